@@ -1,4 +1,4 @@
-"""What may go wrong when a record is asked something (KERF2xx); what is wrong with the record itself is KERF1xx."""
+"""Errors of questions to a record (KERF2xx). What is wrong with the record itself is KERF1xx."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class ReplayError(KerfError):
 
 
 class PositionUnknown(ReplayError):
-    """A position or time that is not one, or lies outside of the record."""
+    """The text is neither a position nor a time, or it lies outside of the record."""
 
     code = "KERF202"
 
@@ -24,12 +24,12 @@ class SubjectUnknown(ReplayError):
 
 
 class BeginningMissing(ReplayError):
-    """The record does not begin at position 1: what was before is not known, so nothing can be decided again."""
+    """The record does not begin at position 1, so nothing in it can be decided again."""
 
     code = "KERF204"
 
 
 class NotObserved(ReplayError):
-    """The record was made in control mode: there is nothing in it to compare kerf's decisions with."""
+    """The record was made in control mode, so it holds no decisions of Karpenter to compare with."""
 
     code = "KERF206"

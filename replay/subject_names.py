@@ -1,5 +1,4 @@
-"""Names as people give them: kinds as kubectl takes them, and what was probably meant by one that the record does not
-know."""
+"""Find what a name that somebody typed stands for, and suggest names where the record knows none like it."""
 
 from __future__ import annotations
 
@@ -20,8 +19,8 @@ _GROUPS = {"nodeclaim": "karpenter.sh"}
 
 
 def kind_of(word: str) -> str:
-    """The kind that a word names, as kubectl takes it: "Pods", "po" and "pod" are one, and so are "nodeclaim" and
-    "nodeclaims.v1.karpenter.sh". "" for a word that names none."""
+    """Return the kind that a word names, as kubectl takes it, or "" for none. "Pods", "po" and "pod" name the same
+    kind; so do "nodeclaim" and "nodeclaims.v1.karpenter.sh"."""
     name, _, group = word.lower().partition(".")
     kind = next((kind for kind, others in _KINDS.items() if name in (kind, *others)), "")
     if group and (kind not in _GROUPS or group not in (_GROUPS[kind], f"v1.{_GROUPS[kind]}")):
@@ -30,14 +29,15 @@ def kind_of(word: str) -> str:
 
 
 def with_canonical_kind(name: str) -> str:
-    """A name with its kind before it, the kind by its one name ("no/n1" as "node/n1"); any other as it is."""
+    """Write the kind before a name in its canonical form ("no/n1" becomes "node/n1"). Return other names as they
+    are."""
     word, slash, rest = name.partition("/")
     kind = kind_of(word)
     return f"{kind}/{rest}" if kind and slash and rest else name
 
 
 def similar_names(name: str, known: Iterable[str]) -> tuple[str, ...]:
-    """The names most like it, best first: by spelling, or as a part of them."""
+    """Return the most similar names, best first: those spelt alike, then those that contain it."""
     names = sorted(set(known))
     found = did_you_mean(name, names, most=_MAX_SUGGESTIONS)
     parts = [each for each in names if name and name in each and each not in found]
@@ -47,7 +47,8 @@ def similar_names(name: str, known: Iterable[str]) -> tuple[str, ...]:
 def unknown_subject(
     said: str, name: str, known: Iterable[str], *, where: str = "", otherwise: str = ""
 ) -> SubjectUnknown:
-    """The error that says so: with the names most like it, or else `otherwise` and where all of them are listed."""
+    """Make the error for a name that the record does not know. Its hint suggests similar names, or else says
+    `otherwise` and where all names are listed."""
     likely = similar_names(name, known)
     hint = is_it(likely) or f"{otherwise}kerf log RECORD lists what there is"
     return SubjectUnknown(said, where=where, hint=hint)

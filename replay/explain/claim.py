@@ -1,4 +1,4 @@
-"""Why a NodeClaim or Node was launched, became this type, took so long, and was removed or is still there."""
+"""Explain why a NodeClaim or Node was launched, why as this instance type, and why it was removed or is still there."""
 
 from __future__ import annotations
 
@@ -39,13 +39,15 @@ from kerf.replay.time_travel.record_beginning import BASE_TURN
 
 MAX_SHOWN = 5
 PROVISION_DECIDER = "provision"
-"""The decider whose decisions are plans. Replacements come from moves."""
+"""The decider that plans for waiting pods. Replacements come from moves instead."""
 
 
 class Launch(Struct, frozen=True, kw_only=True):
-    """What was asked of the cloud and what it gave. `offers` pools of (type, zone) were asked for, of which `cheapest`
-    are the first; `refused` were without capacity. `price` is that of what was started, USD per hour; `cheaper` are the
-    offers below it that were not given, though asked for."""
+    """What kerf asked of the cloud and what it got.
+
+    `offers` counts the offerings that were asked for; `cheapest` are the first of them. `refused` had no capacity.
+    `price` is that of the instance, USD per hour. `cheaper` are offerings below that price that the cloud did not give.
+    """
 
     claim: str
     capacity_type: str
@@ -63,7 +65,7 @@ class Launch(Struct, frozen=True, kw_only=True):
 
 
 class LifeStep(Struct, frozen=True):
-    """One event of the claim. `took` is the time since the step before, ms."""
+    """One event of the claim. `took` is the time since the step before, in ms."""
 
     position: int
     at: int
@@ -73,8 +75,11 @@ class LifeStep(Struct, frozen=True):
 
 
 class Staying(Struct, frozen=True, kw_only=True):
-    """Why it is still there: the finding as of the position, when that may change by itself (`due`, 0 for never), and
-    the pods that hold it (at most some; `pods` says how many)."""
+    """Why the claim is still there, as of the position.
+
+    `due` is when that may change by itself (0 for never). `pods` counts the pods on its node that need a place;
+    `held_by` names the first of them.
+    """
 
     method: str
     reason: Reason
@@ -84,11 +89,14 @@ class Staying(Struct, frozen=True, kw_only=True):
 
 
 class ClaimExplanation(Struct, frozen=True, kw_only=True):
-    """`state` is "terminated" once it is over. `decider` made the `decision` to launch; `launched_for` are the pods of
-    its plan, `replaces` the claims whose place it was to take. `removed` is why it had to go, in short, `removed_at`
-    where that stands (0 for not), `removal` how that came about. `staying` is None unless it is to stay; `methods` is
-    what each disruption method says of it then. `leaving` are the pods that its drain waits for, which are deleted by
-    force by `forced_at` (0 for never). `cost` USD so far."""
+    """All that is known of one claim.
+
+    `state` is "terminated" once it is over. `decider` made the `decision` to launch it; `launched_for` are the pods of
+    its plan, `replaces` the claims that it was to replace. `removed` says in short why it had to go, `removed_at` at
+    which position (0 for not), and `removal` how. `staying` and `methods` say why it stays; they are empty if it goes.
+    `leaving` are the pods that its drain waits for; they are deleted by force at `forced_at` (0 for never). `cost` is
+    in USD so far. `shortened`: its launch was decided before the record's base, and cannot be decided again.
+    """
 
     claim: str
     node: str
@@ -118,8 +126,8 @@ class ClaimExplanation(Struct, frozen=True, kw_only=True):
 
 
 def explain_node(store: Store, name: str, position: int | None = None) -> ClaimExplanation:
-    """As `explain_claim`, by the name of the Node: the latest claim that had it. The name of a NodeClaim does as well,
-    for not every claim comes to have a Node. Raises SubjectUnknown (KERF203)."""
+    """Explain the latest claim that had this Node. A NodeClaim's name does as well, since not every claim gets a Node.
+    Raises SubjectUnknown (KERF203)."""
     histories = histories_of(store, position)
     claims = histories.claims_of_node.get(name)
     if not claims:
@@ -135,10 +143,7 @@ def explain_node(store: Store, name: str, position: int | None = None) -> ClaimE
 
 
 def explain_claim(store: Store, name: str, position: int | None = None) -> ClaimExplanation:
-    """Why the claim was launched, why as this type, what happened to it, and why it went or stays, as of a position.
-
-    Raises SubjectUnknown (KERF203).
-    """
+    """Explain a claim as of a position (the end by default). Raises SubjectUnknown (KERF203)."""
     histories = histories_of(store, position)
     history = histories.claims.get(name)
     if history is None or not history.events:
@@ -181,7 +186,7 @@ def explain_claim(store: Store, name: str, position: int | None = None) -> Claim
 
 
 def launch_of(history: ClaimHistory) -> Launch | None:
-    """None for a claim that was adopted, or whose plan is not in the record."""
+    """Return what the cloud was asked for, or None for a claim that was adopted or whose plan is not in the record."""
     if not history.orders:
         return None
     order = history.orders[0][1]
@@ -237,11 +242,11 @@ _MORE_PRECISE: dict[str, tuple[str, ...]] = {
     DisruptionCode.MOVE_PROPOSED: (ExplanationCode.WAITS_FOR_BUDGET, DisruptionCode.MOVE_PROPOSED),
     DisruptionCode.NOT_LOOKED_AT: (ExplanationCode.WAITS_FOR_BUDGET, DisruptionCode.MOVE_PROPOSED),
 }
-"""What the latest pass said → what its method says of it now."""
+"""Code of the latest pass → codes of the methods, which say more precisely why the node stays now."""
 
 
 def _staying(claim: NodeClaim, state: State, history: ClaimHistory, methods: tuple[MethodVerdict, ...]) -> Staying:
-    """What excludes it from all moves now, or else what the latest disruption pass came to."""
+    """Say what excludes the claim from all moves now, or else what the latest disruption pass decided about it."""
     finding = judge(claim, state, state.facts.at)
     if not finding.remove and claim.state == INITIALIZED:
         recorded = next(
@@ -269,7 +274,7 @@ def _staying(claim: NodeClaim, state: State, history: ClaimHistory, methods: tup
 
 
 def _waiting(claim: NodeClaim, state: State) -> Reason | None:
-    """What the lifecycle decider waits for, while the claim is not in service."""
+    """Say what the lifecycle decider waits for while the claim is not in service."""
     reason = (drain if claim.state in GOING else advance)(claim, state, state.facts.at).reason
     return None if reason.code == LifecycleCode.IN_SERVICE else reason
 

@@ -1,4 +1,4 @@
-"""Why a decision is as it is, and whether today's engine decides the same."""
+"""Explain a decision: what it decided for which pods, and whether today's engine decides the same."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kerf.replay.verify.decide_again import VERSIONS
 
 
 class PlanExplanation(Struct, frozen=True, kw_only=True):
-    """One claim or group of pods of a provisioning decision."""
+    """One planned claim, or one group of pods, of a provisioning decision."""
 
     claim: str
     pods: tuple[str, ...]
@@ -29,9 +29,12 @@ class PlanExplanation(Struct, frozen=True, kw_only=True):
 
 
 class DecisionExplanation(Struct, frozen=True, kw_only=True):
-    """`same` says whether today's engine decides the same (None where only `kerf verify` can tell). `plans` explain a
-    provisioning decision piece by piece; of one that repeats another, that one's. `shortened` as in
-    PodExplanation."""
+    """One decision.
+
+    `same`: whether today's engine decides the same, None where only `kerf verify` can tell. `plans` explain a
+    provisioning decision piece by piece; for one that repeats another, they explain that one. `shortened`: it looked at
+    a state before the record's base, and cannot be decided again.
+    """
 
     position: int
     decider: str
@@ -48,7 +51,7 @@ class DecisionExplanation(Struct, frozen=True, kw_only=True):
 
 
 def explain_decision(store: Store, position: int) -> DecisionExplanation:
-    """Why the decision at a position is as it is. Raises SubjectUnknown (KERF203)."""
+    """Explain the decision at a position. Raises SubjectUnknown (KERF203)."""
     decision = decision_at(store, position)
     result = decision.result
     repeats = result.repeats if isinstance(result, ProvisionResult) else 0
@@ -71,7 +74,8 @@ def explain_decision(store: Store, position: int) -> DecisionExplanation:
 
 
 def _plans(store: Store, position: int, replan: Replan | None) -> tuple[PlanExplanation, ...]:
-    """The pieces of the provisioning decision at a position; without `found` as they are recorded."""
+    """Return the pieces of the provisioning decision at a position. Without a `replan` they are as recorded, without
+    funnels."""
     result = decision_at(store, position).result
     if not isinstance(result, ProvisionResult):
         return ()

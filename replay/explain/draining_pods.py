@@ -1,4 +1,4 @@
-"""Which pods a drain still waits for, and why each is still there. From the state alone."""
+"""List the pods that a drain still waits for, and why each is still there. Needs the state alone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kerf.engine.state.state import State
 
 
 class DrainingPod(Struct, frozen=True, kw_only=True):
-    """A pod that has to leave before the instance may end. `attempts` are the evictions that were asked for."""
+    """A pod that has to leave before the instance may end. `attempts` counts the evictions that were asked for."""
 
     pod: str
     reason: Reason
@@ -27,7 +27,7 @@ class DrainingPod(Struct, frozen=True, kw_only=True):
 
 
 def draining_pods(claim: NodeClaim, state: State) -> tuple[DrainingPod, ...]:
-    """By namespace and name; none unless the claim is being drained."""
+    """Return the pods that the claim's drain waits for, by namespace and name; none if it is not being drained."""
     node = node_of(claim, state)
     if claim.state != DRAINING or claim.drained or node is None:
         return ()
@@ -41,7 +41,7 @@ def _draining_pod(claim: NodeClaim, pod: Pod, state: State) -> DrainingPod:
 
 
 def _why(claim: NodeClaim, pod: Pod, effect: Effect | None, state: State) -> Reason:
-    """In the order in which the drain itself asks (L-203, D-147, L-205)."""
+    """Say why the pod is still there. The checks come in the order of the drain itself (L-203, D-147, L-205)."""
     if pod.deleting or (effect is not None and effect.ok):
         return Reason.of(LifecycleCode.TERMINATING)
     if state.facts.at < protected_until(pod):

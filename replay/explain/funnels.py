@@ -1,4 +1,4 @@
-"""A provisioning decision made again with the tracer on: how the types narrowed down, and why these were left."""
+"""Decide a recorded provisioning pass again with the tracer on, to show how the instance types narrowed down."""
 
 from __future__ import annotations
 
@@ -21,13 +21,16 @@ from kerf.engine.state.state import State
 from kerf.replay.errors import SubjectUnknown
 
 MAX_TYPES_SHOWN = 5
-"""So many types are named of those that are left."""
+"""At most this many of the remaining instance types are named."""
 
 
 class PoolFunnel(Struct, frozen=True, kw_only=True):
-    """One NodePool considered: of `types` each cut ruled some out; `left` remain, of which `cheapest` are the first.
-    `reason` is None if a node was opened here, `claim` is its name. `near` are single changes that would let more types
-    through."""
+    """One NodePool that was considered.
+
+    Of its `types`, each of `cuts` ruled some out. `left` counts those that remain, `cheapest` are the first of these.
+    `near` are single changes that would let more types through. If a node was opened here, `claim` is its name and
+    `reason` is None.
+    """
 
     node_pool: str
     claim: str = ""
@@ -40,7 +43,7 @@ class PoolFunnel(Struct, frozen=True, kw_only=True):
 
 
 class RefusalCount(Struct, frozen=True):
-    """So many existing nodes or open claims were refused for this reason; `example` is the first."""
+    """`count` existing nodes or open claims were refused for `reason`; `example` is the first of them."""
 
     reason: Reason
     count: int
@@ -48,12 +51,12 @@ class RefusalCount(Struct, frozen=True):
 
 
 class PlacementExplanation(Struct, frozen=True, kw_only=True):
-    """How one class of equal pods was dealt with by the decision at `decision`. `rules` of topology are each a kind and
-    a key.
+    """How the decision at position `decision` placed one class of equal pods.
 
-    `same` says whether today's engine comes to the recorded result; if not, this explains what today's would do.
-    `chosen` are the types that the planned node may become, cheapest first, `chosen_types` how many; `gave_up` is what
-    the pod asked for besides, and its place does not give.
+    `same`: whether today's engine comes to the recorded result; if not, this explains what today's engine would do.
+    `rules` are the topology rules, each a kind and a key. `chosen` are the first types that the planned node may
+    become, cheapest first; `chosen_types` counts all of them. `gave_up` are preferences of the pod that its place does
+    not meet.
     """
 
     decision: int
@@ -72,7 +75,7 @@ class PlacementExplanation(Struct, frozen=True, kw_only=True):
 
 
 class Replan(Struct, frozen=True):
-    """A provisioning decision, as recorded and made again with its funnel."""
+    """A provisioning decision: as recorded, and as today's engine decides it, with its funnel."""
 
     position: int
     recorded: Decision
@@ -85,7 +88,7 @@ class Replan(Struct, frozen=True):
 
 
 def decision_at(store: Store, position: int) -> Decision:
-    """Raises SubjectUnknown (KERF203) when something else stands there."""
+    """Return the decision at a position. Raises SubjectUnknown (KERF203) when something else stands there."""
     for entry in store.scan(position - 1, position):
         if isinstance(entry.payload, Decision):
             return entry.payload
@@ -95,7 +98,7 @@ def decision_at(store: Store, position: int) -> Decision:
 
 
 def replan(store: Store, position: int) -> Replan:
-    """Makes the provisioning decision at `position` again, on the state that it looked at and at its `now`."""
+    """Decide the provisioning pass at `position` again, on the state that it looked at and at its `now`."""
     decision = decision_at(store, position)
     if not isinstance(decision.result, ProvisionResult):
         raise SubjectUnknown(f"the decision is one of {decision.decider!r}", where=f"position {position}")
@@ -106,7 +109,7 @@ def replan(store: Store, position: int) -> Replan:
 
 
 def _shape(state: State, digest: str) -> PodShape | None:
-    """None for one that a search for a cheaper plan has made of another."""
+    """Return a shape of the record, or None for one that the optimizer derived while it searched."""
     try:
         return state.ix.blobs.shape(digest)
     except BlobMissing:
@@ -114,7 +117,8 @@ def _shape(state: State, digest: str) -> PodShape | None:
 
 
 def replan_if_known(store: Store, position: int) -> Replan | None:
-    """As `replan`; None for a decision from before the record's base: what it looked at is not known any more."""
+    """Do as `replan`, but return None for a decision from before the record's base, whose state is not known any
+    more."""
     try:
         return replan(store, position)
     except RecordShortened:
@@ -122,7 +126,7 @@ def replan_if_known(store: Store, position: int) -> Replan | None:
 
 
 def explain_placement(replan: Replan, uid: str) -> PlacementExplanation | None:
-    """How a pod was dealt with; None when the decision made again does not know it."""
+    """Explain how a pod was placed. Return None if the decision, made again, does not know the pod."""
     for pod_class in replan.funnel.classes:
         if uid in pod_class.unplaced or any(uid in pods for _, pods in pod_class.placed):
             place = next((place for place, pods in pod_class.placed if uid in pods), None)
@@ -133,7 +137,8 @@ def explain_placement(replan: Replan, uid: str) -> PlacementExplanation | None:
 
 
 def explain_new_node(replan: Replan, claim: str) -> PlacementExplanation | None:
-    """How a new node came to be: the class of pods for which it was opened; None when it is not in the plan now."""
+    """Explain why a new node was opened, by the class of pods that opened it. Return None if it is not in the plan
+    now."""
     names = [planned.name for planned in replan.remade.claims]
     if claim not in names:
         return None
@@ -170,8 +175,8 @@ def _placement(
 
 
 def _looks_before(looks: Sequence[PoolAttempt], place: str | int | None) -> list[PoolAttempt]:
-    """What was considered until the node at `place` was opened; nodes that the class got besides left out. All, where
-    it has no new node."""
+    """Return what was considered until the node at `place` was opened, without the other nodes that the class opened.
+    Return all where the class opened no node."""
     if not isinstance(place, int):
         return list(looks)
     end = next((n for n, look in enumerate(looks) if look.claim == place), None)
@@ -181,7 +186,7 @@ def _looks_before(looks: Sequence[PoolAttempt], place: str | int | None) -> list
 
 
 def _refusal_counts(refused: Sequence[Refusal], names: Mapping[int, str]) -> tuple[RefusalCount, ...]:
-    """By reason, most frequent first."""
+    """Count the refusals by reason, most frequent first."""
     counts = Counter(repr(refusal.reason) for refusal in refused)
     first = {repr(refusal.reason): refusal for refusal in reversed(refused)}
     return tuple(

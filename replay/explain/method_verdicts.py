@@ -1,5 +1,7 @@
-"""Why a node is still here: what each disruption method says of it, since when, when that may change by itself, and
-what would have to change. Computed from the state at a position; the history is that of the record."""
+"""Say for one node what each disruption method decides about it: why it stays, since when, and what would change that.
+
+The present verdict is computed from the state at a position; the history is read from the record.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,7 @@ _FORCED_METHODS = (
     (DELETION, forced_disruption.deleted),
     (REGISTRATION, forced_disruption.registration_timeout),
 )
-"""The methods without a choice, by the names that users know."""
+"""The methods of forced disruption, by the names that users know."""
 
 _METHOD_OF_MOVE: dict[str, str] = {
     DisruptionReason.EMPTY: EMPTINESS,
@@ -65,10 +67,13 @@ _EMPTINESS_CODES = (DisruptionCode.EMPTY_NOT_LONG_ENOUGH, DisruptionCode.HOLDS_B
 
 
 class MethodVerdict(Struct, frozen=True, kw_only=True):
-    """`reason` is why the method leaves the node, or would take it (`acts`). `due`: when that may change by itself (ms
-    since the epoch, 0 for never). `history`: what the record has of this method's verdicts, where they changed. `way`:
-    what would have to change, for the methods that kerf has a choice in. `drifted`: what it has drifted by, in which
-    fields `differences`."""
+    """What one disruption method says of a node.
+
+    `reason` is why the method leaves the node, or why it would take it (`acts`). `due` is when that may change by
+    itself (ms since the epoch, 0 for never). `history` holds the recorded verdicts of this method where they changed.
+    `way` says what would have to change, for the methods that kerf chooses to use. `drifted` is what the node has
+    drifted by, `differences` the fields.
+    """
 
     method: str
     reason: Reason
@@ -81,7 +86,7 @@ class MethodVerdict(Struct, frozen=True, kw_only=True):
 
 
 def method_verdicts(claim: NodeClaim, state: State, recorded: Iterable[RecordedVerdict]) -> tuple[MethodVerdict, ...]:
-    """Of a claim that has been launched and is not on its way out; none for another."""
+    """Return the verdict of each method on a claim that is launched and not on its way out; none for another claim."""
     if claim.state not in STEADY:
         return ()
     histories = _verdicts_by_method(recorded)
@@ -105,7 +110,7 @@ def method_verdicts(claim: NodeClaim, state: State, recorded: Iterable[RecordedV
 
 
 def _health_reason(claim: NodeClaim, state: State) -> Reason:
-    """Why a node is not repaired: whether it is healthy, or ill for a while only, or nobody asks."""
+    """Say why a node is not repaired: repair is off, the node is healthy, or it is unhealthy for a short time only."""
     policies = POLICIES.get(claim.node_class.group, ()) if state.facts.settings.node_repair else ()
     if not policies:
         return Reason.of(ExplanationCode.REPAIR_OFF)
@@ -121,7 +126,7 @@ def _health_reason(claim: NodeClaim, state: State) -> Reason:
 def _voluntary_methods(
     claim: NodeClaim, state: State, histories: dict[str, list[RecordedVerdict]]
 ) -> Iterable[MethodVerdict]:
-    """Emptiness, drift and consolidation."""
+    """Give the verdicts of emptiness, drift and consolidation, the methods that kerf chooses to use."""
     now = state.facts.at
     proposed = [each.move for _, each in sorted(state.facts.moves.items()) if not each.started]
     without_moves = cluster_of(state, now)
@@ -156,7 +161,8 @@ def _voluntary_methods(
 
 
 def _static_drift(claim: NodeClaim, state: State, cluster: Cluster) -> WhatWouldChange | None:
-    """D-167: a drifted node of a NodePool with a fixed size is replaced straight from the template."""
+    """Ask static drift, which replaces a drifted node of a NodePool with fixed size straight from its template (D-167).
+    Return None for a node that it does not decide about."""
     pool = state.facts.pools.get(claim.node_pool)
     if pool is None or pool.replicas is None or not claim.drifted_since:
         return None
@@ -174,8 +180,8 @@ def _static_drift(claim: NodeClaim, state: State, cluster: Cluster) -> WhatWould
 
 
 def _precise_reason(reason: Reason, method: str, state: State, claim: NodeClaim, unread: Reason | None) -> Reason:
-    """In the words of a pass (see `passes`). `unread`: a budget of its NodePool that allows nothing, for nobody can
-    read it."""
+    """Say the reason in the words of a disruption pass. `unread` is a budget that cannot be read and so allows
+    nothing."""
     if reason.code == DisruptionCode.BUDGET and unread is not None:
         return unread
     if reason.code == DisruptionCode.NOT_CONSOLIDATABLE and method == EMPTINESS:
@@ -186,7 +192,7 @@ def _precise_reason(reason: Reason, method: str, state: State, claim: NodeClaim,
 
 
 def _due(reason: Reason, claim: NodeClaim, state: State, node: ClusterNode) -> int:
-    """When this reason may end by itself."""
+    """Return when this reason may end by itself (ms since the epoch), or 0."""
     now, facts = state.facts.at, state.facts
     at = 0
     match reason.code:
@@ -207,8 +213,8 @@ def _due(reason: Reason, claim: NodeClaim, state: State, node: ClusterNode) -> i
 
 
 def _verdicts_by_method(recorded: Iterable[RecordedVerdict]) -> dict[str, list[RecordedVerdict]]:
-    """The record's verdicts by method, where they changed. A pass gives one verdict for emptiness and consolidation: by
-    what it says it is known which of them spoke."""
+    """Sort the recorded verdicts by method and keep those that changed. A pass records one verdict for emptiness and
+    consolidation together; its code tells which of the two it is of."""
     by_method: dict[str, list[RecordedVerdict]] = {}
     for recorded_verdict in recorded:
         verdict = recorded_verdict.verdict

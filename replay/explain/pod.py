@@ -1,4 +1,4 @@
-"""Why a pod is where it is, or waits: structs with coded reasons, without prose."""
+"""Explain why a pod is where it is, or why it waits: structs with coded reasons, without prose."""
 
 from __future__ import annotations
 
@@ -19,12 +19,15 @@ WAITING, BOUND, TERMINATING, ENDED, GONE, UNBOUND = "waiting", "bound", "termina
 
 
 class PodExplanation(Struct, frozen=True, kw_only=True):
-    """`waited` is the time without a node in ms. `looks` are all decisions about it; `look` is the one that counts and
-    `look_again` the position of the latest that came to the same result (0 for none). `how` explains it; `launch` is
-    the node that was started for it; `reasons` are those of the record when it has no place. `expected` is the node
-    that the plan meant, when it was bound to another. `came_for` is the pod in whose place it came, off a node that had
-    to go; `left`: it had to leave one itself. `shortened`: the decision that counts is from before the record's base,
-    and cannot be made again."""
+    """All that is known of one pod.
+
+    `waited` is its time without a node, in ms. `looks` are all provisioning decisions about it. `look` is the decisive
+    one, `how` explains it, and `look_again` is the latest position with the same result (0 for none). `launch` is the
+    node that was launched for it. `reasons` are the recorded ones if it has no place. `expected` is the planned node,
+    if the pod was bound to another one. `came_for` is the pod that it replaced, from a node that had to go. `left` says
+    why it was put off a node itself. `shortened`: the decisive decision is from before the record's base, and cannot be
+    made again.
+    """
 
     pod: str
     uid: str
@@ -46,10 +49,7 @@ class PodExplanation(Struct, frozen=True, kw_only=True):
 
 
 def explain_pod(store: Store, name: str, position: int | None = None) -> PodExplanation:
-    """Why the pod "namespace/name" is where it is, or has no node, as of a position (the end by default).
-
-    Raises SubjectUnknown (KERF203).
-    """
+    """Explain the pod "namespace/name" as of a position (the end by default). Raises SubjectUnknown (KERF203)."""
     histories, state = histories_of(store, position), load(store, position)
     uids = histories.uids.get(name)
     if not uids:
@@ -82,7 +82,7 @@ def explain_pod(store: Store, name: str, position: int | None = None) -> PodExpl
 
 
 def _decisive(pod: PodHistory) -> PodDecision | None:
-    """The decision that gave the pod its place, else the latest about it."""
+    """Return the decision that gave the pod its place, or else the latest about it."""
     decisions = [each for each in pod.decisions if not pod.bound or each.at <= pod.bound]
     with_place = [each for each in decisions if each.result in (NEW_CLAIM, EXISTING)]
     if pod.node and with_place:

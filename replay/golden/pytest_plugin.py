@@ -1,7 +1,8 @@
-"""Golden records as tests: each folder below a `golden/` folder that holds a record is decided again.
+"""The pytest plugin that decides golden records again, as tests.
 
-A case is `record.jsonl`, `decisions.jsonl`, `blobs.jsonl` and a `README.md` that says what it shows. It passes when
-today's engine decides all of it as recorded. `pytest --golden-update` writes what it decides now, on purpose.
+A case is a folder below a `golden/` folder with `record.jsonl`, `decisions.jsonl`, `blobs.jsonl`, and a `README.md`
+that says what it shows. It passes when today's engine decides all of it as recorded. `pytest --golden-update` writes
+today's decisions into it.
 
 The plugin does not know how a golden folder is read: the composition root (`kerf.adapters.cli.golden`) gives it that.
 """
@@ -35,11 +36,11 @@ Write = Callable[["Rerun", Path], list[str]]
 
 
 class GoldenFailure(Exception):
-    """A case that is not as recorded, with the text to show."""
+    """A case that is not decided as recorded, with the text to show."""
 
 
 class GoldenPlugin:
-    """What pytest registers."""
+    """The hooks that pytest calls."""
 
     def __init__(self, open_folder: Open, write_folder: Write) -> None:
         self.open_folder = open_folder
@@ -80,7 +81,7 @@ class GoldenCase(pytest.Directory):
 
 
 class GoldenItem(pytest.Item):
-    """Decides one record again."""
+    """The test of one record: decide it again."""
 
     def __init__(self, *, plugin: GoldenPlugin, **arguments: Any) -> None:
         super().__init__(**arguments)
@@ -130,7 +131,7 @@ class GoldenItem(pytest.Item):
 
 
 def failure(report: Report) -> str:
-    """What is decided otherwise, in words, and what to do."""
+    """Say in words what is decided otherwise, and what to do."""
     from kerf.replay.verify.report_lines import divergence_lines, obstacle_lines, verdict
 
     lines = [verdict(report)]

@@ -1,8 +1,8 @@
-"""A record made anew from its observations by today's engine: what `--golden-update` writes.
+"""Make a record anew from its observations with today's engine, as `--golden-update` does.
 
-Other decisions may stand at other positions, and claims take their names from positions. So the answers of the cloud
-and the cluster, which name both, are carried over to the decision and the claim that now stand in the place of the old
-ones. An answer to something that is no longer asked for is dropped, and counted: then simulate the case again.
+Decisions may come to stand at other positions, and claims take their names from positions. The answers of cloud and
+cluster name both. So each answer is handed on to the decision and the claim that stand in the place of the old ones. An
+answer to something that is no longer asked for is dropped and counted; then the case has to be simulated again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from kerf.replay.verify.verify import turns
 
 
 class Rerun:
-    """The new record, readable as a store is exported. `dropped` are positions of answers in the old one."""
+    """The new record, readable as a store. `dropped` are the positions of dropped answers in the old record."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -106,7 +106,7 @@ class Rerun:
         return value
 
     def _pair(self, old: list[tuple[str, Intent]], new: list[tuple[str, Intent]]) -> None:
-        """Launches by their order, all else by claim and effect."""
+        """Match old and new intents: launches by their order, all others by claim and effect."""
         launches = [(ref, each) for ref, each in new if isinstance(each, LaunchInstance) and not each.again]
         for ref, order in old:
             if isinstance(order, LaunchInstance) and not order.again and launches:

@@ -1,4 +1,4 @@
-"""A pod's part in the moving of others: in whose place it came, and why it had to leave itself."""
+"""Say how a pod is part of the disruption of a node: which pod it replaced, and why it had to leave itself."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from kerf.replay.history.successor_pods import successor_pods
 
 
 class Displacement(Struct, frozen=True, kw_only=True):
-    """Another pod and a node on its way out: `why` that node's claim had to go, in which `move` ("" for none, as an
-    interrupted node's), and where the move meant the pod to be (`planned`). `how` it left: evicted, forced, or
-    ended with its node."""
+    """A pod that left its node, seen from itself or from the pod that replaced it. `pod` is the other one.
+
+    `why` is the reason why the node's claim had to go. `move` is the move that it went in ("" for none, as for an
+    interrupted node), and `planned` the place that the move meant for the pod. `how` it left: evicted, forced, or ended
+    with its node.
+    """
 
     pod: str
     claim: str
@@ -26,13 +29,13 @@ class Displacement(Struct, frozen=True, kw_only=True):
 
 
 def displacement_behind(histories: Histories, pod: PodHistory) -> Displacement | None:
-    """The pod that this one came in the place of; None if it was nobody's."""
+    """Return the pod that this one replaced, or None if it replaced nobody."""
     old_uid = next((uid for uid, new in successor_pods(histories).items() if new == pod.uid), "")
     return _displacement(histories, histories.pods[old_uid], histories.pods[old_uid]) if old_uid else None
 
 
 def displacement_of(histories: Histories, pod: PodHistory) -> Displacement | None:
-    """Why the pod was put out, and which pod came in its place ("" for none); None if it was not."""
+    """Say why the pod was evicted and which pod replaced it ("" for none). Return None if it was not evicted."""
     if not pod.evicted_from:
         return None
     return _displacement(histories, pod, histories.pods.get(successor_pods(histories).get(pod.uid, "")))

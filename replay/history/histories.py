@@ -1,4 +1,4 @@
-"""What hangs together in a record: pods with plans, claims with nodes, instances, answers and verdicts. A fold."""
+"""Fold a record into the history of each pod, claim and move: decisions, nodes, answers and verdicts, linked up."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ NEW_CLAIM, EXISTING, NO_PLACE, IGNORED, NOT_REACHED = "new-claim", "existing-nod
 
 
 class PodDecision(Struct, frozen=True):
-    """A provisioning decision that says something about a pod. `place` is a claim or, for an unmanaged one, a node."""
+    """A provisioning decision that says something about a pod. `place` is a claim, or an unmanaged node."""
 
     position: int
     at: int
@@ -65,7 +65,8 @@ class MoveStep(Struct, frozen=True):
 
 
 class MoveHistory(Struct):
-    """A move, known as "position.index" of its proposal; `move` is as it was carried out, once it has started."""
+    """A move, known as "position.index" of its proposal. `move` is as proposed, and once it has started as carried
+    out."""
 
     ref: str
     position: int
@@ -78,9 +79,12 @@ class MoveHistory(Struct):
 
 
 class PodHistory(Struct):
-    """`waiting_since` is when it was first seen to wait, `bound` when it got its node, `left` when it began to end, or
-    was seen no more; 0 for not. `owner` is its controller, "" for none; `evicted_from` the claim whose drain put it
-    out, `forced` if by a deletion."""
+    """One pod, by its uid. Times are in ms since the epoch, 0 for not yet.
+
+    `waiting_since` is when it was first seen to wait, `bound` when it got its node, `left` when it began to end or was
+    seen no more. `gone` is the position where it went. `owner` is its controller ("" for none). `evicted_from` is the
+    claim whose drain evicted it, `forced` whether by a deletion.
+    """
 
     uid: str
     key: str
@@ -99,9 +103,11 @@ class PodHistory(Struct):
 
 
 class ClaimHistory(Struct):
-    """`events` is its own stream; `decision` the position of its plan, 0 for an adopted one. `signals` are entries from
-    outside that may end it; `moves` those that it was to go in (`MoveHistory.ref`), `replaces` the one that it was
-    launched for."""
+    """One claim. `events` are its claim events; `decision` is the position of its plan (0 for an adopted claim).
+
+    `signals` are observations that may end it. `moves` are the moves that it was a candidate of (`MoveHistory.ref`).
+    `replaces` is the move that launched it.
+    """
 
     name: str
     node_pool: str = ""
@@ -119,7 +125,10 @@ class ClaimHistory(Struct):
 
 
 class Histories:
-    """`uids` maps namespace/name to the pods that have had that name, in their order; `claims_of_node` likewise."""
+    """The histories of all pods, claims and moves. Fold entries with `apply`.
+
+    `uids` maps namespace/name to the pods that have had this name, in their order. `claims_of_node` does so for nodes.
+    """
 
     def __init__(self) -> None:
         self.pods: dict[str, PodHistory] = {}
@@ -145,7 +154,8 @@ class Histories:
             self._buffers[entry.payload.uid] = entry.payload
 
     def pod_name(self, uid: str) -> str:
-        """A pod's namespace/name, also of one that only stands for a buffer's room; its uid if it was never seen."""
+        """Return a pod's namespace/name, also for a pod that only stands for a buffer's room; its uid if it was never
+        seen."""
         pod = self.pods.get(uid)
         return pod.key if pod is not None else virtual_key(uid, self._buffers) or uid
 
@@ -165,7 +175,7 @@ class Histories:
         history.phase = pod.phase
 
     def pool_gone(self, name: str, until: int) -> Entry | None:
-        """The latest end of a NodePool up to a position."""
+        """Return the latest end of a NodePool up to a position."""
         return next((entry for entry in reversed(self.ended_pools.get(name, [])) if entry.position <= until), None)
 
     def _gone(self, gone: ObjectGone, entry: Entry) -> None:
@@ -267,7 +277,7 @@ class Histories:
 
 
 def histories_of(store: Store, until: int | None = None) -> Histories:
-    """The links of all entries up to `until`."""
+    """Fold all entries up to `until` (the end by default)."""
     histories = Histories()
     for entry in chain(base_as_entries(store), store.scan(0, until)):
         histories.apply(entry)

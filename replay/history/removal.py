@@ -1,5 +1,5 @@
-"""Why a node was removed: what found it, on what grounds, with what before it, and where its pods went. One chain of
-causes for each claim that had to go, from the record alone."""
+"""Explain the removal of a node from the record alone: what was found, what was decided, what came first, where pods
+went."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ENDING_EVENTS = (ev.LaunchFailed, ev.LaunchTimedOut, ev.Cancelled, ev.InstanceV
 
 
 class Cause(Struct, frozen=True, kw_only=True):
-    """One link of the chain: what happened at a position, coded."""
+    """One link in the chain of causes: what happened at a position, as a coded reason."""
 
     position: int
     at: int
@@ -36,8 +36,11 @@ class Cause(Struct, frozen=True, kw_only=True):
 
 
 class ReplacementNode(Struct, frozen=True, kw_only=True):
-    """A node that was launched before the other went. `ready` is when it was in service (ms since the epoch), 0 for
-    not yet; `node`, `instance_type` and `zone` are empty as long as there is none."""
+    """A node that was launched before the other one went.
+
+    `ready` is when it was in service (ms since the epoch, 0 for not yet). `node`, `instance_type` and `zone` are empty
+    until they are known.
+    """
 
     claim: str
     node: str = ""
@@ -48,8 +51,11 @@ class ReplacementNode(Struct, frozen=True, kw_only=True):
 
 
 class RemovalMove(Struct, frozen=True, kw_only=True):
-    """The move that the node went in. `looked_again`: how long after the proposal it was judged anew, and held (ms).
-    `budgets`: what the budgets of the NodePools allowed when it was proposed. `savings` in USD per hour."""
+    """The move that the node went in.
+
+    `looked_again` is the time from proposal to start, in ms. `budgets` say what the NodePools' disruption budgets
+    allowed at the proposal. `savings` is in USD per hour.
+    """
 
     ref: str
     why: str
@@ -63,8 +69,11 @@ class RemovalMove(Struct, frozen=True, kw_only=True):
 
 
 class DrainedPod(Struct, frozen=True, kw_only=True):
-    """A pod that was on the node when its drain began. `how`: evicted, forced, ended by itself, or still there.
-    `planned`: where the move meant it to go; `successor` and `node`: the pod that came for it, and where that is."""
+    """A pod that was on the node when its drain began.
+
+    `how`: evicted, forced, ended by itself, or still there. `planned` is where the move meant it to go. `successor` is
+    the pod that replaced it, `node` where that one is.
+    """
 
     pod: str
     how: str
@@ -74,9 +83,12 @@ class DrainedPod(Struct, frozen=True, kw_only=True):
 
 
 class Removal(Struct, frozen=True, kw_only=True):
-    """`why` is the latest reason (drifted, empty, underutilized, expired, interrupted, unhealthy, deleted, …), `reason`
-    what the decider said of it, `position` where the claim had to go. `differences`: of a drifted one, the fields.
-    `causes` is the chain, oldest first. `over`: whether it is gone."""
+    """Why and how a claim went.
+
+    `why` is the latest reason (drifted, empty, underutilized, expired, interrupted, unhealthy, deleted, …), `reason`
+    what the decider said of it, `position` where the claim had to go. `differences` are the fields that drifted.
+    `causes` is the chain of causes, oldest first. `over` says whether the claim is gone.
+    """
 
     why: str
     reason: Reason
@@ -91,7 +103,8 @@ class Removal(Struct, frozen=True, kw_only=True):
 
 
 def removal_of(store: Store, histories: Histories, claim: ClaimHistory) -> Removal | None:
-    """None for a claim that does not have to go: also for one that had to, and stays after all."""
+    """Explain the removal of a claim. Return None for a claim that does not have to go, also if it once had to and
+    stays."""
     ending = _removal_event(claim)
     if ending is None:
         return None
@@ -117,7 +130,7 @@ def removal_of(store: Store, histories: Histories, claim: ClaimHistory) -> Remov
 
 
 def _precise_reason(reason: Reason, move: MoveHistory | None) -> Reason:
-    """The grounds of a consolidation, more precisely than the decision says them: whether something took its place."""
+    """Say of a consolidation whether something replaced the node; the decision itself does not tell."""
     if reason.code != DisruptionReason.UNDERUTILIZED or move is None:
         return reason
     replaced = bool(move.move.replacements)
@@ -125,8 +138,8 @@ def _precise_reason(reason: Reason, move: MoveHistory | None) -> Reason:
 
 
 def _removal_event(claim: ClaimHistory) -> Entry | None:
-    """The event by which it has to go, by its latest reason; None after it was untainted. The end of the instance by
-    itself counts only where nothing else had asked for it."""
+    """Return the event by which the claim has to go, for its latest reason; None after `Untainted`. That its instance
+    vanished counts only if nothing else had asked for its end."""
     latest: Entry | None = None
     for entry in claim.events:
         event = entry.payload
@@ -152,7 +165,7 @@ def _why(event: Struct) -> str:
 
 
 def _move_of(histories: Histories, claim: ClaimHistory, ending: Entry, why: str) -> MoveHistory | None:
-    """The move that was started when the claim was tainted; none if a stronger reason came."""
+    """Return the move that had started when the claim was tainted; None if a stronger reason came."""
     for ref in reversed(claim.moves):
         move = histories.moves[ref]
         step = move.started()
@@ -162,7 +175,7 @@ def _move_of(histories: Histories, claim: ClaimHistory, ending: Entry, why: str)
 
 
 def _reason_and_decision(histories: Histories, claim: ClaimHistory, ending: Entry, why_word: str) -> tuple[Reason, int]:
-    """What the decider said, and the position of its decision (0 for an end that nobody decided)."""
+    """Return what the decider said, and the position of its decision (0 for an end that nobody decided)."""
     removals = [each for each in claim.verdicts if each.position <= ending.position and each.verdict.action == "remove"]
     for recorded in reversed(removals):
         if recorded.verdict.method == why_word:
@@ -220,7 +233,7 @@ def replacement_node(histories: Histories, name: str) -> ReplacementNode:
 
 
 def _budgets_at_proposal(store: Store, histories: Histories, move: MoveHistory) -> tuple[Reason, ...]:
-    """As they were when the move was proposed, before what the same pass had proposed already."""
+    """Say what the budgets allowed just before the pass that proposed the move."""
     method = next((reason for reason in BUDGET_REASONS if reason == move.move.why), None)
     if method is None:
         return ()
@@ -248,8 +261,8 @@ def _causes(
     move: MoveHistory | None,
     pool_gone: Entry | None,
 ) -> list[Cause]:
-    """From what was seen outside or found wrong, by what was decided, to the end. By position. `pool_gone`: the end of
-    its NodePool, which takes its NodeClaims along."""
+    """List what happened by position: what was seen, what was decided, and how the claim ended. `pool_gone` is the end
+    of its NodePool, which takes its NodeClaims along."""
     causes: dict[int, Cause] = {}
 
     def add(position: int, at: int, reason: Reason) -> None:
@@ -285,7 +298,7 @@ def _causes(
 
 
 def _event_reason(code: str, event: Struct) -> Reason:
-    """An event of the claim; of a failed launch also with what the cloud said."""
+    """Code an event of the claim; for a failed launch with what the cloud said."""
     if isinstance(event, ev.LaunchFailed):
         return Reason(code, {"code": event.code or event.kind})
     return Reason(code)
@@ -323,7 +336,7 @@ def _drained_pods(
 
 
 def planned_places(histories: Histories, move: Move) -> dict[str, str]:
-    """Pod (uid) → the node, or the claim of one that has not joined, where the move puts it."""
+    """Map each pod (uid) to the node where the move puts it, or to the claim of a node that has not joined yet."""
     places = {uid: place.node for place in move.placements for uid in place.pods}
     for new in move.replacements:
         claim = histories.claims.get(new.name)

@@ -1,5 +1,4 @@
-"""A chain of replacements: what a node was launched to replace, by what it was replaced, where its pods went, and how
-it went on from there, as far as moves (or an end without a choice) carried them."""
+"""Follow a chain of replacements: which node replaced which, and where the pods went."""
 
 from __future__ import annotations
 
@@ -13,15 +12,18 @@ from kerf.replay.history.histories import ClaimHistory, Histories, MoveHistory
 from kerf.replay.history.successor_pods import pods_to_move, successor_pods
 
 MAX_CHAIN_NODES = 40
-"""So many nodes are in one chain at most."""
+"""At most this many nodes are in one chain."""
 
 _GOING_EVENTS = (ev.Tainted, ev.ReasonRaised, ev.InstanceVanished)
 
 
 class ChainLink(Struct, frozen=True, kw_only=True):
-    """One node of the chain. `why` it had to go, at `at` (ms since the epoch); "" and 0 for one that is there. `move`
-    is the one that it went in, with what that saves in USD per hour; `launched` are the claims that replaced it, and
-    `pods_to` the nodes on which pods came for its own."""
+    """One node of the chain.
+
+    `why` says why it had to go, at the time `at` (ms since the epoch); "" and 0 for a node that is still there. `move`
+    is the move that it went in, which saves `savings` USD per hour. `launched` are the claims that replaced it.
+    `pods_to` are the nodes where pods came for its own.
+    """
 
     claim: str
     node: str = ""
@@ -36,7 +38,8 @@ class ChainLink(Struct, frozen=True, kw_only=True):
 
 
 def replacement_chain(histories: Histories, start: Iterable[str]) -> tuple[ChainLink, ...]:
-    """Of claims: those they replaced, themselves, and those that came after; in the order of their beginnings."""
+    """Return these claims with those that they replaced and those that replaced them, in the order of their first
+    events."""
     successor_of = successor_pods(histories)
     links_by_claim: dict[str, ChainLink] = {}
     to_visit: deque[tuple[str, frozenset[str] | None]] = deque(
@@ -59,7 +62,7 @@ def replacement_chain(histories: Histories, start: Iterable[str]) -> tuple[Chain
 
 
 def _replaced_before(histories: Histories, start: Iterable[str]) -> list[str]:
-    """The claims, and those that they replaced, and so on; the first ones first."""
+    """Return the claims and all that they replaced, directly or not."""
     seen: dict[str, None] = {}
     queue = deque(start)
     while queue and len(seen) < MAX_CHAIN_NODES:
@@ -74,7 +77,7 @@ def _replaced_before(histories: Histories, start: Iterable[str]) -> list[str]:
 
 
 def started_move(histories: Histories, claim: ClaimHistory) -> MoveHistory | None:
-    """The latest move of the claim that was carried out and not given up."""
+    """Return the latest move of the claim that started and was not abandoned."""
     for ref in reversed(claim.moves):
         move = histories.moves[ref]
         if move.started() is not None and not any(step.step == "abandoned" for step in move.steps):
@@ -85,7 +88,8 @@ def started_move(histories: Histories, claim: ClaimHistory) -> MoveHistory | Non
 def _link(
     histories: Histories, claim: ClaimHistory, successor_of: dict[str, str], followed: frozenset[str] | None
 ) -> tuple[ChainLink, dict[str, frozenset[str]]]:
-    """The link, and claim → the pods that came there for those that left here (of the followed ones, if any are)."""
+    """Return the link, and for each claim that took pods from here the pods (uids) that came there. If pods are
+    followed, only those count."""
     move = started_move(histories, claim)
     drained = next((e for e in claim.events if isinstance(e.payload, ev.DrainStarted)), None)
     moved_pods = pods_to_move(histories, claim, drained.position) if drained is not None else []

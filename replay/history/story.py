@@ -1,4 +1,5 @@
-"""The story of one pod, node or claim: what happened to it, what brought that about, and what came of it, in order."""
+"""Tell the story of one pod, node or claim: what happened to it, what brought that about, and what came of it, in
+order."""
 
 from __future__ import annotations
 
@@ -38,9 +39,12 @@ _POD_END_EVENTS = ("pod-terminating", "pod-ended", "pod-gone")
 
 
 class Story(Struct, frozen=True):
-    """`subject` as in `Event`; `others` are the subjects that belong to it (a claim's node and instance, a pod's
-    claims). An event's `cause` names the event of this story, or of the record, that brought it about. `chain`: the
-    nodes that one replaced another, where the story is that of a node."""
+    """The story of one `subject` (written as in `Event`).
+
+    `others` are the subjects that belong to it: a claim's node and instance, a pod's claims. An event's `cause` is the
+    position of the event that brought it about. `chain` holds the nodes that replaced one another, for the story of a
+    node.
+    """
 
     subject: str
     others: tuple[str, ...]
@@ -49,9 +53,12 @@ class Story(Struct, frozen=True):
 
 
 class _Selection(Struct, frozen=True):
-    """`subjects` are told in full; of `helpers` only the codes given, each up to a position; `plans` are positions of
-    decisions; `causes` are pods that are told as far as they brought the plan about, until its position. `chain` are
-    the nodes of a chain of replacements, whose moves are told."""
+    """Which events belong to a story.
+
+    All events of `subjects` do. Of each of `helpers`, only the codes given, each up to a position. `plans` are
+    positions of decisions. `causes` are pods that wait, until the position of the plan that they brought about. Of the
+    nodes of `chain`, their moves belong to it.
+    """
 
     subjects: frozenset[str]
     helpers: dict[str, dict[str, int]]
@@ -72,10 +79,8 @@ class _Selection(Struct, frozen=True):
 
 
 def story(store: Store, name: str, until: int | None = None) -> Story:
-    """The story of a pod ("namespace/name"), a NodeClaim, a Node or an instance, up to a position.
-
-    Raises SubjectUnknown (KERF203).
-    """
+    """Tell the story of a pod ("namespace/name"), a NodeClaim, a Node or an instance, up to a position. Raises
+    SubjectUnknown (KERF203)."""
     histories = histories_of(store, until)
     subject = subject_of(histories, name)
     wanted = _selection(histories, subject)
@@ -85,7 +90,8 @@ def story(store: Store, name: str, until: int | None = None) -> Story:
 
 
 def subject_of(histories: Histories, name: str) -> str:
-    """What a name stands for: claims before nodes before pods before instances; a kind in front decides ("node/n1")."""
+    """Find what a name stands for: claims before nodes before pods before instances. A kind before the name decides
+    ("node/n1")."""
     canonical = with_canonical_kind(name)
     kind, _, rest = canonical.partition("/")
     if kind in _SUBJECT_KINDS and rest and name not in histories.uids:
@@ -116,7 +122,7 @@ def _is_known(histories: Histories, kind: str, name: str) -> bool:
 
 
 def _selected_events(store: Store, wanted: _Selection, until: int | None) -> Iterator[Event]:
-    """The events that belong to the story, and those of the same turn that brought them about; no repetitions."""
+    """Give the events of the story, and those of the same turn that brought them about, without repetitions."""
     timeline, turn, earlier = timeline_from_base(store), 0, dict[int, list[Event]]()
     for entry in store.scan(0, until):
         if entry.turn != turn:
@@ -131,7 +137,7 @@ def _selected_events(store: Store, wanted: _Selection, until: int | None) -> Ite
 
 
 def timeline_from_base(store: Store) -> Timeline:
-    """A timeline that knows what the record begins with, and has told nothing yet."""
+    """Make a timeline that knows what the record begins with, before the first entry."""
     timeline = Timeline()
     for entry in base_as_entries(store):
         timeline.apply(entry)
@@ -140,7 +146,8 @@ def timeline_from_base(store: Store) -> Timeline:
 
 
 def _causes_first(events: Iterator[Event]) -> Iterator[Event]:
-    """In one turn the watch may show that a pod is gone before the answer to its eviction is in: that comes first."""
+    """Put evictions before the end of their pod. Within a turn the watch may show the end before the answer comes
+    in."""
     for _, turn in groupby(events, key=lambda event: event.turn):
         events_of_turn = list(turn)
         evicted = {f"pod/{event.params['pod']}" for event in events_of_turn if event.code in _EVICTION_EVENTS}

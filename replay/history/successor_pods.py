@@ -1,4 +1,4 @@
-"""Which pod came in the place of one that had to leave its node: made by the same controller, after it began to go."""
+"""Find the pod that replaced another one that had to leave its node."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from kerf.engine.record import claim_events as ev
 from kerf.replay.history.histories import ClaimHistory, Histories, PodHistory
 
 SUCCESSOR_WITHIN_MS = 60_000
-"""So soon after a pod of a Deployment or the like another takes its place, in ms; a later one was made for something
-else."""
+"""A Deployment replaces a pod within this time (ms). A pod that came later was made for something else."""
 _GOING_EVENTS = (ev.Tainted, ev.InstanceVanished)
 _NODE_BOUND_OWNERS = (f"/{DAEMONSET}/", f"/{NODE_OWNER}/")
 
 
 def successor_pods(histories: Histories) -> dict[str, str]:
-    """Pod (uid) that was evicted, or ended with its node → the pod that took its place. Nobody records that; it is read
-    from owners and times: the first to go gets the first that came after. A StatefulSet's pod is found by its name."""
+    """Map each pod (uid) that was evicted, or ended with its node, to the pod that replaced it.
+
+    No entry says so. It follows from controllers and times: the first pod to go gets the first pod of the same
+    controller that came after. A StatefulSet's pod is found by its name.
+    """
     new_pods: dict[str, list[PodHistory]] = {}
     for pod in sorted(histories.pods.values(), key=lambda each: (each.seen, each.first)):
         if pod.owner:
@@ -39,7 +41,7 @@ def successor_pods(histories: Histories) -> dict[str, str]:
 
 
 def _pods_ended_with_their_node(histories: Histories) -> set[str]:
-    """The pods (uids) that nobody evicted and that went after their node had to go."""
+    """Return the pods (uids) that nobody evicted and that ended after their node had to go."""
     since: dict[str, int] = {}
     for claim in histories.claims.values():
         had_to = next((entry.at for entry in claim.events if isinstance(entry.payload, _GOING_EVENTS)), None)
@@ -50,7 +52,8 @@ def _pods_ended_with_their_node(histories: Histories) -> set[str]:
 
 
 def pods_to_move(histories: Histories, claim: ClaimHistory, position: int) -> list[PodHistory]:
-    """The pods that were on the claim's node at a position and that no DaemonSet or kubelet keeps there, by name."""
+    """Return the pods on the claim's node at a position that need another place, by name: all but those of DaemonSets
+    and the kubelet's own."""
     on_node = [
         pod
         for pod in histories.pods.values()

@@ -1,5 +1,4 @@
-"""Instance types of conformance scenarios (docs/plan.md, section 1.2): from a SOURCE to a
-Catalogue."""
+"""Read the instance types of conformance scenarios (docs/plan.md, section 1.2): from a SOURCE to a Catalogue."""
 
 from __future__ import annotations
 
@@ -67,7 +66,7 @@ class ChangeWire(Struct, rename="camel", forbid_unknown_fields=True):
 
 
 class PatchWire(Struct, rename="camel", forbid_unknown_fields=True):
-    """Changes every offering that matches; an absent matcher matches all."""
+    """A change to every offering that matches. A matcher that is left out matches all."""
 
     set: ChangeWire
     types: list[str] | None = None
@@ -94,8 +93,8 @@ class SourceWire(Struct, rename="camel", forbid_unknown_fields=True):
 
 
 class Catalogues:
-    """Named catalogues, each type read when it is first asked for. `source` results are kept, so scenarios
-    that share a SOURCE share a Catalogue."""
+    """Named catalogues. Each type is read when it is first asked for. Scenarios that share a SOURCE share a
+    Catalogue."""
 
     def __init__(self, documents: Mapping[str, Any]) -> None:
         """`documents`: the object under `catalogues` of catalogues.json, name → list of instance types."""
@@ -105,11 +104,9 @@ class Catalogues:
         self._digests: dict[int, str] = {}
 
     def source(self, document: Any) -> Catalogue:
-        """The types of one SOURCE: picked, restricted to zones, patched, reservations appended, in that
-        order.
+        """Return the types of one SOURCE: picked, restricted to zones, patched, with reservations, in that order.
 
-        Raises CatalogueError for a name that there is none of, and msgspec.ValidationError for a wrong
-        form.
+        Raises CatalogueError for an unknown name, and msgspec.ValidationError for a wrong form.
         """
         key = msgspec.json.encode(document, order="deterministic")
         catalogue = self._made.get(key)
@@ -118,7 +115,7 @@ class Catalogues:
         return catalogue
 
     def digest(self, catalogue: Catalogue) -> str:
-        """The content digest of a catalogue that `source` gave; worked out once."""
+        """Return the content digest of a catalogue that `source` gave. It is computed once."""
         digest = self._digests.get(id(catalogue))
         if digest is None:
             digest = self._digests[id(catalogue)] = content(catalogue)[0]
@@ -196,7 +193,7 @@ def _offering(wire: OfferingWire) -> Offering:
 
 
 def _restricted(instance_type: InstanceType, zones: frozenset[str]) -> InstanceType:
-    """Only the offerings in these zones; the zone and zone-id requirements shrink alike."""
+    """Keep the offerings in these zones, and shrink the zone and zone-id requirements alike."""
     kept = tuple(each for each in instance_type.offerings if each.zone in zones)
     ids = frozenset(each.zone_id for each in kept)
     allowed = {ZONE: zones, ZONE_ID: ids}

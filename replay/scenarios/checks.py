@@ -1,4 +1,4 @@
-"""Whether what stands in a file is a scenario at all, and says each thing once."""
+"""Check that a document of a file is a scenario, and that each name in it stands there once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kerf.replay.scenarios.errors import ScenarioError
 from kerf.replay.scenarios.typos import check_fields
 
 SUBJECTS = ("pods", "nodes", "nodePools")
-"""One of them is in every scenario: without, nothing is asked."""
+"""Every scenario has one of these; without them nothing is asked."""
 FORM = (
     'A scenario is {"pods": [Pod, …], "nodePools": [NodePool, …], "instanceTypes": {"inline": […]}}: see docs/plan.md. '
     "kerf simulate takes manifests"
@@ -18,12 +18,15 @@ FORM = (
 UNIQUE = "Names are unique in a scenario, even across namespaces: results refer to them (docs/plan.md)"
 
 Item = tuple[str, Mapping[str, Any]]
-"""Where an object stands, and the object."""
+"""The place of an object, and the object."""
 
 
 def check_scenario(scenario: Mapping[str, Any]) -> None:
-    """Raises ScenarioError (KERF840) for what is no scenario or has mistyped fields, and InputError for objects of
-    another kind among the pods (KERF302) and pods, nodes and NodePools that stand there twice (KERF321)."""
+    """Raise an error for what cannot be a scenario.
+
+    ScenarioError (KERF840): no scenario at all, or mistyped fields. InputError: an object of another kind among the
+    pods (KERF302), or a pod, node or NodePool that stands there twice (KERF321).
+    """
     check_fields(scenario)
     if not any(name in scenario for name in SUBJECTS):
         raise ScenarioError(f"{_what(scenario)} is no scenario", hint=FORM)
@@ -70,7 +73,7 @@ def _pods_of_nodes(scenario: Mapping[str, Any]) -> Iterator[Item]:
 
 
 def _items(document: Any, path: str) -> list[Item]:
-    """The objects of a list. Whatever has another form is refused where it is read."""
+    """Return the objects of a list with their places. Anything of another form is refused where it is read."""
     if not isinstance(document, list):
         return []
     return [(f"{path}[{index}]", item) for index, item in enumerate(document) if isinstance(item, Mapping)]

@@ -1,4 +1,4 @@
-"""Disruption decisions in the form of the reference's results (docs/plan.md, section 3)."""
+"""Write disruption decisions in the form of the reference's results (docs/plan.md, section 3)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NO_METHOD: dict[str, Any] = {"candidates": [], "allowedDisruptions": {}, "comman
 
 
 def failed(identity: Mapping[str, str], error: str) -> dict[str, Any]:
-    """The line of a scenario that could not be read."""
+    """Return the result of a scenario that could not be read."""
     methods = {name: dict(NO_METHOD) for name in ("emptiness", "multiNode", "singleNode")}
     moves = {"commands": [], "endPrice": 0.0, "evictions": 0, "kept": {}}
     return {**identity, "result": {**methods, "first": "none", "kerf": moves, "error": error}}
@@ -41,7 +41,8 @@ def method_of(proposal: Proposal, cluster: Cluster) -> dict[str, Any]:
 
 
 def moves_of(moves: ChosenCommands, cluster: Cluster) -> dict[str, Any]:
-    """kerf's own moves: the commands, what the fleet costs then (USD per hour), and why each other node stays."""
+    """Write kerf's own moves: the commands, the price of the fleet afterwards (USD per hour), and why each other node
+    stays."""
     kept = {
         name: {"code": why.code, **({"params": why.params} if why.params else {})} for name, why in moves.kept.items()
     }
@@ -77,7 +78,7 @@ def _pods_by_uid(command: Command, cluster: Cluster) -> dict[str, Pod]:
 
 
 def _replacement_of(new: Replacement, pods: Mapping[str, Pod]) -> dict[str, Any]:
-    """As an entry of `newNodeClaims` (docs/plan.md, section 2)."""
+    """Write a replacement as an entry of `newNodeClaims` (docs/plan.md, section 2)."""
     requests = new.claim.requests
     result: dict[str, Any] = {
         "nodePool": new.claim.node_pool,
@@ -93,7 +94,7 @@ def _replacement_of(new: Replacement, pods: Mapping[str, Pod]) -> dict[str, Any]
 
 
 def text(why: Reason) -> str:
-    """A reason in one line: its code, and the facts."""
+    """Write a reason in one line: its code and its parameters."""
     facts = ", ".join(f"{name} {_plain(value)}" for name, value in sorted(why.params.items()))
     return f"{why.code}: {facts}" if facts else why.code
 

@@ -1,7 +1,7 @@
-"""Cluster scenarios (docs/plan.md, section 3): read them, and say what each disruption method decides.
+"""Read cluster scenarios (docs/plan.md, section 3), and say what each disruption method decides.
 
-`kerf disrupt` and the conformance test stand on this. A scenario that cannot be read gives its line with
-`result.error`; it never stops the others.
+`kerf disrupt` and the conformance test use this. A scenario that cannot be read gives a result with `result.error` and
+does not stop the others.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ GATE = "SpotToSpotConsolidation"
 
 
 def disrupt_scenario(scenario: Mapping[str, Any], catalogues: Catalogues | Mapping[str, Any]) -> dict[str, Any]:
-    """Decide one scenario: `{name, family, result}`, and under `result.kerf` kerf's own set of moves."""
+    """Decide one scenario: `{name, family, result}`, with kerf's own set of moves under `result.kerf`."""
     known = catalogues if isinstance(catalogues, Catalogues) else Catalogues(catalogues)
     identity = {"name": str(scenario.get("name", "")), "family": str(scenario.get("family", ""))}
     if "error" in scenario and "nodes" not in scenario:
@@ -49,7 +49,7 @@ def disrupt_scenario(scenario: Mapping[str, Any], catalogues: Catalogues | Mappi
 
 
 def result_of(cluster: Cluster) -> dict[str, Any]:
-    """What every method decides by itself, which one comes first, and kerf's moves."""
+    """Say what each method decides by itself, which method comes first, and what kerf's moves are."""
     simulator = Simulator(cluster)
     later = Simulator(replace(cluster, now=cluster.now + DELAY))
     proposals = {
@@ -79,12 +79,12 @@ def _multi(cluster: Cluster, simulator: Simulator, later: Simulator) -> Proposal
 
 
 def cluster_of(scenario: Mapping[str, Any], catalogues: Catalogues) -> Cluster:
-    """The cluster of a scenario, with all defaults applied (docs/plan.md, section 1.1). Raises `KerfError`."""
+    """Read the cluster of a scenario, with all defaults applied (docs/plan.md, section 1.1). Raises `KerfError`."""
     return _ClusterReading(scenario, catalogues).cluster()
 
 
 class _ClusterReading(ScenarioReading):
-    """One scenario on its way to a Cluster."""
+    """Reads one scenario into a Cluster."""
 
     def cluster(self) -> Cluster:
         pods = [self._pod(each, bound=False) for each in self._list("pods")]

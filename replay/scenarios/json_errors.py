@@ -1,4 +1,4 @@
-"""What is wrong with a file that should be JSON, and where: one error, however many lines the file has."""
+"""Say what is wrong with a file that should be JSON, and where: one error, however many lines the file has."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ _JSON_HINT = "Mend it there, or write one scenario per line"
 
 
 def explain_json_error(data: bytes, path: Path) -> tuple[str, str, str]:
-    """(message, where, hint) for the text of a file that does not parse; `where` is "file", or "file:line:column"."""
+    """Return (message, where, hint) for the bytes of a file that does not parse. `where` is "file" or
+    "file:line:column"."""
     text = data.decode(errors="replace").removeprefix("\ufeff")
     if path.suffix in YAML_FILES or _YAML.match(text):
         return "the file is no JSON, but YAML", path.name, _YAML_HINT
@@ -30,7 +31,7 @@ def explain_json_error(data: bytes, path: Path) -> tuple[str, str, str]:
 
 
 def _ends(text: str, at: int) -> bool:
-    """Whether a list or an object ends there, so that nothing may follow the comma before."""
+    """Whether a list or an object ends at this offset, so that the comma before it is one too many."""
     return text[at : at + 1] in ("}", "]")
 
 

@@ -1,4 +1,4 @@
-"""Nodes of a conformance scenario: from Nodes and NodeClaims to the planner's places (S-50, S-68…S-74)."""
+"""Turn the Nodes and NodeClaims of a scenario into nodes of the planner's problem (S-50, S-68…S-74)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ from kerf.engine.scheduling.problem.problem import NodeInput
 
 
 class StateNode(Struct, frozen=True):
-    """One entry of `nodes`, decoded: a Node, a NodeClaim, or both, with the pods bound to it."""
+    """One entry of `nodes`: a Node, a NodeClaim, or both, with the pods bound to it. Karpenter calls this a
+    StateNode."""
 
     node: Node | None
     claim: NodeClaimObject | None
@@ -51,7 +52,7 @@ class StateNode(Struct, frozen=True):
 
     @property
     def tracked(self) -> bool:
-        """S-71: whether the reference's cluster state knows it at all."""
+        """Whether Karpenter's cluster state would know this node at all (S-71)."""
         if self.node is None:
             return self.claim is not None and bool(self.claim.provider_id)
         if not self.node.labels.get(NODEPOOL):
@@ -61,7 +62,7 @@ class StateNode(Struct, frozen=True):
 
     @property
     def going(self) -> bool:
-        """S-50: marked for deletion."""
+        """Whether the node is marked for deletion (S-50)."""
         if self.marked:
             return True
         if self.claim is not None:
@@ -83,7 +84,7 @@ class StateNode(Struct, frozen=True):
 
     @property
     def taints(self) -> tuple[Taint, ...]:
-        """Those that count (S-72)."""
+        """The taints that scheduling looks at: startup and ephemeral ones do not count before initialization (S-72)."""
         if self.node is not None and (self.registered or self.claim is None):
             own = self.node.taints
         else:
@@ -93,7 +94,8 @@ class StateNode(Struct, frozen=True):
         return counting_taints(own, self.claim.startup_taints if self.claim is not None else ())
 
     def amounts(self, allocatable: bool) -> Resources:
-        """S-73: until initialized, what the Node does not report yet is filled from the NodeClaim."""
+        """The node's resources. Until it is initialized, what the Node does not report yet comes from the NodeClaim
+        (S-73)."""
         node = {} if self.node is None else self.node.allocatable if allocatable else self.node.capacity
         if self.initialized or self.claim is None:
             return node
@@ -101,7 +103,7 @@ class StateNode(Struct, frozen=True):
         return {**promised, **{name: amount for name, amount in node.items() if amount}}
 
     def input(self, shapes: Mapping[str, PodShape]) -> NodeInput:
-        """S-74: what pods request of a resource that the node does not have takes nothing away."""
+        """Make the planner's node. Requests for a resource that the node does not have take nothing away (S-74)."""
         alive = [pod for pod in self.pods if not is_terminal(pod)]
         daemons = [pod for pod in alive if owned_by(pod, DAEMONSET)]
         room, used = self.amounts(allocatable=True), requests_of(alive, shapes)
@@ -124,6 +126,6 @@ def requests_of(pods: Iterable[Pod], shapes: Mapping[str, PodShape]) -> Resource
 
 
 def usage(nodes: Iterable[StateNode], pool: str) -> Resources:
-    """S-68: the capacity of the NodePool's active nodes."""
+    """Sum the capacity of the NodePool's active nodes (S-68)."""
     own = [each for each in nodes if not each.going and each.labels.get(NODEPOOL) == pool]
     return total({**each.amounts(allocatable=False), "nodes": 1} for each in own)

@@ -1,5 +1,7 @@
-"""The parts of a scenario that only some clusters have: default topology spread, node overlays, capacity buffers. What
-a scenario names is switched on: it has no feature gates."""
+"""Read what only some clusters have: default topology spread, node overlays, capacity buffers.
+
+A scenario has no feature gates: what it names is switched on.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ _OVERLAYS = "karpenter.sh/v1alpha1"
 
 
 class OptionalFeatures(Struct, frozen=True):
-    """`shapes` are the scenario's; what is made of them is added there."""
+    """The optional parts of one scenario. New pod shapes that come of them are added to `shapes`."""
 
     shapes: dict[str, PodShape]
     constraints: tuple[SpreadConstraint, ...] = ()
@@ -46,7 +48,7 @@ class OptionalFeatures(Struct, frozen=True):
     templates: Mapping[str, PodTemplate] = {}
 
     def spread(self, pods: list[Pod]) -> list[Pod]:
-        """With the default constraints (S-150)."""
+        """Give the pods the default topology spread constraints (S-150)."""
         if not self.constraints:
             return pods
         spread_pods, shapes = with_default_spread(pods, self.shapes, self.constraints, self.kinship)
@@ -60,11 +62,11 @@ class OptionalFeatures(Struct, frozen=True):
         return pods
 
     def catalogues(self, pools: list[tuple[NodePool, str, Catalogue]]) -> dict[str, tuple[str, Catalogue]]:
-        """By NodePool, where an overlay changes its catalogue: the digest and the changed one."""
+        """Map each NodePool whose catalogue an overlay changes to the changed catalogue and its digest."""
         return overlaid_catalogues(self.overlays, pools) if self.overlays else {}
 
     def results(self, pools: list[tuple[NodePool, Catalogue]], planned: Plan) -> dict[str, Any]:
-        """What became of overlays and buffers, for the result."""
+        """Say what became of overlays and buffers, for the scenario's result."""
         results: dict[str, Any] = {}
         if self.overlays:
             conditions = evaluate_overlays(self.overlays, pools).conditions
@@ -88,8 +90,8 @@ class OptionalFeatures(Struct, frozen=True):
 def read_optional_features(
     scenario: Mapping[str, Any], listed: List, read: Read, shapes: dict[str, PodShape]
 ) -> OptionalFeatures:
-    """`read` makes an object of a document, given its version, kind and type; it also keeps the shapes. Raises
-    KerfError for what is malformed."""
+    """Read the optional parts. `read` decodes a document, given its version, kind and type, and keeps pod shapes.
+    Raises KerfError for malformed documents."""
     workloads = [read(each, "apps/v1", str(each.get("kind") or "ReplicaSet"), Workload) for each in listed("workloads")]
     services = [read(each, "v1", "Service", Service) for each in listed("services")]
     templates = [read(each, "v1", "PodTemplate", PodTemplate) for each in listed("podTemplates")]
@@ -104,7 +106,7 @@ def read_optional_features(
 
 
 def problems_in_words(results: Mapping[str, Any]) -> list[str]:
-    """In words, what of it does not work."""
+    """Say in words which overlays are not applied and which buffers are not ready."""
     lines = [
         f"NodeOverlay {name} is not applied: {condition}"
         for name, condition in results.get("overlays", {}).items()

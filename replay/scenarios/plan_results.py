@@ -1,4 +1,4 @@
-"""Plans in the form of the reference's results (docs/plan.md, section 2)."""
+"""Write plans in the form of the reference's results (docs/plan.md, section 2)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kerf.projections.prose.funnels import near_miss_sentence
 
 
 def failed(identity: Mapping[str, str], error: str) -> dict[str, Any]:
-    """The line of a scenario that could not be planned."""
+    """Return the result of a scenario that could not be planned."""
     summary = {"nodes": 0, "totalCheapestPrice": 0, "podsOnExistingNodes": 0, "unschedulableCount": 0}
     result = {"newNodeClaims": [], "existingNodes": [], "errors": {}, "error": error}
     return {
@@ -33,7 +33,7 @@ def failed(identity: Mapping[str, str], error: str) -> dict[str, Any]:
 
 
 def result_of(identity: Mapping[str, str], problem: Problem, planned: Plan, funnel: Funnel | None) -> dict[str, Any]:
-    """`{name, family, summary, result, kerf}` of a plan."""
+    """Write a plan as `{name, family, summary, result, kerf}`."""
     pods = {pod.uid: pod for pod in problem.pods}
     claims = sorted(
         (claim_of(each, pods) for each in planned.claims),
@@ -75,7 +75,7 @@ def claim_of(claim: OpenedClaim, pods: Mapping[str, PendingPod]) -> dict[str, An
 
 
 def requirement_of(requirement: Requirement) -> dict[str, Any]:
-    """`{operator, values, minValues, gte, lte}`, absent parts left out."""
+    """Write a requirement as `{operator, values, minValues, gte, lte}`, without the parts that it does not have."""
     result: dict[str, Any] = {"operator": requirement.operator}
     if requirement.values:
         result["values"] = sorted(requirement.values)
@@ -91,7 +91,8 @@ def requirement_of(requirement: Requirement) -> dict[str, Any]:
 def _failures(
     unplaced: Iterable[Unplaced], pods: Mapping[str, PendingPod]
 ) -> tuple[list[str], dict[str, str], list[str]]:
-    """Pods for which nothing was decided, the error of each other one, and those of them that are put off."""
+    """Return the pods for which nothing was decided, the error of each other pod, and those of them that wait for
+    reserved capacity."""
     unprocessed: list[str] = []
     errors: dict[str, str] = {}
     deferred: list[str] = []
@@ -133,7 +134,8 @@ def _extra(planned: Plan, pods: Mapping[str, PendingPod], funnel: Funnel | None)
 
 
 def _gains(planned: Plan, pods: Mapping[str, PendingPod]) -> dict[str, Any]:
-    """What the effort came to: prices in USD per hour; `gap` is the part of the price that the bound leaves open."""
+    """Say what the effort gained. Prices are in USD per hour; `gap` is the part of the price that the lower bound
+    leaves open."""
     cost = math.fsum(each.price for each in planned.claims)
     gains: dict[str, Any] = {"firstPrice": planned.first_price, "lowerBound": planned.lower_bound}
     if cost:
@@ -144,8 +146,8 @@ def _gains(planned: Plan, pods: Mapping[str, PendingPod]) -> dict[str, Any]:
 
 
 def _misses(funnel: Funnel | None, group: Unplaced) -> dict[str, str]:
-    """NodePool → what single change would let most types through for these pods; without the funnel nothing is
-    known."""
+    """Map each NodePool to the single change that would let most types through for these pods. Empty without a
+    funnel."""
     if funnel is None:
         return {}
     looks = [look for pod_class in funnel.classes if group.pods[0] in pod_class.unplaced for look in pod_class.pools]

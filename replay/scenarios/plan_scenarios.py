@@ -1,8 +1,8 @@
-"""Conformance scenarios: read them, plan them, and write the result in the form of the reference's
-(docs/plan.md, sections 1 and 2).
+"""Read conformance scenarios, plan them, and write results in the form of the reference's (docs/plan.md, sections 1 and
+2).
 
-`kerf plan` and the conformance tests stand on this. A scenario that cannot be read gives its line with
-`result.error`, which begins with the error's code; it never stops the others.
+`kerf plan` and the conformance tests use this. A scenario that cannot be read gives a result with `result.error`, which
+begins with the error's code, and does not stop the others.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ HINT = "See docs/plan.md, which describes the format"
 
 
 def read_scenarios(path: Path) -> Iterator[dict[str, Any]]:
-    """The scenarios of a file: one JSON object per line (empty lines are skipped), or one JSON document, which may
-    span lines: an object, or a list of them. A file without a line that is an object is taken for a broken document.
+    """Read the scenarios of a file: one JSON object per line, or one JSON document with an object or a list of them.
 
-    What is no JSON object comes back as a scenario that holds only its `error`, so that `plan_scenario` gives
-    it a line too. Raises OSError if the file cannot be read.
+    Empty lines are skipped. A file in which no line is an object by itself is taken for one broken document. What is no
+    JSON object becomes a scenario that holds only its `error`, so that `plan_scenario` gives it a result too. Raises
+    OSError if the file cannot be read.
     """
     with path.open("rb") as lines:
         first = next((line for line in lines if line.strip()), b"")
@@ -77,7 +77,7 @@ def read_scenarios(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _has_lines(data: bytes) -> bool:
-    """Whether a line alone is an object, and stands there as none within a document does."""
+    """Whether some line is an object by itself, which lines within a document are not."""
     return any(line.startswith(b"{") and len(line) > len(b"{}") and _is_json(line) for line in data.splitlines())
 
 
@@ -115,7 +115,7 @@ def _refused(message: str, where: str, hint: str = HINT) -> dict[str, Any]:
 
 
 def read_catalogues(path: Path) -> Catalogues:
-    """The catalogues of a catalogues.json. Raises ScenarioError if it has another form."""
+    """Read a catalogues.json. Raises ScenarioError if it has another form."""
     try:
         document = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
         return Catalogues(msgspec.convert(document.get("catalogues"), dict[str, Any]))
@@ -131,10 +131,12 @@ def plan_scenario(
     effort: int = EFFORT,
     max_steps: int = MAX_STEPS,
 ) -> dict[str, Any]:
-    """Plan one scenario: `{name, family, summary, result, kerf}`. `kerf` holds what the reference has no
-    words for: coded reasons per class of unplaced pods with counts, what `effort` search steps gained and how far
-    from the bound the price is, what became of overlays and buffers, where pods have no place what may be mistyped, and
-    with `trace` the whole funnel. `max_steps`: see `Settings`."""
+    """Plan one scenario: `{name, family, summary, result, kerf}`.
+
+    `kerf` holds what the reference's form has no place for: the coded reasons of unplaced pods with counts, what the
+    `effort` gained and how far the price is from the lower bound, what became of overlays and buffers, and names that
+    may be mistyped where pods have no place. With `trace` it holds the whole funnel. `max_steps`: see `Settings`.
+    """
     known = catalogues if isinstance(catalogues, Catalogues) else Catalogues(catalogues)
     identity = {"name": str(scenario.get("name", "")), "family": str(scenario.get("family", ""))}
     if "error" in scenario and "pods" not in scenario:
@@ -159,12 +161,12 @@ def plan_scenario(
 
 
 def problem_of(scenario: Mapping[str, Any], catalogues: Catalogues) -> Problem:
-    """The planner's question that a scenario asks, with all defaults applied (docs/plan.md, section 1.1)."""
+    """Read the planner's problem of a scenario, with all defaults applied (docs/plan.md, section 1.1)."""
     return ScenarioReading(scenario, catalogues).problem()
 
 
 class ScenarioReading:
-    """One scenario on its way to a Problem."""
+    """Reads one scenario into a Problem."""
 
     def __init__(self, scenario: Mapping[str, Any], catalogues: Catalogues, max_steps: int = MAX_STEPS) -> None:
         self.scenario = scenario
@@ -270,14 +272,14 @@ class ScenarioReading:
         )
 
     def _namespaces(self) -> tuple[Namespace, ...]:
-        """Those listed, and always `default`."""
+        """Return the namespaces of the scenario, and always `default`."""
         listed = tuple(self._object(each, "v1", "Namespace", Namespace) for each in self._list("namespaces"))
         if any(each.name == DEFAULT for each in listed):
             return listed
         return (*listed, Namespace(DEFAULT, {METADATA_NAME: DEFAULT}))
 
     def _option(self, name: str, *allowed: str) -> str:
-        """One of the allowed values, the first by default."""
+        """Return one of the allowed values; the first one by default."""
         option = (self.scenario.get("options") or {}).get(name)
         value = str(option).lower() if isinstance(option, bool) else str(option or allowed[0])
         if value not in allowed:
@@ -319,7 +321,7 @@ class ScenarioReading:
         return found
 
     def _expected(self, daemonset: DaemonSet, nodes: list[StateNode]) -> str:
-        """The digest of what a pod of it comes to, by the newest one that is there (S-79)."""
+        """Expect pods of a DaemonSet to be like its newest pod that runs (S-79)."""
         own = [
             pod
             for node in nodes

@@ -1,5 +1,5 @@
-"""Pods of a conformance scenario: the defaults of docs/plan.md, section 1.1, and which pods of a node that goes need
-another place."""
+"""Give pods of a scenario their defaults (docs/plan.md, section 1.1), and tell which pods of a leaving node need a
+place."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from kerf.engine.scheduling.pods.evictability import EvictionRules
 def reschedulable(
     pods: Iterable[Pod], budgets: Iterable[PodDisruptionBudget], shapes: Mapping[str, PodShape], now: int
 ) -> list[Pod]:
-    """The pods that need another place because their node goes (S-46…S-49)."""
+    """Return the pods that need another place because their node goes (S-46…S-49)."""
     rules = EvictionRules(shapes, tuple(budgets), now)
     return [pod for pod in pods if rules.moves(pod)]
 
 
 def with_defaults(pod: dict[str, Any], now: str, bound: bool) -> dict[str, Any]:
-    """One pod document with its defaults (docs/plan.md, section 1.1), as a new document."""
+    """Return a copy of one pod document with its defaults (docs/plan.md, section 1.1)."""
     metadata = {"namespace": "default", "creationTimestamp": now, **pod.get("metadata", {})}
     metadata.setdefault("uid", f"{metadata.get('namespace')}/{metadata.get('name')}")
     status = dict(pod.get("status", {}))
@@ -39,7 +39,7 @@ def with_defaults(pod: dict[str, Any], now: str, bound: bool) -> dict[str, Any]:
 
 
 def with_requests(spec: dict[str, Any]) -> dict[str, Any]:
-    """A pod spec whose containers request what they are limited to, unless they say otherwise."""
+    """Return a pod spec whose containers request their limits, where they do not say what they request."""
     filled = dict(spec)
     for field in ("containers", "initContainers"):
         if field in spec:

@@ -1,4 +1,4 @@
-"""What may be mistyped in a scenario: its own fields, which are refused, and what its objects name, which is noted."""
+"""Find what may be mistyped in a scenario: its own fields are refused, names in its objects are noted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FIELDS = (
 )  # fmt: skip
 OPTIONS = ("preferencePolicy", "minValuesPolicy", "ignoreDraRequests", "featureGates")
 MIN_SIMILARITY = 0.85
-"""How much of a field another one has to have, letter for letter. Fields that are like none are whoever's they are."""
+"""How similar an unknown field must be to a known one to be taken for a typing error. Others are ignored."""
 
 _TEXTS = {
     **NOTES,
@@ -31,7 +31,7 @@ _TEXTS = {
 
 
 def check_fields(scenario: Mapping[str, Any]) -> None:
-    """Raises ScenarioError (KERF840) for a field or an option that is spelt nearly like one that is read."""
+    """Raise ScenarioError (KERF840) for a field or an option that is spelt nearly like a known one."""
     options = scenario.get("options")
     for path, fields, known in (("", scenario, FIELDS), ("options.", options, OPTIONS)):
         for name in fields if isinstance(fields, Mapping) else ():
@@ -48,8 +48,10 @@ def _similar_field(name: str, known: Collection[str]) -> str:
 
 
 def typo_notes(offered: Iterable[tuple[NodePool, Catalogue]], shapes: Iterable[PodShape]) -> list[dict[str, Any]]:
-    """NodePools without instance types; labels and values that NodePools and pods may have mistyped, by what the
-    instance types have and NodePools are called. NodeClasses do not matter here."""
+    """Note NodePools without instance types, and labels and values of NodePools and pods that look mistyped.
+
+    They are compared with the labels of the instance types and the names of NodePools. NodeClasses do not matter here.
+    """
     pools = list(offered)
     known: dict[str, set[str]] = {NODEPOOL: {pool.name for pool, _ in pools}}
     for catalogue in {id(each): each for _, each in pools}.values():

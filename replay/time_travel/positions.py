@@ -1,4 +1,4 @@
-"""Where a position or a time is in a record."""
+"""Find the position in a record that a text names: a number, a time, or a distance from start or end."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BEFORE_END = re.compile(r"-(?P<duration>[0-9a-zµ.]+)( from end)?")
 
 
 def locate(store: Store, text: str) -> int:
-    """The position that a text means: of a time, the last entry at or before it.
+    """Return the position that a text names. Of a time, that is the last entry at or before it.
 
     Takes "1234", an RFC 3339 time, "+2h" after the first entry, "-5m" (or "-5m from end") before the last one, "start",
     and "end". Raises PositionUnknown (KERF202).
@@ -42,7 +42,7 @@ def locate(store: Store, text: str) -> int:
 
 
 def time_of(store: Store, text: str) -> int:
-    """The time (ms since the epoch) that a text means; see `locate`. Raises PositionUnknown (KERF202)."""
+    """Return the time (ms since the epoch) that a text names; see `locate`. Raises PositionUnknown (KERF202)."""
     text_of_time = text.strip()
     try:
         if text_of_time.startswith("+"):
@@ -60,7 +60,8 @@ def time_of(store: Store, text: str) -> int:
 
 
 class TimeAfterEnd(Struct, frozen=True):
-    """What was `asked` for (ms since the epoch) is later than the last entry, at `position`, of time `last`."""
+    """The time that was `asked` for is later than the last entry, which has the time `last`. Both in ms since the
+    epoch."""
 
     asked: int
     last: int
@@ -68,8 +69,11 @@ class TimeAfterEnd(Struct, frozen=True):
 
 
 def time_after_end(store: Store, text: str) -> TimeAfterEnd | None:
-    """That a time which `locate` takes is later than all that the record knows, which is answered as of its last entry:
-    what waits for a time, such as the end of a budget's window, may be otherwise by then. None if it is not."""
+    """Tell that a text names a time after the last entry; None if it does not.
+
+    The answer is then as of the last entry. What waits for a time, such as the end of a budget's window, may be
+    otherwise by then.
+    """
     wanted, position = text.strip(), store.last_position()
     if not position or wanted in ("end", "start") or (wanted.isascii() and wanted.isdigit()):
         return None
@@ -85,8 +89,8 @@ def _checked_position(store: Store, position: int, last: int, text: str) -> int:
 
 
 def _position_at(store: Store, time: int, text: str) -> int:
-    """By bisection: times never go back from one position to the next. In what is kept of a record that was cut, one
-    entry after another."""
+    """Return the last position at or before a time, by bisection: times never decrease from one position to the next.
+    What a cut record still has from before its base is searched one by one."""
     base = store.base()
     if base is not None and time < base.at:
         kept = [entry.position for entry in store.scan(0, base.position) if entry.at <= time]

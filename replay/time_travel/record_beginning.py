@@ -1,8 +1,8 @@
-"""What a read model must be told of a record that was cut, or of a part of one, before its first entry.
+"""Tell a read model what a cut record, or a part of one, begins with.
 
 A read model folds entries, and a base is none. So what the base knows is given to it as entries: each object as it was,
-and each NodeClaim of which nothing older is kept as one that was adopted. They are no part of the record: their turn is
-0, and what a read model says of them is not to be told.
+and each NodeClaim without older entries as an adopted one. These entries are no part of the record. Their turn is 0,
+and what the read model says of them is thrown away.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from kerf.engine.state.state import Facts
 
 BASE_TURN = 0
 FIRST_SETTINGS_WITHIN = 10
-"""Entries, among which are a record's first settings."""
+"""The first settings are among this many first entries."""
 
 
 def first_settings(store: Store) -> Settings | None:
-    """Those that the record begins with, None for an empty one. Raises StoreError."""
+    """Return the settings that the record begins with; None for an empty record. Raises StoreError."""
     if store.base() is not None:
         return beginning(store).facts.settings
     seen = (each.payload for each in store.scan(until=FIRST_SETTINGS_WITHIN))
@@ -36,7 +36,7 @@ def first_settings(store: Store) -> Settings | None:
 
 
 def base_as_entries(store: Store) -> Iterator[Entry]:
-    """Nothing for a record that begins at position 1. Raises StoreError."""
+    """Give the base of a cut record as entries; none for a record that begins at position 1. Raises StoreError."""
     base = store.base()
     if base is None:
         return

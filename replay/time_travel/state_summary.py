@@ -1,4 +1,4 @@
-"""The state at a position of a record, in short: what `kerf replay at` shows."""
+"""Sum up the state at a position of a record: what `kerf replay at` shows."""
 
 from __future__ import annotations
 
@@ -33,8 +33,11 @@ class ClaimLine(Struct, frozen=True, kw_only=True):
 
 
 class PoolLine(Struct, frozen=True, kw_only=True):
-    """One NodePool: `wrong` are the reasons why it is not ready, and `registration` what is said of nodes that do not
-    register; empty when all is well. `drifted` of its NodeClaims are not as it asks for."""
+    """One NodePool in one line.
+
+    `wrong` says why it is not ready, `registration` why nodes do not register; both are empty when all is well.
+    `drifted` counts its drifted NodeClaims.
+    """
 
     name: str
     nodes: int
@@ -79,7 +82,7 @@ class StateSummary(Struct, frozen=True, kw_only=True):
 
 
 def summarize(state: State) -> StateSummary:
-    """What there was, as structs for people and for JSON."""
+    """Sum up a state in structs, for people and for JSON."""
     facts, ix = state.facts, state.ix
     claims = [facts.claims[name] for name in sorted(facts.claims)]
     running = [claim for claim in claims if claim.launched]
@@ -145,7 +148,7 @@ def _condition_text(condition: Condition) -> str:
 
 
 def _pods_by_phase(state: State) -> dict[str, int]:
-    """How many pods there are, by what they do."""
+    """Count the pods by what they do: waiting, terminating, or by their phase."""
     total: Counter[str] = Counter()
     for uid, pod in state.facts.pods.items():
         if pod.deleting:

@@ -1,4 +1,4 @@
-"""The state on which turns are decided again: kept as a live runtime's would be between two turns."""
+"""Decide recorded turns again, on a state that is kept as a live runtime keeps it between two turns."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ _OBSERVED = frozenset(t.name for t in OBSERVATIONS)
 
 
 def is_observed(entry: Entry) -> bool:
-    """Whether the entry came from outside (all else follows from such)."""
+    """Whether the entry is an observation. All other entries follow from observations."""
     return entry.type in _OBSERVED
 
 
 def decide_again(state: State, turn: Sequence[Entry]) -> list[Entry]:
-    """Decides one recorded turn again, on the state before it, which becomes the state after it.
+    """Decide one recorded turn again. `state` is the one before the turn, and becomes the one after it.
 
-    Raises what the engine raises: BlobMissing, TransitionRefused (KERF701), Restless (KERF702); the state is then
+    Raises what the engine raises: BlobMissing, TransitionRefused (KERF701), Restless (KERF702). The state is then
     somewhere in between.
     """
     state.facts.epoch = turn[0].epoch
@@ -68,7 +68,7 @@ def decide_again(state: State, turn: Sequence[Entry]) -> list[Entry]:
 
 
 def fold(state: State, turn: Sequence[Entry]) -> list[tuple[Entry, Exception]]:
-    """Folds recorded entries as they are, and gives those that cannot follow what stands before them."""
+    """Fold recorded entries as they are. Return those that cannot follow what stands before them, with the errors."""
     refused: list[tuple[Entry, Exception]] = []
     for entry in turn:
         try:
@@ -85,15 +85,18 @@ def fold(state: State, turn: Sequence[Entry]) -> list[tuple[Entry, Exception]]:
 
 
 def copy(state: State) -> State:
-    """Another state of the same facts, settled."""
+    """Return another state with the same facts, settled."""
     twin = snapshot.decode(snapshot.encode(state)[0], state.ix.blobs)
     settle(twin)
     return twin
 
 
 def settle(state: State) -> None:
-    """After entries were folded but not decided: what a turn leaves behind. No claim is marked as touched, and it is
-    known when each must be looked at again. What the deciders would do now is not done: the record says what was."""
+    """Leave a state that was only folded as a turn would leave it.
+
+    No claim is marked as touched, and for each it is known when to look at it again. What the deciders say on the way
+    is thrown away: the record holds what was decided.
+    """
     for name in state.facts.claims:
         state.ix.touched[name] = state.facts.position
     with suppress(BlobMissing):  # who needs it is told so when it is needed
@@ -113,7 +116,7 @@ class _DiscardedTurn(Draft):
 
 
 def why_unsupported(turn: Sequence[Entry]) -> tuple[str, str] | None:
-    """Why this version cannot decide a turn again: reason and detail as in `UnsupportedTurns`."""
+    """Say why this version cannot decide a turn again, as reason and detail of `UnsupportedTurns`. None if it can."""
     for entry in turn:
         payload = entry.payload
         if isinstance(payload, UnknownEntry):

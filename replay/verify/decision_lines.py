@@ -1,4 +1,4 @@
-"""What a turn decided, in one line each: what is launched, kept, removed, and who stays without a place."""
+"""Write decisions in one line each: what is launched, kept and removed, and which pods have no place."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from kerf.projections.prose.drift import verdict_words
 from kerf.projections.prose.reasons import sentence
 
 MIN_SAVINGS_SHOWN = 0.00005
-"""Savings below this would be shown as nothing, USD per hour."""
+"""Savings below this would be shown as zero. USD per hour."""
 
 
 def decided_lines(entries: Iterable[Entry]) -> tuple[str, ...]:
-    """The decisions among these entries, in their order."""
+    """Write the decisions among these entries, in their order."""
     return tuple(
         line
         for entry in entries
@@ -89,7 +89,7 @@ def _provisioned(result: ProvisionResult) -> list[str]:
 
 
 def _gained(result: ProvisionResult) -> list[str]:
-    """What the effort came to, where it came to anything."""
+    """Say what the optimizer's effort gained, if anything."""
     price = math.fsum(claim.price for claim in result.claims)
     saved = result.first_price - price
     lines = [f"${saved:.4f}/h less than the first plan; no nodes can cost less than ${result.lower_bound:.4f}/h"]

@@ -1,4 +1,4 @@
-"""From two versions of one turn to the first thing in which they differ."""
+"""Compare a recorded turn with the same turn decided again, and report the first difference."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kerf.replay.verify.report import DIFFERENT, EXTRA, MISSING, REFUSED, Diverg
 
 
 def divergence(recorded: Sequence[Entry], remade: Sequence[Entry]) -> Divergence:
-    """The first difference of a turn that was decided again. The two must differ."""
+    """Report the first difference between a recorded turn and the remade one. The two must differ."""
     index = _first(recorded, remade)
     old = recorded[index] if index < len(recorded) else None
     new = remade[index] if index < len(remade) else None
@@ -49,7 +49,7 @@ def divergence(recorded: Sequence[Entry], remade: Sequence[Entry]) -> Divergence
 
 
 def refusal(recorded: Sequence[Entry], entry: Entry, error: Exception) -> Divergence:
-    """A recorded entry that cannot follow what stands before it, or a turn that cannot be decided at all."""
+    """Report a recorded entry that cannot follow what stands before it, or a turn that cannot be decided at all."""
     return Divergence(
         position=entry.position,
         turn=entry.turn,
@@ -71,7 +71,7 @@ def _first(recorded: Sequence[Entry], remade: Sequence[Entry]) -> int:
 
 
 def _content(entry: Entry) -> bytes:
-    """What the entry says, wherever it stands."""
+    """Encode what the entry says without its position, version and cause."""
     unplaced = msgspec.structs.replace(entry, position=0, version=0, cause=0)
     if isinstance(entry.payload, Decision):
         unplaced = msgspec.structs.replace(unplaced, payload=msgspec.structs.replace(entry.payload, looked_at=0))

@@ -1,4 +1,4 @@
-"""The first place in which two entries differ, as a path that a person can follow: `payload.result.claims[0].price`."""
+"""Find the first place in which two entries differ, as a path like `payload.result.claims[0].price`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ABSENT = "(absent)"
 
 
 class Difference(Struct, frozen=True):
-    """`path` is empty when the two are equal."""
+    """The first difference. `path` is empty when there is none."""
 
     path: str
     recorded: Any
@@ -22,7 +22,7 @@ class Difference(Struct, frozen=True):
 
 
 def plain(entry: Entry) -> dict[str, Any]:
-    """An entry as builtins, for people and for JSON. The bytes of an unknown payload stand as hex."""
+    """Turn an entry into builtins, for people and for JSON. The bytes of an unknown payload become hex."""
     payload = entry.payload
     shown = bytes(payload.raw).hex() if isinstance(payload, UnknownEntry) else payload
     fields = {name: getattr(entry, name) for name in Entry.__struct_fields__ if name != "payload"}
@@ -30,7 +30,8 @@ def plain(entry: Entry) -> dict[str, Any]:
 
 
 def first_difference(recorded: Any, remade: Any, path: str = "") -> Difference:
-    """Of two builtins (`plain`). Lists are compared by index, maps by key in order of the first, then of the second."""
+    """Compare two builtins (see `plain`): lists by index, maps by key, in the order of the first and then of the
+    second."""
     if isinstance(recorded, dict) and isinstance(remade, dict):
         pairs = [(f"{path}.{key}" if path else key, recorded.get(key, ABSENT), remade.get(key, ABSENT))
                  for key in {**recorded, **remade}]  # fmt: skip

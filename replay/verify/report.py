@@ -1,4 +1,4 @@
-"""What `verify` found: values, so that they can be printed, sent as JSON, or asserted on."""
+"""The report of `verify`, as values that can be printed, sent as JSON, or asserted on."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ MISSING, EXTRA, DIFFERENT, REFUSED = "missing", "extra", "different", "refused"
 class Divergence(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The first difference of one turn.
 
-    `kind`: "missing" (the record lacks an entry that is made now), "extra" (the record has one that is not made now),
-    "different", or "refused" (the recorded entry cannot follow what stands before it). `path` with `was` and `now` is
-    the first differing field. `outcome_was` and `outcome_now` say in words what the turn decided. Versions are those of
-    the decider, 0 where the entry is no decision.
+    `kind`: "missing" (the record lacks an entry that is made now), "extra" (the record has an entry that is not made
+    now), "different", or "refused" (the recorded entry cannot follow what stands before it). `path` is the first
+    differing field, `was` and `now` its values. `outcome_was` and `outcome_now` say in words what the turn decided.
+    Versions are those of the decider, 0 where the entry is no decision.
     """
 
     position: int
@@ -53,7 +53,7 @@ class UnsupportedTurns(Struct, frozen=True, kw_only=True):
 
 
 class Corruption(Struct, frozen=True):
-    """Where the record is corrupt: everything before `position` was verified."""
+    """Where the record is corrupt. Everything before `position` was verified."""
 
     code: str
     position: int
@@ -61,11 +61,13 @@ class Corruption(Struct, frozen=True):
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """`entries` were read and `turns` looked at; `decisions` and `claim_events` were made again and compared.
-    `diverged` counts the turns that differ, of which `divergences` keeps the first ones. `seconds` is the time that
-    it took. `base`: of a record that was cut, or a part of one, the position that it begins after, and `base_at` the
-    time (ms since the epoch); `kept` claims' events and decisions from before are what they were, and not decided
-    again."""
+    """The result of `verify`.
+
+    `entries` were read and `turns` looked at; `decisions` and `claim_events` were made again and compared. `diverged`
+    counts the turns that differ; `divergences` holds the first of them. `seconds` is how long it took. A cut record, or
+    a part of one, begins after position `base`, at the time `base_at` (ms since the epoch). `kept` older entries of
+    claims were not decided again.
+    """
 
     record: str
     engine_recorded: str
@@ -87,7 +89,7 @@ class Report(Struct, frozen=True, kw_only=True):
 
     @property
     def exit_code(self) -> int:
-        """0 same, 1 diverged, 3 corrupt, 4 unsupported; the gravest of what was found."""
+        """0 same, 1 diverged, 3 corrupt, 4 unsupported: the gravest of what was found."""
         if self.fault is not None:
             return CORRUPT
         if self.diverged:

@@ -1,4 +1,4 @@
-"""A verification report in words, for the command line and for golden tests."""
+"""Write a verification report in words, for the command line and for golden tests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KINDS = {
 
 
 def verdict(report: Report) -> str:
-    """The report in one line."""
+    """Sum up the report in one line."""
     verdicts = {
         0: "same: today's engine decides all of it as recorded, byte for byte",
         1: f"diverged: {count(report.diverged, 'turn')} would be decided otherwise today",
@@ -27,7 +27,8 @@ def verdict(report: Report) -> str:
 
 
 def divergence_lines(divergence: Divergence) -> list[str]:
-    """Where; what is decided otherwise ("-" recorded, "+" now); the first field that differs; the versions."""
+    """Write one divergence: its place, the decisions that differ ("-" recorded, "+" now), the first differing field,
+    the versions."""
     was = [f"- {line}" for line in divergence.outcome_was if line not in divergence.outcome_now]
     now = [f"+ {line}" for line in divergence.outcome_now if line not in divergence.outcome_was]
     lines = [
@@ -50,7 +51,7 @@ def divergence_lines(divergence: Divergence) -> list[str]:
 
 
 def obstacle_lines(report: Report) -> list[str]:
-    """What kept parts of the record from being decided again."""
+    """Say what kept parts of the record from being decided again."""
     lines = [
         f"cannot be decided again: {count(each.count, 'turn')} from position {each.first} to {each.last} "
         f"({each.reason}: {each.detail})"
@@ -63,7 +64,7 @@ def obstacle_lines(report: Report) -> list[str]:
 
 
 def beginning_lines(report: Report) -> list[str]:
-    """Of a record that does not begin at position 1, from where on it was verified."""
+    """Say of a record that does not begin at position 1 from where on it was verified."""
     if not report.base:
         return []
     lines = [

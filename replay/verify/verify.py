@@ -1,8 +1,8 @@
-"""Verify: decide every recorded turn again, and compare byte for byte.
+"""Verify a record: decide every turn again, and compare byte for byte.
 
-For each turn the state is the fold of all entries before it. The recorded observations are given to today's engine;
-what it makes of them must be what the record holds. A difference is a value (`Divergence`), and the next turn goes on
-from the *recorded* entries, so that one changed decision does not make all later ones differ.
+For each turn the state is the fold of all entries before it. Today's engine is given the recorded observations and must
+come to what the record holds. A difference is reported as a `Divergence`. The next turn goes on from the recorded
+entries, so that one changed decision does not make all later turns differ.
 """
 
 from __future__ import annotations
@@ -40,12 +40,15 @@ from kerf.replay.verify.divergence import divergence, refusal
 from kerf.replay.verify.report import Corruption, Divergence, Report, UnsupportedTurns
 
 MAX_DIVERGENCES_KEPT = 100
-"""So many divergences are kept in full; all are counted."""
+"""At most this many divergences are kept in full; all are counted."""
 
 
 def verify(store: Store, *, progress: Progress | None = None, keep: int = MAX_DIVERGENCES_KEPT) -> Report:
-    """Decides the whole record again, from its base if it has one. Raises BeginningMissing (KERF204) for a part of a
-    record that brings no base; what else is wrong with the record stands in the report."""
+    """Decide the whole record again, from its base if it has one.
+
+    Raises BeginningMissing (KERF204) for a part of a record without a base. What else is wrong with the record stands
+    in the report.
+    """
     started = perf_counter()
     base = store.base()
     verifier = _Verifier(store, keep, base)
@@ -61,7 +64,7 @@ def verify(store: Store, *, progress: Progress | None = None, keep: int = MAX_DI
 
 
 def turns(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
-    """The entries by turn. A turn that is cut off by an error of the source is left out."""
+    """Group the entries by turn. A turn that is cut off by an error of the source is left out."""
     for _, turn in groupby(entries, key=lambda entry: entry.turn):
         yield list(turn)
 
@@ -74,8 +77,11 @@ def _reported(entries: Iterator[Entry], progress: Progress | None) -> Iterator[E
 
 
 class _Verifier:
-    """`trial` is the state that turns are decided on. While nothing differs it is what the record says, too; `truth`,
-    folded from recorded entries only, is kept from the first turn on that differs or cannot be decided."""
+    """Decides turns on the state `trial`.
+
+    While nothing differs, `trial` is also what the record says. From the first turn that differs or cannot be decided,
+    `truth` is kept too: it is folded from recorded entries only.
+    """
 
     def __init__(self, store: Store, keep: int, base: Base | None) -> None:
         self.store, self.keep, self.base = store, keep, base
@@ -141,10 +147,12 @@ class _Verifier:
                 self.cuts.append(entry.payload)
 
     def check_cut(self) -> None:
-        """What was removed is what the record itself announces, and all else is there. Raises RecordCorrupt (KERF109).
+        """Check that only what the record itself announces was removed from its beginning. Raises RecordCorrupt
+        (KERF109).
 
-        The chain's value at the base stands for every entry before it, that of what is kept for each of those; only a
-        beginning goes, and only one that an entry after it names."""
+        The chain's value at the base stands for every entry before it, and the value of what is kept for each kept
+        entry.
+        """
         base, kept = self.base, self.store.kept()
         if base is not None and blake2b(base.state, digest_size=16).hexdigest() != base.digest:
             raise RecordCorrupt("the state that the record begins with was changed", position=base.position)
@@ -163,7 +171,7 @@ class _Verifier:
             raise RecordCorrupt("what is kept from before the cut is not all that was kept", position=kept.after + 1)
 
     def _counted(self, recorded: list[Entry]) -> None:
-        """These were decided again and compared."""
+        """Count entries that were decided again and compared."""
         for entry in recorded:
             if isinstance(entry.payload, Decision):
                 self.decisions += 1
@@ -188,7 +196,7 @@ class _Verifier:
         self._go_on(recorded)
 
     def _go_on(self, recorded: list[Entry]) -> None:
-        """Takes the recorded entries for true."""
+        """Go on from the recorded entries."""
         if self.truth is None:
             self.truth = beginning(self.store)
             for earlier in turns(self.store.scan(self.truth.facts.position, recorded[0].position - 1)):

@@ -1,6 +1,7 @@
-"""What holds a node, taken away: for each reason why a node stays, the cluster as it would be without it.
+"""Remove what blocks the disruption of a node: for each reason why a node stays, the cluster without it.
 
-Reasons that no single change removes (its pods need it, it takes pods of others, it is on its way out) have none.
+Some reasons have no entry here, since no single change removes them: the node's pods need it, it takes pods of others,
+it is on its way out.
 """
 
 from __future__ import annotations
@@ -25,20 +26,20 @@ LEAST_RESTRICTIVE_POLICY = "WhenEmptyOrUnderutilized"
 
 
 class WithoutBlocker(Struct, frozen=True):
-    """`change`: what would have to be otherwise, coded; `cluster`: as it would be then."""
+    """`change` says what would have to be otherwise; `cluster` is the cluster as it would be then."""
 
     change: Reason
     cluster: Cluster
 
 
 RemoveBlocker = Callable[[Cluster, ClusterNode, DisruptionReason], WithoutBlocker | None]
-"""Of a cluster, the node, and the budgets' reason of the method that asks."""
+"""Takes the cluster, the node, and the reason by which budgets know the method."""
 
 
 def without_blocker(
     why: Reason, cluster: Cluster, node: ClusterNode, method: DisruptionReason
 ) -> WithoutBlocker | None:
-    """The cluster without the obstacle, None where there is none that a single change removes. `method`: the reason
+    """Return the cluster without what blocks the node, or None if no single change removes it. `method` is the reason
     by which budgets know the method."""
     lifting = _REMOVALS.get(why.code)
     return None if lifting is None else lifting(cluster, node, method)
@@ -72,7 +73,8 @@ def _buffers(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> W
 
 
 def _pod_annotations(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> WithoutBlocker:
-    """All pods of the node that carry it: one alone would change nothing beside another."""
+    """Remove the annotation from all pods of the node: beside another annotated pod, removing one would change
+    nothing."""
     rules = cluster.rules
     held = [pod for pod in node.pods if not rules.disruptable(pod)]
     free = tuple(replace(pod, do_not_disrupt="") if pod in held else pod for pod in node.pods)
@@ -81,7 +83,7 @@ def _pod_annotations(cluster: Cluster, node: ClusterNode, method: DisruptionReas
 
 
 def _pod_budgets(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> WithoutBlocker:
-    """The PodDisruptionBudgets that hold pods of this node allow any eviction; where several cover one pod, none."""
+    """Drop the PodDisruptionBudgets that let no pod of the node be evicted."""
     rules = cluster.rules
     holding = {budget.uid: budget for pod in node.pods for budget in rules.blocked_now(pod)}
     names = sorted(f"{each.namespace}/{each.name}" for each in holding.values())
@@ -90,7 +92,8 @@ def _pod_budgets(cluster: Cluster, node: ClusterNode, method: DisruptionReason) 
 
 
 def without_pod(cluster: Cluster, node: ClusterNode, pod: Pod) -> Cluster:
-    """One pod less on the node; the room it took stays taken, which is of no account once the node is gone."""
+    """Return the cluster with one pod less on the node. The room that it took stays taken; that does not matter once
+    the node is gone."""
     return _with(cluster, node, pods=tuple(each for each in node.pods if each.uid != pod.uid))
 
 
@@ -98,7 +101,7 @@ def without_pod(cluster: Cluster, node: ClusterNode, pod: Pod) -> Cluster:
 
 
 def budget_use(cluster: Cluster, pool: NodePool, method: DisruptionReason) -> Reason:
-    """What the NodePool's budgets allow for a reason, and what is spent of it (D-47…D-51)."""
+    """Say how many nodes the NodePool's budgets allow for a reason, and how many already count (D-47…D-51)."""
     used = budget_usage(cluster).get(pool.name, Use())
     allowed = allowance(pool, method, used.total, cluster.now).nodes
     params: dict[str, str | int | float | list[str]] = {
@@ -113,7 +116,7 @@ def budget_use(cluster: Cluster, pool: NodePool, method: DisruptionReason) -> Re
 
 
 def unreadable_budget(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> Reason | None:
-    """D-48: the budget of the node's NodePool that nobody can read, and that stops all the others."""
+    """Return the budget of the node's NodePool that cannot be read, and therefore blocks all disruption (D-48)."""
     pool = cluster.pool(node.node_pool)
     faults = allowance(pool, method, 0, cluster.now).faults if pool is not None else ()
     return faults[0] if faults else None
@@ -168,7 +171,7 @@ def _spot_to_spot(cluster: Cluster, node: ClusterNode, method: DisruptionReason)
 
 
 def _limits(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> WithoutBlocker | None:
-    """Pods without another place: perhaps only because NodePools may not grow."""
+    """Lift the limits of NodePools, which may be why pods have no other place."""
     bounded = sorted(each.pool.name for each in cluster.pools if each.pool.limits)
     if not bounded:
         return None

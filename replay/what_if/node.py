@@ -1,6 +1,9 @@
-"""What each method that kerf may choose to use would do with one node now, and what it would do without the obstacle
-that it names: the deciders run over the cluster as it stands, then over the cluster with one thing changed, and so on
-until the node goes or nothing single is left to change. Nothing here guesses."""
+"""Ask each voluntary disruption method what it would do with one node, and what would have to change for the node to
+go.
+
+The deciders run over the cluster as it stands, then over the cluster without the blocker that they name, and so on
+until the node goes or no single change is left. Nothing is guessed.
+"""
 
 from __future__ import annotations
 
@@ -29,17 +32,20 @@ from kerf.projections.prose.explanation_codes import ExplanationCode
 from kerf.replay.what_if.blockers import without_blocker, without_pod
 
 MAX_CHANGES = 4
-"""So many obstacles are taken away, one on top of the other, before the answer is that it stays."""
+"""At most this many blockers are removed, one on top of the other, before the answer is that the node stays."""
 MAX_PODS_TRIED = 6
-"""So many pods are tried one by one: would the node go without this one?"""
+"""At most this many pods are left out one by one, to see whether the node would go."""
 
 MAX_REASONS = 4
-"""So many reasons are given why pods have no place."""
+"""At most this many reasons are given why pods have no place."""
 
 
 class WouldGo(Struct, frozen=True, kw_only=True):
-    """How the node would go. `claims` go with it; `replacements` are the first choices of type for each new node, at
-    `price` USD per hour together; `onto` are the nodes that take pods. `savings` in USD per hour."""
+    """How the node would go.
+
+    `claims` go together. `replacements` are the first choices of type for each new node, at `price` USD per hour
+    together. `onto` are the nodes that take pods. `savings` is in USD per hour.
+    """
 
     claims: tuple[str, ...]
     replacements: tuple[str, ...] = ()
@@ -49,9 +55,12 @@ class WouldGo(Struct, frozen=True, kw_only=True):
 
 
 class PodsNeed(Struct, frozen=True, kw_only=True):
-    """What its pods that have to move ask for together, and the cheapest new node that would hold those that find no
-    room elsewhere ("" if there is none). `nowhere`: why some of them have no place at all, one reason for each NodePool
-    and class of pods."""
+    """What the node's pods need elsewhere.
+
+    `requests` is what they ask for together. `instance_type` is the cheapest new node that would hold those without
+    room elsewhere ("" for none). `nowhere` says why some have no place at all, with one reason for each NodePool and
+    class of pods.
+    """
 
     pods: int
     requests: Resources
@@ -62,16 +71,19 @@ class PodsNeed(Struct, frozen=True, kw_only=True):
 
 
 class WithoutPod(Struct, frozen=True):
-    """The node would go if this one pod were not on it."""
+    """How the node would go if this one pod were not on it."""
 
     pod: str
     goes: WouldGo
 
 
 class WhatWouldChange(Struct, frozen=True, kw_only=True):
-    """`verdict`: what the method says now, None if the node would go. `changes`: what would have to be otherwise, each
-    on top of the ones before, and `between` what the method says after each but the last. In the end it `goes`, or
-    still stays for the reason `stays`. `alone`: it could go by itself then, but is none of those that go together."""
+    """What a method says of the node, and what would change that.
+
+    `verdict` is what it says now, None if the node would go. `changes` are what would have to be otherwise, each on top
+    of those before; `between` is what the method says after each but the last. In the end the node `goes`, or still
+    stays for the reason `stays`. `alone`: it could then go by itself, but kerf's choice of moves leaves it out.
+    """
 
     verdict: Reason | None
     changes: tuple[Reason, ...] = ()
@@ -88,7 +100,8 @@ Method = Callable[[Cluster, ClusterNode], Answer]
 
 
 def explore_changes(cluster: Cluster, claim: str, ask: Method, method: DisruptionReason) -> WhatWouldChange:
-    """`ask` is the method, `method` its name in budgets. The claim has to be one of the cluster."""
+    """Ask a method about a node again and again, each time without the blocker that it named. `ask` is the method,
+    `method` its name in budgets. The claim must be in the cluster."""
     changes: list[Reason] = []
     reasons: list[Reason] = []
     while True:
@@ -128,7 +141,7 @@ def node_in(cluster: Cluster, claim: str) -> ClusterNode:
 
 
 def emptiness(cluster: Cluster, node: ClusterNode) -> Answer:
-    """D-59, D-60. That pods run there comes before what else would hold the node."""
+    """Ask emptiness (D-59, D-60). That pods run on the node is said before anything else that holds it."""
     if any(map(is_reschedulable, node.pods)):
         return Reason.of(DisruptionCode.HAS_PODS)
     candidate = _candidate(cluster, node, eligibility.emptiness, DisruptionReason.EMPTY, eventual=False)
@@ -136,7 +149,7 @@ def emptiness(cluster: Cluster, node: ClusterNode) -> Answer:
 
 
 def drift(cluster: Cluster, node: ClusterNode) -> Answer:
-    """D-62…D-65. That it has not drifted comes before what else would hold the node."""
+    """Ask drift (D-62…D-65). That the node has not drifted is said before anything else that holds it."""
     if not node.drifted_since:
         return Reason.of(DisruptionCode.NOT_DRIFTED)
     candidate = _candidate(cluster, node, eligibility.drift, DisruptionReason.DRIFTED, eventual=True)
@@ -147,7 +160,7 @@ def drift(cluster: Cluster, node: ClusterNode) -> Answer:
 
 
 def consolidation(cluster: Cluster, node: ClusterNode) -> Answer:
-    """kerf's own choice of moves for all nodes together (D-67…D-104)."""
+    """Ask kerf's own choice of moves for all nodes together (D-67…D-104)."""
     candidate = _candidate(cluster, node, eligibility.consolidation, DisruptionReason.UNDERUTILIZED, eventual=False)
     if isinstance(candidate, Reason):
         return Reason.of(ExplanationCode.GOES_AS_EMPTY) if candidate.code == "empty" else candidate
@@ -162,7 +175,7 @@ def consolidation(cluster: Cluster, node: ClusterNode) -> Answer:
 def _candidate(
     cluster: Cluster, node: ClusterNode, own: eligibility.Filter, method: DisruptionReason, *, eventual: bool
 ) -> Candidate | Reason:
-    """What comes before any search: eligibility, the method's own filter, the budget."""
+    """Check what comes before any search: eligibility, the method's own filter, the budget."""
     candidate = eligibility.judge_node(node, cluster, eventual=eventual)
     if isinstance(candidate, Reason):
         return candidate
@@ -235,7 +248,7 @@ def _pods_need(cluster: Cluster, node: ClusterNode, why: Reason) -> PodsNeed | N
 def _reasons_without_place(
     outcome: SimulationOutcome, cluster: Cluster, node: ClusterNode, moving: list[Pod]
 ) -> tuple[Reason, ...]:
-    """The planner's reasons about pods that have to move and cannot."""
+    """Return the planner's reasons for the pods that have to move and have no place."""
     if outcome.failure is None or outcome.failure.code != DisruptionCode.NO_PLACE:
         return ()
     moving_uids = frozenset(pod.uid for pod in moving)
@@ -249,8 +262,8 @@ def _reasons_without_place(
 
 
 def _without_single_pods(cluster: Cluster, node: ClusterNode, why: Reason) -> list[WithoutPod]:
-    """Single pods without which the node would go, the largest first; only where all obstacles of another kind are
-    off."""
+    """Find single pods without which the node would go, the largest first. Only asked when nothing but its pods holds
+    the node."""
     without_pods: list[WithoutPod] = []
     if why.code not in _POD_REASONS:
         return without_pods
@@ -263,7 +276,7 @@ def _without_single_pods(cluster: Cluster, node: ClusterNode, why: Reason) -> li
 
 
 def _would_go_alone(cluster: Cluster, node: ClusterNode) -> WouldGo | None:
-    """How this one node would go, were it the only one that anybody looks at."""
+    """Say how this one node would go if no other node were looked at."""
     candidates = find_candidates(cluster, eligibility.consolidation)
     candidate = next((each for each in candidates.chosen if each.name == node.name), None)
     if candidate is None or allowed_disruptions(cluster, DisruptionReason.UNDERUTILIZED)[candidate.pool.name] <= 0:
@@ -283,7 +296,7 @@ def _moving(cluster: Cluster, node: ClusterNode) -> list[Pod]:
 
 
 def _largest(cluster: Cluster, pods: list[Pod]) -> list[Pod]:
-    """By CPU, then memory."""
+    """Sort the pods by CPU, then memory, the largest first."""
 
     def size(pod: Pod) -> tuple[int, int, str]:
         requests = cluster.shapes[pod.shape].requests
