@@ -1,5 +1,8 @@
-"""Launches of claims that no pods were planned for: straight from a NodePool's template (S-191, S-192), or for a
-NodeClaim object that somebody made by hand (L-145)."""
+"""Launch claims that no pods were planned for.
+
+They come straight from the template of a static NodePool (S-191, S-192), or from a NodeClaim object that somebody made
+by hand (L-145).
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ NONE_TAKEN: Mapping[str, int] = MappingProxyType({})
 
 
 class ClaimWithoutPods(Struct, frozen=True):
-    """What a claim without pods asks for, and what it may be launched as now."""
+    """What a claim without pods asks for, and what it can be launched as now."""
 
     requirements: Requirements
     labels: dict[str, str]
@@ -44,8 +47,8 @@ class ClaimWithoutPods(Struct, frozen=True):
 def claim_from_template(
     pool: NodePool, state: State, now: int, taken: Mapping[str, int] = NONE_TAKEN
 ) -> ClaimWithoutPods:
-    """S-192: the template's requirements without types, no requests; custom labels as in S-165. `taken`: of
-    reservations, by those that are launched beside it."""
+    """A claim of a static NodePool (S-192): the template's requirements without instance types, no requests, and its
+    custom labels (S-165). `taken`: for each reservation, how many launches beside this one use it."""
     own = {**pool.labels, NODEPOOL: pool.name, pool.node_class.label: pool.node_class.name}
     requirements = Requirements.of_specs(pool.requirements).merged(Requirements.of_labels(own))
     return claim_without_pods(requirements, claim_labels(own, requirements), {}, pool.node_class, state, now, taken)
@@ -60,7 +63,8 @@ def claim_without_pods(
     now: int,
     taken: Mapping[str, int] = NONE_TAKEN,
 ) -> ClaimWithoutPods:
-    """What claims with these requirements may be launched as; no offers while the NodeClass has no catalogue."""
+    """What claims with these requirements can be launched as. There are no offers while the NodeClass has no
+    catalogue."""
     digest = catalogue_with_reservations(state, node_class.key)
     choice = LaunchChoice("", ())
     if digest:

@@ -1,4 +1,4 @@
-"""What the planner answers. The caller names the claims; everything else of a NodeClaim is here."""
+"""The planner's answer. It holds everything that a NodeClaim needs but the name, which the caller gives."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from kerf.engine.scheduling.matching.requirements import Requirement
 
 
 class OpenedClaim(Struct, frozen=True, omit_defaults=True):
-    """A node that the plan opens; fields as in `record.decisions.PlannedClaim`, less the name.
+    """A node that the plan opens. The fields are those of `record.decisions.PlannedClaim`, without the name.
 
-    `pods` are uids in the order of namespace and name; `instance_types` cheapest first, at most
-    `Settings.max_instance_types`; `requirements` as they go into the NodeClaim's spec (S-164, S-166),
-    sorted by key; `labels` as its metadata gets them (S-165); `price` is that of the cheapest available
-    offering, USD per hour. `constraints` are the claim's requirements when packing ended (S-160), before
-    types and capacity types were added.
+    * `pods`: uids, in the order of namespace and name.
+    * `instance_types`: cheapest first, at most `Settings.max_instance_types`.
+    * `requirements`: as they go into the NodeClaim's spec (S-164, S-166), sorted by key.
+    * `labels`: as they go into its metadata (S-165).
+    * `price`: of the cheapest available offering, in USD per hour.
+    * `constraints`: the claim's requirements when packing ended (S-160), before instance types and capacity types are
+      added.
     """
 
     node_pool: str
@@ -36,14 +38,21 @@ class OpenedClaim(Struct, frozen=True, omit_defaults=True):
 
 
 class Plan(Struct, frozen=True, omit_defaults=True):
-    """`claims` in the order of opening; `placements` by node name; `unplaced` and `ignored` (refused
-    before scheduling, S-42) by their first pod. `truncated`: pods not looked at since the last placement, because
-    `Settings.max_steps` was reached. Every pod of the problem is in exactly one of them. `uneven`: pods that a spread
-    counts were placed before it was known in which domain, and the scheduler may not bind all of it.
+    """Where the pods of a problem go. Each pod is in exactly one of `claims`, `placements`, `unplaced`, `ignored` and
+    `truncated`.
 
-    `rated` says whether effort was spent on improving and rating it; then `first_price` is what the first plan would
-    cost, `lower_bound` what any nodes for the pods on claims cost at least (both USD per hour; 0 bounds nothing), and
-    `unbound` are the pods (uids) that the cluster's scheduler would find no place for (see `rating`)."""
+    * `claims`: in the order in which they were opened.
+    * `placements`: on existing nodes, by node name.
+    * `unplaced`, `ignored` (refused before scheduling, S-42): ordered by their first pod.
+    * `truncated`: pods that were not tried again after the last placement, because `Settings.max_steps` was reached.
+    * `uneven`: pods that a spread counts were placed before their domain was known; the scheduler may not bind all of
+      them.
+    * `rated`: whether effort was spent on improving and rating the plan. Only then do the last three fields say
+      anything.
+    * `first_price`, `lower_bound`: USD per hour that the first plan costs, and that any nodes for these pods cost at
+      least (0: not known).
+    * `unbound`: pods (uids) that the cluster's scheduler would find no place for (see `kube_scheduler`).
+    """
 
     claims: tuple[OpenedClaim, ...] = ()
     placements: tuple[Placement, ...] = ()

@@ -1,5 +1,7 @@
-"""The planner: one provisioning question, one plan. Pure: equal problems give equal plans, bit by bit,
-whatever the order in which pods, nodes or NodePools are listed."""
+"""The planner: answers one provisioning question with one plan.
+
+It is pure. Equal problems give equal plans, byte for byte, in whatever order pods, nodes and NodePools are listed.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,7 @@ PackingOrder = tuple[int, int, int, int, str]
 
 
 class PodQueue(NamedTuple):
-    """Pods of a plan: those to pack, those that are ignored (S-42), and those that cannot be tried."""
+    """The pods of a plan: those to pack, those that are ignored (S-42), and those that cannot be tried."""
 
     queue: list[tuple[PackingOrder, QueuedPod]]
     ignored: list[Failure]
@@ -54,18 +56,21 @@ class PodQueue(NamedTuple):
 
 
 def plan(problem: Problem, tracer: Tracer | None = None, most_claims: float = math.inf) -> Plan:
-    """Where each pending pod goes: onto an existing node, onto a new claim, or nowhere, and then why. A plan that would
-    open more than `most_claims` may be broken off there: it has more of them then, and pods that are truncated.
+    """Find a place for each pending pod: on an existing node, on a new claim, or nowhere, with the reasons.
 
-    Raises KeyError if a pod or DaemonSet names a shape, or a NodePool a catalogue, that the problem does
-    not hold: the caller builds problems, so that is a defect and not bad input.
+    `most_claims`: stop when the plan opens more claims than this. It then has more claims than asked for, and truncated
+    pods.
+
+    Raises KeyError if a pod or DaemonSet names a shape, or a NodePool a catalogue, that the problem does not hold.
+    Callers build problems, so this is a defect and not bad input.
     """
     compiled = CompiledProblem(problem, tracer)
     return compiled.plan([compiled.queue_of(problem.pods)], compiled.nodes, tracer, most_claims)
 
 
 class CompiledProblem:
-    """A problem's places and rules, compiled: all of a plan that does not depend on which of its pods are placed."""
+    """The part of a problem that does not depend on which of its pods are placed: nodes, templates and rules,
+    compiled."""
 
     def __init__(self, problem: Problem, tracer: Tracer | None = None) -> None:
         self._problem = problem
@@ -114,8 +119,8 @@ class CompiledProblem:
     def plan(
         self, queues: Iterable[PodQueue], nodes: Sequence[ExistingNode], tracer: Tracer | None, most_claims: float
     ) -> Plan:
-        """Of the pods of all these queues. `nodes`: those of here, in their order, some of them `gone`. Limits of
-        templates and counts of topology are used up."""
+        """Plan for the pods of these queues. `nodes`: the nodes of this problem, in their order; some may be `gone`.
+        This uses up the limits of the templates and the counts of topology."""
         settings = self._problem.settings
         queues = list(queues)
         queue = [each for _, each in sorted(chain.from_iterable(queue.queue for queue in queues), key=itemgetter(0))]
@@ -152,8 +157,8 @@ class CompiledProblem:
         )
 
     def queue_of(self, pods: Iterable[PendingPod]) -> PodQueue:
-        """Who is tried at all: not whom S-42 refuses, nor whose devices are ignored or unknown (S-92); without any
-        NodePool nobody (S-62)."""
+        """Sort out which pods are tried. Not tried: pods that S-42 refuses, pods whose devices are ignored or unknown
+        (S-92), and all pods if there is no NodePool (S-62)."""
         problem, devices = self._problem, self._devices
         queue: list[tuple[PackingOrder, QueuedPod]] = []
         ignored: list[Failure] = []
@@ -211,14 +216,14 @@ def usable_pools(pools: Iterable[PoolInput]) -> list[PoolInput]:
 
 
 def _with_left_out(problem: Problem) -> Problem:
-    """The question with what it leaves out."""
+    """The same question, with the NodePools and offerings that it leaves out."""
     gone = problem.left_out
     assert gone is not None
     return replace(problem, pools=(*problem.pools, *gone.pools), unavailable=problem.unavailable - gone.offerings)
 
 
 def _attach(nodes: Iterable[ExistingNode], problem: Problem, facts: VolumeFacts) -> None:
-    """The volumes of bound pods take their part of the limits (S-159)."""
+    """Count the volumes of bound pods against the nodes' attachment limits (S-159)."""
     by_name = {node.name: node for node in nodes}
     for pod in problem.bound:
         shape = problem.shapes[pod.shape]
@@ -229,8 +234,7 @@ def _attach(nodes: Iterable[ExistingNode], problem: Problem, facts: VolumeFacts)
 def _finished_claims(
     packing: Packing, launches: ClaimSpecs, strict: bool, tracer: Tracer | None, devices: Devices | None
 ) -> tuple[tuple[OpenedClaim, ...], list[tuple[str, Reason]]]:
-    """The claims as planned, and the pods of those that the cut of the type list leaves below minValues
-    (S-162)."""
+    """The claims as planned; and the pods of claims that fall below minValues once the list of types is cut (S-162)."""
     claims, unmet = [], []
     for claim in packing.claims:
         claim.close()
@@ -258,7 +262,7 @@ def _by_name(pod: PendingPod) -> tuple[str, str, str]:
 
 
 def _grouped_by_reason(failures: Iterable[Failure]) -> tuple[Unplaced, ...]:
-    """Pods of one class that failed for the same reasons, together; ordered by first pod."""
+    """Group pods of one class that failed for the same reasons; groups are ordered by their first pod."""
     groups: dict[tuple[int, str], tuple[list[PendingPod], tuple[Reason, ...]]] = {}
     for pod, pod_class, why in sorted(failures, key=lambda each: _by_name(each[0])):
         key = pod_class.number, repr(why)

@@ -1,4 +1,4 @@
-"""`provision(state, now)`: the pods that wait, and the nodes that they need."""
+"""The decider `provision(state, now)`: finds places for the pods that wait, and launches the nodes that they need."""
 
 from __future__ import annotations
 
@@ -28,14 +28,19 @@ _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # Kubernetes' for generated names
 
 
 class ProvisionOutcome(Struct, frozen=True):
+    """What a pass decides, and the launches that follow from it."""
+
     result: ProvisionResult
     intents: tuple[LaunchInstance, ...] = ()
 
 
 def due_at(state: State) -> int:
-    """When the next pass is due (ms since the epoch), 0 for never: the window closes (S-55), an offering that lacked
-    capacity may be tried again while pods have no place, a pod may get another node than that launched for it, or the
-    latest pass had not steps enough for all pods."""
+    """When the next pass is due (ms since the epoch); 0 for never.
+
+    A pass is due when the batching window closes (S-55), when an offering without capacity may be tried again for pods
+    without a place, when a pod may get another node than the one launched for it, or when the latest pass ran out of
+    steps.
+    """
     facts = state.facts
     times = [closes_at(facts)] if facts.batch_opened else []
     if facts.retry_at:
@@ -46,7 +51,7 @@ def due_at(state: State) -> int:
 
 
 def provision(state: State, now: int, tracer: Tracer | None = None) -> ProvisionOutcome:
-    """One pass. A result equal to the latest recorded one only names that one (`repeats`)."""
+    """Make one pass. A result that equals the latest recorded one only names that one (`repeats`)."""
     problem = problem_of(state, now)
     planned, delayed = _planned(problem, state, now, tracer)
     names = claim_names([opened.node_pool for opened in planned.claims], state)
@@ -68,7 +73,7 @@ def provision(state: State, now: int, tracer: Tracer | None = None) -> Provision
 
 
 def _planned(problem: Problem, state: State, now: int, tracer: Tracer | None) -> tuple[Plan, DelayedPods]:
-    """The plan without the pods that wait for another node. Only what is told in the end is traced."""
+    """The plan, without the pods that must wait for another node. Only the final plan is traced."""
     effort = problem.settings.effort
     recent = recently_launched(state.facts, now)
     if not recent:
@@ -98,8 +103,8 @@ def planned_claim(name: str, opened: OpenedClaim) -> PlannedClaim:
 
 
 def claim_names(pools: list[str], state: State) -> list[str]:
-    """L-139's `<nodepool>-<five letters>`, from the record's id and the position: the same in replay, and never one
-    that another claim of this plan has or that any claim of the record ever had."""
+    """Names as in L-139: `<nodepool>-<five letters>`, made from the record's id and the position. Replay makes the same
+    names, and no other claim of the plan or of the record has one of them."""
     names: dict[str, None] = {}
     for index, pool in enumerate(pools):
         attempt = 0
@@ -120,7 +125,7 @@ def _name(pool: str, state: State, index: int, attempt: int) -> str:
 
 
 def launch_orders(claims: tuple[PlannedClaim, ...], problem: Problem) -> tuple[LaunchInstance, ...]:
-    """What the cloud is asked for, one order a claim."""
+    """What the cloud is asked for: one order for each claim."""
     inputs = {p.pool.name: p for p in problem.pools}
     launches = []
     for claim in claims:
@@ -160,7 +165,7 @@ def _drivers_annotation(claim: PlannedClaim) -> dict[str, str]:
 
 
 def requested(claim: PlannedClaim, pool: NodePool, decision: int) -> ev.Requested:
-    """L-139…L-143, S-163: what a planned claim asks for; `decision` is the position of its plan."""
+    """The event for a planned claim (L-139…L-143, S-163). `decision`: the position of its plan."""
     return ev.Requested(
         claim=claim.name,
         node_pool=pool.name,

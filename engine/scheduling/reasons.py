@@ -1,7 +1,7 @@
-"""Why a pod has no place, or a candidate was ruled out: a closed list of codes with their parameters.
+"""Why a pod has no place, or why a candidate was ruled out: a closed list of codes with their sentences.
 
-`params` of a `Reason` hold facts, never prose; `sentence` renders them. Lists are sorted. Every reason
-that concerns a NodePool carries `node_pool`.
+The parameters of a reason are facts, never prose, and lists among them are sorted. Each reason that concerns a NodePool
+has the parameter `node_pool`.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def reason(code: SchedulingCode, **params: str | int | float | list[str]) -> Rea
 
 
 def conflict_reason(conflicts: tuple[Conflict, ...], own: Requirements, **params: str) -> Reason:
-    """The coded form of conflicts between a pod's requirements and those of a candidate (`own`)."""
+    """The reason for conflicts between a pod's requirements and those of a candidate (`own`)."""
     unknown = sorted(each.key for each in conflicts if each.existing is None)
     if unknown:
         known = sorted(each.key for each in own if each.key not in WELL_KNOWN and not is_restricted(each.key))
@@ -140,7 +140,8 @@ def conflict_reason(conflicts: tuple[Conflict, ...], own: Requirements, **params
 
 
 def topology_reason(rule: Rule, **params: str) -> Reason:
-    """The rule and how many pods are in each domain (S-136); claims of this pass are only counted."""
+    """The rule, and how many pods are in each domain (S-136). Claims of this pass have no names yet, so they are only
+    counted."""
     named = sorted((d, pods) for d, pods in rule.count.counts.items() if isinstance(d, str))
     shown = [f"{domain}={pods}" for domain, pods in named[:MAX_DOMAINS_SHOWN]]
     more = len(rule.count.counts) - len(shown)
@@ -152,7 +153,7 @@ _BY_CODE: dict[str, SchedulingCode] = {code.value: code for code in SchedulingCo
 
 
 def sentence(reason: Reason) -> str:
-    """The reason in words; a code of another list gives the code and its parameters."""
+    """The reason in words. A code that this list does not have is shown with its parameters."""
     shown = {name: ", ".join(v) if isinstance(v, list) else v for name, v in reason.params.items()}
     code = _BY_CODE.get(reason.code)
     if code is None:
@@ -167,7 +168,7 @@ def sentence(reason: Reason) -> str:
 
 
 def _domains(reason: Reason) -> str:
-    """How many pods count where. Nodes of this plan have no names yet."""
+    """How many pods are counted in which domain. Nodes of this plan are only counted: they have no names yet."""
     domains = reason.params.get("domains")
     named = [each for each in domains if "=" in each] if isinstance(domains, list) else []
     rest = [each for each in domains if "=" not in each] if isinstance(domains, list) else []
@@ -182,8 +183,8 @@ def _domains(reason: Reason) -> str:
 
 
 def _meant(reason: Reason) -> str:
-    """The labels that may be meant instead of those that nobody knows (S-22). It is found out when it is told: what
-    names look like decides nothing."""
+    """A hint at the known labels that an unknown one may stand for (S-22). It is worked out only here, so that spelling
+    decides nothing."""
     keys = reason.params.get("keys", reason.params.get("key", []))
     known = reason.params.get("known", [])
     if reason.code not in (SchedulingCode.LABEL_UNDEFINED, SchedulingCode.RESTRICTED_LABEL) or not isinstance(

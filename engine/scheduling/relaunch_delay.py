@@ -1,6 +1,9 @@
-"""Nodes that were launched for pods which they cannot take: somebody else's taint is on them before the pods are. Each
-such node is a reason to plan again, and a plan a reason for another node: a pod gets no other one for ten seconds, as
-often as the reference looks at pods that wait (S-57)."""
+"""Wait before launching a second node for a pod that cannot use the first one.
+
+When somebody else's taint comes onto a new node before its pods do, these stay pending, and each pass would launch
+another node. So a pod gets no other node for ten seconds after the launch. The reference looks at waiting pods as often
+(S-57).
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,8 @@ RELAUNCH_DELAY = 10_000
 
 
 class DelayedPods(Struct, frozen=True):
-    """Pods that wait for another node, and why; `until`: when one may be launched for the first of them, 0 for none."""
+    """The pods that wait for another node, and why. `until`: when the first of them may get one (ms since the epoch); 0
+    if there are none."""
 
     pods: frozenset[str] = frozenset()
     unplaced: tuple[Unplaced, ...] = ()
@@ -28,8 +32,8 @@ class DelayedPods(Struct, frozen=True):
 
 
 def recently_launched(facts: Facts, now: int) -> dict[str, str]:
-    """Pod (uid) → the claim that was requested for it less than PATIENCE ago, and whose node has joined. (If the room
-    of one that has not goes to others, then by kerf's own plan.)"""
+    """For each pod (uid) the claim that was requested for it less than RELAUNCH_DELAY ago and whose node has joined. A
+    claim whose node has not joined is left out: only kerf's own plan can give its room to other pods."""
     young = [
         claim
         for _, claim in sorted(facts.claims.items())
@@ -42,7 +46,7 @@ def recently_launched(facts: Facts, now: int) -> dict[str, str]:
 
 
 def delayed_pods(planned: Plan, recent: dict[str, str], facts: Facts) -> DelayedPods:
-    """Of the pods that the plan opens claims for, those for which one was requested recently."""
+    """The pods that the plan opens claims for although one was requested for them recently."""
     waiting: dict[str, list[str]] = {}
     for opened in planned.claims:
         for uid in opened.pods:
@@ -61,5 +65,5 @@ def delayed_pods(planned: Plan, recent: dict[str, str], facts: Facts) -> Delayed
 
 
 def problem_without(problem: Problem, pods: frozenset[str]) -> Problem:
-    """The question about all other pods."""
+    """The same question for all other pods."""
     return replace(problem, pods=tuple(pod for pod in problem.pods if pod.uid not in pods))

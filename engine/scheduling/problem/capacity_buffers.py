@@ -1,5 +1,4 @@
-"""Capacity buffers (S-177…S-181): how much room each asks for, as pods that nobody will ever see, and what a plan made
-of it."""
+"""Capacity buffers (S-177…S-181): the room that each asks for, as virtual pods, and what a plan says of it."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ from kerf.engine.scheduling.plan import Plan
 
 
 class BufferReadiness(StrEnum):
-    """The reason of the condition ReadyForProvisioning (L-60); it is True for the first one alone."""
+    """Reasons of the condition ReadyForProvisioning (L-60). The condition is True for the first one alone."""
 
     RESOLVED = "Resolved"
     POD_TEMPLATE_NOT_FOUND = "PodTemplateNotFound"
@@ -28,7 +27,7 @@ class BufferReadiness(StrEnum):
 
 
 class BufferProvisioning(StrEnum):
-    """The reason of the condition Provisioning (L-61); it is True for the last one alone."""
+    """Reasons of the condition Provisioning (L-61). The condition is True for the last one alone."""
 
     NOT_READY = "NotReadyForProvisioning"
     EMPTY = "BufferEmpty"
@@ -37,7 +36,7 @@ class BufferProvisioning(StrEnum):
 
 
 class ResolvedBuffer(Struct, frozen=True):
-    """What a buffer comes to. `shape` is that of its pods, None if it is not ready."""
+    """How many pods of which shape a buffer stands for. `shape`: None if the buffer is not ready."""
 
     reason: BufferReadiness
     replicas: int = 0
@@ -53,7 +52,8 @@ class BufferSources(Struct, frozen=True):
 
 
 def resolve_buffer(buffer: CapacityBuffer, sources: BufferSources) -> ResolvedBuffer:
-    """S-177, S-178. A strategy other than active capacity is another controller's."""
+    """Work out what a buffer stands for (S-177, S-178). Strategies other than active capacity are other controllers'
+    business."""
     if buffer.strategy != ACTIVE:
         return ResolvedBuffer(BufferReadiness.RESOLUTION_FAILED)
     scale = None
@@ -74,9 +74,9 @@ def resolve_buffer(buffer: CapacityBuffer, sources: BufferSources) -> ResolvedBu
 
 
 def desired_replicas(buffer: CapacityBuffer, scale: int | None, requests: Resources) -> int:
-    """S-178: the larger of `replicas` and the percentage of the workload's scale, as far as the limits go; as much as
-    these hold if nothing else is said. (The API's text says the smaller one; the reference's code, and with it every
-    buffer that is in use, takes the larger.)"""
+    """How many pods a buffer stands for (S-178): the larger of `replicas` and the percentage of the workload's scale,
+    cut to the limits; with neither, as many as the limits hold. (The API's text says the smaller one. The reference's
+    code takes the larger, and every buffer in use relies on that.)"""
     asked = [] if buffer.replicas is None else [buffer.replicas]
     if scale and buffer.percentage is not None:
         asked.append(-(-scale * buffer.percentage // 100))  # rounded up: any part of a pod is one
@@ -87,7 +87,8 @@ def desired_replicas(buffer: CapacityBuffer, scale: int | None, requests: Resour
 
 
 def virtual_pods(buffers: Iterable[CapacityBuffer], sources: BufferSources) -> tuple[list[Pod], dict[str, PodShape]]:
-    """The pods that buffers stand for (S-179), by namespace and name of the buffer, and their shapes by digest."""
+    """The pods that buffers stand for (S-179), ordered by namespace and name of the buffer, and their shapes by
+    digest."""
     pods: list[Pod] = []
     shapes: dict[str, PodShape] = {}
     for buffer in sorted(buffers, key=lambda each: (each.namespace, each.name)):
@@ -106,7 +107,7 @@ def virtual_pods(buffers: Iterable[CapacityBuffer], sources: BufferSources) -> t
 def buffer_provisioning(
     buffer: CapacityBuffer, resolved: ResolvedBuffer, planned: Plan | ProvisionResult
 ) -> BufferProvisioning | None:
-    """What a pass says of a buffer (S-181); None if it did not look at all of its pods."""
+    """What the pass means for a buffer (S-181); None if it did not look at all pods of the buffer."""
     if resolved.reason is not BufferReadiness.RESOLVED:
         return BufferProvisioning.NOT_READY
     if not resolved.replicas:

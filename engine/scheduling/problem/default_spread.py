@@ -1,5 +1,7 @@
-"""Default topology spread (S-149…S-151): constraints of the cluster for pods that have none of their own, with the
-selector that kube-scheduler would deduce: what the Services and the controller of a pod say of its kin."""
+"""Default topology spread (S-149…S-151): the cluster's constraints, for pods that have none of their own.
+
+As in kube-scheduler, the selector is deduced from the Services and the controller of the pod.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,14 @@ SELECTING_CONTROLLERS = ("apps/v1/ReplicaSet", "apps/v1/StatefulSet")
 
 
 class SelectorSources(Struct, frozen=True):
-    """What selectors are deduced from. `services` are taken by namespace and name, later ones winning; `workloads` are
-    found by their key."""
+    """What selectors are deduced from. `services`: in the order of namespace and name; later ones override earlier
+    ones. `workloads`: by key."""
 
     services: tuple[Service, ...] = ()
     workloads: Mapping[str, Workload] = {}
 
     def selector(self, namespace: str, labels: Mapping[str, str], owner: Owner | None) -> Selector | None:
-        """S-151: None if nobody says anything."""
+        """The selector for a pod's default constraints (S-151); None if no Service and no controller selects it."""
         wanted: dict[str, str] = {}
         for service in sorted(self.services, key=lambda each: each.name):
             if service.namespace == namespace and service.selector.items() <= labels.items():
@@ -50,8 +52,8 @@ def with_default_spread(
     constraints: tuple[SpreadConstraint, ...],
     sources: SelectorSources,
 ) -> tuple[list[Pod], dict[str, PodShape]]:
-    """The pods as if those without constraints carried the default ones (S-150), and the shapes that this makes, by
-    digest. `shapes` holds those of the pods."""
+    """Give the default constraints to pods that have none (S-150). Returns the pods, and the new shapes by digest.
+    `shapes`: those that the pods have now."""
     new_shapes: dict[str, PodShape] = {}
     known: dict[tuple[str, str, str], str] = {}
 

@@ -1,5 +1,8 @@
-"""The effective zone of each pod of a problem, before anything is placed (S-176): the one zone that it can go to,
-`flexible` if there are several or nothing says, `none` if there is none."""
+"""The effective zone of each pod before anything is placed (S-176).
+
+It is the one zone that the pod can go to; `flexible` if there are several, or nothing limits them; `none` if there is
+none.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ FLEXIBLE, NONE = "flexible", "none"
 
 
 def effective_zones(problem: Problem) -> dict[str, str]:
-    """By the uid of each pod."""
+    """The effective zone of each pod, by its uid."""
     templates = [template_of(pool_input, problem, (), strict=False) for pool_input in problem.pools]
     nodes = [ExistingNode(node, ()) for node in problem.nodes]
     topology = Topology(problem, templates, nodes, [ExistingNode(node_input, ()) for node_input in problem.leaving])
@@ -55,7 +58,8 @@ def _zone(pod_class: PodClass, zones: Iterable[str]) -> str:
 
 
 def _allowed(pod_class: PodClass, zones: Iterable[str]) -> frozenset[str] | None:
-    """The zones that spreads, affinity and anti-affinity leave, preferences counted; None if they say nothing."""
+    """The zones that spreads, affinity and anti-affinity leave, preferences included; None if no rule is about
+    zones."""
     rules = [rule for rule in pod_class.demand.rules if rule.key == ZONE]
     binding = [rule for rule in rules if not (isinstance(rule, AffinityRule) and rule.first)]
     if not binding:
@@ -71,7 +75,8 @@ def _values(requirements: Requirements) -> frozenset[str] | None:
 
 
 def _union(volumes: list[frozenset[str] | None]) -> frozenset[str] | None:
-    """None if there are no volumes, or one may be anywhere."""
+    """The zones that some volume alternative allows; None if there are no volumes, or one alternative allows every
+    zone."""
     if not volumes or any(volume is None for volume in volumes):
         return None
     return frozenset(zone for volume in volumes for zone in volume or ())

@@ -1,4 +1,4 @@
-"""From the state to the planner's `Problem` (S-40…S-51, S-61…S-78)."""
+"""Ask the provisioning question: make a `Problem` from the state (S-40…S-51, S-61…S-78)."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ def problem_of(state: State, now: int) -> Problem:
 
 
 def waiting_pods(state: State, now: int) -> list[Pod]:
-    """S-41, S-46: pods without a node, in a burst those too that the scheduler has not come to; then the pods of nodes
-    that are going; each by namespace and name."""
+    """The pods that need a place (S-41, S-46): pods without a node, in a burst also those that the scheduler has not
+    tried yet; then the pods of nodes that are going. Each group is ordered by namespace and name."""
     facts = state.facts
     waiting = [*(facts.pods[uid] for uid in state.ix.pending), *untried_pods(state, now)]
     pending = sorted(waiting, key=lambda p: (p.namespace, p.name, p.uid))
@@ -104,8 +104,8 @@ def buffer_pods(state: State) -> list[Pod]:
 
 
 def _of_this_pass(state: State, pods: list[Pod]) -> list[Pod]:
-    """All, or if the pass before had not steps enough, those that it left and those that have a place by a plan: these
-    keep it (and their part of its room)."""
+    """All pods; or, when the pass before ran out of steps, the pods that it left and those that its plan has a place
+    for. The latter keep their place, and so their share of its room."""
     facts = state.facts
     if not facts.rest:
         return pods
@@ -127,8 +127,8 @@ def spread_by_default(state: State, pods: list[Pod]) -> list[Pod]:
 
 
 def _moving(state: State, claim: NodeClaim, now: int) -> list[Pod]:
-    """The pods of a going node that will leave it: all of them by its deadline or its interruption; without either not
-    those that nobody may evict (S-48, S-49), for whom a new node would stand empty."""
+    """The pods that will leave a going node. With a deadline or an interruption that is all of them. Otherwise pods
+    that nobody may evict stay (S-48, S-49): a new node for them would stand empty."""
     pods = going_pods(state, claim)
     if claim.deadline is not None or claim.interruption:
         return pods
@@ -139,10 +139,11 @@ def _moving(state: State, claim: NodeClaim, now: int) -> list[Pod]:
 
 
 def _bound(state: State, moving: list[Pod], places: dict[str, str]) -> tuple[BoundPod, ...]:
-    """The pods that topology counts where they are (S-119, S-131), and whose volumes take their part of a node's limits
-    (S-159); none if no pod of the pass can notice them.
+    """The bound pods that topology counts (S-119, S-131) and whose volumes count against a node's limits (S-159). None
+    if no pod of the pass depends on them.
 
-    `moving`: the pods of this pass; `places`: Node → name of its NodeInput."""
+    `moving`: the pods of this pass; `places`: the NodeInput's name for each Node.
+    """
     blobs, facts = state.ix.blobs, state.facts
     here = {p.uid for p in moving}
     bound_pods = [
@@ -160,12 +161,12 @@ def _bound(state: State, moving: list[Pod], places: dict[str, str]) -> tuple[Bou
 
 
 def _notices_other_pods(shape: PodShape, limited: bool) -> bool:
-    """Whether it matters to the pod which others are where; `limited`: some node takes so many volumes only."""
+    """Whether it matters to the pod where others are. `limited`: some node limits its volumes."""
     return bool(shape.spread or shape.affinity or shape.anti_affinity or (limited and shape.volumes))
 
 
 def unavailable(state: State, now: int) -> frozenset[tuple[str, str, str]]:
-    """A-212: (capacity type, instance type, zone) without capacity at `now`."""
+    """The offerings without capacity at `now`, as (capacity type, instance type, zone) (A-212)."""
     offerings = []
     for key, until in state.facts.unavailable.items():
         if until > now:
@@ -178,8 +179,8 @@ def unavailable(state: State, now: int) -> frozenset[tuple[str, str, str]]:
 
 
 def _pool(state: State, name: str, offered: PoolCatalogues) -> PoolInput:
-    """Ready (S-61) is one that is valid (L-252) and whose NodeClass is ready (L-253). What the object says of it is
-    kerf's own writing of a moment ago; of a new one it says nothing."""
+    """The NodePool as an input. It is ready (S-61) if it is valid (L-252) and its NodeClass is ready (L-253). The
+    object's own condition is not used: kerf wrote it a moment ago, and a new object has none."""
     facts = state.facts
     pool = facts.pools[name]
     ref = pool.node_class
@@ -190,7 +191,8 @@ def _pool(state: State, name: str, offered: PoolCatalogues) -> PoolInput:
 
 
 def _usage(state: State, pool: str, offered: PoolCatalogues) -> Resources:
-    """S-68: what the pool's nodes that are not on their way out have, with `nodes` counted."""
+    """What counts against the limits of a NodePool (S-68): the capacity of its nodes that are not going, and their
+    number as `nodes`."""
     total: Counter[str] = Counter()
     for claim in state.facts.claims.values():
         if claim.node_pool == pool and claim.state not in GOING:
@@ -205,8 +207,8 @@ def _counted_capacity(claim: NodeClaim, state: State, offered: PoolCatalogues) -
 
 
 def capacity_of(claim: NodeClaim, state: State) -> Resources:
-    """S-73, L-266: what the Node of a launched claim reports; until it is initialized, what it does not report yet is
-    what the catalogue promised."""
+    """What the Node of a launched claim reports (S-73, L-266). Until the node is initialized, the catalogue's promise
+    stands in for what is not reported yet."""
     node = node_of(claim, state)
     if node is None or not node.capacity:
         return claim.capacity
@@ -219,8 +221,8 @@ def capacity_of(claim: NodeClaim, state: State) -> Resources:
 
 
 def _nodes(state: State, offered: PoolCatalogues) -> tuple[NodeInput, ...]:
-    """S-71: everything that exists or is on its way and is not marked for deletion. A Node of a NodePool without a
-    NodeClaim is no place for pods (unlike S-71): its instance belongs to nobody and is ended (L-238)."""
+    """Every node that exists or is on its way and is not marked for deletion (S-71). Unlike S-71, a Node that carries a
+    NodePool's label but belongs to no NodeClaim takes no pods: its instance is going to be ended (L-238)."""
     facts, ix = state.facts, state.ix
     node_inputs = []
     for name in sorted(facts.claims):
@@ -235,8 +237,8 @@ def _nodes(state: State, offered: PoolCatalogues) -> tuple[NodeInput, ...]:
 
 
 def _reuse_known(nodes: list[NodeInput], state: State) -> tuple[NodeInput, ...]:
-    """For nodes that equal those of the problem before these themselves, with what has been compiled of them: from one
-    pass to the next few change."""
+    """Replace nodes that have not changed by those of the problem before, which keep what was compiled of them. From
+    one pass to the next few nodes change."""
     before: dict[str, NodeInput] = state.ix.node_inputs
     kept = tuple(known if (known := before.get(node.name)) == node else node for node in nodes)
     state.ix.node_inputs = {each.name: each for each in kept}
@@ -244,7 +246,7 @@ def _reuse_known(nodes: list[NodeInput], state: State) -> tuple[NodeInput, ...]:
 
 
 def _places(state: State) -> dict[str, str]:
-    """Node → the name of the NodeInput that stands for it (S-71)."""
+    """For each Node, the name of the NodeInput that stands for it (S-71)."""
     facts, ix = state.facts, state.ix
     places = {name: name for name in facts.nodes if name not in ix.claim_by_node}
     for name, owner in ix.claim_by_node.items():
@@ -255,15 +257,15 @@ def _places(state: State) -> dict[str, str]:
 
 
 def _leaving(state: State, nodes: tuple[NodeInput, ...], places: dict[str, str]) -> tuple[NodeInput, ...]:
-    """Nodes that are no places: those marked for deletion (S-50), and those whose instance is over or belongs to no
-    NodeClaim. What stays on them still counts (S-119, S-131)."""
+    """Nodes that take no pods: those marked for deletion (S-50), and those whose instance has ended or belongs to no
+    NodeClaim. The pods that stay on them still count (S-119, S-131)."""
     there = {node.name for node in nodes}
     leaving = (node for name, node in sorted(state.facts.nodes.items()) if places.get(name) not in there)
     return tuple(NodeInput(node.name, "", node.labels, node.taints, {}) for node in leaving)
 
 
 def _managed_node(claim: NodeClaim, node: Node | None, state: State, offered: PoolCatalogues) -> NodeInput:
-    """By its Node as far as that is there (S-71 to S-73), else by what the claim promises."""
+    """A claim's node: as its Node reports it (S-71 to S-73), else as the claim promises it."""
     if node is not None and claim.initialized:
         return _node_input(node.name, claim.name, node.labels, node, state, node.allocatable, node.taints)
     promised = counting_taints(claim.taints, claim.startup_taints)

@@ -1,4 +1,4 @@
-"""What the planner is asked, and what it answers. Decider, `kerf plan`, tests and benchmarks all ask this way."""
+"""The question that the planner answers. The decider, `kerf plan`, tests and benchmarks all ask it in this form."""
 
 from __future__ import annotations
 
@@ -18,12 +18,17 @@ from kerf.engine.model.settings import Settings
 
 
 class PendingPod(Struct, frozen=True):
-    """A pod that wants a place: `uid` is what results name; `shape` is a digest into `Problem.shapes`; `target` is the
-    claim, or the unmanaged node, that an earlier plan put it on, "" for none; `virtual`: it stands for the room of a
-    CapacityBuffer (S-179); `device_claims`: its ResourceClaims as namespace/name (S-195); `accepted`: it is not refused
-    for what it asks (S-42), for it runs already, on a node that goes (S-46); `ahead`: pods of a higher number are
-    packed before others, whatever their size (see `optimizer.first_plan`); `turn`: where it comes among those that
-    were created in the same second, 0 where nobody knows."""
+    """A pod that needs a place.
+
+    * `uid`: what results name.
+    * `shape`: a digest into `Problem.shapes`.
+    * `created`: ms since the epoch. `turn`: its place among pods created in the same second; 0 if nobody knows.
+    * `target`: the claim, or the unmanaged node, that an earlier plan put it on; "" for none.
+    * `virtual`: it stands for the room of a CapacityBuffer (S-179).
+    * `device_claims`: its ResourceClaims as namespace/name (S-195).
+    * `accepted`: it runs already, on a node that goes (S-46), so it is not refused for what it asks (S-42).
+    * `ahead`: pods with a higher number are packed first, whatever their size (see `optimizer.first_plan`).
+    """
 
     uid: str
     namespace: str
@@ -39,8 +44,9 @@ class PendingPod(Struct, frozen=True):
 
 
 class BoundPod(Struct, frozen=True):
-    """A pod that is on a node and not one of this pass; `node` is a `NodeInput.name`. Terminal pods are left out.
-    `terminating`: it still keeps others away, but no longer attracts them or counts for spreads (S-119, S-131)."""
+    """A pod on a node that is not one of this pass. `node`: a `NodeInput.name`. Pods that have ended are left out.
+    `terminating`: it still repels other pods (anti-affinity), but attracts none and counts for no spread (S-119,
+    S-131)."""
 
     uid: str
     namespace: str
@@ -51,8 +57,8 @@ class BoundPod(Struct, frozen=True):
 
 
 class PoolInput(Struct, frozen=True):
-    """A NodePool, the digest of its catalogue (into `Problem.catalogues`; "" for none) and what its active nodes use
-    (S-68: the sum of their capacity, with `nodes` counted)."""
+    """A NodePool. `catalogue`: a digest into `Problem.catalogues`; "" for none. `usage`: the capacity of its active
+    nodes, and their number as `nodes` (S-68)."""
 
     pool: NodePool
     catalogue: str
@@ -67,11 +73,13 @@ MAX_COMPILED_PER_NODE = 8
 class NodeInput(Struct, frozen=True, dict=True):
     """A node that exists or is on its way and is not marked for deletion (S-71).
 
-    `name` as of S-71; `claim` is its NodeClaim's name ("" if unmanaged). `taints` are those that count (S-72);
-    `available` is allocatable less the requests of all bound pods (S-74); `bound_daemons` the part of those requests
-    that belongs to DaemonSet pods; `assumed` is what kube-scheduler's scores take the other bound pods for beyond what
-    they request, `total` the allocatable CPU and memory themselves ({}: what its type has). `requirements` narrows a
-    claim that is not launched yet, whose labels are not all known; it is empty once there is an instance.
+    * `name`: as in S-71. `claim`: the name of its NodeClaim; "" if unmanaged.
+    * `taints`: those that pods must tolerate (S-72).
+    * `available`: allocatable less the requests of all bound pods (S-74). `bound_daemons`: the part of these requests
+      that belongs to DaemonSet pods.
+    * `assumed`: what kube-scheduler's scores add to the requests of the other bound pods.
+    * `total`: allocatable CPU and memory; {} means those of its instance type.
+    * `requirements`: what is known of the labels of a claim that is not launched yet; empty once there is an instance.
     """
 
     name: str
@@ -91,8 +99,8 @@ class NodeInput(Struct, frozen=True, dict=True):
         return {}
 
     def compiled(self, what: Hashable, make: Callable[[], _Compiled]) -> _Compiled:
-        """What is made of it once, for many problems are about the same nodes. `what`: all that it depends on besides.
-        Some are kept, not all: a node may stay as it is for months, and catalogues change with each price."""
+        """Something made of this node, made only once: many problems share their nodes. `what`: everything else that it
+        depends on. Only a few are kept, because a node may stay for months while catalogues change with each price."""
         known = self._compiled
         if what not in known:
             if len(known) >= MAX_COMPILED_PER_NODE:
@@ -103,18 +111,23 @@ class NodeInput(Struct, frozen=True, dict=True):
 
 
 class LeftOut(Struct, frozen=True):
-    """NodePools, and offerings in the form of `Problem.unavailable`, that are there and that a question leaves out of
-    itself, since with them more pods would be pending. Only reasons tell of them."""
+    """NodePools and offerings (as in `Problem.unavailable`) that exist and that the question leaves out, because with
+    them more pods would stay pending. Only reasons mention them."""
 
     pools: tuple[PoolInput, ...]
     offerings: frozenset[tuple[str, str, str]]
 
 
 class Problem(Struct, frozen=True):
-    """One provisioning question. `daemons` are the digests of DaemonSet shapes; `unavailable` holds the offerings
-    known to lack capacity as (capacity type, instance type, zone); "" matches any type or zone. `leaving` are nodes
-    that are no places, as those marked for deletion: the pods that stay on them still count (S-131). `volumes`: None
-    if nothing is known of volumes; then pods that have some are left over; so with `devices`."""
+    """One provisioning question.
+
+    * `daemons`: the digests of DaemonSet shapes.
+    * `unavailable`: offerings known to lack capacity, as (capacity type, instance type, zone); "" matches any type or
+      zone.
+    * `leaving`: nodes that take no pods, such as those marked for deletion; the pods that stay on them still count
+      (S-131).
+    * `volumes`, `devices`: None if nothing is known of them; then pods that ask for some get no place.
+    """
 
     pods: tuple[PendingPod, ...]
     shapes: Mapping[str, PodShape]

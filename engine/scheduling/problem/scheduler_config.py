@@ -39,8 +39,11 @@ class _Config(Struct, rename="camel", forbid_unknown_fields=True):
 
 
 def default_constraints(document: Any) -> tuple[SpreadConstraint, ...]:
-    """The constraints of a parsed document, without selectors. Raises SchedulerConfigError (KERF338): fields that are
-    not known (labelSelector and matchLabelKeys are not), a bad value, two constraints of one key and effect."""
+    """The constraints of a parsed document, without selectors.
+
+    Raises SchedulerConfigError (KERF338) for unknown fields (labelSelector and matchLabelKeys among them), a bad value,
+    or two constraints with the same key and effect.
+    """
     try:
         config = msgspec.convert(document if document is not None else {}, _Config)
     except msgspec.ValidationError as error:
