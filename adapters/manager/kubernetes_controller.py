@@ -206,7 +206,7 @@ class KubernetesController:
         seen = as_it_is(change)
         new, old = change.new, change.old
         if isinstance(new, Node) and new.deleting and not (isinstance(old, Node) and old.deleting):
-            claim = self.runtime.state.ix.claim_by_node.get(new.name, "")
+            claim = self.runtime.state.indexes.claim_by_node.get(new.name, "")
             seen += self._deletion(claim, "node deleted")
         return seen
 

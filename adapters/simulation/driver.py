@@ -23,7 +23,7 @@ from kerf.engine.record.decisions import Intent, LaunchInstance, TerminateInstan
 from kerf.engine.record.errors import EpochRefused
 from kerf.engine.record.observations import InstanceSeen, Observation, TaggedInstance
 from kerf.engine.runtime import effects
-from kerf.engine.runtime.pod_nominations import Nominating
+from kerf.engine.runtime.pod_nominations import PodNominations
 from kerf.engine.state.state import State
 
 DESCRIBE_EVERY = 5_000  # while instances are being ended (D-157)
@@ -81,7 +81,7 @@ class Driver:
         self._listener = listener
         self._clock = simulation.clock
         self._runtime: Runtime | None = None
-        self._nominating = Nominating(_no_node_name)
+        self._nominating = PodNominations(_no_node_name)
         self._office_at = self._clock.now
         self._outcomes: list[tuple[int, int, Observation, bool]] = []
         self._sent = 0
@@ -142,7 +142,7 @@ class Driver:
         """A new process: list everything, and look after what an earlier one left without an outcome."""
         first = not self.deaths
         self._runtime = self._office(self._clock.now)
-        self._nominating = Nominating(_no_node_name)
+        self._nominating = PodNominations(_no_node_name)
         self._described.clear()
         anew = (self._runtime.fresh and not first) or not self._complete
         self.simulation.cluster.show_claims(self._runtime.moved())

@@ -18,7 +18,7 @@ from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import Owner, Pod, PodShape
 from kerf.engine.record.claim_events import Adopted
 from kerf.engine.record.observations import CatalogueSeen, NodeClassSeen, RecordStarted
-from kerf.engine.runtime.turn_draft import Draft
+from kerf.engine.runtime.turn_draft import TurnDraft
 from kerf.engine.state.indexes import Blobs
 from kerf.engine.state.state import Facts, State
 
@@ -101,7 +101,7 @@ def many_nodes(nodes: int, pods: int, *, still: bool) -> tuple[State, int]:
     lets none of them go."""
     catalogue: Catalogue = built_in()
     digest, dice = content(catalogue)[0], random.Random(nodes)
-    draft = Draft(State(Facts(), Blobs(_nothing)), START)
+    draft = TurnDraft(State(Facts(), Blobs(_nothing)), START)
     draft.add(RecordStarted("benchmark", "benchmark"))
     draft.add(NodeClassSeen(NODE_CLASS.group, NODE_CLASS.kind, NODE_CLASS.name, ready=True))
     draft.add(CatalogueSeen(NODE_CLASS.key, digest), blobs={digest: catalogue})

@@ -28,11 +28,11 @@ def cluster_of(state: State, now: int) -> Cluster:
     nodes = _as_before(_nodes(state, {each.claim or each.name: each for each in base.nodes}, now), state)
     shapes = dict(base.shapes)
     for digest in sorted({pod.shape for node in nodes for pod in node.pods} - shapes.keys()):
-        shapes[digest] = state.ix.blobs.shape(digest)
+        shapes[digest] = state.indexes.blobs.shape(digest)
     virtual = buffer_pods(state)
-    pending = spread_by_default(state, [*(facts.pods[uid] for uid in state.ix.pending), *virtual])  # D-88
+    pending = spread_by_default(state, [*(facts.pods[uid] for uid in state.indexes.pending), *virtual])  # D-88
     for pod in pending:
-        shapes.setdefault(pod.shape, state.ix.blobs.shape(pod.shape))
+        shapes.setdefault(pod.shape, state.indexes.blobs.shape(pod.shape))
     return Cluster(
         now=now,
         nodes=nodes,
@@ -47,9 +47,9 @@ def cluster_of(state: State, now: int) -> Cluster:
 
 def _as_before(nodes: Iterable[ClusterNode], state: State) -> tuple[ClusterNode, ...]:
     """For nodes that equal those of the cluster before these themselves, with what has been worked out of them."""
-    before: dict[str, ClusterNode] = state.ix.cluster_nodes
+    before: dict[str, ClusterNode] = state.indexes.cluster_nodes
     kept = tuple(known if (known := before.get(each.name)) == each else each for each in nodes)
-    state.ix.cluster_nodes = {each.name: each for each in kept}
+    state.indexes.cluster_nodes = {each.name: each for each in kept}
     return kept
 
 
@@ -64,7 +64,7 @@ def _nodes(state: State, places: dict[str, NodeInput], now: int) -> Iterator[Clu
         made = _managed(claim, node_of(claim, state), places.get(name), state, now)
         yield replace(made, nominated=True) if name in replacing else made
     for name in sorted(facts.nodes):
-        if name not in state.ix.claim_by_node:
+        if name not in state.indexes.claim_by_node:
             node = facts.nodes[name]
             place = places.get(name)
             yield ClusterNode(
@@ -96,7 +96,7 @@ def _managed(claim: NodeClaim, node: Node | None, place: NodeInput | None, state
         tracked=place is not None,
         marked=claim.state in GOING or ended,
         terminating=ended or (terminate is not None and bool(terminate.ok)),
-        nominated=now < claim.nominated_until or bool(state.ix.waiting_for.get(claim.name)),
+        nominated=now < claim.nominated_until or bool(state.indexes.waiting_for.get(claim.name)),
         ready=node is not None and node.ready,
         consolidatable=quiet_at(claim, state) <= now,
         drifted_since=claim.drifted_since,
@@ -136,4 +136,4 @@ def _capacity(claim: NodeClaim, state: State) -> Resources:
         return capacity_of(claim, state)
     ref = claim.node_class
     digest = state.facts.catalogues.get(f"{ref.group}/{ref.kind}/{ref.name}", "")
-    return state.ix.blobs.over_types(digest, claim.instance_types, largest=True) if digest else {}
+    return state.indexes.blobs.over_types(digest, claim.instance_types, largest=True) if digest else {}

@@ -37,7 +37,7 @@ from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.state_table import INITIALIZED
 from kerf.engine.record.decisions import ProposedMovesResult
 from kerf.engine.scheduling.pods.evictability import FOREVER, protected_until
-from kerf.engine.state.provisioning_window import closes_at
+from kerf.engine.state.provisioning_window import window_closes_at
 from kerf.engine.state.state import State
 
 VERSION = 15
@@ -59,7 +59,7 @@ def due_at(state: State) -> int:
     if not due or not any(claim.state == INITIALIZED for claim in facts.claims.values()):
         return 0
     due = max(due, facts.moves_looked + MIN_INTERVAL)
-    return max(due, closes_at(facts)) if facts.batch_opened else due
+    return max(due, window_closes_at(facts)) if facts.batch_opened else due
 
 
 def run_pass(state: State, now: int) -> ProposedMovesResult:

@@ -72,6 +72,6 @@ def _exact(reason: Reason, state: State, claim: str, node: ClusterNode | None) -
     """The reason in more exact terms, where there are some. `node` is given if it counts that it may be empty."""
     if reason.code == DisruptionCode.NOT_CONSOLIDATABLE and node is not None and not _has_pods_to_move(node):
         return Reason.of(DisruptionCode.EMPTY_NOT_LONG_ENOUGH)
-    if reason.code == DisruptionCode.NOMINATED and state.ix.waiting_for.get(claim):
+    if reason.code == DisruptionCode.NOMINATED and state.indexes.waiting_for.get(claim):
         return Reason.of(DisruptionCode.AWAITING_PODS)
     return reason

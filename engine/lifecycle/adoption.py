@@ -61,7 +61,7 @@ def managed(claim: NodeClaimObject, state: State) -> bool:
 def _complete(claim: NodeClaimObject, state: State) -> bool:
     ref = claim.node_class
     types = f"{ref.group}/{ref.kind}/{ref.name}" in state.facts.catalogues
-    return types and (not claim.node or claim.provider_id in state.ix.nodes_by_provider)
+    return types and (not claim.node or claim.provider_id in state.indexes.nodes_by_provider)
 
 
 def adopted(claim: NodeClaimObject, state: State) -> ev.Adopted:
@@ -133,7 +133,7 @@ def _price(claim: NodeClaimObject, state: State) -> float:
     ref = claim.node_class
     digest = state.facts.catalogues.get(f"{ref.group}/{ref.kind}/{ref.name}", "")
     name = claim.labels.get(lbl.INSTANCE_TYPE, "")
-    found: InstanceType | None = state.ix.blobs.instance_type(digest, name) if digest else None
+    found: InstanceType | None = state.indexes.blobs.instance_type(digest, name) if digest else None
     where = (claim.labels.get(lbl.ZONE), claim.labels.get(lbl.CAPACITY_TYPE))
     offerings = found.offerings if found is not None else ()
     return min((o.price for o in offerings if (o.zone, o.capacity_type) == where), default=0.0)

@@ -139,7 +139,7 @@ def launched(claim: NodeClaim, answer: LaunchAnswered, state: State, now: int) -
     """L-151, A-218: what was started, with the capacity and price that its type has, overlays included."""
     order = state.facts.launches.get(claim.name)
     digest = PoolCatalogues(state).of_claim(claim)
-    found = state.ix.blobs.instance_type(digest, answer.instance_type) if digest else None
+    found = state.indexes.blobs.instance_type(digest, answer.instance_type) if digest else None
     return ev.Launched(
         claim=claim.name,
         instance=answer.instance,

@@ -30,12 +30,12 @@ def _wanted(claim: NodeClaim, state: State) -> list[str]:
     """The drivers that the claim was launched for (S-160), and if pods wait for it that ask for devices, all that its
     instance type has. One that the type has not, because another type was launched, is not waited for."""
     asked = {name for name in claim.annotations.get(DRA_DRIVERS, "").split(",") if name}
-    waiting = state.ix.waiting_for.get(claim.name, ())
-    expected = any(state.ix.blobs.shape(state.facts.pods[uid].shape).resource_claims for uid in waiting)
+    waiting = state.indexes.waiting_for.get(claim.name, ())
+    expected = any(state.indexes.blobs.shape(state.facts.pods[uid].shape).resource_claims for uid in waiting)
     if not asked and not expected:
         return []
     digest = PoolCatalogues(state).of_claim(claim)
-    found = state.ix.blobs.instance_type(digest, claim.instance_type) if digest else None
+    found = state.indexes.blobs.instance_type(digest, claim.instance_type) if digest else None
     if found is None:
         return sorted(asked)
     there = {each.driver for each in found.slices}

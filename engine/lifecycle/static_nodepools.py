@@ -164,7 +164,7 @@ def _rank(claim: NodeClaim, state: State, now: int) -> tuple[int, bool, float]:
         return UNLAUNCHED, False, 0.0
     node = node_of(claim, state)
     pods = _pods_on(node.name, state) if node is not None else []
-    shapes = {pod.shape: state.ix.blobs.shape(pod.shape) for pod in pods}
+    shapes = {pod.shape: state.indexes.blobs.shape(pod.shape) for pod in pods}
     rules = EvictionRules(shapes, (), now)
     protected = any(not rules.disruptable(pod) for pod in pods)
     if not protected and all(owned_by(pod, DAEMONSET) for pod in pods):
@@ -174,5 +174,5 @@ def _rank(claim: NodeClaim, state: State, now: int) -> tuple[int, bool, float]:
 
 
 def _pods_on(node: str, state: State) -> list[Pod]:
-    pods = (state.facts.pods[uid] for uid in state.ix.pods_by_node.get(node, {}))
+    pods = (state.facts.pods[uid] for uid in state.indexes.pods_by_node.get(node, {}))
     return sorted(pods, key=lambda pod: (pod.namespace, pod.name, pod.uid))

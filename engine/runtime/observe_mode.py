@@ -23,9 +23,9 @@ from kerf.engine.nodeclaim.state_table import GOING, LAUNCHED, REGISTERED, STEAD
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import DisruptResult, Move, MoveStepResult
 from kerf.engine.runtime.recording import decision, happened
-from kerf.engine.runtime.turn_draft import Draft
+from kerf.engine.runtime.turn_draft import TurnDraft
 from kerf.engine.scheduling import provision as provisioning
-from kerf.engine.state.nodeclaims.adoption import reason_to_go
+from kerf.engine.state.nodeclaims.adoption import object_disruption_reason
 from kerf.engine.state.nodeclaims.drift import DRIFT
 from kerf.engine.state.state import Found, State
 
@@ -33,7 +33,7 @@ OBSERVED = "observed"
 """The step of a move (`MoveStepResult.step`) that would start: it is over with that, and its nodes rest for a while."""
 
 
-def observe(draft: Draft) -> None:
+def observe(draft: TurnDraft) -> None:
     """Adds all that follows at `draft.now`."""
     _follow(draft)
     _judge(draft)
@@ -48,19 +48,19 @@ def observe(draft: Draft) -> None:
 def next_due(state: State) -> int:
     """The earliest time at which something follows although nothing is seen (ms since the epoch), 0 for never."""
     return soonest(
-        provisioning.due_at(state), disruption_pass.due_at(state), execution.due_at(state), state.ix.due.next()
+        provisioning.due_at(state), disruption_pass.due_at(state), execution.due_at(state), state.indexes.due.next()
     )  # fmt: skip
 
 
 # ── claims follow their objects ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def _follow(draft: Draft) -> None:
+def _follow(draft: TurnDraft) -> None:
     facts = draft.state.facts
     for name in sorted({*facts.found, *facts.claims}):
         found, claim = facts.found.get(name), facts.claims.get(name)
         if found is None and claim is not None:
-            draft.state.ix.followed.pop(name, None)
+            draft.state.indexes.followed.pop(name, None)
             for event in _ended(claim, draft.now):
                 happened(draft, event, facts.position)
         elif found is not None and claim is None and _new(name, found.at, found.claim, draft.state):
@@ -69,9 +69,9 @@ def _follow(draft: Draft) -> None:
             _go_on(claim, found, draft)
 
 
-def _go_on(claim: NodeClaim, found: Found, draft: Draft) -> None:
+def _go_on(claim: NodeClaim, found: Found, draft: TurnDraft) -> None:
     """One that is not on its way out goes on when its object says something else, or its Node is there."""
-    seen = draft.state.ix.followed
+    seen = draft.state.indexes.followed
     since = found.position, claim.state, found.claim.node in draft.state.facts.nodes
     if seen.get(claim.name) == since and not found.claim.deleting:
         return
@@ -93,14 +93,14 @@ def _new(name: str, since: int, found: NodeClaimObject, state: State) -> bool:
     return not facts.batch_opened or since < facts.batch_opened
 
 
-def _steps(claim: NodeClaim, found: NodeClaimObject, draft: Draft) -> Iterator[Struct]:
+def _steps(claim: NodeClaim, found: NodeClaimObject, draft: TurnDraft) -> Iterator[Struct]:
     """The claim is that of the fold: each event moves it on before the next is looked for."""
     true = {each.type: each for each in found.conditions if each.status == "True"}
     if claim.state == LAUNCHED and "Registered" in true and found.node in draft.state.facts.nodes:
         yield ev.Registered(claim.name, found.node, took=_took(true["Registered"], claim))
     if claim.state == REGISTERED and "Initialized" in true:
         yield ev.Initialized(claim.name, found.node, took=_took(true["Initialized"], claim))
-    reason = reason_to_go(found, draft.now)
+    reason = object_disruption_reason(found, draft.now)
     if claim.state in STEADY and reason:
         yield ev.Tainted(claim.name, reason, age=draft.now - claim.created)
     elif claim.state == TAINTED and not reason:
@@ -124,29 +124,29 @@ def _ended(claim: NodeClaim, now: int) -> Iterator[Struct]:
 # ── what kerf would do ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _judge(draft: Draft) -> None:
+def _judge(draft: TurnDraft) -> None:
     """Drift, and the removals that leave no choice: of claims about which something changed or whose time has come."""
     state = draft.state
-    due = state.ix.due.take(draft.now)
-    names = sorted({*due, *state.ix.touched})
-    state.ix.touched.clear()
+    due = state.indexes.due.take(draft.now)
+    names = sorted({*due, *state.indexes.touched})
+    state.indexes.touched.clear()
     names = [name for name in names if name in state.facts.claims and state.facts.claims[name].state in STEADY]
     if not names:
         return
     drifted = detection.judge(state, draft.now, names)
     for name, at in drifted.due.items():
-        state.ix.due.by(name, at)
+        state.indexes.due.by(name, at)
     if drifted.verdicts:
         draft.add(decision(draft, DRIFT, detection.VERSION, DisruptResult(drifted.verdicts), ()))
     forced = forced_disruption.disrupt(state, draft.now, names)
     for name, at in forced.due.items():
-        state.ix.due.by(name, at)
+        state.indexes.due.by(name, at)
     if forced.result.verdicts:
         draft.add(decision(draft, "disrupt", forced_disruption.VERSION, forced.result, ()))
-    state.ix.touched.clear()
+    state.indexes.touched.clear()
 
 
-def _moves(draft: Draft) -> None:
+def _moves(draft: TurnDraft) -> None:
     state, now = draft.state, draft.now
     for ref, found in execution.ready(state, now).items():
         step = execution.next_step(ref, found, state, now).result

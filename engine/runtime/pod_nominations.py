@@ -26,7 +26,7 @@ MOST_KNOWN = 20_000
 """For so many pairs of kinds of pods it is kept whether one counts for the other."""
 
 
-class Nominating:
+class PodNominations:
     """For one process, which `due` takes to write what it yields. `node_name` gives the name that the Node of a
     launched claim will have, "" if only the Node itself can tell."""
 
@@ -40,7 +40,7 @@ class Nominating:
         through to its end, after each turn."""
         facts = state.facts
         wanted: dict[str, str] = {}
-        for claim, pods in state.ix.waiting_for.items():
+        for claim, pods in state.indexes.waiting_for.items():
             node = self._node_of(facts.claims.get(claim), state)
             if node:
                 wanted.update((uid, node) for uid in self._one_at_a_time(pods, node, state))
@@ -60,7 +60,7 @@ class Nominating:
         before = {**state.facts.nominations, **self._written}
         for uid in sorted(pods, key=lambda each: before.get(each) != node):
             pod = state.facts.pods.get(uid)
-            if pod is None or not _spread(state.ix.blobs.shape(pod.shape)):
+            if pod is None or not _spread(state.indexes.blobs.shape(pod.shape)):
                 yield uid
                 continue
             pair = pod.namespace, pod.shape
@@ -72,7 +72,7 @@ class Nominating:
         """Whether a spread of the one pod counts the other."""
         known = self._known.get((pair, other))
         if known is None:
-            shape, labels = state.ix.blobs.shape(pair[1]), state.ix.blobs.shape(other[1]).labels
+            shape, labels = state.indexes.blobs.shape(pair[1]), state.indexes.blobs.shape(other[1]).labels
             selectors = (spread_selector(each, pair[0], shape.labels) for each in _spread(shape))
             if len(self._known) >= MOST_KNOWN:
                 self._known.clear()
@@ -82,7 +82,7 @@ class Nominating:
     def _node_of(self, claim: NodeClaim | None, state: State) -> str:
         if claim is None or claim.state not in (LAUNCHED, REGISTERED):
             return ""
-        seen = state.ix.nodes_by_provider.get(claim.provider_id, {})
+        seen = state.indexes.nodes_by_provider.get(claim.provider_id, {})
         return next(iter(seen)) if len(seen) == 1 else self._node_name(claim)
 
     def _may_write(self, pod: Pod, node: str, state: State) -> bool:

@@ -34,7 +34,7 @@ from kerf.engine.record.decisions import (
 )
 from kerf.engine.runtime import observe_mode as observing
 from kerf.engine.runtime.recording import decision, happened
-from kerf.engine.runtime.turn_draft import Draft
+from kerf.engine.runtime.turn_draft import TurnDraft
 from kerf.engine.scheduling import provision as provisioning
 from kerf.engine.state.nodeclaims.consistency import CONSISTENCY
 from kerf.engine.state.nodeclaims.drift import DRIFT
@@ -45,12 +45,12 @@ ROUNDS = 100
 """No chain of consequences at one instant is anywhere near this long; more means two deciders that undo each other."""
 
 
-class Restless(KerfError):
+class UnendingTurn(KerfError):
     code = "KERF702"
 
 
-def react(draft: Draft) -> None:
-    """Adds all that follows at `draft.now`. Raises Restless (KERF702) when it does not come to an end."""
+def react(draft: TurnDraft) -> None:
+    """Adds all that follows at `draft.now`. Raises UnendingTurn (KERF702) when it does not come to an end."""
     if draft.state.facts.settings.observe:
         observing.observe(draft)
         return
@@ -67,7 +67,7 @@ def react(draft: Draft) -> None:
         _moves(draft)
         if len(draft.entries) == before:
             return
-    raise Restless(
+    raise UnendingTurn(
         "consequences do not come to an end", where=f"position {draft.state.facts.position}",
         hint="This is a defect of kerf: please report it with a bundle of the record",
     )  # fmt: skip
@@ -81,13 +81,13 @@ def next_due(state: State) -> int:
     searches = (s.at for s in state.facts.searches.values() if s.at != NEVER)
     static = (pool.retry_at for pool in state.facts.static.values())
     deciders = (each.due_at(state) for each in (provisioning, disruption_pass, execution, adopting))
-    return soonest(*deciders, state.ix.due.next(), *orphans, *searches, *static)
+    return soonest(*deciders, state.indexes.due.next(), *orphans, *searches, *static)
 
 
 # ── what is found ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _adopt(draft: Draft) -> None:
+def _adopt(draft: TurnDraft) -> None:
     """NodeClaim objects without a claim in the record, by name."""
     state = draft.state
     for name in sorted(state.facts.found):
@@ -103,19 +103,19 @@ def _adopt(draft: Draft) -> None:
 # ── claims ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _claims(draft: Draft) -> None:
+def _claims(draft: TurnDraft) -> None:
     """Every claim about which something changed, or whose time has come, in the order of their names."""
-    ix = draft.state.ix
-    for name in ix.due.take(draft.now):
-        ix.touched.setdefault(name, 0)
+    indexes = draft.state.indexes
+    for name in indexes.due.take(draft.now):
+        indexes.touched.setdefault(name, 0)
     for _ in range(ROUNDS):
-        touched = dict(ix.touched)
-        ix.touched.clear()
+        touched = dict(indexes.touched)
+        indexes.touched.clear()
         names = sorted(n for n in touched if n in draft.state.facts.claims)
         if not names:
             return
         for name in names:
-            ix.due.drop(name)
+            indexes.due.drop(name)
         _drift(draft, names)
         _disrupt(draft, names)
         for name in names:
@@ -124,20 +124,20 @@ def _claims(draft: Draft) -> None:
                 _step(draft, claim, touched[name])
 
 
-def _drift(draft: Draft, names: list[str]) -> None:
+def _drift(draft: TurnDraft, names: list[str]) -> None:
     state = draft.state
     outcome = detection.judge(state, draft.now, names)
     for name, due in outcome.due.items():
-        state.ix.due.by(name, due)
+        state.indexes.due.by(name, due)
     if outcome.verdicts:
         draft.add(decision(draft, DRIFT, detection.VERSION, DisruptResult(outcome.verdicts), ()))
 
 
-def _disrupt(draft: Draft, names: list[str]) -> None:
+def _disrupt(draft: TurnDraft, names: list[str]) -> None:
     state = draft.state
     outcome = forced_disruption.disrupt(state, draft.now, names)
     for name, due in outcome.due.items():
-        state.ix.due.by(name, due)
+        state.indexes.due.by(name, due)
     if not outcome.result.verdicts and not outcome.events:
         return
     made = draft.add(decision(draft, "disrupt", forced_disruption.VERSION, outcome.result, outcome.intents))
@@ -145,12 +145,12 @@ def _disrupt(draft: Draft, names: list[str]) -> None:
         happened(draft, event, made.position)
 
 
-def _step(draft: Draft, claim: NodeClaim, cause: int) -> None:
+def _step(draft: TurnDraft, claim: NodeClaim, cause: int) -> None:
     state, now = draft.state, draft.now
     decider, version = ("drain", draining.VERSION) if claim.state in GOING else ("advance", advancing.VERSION)
     step: Step = (draining.drain if claim.state in GOING else advancing.advance)(claim, state, now)
     if step.due:
-        state.ix.due.by(claim.name, step.due)
+        state.indexes.due.by(claim.name, step.due)
     if step.intents:
         result = LifecycleResult(claim.name, step.reason)
         cause = draft.add(decision(draft, decider, version, result, step.intents), cause=cause).position
@@ -159,24 +159,24 @@ def _step(draft: Draft, claim: NodeClaim, cause: int) -> None:
     _check(draft, claim)
 
 
-def _check(draft: Draft, claim: NodeClaim) -> None:
+def _check(draft: TurnDraft, claim: NodeClaim) -> None:
     reason = consistency.check(claim, draft.state)
     if reason is not None:
         result = LifecycleResult(claim.name, reason)
         draft.add(decision(draft, CONSISTENCY, consistency.VERSION, result, ()))
 
 
-def _lone_nodes(draft: Draft) -> None:
+def _lone_nodes(draft: TurnDraft) -> None:
     """Nodes on their way out that no claim looks after (W-80)."""
     for node in lone.lone_nodes(draft.state):
         step = lone.drain_lone(node, draft.state, draft.now)
         if step.due:
-            draft.state.ix.due.by(node.name, step.due)
+            draft.state.indexes.due.by(node.name, step.due)
         if step.intents:
             draft.add(decision(draft, lone.LONE, lone.VERSION, LifecycleResult("", step.reason), step.intents))
 
 
-def _loose_ends(draft: Draft) -> None:
+def _loose_ends(draft: TurnDraft) -> None:
     """Claims that are over may have left an instance: one that turned up late is ended, one that nobody was told of is
     looked for."""
     searches = draft.state.facts.searches
@@ -200,12 +200,12 @@ def _loose_ends(draft: Draft) -> None:
 # ── NodePools of a fixed size ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def _static(draft: Draft) -> None:
+def _static(draft: TurnDraft) -> None:
     """D-160: every pool about which something changed, or whose pause is over, by name."""
     state = draft.state
     due = [name for name, pool in state.facts.static.items() if 0 < pool.retry_at <= draft.now]
-    names = sorted({*state.ix.static, *due})
-    state.ix.static.clear()
+    names = sorted({*state.indexes.static, *due})
+    state.indexes.static.clear()
     for name in names if state.facts.settings.static_capacity else ():
         pool = state.facts.pools[name]
         outcome = static_nodepools.keep_size(pool, state, draft.now)
@@ -221,7 +221,7 @@ def _static(draft: Draft) -> None:
 # ── provisioning ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _provision(draft: Draft) -> None:
+def _provision(draft: TurnDraft) -> None:
     state = draft.state
     outcome = provisioning.provision(state, draft.now)
     made = draft.add(decision(draft, "provision", provisioning.VERSION, outcome.result, outcome.intents))
@@ -233,7 +233,7 @@ def _provision(draft: Draft) -> None:
 # ── moves ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _moves(draft: Draft) -> None:
+def _moves(draft: TurnDraft) -> None:
     """Moves that fail are given up, those whose time has come start or are withdrawn; then new ones are looked for."""
     state, now = draft.state, draft.now
     for ref, reason in list(execution.failed(state, now)):
@@ -245,7 +245,7 @@ def _moves(draft: Draft) -> None:
         draft.add(decision(draft, "moves", disruption_pass.VERSION, disruption_pass.run_pass(state, now), ()))
 
 
-def _next_step(draft: Draft, step: execution.Next) -> None:
+def _next_step(draft: TurnDraft, step: execution.Next) -> None:
     made = draft.add(decision(draft, "move", execution.VERSION, step.result, step.intents)).position
     for planned in step.requested:
         pool = draft.state.facts.pools[planned.node_pool]

@@ -33,7 +33,7 @@ from kerf.engine.record.store import Append, Store
 from kerf.engine.runtime import effects
 from kerf.engine.runtime.cluster_identity import of_one_cluster
 from kerf.engine.runtime.react import next_due, react
-from kerf.engine.runtime.turn_draft import Draft
+from kerf.engine.runtime.turn_draft import TurnDraft
 from kerf.engine.state import snapshot
 from kerf.engine.state.load import Progress, load
 from kerf.engine.state.nodeclaims import adoption
@@ -88,7 +88,7 @@ class Runtime:
         self._unanswered = [(ref, _to_reconcile(a.intent, self.state)) for ref, a in sorted(facts.intents.items())]
         self.fresh = started = not facts.position
         facts.epoch = self._office  # the entries of this turn are the first that carry it
-        draft = Draft(self.state, max(now, facts.at), self._aggregates)
+        draft = TurnDraft(self.state, max(now, facts.at), self._aggregates)
         if started:
             draft.add(RecordStarted(record, engine))
         draft.add(OfficeTaken(self._office, holder))
@@ -131,9 +131,9 @@ class Runtime:
         released, self._held = self._held, []
         return released
 
-    def _drafted(self, now: int) -> Draft:
+    def _drafted(self, now: int) -> TurnDraft:
         """The turn over what has come in. An error in between leaves the state half moved: nothing may build on it."""
-        draft = Draft(self.state, max(now, self.state.facts.at), self._aggregates)
+        draft = TurnDraft(self.state, max(now, self.state.facts.at), self._aggregates)
         try:
             for observation in self._backlog:
                 draft.add(observation.payload, blobs=observation.blobs)
@@ -162,7 +162,7 @@ class Runtime:
         return True
 
     def _trim(self) -> None:
-        facts, blobs = self.state.facts, self.state.ix.blobs
+        facts, blobs = self.state.facts, self.state.indexes.blobs
         if blobs.many:
             blobs.trim({pod.shape for pod in facts.pods.values()}, {*facts.catalogues.values()})
 
@@ -203,7 +203,7 @@ class Runtime:
             elif isinstance(result, LifecycleResult) and entry.payload.decider == CONSISTENCY:
                 found[result.claim] = claims.get(result.claim)
             elif isinstance(entry.payload, InstancesListed):
-                of = self.state.ix.claim_by_instance
+                of = self.state.indexes.claim_by_instance
                 found |= {of[each]: claims.get(of[each]) for each in entry.payload.demoted if each in of}
             elif isinstance(entry.payload, NodePool) and entry.payload.hash_version != HASH_VERSION:
                 found |= {c.name: c for c in claims.values() if c.node_pool == entry.payload.name}
@@ -214,7 +214,7 @@ class Runtime:
         intent = self.state.facts.intents[ref].intent
         return effects.token(self.record, effects.token_ref(ref, intent))
 
-    def _append(self, draft: Draft) -> Append:
+    def _append(self, draft: TurnDraft) -> Append:
         return Append(tuple(draft.entries), {digest: _encode(value) for digest, value in draft.blobs.items()})
 
     def _keep_snapshot(self) -> None:

@@ -14,7 +14,7 @@ from kerf.engine.state.evolve import evolve
 from kerf.engine.state.state import State
 
 
-class Draft:
+class TurnDraft:
     """`state` is ahead of the store until the turn is appended. `aggregates` live longer than the draft in the process
     that writes the record; elsewhere each turn restores the ones it needs."""
 
@@ -38,7 +38,7 @@ class Draft:
         if blobs:
             for digest, value in blobs.items():
                 self.blobs[digest] = value
-                self.state.ix.blobs.offer(digest, value)
+                self.state.indexes.blobs.offer(digest, value)
         entry = self.made(payload, cause, version)
         evolve(self.state, entry)
         self.entries.append(entry)

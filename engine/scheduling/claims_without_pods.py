@@ -68,7 +68,7 @@ def claim_without_pods(
     digest = catalogue_with_reservations(state, node_class.key)
     choice = LaunchChoice("", ())
     if digest:
-        catalogue = state.ix.blobs.catalogue(digest)
+        catalogue = state.indexes.blobs.catalogue(digest)
         types = compiled_catalogue(digest, catalogue)
         left = types.fitting(requests)
         for requirement in requirements:

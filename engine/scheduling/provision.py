@@ -20,7 +20,7 @@ from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.problem.from_state import problem_of
 from kerf.engine.scheduling.problem.problem import Problem
 from kerf.engine.scheduling.relaunch_delay import DelayedPods, delayed_pods, problem_without, recently_launched
-from kerf.engine.state.provisioning_window import closes_at
+from kerf.engine.state.provisioning_window import window_closes_at
 from kerf.engine.state.state import State
 
 VERSION = 22
@@ -42,7 +42,7 @@ def due_at(state: State) -> int:
     steps.
     """
     facts = state.facts
-    times = [closes_at(facts)] if facts.batch_opened else []
+    times = [window_closes_at(facts)] if facts.batch_opened else []
     if facts.retry_at:
         times.append(facts.retry_at)
     if facts.rest:

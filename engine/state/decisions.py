@@ -19,7 +19,7 @@ from kerf.engine.state import moves
 from kerf.engine.state import pod_bursts as burst
 from kerf.engine.state.nodeclaims.consistency import CONSISTENCY, consistency_decided
 from kerf.engine.state.nodeclaims.drift import DRIFT, drift_decided
-from kerf.engine.state.nodeclaims.events import asked_for, look_at_interrupted
+from kerf.engine.state.nodeclaims.events import intent_made, look_at_interrupted
 from kerf.engine.state.objects.capacity_buffers import buffered
 from kerf.engine.state.objects.static_nodepools import static_decided
 from kerf.engine.state.provisioning_window import in_service, nomination
@@ -31,7 +31,7 @@ LAST_PAUSE = 300_000
 
 def decided(state: State, decision: Decision, entry: Entry) -> None:
     for index, intent in enumerate(decision.intents):
-        asked_for(state, f"{entry.position}.{index}", intent, entry.at)
+        intent_made(state, f"{entry.position}.{index}", intent, entry.at)
     result = decision.result
     if isinstance(result, ProvisionResult):
         _planned(state, result, entry)
@@ -57,7 +57,7 @@ def _planned(state: State, result: ProvisionResult, entry: Entry) -> None:
     if not goes_on:
         facts.batch_opened = facts.batch_last = 0
     facts.rest, facts.rest_at = result.truncated, entry.at + 1 if result.truncated else 0
-    state.ix.rest = frozenset(result.truncated)
+    state.indexes.rest = frozenset(result.truncated)
     facts.unavailable = {key: until for key, until in facts.unavailable.items() if until > entry.at}
     if not result.repeats:
         _aim(state, result, entry, goes_on)
@@ -76,7 +76,7 @@ def _again(state: State, result: ProvisionResult, at: int) -> int:
     then after pauses that double)."""
     facts = state.facts
     times = list(facts.unavailable.values()) if facts.unplaced else []
-    if any(uid in state.ix.pending and in_service(facts, target) for uid, target in facts.targets.items()):
+    if any(uid in state.indexes.pending and in_service(facts, target) for uid, target in facts.targets.items()):
         times.append(at + min(max(BOUND_WITHIN, at - facts.plan_at), LAST_PAUSE))
     if result.retry_at:
         times.append(result.retry_at)
@@ -84,11 +84,11 @@ def _again(state: State, result: ProvisionResult, at: int) -> int:
 
 
 def _aim(state: State, result: ProvisionResult, entry: Entry, goes_on: bool) -> None:
-    facts, ix = state.facts, state.ix
+    facts, indexes = state.facts, state.indexes
     before = facts.buffered
-    ix.touched.update(dict.fromkeys(ix.waiting_for, entry.position))  # whom nobody may wait for any more
+    indexes.touched.update(dict.fromkeys(indexes.waiting_for, entry.position))  # whom nobody may wait for any more
     facts.targets = {}
-    ix.waiting_for = {}
+    indexes.waiting_for = {}
     until = entry.at + nomination(facts.settings)
     facts.buffered = buffered(facts, result)
     if goes_on:  # the pods of the pass before are where it put them
@@ -98,7 +98,7 @@ def _aim(state: State, result: ProvisionResult, entry: Entry, goes_on: bool) -> 
         claim = facts.claims.get(placement.claim)
         if claim is not None and any(uid in facts.pods for uid in placement.pods):  # S-171: real ones
             claim.nominated_until = until
-            ix.touched[claim.name] = entry.position
+            indexes.touched[claim.name] = entry.position
     for planned in result.claims:
         _wait(state, planned.name, planned.pods)
     look_at_interrupted(state, entry)
@@ -108,4 +108,4 @@ def _wait(state: State, target: str, pods: tuple[str, ...]) -> None:
     for uid in pods:
         if uid in state.facts.pods:
             state.facts.targets[uid] = target
-            state.ix.waiting_for.setdefault(target, {})[uid] = None
+            state.indexes.waiting_for.setdefault(target, {})[uid] = None

@@ -17,7 +17,7 @@ from kerf.engine.nodeclaim.state_table import TAINTED
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Move, MoveStepResult, ProposedMovesResult, Verdict
 from kerf.engine.record.entries import Entry
-from kerf.engine.state.provisioning_window import nomination, unsettle
+from kerf.engine.state.provisioning_window import nomination, note_disruption_change
 from kerf.engine.state.state import Hold, State, Underway
 
 STARTED, WITHDRAWN, ABANDONED = "started", "withdrawn", "abandoned"
@@ -39,9 +39,9 @@ def index_moves(state: State) -> None:
     """Which move each claim is in that one has started for. What replaced another node may itself have to go before
     that move is over: the later one counts."""
     started = (ref for ref, each in state.facts.moves.items() if each.started)
-    state.ix.move_of = {}
+    state.indexes.move_of = {}
     for ref in sorted(started, key=proposal):
-        state.ix.move_of.update(dict.fromkeys(members(state.facts.moves[ref].move), ref))
+        state.indexes.move_of.update(dict.fromkeys(members(state.facts.moves[ref].move), ref))
 
 
 def proposal(ref: str) -> tuple[int, int]:
@@ -88,7 +88,7 @@ def stepped(state: State, result: MoveStepResult, entry: Entry) -> None:
         if result.reason.code not in FORGIVEN and not (changed and result.step == WITHDRAWN):
             for claim in before.move.claims:
                 _hold(state, claim, entry.at, again=result.step == ABANDONED)
-        unsettle(facts, entry.at)  # nobody has looked at these nodes since they were proposed
+        note_disruption_change(facts, entry.at)  # nobody has looked at these nodes since they were proposed
     if result.step == ABANDONED:
         _stay(state, before.move)
     judged(state, result.verdicts)
@@ -112,20 +112,20 @@ def _expect(state: State, target: str, pods: Iterable[str]) -> None:
         if uid in state.facts.pods:
             _expect_no_more(state, uid)
             state.facts.targets[uid] = target
-            state.ix.waiting_for.setdefault(target, {})[uid] = None
+            state.indexes.waiting_for.setdefault(target, {})[uid] = None
 
 
 def _expect_no_more(state: State, uid: str) -> None:
     target = state.facts.targets.pop(uid, "")
     if target:
-        state.ix.waiting_for.get(target, {}).pop(uid, None)
+        state.indexes.waiting_for.get(target, {}).pop(uid, None)
 
 
 def _stay(state: State, move: Move) -> None:
     """The pods of these nodes do not move: nobody waits for them any more."""
     for name in move.claims:
         claim = state.facts.claims.get(name)
-        for uid in state.ix.pods_by_node.get(claim.node if claim is not None else "", {}):
+        for uid in state.indexes.pods_by_node.get(claim.node if claim is not None else "", {}):
             _expect_no_more(state, uid)
 
 
@@ -144,26 +144,26 @@ def _end(state: State, move: str) -> None:
 
 def happened(state: State, event: Struct, claim: str, entry: Entry) -> None:
     """A claim event: moves that wait for it go on, and candidates on their way out are no longer theirs."""
-    facts, ix = state.facts, state.ix
+    facts, indexes = state.facts, state.indexes
     if isinstance(event, ev.Terminated | ev.InstanceVanished):
         facts.holds.pop(claim, None)
-    move = ix.move_of.get(claim)
+    move = indexes.move_of.get(claim)
     if move is None:
         return
     waiting = facts.moves[move].move.claims
     if claim not in waiting:  # a replacement: those that wait for it look again
-        ix.touched.update((name, entry.position) for name in waiting if name in facts.claims)
+        indexes.touched.update((name, entry.position) for name in waiting if name in facts.claims)
     elif isinstance(event, _LEAVES):
         if any(facts.claims[name].state == TAINTED for name in waiting if name != claim and name in facts.claims):
             return
         _end(state, move)
-        unsettle(facts, entry.at)
+        note_disruption_change(facts, entry.at)
 
 
 def waits_for(state: State, claim: NodeClaim) -> list[str]:
     """The replacements that have to be in service before this claim's drain may start (D-116). A reason that leaves no
     choice waits for nothing."""
-    found = state.facts.moves.get(state.ix.move_of.get(claim.name, ""))
+    found = state.facts.moves.get(state.indexes.move_of.get(claim.name, ""))
     if found is None or claim.name not in found.move.claims or claim.why != found.move.why:
         return []
     claims = state.facts.claims

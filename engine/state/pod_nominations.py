@@ -41,9 +41,9 @@ def is_contested(state: State) -> bool:
     """Whether a pod may take the place that is planned for another: not where all that waits is alike, and its volumes
     or devices tie none of it to one node rather than another."""
     pods = state.facts.pods
-    waiting = {uid for uids in state.ix.waiting_for.values() for uid in uids} | set(state.ix.pending)
+    waiting = {uid for uids in state.indexes.waiting_for.values() for uid in uids} | set(state.indexes.pending)
     kinds = {(pods[uid].namespace, pods[uid].shape) for uid in waiting if uid in pods}
-    shapes = (state.ix.blobs.shape(digest) for _, digest in kinds)
+    shapes = (state.indexes.blobs.shape(digest) for _, digest in kinds)
     return len(kinds) > 1 or any(each.volumes or each.resource_claims for each in shapes)
 
 
@@ -58,4 +58,4 @@ def _planned_nodes(state: State, uid: str) -> Iterable[str]:
     claim = state.facts.claims.get(state.facts.targets.get(uid, ""))
     if claim is None or not claim.provider_id:
         return ()
-    return (claim.node, claim.instance, *state.ix.nodes_by_provider.get(claim.provider_id, ()))
+    return (claim.node, claim.instance, *state.indexes.nodes_by_provider.get(claim.provider_id, ()))

@@ -27,8 +27,8 @@ class OnNode(Struct, frozen=True):
 
 def on_node(state: State, node: str) -> OnNode:
     """Of the Node of this name."""
-    facts, known = state.facts, state.ix.on_nodes
-    here = [facts.pods[uid] for uid in state.ix.pods_by_node.get(node, ())]
+    facts, known = state.facts, state.indexes.on_nodes
+    here = [facts.pods[uid] for uid in state.indexes.pods_by_node.get(node, ())]
     found = known.get(node)
     if found is None or found.pods != here:
         if len(known) > len(facts.nodes) + SPARE:
@@ -38,7 +38,7 @@ def on_node(state: State, node: str) -> OnNode:
 
 
 def _summed(pods: list[Pod], state: State) -> OnNode:
-    shape = state.ix.blobs.shape
+    shape = state.indexes.blobs.shape
     return OnNode(
         pods,
         tuple(sorted(pods, key=lambda pod: (pod.namespace, pod.name, pod.uid))),
@@ -52,14 +52,14 @@ def _summed(pods: list[Pod], state: State) -> OnNode:
 def _assumed(pods: list[Pod], state: State) -> Resources:
     summed: Resources = {}
     for pod in pods:
-        for resource, amount in assumed(state.ix.blobs.shape(pod.shape).requests).items():
+        for resource, amount in assumed(state.indexes.blobs.shape(pod.shape).requests).items():
             summed[resource] = summed.get(resource, 0) + amount
     return summed
 
 
 def _requests(pods: list[Pod], state: State) -> Resources:
     summed: Resources = {}
-    shape = state.ix.blobs.shape
+    shape = state.indexes.blobs.shape
     for pod in pods:
         for resource, amount in shape(pod.shape).requests.items():
             summed[resource] = summed.get(resource, 0) + amount

@@ -12,28 +12,29 @@ GAPS = 50
 """See `_pause`."""
 
 
-def trigger(facts: Facts, at: int) -> None:
+def open_window(facts: Facts, at: int) -> None:
     """Opens the window, or extends it."""
     if not facts.batch_opened:
         facts.batch_opened = at
     facts.batch_last = at
 
 
-def room_changed(state: State, at: int) -> None:
+def free_capacity_changed(state: State, at: int) -> None:
     """Something changed that may give pods a place, or take the place away that was planned for them. The reference
     asks again every ten seconds (S-57); here every change that a plan can depend on has to come by this way."""
-    unsettle(state.facts, at)
-    facts = state.facts
-    if keeps_room(facts) or state.ix.pending or any(going_pods(state, facts.claims[name]) for name in state.ix.going):
-        trigger(facts, at)
+    facts, indexes = state.facts, state.indexes
+    note_disruption_change(facts, at)
+    waiting = has_active_buffers(facts) or bool(indexes.pending)
+    if waiting or any(going_pods(state, facts.claims[name]) for name in indexes.going):
+        open_window(facts, at)
 
 
-def keeps_room(facts: Facts) -> bool:
+def has_active_buffers(facts: Facts) -> bool:
     """Whether there are CapacityBuffers, which want their room although no pod waits (S-57)."""
     return facts.settings.capacity_buffers and bool(facts.buffers)
 
 
-def unsettle(facts: Facts, at: int) -> None:
+def note_disruption_change(facts: Facts, at: int) -> None:
     """Something changed that a disruption pass may come to another end by (D-27)."""
     facts.moves_changed = facts.moves_changed or at
 
@@ -43,7 +44,7 @@ def nomination(settings: Settings) -> int:
     return max(2 * settings.batch_max, 10_000)
 
 
-def closes_at(facts: Facts) -> int:
+def window_closes_at(facts: Facts) -> int:
     """When the open window closes (S-55): quiet for `batch_idle`, or `batch_max` after it opened; in a burst
     `batch_idle` after it opened, or when no more pods seem to come."""
     settings = facts.settings
@@ -68,6 +69,6 @@ def in_service(facts: Facts, target: str) -> bool:
 
 def going_pods(state: State, claim: NodeClaim) -> list[Pod]:
     """S-46, S-47: the pods on a going claim's node that will need another place, by namespace and name."""
-    uids = state.ix.pods_by_node.get(claim.node, {})
+    uids = state.indexes.pods_by_node.get(claim.node, {})
     pods = (state.facts.pods[uid] for uid in uids)
     return sorted((p for p in pods if is_reschedulable(p)), key=lambda p: (p.namespace, p.name, p.uid))

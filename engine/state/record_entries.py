@@ -6,7 +6,7 @@ from kerf.engine.model.content_digest import deviation
 from kerf.engine.record import observations as seen
 from kerf.engine.record.entries import Entry, UnknownEntry
 from kerf.engine.state.objects.static_nodepools import gate_seen
-from kerf.engine.state.provisioning_window import keeps_room, room_changed
+from kerf.engine.state.provisioning_window import free_capacity_changed, has_active_buffers
 from kerf.engine.state.state import State
 
 
@@ -17,21 +17,21 @@ def record_started(state: State, started: seen.RecordStarted, entry: Entry) -> N
 def office_taken(state: State, office: seen.OfficeTaken, entry: Entry) -> None:
     """A new writer looks at every claim once: what the old one had in mind is not known."""
     state.facts.epoch = office.epoch
-    state.ix.touched.update(dict.fromkeys(state.facts.claims, entry.position))
+    state.indexes.touched.update(dict.fromkeys(state.facts.claims, entry.position))
 
 
 def settings_seen(state: State, settings: seen.SettingsSeen, entry: Entry) -> None:
     """Other settings may have everything decided otherwise: plans, moves, and what leaves no choice (D-27, D-134)."""
-    facts, ix = state.facts, state.ix
+    facts, indexes = state.facts, state.indexes
     known, facts.settings = facts.settings, settings.settings
     facts.settings_digest = deviation(settings.settings)
     gate_seen(state)
     if known == settings.settings:
         return
-    if not keeps_room(facts):  # no pass will say so (S-177)
+    if not has_active_buffers(facts):  # no pass will say so (S-177)
         facts.buffered = {}
-    ix.touched.update(dict.fromkeys(facts.claims, entry.position))
-    room_changed(state, entry.at)
+    indexes.touched.update(dict.fromkeys(facts.claims, entry.position))
+    free_capacity_changed(state, entry.at)
 
 
 def unknown_entry(state: State, unknown: UnknownEntry, entry: Entry) -> None:

@@ -46,27 +46,27 @@ def decode(data: bytes, blobs: Blobs) -> State:
 
 def rebuild(state: State) -> None:
     """Builds every index from the facts."""
-    facts, ix = state.facts, state.ix
-    ix.rest = frozenset(facts.rest)
+    facts, indexes = state.facts, state.indexes
+    indexes.rest = frozenset(facts.rest)
     for node in facts.nodes.values():
         if node.provider_id:
-            ix.nodes_by_provider.setdefault(node.provider_id, {})[node.name] = None
+            indexes.nodes_by_provider.setdefault(node.provider_id, {})[node.name] = None
         if node.deleting:
-            ix.deleted_nodes[node.name] = None
+            indexes.deleted_nodes[node.name] = None
     for claim in facts.claims.values():
         index(state, claim)
-        ix.touched[claim.name] = facts.position
+        indexes.touched[claim.name] = facts.position
         if claim.state in GOING:
-            ix.going[claim.name] = None
+            indexes.going[claim.name] = None
     look_at_all(state)
     for pod in facts.pods.values():
         if pod.node and not is_terminal(pod):
-            ix.pods_by_node.setdefault(pod.node, {})[pod.uid] = None
+            indexes.pods_by_node.setdefault(pod.node, {})[pod.uid] = None
         if waits(facts, pod) or (pod.untried and is_planned(state, pod.uid) and waits_untried(facts, pod)):
-            ix.pending[pod.uid] = None
+            indexes.pending[pod.uid] = None
     index_moves(state)
     index_attachments(state)
     index_devices(state)
     for uid, target in facts.targets.items():
         if target:
-            ix.waiting_for.setdefault(target, {})[uid] = None
+            indexes.waiting_for.setdefault(target, {})[uid] = None

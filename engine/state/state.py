@@ -202,8 +202,8 @@ class Facts(Struct, omit_defaults=True):
 class State:
     """Facts and the indexes over them."""
 
-    __slots__ = ("facts", "ix")
+    __slots__ = ("facts", "indexes")
 
     def __init__(self, facts: Facts, blobs: Blobs) -> None:
         self.facts = facts
-        self.ix = Indexes(blobs)
+        self.indexes = Indexes(blobs)

@@ -356,7 +356,7 @@ class DecisionEvents:
     def _interrupted(self, message: InterruptionSeen, entry: Entry) -> list[KubernetesEvent]:
         """Tell node and claim what EC2 announced of their instance (L-461, L-462)."""
         kind, reason, text = _INTERRUPTIONS.get(message.kind, ("", "", ""))
-        claim = self._state.ix.claim_by_instance.get(message.instance, "")
+        claim = self._state.indexes.claim_by_instance.get(message.instance, "")
         return self._events(self._both(claim), kind, reason, text + " for the {kind}") if reason and claim else []
 
 

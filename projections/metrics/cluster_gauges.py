@@ -59,7 +59,7 @@ def _nodes(state: State, now: int) -> list[Family]:
     all_allocatable, all_requests = [], []
     for node in state.facts.nodes.values():
         labels = _node_labels(node, state)
-        pods = [state.facts.pods[uid] for uid in state.ix.pods_by_node.get(node.name, ())]
+        pods = [state.facts.pods[uid] for uid in state.indexes.pods_by_node.get(node.name, ())]
         asked, of_daemons = _requests(pods, state), _requests(filter(_is_daemon, pods), state)
         _set_amounts(allocatable, node.allocatable, labels)
         _set_amounts(requests, asked, labels)
@@ -78,13 +78,13 @@ def _nodes(state: State, now: int) -> list[Family]:
 
 
 def _node_labels(node: Node, state: State) -> tuple[str, ...]:
-    managed = state.ix.claim_by_provider.get(node.provider_id) if node.provider_id else None
+    managed = state.indexes.claim_by_provider.get(node.provider_id) if node.provider_id else None
     phase = "Terminated" if node.deleting else "Ready" if node.ready else "NotReady"
     return (node.name, phase, str(managed is not None).lower(), *(node.labels.get(key, "") for _, key in _NODE_LABELS))
 
 
 def _requests(pods: Iterable[Pod], state: State) -> Resources:
-    return total({**state.ix.blobs.shape(pod.shape).requests, "pods": 1} for pod in pods)
+    return total({**state.indexes.blobs.shape(pod.shape).requests, "pods": 1} for pod in pods)
 
 
 def _is_daemon(pod: Pod) -> bool:
@@ -140,7 +140,7 @@ def _pods(state: State) -> list[Family]:
     for pod in state.facts.pods.values():
         node = state.facts.nodes.get(pod.node)
         of_node = node.labels if node is not None else {}
-        managed = node is not None and node.provider_id in state.ix.claim_by_provider
+        managed = node is not None and node.provider_id in state.indexes.claim_by_provider
         keys = (lbl.NODEPOOL, lbl.ZONE, lbl.ARCH, lbl.CAPACITY_TYPE, lbl.INSTANCE_TYPE)
         family.set(
             1, pod.name, pod.namespace, _owner(pod), pod.node, _flag(bool(pod.node)),

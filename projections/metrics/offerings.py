@@ -20,7 +20,7 @@ def offering_families(state: State, now: int) -> list[Family]:
     memory = Family(f"{_PREFIX}memory_bytes", GAUGE, "Memory of instance types.", ("instance_type",))
     avoided = {key for key, until in state.facts.unavailable.items() if until > now}
     for digest in sorted(set(state.facts.catalogues.values())):
-        for each in state.ix.blobs.catalogue(digest).types:
+        for each in state.indexes.blobs.catalogue(digest).types:
             cores.set(each.capacity.get("cpu", 0) / 1000, each.name)
             memory.set(each.capacity.get("memory", 0), each.name)
             for offering in each.offerings:

@@ -55,7 +55,7 @@ def _registered(claim: NodeClaim, state: State) -> Condition:
         return Condition("Registered", TRUE, "Registered", since=claim.registered)
     if not claim.launched:
         return _waiting("Registered", claim)
-    if len(state.ix.nodes_by_provider.get(claim.provider_id, {})) > 1:
+    if len(state.indexes.nodes_by_provider.get(claim.provider_id, {})) > 1:
         words = "several Nodes have its provider id"
         return Condition("Registered", FALSE, "MultipleNodesFound", words, claim.created)
     if node_of(claim, state) is None:

@@ -52,7 +52,7 @@ class BufferStatus(Struct, frozen=True):
 
 def overlay_statuses(state: State) -> list[OverlayStatus]:
     """By name; none where the gate is off."""
-    facts, blobs = state.facts, state.ix.blobs
+    facts, blobs = state.facts, state.indexes.blobs
     if not facts.settings.node_overlays:
         return []
     found = [(pool, facts.catalogues.get(pool.node_class.key, "")) for _, pool in sorted(facts.pools.items())]
@@ -84,7 +84,7 @@ class BufferStatuses:
         facts = state.facts
         if not facts.settings.capacity_buffers:
             return []
-        sources = BufferSources(facts.pod_templates, facts.workloads, state.ix.blobs.shape)
+        sources = BufferSources(facts.pod_templates, facts.workloads, state.indexes.blobs.shape)
         made = []
         for _, each in sorted(facts.buffers.items()):
             found = resolve_buffer(each, sources)

@@ -262,7 +262,7 @@ def _staying(claim: NodeClaim, state: State, history: ClaimHistory, methods: tup
         finding = registration_timeout(claim, state, state.facts.at)
     elif not finding.remove and claim.state == REGISTERED:
         finding = Finding(finding.method, Reason.of(DisruptionCode.NOT_INITIALIZED), due=finding.due)
-    uids = state.ix.pods_by_node.get(claim.node, {})
+    uids = state.indexes.pods_by_node.get(claim.node, {})
     holding = sorted(pod.key for uid in uids if is_reschedulable(pod := state.facts.pods[uid]))
     return Staying(
         method=finding.method,

@@ -52,7 +52,7 @@ def _why(claim: NodeClaim, pod: Pod, effect: Effect | None, state: State) -> Rea
         return Reason.of(LifecycleCode.WAITING_FOR_TURN)
     if effect is None or effect.ok is None:
         return Reason.of(LifecycleCode.WAITING_FOR_EFFECT, effect="the eviction")
-    shapes = {pod.shape: state.ix.blobs.shape(pod.shape)}
+    shapes = {pod.shape: state.indexes.blobs.shape(pod.shape)}
     budgets = EvictionRules(shapes, tuple(state.facts.pdbs.values()), state.facts.at).blocked_now(pod)
     if not budgets:
         return Reason.of(LifecycleCode.WAITING_TO_RETRY, effect=f"the eviction ({effect.code})")

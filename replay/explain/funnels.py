@@ -111,7 +111,7 @@ def replan(store: Store, position: int) -> Replan:
 def _shape(state: State, digest: str) -> PodShape | None:
     """Return a shape of the record, or None for one that the optimizer derived while it searched."""
     try:
-        return state.ix.blobs.shape(digest)
+        return state.indexes.blobs.shape(digest)
     except BlobMissing:
         return None
 

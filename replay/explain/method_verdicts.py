@@ -186,7 +186,7 @@ def _precise_reason(reason: Reason, method: str, state: State, claim: NodeClaim,
         return unread
     if reason.code == DisruptionCode.NOT_CONSOLIDATABLE and method == EMPTINESS:
         return Reason.of(DisruptionCode.EMPTY_NOT_LONG_ENOUGH)
-    if reason.code == DisruptionCode.NOMINATED and state.ix.waiting_for.get(claim.name):
+    if reason.code == DisruptionCode.NOMINATED and state.indexes.waiting_for.get(claim.name):
         return Reason.of(DisruptionCode.AWAITING_PODS)
     return reason
 

@@ -101,7 +101,7 @@ def _status(pod: PodHistory, state: State) -> str:
         return TERMINATING
     if pod_now.node:
         return BOUND
-    return WAITING if pod.uid in state.ix.pending else UNBOUND
+    return WAITING if pod.uid in state.indexes.pending else UNBOUND
 
 
 def _waited(pod: PodHistory, state: State) -> int:

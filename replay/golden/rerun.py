@@ -21,7 +21,7 @@ from kerf.engine.record.hash_chain import START, Checkpoint, extend
 from kerf.engine.record.observations import EffectAnswered, LaunchAnswered
 from kerf.engine.record.store import Store
 from kerf.engine.runtime.react import react
-from kerf.engine.runtime.turn_draft import Draft
+from kerf.engine.runtime.turn_draft import TurnDraft
 from kerf.engine.state.load import empty
 from kerf.replay.errors import BeginningMissing, ReplayError
 from kerf.replay.verify.decide_again import is_observed
@@ -72,7 +72,7 @@ class Rerun:
 
     def _turn(self, turn: Sequence[Entry]) -> None:
         self._state.facts.epoch = turn[0].epoch
-        draft = Draft(self._state, turn[0].at)
+        draft = TurnDraft(self._state, turn[0].at)
         for entry in turn:
             if isinstance(entry.payload, UnknownEntry):
                 raise ReplayError(
@@ -87,7 +87,7 @@ class Rerun:
         self._encoded.extend(CODEC.encode(entry) for entry in draft.entries)
         self._pair(_intents(turn), _intents(draft.entries))
 
-    def _observe(self, draft: Draft, entry: Entry) -> None:
+    def _observe(self, draft: TurnDraft, entry: Entry) -> None:
         payload = entry.payload
         if isinstance(payload, LaunchAnswered | EffectAnswered) and payload.intent not in self._names:
             self.dropped.append(entry.position)

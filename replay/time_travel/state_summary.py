@@ -10,7 +10,7 @@ from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 from kerf.engine.model.karpenter.nodepool_health import UNHEALTHY
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.state import snapshot
-from kerf.engine.state.provisioning_window import closes_at
+from kerf.engine.state.provisioning_window import window_closes_at
 from kerf.engine.state.state import State
 from kerf.projections.status.nodepool import DEPENDENTS, nodepool_status
 
@@ -83,7 +83,7 @@ class StateSummary(Struct, frozen=True, kw_only=True):
 
 def summarize(state: State) -> StateSummary:
     """Sum up a state in structs, for people and for JSON."""
-    facts, ix = state.facts, state.ix
+    facts, indexes = state.facts, state.indexes
     claims = [facts.claims[name] for name in sorted(facts.claims)]
     running = [claim for claim in claims if claim.launched]
     return StateSummary(
@@ -96,11 +96,11 @@ def summarize(state: State) -> StateSummary:
         claim_states=dict(sorted(Counter(claim.state for claim in claims).items())),
         price=round(sum(claim.price for claim in running), 6),
         nodes=len(facts.nodes),
-        unmanaged_nodes=sum(name not in ix.claim_by_node for name in facts.nodes),
+        unmanaged_nodes=sum(name not in indexes.claim_by_node for name in facts.nodes),
         pods=_pods_by_phase(state),
         node_pools=tuple(sorted(facts.pools)),
         pools=tuple(_pool_line(state, name) for name in sorted(facts.pools)),
-        window_closes=closes_at(facts) if facts.batch_opened else 0,
+        window_closes=window_closes_at(facts) if facts.batch_opened else 0,
         without_place=facts.unplaced,
         unavailable={key: until for key, until in sorted(facts.unavailable.items()) if until > facts.at},
         in_flight=tuple(
@@ -123,7 +123,7 @@ def _claim_line(claim: NodeClaim, state: State) -> ClaimLine:
         capacity_type=claim.capacity_type,
         price=claim.price if claim.launched else 0.0,
         age=state.facts.at - claim.created,
-        pods=len(state.ix.pods_by_node.get(claim.node, {})),
+        pods=len(state.indexes.pods_by_node.get(claim.node, {})),
         why=claim.why,
         verdict=claim.verdict,
     )
@@ -153,7 +153,7 @@ def _pods_by_phase(state: State) -> dict[str, int]:
     for uid, pod in state.facts.pods.items():
         if pod.deleting:
             total["terminating"] += 1
-        elif uid in state.ix.pending:
+        elif uid in state.indexes.pending:
             total["waiting"] += 1
         else:
             total[pod.phase.lower()] += 1

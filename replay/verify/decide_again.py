@@ -23,7 +23,7 @@ from kerf.engine.record.entries import Entry, UnknownEntry
 from kerf.engine.record.entry_types import OBSERVATIONS
 from kerf.engine.record.errors import BlobMissing
 from kerf.engine.runtime.react import react
-from kerf.engine.runtime.turn_draft import Draft
+from kerf.engine.runtime.turn_draft import TurnDraft
 from kerf.engine.scheduling import provision as provisioning
 from kerf.engine.state import snapshot
 from kerf.engine.state.evolve import evolve
@@ -55,11 +55,11 @@ def is_observed(entry: Entry) -> bool:
 def decide_again(state: State, turn: Sequence[Entry]) -> list[Entry]:
     """Decide one recorded turn again. `state` is the one before the turn, and becomes the one after it.
 
-    Raises what the engine raises: BlobMissing, TransitionRefused (KERF701), Restless (KERF702). The state is then
+    Raises what the engine raises: BlobMissing, TransitionRefused (KERF701), UnendingTurn (KERF702). The state is then
     somewhere in between.
     """
     state.facts.epoch = turn[0].epoch
-    draft = Draft(state, turn[0].at)
+    draft = TurnDraft(state, turn[0].at)
     for entry in turn:
         if is_observed(entry):
             draft.add(entry.payload)
@@ -86,7 +86,7 @@ def fold(state: State, turn: Sequence[Entry]) -> list[tuple[Entry, Exception]]:
 
 def copy(state: State) -> State:
     """Return another state with the same facts, settled."""
-    twin = snapshot.decode(snapshot.encode(state)[0], state.ix.blobs)
+    twin = snapshot.decode(snapshot.encode(state)[0], state.indexes.blobs)
     settle(twin)
     return twin
 
@@ -98,12 +98,12 @@ def settle(state: State) -> None:
     is thrown away: the record holds what was decided.
     """
     for name in state.facts.claims:
-        state.ix.touched[name] = state.facts.position
+        state.indexes.touched[name] = state.facts.position
     with suppress(BlobMissing):  # who needs it is told so when it is needed
         react(_DiscardedTurn(state, state.facts.at))
 
 
-class _DiscardedTurn(Draft):
+class _DiscardedTurn(TurnDraft):
     """A turn of which nothing is kept: neither state nor aggregates move on."""
 
     def aggregate(self, claim: NodeClaim) -> NodeClaimAggregate:

@@ -107,7 +107,7 @@ class Play(Run):
         return pod.node if pod is not None else ""
 
     def _shape(self, digest: str) -> PodShape:
-        return self.runtime.state.ix.blobs.shape(digest)
+        return self.runtime.state.indexes.blobs.shape(digest)
 
     def _look(self, simulation: Simulation) -> None:
         self.late += _at_rest(self.scenario, simulation)

@@ -93,7 +93,7 @@ def test_a_node_of_two_moves_is_seen(recorded: Outcome) -> None:
 def grounds(recorded: Outcome, tampered: Iterable[Entry]) -> set[str]:
     """What is broken for one who also keeps a picture of the cluster."""
     assert recorded.run is not None
-    blobs = recorded.run.runtime.state.ix.blobs
+    blobs = recorded.run.runtime.state.indexes.blobs
     return {each.invariant for each in Ledger(picture=Picture(blobs.shape)).read(tampered)}
 
 

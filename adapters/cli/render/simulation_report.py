@@ -160,7 +160,7 @@ class ReportFold:
         }
         alike: dict[tuple[str, ...], list[str]] = {}
         reasons: dict[tuple[str, ...], tuple[WaitReason, ...]] = {}
-        for uid in sorted(state.ix.pending, key=lambda uid: (state.facts.pods[uid].key, uid)):
+        for uid in sorted(state.indexes.pending, key=lambda uid: (state.facts.pods[uid].key, uid)):
             why = tuple(WaitReason(each.code, sentence(each), each.params) for each in told.get(uid, ()))
             why = why or (_on_its_way(state.facts.targets.get(uid, "")),)
             key = tuple(each.text for each in why)

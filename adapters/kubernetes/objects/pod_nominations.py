@@ -17,7 +17,7 @@ from kerf.adapters.kubernetes.session import MERGE, Session
 from kerf.engine.errors import KerfError
 from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.runtime.pod_nominations import Nominating
+from kerf.engine.runtime.pod_nominations import PodNominations
 from kerf.engine.state.state import State
 
 SINCE = (1, 35)
@@ -43,11 +43,11 @@ async def supported(session: Session) -> bool:
 
 
 class Nominations:
-    """`project` after each turn. `node_name`: as Nominating has it."""
+    """`project` after each turn. `node_name`: as PodNominations has it."""
 
     def __init__(self, session: Session, node_name: Callable[[NodeClaim], str]) -> None:
         self.error: KerfError | None = None
-        self._session, self._nominating = session, Nominating(node_name)
+        self._session, self._nominating = session, PodNominations(node_name)
         self._tasks: dict[asyncio.Task[None], str] = {}  # → the node that it writes
         self._gate = asyncio.Semaphore(AT_ONCE)
 

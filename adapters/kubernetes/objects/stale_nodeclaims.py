@@ -55,6 +55,6 @@ class ClaimUpkeep:
 
 
 def _joining(node: Node, state: State) -> list[str]:
-    name = state.ix.claim_by_provider.get(node.provider_id, "") if node.provider_id else ""
+    name = state.indexes.claim_by_provider.get(node.provider_id, "") if node.provider_id else ""
     claim = state.facts.claims.get(name)
     return [name] if claim is not None and not claim.initialized else []

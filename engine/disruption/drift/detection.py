@@ -42,7 +42,7 @@ def judge(state: State, now: int, claims: Iterable[str]) -> Outcome:
     """Judges the named claims, as far as what their verdicts follow from has changed since the last time."""
     verdicts: list[Verdict] = []
     due: dict[str, int] = {}
-    judged = state.ix.judged
+    judged = state.indexes.judged
     if len(judged) > 2 * len(state.facts.claims) + 1_000:
         judged.clear()  # of claims that are over
     for name in sorted(claims):
@@ -78,7 +78,7 @@ def _facts(claim: NodeClaim, state: State, now: int) -> Facts | None:
         class_hash=claim.class_hash,
         ripe=now >= claim.created + RIPE,
         templates=facts.made_from,
-        blobs=state.ix.blobs,
+        blobs=state.indexes.blobs,
     )
 
 

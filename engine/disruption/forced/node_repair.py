@@ -107,10 +107,10 @@ def _statuses(node: Node, condition: str) -> list[tuple[str, int]]:
 def census(state: State, pool: str, policies: tuple[Policy, ...]) -> tuple[int, int]:
     """How many nodes of the NodePool (of the cluster, for a claim without one) match a policy, for however short a
     time, and how many there are."""
-    position, known = state.ix.health
+    position, known = state.indexes.health
     if position != state.facts.position:
         known = {}
-        state.ix.health = (state.facts.position, known)
+        state.indexes.health = (state.facts.position, known)
     if pool not in known:
         nodes = [n for n in state.facts.nodes.values() if not pool or n.labels.get(lbl.NODEPOOL) == pool]
         known[pool] = (sum(worst(node, policies) is not None for node in nodes), len(nodes))

@@ -66,10 +66,10 @@ class BudgetHeadroom:
     def _used(self) -> dict[str, Use]:
         """Counted once for each position: between two entries it is asked for several times."""
         if self._uses is None:
-            facts, ix = self._state.facts, self._state.ix
-            if ix.uses[0] != facts.position:
-                ix.uses = facts.position, _count(self._state)
-            self._uses = dict(ix.uses[1])
+            facts, indexes = self._state.facts, self._state.indexes
+            if indexes.uses[0] != facts.position:
+                indexes.uses = facts.position, _count(self._state)
+            self._uses = dict(indexes.uses[1])
         return self._uses
 
 

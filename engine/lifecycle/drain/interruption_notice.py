@@ -25,7 +25,7 @@ def stays_until(claim: NodeClaim, pod: Pod, state: State) -> int:
         return 0
     if _is_up(state.facts.targets.get(pod.uid, ""), state):
         return 0
-    grace = state.ix.blobs.shape(pod.shape).grace
+    grace = state.indexes.blobs.shape(pod.shape).grace
     return claim.interrupted + notice - max(MARGIN, (DEFAULT_GRACE if grace is None else grace) * 1000 + MARGIN // 4)
 
 

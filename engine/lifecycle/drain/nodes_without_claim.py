@@ -20,8 +20,8 @@ LONE = "lone"
 
 def lone_nodes(state: State) -> list[Node]:
     """Those on their way out, by name. Whoever's NodeClaim is about to be adopted waits for that."""
-    facts, ix = state.facts, state.ix
-    names = sorted(name for name in ix.deleted_nodes if name not in ix.claim_by_node)
+    facts, indexes = state.facts, state.indexes
+    names = sorted(name for name in indexes.deleted_nodes if name not in indexes.claim_by_node)
     if not names:
         return []
     ours = [f"{each.group}/{each.kind.lower()}" for each in facts.node_classes.values()]

@@ -32,7 +32,7 @@ Group = tuple[bool, bool]
 
 def awaited(node: Node, state: State, now: int) -> list[Pod]:
     """L-202: pods that must leave before the instance may end, by namespace and name."""
-    pods = (state.facts.pods[uid] for uid in state.ix.pods_by_node.get(node.name, {}))
+    pods = (state.facts.pods[uid] for uid in state.indexes.pods_by_node.get(node.name, {}))
     left = [p for p in pods if not is_terminal(p) and drainable(p, state, now)]
     return sorted(left, key=lambda p: (p.namespace, p.name, p.uid))
 
@@ -41,7 +41,7 @@ def drainable(pod: Pod, state: State, now: int) -> bool:
     """D-10: neither the node's own, nor at home on a disrupted node, nor stuck."""
     if owned_by(pod, NODE_OWNER) or (pod.deleting and now >= stuck_at(pod)):
         return False
-    return not tolerates_all((DISRUPTED,), state.ix.blobs.shape(pod.shape).tolerations)
+    return not tolerates_all((DISRUPTED,), state.indexes.blobs.shape(pod.shape).tolerations)
 
 
 def stuck_at(pod: Pod) -> int:
@@ -61,7 +61,7 @@ def leave(claim: NodeClaim, node: Node, pods: list[Pod], state: State, now: int)
 
 def _group(pod: Pod, state: State) -> Group:
     """L-204, D-143: critical pods after the others, and of both those of DaemonSets after the rest."""
-    return state.ix.blobs.shape(pod.shape).priority_class in CRITICAL, owned_by(pod, DAEMONSET)
+    return state.indexes.blobs.shape(pod.shape).priority_class in CRITICAL, owned_by(pod, DAEMONSET)
 
 
 def _leave(claim: NodeClaim, node: Node, pod: Pod, state: State, now: int, *, its_turn: bool) -> Step:
@@ -99,7 +99,7 @@ def turn_at(claim: NodeClaim, pod: Pod, state: State) -> int:
     that leaves no choice knows no turns."""
     if not claim.turns or claim.why != DisruptionReason.UNDERUTILIZED:
         return 0
-    return claim.drain_started + WAVE_INTERVAL * wave_of(state.ix.blobs.shape(pod.shape), claim.turns)
+    return claim.drain_started + WAVE_INTERVAL * wave_of(state.indexes.blobs.shape(pod.shape), claim.turns)
 
 
 def _forced_at(claim: NodeClaim, pod: Pod, state: State) -> int:
@@ -109,7 +109,7 @@ def _forced_at(claim: NodeClaim, pod: Pod, state: State) -> int:
         return 0
     if pod.deleting:
         return AT_ONCE if pod.deleting > claim.deadline else 0
-    grace = state.ix.blobs.shape(pod.shape).grace
+    grace = state.indexes.blobs.shape(pod.shape).grace
     return 0 if grace is None else claim.deadline - grace * 1000
 
 

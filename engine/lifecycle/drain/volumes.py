@@ -21,7 +21,7 @@ def attached(node: Node, state: State, now: int) -> tuple[str, ...]:
     """The PersistentVolumes that are awaited, by name: those attached to the node, but for what a pod uses that stays
     on it."""
     facts = state.facts
-    attachments = (facts.attachments[name] for name in state.ix.attachments_by_node.get(node.name, {}))
+    attachments = (facts.attachments[name] for name in state.indexes.attachments_by_node.get(node.name, {}))
     found = {each.volume for each in attachments if each.volume}
     return tuple(sorted(found - _staying(node, state, now))) if found else ()
 
@@ -30,10 +30,10 @@ def _staying(node: Node, state: State, now: int) -> set[str]:
     """What the pods use that nobody drains. A claim that is missing uses nothing."""
     facts = state.facts
     volumes: set[str] = set()
-    for uid in state.ix.pods_by_node.get(node.name, {}):
+    for uid in state.indexes.pods_by_node.get(node.name, {}):
         pod = facts.pods[uid]
         if not drainable(pod, state, now):
-            names = claim_names(pod.namespace, pod.name, state.ix.blobs.shape(pod.shape))
+            names = claim_names(pod.namespace, pod.name, state.indexes.blobs.shape(pod.shape))
             volumes.update(facts.volume_claims[name].volume for name in names if name in facts.volume_claims)
     return volumes
 

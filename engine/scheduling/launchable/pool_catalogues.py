@@ -13,7 +13,7 @@ class PoolCatalogues:
     """Digests of catalogues, which the state's blobs hold."""
 
     def __init__(self, state: State) -> None:
-        self._state, self._facts, self._blobs = state, state.facts, state.ix.blobs
+        self._state, self._facts, self._blobs = state, state.facts, state.indexes.blobs
         self._by_pool = {name: self._of_class(pool.node_class.key) for name, pool in self._facts.pools.items()}
         if self._facts.settings.node_overlays and self._facts.overlays:
             self._overlay()

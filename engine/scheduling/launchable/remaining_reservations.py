@@ -27,7 +27,7 @@ def catalogue_with_reservations(state: State, node_class: str) -> str:
         return digest
     text = msgspec.json.encode((left, taken), order="sorted")
     own = f"{digest}/{blake2b(text, digest_size=8).hexdigest()}"
-    blobs = state.ix.blobs
+    blobs = state.indexes.blobs
     if not blobs.has_catalogue(own):
         blobs.offer(own, with_launches_taken(_with_counts(blobs.catalogue(digest), left), taken))
     return own

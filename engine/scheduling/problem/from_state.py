@@ -24,7 +24,7 @@ from kerf.engine.state.objects.devices import device_facts
 from kerf.engine.state.objects.volumes import volume_facts
 from kerf.engine.state.pod_bursts import untried_pods
 from kerf.engine.state.pods_on_node import on_node
-from kerf.engine.state.provisioning_window import going_pods, keeps_room
+from kerf.engine.state.provisioning_window import going_pods, has_active_buffers
 from kerf.engine.state.state import State
 
 
@@ -42,7 +42,7 @@ def problem_of(state: State, now: int) -> Problem:
     daemonsets = sorted(facts.daemonsets.values(), key=lambda d: (d.namespace, d.name, d.uid))
     daemons = [daemon_shape(state, daemonset) for daemonset in daemonsets]
     asked_for = {p.shape for p in pods} | {p.shape for p in bound} | set(daemons)
-    shapes = {digest: state.ix.blobs.shape(digest) for digest in sorted(asked_for)}
+    shapes = {digest: state.indexes.blobs.shape(digest) for digest in sorted(asked_for)}
     pools = tuple(_pool(state, name, offered) for name in sorted(facts.pools))
     digests = sorted({p.catalogue for p in pools if p.catalogue})
     targets, devices = facts.targets, device_facts(state)
@@ -63,7 +63,7 @@ def problem_of(state: State, now: int) -> Problem:
         ),
         shapes=shapes,
         pools=pools,
-        catalogues={digest: state.ix.blobs.catalogue(digest) for digest in digests},
+        catalogues={digest: state.indexes.blobs.catalogue(digest) for digest in digests},
         nodes=nodes,
         daemons=tuple(daemons),
         namespaces=tuple(facts.namespaces[name] for name in sorted(facts.namespaces)),
@@ -80,11 +80,11 @@ def waiting_pods(state: State, now: int) -> list[Pod]:
     """The pods that need a place (S-41, S-46): pods without a node, in a burst also those that the scheduler has not
     tried yet; then the pods of nodes that are going. Each group is ordered by namespace and name."""
     facts = state.facts
-    waiting = [*(facts.pods[uid] for uid in state.ix.pending), *untried_pods(state, now)]
+    waiting = [*(facts.pods[uid] for uid in state.indexes.pending), *untried_pods(state, now)]
     pending = sorted(waiting, key=lambda p: (p.namespace, p.name, p.uid))
     going = [
         pod
-        for name in sorted(state.ix.going)
+        for name in sorted(state.indexes.going)
         if facts.claims[name].node
         for pod in _moving(state, facts.claims[name], now)
     ]
@@ -93,8 +93,8 @@ def waiting_pods(state: State, now: int) -> list[Pod]:
 
 def buffer_pods(state: State) -> list[Pod]:
     """The pods that CapacityBuffers stand for (S-45, S-179)."""
-    facts, blobs = state.facts, state.ix.blobs
-    if not keeps_room(facts):
+    facts, blobs = state.facts, state.indexes.blobs
+    if not has_active_buffers(facts):
         return []
     buffers = [facts.buffers[key] for key in sorted(facts.buffers)]
     pods, shapes = virtual_pods(buffers, BufferSources(facts.pod_templates, facts.workloads, blobs.shape))
@@ -115,7 +115,7 @@ def _of_this_pass(state: State, pods: list[Pod]) -> list[Pod]:
 
 def spread_by_default(state: State, pods: list[Pod]) -> list[Pod]:
     """The pods with the default topology spread, where they have none of their own (S-150)."""
-    facts, blobs = state.facts, state.ix.blobs
+    facts, blobs = state.facts, state.indexes.blobs
     if not facts.settings.default_spread:
         return pods
     shapes = {digest: blobs.shape(digest) for digest in sorted({pod.shape for pod in pods})}
@@ -132,7 +132,7 @@ def _moving(state: State, claim: NodeClaim, now: int) -> list[Pod]:
     pods = going_pods(state, claim)
     if claim.deadline is not None or claim.interruption:
         return pods
-    shapes = {pod.shape: state.ix.blobs.shape(pod.shape) for pod in pods}
+    shapes = {pod.shape: state.indexes.blobs.shape(pod.shape) for pod in pods}
     budgets = tuple(sorted(state.facts.pdbs.values(), key=lambda b: (b.namespace, b.name, b.uid)))
     rules = EvictionRules(shapes, budgets, now)
     return [pod for pod in pods if rules.moves(pod)]
@@ -144,12 +144,12 @@ def _bound(state: State, moving: list[Pod], places: dict[str, str]) -> tuple[Bou
 
     `moving`: the pods of this pass; `places`: the NodeInput's name for each Node.
     """
-    blobs, facts = state.ix.blobs, state.facts
+    blobs, facts = state.indexes.blobs, state.facts
     here = {p.uid for p in moving}
     bound_pods = [
         p
         for name in sorted(places)
-        for p in (facts.pods[uid] for uid in state.ix.pods_by_node.get(name, {}))
+        for p in (facts.pods[uid] for uid in state.indexes.pods_by_node.get(name, {}))
         if not is_terminal(p) and p.uid not in here
     ]
     limited = any(node.limits for node in facts.csi_nodes.values())
@@ -223,7 +223,7 @@ def capacity_of(claim: NodeClaim, state: State) -> Resources:
 def _nodes(state: State, offered: PoolCatalogues) -> tuple[NodeInput, ...]:
     """Every node that exists or is on its way and is not marked for deletion (S-71). Unlike S-71, a Node that carries a
     NodePool's label but belongs to no NodeClaim takes no pods: its instance is going to be ended (L-238)."""
-    facts, ix = state.facts, state.ix
+    facts, indexes = state.facts, state.indexes
     node_inputs = []
     for name in sorted(facts.claims):
         claim = facts.claims[name]
@@ -231,7 +231,7 @@ def _nodes(state: State, offered: PoolCatalogues) -> tuple[NodeInput, ...]:
             node_inputs.append(_managed_node(claim, node_of(claim, state), state, offered))
     for name in sorted(facts.nodes):
         node = facts.nodes[name]
-        if name not in ix.claim_by_node and not node.deleting and not node.labels.get(lbl.NODEPOOL):
+        if name not in indexes.claim_by_node and not node.deleting and not node.labels.get(lbl.NODEPOOL):
             node_inputs.append(_node_input(node.name, "", node.labels, node, state, node.allocatable, node.taints))
     return _reuse_known(node_inputs, state)
 
@@ -239,17 +239,17 @@ def _nodes(state: State, offered: PoolCatalogues) -> tuple[NodeInput, ...]:
 def _reuse_known(nodes: list[NodeInput], state: State) -> tuple[NodeInput, ...]:
     """Replace nodes that have not changed by those of the problem before, which keep what was compiled of them. From
     one pass to the next few nodes change."""
-    before: dict[str, NodeInput] = state.ix.node_inputs
+    before: dict[str, NodeInput] = state.indexes.node_inputs
     kept = tuple(known if (known := before.get(node.name)) == node else node for node in nodes)
-    state.ix.node_inputs = {each.name: each for each in kept}
+    state.indexes.node_inputs = {each.name: each for each in kept}
     return kept
 
 
 def _places(state: State) -> dict[str, str]:
     """For each Node, the name of the NodeInput that stands for it (S-71)."""
-    facts, ix = state.facts, state.ix
-    places = {name: name for name in facts.nodes if name not in ix.claim_by_node}
-    for name, owner in ix.claim_by_node.items():
+    facts, indexes = state.facts, state.indexes
+    places = {name: name for name in facts.nodes if name not in indexes.claim_by_node}
+    for name, owner in indexes.claim_by_node.items():
         claim = facts.claims[owner]
         if claim.state not in GOING:
             places[name] = name if claim.registered or claim.initialized else claim.name

@@ -16,7 +16,7 @@ from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import STEADY
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import InstancesListed, TaggedInstance
-from kerf.engine.state.provisioning_window import room_changed
+from kerf.engine.state.provisioning_window import free_capacity_changed
 from kerf.engine.state.state import Found, Orphan, State
 
 SETTLED = 30_000
@@ -37,7 +37,7 @@ def is_news(state: State, claim: NodeClaimObject) -> bool:
     return not ended and (found is None or found.claim != claim)
 
 
-def reason_to_go(claim: NodeClaimObject, now: int) -> str:
+def object_disruption_reason(claim: NodeClaimObject, now: int) -> str:
     """Why a Karpenter takes it away, as far as its object says; "" while it stays. DisruptionReason (L-75) is set
     before the deletion; without it the deletion is an expiration or a user's."""
     for each in claim.conditions:
@@ -69,7 +69,7 @@ def difference(state: State, listed: Sequence[TaggedInstance]) -> InstancesListe
 def _is_stray(state: State, listed: TaggedInstance) -> bool:
     """Whether nobody knows of it, and nobody is about to: a claim that waits for its launch finds it by its tag."""
     facts = state.facts
-    if listed.instance in state.ix.claim_by_instance or listed.instance in facts.orphans:
+    if listed.instance in state.indexes.claim_by_instance or listed.instance in facts.orphans:
         return False
     claim = facts.claims.get(listed.claim)
     expected = claim is not None and not claim.instance
@@ -86,10 +86,10 @@ def claim_object_seen(state: State, claim: NodeClaimObject, entry: Entry) -> Non
         return
     known = state.facts.claims.get(claim.name)
     if known is not None and state.facts.settings.observe:
-        known.deletion = reason_to_go(claim, entry.at)
+        known.deletion = object_disruption_reason(claim, entry.at)
     elif known is not None:
         known.deletion = "unknown"
-        state.ix.touched[claim.name] = entry.position
+        state.indexes.touched[claim.name] = entry.position
         return
     before = state.facts.found.get(claim.name)
     since = before.at if before is not None else entry.at
@@ -102,7 +102,7 @@ def claim_object_gone(state: State, name: str, entry: Entry) -> None:
     known = state.facts.claims.get(name)
     if known is not None and not known.deletion and not state.facts.settings.observe:
         known.deletion = "unknown"
-        state.ix.touched[name] = entry.position
+        state.indexes.touched[name] = entry.position
 
 
 def instances_listed(state: State, listed: InstancesListed, entry: Entry) -> None:
@@ -112,8 +112,8 @@ def instances_listed(state: State, listed: InstancesListed, entry: Entry) -> Non
         unlisted = bool(claim.instance) and claim.instance in missing
         if unlisted != bool(claim.unlisted):
             claim.unlisted = entry.at if unlisted else 0
-            state.ix.touched[claim.name] = entry.position
-    for name in filter(None, map(state.ix.claim_by_instance.get, listed.demoted)):
+            state.indexes.touched[claim.name] = entry.position
+    for name in filter(None, map(state.indexes.claim_by_instance.get, listed.demoted)):
         _demote(state, facts.claims[name], entry)
     for stray in listed.strays:
         if _is_stray(state, stray):
@@ -125,5 +125,5 @@ def _demote(state: State, claim: NodeClaim, entry: Entry) -> None:
     left = {key: value for key, value in claim.labels.items() if key not in lbl.OF_RESERVATIONS}
     claim.capacity_type = lbl.ON_DEMAND
     claim.labels = {**left, lbl.CAPACITY_TYPE: lbl.ON_DEMAND}
-    state.ix.touched[claim.name] = entry.position
-    room_changed(state, entry.at)
+    state.indexes.touched[claim.name] = entry.position
+    free_capacity_changed(state, entry.at)

@@ -12,7 +12,7 @@ from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.decisions import DisruptResult
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import NodeClassSeen
-from kerf.engine.state.provisioning_window import unsettle
+from kerf.engine.state.provisioning_window import note_disruption_change
 from kerf.engine.state.state import Facts, State
 
 DRIFT = "drift"
@@ -64,7 +64,7 @@ def class_kept(state: State, seen: NodeClassSeen, entry: Entry) -> None:
         facts.made_from[terms.hash] = terms.static
         _prune(facts)
     for claim in _of_class(facts, seen.group, seen.kind, seen.name):
-        state.ix.touched[claim.name] = entry.position
+        state.indexes.touched[claim.name] = entry.position
         if terms is not None and claim.launched:
             claim.class_hash = made_anew(claim.class_hash, terms.hash, drifted=bool(claim.drifted_since))
 
@@ -72,7 +72,7 @@ def class_kept(state: State, seen: NodeClassSeen, entry: Entry) -> None:
 def catalogue_kept(state: State, node_class: str, entry: Entry) -> None:
     """The instance types of a NodeClass changed: a claim's own may be gone (D-126)."""
     for claim in _of_class(state.facts, *node_class.split("/", 2)):
-        state.ix.touched[claim.name] = entry.position
+        state.indexes.touched[claim.name] = entry.position
 
 
 def _of_class(facts: Facts, group: str, kind: str, name: str) -> list[NodeClaim]:
@@ -95,7 +95,7 @@ def drift_decided(state: State, result: DisruptResult, entry: Entry) -> None:
         claim = state.facts.claims.get(verdict.claim)
         if claim is None:
             continue
-        unsettle(state.facts, entry.at)
+        note_disruption_change(state.facts, entry.at)
         if verdict.action == DRIFTED:
             claim.drifted_since = claim.drifted_since or entry.at
             claim.drift, claim.differences = verdict.reason, verdict.differences

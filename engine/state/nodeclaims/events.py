@@ -18,7 +18,7 @@ from kerf.engine.state import moves
 from kerf.engine.state.nodeclaims import drift
 from kerf.engine.state.objects.nodepool_health import claim_moved
 from kerf.engine.state.objects.static_nodepools import claim_changed
-from kerf.engine.state.provisioning_window import nomination, room_changed, unsettle
+from kerf.engine.state.provisioning_window import free_capacity_changed, nomination, note_disruption_change
 from kerf.engine.state.state import Asked, Orphan, Search, State
 
 FIRST_RETRY = 1_000
@@ -66,13 +66,13 @@ def claim_event(state: State, event: Any, entry: Entry) -> None:
         asked = facts.intents.get(launch.again) if launch is not None else None
         if launch is not None and asked is not None:
             _attempt(claim, launch.again, asked.intent, asked.at)
-    state.ix.touched[name] = entry.position
+    state.indexes.touched[name] = entry.position
     claim_moved(state, claim, event, entry)
     claim_changed(state, claim.node_pool, event, entry)
     if claim.state in GOING:
-        state.ix.going[name] = None
+        state.indexes.going[name] = None
     else:
-        state.ix.going.pop(name, None)
+        state.indexes.going.pop(name, None)
     moves.happened(state, event, name, entry)
     if claim.state == TERMINATED:
         _over(state, claim, entry)
@@ -80,48 +80,48 @@ def claim_event(state: State, event: Any, entry: Entry) -> None:
             again = entry.at + REFUSED_RETRY
             facts.retry_at = min(facts.retry_at or again, again)
         else:
-            room_changed(state, entry.at)
+            free_capacity_changed(state, entry.at)
     elif isinstance(event, Tainted | Untainted | Initialized | Adopted):
-        room_changed(state, entry.at)  # its pods, or those that wait for it, may need another place
+        free_capacity_changed(state, entry.at)  # its pods, or those that wait for it, may need another place
         look_at_interrupted(state, entry)
 
 
 def look_at_interrupted(state: State, entry: Entry) -> None:
     """The next places of pods may have changed: those of interrupted nodes wait for them (engine.lifecycle.notice)."""
-    for name in state.ix.going:
+    for name in state.indexes.going:
         if state.facts.claims[name].interruption:
-            state.ix.touched[name] = entry.position
+            state.indexes.touched[name] = entry.position
 
 
 def index(state: State, claim: NodeClaim) -> None:
     """Makes the claim findable by what is known of it now."""
-    ix = state.ix
-    if claim.provider_id and claim.provider_id not in ix.claim_by_provider:
-        ix.claim_by_provider[claim.provider_id] = claim.name
-        ix.claim_by_instance[claim.instance] = claim.name
-        for node in ix.nodes_by_provider.get(claim.provider_id, {}):
-            ix.claim_by_node[node] = claim.name
+    indexes = state.indexes
+    if claim.provider_id and claim.provider_id not in indexes.claim_by_provider:
+        indexes.claim_by_provider[claim.provider_id] = claim.name
+        indexes.claim_by_instance[claim.instance] = claim.name
+        for node in indexes.nodes_by_provider.get(claim.provider_id, {}):
+            indexes.claim_by_node[node] = claim.name
 
 
 def _over(state: State, claim: NodeClaim, entry: Entry) -> None:
     """The claim has ended: nothing of it stays but what the record says, and an instance that may still turn up."""
-    facts, ix = state.facts, state.ix
+    facts, indexes = state.facts, state.indexes
     del facts.claims[claim.name]
     facts.over[claim.name] = entry.position
     order = facts.launches.pop(claim.name, None)
     if order is not None and not _refused_for_good(claim):
         facts.searches[claim.name] = Search(order, entry.at + SEARCH_AFTER)
-    ix.claim_by_provider.pop(claim.provider_id, None)
-    ix.claim_by_instance.pop(claim.instance, None)
-    for node in ix.nodes_by_provider.get(claim.provider_id, {}):
-        ix.claim_by_node.pop(node, None)
-    for uid in ix.waiting_for.pop(claim.name, {}):
-        if uid in ix.pending and not facts.pods[uid].unschedulable:
+    indexes.claim_by_provider.pop(claim.provider_id, None)
+    indexes.claim_by_instance.pop(claim.instance, None)
+    for node in indexes.nodes_by_provider.get(claim.provider_id, {}):
+        indexes.claim_by_node.pop(node, None)
+    for uid in indexes.waiting_for.pop(claim.name, {}):
+        if uid in indexes.pending and not facts.pods[uid].unschedulable:
             facts.targets[uid] = ""  # it waits only because it was planned for, and goes on waiting (burst.is_planned)
         else:
             facts.targets.pop(uid, None)
-    ix.touched.pop(claim.name, None)
-    ix.due.drop(claim.name)
+    indexes.touched.pop(claim.name, None)
+    indexes.due.drop(claim.name)
 
 
 def _remembered(claim: NodeClaim) -> bool:
@@ -158,7 +158,7 @@ def launch_answered(state: State, answer: seen.LaunchAnswered, entry: Entry) -> 
     held = _instance_of(claim)
     if claim is not None and not held:
         claim.answer, claim.answered = answer, entry.at
-        state.ix.touched[claim.name] = entry.position
+        state.indexes.touched[claim.name] = entry.position
     elif answer.instance and answer.instance != held:
         facts.orphans[answer.instance] = Orphan(answer.claim)
 
@@ -202,11 +202,11 @@ def _settle(state: State, ref: str, *, ok: bool, code: str, entry: Entry) -> Non
         return
     effect.ok, effect.answered, effect.code = ok, entry.at, code
     if ok and isinstance(asked.intent, TerminateInstance):
-        unsettle(state.facts, entry.at)  # D-49: from now on it spends nothing of its NodePool's budgets
+        note_disruption_change(state.facts, entry.at)  # D-49: from now on it spends nothing of its NodePool's budgets
     if not ok:
         last = EVICTION_LAST_RETRY if isinstance(asked.intent, EvictPod) else LAST_RETRY
         effect.retry_at = entry.at + backoff(effect.attempts, last)
-    state.ix.touched[claim.name] = entry.position
+    state.indexes.touched[claim.name] = entry.position
 
 
 def _ends_orphan(intent: Intent, state: State) -> TypeGuard[TerminateInstance]:
@@ -229,7 +229,7 @@ def _settle_orphan(state: State, instance: str, *, ok: bool, entry: Entry) -> No
 
 def nodes_of_instance(state: State, instance: str) -> list[str]:
     """L-238: the Nodes of an instance that no claim has go with it."""
-    found = (names for provider, names in state.ix.nodes_by_provider.items() if provider.endswith(f"/{instance}"))
+    found = (names for provider, names in state.indexes.nodes_by_provider.items() if provider.endswith(f"/{instance}"))
     return sorted(name for names in found for name in names)
 
 
@@ -238,7 +238,7 @@ def backoff(attempts: int, last: int) -> int:
     return min(last, FIRST_RETRY << min(attempts - 1, 10))
 
 
-def asked_for(state: State, ref: str, intent: Intent, at: int) -> None:
+def intent_made(state: State, ref: str, intent: Intent, at: int) -> None:
     """A decision asked for an effect: it has no outcome yet."""
     facts = state.facts
     facts.intents[ref] = Asked(intent, at)
@@ -281,7 +281,7 @@ def interrupted(state: State, message: seen.InterruptionSeen, entry: Entry) -> N
     if len(facts.messages) > 1_000:
         facts.messages = {k: t for k, t in facts.messages.items() if entry.at - t < MESSAGE_MEMORY}
     facts.messages[message.message] = entry.at
-    name = state.ix.claim_by_instance.get(message.instance)
+    name = state.indexes.claim_by_instance.get(message.instance)
     if name is None or message.kind == "rebalance_recommendation":
         return
     claim = facts.claims[name]
@@ -291,20 +291,20 @@ def interrupted(state: State, message: seen.InterruptionSeen, entry: Entry) -> N
     if not claim.interruption:
         claim.interruption = message.kind
         claim.interrupted = min(message.sent or entry.at, entry.at)
-        state.ix.touched[name] = entry.position
+        state.indexes.touched[name] = entry.position
 
 
 def deletion_seen(state: State, deletion: seen.NodeClaimDeletionSeen, entry: Entry) -> None:
     claim = state.facts.claims.get(deletion.claim)
     if claim is not None and not claim.deletion:
         claim.deletion = deletion.actor or "unknown"
-        state.ix.touched[claim.name] = entry.position
+        state.indexes.touched[claim.name] = entry.position
 
 
 def instance_seen(state: State, instance: seen.InstanceSeen, entry: Entry) -> None:
     if instance.status == "gone" and not nodes_of_instance(state, instance.instance):
         state.facts.orphans.pop(instance.instance, None)
-    name = state.ix.claim_by_instance.get(instance.instance)
+    name = state.indexes.claim_by_instance.get(instance.instance)
     if name is not None:
         state.facts.claims[name].instance_status = instance.status
-        state.ix.touched[name] = entry.position
+        state.indexes.touched[name] = entry.position

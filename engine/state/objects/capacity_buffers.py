@@ -6,7 +6,7 @@ from kerf.engine.model.kinds.kind import WatchedKind
 from kerf.engine.record.decisions import ProvisionResult
 from kerf.engine.record.entries import Entry
 from kerf.engine.state.objects.kept import ObjectRules, keeping
-from kerf.engine.state.provisioning_window import keeps_room
+from kerf.engine.state.provisioning_window import has_active_buffers
 from kerf.engine.state.state import Facts, State
 
 
@@ -16,7 +16,7 @@ def capacity_buffer_rules(kind: WatchedKind) -> ObjectRules:
 
     def gone(state: State, key: str, entry: Entry) -> None:
         kept.gone(state, key, entry)
-        if not keeps_room(state.facts):  # no pass will say so
+        if not has_active_buffers(state.facts):  # no pass will say so
             state.facts.buffered = {}
 
     return ObjectRules(kept.seen, gone)

@@ -9,7 +9,7 @@ from kerf.engine.model.content_digest import content
 from kerf.engine.model.kubernetes.daemonsets import DaemonSet
 from kerf.engine.model.kubernetes.pods import DAEMONSET, Pod, PodShape
 from kerf.engine.record.entries import Entry
-from kerf.engine.state.provisioning_window import room_changed
+from kerf.engine.state.provisioning_window import free_capacity_changed
 from kerf.engine.state.state import DaemonPod, State
 
 
@@ -25,14 +25,14 @@ def daemonset_seen(state: State, daemonset: DaemonSet, entry: Entry) -> None:
         for pod in facts.pods.values():
             if pod.owner is not None and pod.owner.uid == daemonset.uid:
                 _newest(state, daemonset, pod)
-    room_changed(state, entry.at)
+    free_capacity_changed(state, entry.at)
 
 
 def daemonset_gone(state: State, uid: str, entry: Entry) -> None:
     facts = state.facts
     facts.daemon_pods.pop(uid, None)
     if facts.daemonsets.pop(uid, None) is not None:
-        room_changed(state, entry.at)
+        free_capacity_changed(state, entry.at)
 
 
 def daemon_pod_seen(state: State, pod: Pod, entry: Entry) -> None:
@@ -42,7 +42,7 @@ def daemon_pod_seen(state: State, pod: Pod, entry: Entry) -> None:
         return
     before = _expected(state, daemonset)
     if _newest(state, daemonset, pod) and _expected(state, daemonset) != before:
-        room_changed(state, entry.at)
+        free_capacity_changed(state, entry.at)
 
 
 def daemon_shape(state: State, daemonset: DaemonSet) -> str:
@@ -50,7 +50,7 @@ def daemon_shape(state: State, daemonset: DaemonSet) -> str:
     the newest one. Its affinity and tolerations are no news: the DaemonSet controller writes into them."""
     shape = _expected(state, daemonset)
     digest, _ = content(shape)
-    state.ix.blobs.offer(digest, shape)
+    state.indexes.blobs.offer(digest, shape)
     return digest
 
 
@@ -70,9 +70,9 @@ def _newest(state: State, daemonset: DaemonSet, pod: Pod) -> bool:
 
 
 def _expected(state: State, daemonset: DaemonSet) -> PodShape:
-    template = state.ix.blobs.shape(daemonset.shape)
+    template = state.indexes.blobs.shape(daemonset.shape)
     newest = state.facts.daemon_pods.get(daemonset.uid)
-    return template if newest is None else like_newest(template, state.ix.blobs.shape(newest.shape))
+    return template if newest is None else like_newest(template, state.indexes.blobs.shape(newest.shape))
 
 
 def like_newest(template: PodShape, newest: PodShape) -> PodShape:

@@ -19,21 +19,21 @@ _Item = ResourceClaim | DeviceClass | ResourceSlice
 
 def device_facts(state: State) -> DeviceFacts | None:
     """What the planner is told of devices: views of the state, not copies. None if it is not to look (S-194)."""
-    facts, ix = state.facts, state.ix
+    facts, indexes = state.facts, state.indexes
     if facts.settings.ignore_dra_requests:
         return None
     going = {name for name in facts.nodes if facts.nodes[name].deleting}
-    going |= {name for name, claim in ix.claim_by_node.items() if facts.claims[claim].state in GOING}
-    leaving = frozenset(uid for name in going for uid in ix.pods_by_node.get(name, ()))
+    going |= {name for name, claim in indexes.claim_by_node.items() if facts.claims[claim].state in GOING}
+    leaving = frozenset(uid for name in going for uid in indexes.pods_by_node.get(name, ()))
     promised = frozenset(uid for uid in leaving if uid in facts.targets)
     return DeviceFacts(
-        facts.resource_claims, facts.device_classes, facts.resource_slices, ix.made_claims, leaving, promised
+        facts.resource_claims, facts.device_classes, facts.resource_slices, indexes.made_claims, leaving, promised
     )
 
 
 def own_slices(state: State, node: str) -> list[ResourceSlice]:
     """The slices that are this node's own, by name."""
-    return [state.facts.resource_slices[name] for name in sorted(state.ix.slices_by_node.get(node, ()))]
+    return [state.facts.resource_slices[name] for name in sorted(state.indexes.slices_by_node.get(node, ()))]
 
 
 def index_devices(state: State) -> None:
@@ -73,18 +73,18 @@ def device_rules(kind: WatchedKind) -> ObjectRules:
 
 def _index(state: State, item: _Item) -> None:
     if isinstance(item, ResourceClaim) and item.made_for:
-        state.ix.made_claims.setdefault((item.made_for, item.own_name), {})[item.name] = None
+        state.indexes.made_claims.setdefault((item.made_for, item.own_name), {})[item.name] = None
     elif isinstance(item, ResourceSlice):
         for node in _nodes(item):
-            state.ix.slices_by_node.setdefault(node, {})[item.name] = None
+            state.indexes.slices_by_node.setdefault(node, {})[item.name] = None
 
 
 def _forget(state: State, item: _Item) -> None:
     if isinstance(item, ResourceClaim):
-        _drop(state.ix.made_claims, (item.made_for, item.own_name), item.name)
+        _drop(state.indexes.made_claims, (item.made_for, item.own_name), item.name)
     elif isinstance(item, ResourceSlice):
         for node in _nodes(item):
-            _drop(state.ix.slices_by_node, node, item.name)
+            _drop(state.indexes.slices_by_node, node, item.name)
 
 
 def _drop(index: dict[_Key, dict[str, None]], key: _Key, name: str) -> None:
@@ -100,8 +100,8 @@ def _nodes(given: ResourceSlice) -> list[str]:
 
 def _look_at_nodes(state: State, entry: Entry, *items: _Item | None) -> None:
     """A node that is not initialized may wait for slices of its own."""
-    facts, ix = state.facts, state.ix
+    facts, indexes = state.facts, state.indexes
     for name in [node for item in items if isinstance(item, ResourceSlice) for node in _nodes(item)]:
-        claim = ix.claim_by_node.get(name)
+        claim = indexes.claim_by_node.get(name)
         if claim is not None and not facts.claims[claim].initialized:
-            ix.touched[claim] = entry.position
+            indexes.touched[claim] = entry.position

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from kerf.engine.model.kinds.kind import WatchedKind
 from kerf.engine.record.entries import Entry
-from kerf.engine.state.provisioning_window import keeps_room, room_changed, unsettle
+from kerf.engine.state.provisioning_window import free_capacity_changed, has_active_buffers, note_disruption_change
 from kerf.engine.state.state import State
 
 
@@ -41,15 +41,15 @@ def keeping(kind: WatchedKind) -> ObjectRules:
 
 def plans_changed(state: State, kind: WatchedKind, entry: Entry) -> None:
     """An object of this kind is another, or gone: plans are made anew, if one looks at it."""
-    facts, ix = state.facts, state.ix
-    if kind.planned_with is None or not kind.planned_with(facts.settings, keeps_room(facts)):
+    facts, indexes = state.facts, state.indexes
+    if kind.planned_with is None or not kind.planned_with(facts.settings, has_active_buffers(facts)):
         return
     asked_for_by = kind.asked_for_by
     if asked_for_by is None:
-        room_changed(state, entry.at)
+        free_capacity_changed(state, entry.at)
         return
-    unsettle(facts, entry.at)
+    note_disruption_change(facts, entry.at)
     if facts.batch_last == entry.at:  # the window knows already
         return
-    if ix.going or any(asked_for_by(ix.blobs.shape(facts.pods[uid].shape)) for uid in ix.pending):
-        room_changed(state, entry.at)
+    if indexes.going or any(asked_for_by(indexes.blobs.shape(facts.pods[uid].shape)) for uid in indexes.pending):
+        free_capacity_changed(state, entry.at)

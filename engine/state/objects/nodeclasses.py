@@ -7,7 +7,7 @@ from kerf.engine.record.entries import Entry
 from kerf.engine.state.nodeclaims.drift import catalogue_kept, class_kept
 from kerf.engine.state.objects import nodepool_health
 from kerf.engine.state.objects.static_nodepools import look_at_all
-from kerf.engine.state.provisioning_window import room_changed
+from kerf.engine.state.provisioning_window import free_capacity_changed
 from kerf.engine.state.state import State
 
 
@@ -18,7 +18,7 @@ def nodeclass_seen(state: State, seen_class: seen.NodeClassSeen, entry: Entry) -
         class_kept(state, seen_class, entry)
         nodepool_health.class_seen(state, seen_class, entry)
         look_at_all(state)
-        room_changed(state, entry.at)
+        free_capacity_changed(state, entry.at)
 
 
 def catalogue_seen(state: State, catalogue: seen.CatalogueSeen, entry: Entry) -> None:
@@ -26,7 +26,7 @@ def catalogue_seen(state: State, catalogue: seen.CatalogueSeen, entry: Entry) ->
         state.facts.catalogues[catalogue.node_class] = catalogue.digest
         catalogue_kept(state, catalogue.node_class, entry)
         look_at_all(state)
-        room_changed(state, entry.at)
+        free_capacity_changed(state, entry.at)
 
 
 def reservations_seen(state: State, reservations: seen.ReservationsSeen, entry: Entry) -> None:
@@ -35,7 +35,7 @@ def reservations_seen(state: State, reservations: seen.ReservationsSeen, entry: 
     facts = state.facts
     if facts.reservations.get(reservations.node_class) != reservations:
         facts.reservations[reservations.node_class] = reservations
-        room_changed(state, entry.at)
+        free_capacity_changed(state, entry.at)
 
 
 def nodeclass_gone(state: State, key: str, entry: Entry) -> None:

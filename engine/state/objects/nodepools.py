@@ -7,7 +7,7 @@ from kerf.engine.record.entries import Entry
 from kerf.engine.state.nodeclaims.drift import pool_kept
 from kerf.engine.state.objects import nodepool_health
 from kerf.engine.state.objects.static_nodepools import forget_pool, look_at_pool
-from kerf.engine.state.provisioning_window import room_changed, unsettle
+from kerf.engine.state.provisioning_window import free_capacity_changed, note_disruption_change
 from kerf.engine.state.state import State
 
 
@@ -19,13 +19,13 @@ def nodepool_seen(state: State, pool: NodePool, entry: Entry) -> None:
     nodepool_health.pool_seen(state, pool, entry)
     _touch_pool(state, pool.name, entry)
     look_at_pool(state, pool.name)
-    room_changed(state, entry.at)
+    free_capacity_changed(state, entry.at)
 
 
 def _touch_pool(state: State, name: str, entry: Entry) -> None:
     for claim in state.facts.claims.values():
         if claim.node_pool == name:
-            state.ix.touched[claim.name] = entry.position
+            state.indexes.touched[claim.name] = entry.position
 
 
 def nodepool_gone(state: State, name: str, entry: Entry) -> None:
@@ -34,4 +34,4 @@ def nodepool_gone(state: State, name: str, entry: Entry) -> None:
     facts.health.pop(name, None)
     if facts.pools.pop(name, None) is not None:
         _touch_pool(state, name, entry)
-        unsettle(facts, entry.at)
+        note_disruption_change(facts, entry.at)

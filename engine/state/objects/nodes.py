@@ -6,12 +6,12 @@ from kerf.engine.model import labels as lbl
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.nodeclaim.state_table import INITIALIZED
 from kerf.engine.record.entries import Entry
-from kerf.engine.state.provisioning_window import room_changed, unsettle
+from kerf.engine.state.provisioning_window import free_capacity_changed, note_disruption_change
 from kerf.engine.state.state import State
 
 
 def node_seen(state: State, node: Node, entry: Entry) -> None:
-    ix = state.ix
+    indexes = state.indexes
     old = state.facts.nodes.get(node.name)
     if old == node:
         return
@@ -19,25 +19,25 @@ def node_seen(state: State, node: Node, entry: Entry) -> None:
         _unlink(state, old, entry)  # another instance took its name
     state.facts.nodes[node.name] = node
     if node.deleting:
-        ix.deleted_nodes[node.name] = None
+        indexes.deleted_nodes[node.name] = None
     else:  # another Node took its name while nobody watched
-        ix.deleted_nodes.pop(node.name, None)
+        indexes.deleted_nodes.pop(node.name, None)
         state.facts.lone.pop(node.name, None)
     if node.provider_id:
-        ix.nodes_by_provider.setdefault(node.provider_id, {})[node.name] = None
-        claim = ix.claim_by_provider.get(node.provider_id)
+        indexes.nodes_by_provider.setdefault(node.provider_id, {})[node.name] = None
+        claim = indexes.claim_by_provider.get(node.provider_id)
         if claim is not None:
-            ix.claim_by_node[node.name] = claim
-            ix.touched[claim] = entry.position
+            indexes.claim_by_node[node.name] = claim
+            indexes.touched[claim] = entry.position
     if _in_service(state, node) and (old is None or _room(old) != _room(node)):
-        room_changed(state, entry.at)
+        free_capacity_changed(state, entry.at)
     if old is None or (_room(old), old.ready, old.annotations) != (_room(node), node.ready, node.annotations):
-        unsettle(state.facts, entry.at)
+        note_disruption_change(state.facts, entry.at)
 
 
 def _in_service(state: State, node: Node) -> bool:
     """Whether pods are placed by what the Node itself says (S-71)."""
-    claim = state.facts.claims.get(state.ix.claim_by_node.get(node.name, ""))
+    claim = state.facts.claims.get(state.indexes.claim_by_node.get(node.name, ""))
     return claim.state == INITIALIZED if claim is not None else lbl.NODEPOOL not in node.labels
 
 
@@ -48,18 +48,18 @@ def _room(node: Node) -> tuple[object, ...]:
 def node_gone(state: State, name: str, entry: Entry) -> None:
     node = state.facts.nodes.pop(name, None)
     state.facts.lone.pop(name, None)
-    state.ix.deleted_nodes.pop(name, None)
+    state.indexes.deleted_nodes.pop(name, None)
     if node is not None:
         _unlink(state, node, entry)
-        room_changed(state, entry.at)
+        free_capacity_changed(state, entry.at)
 
 
 def _unlink(state: State, node: Node, entry: Entry) -> None:
-    ix = state.ix
-    names = ix.nodes_by_provider.get(node.provider_id, {})
+    indexes = state.indexes
+    names = indexes.nodes_by_provider.get(node.provider_id, {})
     names.pop(node.name, None)
     if not names:
-        ix.nodes_by_provider.pop(node.provider_id, None)
-    claim = ix.claim_by_node.pop(node.name, None)
+        indexes.nodes_by_provider.pop(node.provider_id, None)
+    claim = indexes.claim_by_node.pop(node.name, None)
     if claim is not None:
-        ix.touched[claim] = entry.position
+        indexes.touched[claim] = entry.position

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.nodeclaim.claim import Effect
 from kerf.engine.record.entries import Entry
-from kerf.engine.state.provisioning_window import room_changed, unsettle
+from kerf.engine.state.provisioning_window import free_capacity_changed, note_disruption_change
 from kerf.engine.state.state import State
 
 BUDGET_CODES = ("429", "500")  # what the eviction API says when one PodDisruptionBudget, or several, forbid it (D-150)
@@ -20,16 +20,16 @@ def budget_seen(state: State, pdb: PodDisruptionBudget, entry: Entry) -> None:
 def _budget_changed(state: State, namespace: str, entry: Entry) -> None:
     """Evictions that a PodDisruptionBudget refused are tried again as soon as one of their namespace changes; pods that
     it lets go now need another place."""
-    unsettle(state.facts, entry.at)
-    if state.ix.going:
-        room_changed(state, entry.at)
-    for name in state.ix.going:
+    note_disruption_change(state.facts, entry.at)
+    if state.indexes.going:
+        free_capacity_changed(state, entry.at)
+    for name in state.indexes.going:
         effects = state.facts.claims[name].effects.values()
         refused = [each for each in effects if each.ok is False and each.code in BUDGET_CODES and _of(each, namespace)]
         for effect in refused:
             effect.retry_at = entry.at
         if refused:
-            state.ix.touched[name] = entry.position
+            state.indexes.touched[name] = entry.position
 
 
 def _of(effect: Effect, namespace: str) -> bool:

@@ -8,14 +8,14 @@ from kerf.engine.record.entries import Entry
 from kerf.engine.state import pod_bursts
 from kerf.engine.state.objects.daemonsets import daemon_pod_seen
 from kerf.engine.state.pod_nominations import note_nomination, waits, waits_untried
-from kerf.engine.state.provisioning_window import keeps_room, nomination, trigger, unsettle
+from kerf.engine.state.provisioning_window import has_active_buffers, nomination, note_disruption_change, open_window
 from kerf.engine.state.state import State
 
 POD_EVENT_GRAIN = 10_000  # D-57: a pod event within 10 s of the stored one changes nothing
 
 
 def pod_seen(state: State, pod: Pod, entry: Entry) -> None:
-    facts, ix = state.facts, state.ix
+    facts, indexes = state.facts, state.indexes
     uid = pod.uid
     old = facts.pods.get(uid)
     facts.pods[uid] = pod
@@ -29,39 +29,39 @@ def pod_seen(state: State, pod: Pod, entry: Entry) -> None:
         return
     if pod.untried and waits_untried(facts, pod):
         pod_bursts.arrived(state, pod, entry.at)
-        if uid not in ix.pending or pod_bursts.is_planned(state, uid):
+        if uid not in indexes.pending or pod_bursts.is_planned(state, uid):
             return
     facts.arrived.pop(uid, None)
-    if uid in ix.pending:
+    if uid in indexes.pending:
         _settled(state, uid, entry)
 
 
 def _asks_otherwise(state: State, old: Pod, new: Pod) -> bool:
     """A claim may turn out not to be needed (S-195)."""
-    shape = state.ix.blobs.shape
+    shape = state.indexes.blobs.shape
     return old.shape != new.shape and shape(old.shape).resource_claims != shape(new.shape).resource_claims
 
 
 def _bound(state: State, old: Pod | None, pod: Pod, entry: Entry) -> None:
-    ix = state.ix
+    indexes = state.indexes
     was = old.node if old is not None and not is_terminal(old) else ""
     now = pod.node if not is_terminal(pod) else ""
     if was != now:
         if was:
-            ix.pods_by_node.get(was, {}).pop(pod.uid, None)
+            indexes.pods_by_node.get(was, {}).pop(pod.uid, None)
             _expected_no_more(state, pod.uid, entry)
         if now:
-            ix.pods_by_node.setdefault(now, {})[pod.uid] = None
-        if keeps_room(state.facts):  # a pod has taken room that a buffer keeps, or given some back
-            trigger(state.facts, entry.at)
+            indexes.pods_by_node.setdefault(now, {})[pod.uid] = None
+        if has_active_buffers(state.facts):  # a pod has taken room that a buffer keeps, or given some back
+            open_window(state.facts, entry.at)
     if was != now or (old is not None and _hold(old) != _hold(pod)):
-        unsettle(state.facts, entry.at)
-    name = ix.claim_by_node.get(pod.node)
+        note_disruption_change(state.facts, entry.at)
+    name = indexes.claim_by_node.get(pod.node)
     if name is not None:
-        ix.touched[name] = entry.position
+        indexes.touched[name] = entry.position
         freed = was != now or (old is not None and old.do_not_disrupt != pod.do_not_disrupt)
-        if freed and name in ix.going and is_reschedulable(pod):  # D-159: it may need a place that no plan had for it
-            trigger(state.facts, entry.at)
+        if freed and name in indexes.going and is_reschedulable(pod):  # D-159: no plan may have a place for it
+            open_window(state.facts, entry.at)
         changed = was != now or (old is not None and old.deleting != pod.deleting)
         if changed:
             _pod_event(state.facts.claims[name], pod, entry.at)
@@ -80,8 +80,8 @@ def _pod_event(claim: NodeClaim, pod: Pod, at: int) -> None:
 
 def _settled(state: State, uid: str, entry: Entry) -> None:
     """A pod no longer waits: bound, gone, gated or taken by somebody else."""
-    del state.ix.pending[uid]
-    if not state.ix.pending and not state.ix.going and not keeps_room(state.facts):
+    del state.indexes.pending[uid]
+    if not state.indexes.pending and not state.indexes.going and not has_active_buffers(state.facts):
         state.facts.batch_opened = state.facts.batch_last = state.facts.retry_at = 0  # S-51: nobody is left to plan for
     _expected_no_more(state, uid, entry)
 
@@ -90,29 +90,29 @@ def _expected_no_more(state: State, uid: str, entry: Entry) -> None:
     """The claim that a plan put this pod on need not wait for it any more."""
     target = state.facts.targets.pop(uid, "")
     if target:
-        state.ix.waiting_for.get(target, {}).pop(uid, None)
-        state.ix.touched[target] = entry.position
+        state.indexes.waiting_for.get(target, {}).pop(uid, None)
+        state.indexes.touched[target] = entry.position
 
 
 def pod_gone(state: State, uid: str, entry: Entry) -> None:
-    facts, ix = state.facts, state.ix
+    facts, indexes = state.facts, state.indexes
     pod = facts.pods.pop(uid, None)
     if pod is None:
         return
     facts.nominations.pop(uid, None)
     facts.arrived.pop(uid, None)
     if pod.node:
-        unsettle(facts, entry.at)
-        ix.pods_by_node.get(pod.node, {}).pop(uid, None)
-        name = ix.claim_by_node.get(pod.node)
+        note_disruption_change(facts, entry.at)
+        indexes.pods_by_node.get(pod.node, {}).pop(uid, None)
+        name = indexes.claim_by_node.get(pod.node)
         if name is not None:
-            ix.touched[name] = entry.position
+            indexes.touched[name] = entry.position
             if is_active(pod):  # it ended without a grace period: nobody saw it terminate
                 _pod_event(facts.claims[name], pod, entry.at)
     claim = facts.claims.get(facts.targets.get(uid, ""))
     if claim is not None:  # D-8: the pod that takes its place shows in a moment
         claim.nominated_until = max(claim.nominated_until, entry.at + nomination(facts.settings))
-    if uid in ix.pending:
+    if uid in indexes.pending:
         _settled(state, uid, entry)
     else:
         _expected_no_more(state, uid, entry)

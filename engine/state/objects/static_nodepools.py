@@ -17,7 +17,7 @@ def look_at_pool(state: State, name: str) -> None:
     """Something changed that the size of this pool may depend on."""
     pool = state.facts.pools.get(name)
     if pool is not None and pool.replicas is not None:
-        state.ix.static[name] = None
+        state.indexes.static[name] = None
 
 
 def gate_seen(state: State) -> None:
@@ -35,7 +35,7 @@ def look_at_all(state: State) -> None:
 def claim_changed(state: State, pool: str, event: object, entry: Entry) -> None:
     """A launch that failed is not tried again at once: the pause doubles until one succeeds."""
     look_at_pool(state, pool)
-    if pool not in state.ix.static or not state.facts.settings.static_capacity:
+    if pool not in state.indexes.static or not state.facts.settings.static_capacity:
         return
     known = state.facts.static.get(pool, StaticPool())
     if isinstance(event, LaunchFailed | LaunchTimedOut):
@@ -53,4 +53,4 @@ def static_decided(state: State, result: StaticResult, entry: Entry) -> None:
 
 def forget_pool(state: State, name: str) -> None:
     state.facts.static.pop(name, None)
-    state.ix.static.pop(name, None)
+    state.indexes.static.pop(name, None)

@@ -20,7 +20,7 @@ def volume_facts(state: State) -> VolumeFacts:
 def index_attachments(state: State) -> None:
     """Builds the index of attachments from the facts."""
     for attachment in state.facts.attachments.values():
-        state.ix.attachments_by_node.setdefault(attachment.node, {})[attachment.name] = None
+        state.indexes.attachments_by_node.setdefault(attachment.node, {})[attachment.name] = None
 
 
 def attachment_seen(state: State, attachment: VolumeAttachment, entry: Entry) -> None:
@@ -30,7 +30,7 @@ def attachment_seen(state: State, attachment: VolumeAttachment, entry: Entry) ->
     if old is not None and old.node != attachment.node:
         attachment_gone(state, old.name, entry)
     state.facts.attachments[attachment.name] = attachment
-    state.ix.attachments_by_node.setdefault(attachment.node, {})[attachment.name] = None
+    state.indexes.attachments_by_node.setdefault(attachment.node, {})[attachment.name] = None
     _look_at(state, attachment.node, entry)
 
 
@@ -38,15 +38,15 @@ def attachment_gone(state: State, name: str, entry: Entry) -> None:
     attachment = state.facts.attachments.pop(name, None)
     if attachment is None:
         return
-    names = state.ix.attachments_by_node.get(attachment.node, {})
+    names = state.indexes.attachments_by_node.get(attachment.node, {})
     names.pop(name, None)
     if not names:
-        state.ix.attachments_by_node.pop(attachment.node, None)
+        state.indexes.attachments_by_node.pop(attachment.node, None)
     _look_at(state, attachment.node, entry)
 
 
 def _look_at(state: State, node: str, entry: Entry) -> None:
     """Only a drain asks what is attached."""
-    name = state.ix.claim_by_node.get(node)
-    if name is not None and name in state.ix.going:
-        state.ix.touched[name] = entry.position
+    name = state.indexes.claim_by_node.get(node)
+    if name is not None and name in state.indexes.going:
+        state.indexes.touched[name] = entry.position

@@ -11,7 +11,7 @@ import pytest
 from kerf.engine.model.kubernetes.pods import Taint
 from kerf.engine.record.observations import ObjectGone, Observation
 from kerf.engine.runtime.react import next_due, react
-from kerf.engine.runtime.turn_draft import Draft
+from kerf.engine.runtime.turn_draft import TurnDraft
 from kerf.engine.state import snapshot
 from kerf.engine.state.state import State
 from tests.property.record.test_fold import ACTIONS, Player
@@ -57,9 +57,9 @@ class Restive(Player):
             self.world.instance(instances[number % len(instances)], status)
 
 
-def looked_at_all(state: State, now: int) -> Draft:
+def looked_at_all(state: State, now: int) -> TurnDraft:
     """What follows at `now` when every claim is looked at, on a copy of the state."""
-    draft = Draft(snapshot.decode(snapshot.encode(state)[0], state.ix.blobs), now)
+    draft = TurnDraft(snapshot.decode(snapshot.encode(state)[0], state.indexes.blobs), now)
     react(draft)
     return draft
 

@@ -31,7 +31,7 @@ from kerf.engine.record.observations import (
     Observation,
 )
 from kerf.engine.runtime.react import react
-from kerf.engine.runtime.turn_draft import Draft
+from kerf.engine.runtime.turn_draft import TurnDraft
 from kerf.engine.state import snapshot
 from kerf.engine.state.evolve import evolve
 from kerf.engine.state.indexes import Blobs
@@ -187,7 +187,7 @@ def re_derived(store: MemoryStore) -> list[Entry]:
     for _, turn in itertools.groupby(store.entries, key=lambda e: e.turn):
         recorded = list(turn)
         state.facts.epoch = recorded[0].epoch
-        draft = Draft(state, recorded[0].at)
+        draft = TurnDraft(state, recorded[0].at)
         for entry in recorded:
             if type(entry.payload) in seen:
                 draft.add(entry.payload)

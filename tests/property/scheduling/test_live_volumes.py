@@ -96,6 +96,6 @@ def test_the_state_of_volumes_survives_a_snapshot(facts: list[Struct], gone: set
     world.see(*(Observation(ObjectGone("pvc", f"default/{name}")) for name in sorted(gone)))
     state = world.runtime.state
     data, _ = snapshot.encode(state)
-    again = snapshot.decode(data, state.ix.blobs)
+    again = snapshot.decode(data, state.indexes.blobs)
     assert problem_of(again, world.now).volumes == problem_of(state, world.now).volumes
     assert not {f"default/{name}" for name in gone} & set(again.facts.volume_claims)

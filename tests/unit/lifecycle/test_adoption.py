@@ -89,7 +89,7 @@ def test_its_node_and_its_pods_are_its_own_at_once() -> None:
     made.prepare()
     made.node("n1", PROVIDER, registered="true", initialized="true")
     made.see(Observation(claim()))
-    assert made.runtime.state.ix.claim_by_node == {"n1": "default-abcde"}
+    assert made.runtime.state.indexes.claim_by_node == {"n1": "default-abcde"}
     made.pending("a")
     made.after(1_000)
     assert made.launches() == [], "there is room on the adopted node"

@@ -331,8 +331,8 @@ def test_a_new_writer_looks_at_the_size_again() -> None:
     """The state that a snapshot gives asks the same question, and adds nothing where there is nothing to do."""
     made = world(2)
     state = made.runtime.state
-    twin = snapshot.decode(snapshot.encode(state)[0], state.ix.blobs)
-    assert list(twin.ix.static) == ["default"]
+    twin = snapshot.decode(snapshot.encode(state)[0], state.indexes.blobs)
+    assert list(twin.indexes.static) == ["default"]
     before = len(made.store.entries)
     made.runtime = made.start()
     assert [e.type for e in made.store.entries[before:]] == ["record.office-taken"]

@@ -19,7 +19,7 @@ from tests.support.records import whole_life
 
 def reports_and_entries(log: LogOutput) -> tuple[TurnReports, list[Any]]:
     world = whole_life()
-    state = State(Facts(), world.runtime.state.ix.blobs)
+    state = State(Facts(), world.runtime.state.indexes.blobs)
     return TurnReports(state, log, Telemetry(provider="kwok", state_metrics=True)), world.store.entries
 
 
@@ -59,7 +59,7 @@ def test_a_defect_in_what_is_said_stops_nothing(capsys: pytest.CaptureFixture[st
             counted.extend(entries)
 
     world = whole_life()
-    state = State(Facts(), world.runtime.state.ix.blobs)
+    state = State(Facts(), world.runtime.state.indexes.blobs)
     TurnReports(state, Broken("info", []), Counting(provider="kwok", state_metrics=True))(world.store.entries)
     assert "KERF605: KeyError: 'pods'" in capsys.readouterr().err
     assert counted == world.store.entries

@@ -100,7 +100,7 @@ def test_the_end_says_how_long_it_lived(life: list[Line]) -> None:
 def test_a_new_process_knows_the_claims_that_were_there() -> None:
     """L-359: the lines of a claim's end are the same as if the log had been read from the beginning."""
     world = whole_life()
-    state, log, found = State(Facts(), world.runtime.state.ix.blobs), KarpenterLog(), []
+    state, log, found = State(Facts(), world.runtime.state.indexes.blobs), KarpenterLog(), []
     for entry in world.store.entries:
         if state.facts.position >= (world.store.entries[-1].position // 2):
             found += log.apply(entry)

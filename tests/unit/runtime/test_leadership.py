@@ -8,7 +8,7 @@ from kerf.engine.record.decisions import LaunchInstance
 from kerf.engine.record.errors import EpochRefused
 from kerf.engine.record.observations import LaunchAnswered, Observation
 from kerf.engine.runtime.effects import reconcile
-from kerf.engine.runtime.react import Restless
+from kerf.engine.runtime.react import UnendingTurn
 from tests.support.lives import asked, claim_of, types
 from tests.support.world import World
 
@@ -84,13 +84,13 @@ def test_after_a_fault_of_its_own_the_runtime_does_nothing_more(monkeypatch: pyt
     stored = len(world.store.entries)
 
     def fail(draft: object) -> None:
-        raise Restless("for the test")
+        raise UnendingTurn("for the test")
 
     monkeypatch.setattr("kerf.engine.runtime.runtime.react", fail)
-    with pytest.raises(Restless):
+    with pytest.raises(UnendingTurn):
         world.pending("late")
     monkeypatch.undo()
-    with pytest.raises(Restless):
+    with pytest.raises(UnendingTurn):
         world.after(1_000)
     assert not world.runtime.ready
     assert len(world.store.entries) == stored

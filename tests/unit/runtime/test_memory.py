@@ -22,7 +22,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
 
 
 def decoded(world: World) -> tuple[int, int]:
-    blobs = world.runtime.state.ix.blobs
+    blobs = world.runtime.state.indexes.blobs
     return len(blobs._shapes), len(blobs._catalogues)
 
 
@@ -47,7 +47,7 @@ def test_catalogues_of_old_prices_go(world: World) -> None:
         digest, _ = content(latest)
         world.see(Observation(CatalogueSeen(key, digest), {digest: latest}))
     assert decoded(world)[1] < 10
-    blobs = world.runtime.state.ix.blobs
+    blobs = world.runtime.state.indexes.blobs
     assert blobs.catalogue(content(latest)[0]) == latest
     assert blobs.catalogue(content(CATALOGUE)[0]) == CATALOGUE, "what is stored can be had again"
     world.pending("a")

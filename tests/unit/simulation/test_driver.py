@@ -197,12 +197,12 @@ def test_a_loop_at_one_instant_is_an_error_that_names_what_kept_going(world: Sim
 def test_a_loop_through_time_uses_up_the_step_budget(world: Simulation, node: MakeNode) -> None:
     world.cluster.apply(node("n"))
 
-    class Restless(Script):
+    class UnendingTurn(Script):
         def turn(self, observations: Sequence[Observation], now: int) -> list[tuple[str, Intent]]:
             super().turn(observations, now)
             return [(f"{len(self.turns)}.0", TaintNode("c", "n"))]
 
-    script = Restless({})
+    script = UnendingTurn({})
     with pytest.raises(EndlessLoopError, match=r"KERF801.*101 steps; what kept going: (EffectAnswered|TaintNode)"):
         Driver(world, lambda now: script, steps=100).run()
 

@@ -68,7 +68,7 @@ def test_a_base_of_any_number_is_read(number: int) -> None:
     state = restore(unpack_base((HERE / f"{number}.msgpack").read_bytes()), blobs())
     facts = state.facts
     assert (facts.position, len(facts.claims), len(facts.pods)) == (POSITION, 1, 5)
-    assert state.ix.claim_by_node
+    assert state.indexes.claim_by_node
 
 
 def test_only_a_further_field_with_a_default_keeps_the_number() -> None:

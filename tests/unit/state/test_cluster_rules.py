@@ -284,5 +284,5 @@ def test_the_state_of_these_worlds_is_the_same_from_a_snapshot() -> None:
     world = quiet()
     pod_on(world, "new")
     state = world.runtime.state
-    twin = snapshot.decode(snapshot.encode(state)[0], state.ix.blobs)
+    twin = snapshot.decode(snapshot.encode(state)[0], state.indexes.blobs)
     assert twin.facts == state.facts

@@ -22,6 +22,6 @@ def test_a_replacement_that_has_to_go_itself_waits_for_its_own_whatever_the_orde
     }
     state = State(Facts(moves=moves), Blobs(lambda digest: b""))
     index_moves(state)
-    assert state.ix.move_of == {"old": "99.0", "middle": "100.0", "new": "100.0"}
+    assert state.indexes.move_of == {"old": "99.0", "middle": "100.0", "new": "100.0"}
     data, _ = snapshot.encode(state)
-    assert snapshot.decode(data, state.ix.blobs).ix.move_of == state.ix.move_of
+    assert snapshot.decode(data, state.indexes.blobs).indexes.move_of == state.indexes.move_of

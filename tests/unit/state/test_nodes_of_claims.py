@@ -16,9 +16,9 @@ from tests.support.world import World
 def same_links(world: World) -> bool:
     """Whether the indexes are those that the facts alone give."""
     state = world.runtime.state
-    twin = snapshot.decode(snapshot.encode(state)[0], state.ix.blobs)
+    twin = snapshot.decode(snapshot.encode(state)[0], state.indexes.blobs)
     names = ("nodes_by_provider", "claim_by_node", "claim_by_provider", "claim_by_instance")
-    return all(getattr(state.ix, name) == getattr(twin.ix, name) for name in names)
+    return all(getattr(state.indexes, name) == getattr(twin.indexes, name) for name in names)
 
 
 def test_l161_of_two_nodes_of_one_instance_none_registers() -> None:

@@ -14,7 +14,7 @@ from kerf.engine.record.observations import LaunchAnswered, LaunchError, Observa
 from kerf.engine.state import snapshot
 from kerf.engine.state.load import load
 from kerf.engine.state.pod_bursts import untried_pods
-from kerf.engine.state.provisioning_window import closes_at
+from kerf.engine.state.provisioning_window import window_closes_at
 from kerf.engine.state.state import Facts
 from tests.property.record.test_fold import re_derived
 from tests.support.world import START, Mi, World
@@ -109,7 +109,7 @@ def test_the_faster_they_come_the_sooner_no_more_are_waited_for(lasted: int, pau
     """S-55. 500 pods within some time, and what is waited after the last one."""
     facts = Facts(settings=Settings(batch_enough=ENOUGH), batch_opened=START, arrived_at=START + lasted)
     facts.arrived = {f"uid-{number}": None for number in range(500)}
-    assert closes_at(facts) == START + max(1_000, lasted + pause)
+    assert window_closes_at(facts) == START + max(1_000, lasted + pause)
 
 
 def test_a_refusal_of_what_is_planned_for_opens_no_window() -> None:
@@ -168,11 +168,11 @@ def test_a_restart_changes_nothing(steps: int) -> None:
         world.after(500)
     state = world.runtime.state
     data, digest = snapshot.encode(state)
-    again = snapshot.decode(data, state.ix.blobs)
+    again = snapshot.decode(data, state.indexes.blobs)
     folded = load(world.store)
     for other in (again, folded):
         assert snapshot.digest(other) == digest
-        assert sorted(other.ix.pending) == sorted(state.ix.pending)
+        assert sorted(other.indexes.pending) == sorted(state.indexes.pending)
         assert untried_pods(other, START + 2_000) == untried_pods(state, START + 2_000)
 
 
@@ -184,9 +184,9 @@ def test_untried_pods_whose_launch_failed_wait_for_the_next_plan_after_a_restart
     lacking = LaunchError("InsufficientInstanceCapacity", "", offer.instance_type, offer.zone, order.capacity_type)
     world.see(Observation(LaunchAnswered(ref, order.claim, kind="insufficient-capacity", errors=(lacking,))))
     state = world.runtime.state
-    again = snapshot.decode(snapshot.encode(state)[0], state.ix.blobs)
-    assert sorted(again.ix.pending) == sorted(state.ix.pending) == [f"uid-{name}" for name in "abcd"]
-    assert again.ix.waiting_for == state.ix.waiting_for == {}
+    again = snapshot.decode(snapshot.encode(state)[0], state.indexes.blobs)
+    assert sorted(again.indexes.pending) == sorted(state.indexes.pending) == [f"uid-{name}" for name in "abcd"]
+    assert again.indexes.waiting_for == state.indexes.waiting_for == {}
     world.after(1_000)
     assert world.planned() == sorted([*"abcd"] * 2)
     assert re_derived(world.store) == world.store.entries

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from kerf.engine.model.content_digest import content
 from kerf.engine.model.kubernetes.pods import HostPort, Owner, Pod, PodShape
 from kerf.engine.record.observations import ObjectGone, RecordStarted
-from kerf.engine.runtime.turn_draft import Draft
+from kerf.engine.runtime.turn_draft import TurnDraft
 from kerf.engine.state.indexes import Blobs
 from kerf.engine.state.pods_on_node import OnNode, on_node
 from kerf.engine.state.state import Facts, State
@@ -26,7 +26,7 @@ def pod(name: str, shape: PodShape, node: str = "n1", kind: str = "apps/v1/Repli
 
 
 def test_s74_each_change_of_the_pods_on_a_node_is_seen() -> None:
-    draft = Draft(State(Facts(), Blobs(nothing)), START)
+    draft = TurnDraft(State(Facts(), Blobs(nothing)), START)
     draft.add(RecordStarted("r", "e"))
     shapes = {content(each)[0]: each for each in (SMALL, LARGE)}
 

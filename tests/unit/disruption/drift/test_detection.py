@@ -403,6 +403,6 @@ def test_a_state_from_a_snapshot_judges_the_same() -> None:
     change(world, labels={"team": "b"})
     state = world.runtime.state
     data, digest = snapshot.encode(state)
-    assert snapshot.digest(snapshot.decode(data, state.ix.blobs)) == digest
+    assert snapshot.digest(snapshot.decode(data, state.indexes.blobs)) == digest
     world.runtime = world.start()
     assert len(decisions(world)) == 1

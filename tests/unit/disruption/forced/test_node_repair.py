@@ -140,7 +140,7 @@ def test_d135_when_it_is_tried_again_does_not_depend_on_when_somebody_looked() -
     over = world.now
     world.after(MINUTE)
     sick(world, annotations={"karpenter.sh/x": "y"})  # it is looked at between
-    assert world.runtime.state.ix.due.next() == over + 5 * MINUTE
+    assert world.runtime.state.indexes.due.next() == over + 5 * MINUTE
 
 
 def test_d135_nodes_of_other_pools_do_not_count() -> None:

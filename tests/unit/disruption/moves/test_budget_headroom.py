@@ -12,7 +12,7 @@ from kerf.engine.record.claim_events import Adopted, Tainted, Terminated
 from kerf.engine.record.decisions import Move
 from kerf.engine.record.observations import InstanceSeen, ObjectGone, RecordStarted
 from kerf.engine.runtime.recording import happened
-from kerf.engine.runtime.turn_draft import Draft
+from kerf.engine.runtime.turn_draft import TurnDraft
 from kerf.engine.state.indexes import Blobs
 from kerf.engine.state.state import Facts, State
 from tests.support.world import NODE_CLASS, START
@@ -22,10 +22,12 @@ def nothing(digest: str) -> bytes:
     raise KeyError(digest)
 
 
-def nodes(count: int, budgets: tuple[Budget, ...], *, pool: str = "default", draft: Draft | None = None) -> Draft:
+def nodes(
+    count: int, budgets: tuple[Budget, ...], *, pool: str = "default", draft: TurnDraft | None = None
+) -> TurnDraft:
     """So many nodes in service."""
     if draft is None:
-        draft = Draft(State(Facts(), Blobs(nothing)), START)
+        draft = TurnDraft(State(Facts(), Blobs(nothing)), START)
         draft.add(RecordStarted("r", "e"))
     draft.add(NodePool(pool, NODE_CLASS, budgets=budgets))
     for number in range(count):

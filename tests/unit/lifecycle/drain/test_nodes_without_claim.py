@@ -85,8 +85,8 @@ def test_it_is_known_after_a_snapshot() -> None:
     made = world("a")
     deleted(made)
     state = made.runtime.state
-    twin = snapshot.decode(snapshot.encode(state)[0], state.ix.blobs)
-    assert twin.ix.deleted_nodes == state.ix.deleted_nodes == {"n9": None}
+    twin = snapshot.decode(snapshot.encode(state)[0], state.indexes.blobs)
+    assert twin.indexes.deleted_nodes == state.indexes.deleted_nodes == {"n9": None}
     assert twin.facts.lone["n9"].effects.keys() == {"taint"}
 
 
@@ -98,5 +98,5 @@ def test_another_node_of_its_name_is_not_drained() -> None:
     assert made.see(Observation(replace(LONE, uid="u10", provider_id="aws:///z/i-10"))) == []
     assert made.after(60_000) == []
     state = made.runtime.state
-    assert state.facts.lone == state.ix.deleted_nodes == {}
+    assert state.facts.lone == state.indexes.deleted_nodes == {}
     assert re_derived(made.store) == made.store.entries

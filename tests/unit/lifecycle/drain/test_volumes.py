@@ -132,7 +132,7 @@ def test_attachments_of_other_nodes_and_of_nodes_that_stay_change_nothing() -> N
     world = serving()
     claim = claim_of(world)
     world.see(Observation(VolumeAttachment("x", "n1", "pv-1")), Observation(VolumeAttachment("y", "n2", "pv-2")))
-    assert world.runtime.state.ix.touched == {}
+    assert world.runtime.state.indexes.touched == {}
     world.see(Observation(ObjectGone("volumeattachment", "x")))
     drain(world)
     assert claim.volumes == 0

@@ -20,7 +20,7 @@ from tests.support.world import World
 
 def told(world: World) -> list[KubernetesEvent]:
     """Of the whole record, by the state as it is now."""
-    events = ObjectEvents(State(Facts(), world.runtime.state.ix.blobs))
+    events = ObjectEvents(State(Facts(), world.runtime.state.indexes.blobs))
     events._state = world.runtime.state
     return [each for entry in world.store.entries for each in events.apply(entry)]
 
@@ -101,7 +101,7 @@ def test_ev4_a_replacement_is_waited_for_from_its_launch_on() -> None:
     launched = next(each for each in world.store.entries if each.type == "claim.launched")
     planned = PlannedClaim(launched.payload.claim, "default", (), (), (), {}, 0.0, ())
     begun = MoveStepResult("7.0", "started", Reason("x"), begun=Move("drifted", ("old",), (planned,)))
-    events = ObjectEvents(State(Facts(), world.runtime.state.ix.blobs))
+    events = ObjectEvents(State(Facts(), world.runtime.state.indexes.blobs))
     assert {each.reason for each in events.apply(launched)} == {"Launched"}
     assert events.apply(replace(decided, payload=replace(decided.payload, result=begun, intents=()))) == []
     assert {each.reason for each in events.apply(launched)} == {"Launched", "DisruptionWaitingReadiness"}

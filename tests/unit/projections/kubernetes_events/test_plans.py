@@ -34,7 +34,7 @@ def events(world: World) -> list[KubernetesEvent]:
 
 
 def metrics_of(world: World) -> RecordCounters:
-    metrics = RecordCounters(State(Facts(), world.runtime.state.ix.blobs), "aws")
+    metrics = RecordCounters(State(Facts(), world.runtime.state.indexes.blobs), "aws")
     for entry in world.store.entries:
         metrics.apply(entry)
     return metrics

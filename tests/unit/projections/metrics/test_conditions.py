@@ -41,7 +41,7 @@ def test_a_claim_on_its_way_out_says_since_when() -> None:
 def test_a_whole_life_moves_each_condition_once() -> None:
     """A whole life moves each condition once (L-417, L-418, L-420)."""
     world = whole_life()
-    metrics = ConditionMetrics(State(Facts(), world.runtime.state.ix.blobs), "aws")
+    metrics = ConditionMetrics(State(Facts(), world.runtime.state.indexes.blobs), "aws")
     for entry in world.store.entries:
         metrics.apply(entry)
     found = scraped(exposition(metrics.families()))

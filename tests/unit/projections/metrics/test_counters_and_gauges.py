@@ -30,7 +30,7 @@ def scraped(text: bytes) -> Samples:
 
 
 def counted(world: World) -> Samples:
-    metrics = RecordCounters(State(Facts(), world.runtime.state.ix.blobs), "aws")
+    metrics = RecordCounters(State(Facts(), world.runtime.state.indexes.blobs), "aws")
     for entry in world.store.entries:
         metrics.apply(entry)
     return scraped(exposition(metrics.families()))
@@ -71,7 +71,7 @@ def test_pods_are_timed_from_creation_and_from_the_plan(life: Samples) -> None:
 def test_turns_are_timed_by_what_they_decided() -> None:
     """Turns are timed by what they decided (L-399, L-404)."""
     world = whole_life()
-    metrics = RecordCounters(State(Facts(), world.runtime.state.ix.blobs), "aws")
+    metrics = RecordCounters(State(Facts(), world.runtime.state.indexes.blobs), "aws")
     passes = [each for each in world.store.entries if each.type == "decision.made" and each.payload.decider == "moves"]
     plans = [each for each in world.store.entries if getattr(each.payload, "decider", "") == "provision"]
     assert passes
@@ -109,7 +109,7 @@ def test_a_launch_without_capacity_counts_as_an_error_and_a_disruption() -> None
 def test_a_scale_in_is_told_with_its_decisions_and_labels() -> None:
     """M-2, M-3, M-13, M-23, M-24; and the gauges of what is left."""
     run = Run(workshop(scale("+1m", 5), scale("+20m", 0)), until=HOUR)
-    metrics = RecordCounters(State(Facts(), run.runtime.state.ix.blobs), "aws")
+    metrics = RecordCounters(State(Facts(), run.runtime.state.indexes.blobs), "aws")
     for entry in run.entries():
         metrics.apply(entry)
     state = run.runtime.state
@@ -169,7 +169,7 @@ def test_a_restart_knows_the_claims_that_were_there() -> None:
 
 
 def _folded(world: World, until: int) -> State:
-    state = State(Facts(), world.runtime.state.ix.blobs)
+    state = State(Facts(), world.runtime.state.indexes.blobs)
     for entry in world.store.entries:
         if entry.position <= until:
             evolve(state, entry)

@@ -31,7 +31,7 @@ from tests.unit.projections.metrics.test_counters_and_gauges import Samples, cou
 
 def gauges(world: World) -> Samples:
     """The gauges of now."""
-    metrics = RecordCounters(State(Facts(), world.runtime.state.ix.blobs), "aws")
+    metrics = RecordCounters(State(Facts(), world.runtime.state.indexes.blobs), "aws")
     for entry in world.store.entries:
         metrics.apply(entry)
     return scraped(exposition(cluster_gauges(world.runtime.state, metrics, world.now)))

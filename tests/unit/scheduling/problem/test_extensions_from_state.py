@@ -188,7 +188,7 @@ def test_s171_pods_of_buffers_nominate_nobody() -> None:
     state = world.runtime.state
     assert [each.claim for each in results(world)[-1].placements] == [order.claim]
     assert state.facts.claims[order.claim].nominated_until == 0
-    assert not state.ix.waiting_for.get(order.claim)
+    assert not state.indexes.waiting_for.get(order.claim)
 
 
 def test_s181_a_buffer_that_goes_gives_its_room_back() -> None:

@@ -74,9 +74,9 @@ def test_the_catalogue_stays_the_one_that_is_recorded() -> None:
     made.see(Observation(ReservationsSeen(KEY, {"cr-1": 1, "cr-other": 5})))
     own = catalogue_with_reservations(state, KEY)
     assert state.facts.catalogues[KEY] == digest != own == PoolCatalogues(state).of("default")
-    offerings = [o for kind in state.ix.blobs.catalogue(own).types for o in kind.offerings if o.reservation_id]
+    offerings = [o for kind in state.indexes.blobs.catalogue(own).types for o in kind.offerings if o.reservation_id]
     assert [(each.reservation_id, each.reservation_capacity) for each in offerings] == [("cr-1", 1)]
-    recorded = [o for kind in state.ix.blobs.catalogue(digest).types for o in kind.offerings if o.reservation_id]
+    recorded = [o for kind in state.indexes.blobs.catalogue(digest).types for o in kind.offerings if o.reservation_id]
     assert [each.reservation_capacity for each in recorded] == [2]
 
 
@@ -85,10 +85,10 @@ def test_after_a_restart_and_a_trim_it_is_made_again() -> None:
     made.see(Observation(ReservationsSeen(KEY, {"cr-1": 1})))
     state = made.runtime.state
     own = catalogue_with_reservations(state, KEY)
-    state.ix.blobs.trim((), set(state.facts.catalogues.values()))
-    assert not state.ix.blobs.has_catalogue(own)
+    state.indexes.blobs.trim((), set(state.facts.catalogues.values()))
+    assert not state.indexes.blobs.has_catalogue(own)
     assert catalogue_with_reservations(state, KEY) == own
-    twin = snapshot.decode(snapshot.encode(state)[0], state.ix.blobs)
+    twin = snapshot.decode(snapshot.encode(state)[0], state.indexes.blobs)
     assert catalogue_with_reservations(twin, KEY) == own
 
 

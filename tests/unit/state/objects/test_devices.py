@@ -230,15 +230,15 @@ def test_a_snapshot_knows_the_same_of_devices() -> None:
     see(world, claim("z", made_for="u", own_name="g"), claim("a", made_for="u", own_name="g"), published("n1"))
     see(world, replace(published("n1"), node="n2"))
     state = world.runtime.state
-    again = snapshot.decode(snapshot.encode(state)[0], state.ix.blobs)
+    again = snapshot.decode(snapshot.encode(state)[0], state.indexes.blobs)
     for each in (state, again):
-        assert {key: sorted(names) for key, names in each.ix.made_claims.items()} == {("u", "g"): ["a", "z"]}
-        assert {key: sorted(names) for key, names in each.ix.slices_by_node.items()} == {
+        assert {key: sorted(names) for key, names in each.indexes.made_claims.items()} == {("u", "g"): ["a", "z"]}
+        assert {key: sorted(names) for key, names in each.indexes.slices_by_node.items()} == {
             "n1": ["n1-gpus"],
             "n2": ["n1-gpus"],
         }
     world.see(
         Observation(ObjectGone("resourceslice", "n1-gpus")), Observation(ObjectGone("resourceclaim", "default/a"))
     )
-    assert state.ix.slices_by_node == {}
-    assert state.ix.made_claims == {("u", "g"): {"z": None}}
+    assert state.indexes.slices_by_node == {}
+    assert state.indexes.made_claims == {("u", "g"): {"z": None}}

@@ -142,9 +142,9 @@ def test_the_index_of_attachments_is_the_same_from_a_snapshot() -> None:
     see(world, VolumeAttachment("a-1", "n1", "pv-1"), VolumeAttachment("a-2", "n1", "pv-2"))
     see(world, VolumeAttachment("a-2", "n2", "pv-2"), ObjectGone("volumeattachment", "a-1"))
     state = world.runtime.state
-    assert state.ix.attachments_by_node == {"n2": {"a-2": None}}
+    assert state.indexes.attachments_by_node == {"n2": {"a-2": None}}
     data, _ = snapshot.encode(state)
-    assert snapshot.decode(data, state.ix.blobs).ix.attachments_by_node == {"n2": {"a-2": None}}
+    assert snapshot.decode(data, state.indexes.blobs).indexes.attachments_by_node == {"n2": {"a-2": None}}
 
 
 def test_zones_of_volumes_are_read_in_every_spelling() -> None:
