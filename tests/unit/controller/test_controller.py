@@ -92,37 +92,31 @@ class Scene:
         self.inbox.put(Observation(pod, {digest: shape}) for pod in pods)
 
 
-def play(script: Callable[[Scene], Awaitable[None]]) -> Scene:
-    async def run() -> Scene:
-        scene = Scene()
-        running = asyncio.create_task(scene.controller.run())
-        try:
-            await script(scene)
-        finally:
-            scene.controller.stop()
-            await running
-        return scene
-
-    return asyncio.run(run())
+async def play(script: Callable[[Scene], Awaitable[None]]) -> Scene:
+    scene = Scene()
+    running = asyncio.create_task(scene.controller.run())
+    try:
+        await script(scene)
+    finally:
+        scene.controller.stop()
+        await running
+    return scene
 
 
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "STORE_RETRY", 0.01)
-
-
-def test_what_arrives_becomes_a_turn_and_its_intents_are_answered() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_what_arrives_becomes_a_turn_and_its_intents_are_answered() -> None:
     async def script(scene: Scene) -> None:
         scene.pending("a", "b")
         (answer,) = await scene.seen.until(LaunchAnswered)
         assert answer.instance == "i-1"
 
-    scene = play(script)
+    scene = await play(script)
     assert len(scene.cloud.launched) == 1
     assert [e.position for e in scene.seen.entries] == sorted({e.position for e in scene.seen.entries})
 
 
-def test_an_adapter_that_fails_in_an_unknown_way_is_one_failed_effect() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_an_adapter_that_fails_in_an_unknown_way_is_one_failed_effect() -> None:
     async def script(scene: Scene) -> None:
         scene.cloud.fails = ZeroDivisionError("oops")
         scene.pending("a")
@@ -131,10 +125,11 @@ def test_an_adapter_that_fails_in_an_unknown_way_is_one_failed_effect() -> None:
         assert "ZeroDivisionError: oops" in answer.message
         assert scene.controller.ready
 
-    assert "KERF605" in str(play(script).controller.error)
+    assert "KERF605" in str((await play(script)).controller.error)
 
 
-def test_instances_are_looked_at_again_after_a_defect(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_instances_are_looked_at_again_after_a_defect(monkeypatch: pytest.MonkeyPatch) -> None:
     """D-157: a claim ends when its instance is seen to be gone; a task that is over sees nothing."""
     monkeypatch.setattr(looking, "LIST_AFTER", 0.0)
     listings: list[int] = []
@@ -153,11 +148,12 @@ def test_instances_are_looked_at_again_after_a_defect(monkeypatch: pytest.Monkey
         async with asyncio.timeout(10):
             await enough.wait()
 
-    assert "KERF605" in str(play(script).controller.error)
+    assert "KERF605" in str((await play(script)).controller.error)
     assert len(listings) == 2
 
 
-def test_nothing_is_carried_out_while_the_store_fails() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_nothing_is_carried_out_while_the_store_fails() -> None:
     """No append, no act (design, idea 4)."""
 
     async def script(scene: Scene) -> None:
@@ -165,35 +161,34 @@ def test_nothing_is_carried_out_while_the_store_fails() -> None:
         scene.pending("a")
         while scene.controller.ready:
             await asyncio.sleep(0.01)
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(5 * module.STORE_RETRY)
         assert scene.cloud.launched == []
         scene.world.store.fail_with = None
         await scene.seen.until(LaunchAnswered)
         assert scene.controller.ready
 
-    assert len(play(script).cloud.launched) == 1
+    assert len((await play(script)).cloud.launched) == 1
 
 
-def test_another_writer_ends_it() -> None:
-    async def run() -> None:
-        scene = Scene()
-        running = asyncio.create_task(scene.controller.run())
-        scene.world.store.fail_with = EpochRefused("another is in office")
-        scene.pending("a")
-        with pytest.raises(EpochRefused):
-            await running
-        assert scene.cloud.launched == []
-
-    asyncio.run(run())
+@pytest.mark.asyncio(loop_scope="function")
+async def test_another_writer_ends_it() -> None:
+    scene = Scene()
+    running = asyncio.create_task(scene.controller.run())
+    scene.world.store.fail_with = EpochRefused("another is in office")
+    scene.pending("a")
+    with pytest.raises(EpochRefused):
+        await running
+    assert scene.cloud.launched == []
 
 
-def test_answers_to_what_was_begun_are_recorded_at_the_end() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_answers_to_what_was_begun_are_recorded_at_the_end() -> None:
     async def script(scene: Scene) -> None:
         scene.pending("a")
         while not scene.cloud.launched:
             await asyncio.sleep(0.001)
 
-    scene = play(script)
+    scene = await play(script)
     payloads = [entry.payload for entry in scene.world.store.entries]
     assert sum(isinstance(payload, LaunchAnswered) for payload in payloads) == 1
     assert not [payload for payload in payloads if isinstance(payload, EffectAnswered)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import pytest
 
 from kerf.adapters.controller.inbox import Inbox
 from kerf.engine.model.kubernetes.nodes import Node
@@ -21,7 +21,8 @@ def filled(*arrived: Observation) -> Inbox:
     return inbox
 
 
-def test_d134_a_node_that_is_ready_again_is_judged_before_as_it_was() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_d134_a_node_that_is_ready_again_is_judged_before_as_it_was() -> None:
     """Both arrive together: something heals the node at once. It had been ill for longer than is tolerated."""
     arrived = [
         node("a", ready=False, since=ILL), node("b", ready=True, since=WELL), node("a", ready=True, since=WELL),
@@ -34,7 +35,7 @@ def test_d134_a_node_that_is_ready_again_is_judged_before_as_it_was() -> None:
         assert await inbox.wait(0.0)  # the rest does not wait for news
         return [first, inbox.take(), inbox.take()]
 
-    assert asyncio.run(turns()) == [arrived[:2], arrived[2:], []]
+    assert await turns() == [arrived[:2], arrived[2:], []]
 
 
 def test_a_node_that_joins_and_gets_ready_is_one_turn() -> None:

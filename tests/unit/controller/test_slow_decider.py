@@ -21,6 +21,8 @@ from tests.support.servers.fake_kubernetes import serving
 from tests.unit.controller.test_controller import Scene
 from tests.unit.kubernetes.test_lease import LeaseApi
 
+pytestmark = pytest.mark.real_time
+
 GIVE_UP = 60.0  # seconds, for a loop that stands still
 RENEWALS, ANSWERS = 3, 3
 
@@ -31,7 +33,8 @@ def _free_port() -> int:
         return int(found.getsockname()[1])
 
 
-def test_the_loop_goes_on_while_a_decider_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_the_loop_goes_on_while_a_decider_computes(monkeypatch: pytest.MonkeyPatch) -> None:
     """The decider computes, without ever waiting for anything, until all that has happened; or for ever."""
     monkeypatch.setattr(lease_module, "RETRY", 0.01)
     happened = {"renewals": 0, "answers": 0, "arrived": 0}
@@ -60,25 +63,22 @@ def test_the_loop_goes_on_while_a_decider_computes(monkeypatch: pytest.MonkeyPat
                     happened["answers"] += answer.status == 200
                 await asyncio.sleep(0.01)
 
-    async def run() -> None:
-        scene, port = Scene(), _free_port()
-        probes = MetricsServer(Telemetry(provider="kwok", state_metrics=False), metrics_port=0, health_port=port)
-        await probes.open()
-        async with serving(Counting()) as session:
-            lease = Lease(session, namespace="kube-system", identity="me")
-            await lease.acquire()
-            tasks = [asyncio.create_task(each) for each in (lease.hold(), ask(port), scene.controller.run())]
-            scene.pending("a")
-            async with asyncio.timeout(2 * GIVE_UP):
-                while not scene.seen.of(LaunchAnswered):
-                    await asyncio.sleep(0.01)
-            scene.controller.stop()
-            await tasks.pop()
-            for task in tasks:
-                task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await task
-        await probes.close()
-
-    asyncio.run(run())
+    scene, port = Scene(), _free_port()
+    probes = MetricsServer(Telemetry(provider="kwok", state_metrics=False), metrics_port=0, health_port=port)
+    await probes.open()
+    async with serving(Counting()) as session:
+        lease = Lease(session, namespace="kube-system", identity="me")
+        await lease.acquire()
+        tasks = [asyncio.create_task(each) for each in (lease.hold(), ask(port), scene.controller.run())]
+        scene.pending("a")
+        async with asyncio.timeout(2 * GIVE_UP):
+            while not scene.seen.of(LaunchAnswered):
+                await asyncio.sleep(0.01)
+        scene.controller.stop()
+        await tasks.pop()
+        for task in tasks:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+    await probes.close()
     assert happened["arrived"], f"the loop stood still: {happened}"

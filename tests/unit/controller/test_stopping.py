@@ -16,8 +16,9 @@ from kerf.engine.record.observations import ObjectGone, Observation
 ADAPTERS = Path(kerf.__file__).parent / "adapters"
 
 
+@pytest.mark.asyncio(loop_scope="function")
 @pytest.mark.parametrize("steps", range(5))
-def test_a_wait_that_is_cancelled_as_something_arrives_ends(steps: int) -> None:
+async def test_a_wait_that_is_cancelled_as_something_arrives_ends(steps: int) -> None:
     async def forever(inbox: Inbox) -> None:
         while True:
             await inbox.wait(5)
@@ -35,7 +36,7 @@ def test_a_wait_that_is_cancelled_as_something_arrives_ends(steps: int) -> None:
         done, _ = await asyncio.wait([task], timeout=0.5)
         return bool(done)
 
-    assert asyncio.run(run())
+    assert await run()
 
 
 def test_no_adapter_waits_so() -> None:

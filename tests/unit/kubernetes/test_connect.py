@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -20,24 +19,27 @@ NOT_ONE = {
 }
 
 
+@pytest.mark.asyncio(loop_scope="function")
 @pytest.mark.parametrize("content", NOT_ONE.values(), ids=NOT_ONE)
-def test_a_file_that_is_no_kubeconfig(tmp_path: Path, content: bytes) -> None:
+async def test_a_file_that_is_no_kubeconfig(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "config"
     file.write_bytes(content)
     with pytest.raises(NoCluster, match=r"^KERF603: .*Name a kubeconfig") as refused:
-        asyncio.run(connect(file))
+        await connect(file)
     assert refused.value.where == str(file)
 
 
-def test_a_file_that_is_not_there(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a_file_that_is_not_there(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(NoCluster, match="there is no such file"):
-        asyncio.run(connect(tmp_path / "nowhere"))
+        await connect(tmp_path / "nowhere")
     assert capfd.readouterr() == ("", "")  # the client would have said something of its own
 
 
-def test_one_of_several_files_is_enough(tmp_path: Path) -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_one_of_several_files_is_enough(tmp_path: Path) -> None:
     """As KUBECONFIG names them."""
     (tmp_path / "there").write_text("apiVersion: v1\nkind: Config\n")
     with pytest.raises(NoCluster) as refused:
-        asyncio.run(connect(Path(f"{tmp_path / 'nowhere'}:{tmp_path / 'there'}")))
+        await connect(Path(f"{tmp_path / 'nowhere'}:{tmp_path / 'there'}"))
     assert "no such file" not in str(refused.value)

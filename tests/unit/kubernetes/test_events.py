@@ -5,8 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+
 from kerf.adapters.kubernetes.events import SPAM_BURST, EventRecorder, Happening, Subject
 from tests.support.servers.fake_kubernetes import FakeApi, serving
+
+pytestmark = pytest.mark.real_time
 
 PATH = "/api/v1/namespaces/default/events"
 NODE = Subject("v1", "Node", "n1", "", "u1")
@@ -23,7 +27,7 @@ def happening(about: Subject = NODE, reason: str = "Blocked", text: str = "no", 
     return Happening(about, "Normal", reason, text, more.pop("key", (about.uid, text)), 120_000, **more)
 
 
-def written(*steps: Any, api: FakeApi | None = None) -> list[tuple[str, str, Any]]:
+async def written(*steps: Any, api: FakeApi | None = None) -> list[tuple[str, str, Any]]:
     """Method, path and body of each request; a number among the steps lets so many seconds pass."""
     api, clock = api or FakeApi(), Clock()
     api.answers.setdefault(f"POST {PATH}", [(201, {})])
@@ -31,24 +35,22 @@ def written(*steps: Any, api: FakeApi | None = None) -> list[tuple[str, str, Any
     async def uid(claim: str) -> str:
         return f"uid-of-{claim}"
 
-    async def run() -> None:
-        async with serving(api) as session:
-            recorder = EventRecorder(session, uid, host="me", clock=clock)
-            task = asyncio.create_task(recorder.run())
-            for step in steps:
-                if isinstance(step, Happening):
-                    recorder.tell([step])
-                    await recorder.settle()
-                else:
-                    clock.now += step
-            task.cancel()
-
-    asyncio.run(run())
+    async with serving(api) as session:
+        recorder = EventRecorder(session, uid, host="me", clock=clock)
+        task = asyncio.create_task(recorder.run())
+        for step in steps:
+            if isinstance(step, Happening):
+                recorder.tell([step])
+                await recorder.settle()
+            else:
+                clock.now += step
+        task.cancel()
     return [(method, path, body) for method, path, _, body in api.asked]
 
 
-def test_an_event_says_what_the_references_would() -> None:
-    ((method, path, body),) = written(happening(text="a budget"))
+@pytest.mark.asyncio(loop_scope="function")
+async def test_an_event_says_what_the_references_would() -> None:
+    ((method, path, body),) = await written(happening(text="a budget"))
     assert (method, path) == ("POST", PATH)
     assert body["involvedObject"] == {"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "u1"}
     assert (body["type"], body["reason"], body["message"], body["count"]) == ("Normal", "Blocked", "a budget", 1)
@@ -56,55 +58,63 @@ def test_an_event_says_what_the_references_would() -> None:
     assert body["metadata"]["name"].startswith("n1.")
 
 
-def test_the_uid_of_a_nodeclaim_is_asked_for() -> None:
-    ((_, _, body),) = written(happening(Subject("karpenter.sh/v1", "NodeClaim", "default-x")))
+@pytest.mark.asyncio(loop_scope="function")
+async def test_the_uid_of_a_nodeclaim_is_asked_for() -> None:
+    ((_, _, body),) = await written(happening(Subject("karpenter.sh/v1", "NodeClaim", "default-x")))
     assert body["involvedObject"]["uid"] == "uid-of-default-x"
 
 
-def test_the_same_reason_and_key_is_one_event_within_its_window() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_the_same_reason_and_key_is_one_event_within_its_window() -> None:
     """L-435: neither kind nor text count, but the key does."""
     one, other = happening(text="a", key=("k",)), happening(text="b", key=("k",))
-    assert len(written(one, other, happening(key=("l",)))) == 2
-    assert len(written(one, 119.0, other)) == 1
-    assert len(written(one, 120.0, other)) == 2
+    assert len(await written(one, other, happening(key=("l",)))) == 2
+    assert len(await written(one, 119.0, other)) == 1
+    assert len(await written(one, 120.0, other)) == 2
 
 
-def test_d169_the_reason_counts_in_lower_case() -> None:
-    assert len(written(happening(key=("k",)), happening(reason="BLOCKED", key=("k",)))) == 1
-    assert len(written(happening(key=("k",)), happening(reason="Other", key=("k",)))) == 2
+@pytest.mark.asyncio(loop_scope="function")
+async def test_d169_the_reason_counts_in_lower_case() -> None:
+    assert len(await written(happening(key=("k",)), happening(reason="BLOCKED", key=("k",)))) == 1
+    assert len(await written(happening(key=("k",)), happening(reason="Other", key=("k",)))) == 2
 
 
-def test_d169_what_was_said_already_takes_no_part_of_a_rate() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_d169_what_was_said_already_takes_no_part_of_a_rate() -> None:
     """De-duplication comes first: with thirty repeats before them nobody else's nomination was told."""
     pods = [Subject("v1", "Pod", f"p{index}", "default", f"u{index}") for index in range(10)]
     first, *rest = (happening(pod, "Nominated", limit="nominated") for pod in pods)
-    assert len(written(*[first] * 30, *rest)) == 10
+    assert len(await written(*[first] * 30, *rest)) == 10
 
 
-def test_the_same_words_after_the_window_raise_the_count() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_the_same_words_after_the_window_raise_the_count() -> None:
     api = FakeApi()
-    requests = written(happening(), 121.0, happening(), api=api)
+    requests = await written(happening(), 121.0, happening(), api=api)
     assert [method for method, _, _ in requests] == ["POST", "PATCH", "POST"]  # the fake has no such Event: made anew
     assert requests[1][1].startswith(f"{PATH}/n1.")
     assert requests[1][2]["count"] == 2
 
 
-def test_an_object_may_not_flood() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_an_object_may_not_flood() -> None:
     """client-go's spam filter: 25 at once, then one every five minutes."""
     many = [happening(text=str(index)) for index in range(SPAM_BURST + 10)]
-    assert len(written(*many)) == SPAM_BURST
-    assert len(written(*many, 300.0, happening(text="later"), happening(text="more"))) == SPAM_BURST + 1
+    assert len(await written(*many)) == SPAM_BURST
+    assert len(await written(*many, 300.0, happening(text="later"), happening(text="more"))) == SPAM_BURST + 1
 
 
-def test_nominations_share_a_rate() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_nominations_share_a_rate() -> None:
     """L-437: ten at once, five a second."""
     pods = [Subject("v1", "Pod", f"p{index}", "default", f"u{index}") for index in range(30)]
     many = [happening(pod, "Nominated", limit="nominated") for pod in pods]
-    assert len(written(*many[:20])) == 10
-    assert len(written(*many[:20], 1.0, *many[20:])) == 15
+    assert len(await written(*many[:20])) == 10
+    assert len(await written(*many[:20], 1.0, *many[20:])) == 15
 
 
-def test_a_refused_event_is_lost_and_the_next_is_written() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a_refused_event_is_lost_and_the_next_is_written() -> None:
     api = FakeApi()
     api.answers[f"POST {PATH}"] = [(403, {"message": "no"}), (201, {})]
-    assert len(written(happening(text="a"), happening(text="b"), api=api)) == 2
+    assert len(await written(happening(text="a"), happening(text="b"), api=api)) == 2

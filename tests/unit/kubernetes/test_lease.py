@@ -13,6 +13,8 @@ from kerf.adapters.kubernetes.errors import LeaseLost
 from kerf.adapters.kubernetes.lease import Lease
 from tests.support.servers.fake_kubernetes import FakeApi, serving
 
+pytestmark = pytest.mark.real_time
+
 PATH = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 
 
@@ -86,31 +88,29 @@ def _end() -> None:
     raise Over
 
 
-def play(
+async def play(
     scene: Callable[[LeaseApi, Callable[[str], Lease], Time], Awaitable[None]], told: list[str] | None = None
 ) -> LeaseApi:
     """`told` gets the holders that somebody had to wait for."""
     waits = (told if told is not None else []).append
 
-    async def run() -> LeaseApi:
-        api, time = LeaseApi(), Time()
-        async with serving(api) as session:
+    api, time = LeaseApi(), Time()
+    async with serving(api) as session:
 
-            def lease(identity: str) -> Lease:
-                return Lease(
-                    session, namespace="kube-system", identity=identity, waits=waits, clock=time.clock, sleep=time.sleep
-                )
+        def lease(identity: str) -> Lease:
+            return Lease(
+                session, namespace="kube-system", identity=identity, waits=waits, clock=time.clock, sleep=time.sleep
+            )
 
-            await scene(api, lease, time)
-        return api
-
-    return asyncio.run(run())
+        await scene(api, lease, time)
+    return api
 
 
 Make = Callable[[str], Lease]
 
 
-def test_one_that_is_not_there_is_made() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_one_that_is_not_there_is_made() -> None:
     """A Lease that does not exist is created, by the name of the setting (L-296)."""
 
     async def scene(api: LeaseApi, lease: Make, time: Time) -> None:
@@ -118,12 +118,13 @@ def test_one_that_is_not_there_is_made() -> None:
         assert await mine.acquire() == 0
         assert mine.holder == "me"
 
-    api = play(scene)
+    api = await play(scene)
     assert api.paths == {PATH, f"{PATH}/karpenter-leader-election"}
     assert (api.spec["holderIdentity"], api.spec["leaseTransitions"]) == ("me", 0)
 
 
-def test_a_second_one_waits_until_the_first_is_silent_for_the_whole_duration() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a_second_one_waits_until_the_first_is_silent_for_the_whole_duration() -> None:
     """What the other wrote as its time does not count: only whether its Lease changes."""
 
     async def scene(api: LeaseApi, lease: Make, time: Time) -> None:
@@ -134,21 +135,23 @@ def test_a_second_one_waits_until_the_first_is_silent_for_the_whole_duration() -
         assert await lease("me").acquire() == 5
         assert 45 <= time.now - began <= 49
 
-    assert play(scene).spec["holderIdentity"] == "me"
+    assert (await play(scene)).spec["holderIdentity"] == "me"
 
 
-def test_one_that_waits_says_for_whom_once_for_each_holder() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_one_that_waits_says_for_whom_once_for_each_holder() -> None:
     async def scene(api: LeaseApi, lease: Make, time: Time) -> None:
         api.write(holderIdentity="karpenter", leaseDurationSeconds=15, leaseTransitions=4)
         time.after(10, lambda: api.write(holderIdentity="kerf-other"))
         await lease("me").acquire()
 
     told: list[str] = []
-    play(scene, told)
+    await play(scene, told)
     assert told == ["karpenter", "kerf-other"]
 
 
-def test_a_released_one_is_taken_at_once_and_counts_as_a_transition() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a_released_one_is_taken_at_once_and_counts_as_a_transition() -> None:
     async def scene(api: LeaseApi, lease: Make, time: Time) -> None:
         first = lease("first")
         await first.acquire()
@@ -158,10 +161,11 @@ def test_a_released_one_is_taken_at_once_and_counts_as_a_transition() -> None:
         assert await lease("second").acquire() == 1
         assert time.now == began
 
-    play(scene)
+    await play(scene)
 
 
-def test_it_is_renewed_while_it_is_held() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_it_is_renewed_while_it_is_held() -> None:
     async def scene(api: LeaseApi, lease: Make, time: Time) -> None:
         mine = lease("me")
         await mine.acquire()
@@ -172,10 +176,11 @@ def test_it_is_renewed_while_it_is_held() -> None:
         assert api.version == before + 29
         assert api.spec["acquireTime"] == acquired
 
-    play(scene)
+    await play(scene)
 
 
-def test_who_finds_another_s_name_in_it_has_lost_it() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_who_finds_another_s_name_in_it_has_lost_it() -> None:
     async def scene(api: LeaseApi, lease: Make, time: Time) -> None:
         mine = lease("me")
         await mine.acquire()
@@ -185,10 +190,11 @@ def test_who_finds_another_s_name_in_it_has_lost_it() -> None:
         await mine.release()
         assert api.spec["holderIdentity"] == "other"
 
-    play(scene)
+    await play(scene)
 
 
-def test_who_cannot_renew_gives_up_before_others_may_take_it() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_who_cannot_renew_gives_up_before_others_may_take_it() -> None:
     """A short failure is no reason to; a longer one ends it before the 15 seconds that another waits."""
 
     async def scene(api: LeaseApi, lease: Make, time: Time) -> None:
@@ -202,10 +208,11 @@ def test_who_cannot_renew_gives_up_before_others_may_take_it() -> None:
             await mine.hold()
         assert 28 <= time.now - began <= 32
 
-    play(scene)
+    await play(scene)
 
 
-def test_of_two_that_ask_together_one_gets_it() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_of_two_that_ask_together_one_gets_it() -> None:
     async def scene(api: LeaseApi, lease: Make, time: Time) -> None:
         both = [lease("a"), lease("b")]
         time.end_after(10)
@@ -214,4 +221,4 @@ def test_of_two_that_ask_together_one_gets_it() -> None:
         (winner,) = [each for each in both if each.identity == api.spec["holderIdentity"]]
         assert winner.holder == winner.identity
 
-    play(scene)
+    await play(scene)

@@ -19,6 +19,8 @@ from kerf.adapters.store.open import open_record
 from kerf.engine.record.observations import OfficeTaken
 from tests.support.servers.fake_kubernetes import FakeApi, serving
 
+pytestmark = pytest.mark.real_time
+
 SECONDS = 60
 
 
@@ -41,27 +43,24 @@ class Leader:
         self.released += 1
 
 
-def run(folder: Path, play: Callable[[Manager, Leader], Any]) -> Leader:
+async def run(folder: Path, play: Callable[[Manager, Leader], Any]) -> Leader:
     """A manager on an empty cluster; `play` acts on it while it runs. Raises what the manager raises."""
     flags = Flags(metrics_port="0", health_probe_port="0", log_output_paths=str(folder / "log"))
     store, options = f"sqlite://{folder}/record.kerf", read_settings(flags, {})
     config = ManagerConfig(False, "kwok", store, None, None, True, options)
 
-    async def go() -> Leader:
-        api = FakeApi()
-        api.listing()
-        async with asyncio.timeout(SECONDS), serving(api) as session:
-            manager = Manager(config, session)
-            leader = manager._leadership = Leader()
-            running = asyncio.create_task(manager.run())
-            acting = asyncio.create_task(play(manager, leader))
-            try:
-                await running
-            finally:
-                acting.cancel()
-            return leader
-
-    return asyncio.run(go())
+    api = FakeApi()
+    api.listing()
+    async with asyncio.timeout(SECONDS), serving(api) as session:
+        manager = Manager(config, session)
+        leader = manager._leadership = Leader()
+        running = asyncio.create_task(manager.run())
+        acting = asyncio.create_task(play(manager, leader))
+        try:
+            await running
+        finally:
+            acting.cancel()
+        return leader
 
 
 async def until_ready(manager: Manager) -> None:
@@ -77,28 +76,31 @@ def taken(folder: Path) -> list[int]:
     return found
 
 
-def test_it_becomes_ready_and_ends_when_told_to(tmp_path: Path) -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_it_becomes_ready_and_ends_when_told_to(tmp_path: Path) -> None:
     async def play(manager: Manager, leader: Leader) -> None:
         await until_ready(manager)
         manager.stop()
 
-    assert run(tmp_path, play).released == 1
+    assert (await run(tmp_path, play)).released == 1
     assert taken(tmp_path) == [5]
-    run(tmp_path, play)
+    await run(tmp_path, play)
     assert taken(tmp_path) == [5, 6]
 
 
-def test_told_to_stop_while_it_waits_for_the_lease_it_opens_no_record(tmp_path: Path) -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_told_to_stop_while_it_waits_for_the_lease_it_opens_no_record(tmp_path: Path) -> None:
     async def play(manager: Manager, leader: Leader) -> None:
         leader.held.clear()
         await asyncio.sleep(0.05)
         manager.stop()
 
-    assert run(tmp_path, play).released == 0
+    assert (await run(tmp_path, play)).released == 0
     assert not (tmp_path / "record.kerf").exists()
 
 
-def test_a_lost_lease_ends_it_with_an_error(tmp_path: Path) -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a_lost_lease_ends_it_with_an_error(tmp_path: Path) -> None:
     leaders: list[Leader] = []
 
     async def play(manager: Manager, leader: Leader) -> None:
@@ -107,12 +109,15 @@ def test_a_lost_lease_ends_it_with_an_error(tmp_path: Path) -> None:
         leader.lost.set()
 
     with pytest.raises(LeaseLost, match="KERF604"):
-        run(tmp_path, play)
+        await run(tmp_path, play)
     assert leaders[0].released == 1
 
 
+@pytest.mark.asyncio(loop_scope="function")
 @pytest.mark.parametrize("lost", [False, True])
-def test_a_long_record_is_not_read_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: bool) -> None:
+async def test_a_long_record_is_not_read_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: bool
+) -> None:
     """When the Lease is lost, that is the error; when it is told to stop, there is none."""
     positions: list[int] = []
 
@@ -134,7 +139,7 @@ def test_a_long_record_is_not_read_to_its_end(tmp_path: Path, monkeypatch: pytes
 
     if lost:
         with pytest.raises(LeaseLost):
-            run(tmp_path, play)
+            await run(tmp_path, play)
     else:
-        assert run(tmp_path, play).released == 1
+        assert (await run(tmp_path, play)).released == 1
     assert len(positions) >= 5

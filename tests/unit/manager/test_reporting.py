@@ -65,7 +65,10 @@ def test_a_defect_in_what_is_said_stops_nothing(capsys: pytest.CaptureFixture[st
     assert counted == world.store.entries
 
 
-def test_a_defect_does_not_end_what_tells(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a_defect_does_not_end_what_tells(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A task that is over says nothing, and nobody looks at it before kerf ends."""
     monkeypatch.setattr(module, "RESTART_AFTER", 0.0)
     written: list[int] = []
@@ -76,15 +79,12 @@ def test_a_defect_does_not_end_what_tells(capsys: pytest.CaptureFixture[str], mo
             written.append(2 // there.pop())
         await asyncio.Event().wait()
 
-    async def run() -> None:
-        task = asyncio.create_task(module.restarted(work, "events"))
-        async with asyncio.timeout(60):
-            while len(written) < 2 and not task.done():
-                await asyncio.sleep(0)
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        assert task.cancelled()
-
-    asyncio.run(run())
+    task = asyncio.create_task(module.restarted(work, "events"))
+    async with asyncio.timeout(60):
+        while len(written) < 2 and not task.done():
+            await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert task.cancelled()
     assert written == [1, 2]
     assert "KERF605: ZeroDivisionError" in capsys.readouterr().err

@@ -68,14 +68,11 @@ def controller(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch) -> Controlle
     return Controller(store, monkeypatch)
 
 
-def look(retaining: RetentionLoop) -> None:
-    asyncio.run(retaining.look())
-
-
-def test_what_is_older_than_it_is_kept_goes(store: SQLiteStore, controller: Controller) -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_what_is_older_than_it_is_kept_goes(store: SQLiteStore, controller: Controller) -> None:
     controller.days(40)
     retaining = controller.retaining(store, Retention(7 * DAY, 20 * DAY, 0))
-    look(retaining)
+    await retaining.look()
     base = store.base()
     assert base is not None
     assert controller.now - 15 * DAY < base.at <= controller.now - 7 * DAY  # at a snapshot: of these there are few
@@ -83,48 +80,52 @@ def test_what_is_older_than_it_is_kept_goes(store: SQLiteStore, controller: Cont
     assert retaining.extent.since == base.at
     assert controller.now - retaining.extent.oldest <= 21 * DAY
     assert verify(store).exit_code == 0
-    look(retaining)
+    await retaining.look()
     assert sum(isinstance(entry.payload, RecordCut) for entry in store.scan()) == 1  # nothing more is due
     controller.days(30)
-    look(retaining)
+    await retaining.look()
     later = store.base()
     assert later is not None
     assert later.at > base.at
     assert verify(store).exit_code == 0
 
 
-def test_kept_for_ever_nothing_goes(store: SQLiteStore, controller: Controller) -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_kept_for_ever_nothing_goes(store: SQLiteStore, controller: Controller) -> None:
     controller.days(400)
-    look(controller.retaining(store, FOR_EVER))
+    await controller.retaining(store, FOR_EVER).look()
     assert store.base() is None
 
 
-def test_a_record_that_is_too_large_is_cut(store: SQLiteStore, controller: Controller) -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a_record_that_is_too_large_is_cut(store: SQLiteStore, controller: Controller) -> None:
     """Observations go as far as must be, though they are young."""
     controller.days(300)
     before = extent(store)
     wanted = Retention(10_000 * DAY, 0, before.size * 3 // 4)
-    look(controller.retaining(store, wanted))
+    await controller.retaining(store, wanted).look()
     assert extent(store).live < before.live
     assert verify(store).exit_code == 0
 
 
-def test_what_one_process_leaves_the_next_one_removes(store: SQLiteStore, controller: Controller) -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_what_one_process_leaves_the_next_one_removes(store: SQLiteStore, controller: Controller) -> None:
     controller.days(40)
     retaining = controller.retaining(store, Retention(7 * DAY, 20 * DAY, 0))
     announced = retaining._propose(retaining._due() or Due(0, 0))
     controller.put([Observation(announced)])
     cutting.begin(store, controller.runtime.state.facts.cut)  # and then it was killed
     assert store.cut().moved == 0
-    look(controller.retaining(store, FOR_EVER))
+    await controller.retaining(store, FOR_EVER).look()
     assert store.cut().moved == announced.base
     assert verify(store).exit_code == 0
 
 
-def test_a_cut_that_was_announced_and_not_begun_is_no_damage(store: SQLiteStore, controller: Controller) -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a_cut_that_was_announced_and_not_begun_is_no_damage(store: SQLiteStore, controller: Controller) -> None:
     """kerf was killed in between, or somebody verifies just then; the cut before it stands."""
     controller.days(40)
-    look(controller.retaining(store, Retention(7 * DAY, 20 * DAY, 0)))
+    await controller.retaining(store, Retention(7 * DAY, 20 * DAY, 0)).look()
     cut, base = store.cut(), store.base()
     assert base is not None
     announced = cutting.propose(store, base, after=cut.after + 5)
@@ -137,13 +138,14 @@ def test_a_cut_that_was_announced_and_not_begun_is_no_damage(store: SQLiteStore,
         assert verify(store).exit_code == 0
 
 
-def test_who_has_lost_office_does_not_cut_back(store: SQLiteStore, controller: Controller) -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_who_has_lost_office_does_not_cut_back(store: SQLiteStore, controller: Controller) -> None:
     """Of two replicas one stood still between announcing a cut and beginning it; the other has cut further."""
     controller.days(40)
     earlier = controller.retaining(store, Retention(30 * DAY, 0, 0))
     controller.put([Observation(earlier._propose(earlier._due() or Due(0, 0)))])
     announced = controller.runtime.state.facts.cut
-    look(controller.retaining(store, Retention(7 * DAY, 20 * DAY, 0)))
+    await controller.retaining(store, Retention(7 * DAY, 20 * DAY, 0)).look()
     later = store.cut()
     with pytest.raises(StoreError, match="cut further"):
         cutting.begin(store, announced)
@@ -151,7 +153,8 @@ def test_who_has_lost_office_does_not_cut_back(store: SQLiteStore, controller: C
     assert verify(store).exit_code == 0
 
 
-def test_a_sweep_ends_when_another_cuts_further(
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a_sweep_ends_when_another_cuts_further(
     store: SQLiteStore, controller: Controller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What it looked at may have gone, and with it what names a blob."""
@@ -183,12 +186,13 @@ def test_a_sweep_ends_when_another_cuts_further(
     assert list(sweep) == []
     assert blobs() == before - 1
     assert not store.cut().swept
-    look(controller.retaining(store, FOR_EVER))
+    await controller.retaining(store, FOR_EVER).look()
     assert blobs() < before - 1
     assert verify(store).exit_code == 0
 
 
-def test_what_fails_is_told_and_tried_again(
+@pytest.mark.asyncio(loop_scope="function")
+async def test_what_fails_is_told_and_tried_again(
     store: SQLiteStore, controller: Controller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     controller.days(40)
@@ -203,17 +207,18 @@ def test_what_fails_is_told_and_tried_again(
                     await asyncio.sleep(0)
             task.cancel()
 
-        asyncio.run(run())
+        await run()
     assert {error.code for error in controller.said} == {"KERF105"}
     assert store.base() is None
-    look(retaining)
+    await retaining.look()
     assert store.base() is not None
     told = {family.name: family for family in retaining.families()}
     assert told["kerf_record_retention_errors_total"].samples[()] >= 3
     assert told["kerf_record_size_bytes"].samples[()] > 0
 
 
-def test_a_defect_is_told_and_does_not_end_retention(
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a_defect_is_told_and_does_not_end_retention(
     store: SQLiteStore, controller: Controller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A task that ended in silence would leave the record to grow until the disk is full."""
@@ -229,15 +234,12 @@ def test_a_defect_is_told_and_does_not_end_retention(
 
     monkeypatch.setattr(cutting, "propose", propose)
 
-    async def run() -> None:
-        task = asyncio.create_task(retaining.run())
-        async with asyncio.timeout(60):
-            while not task.done() and store.base() is None:
-                await asyncio.sleep(0.01)
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-    asyncio.run(run())
+    task = asyncio.create_task(retaining.run())
+    async with asyncio.timeout(60):
+        while not task.done() and store.base() is None:
+            await asyncio.sleep(0.01)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
     assert [error.code for error in controller.said] == ["KERF605"]
     assert store.base() is not None
 

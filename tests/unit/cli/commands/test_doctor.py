@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,8 @@ from kerf.adapters.manager.flags import Flags
 from kerf.adapters.manager.settings import read_settings
 from kerf.adapters.store.open import open_record
 from tests.support.servers.fake_kubernetes import Document, FakeApi, serving
+
+pytestmark = pytest.mark.real_time
 
 REVIEWS = "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 POOLS, CLASSES = "/apis/karpenter.sh/v1/nodepools", "/apis/karpenter.kwok.sh/v1alpha1/kwoknodeclasses"
@@ -47,48 +48,53 @@ def api() -> FakeApi:
     return made
 
 
-def findings(api: FakeApi, mode: str = "control", **flags: Any) -> dict[str, list[Finding]]:
+async def findings(api: FakeApi, mode: str = "control", **flags: Any) -> dict[str, list[Finding]]:
     async def run() -> list[Finding]:
         async with serving(api) as session:
             return [each async for each in check_cluster(session, mode, "kwok", read_settings(Flags(**flags), {}))]
 
     found: dict[str, list[Finding]] = {}
-    for each in asyncio.run(run()):
+    for each in await run():
         found.setdefault(each.what, []).append(each)
     return found
 
 
-def test_nothing_wrong(api: FakeApi) -> None:
-    found = findings(api)
+@pytest.mark.asyncio(loop_scope="function")
+async def test_nothing_wrong(api: FakeApi) -> None:
+    found = await findings(api)
     assert {each.level for group in found.values() for each in group} == {OK}
     assert list(found) == ["api server", "clock", "rights", "definitions", "nodepools", "lease"]
     assert "karpenter-7d" in found["lease"][0].text
-    assert "lease" not in findings(api, "observe")
+    assert "lease" not in await findings(api, "observe")
 
 
-def test_an_old_api_server(api: FakeApi) -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_an_old_api_server(api: FakeApi) -> None:
     api.answers["GET /version"] = [(200, {"major": "1", "minor": "27", "gitVersion": "v1.27.1"})]
-    (found,) = findings(api)["api server"]
+    (found,) = (await findings(api))["api server"]
     assert (found.level, "1.28" in found.hint) == (BAD, True)
 
 
-def test_missing_rights_are_named(api: FakeApi) -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_missing_rights_are_named(api: FakeApi) -> None:
     """The first two that are asked for."""
     denied = [(201, {"status": {"allowed": False}})] * 2
     api.answers[REVIEWS] = [*denied, (201, {"status": {"allowed": True}})]
-    (found,) = findings(api)["rights"]
+    (found,) = (await findings(api))["rights"]
     assert found.level == BAD
     assert found.text == "not allowed: create events, patch events"
 
 
-def test_definitions_that_are_not_served(api: FakeApi) -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_definitions_that_are_not_served(api: FakeApi) -> None:
     """Those of a feature gate count when it is on; NodePools are not looked at then."""
-    found = findings(api, feature_gates="NodeOverlay=true")
+    found = await findings(api, feature_gates="NodeOverlay=true")
     assert [each.level for each in found["definitions"]] == [OK, OK, BAD]
     assert "nodeoverlays not served" in found["definitions"][2].text
     assert "nodepools" not in found
 
 
+@pytest.mark.asyncio(loop_scope="function")
 @pytest.mark.parametrize(
     ("pools", "classes", "says"),
     [
@@ -98,20 +104,23 @@ def test_definitions_that_are_not_served(api: FakeApi) -> None:
         ([pool("a", "x", "karpenter.k8s.aws")], [], "a is of karpenter.k8s.aws, and left alone"),
     ],
 )
-def test_nodepools_that_cannot_be_used(api: FakeApi, pools: list[Document], classes: list[Document], says: str) -> None:
+async def test_nodepools_that_cannot_be_used(
+    api: FakeApi, pools: list[Document], classes: list[Document], says: str
+) -> None:
     """NodePools that cannot be used (L-253)."""
     api.answers[f"GET {POOLS}"] = [(200, {"items": pools})]
     api.answers[f"GET {CLASSES}"] = [(200, {"items": classes})]
-    (found,) = findings(api)["nodepools"]
+    (found,) = (await findings(api))["nodepools"]
     assert (found.level, says in found.text) == (NOTE, True)
 
 
-def test_l304_devices_are_looked_for_only_where_they_are_not_ignored(api: FakeApi) -> None:
-    assert "devices" not in findings(api)
+@pytest.mark.asyncio(loop_scope="function")
+async def test_l304_devices_are_looked_for_only_where_they_are_not_ignored(api: FakeApi) -> None:
+    assert "devices" not in await findings(api)
     path = "GET /apis/resource.k8s.io/v1"
     for status, level in ((200, OK), (404, NOTE)):
         api.answers[path] = [(status, {})]
-        (found,) = findings(api, ignore_dra_requests="false")["devices"]
+        (found,) = (await findings(api, ignore_dra_requests="false"))["devices"]
         assert found.level == level
 
 

@@ -7,6 +7,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from kerf.adapters.kubernetes.objects.cluster_writes import KubernetesCluster, Told
 from kerf.adapters.kubernetes.objects.node_cache import NodeCache
 from kerf.adapters.kubernetes.thread_bridge import Bridge
@@ -22,6 +24,8 @@ from kerf.engine.record.decisions import (
 )
 from kerf.engine.record.observations import EffectAnswered
 from tests.support.servers.fake_kubernetes import Document, FakeApi, serving
+
+pytestmark = pytest.mark.real_time
 
 NODE = "/api/v1/nodes/n1"
 POD = "/api/v1/namespaces/default/pods/web"
@@ -40,7 +44,7 @@ UNREGISTERED = {"key": "karpenter.sh/unregistered", "effect": "NoExecute"}
 NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule", "timeAdded": "2026-01-01T00:00:00Z"}
 
 
-def write(
+async def write(
     api: FakeApi,
     effect: Callable[[KubernetesCluster], EffectAnswered],
     *,
@@ -52,15 +56,12 @@ def write(
     async def uid(claim: str) -> str:
         return f"uid-of-{claim}"
 
-    async def run() -> EffectAnswered:
-        async with serving(api) as session:
-            cache = NodeCache()
-            if cached is not None:
-                cache.put("n1", json.dumps(cached).encode())
-            cluster = KubernetesCluster(session, Bridge(asyncio.get_running_loop()), cache, uid, nominated)
-            return await asyncio.to_thread(effect, cluster)
-
-    return asyncio.run(run())
+    async with serving(api) as session:
+        cache = NodeCache()
+        if cached is not None:
+            cache.put("n1", json.dumps(cached).encode())
+        cluster = KubernetesCluster(session, Bridge(asyncio.get_running_loop()), cache, uid, nominated)
+        return await asyncio.to_thread(effect, cluster)
 
 
 def patches(api: FakeApi) -> list[Any]:
@@ -72,11 +73,12 @@ def register(cluster: KubernetesCluster) -> EffectAnswered:
     return cluster.register(order, intent="5.0")
 
 
-def test_registration_is_one_write_when_the_node_is_known() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_registration_is_one_write_when_the_node_is_known() -> None:
     """Registration is one write when the node is known (L-163, L-164)."""
     api = FakeApi()
     api.answers[f"PATCH {NODE}"] = [(200, node())]
-    answer = write(api, register, cached=node(UNREGISTERED, NOT_READY, finalizers=["other/finalizer"]))
+    answer = await write(api, register, cached=node(UNREGISTERED, NOT_READY, finalizers=["other/finalizer"]))
     assert answer == EffectAnswered("5.0", ok=True, code="200")
     assert [(method, path) for method, path, _, _ in api.asked] == [("PATCH", NODE)]
     assert patches(api) == [
@@ -101,7 +103,8 @@ def test_registration_is_one_write_when_the_node_is_known() -> None:
     ]
 
 
-def test_a_node_is_registered_when_its_pods_are_nominated() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a_node_is_registered_when_its_pods_are_nominated() -> None:
     """The scheduler may bind any pod to it from then on."""
     api = FakeApi()
     api.answers[f"PATCH {NODE}"] = [(200, node())]
@@ -110,34 +113,37 @@ def test_a_node_is_registered_when_its_pods_are_nominated() -> None:
     async def nominated(name: str) -> None:
         waited.append((name, len(api.asked)))
 
-    answer = write(api, register, cached=node(UNREGISTERED), nominated=nominated)
+    answer = await write(api, register, cached=node(UNREGISTERED), nominated=nominated)
     assert (answer.ok, waited) == (True, [("n1", 0)])
 
 
-def test_registration_keeps_taints_of_the_same_key_and_effect_and_the_owner_that_is_there() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_registration_keeps_taints_of_the_same_key_and_effect_and_the_owner_that_is_there() -> None:
     """Registration keeps taints of the same key and effect and the owner that is there (L-484)."""
     api = FakeApi()
     api.answers[f"PATCH {NODE}"] = [(200, node())]
     mine = {"key": "gpu", "effect": "NoSchedule", "value": "no"}
-    write(api, register, cached=node(mine, ownerReferences=[{"kind": "NodeClaim", "uid": "uid-of-c1"}]))
+    await write(api, register, cached=node(mine, ownerReferences=[{"kind": "NodeClaim", "uid": "uid-of-c1"}]))
     (patch,) = patches(api)
     assert patch["spec"]["taints"] == [mine]
     assert "ownerReferences" not in patch["metadata"]
 
 
-def test_taints_are_not_synced_where_the_label_says_so_but_the_unregistered_one_goes() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_taints_are_not_synced_where_the_label_says_so_but_the_unregistered_one_goes() -> None:
     """Taints are not synced where the label says so but the unregistered one goes (L-485)."""
     api = FakeApi()
     api.answers[f"PATCH {NODE}"] = [(200, node())]
-    write(api, register, cached=node(UNREGISTERED, labels={"karpenter.sh/do-not-sync-taints": "true"}))
+    await write(api, register, cached=node(UNREGISTERED, labels={"karpenter.sh/do-not-sync-taints": "true"}))
     assert patches(api)[0]["spec"]["taints"] is None
 
 
-def test_after_a_conflict_the_write_is_made_from_the_node_as_it_is_then() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_after_a_conflict_the_write_is_made_from_the_node_as_it_is_then() -> None:
     api = FakeApi()
     api.answers[f"PATCH {NODE}"] = [CONFLICT, (200, node(version="9"))]
     api.answers[f"GET {NODE}"] = [(200, node(NOT_READY, version="8"))]
-    answer = write(api, lambda cluster: cluster.taint(TaintNode("c1", "n1"), intent="6.0"), cached=node())
+    answer = await write(api, lambda cluster: cluster.taint(TaintNode("c1", "n1"), intent="6.0"), cached=node())
     assert answer.ok
     assert [method for method, _, _, _ in api.asked] == ["PATCH", "GET", "PATCH"]
     first, second = patches(api)
@@ -147,20 +153,22 @@ def test_after_a_conflict_the_write_is_made_from_the_node_as_it_is_then() -> Non
     assert second["metadata"]["labels"] == {"node.kubernetes.io/exclude-from-external-load-balancers": "karpenter"}
 
 
-def test_conflicts_without_end_are_a_failure_that_is_tried_again_later() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_conflicts_without_end_are_a_failure_that_is_tried_again_later() -> None:
     api = FakeApi()
     api.answers[f"PATCH {NODE}"] = [CONFLICT]
     api.answers[f"GET {NODE}"] = [(200, node())]
-    answer = write(api, lambda cluster: cluster.taint(TaintNode("c1", "n1"), intent="6.0"))
+    answer = await write(api, lambda cluster: cluster.taint(TaintNode("c1", "n1"), intent="6.0"))
     assert (answer.ok, answer.code) == (False, "409")
     assert len(patches(api)) == 5
 
 
-def test_untainting_takes_label_and_taint_away() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_untainting_takes_label_and_taint_away() -> None:
     api = FakeApi()
     api.answers[f"PATCH {NODE}"] = [(200, node())]
     disrupted = {"key": "karpenter.sh/disrupted", "effect": "NoSchedule"}
-    write(api, lambda c: c.untaint(UntaintNode("c1", "n1"), intent="6.0"), cached=node(disrupted, NOT_READY))
+    await write(api, lambda c: c.untaint(UntaintNode("c1", "n1"), intent="6.0"), cached=node(disrupted, NOT_READY))
     assert patches(api) == [
         {
             "metadata": {
@@ -172,48 +180,53 @@ def test_untainting_takes_label_and_taint_away() -> None:
     ]
 
 
-def test_initialization_is_a_label_and_nothing_that_could_conflict() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_initialization_is_a_label_and_nothing_that_could_conflict() -> None:
     api = FakeApi()
     api.answers[f"PATCH {NODE}"] = [(200, node())]
-    write(api, lambda c: c.initialize(InitializeNode("c1", "n1"), intent="6.0"), cached=node())
+    await write(api, lambda c: c.initialize(InitializeNode("c1", "n1"), intent="6.0"), cached=node())
     assert patches(api) == [{"metadata": {"labels": {"karpenter.sh/initialized": "true"}}}]
 
 
-def test_an_eviction_names_the_pod_by_its_uid_and_its_refusals_keep_their_codes() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_an_eviction_names_the_pod_by_its_uid_and_its_refusals_keep_their_codes() -> None:
     """An eviction names the pod by its UID and its refusals keep their codes (L-205, L-206)."""
     order = EvictPod("c1", "n1", "uid-1", "default", "web")
     for status, ok in ((201, True), (404, False), (409, False), (429, False), (500, False)):
         api = FakeApi()
         api.answers[f"POST {POD}/eviction"] = [(status, {"message": "said"})]
-        answer = write(api, lambda cluster: cluster.evict(order, intent="6.0"))
+        answer = await write(api, lambda cluster: cluster.evict(order, intent="6.0"))
         assert (answer.ok, answer.code) == (ok, "200" if ok else str(status))
         assert answer.message == ("" if ok else "said")
         assert api.asked[0][3]["deleteOptions"] == {"preconditions": {"uid": "uid-1"}}
 
 
-def test_a_forced_deletion_has_a_grace_period_and_a_uid() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a_forced_deletion_has_a_grace_period_and_a_uid() -> None:
     """A forced deletion has a grace period and a UID (D-152)."""
     api = FakeApi()
     api.answers[f"DELETE {POD}"] = [(200, {})]
     order = DeletePod("c1", "n1", "uid-1", "default", "web", grace=7)
-    assert write(api, lambda cluster: cluster.delete_pod(order, intent="6.0")).ok
+    assert (await write(api, lambda cluster: cluster.delete_pod(order, intent="6.0"))).ok
     body = api.asked[0][3]
     assert (body["gracePeriodSeconds"], body["preconditions"]) == (7, {"uid": "uid-1"})
 
 
-def test_a_node_is_deleted_before_its_finalizer_goes_and_others_keep_theirs() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a_node_is_deleted_before_its_finalizer_goes_and_others_keep_theirs() -> None:
     """A node is deleted before its finalizer goes and others keep theirs (L-201)."""
     api = FakeApi()
     deleting = node(version="8", finalizers=["karpenter.sh/termination", "other/finalizer"])
     api.answers[f"DELETE {NODE}"] = [(200, deleting)]
     api.answers[f"PATCH {NODE}"] = [(200, node())]
-    answer = write(api, lambda cluster: cluster.delete_node(DeleteNode("c1", "n1"), intent="6.0"))
+    answer = await write(api, lambda cluster: cluster.delete_node(DeleteNode("c1", "n1"), intent="6.0"))
     assert answer == EffectAnswered("6.0", ok=True, code="200")
     assert [method for method, _, _, _ in api.asked] == ["DELETE", "PATCH"]
     assert patches(api)[0]["metadata"] == {"finalizers": ["other/finalizer"], "resourceVersion": "8"}
 
 
-def test_a_node_that_is_gone_already_is_told_as_such() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a_node_that_is_gone_already_is_told_as_such() -> None:
     api = FakeApi()
-    answer = write(api, lambda cluster: cluster.delete_node(DeleteNode("c1", "n1"), intent="6.0"))
+    answer = await write(api, lambda cluster: cluster.delete_node(DeleteNode("c1", "n1"), intent="6.0"))
     assert (answer.ok, answer.code) == (False, "404")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -18,6 +17,8 @@ from tests.support.lives import claim_of
 from tests.support.servers.fake_kubernetes import FakeApi, serving
 from tests.support.world import START
 
+pytestmark = pytest.mark.real_time
+
 PATH = "/apis/karpenter.sh/v1/nodeclaims"
 CREATED = {"metadata": {"uid": "uid-1"}}
 NOW = START + 60_000
@@ -29,15 +30,12 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "REST", 0.001)
 
 
-def play(api: FakeApi, scene: Callable[[ClaimObjects], Awaitable[None]]) -> None:
-    async def run() -> None:
-        async with serving(api) as session:
-            objects = ClaimObjects(session, claim_conditions)
-            await scene(objects)
-            await objects.settle()
-            await objects.close()
-
-    asyncio.run(run())
+async def play(api: FakeApi, scene: Callable[[ClaimObjects], Awaitable[None]]) -> None:
+    async with serving(api) as session:
+        objects = ClaimObjects(session, claim_conditions)
+        await scene(objects)
+        await objects.settle()
+        await objects.close()
 
 
 def api_for(name: str) -> FakeApi:
@@ -47,7 +45,8 @@ def api_for(name: str) -> FakeApi:
     return api
 
 
-def test_an_object_says_what_its_claim_is_and_reads_back_as_that() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_an_object_says_what_its_claim_is_and_reads_back_as_that() -> None:
     """L-41 to L-46, L-139 to L-143: what kerf writes, kerf (and Karpenter) can adopt."""
     world = lives.in_service(expire_after=3_600_000, termination_grace_period=90_000)
     claim, state = claim_of(world), world.runtime.state
@@ -58,7 +57,7 @@ def test_an_object_says_what_its_claim_is_and_reads_back_as_that() -> None:
         objects.project(state, [claim.name], NOW)
         assert await objects.uid(claim.name) == "uid-1"
 
-    play(api, scene)
+    await play(api, scene)
     (_, _, query, document), (_, _, _, status) = api.asked
     assert query == {"fieldManager": "kerf", "force": "true"}
     assert {headers["Content-Type"] for headers in api.headers} == {"application/apply-patch+yaml"}
@@ -78,7 +77,8 @@ def test_an_object_says_what_its_claim_is_and_reads_back_as_that() -> None:
     assert {"Launched", "Registered", "Initialized", "Ready"} <= true
 
 
-def test_only_what_changed_is_written_again() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_only_what_changed_is_written_again() -> None:
     world = lives.launched()
     claim, state = claim_of(world), world.runtime.state
     api = api_for(claim.name)
@@ -91,11 +91,12 @@ def test_only_what_changed_is_written_again() -> None:
         claim.registered, claim.node = world.now, "n1"
         objects.project(state, [claim.name], NOW)
 
-    play(api, scene)
+    await play(api, scene)
     assert [path.rpartition("/")[2] for _, path, _, _ in api.asked] == [claim.name, "status", "status"]
 
 
-def test_a_node_pool_that_is_gone_stays_the_owner() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a_node_pool_that_is_gone_stays_the_owner() -> None:
     """L-256: the garbage collector takes the object along, unless an apply takes the owner off before."""
     world = lives.launched()
     claim, state = claim_of(world), world.runtime.state
@@ -109,12 +110,13 @@ def test_a_node_pool_that_is_gone_stays_the_owner() -> None:
         claim.labels["team"] = "a"
         objects.project(state, [claim.name], NOW)
 
-    play(api, scene)
+    await play(api, scene)
     documents = [body for _, path, _, body in api.asked if path.endswith(claim.name)]
     assert [each["metadata"]["ownerReferences"][0]["uid"] for each in documents] == ["pool-uid", "pool-uid"]
 
 
-def test_what_comes_while_an_object_rests_is_one_write(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_what_comes_while_an_object_rests_is_one_write(monkeypatch: pytest.MonkeyPatch) -> None:
     """A new object has no status until then either: its claim is being launched."""
     world = lives.launched()
     claim, state = claim_of(world), world.runtime.state
@@ -129,14 +131,15 @@ def test_what_comes_while_an_object_rests_is_one_write(monkeypatch: pytest.Monke
         claim.initialized = world.now
         objects.project(state, [claim.name], NOW)
 
-    play(api, scene)
+    await play(api, scene)
     (_, _, _, _), (_, path, _, written) = api.asked
     assert path.endswith("/status")
     true = {each["type"] for each in written["status"]["conditions"] if each["status"] == "True"}
     assert {"Launched", "Registered", "Initialized"} <= true
 
 
-def test_a_claim_that_is_over_takes_its_object_along_once_the_finalizer_is_off() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a_claim_that_is_over_takes_its_object_along_once_the_finalizer_is_off() -> None:
     """A claim that is over takes its object along once the finalizer is off (L-192)."""
     world = lives.launched()
     api = api_for("over")
@@ -144,14 +147,15 @@ def test_a_claim_that_is_over_takes_its_object_along_once_the_finalizer_is_off()
     async def scene(objects: ClaimObjects) -> None:
         objects.project(world.runtime.state, ["over"], NOW)
 
-    play(api, scene)
+    await play(api, scene)
     assert [(method, body) for method, _, _, body in api.asked] == [
         ("PATCH", {"metadata": {"finalizers": None}}),
         ("DELETE", None),
     ]
 
 
-def test_a_refused_write_is_tried_again_and_stops_nothing_else() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a_refused_write_is_tried_again_and_stops_nothing_else() -> None:
     world = lives.launched()
     claim = claim_of(world)
     api = api_for(claim.name)
@@ -166,11 +170,12 @@ def test_a_refused_write_is_tried_again_and_stops_nothing_else() -> None:
         assert await objects.uid(claim.name) == "uid-1"
 
     api.answers[f"PATCH {PATH}/over"] = [(404, {})]
-    play(api, scene)
+    await play(api, scene)
     assert sum(path.endswith(claim.name) for _, path, _, _ in api.asked) == 3
 
 
-def test_a_new_process_writes_only_objects_that_lag_behind() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a_new_process_writes_only_objects_that_lag_behind() -> None:
     world = lives.in_service()
     claim, state = claim_of(world), world.runtime.state
     api = api_for(claim.name)
@@ -179,7 +184,7 @@ def test_a_new_process_writes_only_objects_that_lag_behind() -> None:
     async def write(objects: ClaimObjects) -> None:
         objects.project(state, [claim.name], NOW)
 
-    play(api, write)
+    await play(api, write)
     (_, _, _, document), (_, _, _, status) = api.asked
     read = decode_object({**document, "status": status["status"]}).object
     assert isinstance(read, NodeClaimObject)
@@ -192,11 +197,12 @@ def test_a_new_process_writes_only_objects_that_lag_behind() -> None:
         claim.node = "other"
         assert not objects.shows(claim, state, NOW)
 
-    play(FakeApi(), compare)
+    await play(FakeApi(), compare)
 
 
-def test_who_asks_for_an_object_that_nobody_wants_gets_no_uid() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_who_asks_for_an_object_that_nobody_wants_gets_no_uid() -> None:
     async def scene(objects: ClaimObjects) -> None:
         assert await objects.uid("nobody") == ""
 
-    play(FakeApi(), scene)
+    await play(FakeApi(), scene)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-
+import pytest
 from msgspec.structs import replace
 
 from kerf.adapters.kubernetes.objects.pod_nominations import Nominations
@@ -17,6 +16,8 @@ from tests.support import lives
 from tests.support.servers.fake_kubernetes import FakeApi, serving
 from tests.support.world import World
 
+pytestmark = pytest.mark.real_time
+
 
 def stranger(world: World, **requests: int) -> None:
     """A pod unlike the others, which waits too."""
@@ -25,7 +26,7 @@ def stranger(world: World, **requests: int) -> None:
     world.see(Observation(pod, {content(shape)[0]: shape}))
 
 
-def told(world: World, *, turns: int = 1) -> list[str]:
+async def told(world: World, *, turns: int = 1) -> list[str]:
     """The names of the pods whose status is written after so many turns."""
     api = FakeApi()
     paths = {f"/api/v1/namespaces/default/pods/{name}/status": name for name in (*lives.PODS, "other")}
@@ -34,38 +35,39 @@ def told(world: World, *, turns: int = 1) -> list[str]:
     def name_of(claim: NodeClaim) -> str:
         return claim.instance
 
-    async def scene() -> None:
-        async with serving(api) as session:
-            nominations = Nominations(session, name_of)
-            for _ in range(turns):
-                nominations.project(world.runtime.state)
-            await nominations.written("i-1")
-            await nominations.close()
-
-    asyncio.run(scene())
+    async with serving(api) as session:
+        nominations = Nominations(session, name_of)
+        for _ in range(turns):
+            nominations.project(world.runtime.state)
+        await nominations.written("i-1")
+        await nominations.close()
     assert all(body["status"] == {"nominatedNodeName": "i-1"} for _, _, _, body in api.asked)
     return sorted(paths[path] for _, path, _, _ in api.asked)
 
 
-def test_pods_that_may_lose_their_place_to_another_are_told_once() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_pods_that_may_lose_their_place_to_another_are_told_once() -> None:
     world = lives.launched()
     stranger(world, cpu=10)
-    assert told(world, turns=2) == list(lives.PODS)
+    assert await told(world, turns=2) == list(lives.PODS)
 
 
-def test_where_all_that_waits_is_alike_nobody_is_told() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_where_all_that_waits_is_alike_nobody_is_told() -> None:
     world = lives.launched()
     assert not is_contested(world.runtime.state)
-    assert told(world) == []
+    assert await told(world) == []
 
 
-def test_nobody_is_told_before_the_launch_is_known() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_nobody_is_told_before_the_launch_is_known() -> None:
     world = lives.asked()
     stranger(world, cpu=10)
-    assert told(world) == []
+    assert await told(world) == []
 
 
-def test_of_pods_that_are_spread_one_at_a_time_is_told() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_of_pods_that_are_spread_one_at_a_time_is_told() -> None:
     """S-117: kube-scheduler counts what is nominated for a node as if it were there, on that node alone; with two of
     them on each node of three zones none could be the first."""
     spread = SpreadConstraint(lbl.ZONE, selector=Selector({"app": "web"}))
@@ -77,10 +79,11 @@ def test_of_pods_that_are_spread_one_at_a_time_is_told() -> None:
         for name in lives.PODS:
             world.see(Observation(replace(world.pods[name], shape=digest), {digest: shape}))
         stranger(world, cpu=10)
-        assert told(world, turns=2) == first
+        assert await told(world, turns=2) == first
 
 
-def test_who_has_been_told_stays_so_when_another_process_goes_on() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_who_has_been_told_stays_so_when_another_process_goes_on() -> None:
     world = lives.launched()
     spread = SpreadConstraint(lbl.ZONE, selector=Selector({"app": "web"}))
     shape = PodShape(requests={"cpu": 10}, labels={"app": "web"}, spread=(spread,))
@@ -89,7 +92,7 @@ def test_who_has_been_told_stays_so_when_another_process_goes_on() -> None:
         nominated = "i-1" if name == lives.PODS[-1] else ""
         world.see(Observation(replace(world.pods[name], shape=digest, nominated=nominated), {digest: shape}))
     stranger(world, cpu=10)
-    assert told(world) == []
+    assert await told(world) == []
 
 
 def test_alike_pods_that_a_volume_may_tie_to_a_node_are_told() -> None:
@@ -102,9 +105,10 @@ def test_alike_pods_that_a_volume_may_tie_to_a_node_are_told() -> None:
     assert is_contested(world.runtime.state)
 
 
-def test_a_nomination_that_the_scheduler_made_is_left() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a_nomination_that_the_scheduler_made_is_left() -> None:
     """S-40: its pod has its place by preemption."""
     world = lives.launched()
     stranger(world, cpu=10)
     world.see(Observation(replace(world.pods["a"], nominated="elsewhere")))
-    assert told(world) == list(lives.PODS[1:])
+    assert await told(world) == list(lives.PODS[1:])

@@ -19,6 +19,8 @@ from kerf.engine.model.settings import Settings
 from kerf.engine.record.observations import InputRefused, ObjectGone, Observation, WatchGap
 from tests.support.servers.fake_kubernetes import GONE, FakeApi, bookmark, pod, serving
 
+pytestmark = pytest.mark.real_time
+
 
 class Told:
     """What a reflector has told, and waiting for it."""
@@ -48,29 +50,29 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SHORT", 0.0)
 
 
-def play(scene: Scene, *, known: dict[str, Struct] | None = None, api: FakeApi, resource: Resource = PODS) -> Told:
-    async def run() -> Told:
-        told = Told()
-        async with serving(api) as session:
-            reflector = Reflector(session, resource, told, known=known)
-            running = asyncio.create_task(reflector.run())
-            try:
-                await scene(api, told, reflector)
-            finally:
-                running.cancel()
-                await asyncio.gather(running, return_exceptions=True)
-                for watch in api.watches:
-                    watch.put_nowait(None)
-        return told
-
-    return asyncio.run(run())
+async def play(
+    scene: Scene, *, known: dict[str, Struct] | None = None, api: FakeApi, resource: Resource = PODS
+) -> Told:
+    told = Told()
+    async with serving(api) as session:
+        reflector = Reflector(session, resource, told, known=known)
+        running = asyncio.create_task(reflector.run())
+        try:
+            await scene(api, told, reflector)
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+            for watch in api.watches:
+                watch.put_nowait(None)
+    return told
 
 
 def names(payloads: list[Struct]) -> list[str]:
     return [payload.name if isinstance(payload, Pod) else type(payload).__name__ for payload in payloads]
 
 
-def test_a_list_is_read_page_by_page_and_the_watch_goes_on_from_its_version() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a_list_is_read_page_by_page_and_the_watch_goes_on_from_its_version() -> None:
     api = FakeApi()
     api.listing(pod("a"), pod("b"), version="100", more="next")
     api.listing(pod("c"), version="100")
@@ -85,13 +87,14 @@ def test_a_list_is_read_page_by_page_and_the_watch_goes_on_from_its_version() ->
         assert names(payloads[3:5]) == ["d", "a"]
         assert payloads[5] == ObjectGone("pod", "uid-b")
 
-    play(scene, api=api)
+    await play(scene, api=api)
     assert [query.get("continue") for query in api.lists()] == [None, "next"]
     assert api.watched_from() == ["100"]
     assert all(headers["Authorization"] == "Bearer secret" for headers in api.headers)
 
 
-def test_what_scheduling_does_not_look_at_is_not_told() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_what_scheduling_does_not_look_at_is_not_told() -> None:
     """No environment variables, commands or secrets get into the record; an event that changes nothing is none."""
     api = FakeApi()
     api.listing(pod("a"))
@@ -103,11 +106,12 @@ def test_what_scheduling_does_not_look_at_is_not_told() -> None:
         api.tell("ADDED", pod("b", version="102"))
         assert names(await told.until(2)) == ["a", "b"]
 
-    told = play(scene, api=api)
+    told = await play(scene, api=api)
     assert b"hush" not in msgspec.msgpack.encode([(o.payload, o.blobs) for o in told.observations])
 
 
-def test_one_broken_object_stops_nothing_and_is_told_of_once() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_one_broken_object_stops_nothing_and_is_told_of_once() -> None:
     broken = pod("broken")
     broken["spec"]["containers"] = [{"name": "c", "resources": {"requests": {"cpu": "much"}}}]
     api = FakeApi()
@@ -119,7 +123,7 @@ def test_one_broken_object_stops_nothing_and_is_told_of_once() -> None:
         api.tell("ADDED", pod("c", version="102"))
         await told.until(4)
 
-    told = play(scene, api=api)
+    told = await play(scene, api=api)
     refused = [o.payload for o in told.observations if isinstance(o.payload, InputRefused)]
     assert [(r.source, r.object) for r in refused] == [("watch", "Pod/default/broken")]
     assert refused[0].code.startswith("KERF3")
@@ -127,7 +131,8 @@ def test_one_broken_object_stops_nothing_and_is_told_of_once() -> None:
     assert [p.payload.name for p in told.observations if isinstance(p.payload, Pod)] == ["a", "b", "c"]
 
 
-def test_lines_that_come_in_pieces_are_put_together_and_garbage_is_refused() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_lines_that_come_in_pieces_are_put_together_and_garbage_is_refused() -> None:
     api = FakeApi()
     api.listing()
     whole = json.dumps({"type": "ADDED", "object": pod("a", version="101")}).encode() + b"\n"
@@ -140,12 +145,13 @@ def test_lines_that_come_in_pieces_are_put_together_and_garbage_is_refused() -> 
         api.tell("ADDED", pod("b", version="102"))
         await told.until(3)
 
-    told = play(scene, api=api)
+    told = await play(scene, api=api)
     assert sorted(names([o.payload for o in told.observations])) == ["InputRefused", "a", "b"]
 
 
+@pytest.mark.asyncio(loop_scope="function")
 @pytest.mark.parametrize("how", ["frame", "status"])
-def test_after_a_410_everything_is_listed_and_the_difference_told_behind_the_gap(how: str) -> None:
+async def test_after_a_410_everything_is_listed_and_the_difference_told_behind_the_gap(how: str) -> None:
     api = FakeApi()
     api.listing(pod("stays"), pod("goes"), pod("changes"), version="100")
     api.listing(pod("stays"), pod("changes", phase="Running"), pod("new"), version="900")
@@ -162,7 +168,7 @@ def test_after_a_410_everything_is_listed_and_the_difference_told_behind_the_gap
         api.tell("ADDED", pod("later", version="901"))
         await told.until(8)
 
-    told = play(scene, api=api)
+    told = await play(scene, api=api)
     gap, *difference = [o.payload for o in told.observations[3:]]
     assert gap == WatchGap("pod", since="150" if how == "frame" else "100", until="900", changed=2, gone=1)
     assert names(difference[:2]) == ["changes", "new"]
@@ -170,7 +176,8 @@ def test_after_a_410_everything_is_listed_and_the_difference_told_behind_the_gap
     assert api.watched_from()[-1] == "900"
 
 
-def test_a_watch_that_breaks_goes_on_from_the_last_version_without_a_gap() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a_watch_that_breaks_goes_on_from_the_last_version_without_a_gap() -> None:
     api = FakeApi()
     api.listing(pod("a"), version="100")
 
@@ -184,13 +191,14 @@ def test_a_watch_that_breaks_goes_on_from_the_last_version_without_a_gap() -> No
         api.tell("ADDED", pod("c", version="141"))
         await told.until(3)
 
-    told = play(scene, api=api)
+    told = await play(scene, api=api)
     assert names([o.payload for o in told.observations]) == ["a", "b", "c"]
     assert len(api.lists()) == 1
     assert api.watched_from() == ["100", "140", "140", "140"]
 
 
-def test_a_watch_in_which_nothing_happens_is_no_fault() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a_watch_in_which_nothing_happens_is_no_fault() -> None:
     """/readyz says so again as soon as it is back, not with its first bookmark a minute later."""
     api = FakeApi()
     api.listing(pod("a"))
@@ -205,10 +213,11 @@ def test_a_watch_in_which_nothing_happens_is_no_fault() -> None:
             while reflector.error is not None:
                 await asyncio.sleep(0.001)
 
-    play(scene, api=api)
+    await play(scene, api=api)
 
 
-def test_a_new_process_tells_only_what_differs_from_the_record() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a_new_process_tells_only_what_differs_from_the_record() -> None:
     """What went while nobody watched is told as gone (design, idea 2)."""
     first = FakeApi()
     first.listing(pod("same"), pod("went"), pod("changed"))
@@ -216,7 +225,7 @@ def test_a_new_process_tells_only_what_differs_from_the_record() -> None:
     async def learn(api: FakeApi, told: Told, reflector: Reflector) -> None:
         await told.until(3)
 
-    payloads = [o.payload for o in play(learn, api=first).observations]
+    payloads = [o.payload for o in (await play(learn, api=first)).observations]
     known = {payload.uid: payload for payload in payloads if isinstance(payload, Pod)}
     second = FakeApi()
     second.listing(pod("same"), pod("changed", phase="Running"), version="500")
@@ -224,13 +233,14 @@ def test_a_new_process_tells_only_what_differs_from_the_record() -> None:
     async def scene(api: FakeApi, told: Told, reflector: Reflector) -> None:
         await told.until(3)
 
-    gap, changed, gone = [o.payload for o in play(scene, known=dict(known), api=second).observations]
+    gap, changed, gone = [o.payload for o in (await play(scene, known=dict(known), api=second)).observations]
     assert gap == WatchGap("pod", since="", until="500", changed=1, gone=1)
     assert names([changed]) == ["changed"]
     assert gone == ObjectGone("pod", "uid-went")
 
 
-def test_an_object_that_became_unreadable_is_not_taken_for_gone() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_an_object_that_became_unreadable_is_not_taken_for_gone() -> None:
     api = FakeApi()
     api.listing(pod("a"), version="100")
     broken = pod("a", version="200")
@@ -243,7 +253,7 @@ def test_an_object_that_became_unreadable_is_not_taken_for_gone() -> None:
         api.end_watch()
         await told.until(3)
 
-    told = play(scene, api=api)
+    told = await play(scene, api=api)
     kinds = [type(o.payload) for o in told.observations]
     assert kinds == [Pod, InputRefused, WatchGap]
     gap = told.observations[2].payload
@@ -251,17 +261,19 @@ def test_an_object_that_became_unreadable_is_not_taken_for_gone() -> None:
     assert (gap.changed, gap.gone) == (0, 0)
 
 
-def test_a_kind_that_is_not_installed_holds_nothing_up() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a_kind_that_is_not_installed_holds_nothing_up() -> None:
     async def scene(api: FakeApi, told: Told, reflector: Reflector) -> None:
         async with asyncio.timeout(5):
             await reflector.listed.wait()
             while reflector.error is None:
                 await asyncio.sleep(0.01)
 
-    assert play(scene, api=FakeApi()).observations == []
+    assert (await play(scene, api=FakeApi())).observations == []
 
 
-def test_a_kind_that_is_no_longer_served_is_not_taken_for_empty() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a_kind_that_is_no_longer_served_is_not_taken_for_empty() -> None:
     """An API server that starts answers 404 for custom resources before it knows them: nothing is gone by that."""
     known = {"uid-a": Pod(uid="uid-a", namespace="default", name="a", shape="")}
 
@@ -271,10 +283,11 @@ def test_a_kind_that_is_no_longer_served_is_not_taken_for_empty() -> None:
                 await asyncio.sleep(0.01)
         assert not reflector.synced
 
-    assert play(scene, known=dict(known), api=FakeApi()).observations == []
+    assert (await play(scene, known=dict(known), api=FakeApi())).observations == []
 
 
-def test_an_api_server_without_devices_has_none_and_nobody_waits_for_it() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_an_api_server_without_devices_has_none_and_nobody_waits_for_it() -> None:
     resources = observed(Settings(ignore_dra_requests=False))
     classes = next(each for each in resources if each.kind == "deviceclass")
     api = FakeApi()
@@ -285,7 +298,7 @@ def test_an_api_server_without_devices_has_none_and_nobody_waits_for_it() -> Non
         await asyncio.wait_for(reflector.listed.wait(), 5)
         assert reflector.error is None
 
-    told = play(scene, api=api, resource=classes, known={"gpu": DeviceClass("gpu")})
+    told = await play(scene, api=api, resource=classes, known={"gpu": DeviceClass("gpu")})
     assert [each.payload for each in told.observations] == [ObjectGone("deviceclass", "gpu")]
 
 

@@ -17,6 +17,8 @@ from kerf.engine.record.errors import StoreFull
 from kerf.engine.runtime.runtime import Runtime
 from tests.support.world import World
 
+pytestmark = pytest.mark.real_time
+
 
 class Watch:
     """A reflector, as far as it is looked at."""
@@ -39,24 +41,21 @@ def world(runtime: Runtime, *watches: Watch, ready: bool = True) -> Any:
     return SimpleNamespace(reflectors=watches, runtime=runtime, ready=ready, controller=lock, forbidden=[])
 
 
-def asked(telemetry: Telemetry, *paths: str, health: bool = True) -> list[tuple[int, str]]:
+async def asked(telemetry: Telemetry, *paths: str, health: bool = True) -> list[tuple[int, str]]:
     """Status and text of each path; metrics and probes on one port."""
 
-    async def run() -> list[tuple[int, str]]:
-        port = free_port()
-        serving = MetricsServer(telemetry, metrics_port=port, health_port=port if health else 0)
-        await serving.open()
-        try:
-            async with aiohttp.ClientSession() as client:
-                found = []
-                for path in paths:
-                    async with client.get(f"http://127.0.0.1:{port}{path}") as answer:
-                        found.append((answer.status, await answer.text()))
-                return found
-        finally:
-            await serving.close()
-
-    return asyncio.run(run())
+    port = free_port()
+    serving = MetricsServer(telemetry, metrics_port=port, health_port=port if health else 0)
+    await serving.open()
+    try:
+        async with aiohttp.ClientSession() as client:
+            found = []
+            for path in paths:
+                async with client.get(f"http://127.0.0.1:{port}{path}") as answer:
+                    found.append((answer.status, await answer.text()))
+            return found
+    finally:
+        await serving.close()
 
 
 @pytest.fixture
@@ -64,60 +63,67 @@ def telemetry() -> Telemetry:
     return Telemetry(provider="kwok", state_metrics=True)
 
 
-def test_one_that_reads_its_record_is_alive_and_says_how_far_it_is(telemetry: Telemetry) -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_one_that_reads_its_record_is_alive_and_says_how_far_it_is(telemetry: Telemetry) -> None:
     """A liveness probe must not end it, and traffic must not think it ready."""
     telemetry.read(5_000, 1_000_000)
-    alive, ready, metrics = asked(telemetry, "/healthz", "/readyz", "/metrics")
+    alive, ready, metrics = await asked(telemetry, "/healthz", "/readyz", "/metrics")
     assert alive[0] == 200
     assert ready == (503, "the record is being read: position 5000 of 1000000\n")
     assert "kerf_ready 0.0" in metrics[1]
     telemetry.record_is_read(World().runtime)
-    assert asked(telemetry, "/readyz") == [(200, "ok\n")]
+    assert await asked(telemetry, "/readyz") == [(200, "ok\n")]
 
 
-def test_one_that_waits_for_the_lease_is_ready(telemetry: Telemetry) -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_one_that_waits_for_the_lease_is_ready(telemetry: Telemetry) -> None:
     """L-340; there are metrics of it, too."""
-    alive, ready, metrics = asked(telemetry, "/healthz", "/readyz", "/metrics")
+    alive, ready, metrics = await asked(telemetry, "/healthz", "/readyz", "/metrics")
     assert (alive[0], ready[0]) == (200, 200)
     assert "karpenter_build_info{" in metrics[1]
     assert "kerf_ready 0.0" in metrics[1]
 
 
-def test_ready_is_what_sees_and_writes(telemetry: Telemetry) -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_ready_is_what_sees_and_writes(telemetry: Telemetry) -> None:
     runtime = World().runtime
     telemetry.record_is_read(runtime)
     telemetry.watch(world(runtime, Watch("/api/v1/pods")))
-    ready, metrics = asked(telemetry, "/readyz", "/metrics")
+    ready, metrics = await asked(telemetry, "/readyz", "/metrics")
     assert ready == (200, "ok\n")
     assert "karpenter_cluster_state_synced 1.0" in metrics[1]
     assert "kerf_ready 1.0" in metrics[1]
 
 
-def test_what_is_not_listed_or_watched_is_named(telemetry: Telemetry) -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_what_is_not_listed_or_watched_is_named(telemetry: Telemetry) -> None:
     runtime = World().runtime
     watches = Watch("/api/v1/pods", listed=False), Watch("/api/v1/nodes", error=StoreFull("no answer"))
     telemetry.watch(world(runtime, *watches))
-    ((status, text),) = asked(telemetry, "/readyz")
+    ((status, text),) = await asked(telemetry, "/readyz")
     assert (status, text.splitlines()) == (503, ["not listed yet: /api/v1/pods", "KERF105: no answer"])
 
 
-def test_a_record_that_cannot_be_written_is_named_and_kerf_lives_on(telemetry: Telemetry) -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a_record_that_cannot_be_written_is_named_and_kerf_lives_on(telemetry: Telemetry) -> None:
     runtime = World().runtime
     runtime.error = StoreFull("the disk is full")
     telemetry.watch(world(runtime, Watch("/api/v1/pods"), ready=False))
-    ready, alive = asked(telemetry, "/readyz", "/healthz")
+    ready, alive = await asked(telemetry, "/readyz", "/healthz")
     assert ready == (503, "KERF105: the disk is full\n")
     assert alive[0] == 200
 
 
-def test_before_the_first_look_it_is_not_ready(telemetry: Telemetry) -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_before_the_first_look_it_is_not_ready(telemetry: Telemetry) -> None:
     telemetry.watch(world(World().runtime, ready=False))
-    assert asked(telemetry, "/readyz")[0][0] == 503
+    assert (await asked(telemetry, "/readyz"))[0][0] == 503
 
 
-def test_a_port_of_0_is_not_opened_and_one_that_is_taken_is_an_error(telemetry: Telemetry) -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a_port_of_0_is_not_opened_and_one_that_is_taken_is_an_error(telemetry: Telemetry) -> None:
     """A port of 0 is not opened and one that is taken is an error (L-299)."""
-    assert asked(telemetry, "/readyz", health=False)[0][0] == 404
+    assert (await asked(telemetry, "/readyz", health=False))[0][0] == 404
     with socket.socket() as taken:
         taken.bind(("0.0.0.0", 0))
         taken.listen()
@@ -131,10 +137,11 @@ def test_a_port_of_0_is_not_opened_and_one_that_is_taken_is_an_error(telemetry: 
                 await serving.close()
 
         with pytest.raises(PortInUse, match="KERF341"):
-            asyncio.run(run())
+            await run()
 
 
-def test_state_metrics_can_be_left_out() -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_state_metrics_can_be_left_out() -> None:
     """L-293, L-236: those of pods, nodes and NodePools, and no others."""
     runtime = World().runtime
     found = {}
@@ -142,14 +149,17 @@ def test_state_metrics_can_be_left_out() -> None:
         telemetry = Telemetry(provider="kwok", state_metrics=wanted)
         telemetry.record_is_read(runtime)
         telemetry.watch(world(runtime))
-        ((_, found[wanted]),) = asked(telemetry, "/metrics")
+        ((_, found[wanted]),) = await asked(telemetry, "/metrics")
     assert "karpenter_cluster_state_node_count" in found[True]
     assert "karpenter_cluster_state_node_count" not in found[False]
     assert "karpenter_nodeclaims_created_total" in found[False]
     assert "operator_nodepool_status_condition_count" in found[False]
 
 
-def test_a_scrape_during_a_long_turn_gets_what_the_last_one_got_and_its_age(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a_scrape_during_a_long_turn_gets_what_the_last_one_got_and_its_age(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(telemetry_module, "SCRAPE_CACHED", 0.0)
     monkeypatch.setattr(telemetry_module, "MAX_TURN_WAIT", 0.0)
     driven = World()
@@ -165,7 +175,7 @@ def test_a_scrape_during_a_long_turn_gets_what_the_last_one_got_and_its_age(monk
             during = await telemetry.metrics()
         return before.decode(), during.decode(), (await telemetry.metrics()).decode()
 
-    before, during, after = asyncio.run(run())
+    before, during, after = await run()
     parts = [text.partition("# HELP kerf_metrics_age_seconds") for text in (before, during, after)]
     assert parts[0][0] == parts[1][0]
     assert 'karpenter_nodepools_cost_total{nodepool="default"}' in parts[2][0], (
