@@ -1,7 +1,7 @@
-"""What the nodes cost: price × time, from claim events alone.
+"""Compute what the nodes cost, as price × time, from claim events alone.
 
-A claim costs from `Launched` (or `Adopted`, from when it was found) until it is over, at the price that stands in that
-event, USD per hour. It is kerf's own reckoning at list prices: no bill, no discounts, no reservations.
+A claim costs from `Launched` (or `Adopted`, from when it was found) until it is over, at the price in that event, in
+USD per hour. These are list prices: no bill, no discounts, no reservations.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ HOUR_MS = 3_600_000
 
 
 class ClaimCost(Struct, frozen=True, kw_only=True):
-    """One claim's time: `until` is 0 while it runs. Times in ms since the epoch."""
+    """The time for which one claim costs. `until` is 0 while it runs. Times are in ms since the epoch."""
 
     claim: str
     node_pool: str
@@ -28,13 +28,13 @@ class ClaimCost(Struct, frozen=True, kw_only=True):
     until: int = 0
 
     def cost(self, now: int, since: int = 0) -> float:
-        """USD from `since` up to `now`."""
+        """Return USD from `since` up to `now`."""
         begin, end = max(self.since, since), min(self.until or now, now)
         return self.price * max(0, end - begin) / HOUR_MS
 
 
 class HourlyCost(Struct, frozen=True):
-    """USD in the hour that begins at `at`, in all and by NodePool."""
+    """What the hour that begins at `at` cost, in USD, in all and by NodePool."""
 
     at: int
     cost: float
@@ -42,7 +42,8 @@ class HourlyCost(Struct, frozen=True):
 
 
 class CostReport(Struct, frozen=True, kw_only=True):
-    """Up to `at`: `total` USD so far, `rate` USD per hour now; `pools` and `claims` hold totals, dearest first."""
+    """The cost up to `at`: `total` in USD so far, `rate` in USD per hour now. `pools` and `claims` hold totals, dearest
+    first."""
 
     at: int
     total: float
@@ -53,7 +54,7 @@ class CostReport(Struct, frozen=True, kw_only=True):
 
 
 class CostFold:
-    """Fold entries with `apply`, then ask."""
+    """Folds the cost. Give it entries with `apply`, then ask."""
 
     def __init__(self) -> None:
         self.at = 0
@@ -85,16 +86,16 @@ class CostFold:
         )  # fmt: skip
 
     def total(self, now: int | None = None) -> float:
-        """USD up to `now` (the last entry by default)."""
+        """Return USD up to `now` (the last entry by default)."""
         end = self.at if now is None else now
         return fsum(paid.cost(end) for paid in self.paid.values())
 
     def rate(self) -> float:
-        """USD per hour of what runs now."""
+        """Return USD per hour of what runs now."""
         return fsum(paid.price for paid in self.paid.values() if not paid.until)
 
     def hours(self, now: int | None = None) -> list[HourlyCost]:
-        """Every hour of the clock in which something ran, up to `now`."""
+        """Return every hour of the clock in which something ran, up to `now`."""
         end = self.at if now is None else now
         costs: dict[int, dict[str, list[float]]] = {}
         for paid in self.paid.values():

@@ -1,9 +1,8 @@
-"""What kerf decided in observe mode beside what Karpenter did, from the record alone.
+"""Compare what kerf decided in observe mode with what Karpenter did, from the record alone.
 
-A *batch* is the pods that one plan was the first to put on new nodes. Karpenter's part of it are the nodes that these
-pods came to run on: those that it made since the first of the pods was seen waiting are the batch's, each counted in
-one batch only; pods that found room elsewhere are counted. A *removal* is a node that Karpenter took away; beside its
-reason stands kerf's: the reason for which kerf would have removed it, or why it would have kept it.
+A *batch* is the pods that one plan was the first to put on new nodes. Karpenter's nodes for a batch are those that its
+pods came to run on and that were made since the first of these pods was seen waiting. Each node counts in one batch
+only. Pods that found room on other nodes are counted apart.
 """
 
 from __future__ import annotations
@@ -28,12 +27,15 @@ from kerf.engine.record.decisions import (
 from kerf.engine.record.entries import Entry
 
 UNREMOVED_AFTER = ("move-proposed", "held-back")
-"""Verdicts of nodes that kerf wants to go: it only waits."""
+"""Verdicts on nodes that kerf wants to remove and only waits to."""
 
 
 class AutoscalerAnswer(Struct, frozen=True):
-    """One autoscaler's answer to a batch: new nodes, their price in USD per hour, and ms from the first pod's waiting
-    to its decision (kerf) or to its first node's launch (Karpenter); None where there is none."""
+    """What one autoscaler did for a batch: new nodes, and their price in USD per hour.
+
+    `took` is the time from the first pod's waiting to kerf's decision, or to the launch of Karpenter's first node, in
+    ms. It is None where there is none.
+    """
 
     nodes: int
     price: float
@@ -41,9 +43,12 @@ class AutoscalerAnswer(Struct, frozen=True):
 
 
 class Batch(Struct, frozen=True):
-    """`at`: when the first of the pods was seen waiting, ms since the epoch; `decision`: the plan's position. `bound`:
-    pods that run somewhere, `elsewhere`: of these, on nodes that were there before; `bound_in`: ms until the last of
-    them was bound, None while some wait."""
+    """The pods of one plan, and what each autoscaler did for them.
+
+    `at` is when the first pod was seen waiting (ms since the epoch), `decision` the position of the plan. `bound`
+    counts pods that run; `elsewhere` counts those of them on older nodes. `bound_in` is the time until the last was
+    bound, in ms, None while some wait.
+    """
 
     decision: int
     at: int
@@ -56,8 +61,11 @@ class Batch(Struct, frozen=True):
 
 
 class Removal(Struct, frozen=True):
-    """A node that Karpenter took away. `kerf` is "remove" or "keep", "" where kerf had not judged it; `reason` kerf's
-    code, `since` when kerf came to that (ms since the epoch)."""
+    """A node that Karpenter removed.
+
+    `kerf` is "remove" or "keep", or "" where kerf had no verdict. `reason` is kerf's code, `since` when kerf came to
+    that verdict (ms since the epoch).
+    """
 
     claim: str
     at: int
@@ -72,7 +80,7 @@ class Removal(Struct, frozen=True):
 
 
 class UnremovedNode(Struct, frozen=True):
-    """A node that kerf would have removed, for `reason`, and Karpenter still has."""
+    """A node that kerf would have removed for `reason`, and that Karpenter still has."""
 
     claim: str
     reason: str
@@ -81,7 +89,7 @@ class UnremovedNode(Struct, frozen=True):
 
 
 class Comparison(Struct, frozen=True):
-    """`until`: the time of the last entry. `wanted`: would be gone."""
+    """The whole comparison. `until` is the time of the last entry. `wanted` are nodes that kerf would have removed."""
 
     until: int
     batches: tuple[Batch, ...] = ()
@@ -111,7 +119,7 @@ class _LatestVerdict(Struct, frozen=True):
 
 
 class ComparisonFold:
-    """Fold entries with `apply`, then ask for the `report`."""
+    """Folds the comparison. Give it entries with `apply`, then ask for the `report`."""
 
     def __init__(self) -> None:
         self._until = 0
@@ -236,7 +244,7 @@ class ComparisonFold:
             self._opine(claim, _LatestVerdict("remove", move.why, at))
 
     def _opine(self, claim: str, opinion: _LatestVerdict) -> None:
-        """The same opinion as before is as old as it was."""
+        """Note kerf's verdict. One that only repeats the last keeps its time."""
         before = self._opinions.get(claim)
         if before is None or (before.action, before.reason) != (opinion.action, opinion.reason):
             self._opinions[claim] = opinion

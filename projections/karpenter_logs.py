@@ -1,6 +1,6 @@
-"""Log lines in Karpenter's shape, from the record: tools that read Karpenter's logs read kerf's (L-358, L-359, L-361).
+"""Write log lines as Karpenter does, from the record, for tools that read Karpenter's logs (L-358, L-359, L-361).
 
-A line is a dict in the order of its keys; `line_json` makes the JSON. The same record gives the same lines.
+A line is a dict in the order of its keys; `line_json` turns it into JSON. The same record gives the same lines.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from kerf.projections.prose.reasons import sentences
 Line = dict[str, Any]
 INFO, ERROR = "INFO", "ERROR"
 _MAX_NAMES = 5
-"""So many names of a list are written out, as Karpenter does."""
+"""At most this many names of a list are written out, as Karpenter does."""
 _ALL_WRITTEN = 100
-"""Of so many lines of one message each is written, then one in as many (L-360)."""
+"""Up to this many lines of one message are all written; of further ones, one in this many (L-360)."""
 
 
 class _KnownClaim:
-    """What later lines about a claim repeat."""
+    """What later lines about a claim need to know of it."""
 
     def __init__(self) -> None:
         self.node_pool = self.node = self.provider_id = self.instance_type = self.capacity_type = ""
@@ -41,7 +41,7 @@ class _KnownClaim:
 
 
 class KarpenterLog:
-    """`apply` gives the lines of one entry. `commit` is the build's revision, left out when unknown (L-360)."""
+    """Gives the lines of one entry with `apply`. `commit` is the build's revision, left out when unknown (L-360)."""
 
     def __init__(self, commit: str = "") -> None:
         self._commit = commit
@@ -51,7 +51,7 @@ class KarpenterLog:
         """With the NodePool: the answer may come after the claim's end."""
 
     def know(self, state: State) -> None:
-        """What was there before the first entry that is applied: a new process goes on with a record."""
+        """Take over what the state knows, for a process that goes on with a record."""
         facts = state.facts
         self._pods = {uid: pod.key for uid, pod in facts.pods.items()}
         for claim in facts.claims.values():
@@ -77,7 +77,7 @@ class KarpenterLog:
         return {**head, "controller": controller, **{k.replace("_", "-"): v for k, v in context.items()}}
 
     def _about(self, level: str, entry: Entry, message: str, claim: str, pool: str = "", **context: Any) -> Line:
-        """A line of the NodeClaim's own controller; `pool` is that of a claim that may be gone."""
+        """Make a line of the NodeClaim's own controller. `pool` is needed for a claim that may be gone."""
         return self._line(
             level, entry, message, "nodeclaim.lifecycle", controllerGroup="karpenter.sh", controllerKind="NodeClaim",
             NodeClaim={"name": claim}, NodePool={"name": pool or self._node_pool(claim)}, namespace="", name=claim,
@@ -111,7 +111,7 @@ class KarpenterLog:
         return (self._planned(result, entry) if result.claims else []) + self._left(result, entry)
 
     def _planned(self, result: ProvisionResult, entry: Entry) -> list[Line]:
-        """S-172: of a plan without new nodes nothing is said."""
+        """Log a plan with new nodes. Of a plan without new nodes nothing is logged (S-172)."""
         groups = [group.pods for group in result.claims] + [group.pods for group in result.placements]
         groups += [group.pods for group in result.unplaced]
         pods = sorted(self._pods.get(uid, uid) for group in groups for uid in group)
@@ -128,7 +128,7 @@ class KarpenterLog:
         return lines
 
     def _left(self, result: ProvisionResult, entry: Entry) -> list[Line]:
-        """S-170: pods without a place. Those that wait for reserved capacity are no failure."""
+        """Log the pods without a place (S-170). Those that wait for reserved capacity are no failure."""
         failures = [
             (INFO if codes == {SchedulingCode.RESOURCE_CLAIMS} else ERROR, uid, sentences(group.reasons))
             for group in result.unplaced
@@ -249,7 +249,7 @@ _HANDLERS: dict[type[Struct], Callable[[KarpenterLog, Any, Entry], list[Line]]] 
 
 
 def line_json(line: Line) -> str:
-    """One JSON object, without a line end."""
+    """Return the line as one JSON object, without a line end."""
     return msgspec.json.encode(line).decode()
 
 

@@ -1,8 +1,8 @@
-"""Kubernetes Events of decisions and what came of them, in Karpenter's words (L-435 to L-454, L-461, L-462; EV-1 to
-EV-23).
+"""Make Kubernetes Events of decisions and what came of them, in Karpenter's words (L-435 to L-454, L-461, L-462; EV-1
+to EV-23).
 
-Deciders say a thing when it changes, so most of these come once; the reference repeats them for as long as they hold.
-What an event is about is looked up in the state as it is after the turn: what is gone by then has no events any more.
+Deciders say a thing when it changes, so most of these Events come once; Karpenter repeats them for as long as they
+hold. The object of an Event is looked up in the state after the turn. What is gone by then gets no Events.
 """
 
 from __future__ import annotations
@@ -79,9 +79,11 @@ BLOCKS_CONSOLIDATION = frozenset[str](
         DisruptionCode.UNKNOWN_INSTANCE_TYPE,
     ]
 )
-"""What keeps it from consolidation (EV-7). That Balanced finds it not worth it is in the metrics alone (D-84)."""
+"""What keeps a node from consolidation (EV-7). That Balanced finds it not worth it shows in the metrics alone
+(D-84)."""
 NOT_REPORTED = frozenset([SchedulingCode.OPTED_OUT, SchedulingCode.RESERVATION])
-"""Pods that want no NodePool's node, and those that this pass has no reserved capacity left for (S-43, S-170)."""
+"""Codes of pods without a FailedScheduling Event: they want no NodePool's node, or wait for reserved capacity (S-43,
+S-170)."""
 _INTERRUPTIONS = {
     "spot_interrupted": (WARNING, "SpotInterrupted", "Spot interruption warning was triggered"),
     "rebalance_recommendation": (NORMAL, "SpotRebalanceRecommendation", "Spot rebalance recommendation was triggered"),
@@ -99,7 +101,7 @@ _INTERRUPTIONS = {
 
 
 class DecisionEvents:
-    """`apply` each entry after its turn: `state` is the state that the turn left."""
+    """Gives the Events of one entry with `apply`, after the entry's turn. `state` is the state that the turn left."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -128,7 +130,7 @@ class DecisionEvents:
         return ObjectReference("karpenter.sh/v1", "NodeClaim", name) if name in self._state.facts.claims else None
 
     def _both(self, claim: str) -> list[ObjectReference]:
-        """Node and NodeClaim, those that exist (EV-1)."""
+        """Return the claim's Node and NodeClaim, those that exist (EV-1)."""
         known = self._state.facts.claims.get(claim)
         node = self._node(known.node) if known is not None and known.node else None
         return [each for each in (node, self._claim(claim)) if each is not None]
@@ -168,7 +170,7 @@ class DecisionEvents:
         return self._verdicts(result.verdicts) if isinstance(result, DisruptResult) else []
 
     def _provisioned(self, result: ProvisionResult) -> list[KubernetesEvent]:
-        """S-168, S-170, S-171 and S-173: pods without a place, and where the others should go."""
+        """Tell pods that they have no place, and others where they should go (S-168, S-170, S-171, S-173)."""
         events = self._without_types(result)
         for group in (*result.unplaced, *result.ignored):
             if any(each.code in NOT_REPORTED for each in group.reasons):
@@ -186,7 +188,7 @@ class DecisionEvents:
         return events
 
     def _without_types(self, result: ProvisionResult) -> list[KubernetesEvent]:
-        """L-438, S-66: NodePools that can launch nothing, where a pod has no place and that is a reason."""
+        """Tell NodePools that they can launch nothing, where that is why a pod has no place (L-438, S-66)."""
         reason_of_pool = {
             str(reason.params["node_pool"]): sentence(reason)
             for group in result.unplaced
@@ -242,7 +244,8 @@ class DecisionEvents:
         return self._events([node], WARNING, "NodeRepairBlocked", text, window=15 * MINUTE)
 
     def _proposed(self, move: Move) -> list[KubernetesEvent]:
-        """EV-8; EV-10 of one node, EV-11 of several."""
+        """Tell what a move would do and save (EV-8), and that a NodePool approves: to one node (EV-10) or to the pool
+        (EV-11)."""
         about = [each for name in move.claims for each in self._both(name)]
         command = self._command(move)
         text = _escaped(f"{command} (savings: {dollars(move.savings)}/h{_likely_type(move)})")
@@ -253,7 +256,7 @@ class DecisionEvents:
         return events
 
     def _command(self, move: Move) -> str:
-        """D-106, before a method is attached: what goes, and how many come for it."""
+        """Write a move as Karpenter writes a command: what goes, and how many nodes replace it (D-106)."""
         claims = (self._state.facts.claims.get(name) for name in move.claims)
         named = ", ".join(each.node for each in claims if each is not None)
         if not move.replacements:
@@ -261,7 +264,8 @@ class DecisionEvents:
         return f"replace: [{named}] -> [{count(len(move.replacements), 'replacement')}]"
 
     def _moved(self, result: MoveStepResult) -> list[KubernetesEvent]:
-        """EV-3, EV-9. The candidates' own events follow from their claims' (EV-5)."""
+        """Tell that a move launches replacements (EV-3), or was withdrawn (EV-9). Candidates get their Events with
+        their taint (EV-5)."""
         if result.step == "started":
             move = result.begun
             replacements = [] if move is None else [self._claim(each.name) for each in move.replacements]
@@ -272,7 +276,8 @@ class DecisionEvents:
         return self._events(about, NORMAL, "ConsolidationRejected", _escaped(sentence(result.reason)), result.move)
 
     def _tainted(self, event: ev.Tainted | ev.ReasonRaised, entry: Entry) -> list[KubernetesEvent]:
-        """EV-5, EV-19. A static scale-down deletes, and is no disruption (D-165)."""
+        """Tell that a claim is disrupted (EV-5), and its deadline (EV-19). A static scale-down is a deletion, and no
+        disruption (D-165)."""
         about = self._both(event.claim)
         events: list[KubernetesEvent] = []
         if not is_deletion(event.why):
@@ -288,7 +293,7 @@ class DecisionEvents:
         return self._events(about, WARNING, "TerminationGracePeriodExpiring", text)
 
     def _drained(self, event: ev.Drained, entry: Entry) -> list[KubernetesEvent]:
-        """L-199: its volumes are waited for."""
+        """Tell that a drained node waits for its volumes (L-199)."""
         known = self._state.facts.claims.get(event.claim)
         node = self._state.facts.nodes.get(known.node) if known is not None else None
         if node is None or not event.volumes:
@@ -334,7 +339,7 @@ class DecisionEvents:
         return [KubernetesEvent(about, NORMAL, "Disrupted", text, (about.namespace, about.name))]
 
     def _answered(self, answer: EffectAnswered, entry: Entry) -> list[KubernetesEvent]:
-        """EV-16: a PodDisruptionBudget refused an eviction."""
+        """Tell that a PodDisruptionBudget refused an eviction (EV-16)."""
         intent = self._evictions.pop(answer.intent, None)
         if intent is None or answer.ok or answer.code != "429":
             return []
@@ -344,7 +349,7 @@ class DecisionEvents:
     # ── claims and the cloud ────────────────────────────────────────────────────────────────────────────────
 
     def _launch_failed(self, event: ev.LaunchFailed, entry: Entry) -> list[KubernetesEvent]:
-        """EV-22, EV-23. The claim is over: its object may show for a moment yet."""
+        """Tell why a launch failed (EV-22, EV-23). The claim is over, but its object may still show for a moment."""
         reasons = {"insufficient-capacity": "InsufficientCapacityError", "nodeclass-not-ready": "NodeClassNotReady"}
         reason = reasons.get(event.kind)
         if reason is None:
@@ -367,7 +372,7 @@ def _shortened(event: KubernetesEvent) -> KubernetesEvent:
 
 
 def _escaped(text: str) -> str:
-    """For `format`: braces that are the text's own."""
+    """Double the braces of a text, so that `format` leaves them."""
     return text.replace("{", "{{").replace("}", "}}")
 
 
@@ -378,7 +383,7 @@ def _approval_message(score: Score) -> str:
 
 
 def _likely_type(move: Move) -> str:
-    """What most likely comes."""
+    """Name the instance types that will most likely come."""
     types = "; ".join(each.instance_types[0] for each in move.replacements if each.instance_types)
     return f", by {types}" if types else ""
 

@@ -11,7 +11,7 @@ MINUTE = 60_000
 
 
 class ObjectReference(Struct, frozen=True):
-    """The object. `uid` is empty where the record does not have it (NodeClaims)."""
+    """The object that an Event is about. `uid` is empty where the record does not have it (NodeClaims)."""
 
     api_version: str
     kind: str
@@ -21,8 +21,11 @@ class ObjectReference(Struct, frozen=True):
 
 
 class KubernetesEvent(Struct, frozen=True):
-    """One event to be. Events of one `key` within `window` (ms) of the first are one; `limit` names a rate that is
-    shared, or is empty."""
+    """One Event to be sent.
+
+    Events with the same `key` within `window` (ms) of the first are sent once. `limit` names a rate limit that Events
+    share, or is empty.
+    """
 
     about: ObjectReference
     type: str

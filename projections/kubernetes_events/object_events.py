@@ -1,5 +1,7 @@
-"""Kubernetes Events about objects as such: conditions that change, finalizers that go, annotations and taints that are
-not as they should be (L-440, L-455 to L-460; EV-4, EV-24, EV-25)."""
+"""Make Kubernetes Events about objects as such (L-440, L-455 to L-460; EV-4, EV-24, EV-25).
+
+They tell of conditions that change, finalizers that go, and annotations and taints that are not as they should be.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ from kerf.projections.status.nodepool import nodepool_status
 
 
 class ObjectEvents:
-    """`apply` each entry after its turn: `state` is the state that the turn left."""
+    """Gives the Events of one entry with `apply`, after the entry's turn. `state` is the state that the turn left."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -65,7 +67,7 @@ class ObjectEvents:
         )
 
     def _health_changed(self) -> list[KubernetesEvent]:
-        """L-82: what NodeRegistrationHealthy follows from."""
+        """Tell of NodePools whose condition NodeRegistrationHealthy changed (L-82)."""
         health = self._state.facts.health
         changed = [name for name, found in health.items() if self._health.get(name) != found]
         self._health = dict(health)
@@ -101,7 +103,8 @@ class ObjectEvents:
         return [told for order in orders for told in self._registering(order)]
 
     def _registering(self, order: RegisterNode) -> list[KubernetesEvent]:
-        """L-162, L-455: pods may have come to a node before its taints did."""
+        """Tell that a node joined without the unregistered taint, so that pods may have come too early (L-162,
+        L-455)."""
         node = self._state.facts.nodes.get(order.node)
         if node is None or REGISTERED in node.labels or any(t.key == UNREGISTERED_TAINT for t in node.taints):
             return []
@@ -122,7 +125,7 @@ class ObjectEvents:
     # ── pods ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _pod(self, pod: Pod, entry: Entry) -> list[KubernetesEvent]:
-        """EV-24, EV-25: the annotation as a duration; told once for each text or end."""
+        """Tell what a do-not-disrupt annotation with a duration comes to, once for each text or end (EV-24, EV-25)."""
         text = pod.do_not_disrupt
         if text in ("", ALWAYS) or pod.deleting:
             self._annotated.pop(pod.uid, None)

@@ -1,6 +1,6 @@
 """Karpenter's gauges of the cluster, from the state (L-376 to L-394; M-8, M-9, M-26).
 
-Made anew as a set each time (L-363): what is gone has no series any more. CPU in cores, all else in base units.
+All are made anew each time (L-363), so what is gone has no series any more. CPU is in cores, all else in base units.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NODE_LABELS: tuple[tuple[str, str], ...] = (
     ("instance_type", lbl.INSTANCE_TYPE), ("arch", lbl.ARCH), ("os", lbl.OS),
     ("windows_build", lbl.WINDOWS_BUILD),
 )  # fmt: skip
-"""L-364's N, with where each comes from."""
+"""The labels of metrics about nodes (N in L-364), and the node label that each value comes from."""
 _NODE_LABEL_NAMES = ("node_name", "phase", "managed", *(name for name, _ in _NODE_LABELS))
 _POD = (
     "name", "namespace", "owner", "node", "scheduled", "nodepool", "zone", "arch", "capacity_type", "instance_type",
@@ -36,7 +36,7 @@ _POD = (
 
 
 def cluster_gauges(state: State, metrics: RecordCounters, now: int) -> list[Family]:
-    """All gauges; `now` in ms since the epoch."""
+    """Return all gauges; `now` is in ms since the epoch."""
     return [*_nodes(state, now), *_pools(state, now), *_pods(state), *_waiting(metrics, now)]
 
 

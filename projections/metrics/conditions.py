@@ -1,4 +1,4 @@
-"""Karpenter's metrics of conditions and of deletions (L-415 to L-420, L-424), of NodeClaims and NodePools."""
+"""Karpenter's metrics of the conditions and deletions of NodeClaims and NodePools (L-415 to L-420, L-424)."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from kerf.projections.status.nodeclaim import TRUE, UNKNOWN, claim_conditions
 from kerf.projections.status.nodepool import nodepool_status
 
 TRANSITIONS: tuple[float, ...] = tuple(0.5 * 2.0**power for power in range(15))
-"""Seconds (L-362, E)."""
+"""Bounds of the buckets, in seconds (E in L-362)."""
 _OBJECT = ("namespace", "name")
 _CONDITION = (*_OBJECT, "type", "status", "reason")
 _NODE_CLASSES = {"aws": "karpenter_k8s_aws_ec2nodeclass", "kwok": "karpenter_kwok_sh_kwoknodeclass"}
 
 
 def own_labels(provider: str) -> tuple[str, str]:
-    """L-424's A of NodeClaims: the NodeClass and the NodePool."""
+    """Return the additional labels of metrics about NodeClaims: NodeClass and NodePool (A in L-424)."""
     return _NODE_CLASSES[provider], "karpenter_sh_nodepool"
 
 
 def condition_families(state: State, now: int, provider: str) -> list[Family]:
-    """Gauges from the state; `now` in ms since the epoch."""
+    """Return the gauges of the state; `now` is in ms since the epoch."""
     return [*_of_pools(state, now), *_of_claims(state, now, own_labels(provider))]
 
 
@@ -76,7 +76,7 @@ def _own(claim: NodeClaim) -> tuple[str, str]:
 
 
 class ConditionMetrics:
-    """`apply` each entry, in order; `state` is what they begin from. From where the process begins, as all counters."""
+    """Counts changes of conditions. `apply` each entry, in order; `state` is what the process begins with."""
 
     def __init__(self, state: State, provider: str) -> None:
         own = own_labels(provider)

@@ -1,7 +1,7 @@
 """Karpenter's counters and histograms, from the record (L-365 to L-414, M-1 to M-26, L-427 to L-430).
 
-They count from where this process begins, as every exporter's do. What they need to know of claims that were there
-before comes from the state that they start with.
+They count from where this process begins, as every exporter's do. What they need to know of older claims comes from the
+state that the process begins with.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _INSTANCE_STATUSES = {
     "instance_status": "InstanceStatus", "system_status": "SystemStatus", "event_status": "EventStatus",
     "capacity_reservation_expiring": "",
 }  # fmt: skip
-"""A-353: of what EC2 says when it is asked, and no message does."""
+"""Interruption kinds that EC2 tells only when asked, and the category that they count under (A-353)."""
 
 
 _EVALUATED = (
@@ -63,7 +63,7 @@ _EVALUATED = (
 
 
 class _Waiting(Struct):
-    """A pod without a node, or not ready yet. Times in ms since the epoch, 0 for not yet (S-52)."""
+    """A pod that has no node yet or is not ready yet. Times are in ms since the epoch, 0 for not yet (S-52)."""
 
     key: tuple[str, str]  # namespace, name
     created: int
@@ -74,7 +74,8 @@ class _Waiting(Struct):
 
 
 class RecordCounters:
-    """`apply` each entry, in order; `families` are then what there is to tell. `provider`: "kwok" or "aws"."""
+    """Counts the record. `apply` each entry, in order; `families` returns the metrics. `provider` is "kwok" or
+    "aws"."""
 
     def __init__(self, state: State, provider: str) -> None:
         self._provider = provider
@@ -98,7 +99,7 @@ class RecordCounters:
         return list(self._families.values())
 
     def waiting(self) -> Mapping[str, _Waiting]:
-        """Pods by uid that are not bound, or not ready, yet."""
+        """Return the pods by uid that are not bound yet, or not ready yet."""
         return self._pods
 
     def apply(self, entry: Entry) -> None:
@@ -107,7 +108,8 @@ class RecordCounters:
             handler(self, entry.payload, entry)
 
     def turned(self, entries: Sequence[Entry], seconds: float) -> None:
-        """How long the turn took that these entries are of (L-399, L-404). A pass asks all methods in one go."""
+        """Note how many seconds the turn of these entries took (L-399, L-404). One disruption pass stands for all of
+        Karpenter's methods."""
         results = {type(e.payload.result) for e in entries if isinstance(e.payload, Decision)}
         if ProvisionResult in results:
             self._families["scheduler_scheduling_duration_seconds"].observe(seconds, "provisioner")
@@ -176,7 +178,8 @@ class RecordCounters:
             self._move(result)
 
     def _weighed(self, result: ProposedMovesResult) -> None:
-        """M-11, M-12 (D-84, D-85); a refusal once for each node until there is something else to say of it."""
+        """Count moves that a NodePool approves or rejects (M-11, M-12; D-84, D-85). A node's refusal counts once until
+        its verdict changes."""
         refused = [each.claim for each in result.verdicts if each.reason.code == DisruptionCode.NOT_WORTH_IT]
         decided = [("approved", each.claims) for each in result.proposed if each.why == DisruptionReason.UNDERUTILIZED]
         for decision, claims in decided + [("rejected", (claim,)) for claim in refused]:
@@ -204,8 +207,8 @@ class RecordCounters:
         self._tried(placed, left, entry)
 
     def _tried(self, placed: Sequence[str], left: Sequence[str], entry: Entry) -> None:
-        """S-52: what is kept of pods that have no node. A place by a plan counts from the first plan with one on, until
-        there is a plan without."""
+        """Note which waiting pods a plan has a place for (S-52). The time counts from the first plan with a place,
+        until a plan has none."""
         nowhere = frozenset(left)
         for uid in (*placed, *left):
             pod = self._pods.get(uid)
@@ -337,7 +340,7 @@ class RecordCounters:
             self._families["nodes_lifetime_duration_seconds"].observe(getattr(event, "lifetime", 0) / 1000, pool)
 
     def _disrupted(self, claim: _Claim) -> tuple[str, ...]:
-        """The X-labels (L-364, M-13)."""
+        """Return the labels of metrics about disruption (X in L-364, M-13)."""
         pool, policy = self._pools.get(claim.node_pool), ""
         if pool is not None and claim.why in (DisruptionReason.EMPTY, DisruptionReason.UNDERUTILIZED):
             policy = _POLICIES.get(pool.consolidation_policy, pool.consolidation_policy)
@@ -364,7 +367,7 @@ def _known(claim: NodeClaim) -> _Claim:
 
 
 def _type(move: Move) -> str:
-    """M-2's consolidation_type: "" for drift."""
+    """Return the label consolidation_type (M-2); "" for drift."""
     if move.why == DisruptionReason.EMPTY:
         return "empty"
     if move.why != DisruptionReason.UNDERUTILIZED:
@@ -373,7 +376,7 @@ def _type(move: Move) -> str:
 
 
 def _snake(text: str) -> str:
-    """ "registration-timeout", "StorageReady" → registration_timeout, storage_ready."""
+    """Write "registration-timeout" and "StorageReady" as registration_timeout and storage_ready."""
     spaced = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in text.replace("-", "_"))
     return spaced.lstrip("_")
 

@@ -1,4 +1,4 @@
-"""What a metric is, before anybody writes it down: a family of samples by label values."""
+"""The form of a metric before it is served: a family of samples by label values."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ DURATIONS: tuple[float, ...] = (
     1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0,
     120.0, 150.0, 300.0, 450.0, 600.0,
 )  # fmt: skip
-"""Seconds (L-362, D)."""
+"""Bounds of buckets for durations, in seconds (D in L-362)."""
 _HOUR, _DAY = 3600.0, 86_400.0
 LIFETIMES: tuple[float, ...] = (
     900.0, 1800.0, 2700.0, *(h * _HOUR for h in (1, 2, 4, 6, 8, 10, 12, 16, 20)),
     *(d * _DAY for d in (1, 2, 3, 5, 10, 15, 20, 25, 30)),
 )  # fmt: skip
-"""Seconds (L-375)."""
+"""Bounds of buckets for lifetimes of nodes, in seconds (L-375)."""
 SCORES: tuple[float, ...] = (0.1, 0.25, 0.33, 0.5, 1.0, 2.0, 5.0, 10.0)
-"""M-11."""
+"""Bounds of buckets for scores of moves (M-11)."""
 
 
 def doubling(count: int) -> tuple[float, ...]:
-    """1, 2, 4, … seconds."""
+    """Return the bounds 1, 2, 4, … seconds."""
     return tuple(2.0**power for power in range(count))
 
 
 class Distribution(Struct):
-    """Values counted by the bucket that they fall into; the last count is of those above all bounds."""
+    """Values counted by bucket. The last count is of the values above all bounds."""
 
     bounds: tuple[float, ...]
     counts: list[int]
@@ -45,7 +45,7 @@ class Distribution(Struct):
         return sum(self.counts)
 
     def cumulative(self) -> list[tuple[float, int]]:
-        """Bound → how many values are not above it."""
+        """Map each bound to the number of values that are not above it."""
         found, so_far = [], 0
         for bound, count in zip(self.bounds, self.counts, strict=False):
             so_far += count
@@ -54,8 +54,11 @@ class Distribution(Struct):
 
 
 class Family(Struct):
-    """One metric. `samples`: label values, in the order of `labels` → the value of a counter or gauge;
-    `distributions` likewise for a histogram, or a summary, which has no buckets."""
+    """One metric.
+
+    `samples` maps label values, in the order of `labels`, to the value of a counter or gauge. `distributions` does so
+    for a histogram, or for a summary, which has no buckets.
+    """
 
     name: str
     kind: str

@@ -1,4 +1,4 @@
-"""Karpenter's gauges of what the cloud sells (L-425, L-426), from the catalogues that plans are made with."""
+"""Karpenter's gauges of offerings (L-425, L-426), from the catalogues that plans are made with."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ _PREFIX = "karpenter_cloudprovider_instance_type_"
 
 
 def offering_families(state: State, now: int) -> list[Family]:
-    """`now` in ms since the epoch: what was refused for lack of capacity is not available for a while, an offering or
-    all of a capacity type (A-290, A-296)."""
+    """Return price and availability of each offering; `now` is in ms since the epoch.
+
+    After a refusal for lack of capacity, an offering or all of a capacity type is unavailable for a while (A-290,
+    A-296).
+    """
     available = Family(
         f"{_PREFIX}offering_available", GAUGE, "Whether it can be launched, as far as is known.", _OFFERING
     )

@@ -1,4 +1,4 @@
-"""Amounts in words: counts, durations, times and prices."""
+"""Put amounts into words: counts, durations, times and prices."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 
 
 def count(number: int, noun: str) -> str:
-    """As in 1 pod, 3 pods; the noun takes a plain s."""
+    """Write a count with its noun: 1 pod, 3 pods. The noun takes a plain s."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def duration(milliseconds: int) -> str:
-    """As Go writes durations, to the two largest units: 1h30m, 12.5s, 340ms."""
+    """Write a duration as Go does, in its two largest units: 1h30m, 12.5s, 340ms."""
     sign, rest = ("-", -milliseconds) if milliseconds < 0 else ("", milliseconds)
     if rest < 1_000:
         return f"{sign}{rest}ms" if rest else "0s"
@@ -26,7 +26,7 @@ def duration(milliseconds: int) -> str:
 
 
 def moment(milliseconds: int) -> str:
-    """RFC 3339 in UTC with milliseconds."""
+    """Write a time as RFC 3339 in UTC with milliseconds."""
     whole, part = divmod(milliseconds, 1000)
     return f"{datetime.fromtimestamp(whole, UTC):%Y-%m-%dT%H:%M:%S}.{part:03d}Z"
 

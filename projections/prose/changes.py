@@ -1,4 +1,4 @@
-"""In words: what would have to be otherwise for a node to go, and what budgets left room for."""
+"""Put into words what would have to change for a node to go, and what budgets left room for."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ WHAT_WOULD_FREE_IT: dict[str, str] = {
     DisruptionCode.NOT_INITIALIZED: "its node becomes ready and is initialized",
     DisruptionCode.STATIC_NODEPOOL: "the NodePool's spec.replicas is lowered",
 }
-"""For a claim that stays for this reason: what would have to happen before it may go."""
+"""Why a claim stays → what would have to happen before it may go."""
 
 _MAX_NAMES = 5
 
 
 def change_words(change: Reason) -> str:
-    """One change (`ChangeCode`), as a condition. A code of another version shows as itself."""
+    """Write one change (`ChangeCode`) as a condition. A code of another version shows as itself."""
     return _filled(ChangeCode, change)
 
 
 def budget_words(use: Reason) -> str:
-    """How much room budgets left (`BudgetUseCode`)."""
+    """Say how much room budgets left (`BudgetUseCode`)."""
     return _filled(BudgetUseCode, use)
 
 

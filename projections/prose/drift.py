@@ -1,4 +1,4 @@
-"""Drift in words: the fields in which a node is not as its NodePool and NodeClass ask for."""
+"""Put drift into words: the fields in which a node is not as its NodePool and NodeClass ask for."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from kerf.engine.model.reasons import Reason
 from kerf.projections.prose.reasons import requirement_words, sentence
 
 MAX_DIFFERENCES_SHOWN = 8
-"""So many of the fields in which a node has drifted are written out."""
+"""At most this many drifted fields are written out."""
 
 
 def difference_words(difference: Difference) -> str:
-    """One field: what the node has, and what is asked for."""
+    """Describe one field: what the node has, and what is asked for."""
     path = f"{difference.field}[{difference.key}]" if difference.key else difference.field
     if difference.field == "requirements":
         has = "without the label" if difference.was is None else f"is {difference.was or 'empty'}"
@@ -27,13 +27,13 @@ def difference_words(difference: Difference) -> str:
 
 
 def differences_words(differences: Sequence[Difference]) -> str:
-    """The fields in one line, "" for none."""
+    """Describe the fields in one line; "" for none."""
     listed = [difference_words(difference) for difference in differences[:MAX_DIFFERENCES_SHOWN]]
     left = len(differences) - len(listed)
     return "; ".join([*listed, f"and {left} more"] if left else listed)
 
 
 def verdict_words(reason: Reason, differences: Sequence[Difference]) -> str:
-    """A verdict's reason in words, with the fields where it has them."""
+    """Write a verdict's reason, with the fields that drifted if it has any."""
     fields = differences_words(differences)
     return f"{sentence(reason)} ({fields})" if fields else sentence(reason)

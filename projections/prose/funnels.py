@@ -1,4 +1,5 @@
-"""Funnels in words: what ruled instance types out, what would let some through, and what a pod gave up."""
+"""Put funnels into words: what ruled instance types out, what would let some through, what preferences a pod gave
+up."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ _UNCONSTRAINED_LABEL = "if {side} asked nothing of {key}"
 _WITHOUT_AFFINITY = "if they did not have to be with other pods (affinity over {key})"
 
 MAX_VALUES_SHOWN = 6
-"""So many of the values that a label would have to allow are named."""
+"""At most this many of the values that a label would have to allow are named."""
 
 _GI = 2**30
 _WHOLE_GI_ABOVE = 10 * _GI
@@ -51,13 +52,13 @@ def _change(miss: NearMiss) -> str:
 
 
 def _rounded_up(amount: int, resource: str) -> str:
-    """An amount; many bytes in whole Gi, rather too many than too few."""
+    """Write an amount. Many bytes are rounded up to whole Gi."""
     exact = format_quantity(amount, resource)
     return f"{-(-amount // _GI)}Gi" if exact.endswith(("Ki", "Mi")) and amount > _WHOLE_GI_ABOVE else exact
 
 
 def _wanted_values(miss: NearMiss) -> str:
-    """The values that would have to be allowed, what may be meant first."""
+    """List the values that would have to be allowed, likely typing errors first."""
     values = (*miss.meant, *(each for each in miss.values if each not in miss.meant))
     listed = values[: len(miss.meant) or MAX_VALUES_SHOWN]
     if not values:

@@ -1,8 +1,7 @@
-"""Coded reasons in words. Codes are what the record keeps; prose is made here, as late as possible.
+"""Put coded reasons into words. The record keeps codes; sentences are made here, as late as possible.
 
-The lists of codes have their sentences beside them (`kerf.engine.model.reasons`). Here these are filled in, with
-durations and prices in words; and here is what would have to change before a node may go. A code without a sentence
-shows as it is: nothing is hidden, nothing fails.
+The lists of codes have their sentences beside them (see `kerf.engine.model.reasons`). Here the parameters are filled
+in, with durations and prices in words. A code without a sentence shows as it is: nothing is hidden, nothing fails.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ from kerf.projections.prose.explanation_codes import ExplanationCode
 _DURATION_PARAMETERS = ("quiet", "age", "waited")
 """Parameters that are durations."""
 _PRICE_PARAMETERS = ("limit",)
-"""Those of disruption and lifecycle that are USD per hour."""
+"""Parameters of disruption and lifecycle that are USD per hour."""
 
 _REQUIREMENT_PARAMETERS = ("incoming", "existing")
-"""Those that are requirements as text."""
+"""Parameters that are requirements as text."""
 _BOUNDS = re.compile(r" Exists(?: >=(-?\d+))?(?: <=(-?\d+))?(?= |$)")
 
 _LISTS: tuple[type[ReasonCode], ...] = (LifecycleCode, DisruptionCode, DriftReason, DisruptionReason, ExplanationCode)
@@ -35,11 +34,12 @@ DELETED = {
     "unknown": "its NodeClaim was deleted (the API server does not say by whom)",
     "node deleted": "its Node was deleted (the API server does not say by whom)",
 }
-"""Of a deletion of which nobody said by whom: what was deleted."""
+"""What was deleted, for deletions where nobody is said to have asked."""
 
 
 def sentence(reason: Reason) -> str:
-    """The reason in words, without a subject. Two codes are scheduling's as well: its reasons carry `node_pool`."""
+    """Write the reason as a sentence without its subject. Two codes are also scheduling's; scheduling's carry
+    `node_pool`."""
     by_nobody = DELETED.get(str(reason.params.get("detail", "")))
     if reason.code == DisruptionReason.DELETED and by_nobody is not None:
         return by_nobody
@@ -55,12 +55,13 @@ def sentence(reason: Reason) -> str:
 
 
 def sentences(reasons: Sequence[Reason]) -> str:
-    """Why a pod has no place: the word of each NodePool that was asked, in their order (S-174)."""
+    """Say why a pod has no place: one sentence for each NodePool that was asked, in their order (S-174)."""
     return "; ".join(map(sentence, reasons))
 
 
 def requirement_words(text: str) -> str:
-    """The engine's text of a requirement (S-14), with its bounds in words: cpu Exists <=16 is cpu at most 16."""
+    """Write the engine's text of a requirement (S-14) with its bounds in words: "cpu Exists <=16" becomes "cpu at most
+    16"."""
     return _BOUNDS.sub(_bounds_in_words, text)
 
 
@@ -86,7 +87,7 @@ def _parameter_in_words(name: str, value: str | int | float | list[str]) -> str 
 
 
 class _Parameters(dict[str, object]):
-    """Parameters of a sentence: one that the record does not have is left out."""
+    """The parameters of a sentence. One that the record does not have is left out."""
 
     def __missing__(self, key: str) -> str:
         return ""

@@ -1,5 +1,7 @@
-"""The conditions of a NodeClaim object (L-66…L-79, C-1…C-6), from the state alone; whoever writes them compares them
-with what is there."""
+"""Compute the conditions of a NodeClaim object from the state (L-66…L-79, C-1…C-6).
+
+Whoever writes them compares them with what is there.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ _SHORT = 300  # characters of a launch error (L-155)
 
 
 def claim_conditions(claim: NodeClaim, state: State, now: int) -> tuple[Condition, ...]:
-    """`now` in ms since the epoch: Consolidatable comes by itself when pods have been quiet for long enough (D-55)."""
+    """Return the conditions at `now` (ms since the epoch). Consolidatable follows from time alone, once pods have been
+    quiet for long enough (D-55)."""
     dependents = (_launched(claim), _registered(claim, state), _initialized(claim, state))
     independent = (
         _consolidatable(claim, state, now),
@@ -39,7 +42,7 @@ def claim_conditions(claim: NodeClaim, state: State, now: int) -> tuple[Conditio
 
 
 def _launched(claim: NodeClaim) -> Condition:
-    """L-70: never False. What failed is tried again (L-155)."""
+    """The condition Launched: never False, since what failed is tried again (L-70, L-155)."""
     if claim.launched:
         return Condition("Launched", TRUE, "Launched", since=claim.launched)
     answer = claim.answer
@@ -64,7 +67,7 @@ def _registered(claim: NodeClaim, state: State) -> Condition:
 
 
 def _initialized(claim: NodeClaim, state: State) -> Condition:
-    """L-72: the first check that fails."""
+    """The condition Initialized, with the first check that fails (L-72)."""
     if claim.initialized:
         return Condition("Initialized", TRUE, "Initialized", since=claim.initialized)
     if not claim.registered:
@@ -99,7 +102,7 @@ def _consolidatable(claim: NodeClaim, state: State, now: int) -> Condition | Non
 
 
 def _drifted(claim: NodeClaim) -> Condition | None:
-    """C-2: the reason is the message, too."""
+    """The condition Drifted: its reason is also its message (C-2)."""
     if claim.drift is None:
         return None
     code = claim.drift.code
@@ -119,7 +122,7 @@ def _consistent(claim: NodeClaim) -> Condition | None:
 
 
 def _disrupted(claim: NodeClaim) -> Condition | None:
-    """C-3; for other reasons to go than the reference has there, too."""
+    """The condition DisruptionReason (C-3), for all reasons to go, also for those for which Karpenter sets none."""
     if not (claim.why and claim.tainted):
         return None
     reason = karpenter_spelling(claim.why)
@@ -147,7 +150,7 @@ def _detached(claim: NodeClaim) -> Condition | None:
 
 
 def _terminating(claim: NodeClaim) -> Condition | None:
-    """C-6, D-157: the cloud has taken the order to end the instance."""
+    """The condition InstanceTerminating: the cloud accepted the order to end the instance (C-6, D-157)."""
     effect = claim.effect(TERMINATE)
     if effect is None or not effect.ok:
         return None
@@ -155,7 +158,7 @@ def _terminating(claim: NodeClaim) -> Condition | None:
 
 
 def _waiting(kind: str, claim: NodeClaim) -> Condition:
-    """L-66: nothing has been found out yet."""
+    """A condition of which nothing is known yet (L-66)."""
     return Condition(kind, UNKNOWN, WAITING, WAITING_WORDS, claim.created)
 
 

@@ -1,5 +1,7 @@
-"""What stands on a NodePool object because of its nodes and its NodeClass: annotations of its hash, conditions and
-resources (D-128, L-182, L-252…L-255). From the state alone; whoever writes it compares it with what is there."""
+"""Compute the status of a NodePool from its nodes and its NodeClass (D-128, L-182, L-252…L-255).
+
+That is the annotations of its hash, its conditions and its resources. Whoever writes it compares it with what is there.
+"""
 
 from __future__ import annotations
 
@@ -21,16 +23,19 @@ from kerf.engine.scheduling.problem.from_state import capacity_of
 from kerf.engine.state.state import State
 
 COUNTED = ("cpu", "memory", "pods", "ephemeral-storage", "nodes")
-"""L-255: always there, if only as zero."""
+"""Resources that are always shown, if only as zero (L-255)."""
 DEPENDENTS = ("ValidationSucceeded", "NodeClassReady")
-"""What Ready follows from (L-65)."""
+"""The conditions that Ready follows from (L-65)."""
 UNSETTLED = ("", "Unknown", "AwaitingReconciliation", "ReconcilingDependents")
-"""Reasons of a NodeClass that is not ready because nobody knows yet whether it is (L-68)."""
+"""Reasons of a NodeClass that say that nobody knows yet whether it is ready (L-68)."""
 
 
 class NodePoolStatus(Struct, frozen=True, kw_only=True):
-    """`annotations` belong to the object's metadata, the rest to its status. A condition's `since` moves only when its
-    status does (L-66). `node_class_generation` is status.nodeClassObservedGeneration, 0 without a NodeClass."""
+    """What stands on a NodePool object.
+
+    `annotations` belong to its metadata, the rest to its status. A condition's `since` moves only when its status does
+    (L-66). `node_class_generation` is status.nodeClassObservedGeneration, 0 without a NodeClass.
+    """
 
     name: str
     annotations: dict[str, str]
@@ -48,7 +53,8 @@ class NodePoolStatus(Struct, frozen=True, kw_only=True):
 
 
 def nodepool_status(state: State, name: str, before: Sequence[Condition] = ()) -> NodePoolStatus:
-    """The status of a NodePool that is there; `before` are the conditions that its object carries. Raises KeyError."""
+    """Return the status of a NodePool; `before` are the conditions that its object carries now. Raises KeyError for an
+    unknown one."""
     facts = state.facts
     pool = facts.pools[name]
     ref = pool.node_class
@@ -76,7 +82,7 @@ def _validation(pool: NodePool) -> Condition:
 
 
 def _class_ready(pool: NodePool, seen: NodeClassSeen | None) -> Condition:
-    """L-253: a NodeClass that nobody has judged yet is not ready."""
+    """The condition NodeClassReady: a NodeClass that nobody has judged yet is not ready (L-253)."""
     kind, name = "NodeClassReady", pool.node_class.name
     if seen is None:
         return Condition(kind, "False", "NodeClassNotFound", f"NodeClass {name} is not there")
@@ -90,7 +96,7 @@ def _class_ready(pool: NodePool, seen: NodeClassSeen | None) -> Condition:
 
 
 def _registration(health: PoolHealth) -> Condition:
-    """L-82: it is told, and nothing follows from it."""
+    """The condition NodeRegistrationHealthy: it is shown, and nothing follows from it (L-82)."""
     return Condition("NodeRegistrationHealthy", health.status, health.reason, health.message, health.since)
 
 
@@ -108,7 +114,7 @@ def _since(new: Condition, before: Sequence[Condition], now: int) -> Condition:
 
 
 def _resources(state: State, pool: str) -> Resources:
-    """L-255, L-266, L-276: of the nodes that are not on their way out."""
+    """Sum the resources of the nodes that are not on their way out (L-255, L-266, L-276)."""
     claims = (claim for claim in state.facts.claims.values() if claim.node_pool == pool and claim.state in STEADY)
     found = total({**capacity_of(claim, state), "nodes": 1} for claim in claims)
     return {name: found.get(name, 0) for name in sorted({*COUNTED, *found})}

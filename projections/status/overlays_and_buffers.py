@@ -1,7 +1,7 @@
-"""What stands on NodeOverlay and CapacityBuffer objects: conditions and what a buffer comes to (L-54, L-58 to L-61).
+"""Compute the status of NodeOverlay and CapacityBuffer objects (L-54, L-58 to L-61).
 
-From the state, and from the latest plan for whether a buffer's room is there. Times are for whoever writes it: a
-condition keeps its own while its status stays.
+It comes from the state; whether a buffer's room is there, from the latest plan. Whoever writes a condition gives it its
+time, and keeps that time while the status stays.
 """
 
 from __future__ import annotations
@@ -38,8 +38,11 @@ class OverlayStatus(Struct, frozen=True):
 
 
 class BufferStatus(Struct, frozen=True):
-    """`template` is the name of a PodTemplate, empty for a workload's pods, and `generation` that of what was read of
-    it; `replicas` None without one to go by."""
+    """The status of a CapacityBuffer.
+
+    `template` names a PodTemplate and is empty for a workload's pods; `generation` is that of the object that was read.
+    `replicas` is None if nothing says how many.
+    """
 
     namespace: str
     name: str
@@ -51,7 +54,7 @@ class BufferStatus(Struct, frozen=True):
 
 
 def overlay_statuses(state: State) -> list[OverlayStatus]:
-    """By name; none where the gate is off."""
+    """Return the status of each NodeOverlay by name; none where the feature gate is off."""
     facts, blobs = state.facts, state.indexes.blobs
     if not facts.settings.node_overlays:
         return []
@@ -69,7 +72,8 @@ def _overlay(reason: OverlayCondition) -> tuple[StatusCondition, ...]:
 
 
 class BufferStatuses:
-    """`apply` each entry; `statuses` of the state that it left. What no plan of this process has seen is not said."""
+    """Knows from the latest plan which buffers have their room. `apply` each entry. Before the first plan of this
+    process, it says nothing about that."""
 
     def __init__(self) -> None:
         self._plan = ProvisionResult()
@@ -80,7 +84,7 @@ class BufferStatuses:
             self._plan = result
 
     def statuses(self, state: State) -> list[BufferStatus]:
-        """By key; none where the gate is off."""
+        """Return the status of each CapacityBuffer by key; none where the feature gate is off."""
         facts = state.facts
         if not facts.settings.capacity_buffers:
             return []

@@ -1,4 +1,4 @@
-"""The timeline's events of a NodeClaim's own stream: one for each claim event."""
+"""Make timeline events of claim events, one for one."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _FIELDS: dict[type[Struct], tuple[str, ...]] = {
 
 
 def claim_event(payload: Any, entry: Entry) -> Event | None:
-    """The event of a claim's own entry; None for a payload that is no claim event."""
+    """Return the event of a claim event; None for any other payload."""
     if type(payload) not in _KINDS:
         return None
     return Event(

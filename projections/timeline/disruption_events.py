@@ -1,4 +1,4 @@
-"""The timeline's events of disruption: verdicts and moves."""
+"""Make timeline events of verdicts and moves."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kerf.projections.timeline.entry_events import make_event
 from kerf.projections.timeline.event import DEBUG, INFO, WARNING, Event
 
 _MAX_NAMES = 5
-"""So many names of a list are written out."""
+"""At most this many names of a list are written out."""
 
 
 def verdict_event(verdict: Verdict, entry: Entry) -> Event:

@@ -1,4 +1,4 @@
-"""The timeline's events of drift: which NodeClaims are not as asked for, and in which fields."""
+"""Make timeline events of drift: which NodeClaims drifted, and in which fields."""
 
 from __future__ import annotations
 

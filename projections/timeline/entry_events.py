@@ -1,4 +1,4 @@
-"""Events of entries that tell the same whatever went before."""
+"""Make timeline events of entries that need no memory: they say the same whatever went before."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def make_event(
     reason: Any = None,
     **params: Parameter,
 ) -> Event:
-    """The event that an entry tells."""
+    """Make an event of an entry: position, turn, time and cause are the entry's."""
     if isinstance(reason, str):  # a NodeClass gives its reason as a word
         params["reason"], reason = reason, None
     return Event(
@@ -62,7 +62,7 @@ def _reservations(reservations: seen.ReservationsSeen, entry: Entry) -> list[Eve
 
 
 def _object_seen(obj: Any, entry: Entry) -> list[Event]:
-    """An object that the timeline only names."""
+    """Name an object of which the timeline tells nothing else."""
     kind = type(obj).__name__
     namespace = getattr(obj, "namespace", "")
     key = f"{namespace}/{obj.name}" if namespace else obj.name
@@ -70,7 +70,7 @@ def _object_seen(obj: Any, entry: Entry) -> list[Event]:
 
 
 def planning_input_seen(obj: NodeOverlay | CapacityBuffer, entry: Entry) -> list[Event]:
-    """Somebody changed what plans are made by."""
+    """Tell that a user changed something that plans depend on, at level INFO."""
     return [replace(event, level=INFO) for event in _object_seen(obj, entry)]
 
 

@@ -1,4 +1,4 @@
-"""What the timeline is made of: a coded event of the story, and its sentence."""
+"""An event of the timeline: a code with parameters, and its sentence."""
 
 from __future__ import annotations
 
@@ -122,14 +122,14 @@ SENTENCES: dict[str, str] = {
     "pool-resized": "NodePool {name} has {running} of {replicas} nodes: {because}",
     "entry-unknown": "an entry of type {type} (schema {schema}), which this version does not know",
 }
-"""Code → sentence. `name` is the subject's name; durations and prices are rendered by their parameter's name."""
+"""Code → sentence. `name` is the name of the subject. A parameter's name says whether it is a duration or a price."""
 
 _DURATIONS = ("took", "waited", "lifetime")
 _PRICES = ("price", "cost")
 
 
 def event_sentence(event: Event) -> str:
-    """The event's sentence."""
+    """Write the event as a sentence."""
     more, of_pod = event.params.get("more"), "pod" in event.params
     shown: dict[str, object] = {"name": f"{event.name} and {more} more" if more and not of_pod else event.name}
     for key, value in event.params.items():

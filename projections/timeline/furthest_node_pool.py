@@ -1,4 +1,4 @@
-"""Of the reasons of several NodePools, the one that tells most: that of the pool where the pod got furthest."""
+"""Pick, of the reasons of several NodePools, the one that says most: that of the pool where the pod got furthest."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ _CODES_BY_STEP: tuple[tuple[SchedulingCode, ...], ...] = (
     (SchedulingCode.TYPES_REQUIREMENTS,),
     (SchedulingCode.LIMITS, SchedulingCode.NODE_LIMIT),
 )
-"""Each step is further than the one before; what is not named here is furthest."""
+"""The steps of packing in their order. Codes that are not named here come last."""
 
 _RANK = {code.value: rank for rank, step in enumerate(_CODES_BY_STEP) for code in step}
 
 
 def furthest_reason(reasons: Sequence[Reason]) -> Reason | None:
-    """A pod that selects a NodePool by its label is refused by all others for that label: those tell least. Of several
-    that got as far, the first."""
+    """Return the reason of the NodePool where the pod got furthest; the first of several.
+
+    A pod that selects a NodePool by its label is refused by all others for that label. Those reasons say least.
+    """
     return max(reasons, key=_rank, default=None)
 
 

@@ -1,4 +1,4 @@
-"""Events that one turn tells of several pods, as one."""
+"""Join the events that one turn tells of several pods."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from kerf.projections.timeline.event import Event
 
 
 def group_events(events: Iterable[Event]) -> Iterator[Event]:
-    """Joins what one turn tells of several pods in the same words. The first pod's event stands for all; the other pods
-    are related to it, and `params["more"]` counts them. So it is with what is done to several pods of one claim."""
+    """Join events of one turn that say the same of several pods, or of what is done to several pods of one claim.
+
+    The first pod's event stands for all. The other pods are related to it, and `params["more"]` counts them.
+    """
     for key, group in groupby(events, key=_likeness):
         first, *rest = group
         if rest and key is not None:

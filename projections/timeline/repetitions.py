@@ -1,4 +1,4 @@
-"""What was said before, and how often: so that a story tells it once, and again only when it changes."""
+"""Remember what was said and how often, so that the timeline tells a thing once, and again only when it changes."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Hashable
 
 
 class Repetitions:
-    """Per subject the latest that was said of it."""
+    """Remembers for each subject what was last said of it."""
 
     def __init__(self) -> None:
         self._said: dict[Hashable, tuple[Hashable, int]] = {}
 
     def times(self, subject: Hashable, words: Hashable) -> int:
-        """Notes it and says how often it has been said without a change, 1 for the first time."""
+        """Note what is said now, and return how often it has been said without a change: 1 for the first time."""
         before, times = self._said.get(subject, (None, 0))
         times = times + 1 if before == words else 1
         self._said[subject] = words, times
         return times
 
     def forget(self, subject: Hashable) -> int:
-        """The subject has nothing said of it any more; how often the latest was said."""
+        """Forget what was said of the subject, and return how often that was."""
         return self._said.pop(subject, (None, 0))[1]

@@ -1,6 +1,7 @@
-"""The timeline: entries in, readable events out, one entry at a time. Feed it a live runtime's entries or a record.
+"""The timeline: turns entries into readable events, one entry at a time.
 
-It keeps just enough to tell a change from a repetition (a pod that is seen again and again tells nothing new).
+Feed it a live runtime's entries or a record. It remembers just enough to tell a change from a repetition: a pod that is
+seen again without a change gives no event.
 """
 
 from __future__ import annotations
@@ -45,12 +46,12 @@ from kerf.projections.timeline.repetitions import Repetitions
 
 
 def _subject(intent: Intent) -> str:
-    """What an effect is about: a claim, or a Node that has none."""
+    """Return what an effect is about: a claim, or a Node without one."""
     return f"nodeclaim/{intent.claim}" if intent.claim else f"node/{getattr(intent, 'node', '')}"
 
 
 class Timeline:
-    """`apply` gives the events of one entry, in order; most entries tell one, a repetition none."""
+    """Gives the events of one entry with `apply`, in order. Most entries give one event, repetitions none."""
 
     def __init__(self) -> None:
         self.started = 0
@@ -70,7 +71,7 @@ class Timeline:
         self._accepted: dict[tuple[str, str], int] = {}  # claim and effect on a pod → the position of the answer
 
     def apply(self, entry: Entry) -> list[Event]:
-        """The events of one entry."""
+        """Return the events of one entry."""
         if not self.started:
             self.started = entry.at
         payload = entry.payload
@@ -89,12 +90,14 @@ class Timeline:
         return [timeline_event]
 
     def key_of(self, uid: str) -> str:
-        """A pod's namespace/name, also of one that only stands for a buffer's room; its uid if it was never seen."""
+        """Return a pod's namespace/name, also for a pod that only stands for a buffer's room; its uid if it was never
+        seen."""
         pod = self._pods.get(uid)
         return pod.key if pod is not None else virtual_key(uid, self._buffers) or uid
 
     def _evicted(self, eviction_event: ev.PodEvicted | ev.PodForced, timeline_event: Event) -> Event:
-        """An eviction's cause is the answer about this pod; the entry's may be that about another one."""
+        """Correct an eviction's cause: it is the answer about this pod, while the entry's may be the answer about
+        another."""
         effect_of = eviction if isinstance(eviction_event, ev.PodEvicted) else deletion
         key = eviction_event.claim, effect_of(eviction_event.uid)
         refusals = self._refused.forget(key)
@@ -124,7 +127,7 @@ class Timeline:
         return [make_event(entry, "pod-seen", DEBUG, subject, node)] if old is None else []
 
     def _bound(self, pod: Pod, entry: Entry, subject: str) -> Event:
-        """A pod got its node; when it is another than the plan's, that is worth a warning: the prediction missed."""
+        """Tell that a pod got its node; as a warning if the plan meant another node."""
         planned = self._targets.pop(pod.uid, "")
         place = self._claim_nodes.get(planned, planned)
         if planned and place != pod.node and planned in self._claim_nodes:
@@ -343,8 +346,7 @@ class Timeline:
         return events
 
     def _unplaced_event(self, code: str, level: str, group: Unplaced, entry: Entry) -> Event:
-        """Pods without a place: a detail while it is of the same pods for the same reasons; those it is new of come
-        first."""
+        """Tell that pods have no place, with those first of which that is new. If nothing is new, at level DEBUG."""
         why = code, tuple((reason.code, reason.params.get("node_pool")) for reason in group.reasons)
         times_told = {uid: self._unplaced.times(uid, why) for uid in group.pods}
         uids = sorted(group.pods, key=lambda uid: times_told[uid] > 1)

@@ -9,7 +9,7 @@ from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
 
 Key = tuple[str, str, str]
 """(capacity type, instance type, zone)."""
-ALL_OFFERINGS = 1 << 30
+UNLIMITED_INSTANCES = 1 << 30
 """More instances than any reservation has."""
 SHARED_CATALOGUE = ""
 """The key of the catalogue for NodeClasses without one of their own."""
@@ -126,7 +126,7 @@ class Market:
 
     def end_reservation(self, reservation: str) -> None:
         """Nobody gets anything of it any more."""
-        self.reserve(reservation, -ALL_OFFERINGS)
+        self.reserve(reservation, -UNLIMITED_INSTANCES)
 
     def reprice(self, piece: OfferingSelector, *, price: float | None = None, factor: float = 1.0) -> int:
         """Set or multiply prices (USD per hour) in every catalogue; how many offerings of the common one changed."""
