@@ -1,7 +1,7 @@
-"""Effort for plans about devices: what has devices stays as the planner made it, and the rest is improved beside it.
+"""Plans with pods that use devices: their nodes stay as the planner made them, and the others are optimized.
 
-The search looks at room, and would make nodes of types that have no devices. So it is asked only of pods that ask for
-none, that no other pod looks at, and whose new nodes are shared with no pod of another kind.
+The search looks at room only, and would choose types without the devices. So it gets only the pods that ask for no
+devices, that no topology rule concerns, and whose new nodes have no other pods.
 """
 
 from __future__ import annotations
@@ -23,48 +23,48 @@ from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import PoolInput, Problem
 
-Improve = Callable[[Problem, Tracer | None], Plan]
+Optimize = Callable[[Problem, Tracer | None], Plan]
 
 
-def optimize_without_devices(problem: Problem, improve: Improve, tracer: Tracer | None) -> Plan:
+def optimize_without_devices(problem: Problem, optimize: Optimize, tracer: Tracer | None) -> Plan:
     """The first plan with a cheaper set of nodes for the pods that have nothing to do with devices. It is not rated."""
     first = plan(problem)
-    held = _claims_kept(problem, first)
-    if first.truncated or len(held) == len(first.claims):
+    kept = _claims_kept(problem, first)
+    if first.truncated or len(kept) == len(first.claims):
         return first if tracer is None else plan(problem, tracer)
-    rest = _problem_of_other_claims(problem, first, held)
-    better = improve(rest, None)
-    claims = (*(first.claims[number] for number in held), *better.claims)
-    made = replace(first, claims=claims, first_price=total_price(first.claims), lower_bound=better.lower_bound)
-    if not may_replace(problem, first, made):
+    rest = _problem_of_other_claims(problem, first, kept)
+    optimized = optimize(rest, None)
+    claims = (*(first.claims[number] for number in kept), *optimized.claims)
+    best = replace(first, claims=claims, first_price=total_price(first.claims), lower_bound=optimized.lower_bound)
+    if not may_replace(problem, first, best):
         return first if tracer is None else plan(problem, tracer)
     if tracer is not None:
-        _trace(problem, rest, held, made, improve, tracer)
-    return made
+        _trace(problem, rest, kept, best, optimize, tracer)
+    return best
 
 
 def _claims_kept(problem: Problem, first: Plan) -> list[int]:
-    """The claims that stay, by number: a pod of theirs asks for devices or for company, or is asked for, or they hold
-    reserved capacity."""
-    free = independent_pods(problem)
+    """The claims that stay, by number: they hold reservations, or have pods with devices or with topology rules that
+    concern them."""
+    independent = independent_pods(problem)
     pods = {each.uid: each for each in problem.pods}
 
     def may_go(claim: OpenedClaim) -> bool:
-        mine = [pods[uid] for uid in claim.pods]
-        return not claim.reservations and all((each.namespace, each.shape) in free for each in mine)
+        members = [pods[uid] for uid in claim.pods]
+        return not claim.reservations and all((each.namespace, each.shape) in independent for each in members)
 
     return [number for number, claim in enumerate(first.claims) if not may_go(claim)]
 
 
-def _problem_of_other_claims(problem: Problem, first: Plan, held: Sequence[int]) -> Problem:
-    """The question about the other claims' pods: old nodes have no room for these, and what is held counts against the
-    limits."""
-    kept = [first.claims[number] for number in held]
-    going = {uid for number, each in enumerate(first.claims) if number not in held for uid in each.pods}
+def _problem_of_other_claims(problem: Problem, first: Plan, kept: Sequence[int]) -> Problem:
+    """The problem of the pods of the other claims, without existing nodes (these have no room for them); the kept
+    claims count against the limits."""
+    kept_claims = [first.claims[number] for number in kept]
+    others = {uid for number, each in enumerate(first.claims) if number not in kept for uid in each.pods}
     return replace(
         problem,
-        pods=tuple(each for each in problem.pods if each.uid in going),
-        pools=tuple(_with_usage(problem, each, kept) for each in problem.pools),
+        pods=tuple(each for each in problem.pods if each.uid in others),
+        pools=tuple(_with_usage(problem, each, kept_claims) for each in problem.pools),
         nodes=(),
         bound=(),
         leaving=(),
@@ -82,14 +82,17 @@ def _with_usage(problem: Problem, pool: PoolInput, kept: Sequence[OpenedClaim]) 
     return replace(pool, usage=usage)
 
 
-def _trace(problem: Problem, rest: Problem, held: Sequence[int], made: Plan, improve: Improve, tracer: Tracer) -> None:
-    """As if all had been planned in one pass."""
-    final: dict[str, str | int] = {uid: each.node for each in made.placements for uid in each.pods}
-    final |= {uid: number for number, each in enumerate(made.claims) for uid in each.pods}
-    whole = RenumberingTracer(tracer, {old: new for new, old in enumerate(held)}, final, 0)
-    plan(problem, whole)
-    others = range(len(made.claims) - len(held))
-    part = RenumberingTracer(tracer, {number: number + len(held) for number in others}, final, whole.classes)
-    improve(rest, part)
-    for number, left in sorted((*whole.finished, *part.finished)):
-        tracer.claim_finished(number, made.claims[number].node_pool, left)
+def _trace(
+    problem: Problem, rest: Problem, kept: Sequence[int], best: Plan, optimize: Optimize, tracer: Tracer
+) -> None:
+    """Tell the tracer of both plannings as of one pass."""
+    place_of: dict[str, str | int] = {uid: each.node for each in best.placements for uid in each.pods}
+    place_of |= {uid: number for number, each in enumerate(best.claims) for uid in each.pods}
+    first_part = RenumberingTracer(tracer, {old: new for new, old in enumerate(kept)}, place_of, 0)
+    plan(problem, first_part)
+    others = range(len(best.claims) - len(kept))
+    renumbered = {number: number + len(kept) for number in others}
+    other_part = RenumberingTracer(tracer, renumbered, place_of, first_part.classes)
+    optimize(rest, other_part)
+    for number, types_left in sorted((*first_part.finished, *other_part.finished)):
+        tracer.claim_finished(number, best.claims[number].node_pool, types_left)

@@ -29,137 +29,141 @@ from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import LeftOut, Problem
 
 MAX_RETRIES, MAX_PODS_REPLANNED = 40, 8_000
-"""So often a problem is planned again, and of so many pods in all of these plans."""
+"""A problem is planned again at most so often, and with at most so many pods in all these plans together."""
 MIN_RETRIES, MAX_PODS_OF_PROBLEM = 3, 10_000
-"""But at least so often up to the largest problems, whose pods are many."""
+"""But at least so often, up to problems of so many pods."""
 
 
 def first_plan(problem: Problem) -> tuple[Problem, Plan]:
-    """The question that was answered in the end, and its plan. Of the highest priority of which not as many pods are
-    pending as in the planner's own, or cannot be bound, fewer are; it may be more of a lower one."""
-    made = plan(problem)
-    uneven, waiting = made.uneven and len(problem.pods) < LARGE_PROBLEM, pending_by_topology(made)
-    if not uneven and not waiting:
-        return problem, made
-    beyond_help = UnplaceablePods(problem, made)
-    waiting -= beyond_help.of(made)
-    if not uneven and not waiting:
-        return problem, made
-    asking = _Retries(problem, made, beyond_help)
-    return asking.best() if len(problem.pods) < LARGE_PROBLEM else _for_many_pods(problem, made, waiting, asking)
+    """The problem that was planned in the end, and its plan.
+
+    Compared with the planner's own plan, fewer pods are pending (or cannot be bound) of the highest priority for which
+    the two plans differ; of lower priorities there may be more.
+    """
+    own = plan(problem)
+    uneven, pending = own.uneven and len(problem.pods) < LARGE_PROBLEM, pending_by_topology(own)
+    if not uneven and not pending:
+        return problem, own
+    unplaceable = UnplaceablePods(problem, own)
+    pending -= unplaceable.of(own)
+    if not uneven and not pending:
+        return problem, own
+    retries = _Retries(problem, own, unplaceable)
+    return retries.best() if len(problem.pods) < LARGE_PROBLEM else _for_many_pods(problem, own, pending, retries)
 
 
-def _for_many_pods(problem: Problem, made: Plan, waiting: frozenset[str], asking: _Retries) -> tuple[Problem, Plan]:
-    """What helps the pods that are pending is found out without those that have nothing to do with them, who then come
-    after them all; what helps nobody there helps nobody here."""
-    part = problem_of_related_pods(problem, waiting)
+def _for_many_pods(problem: Problem, own: Plan, pending: frozenset[str], retries: _Retries) -> tuple[Problem, Plan]:
+    """Find out what helps the pending pods without the pods that have nothing to do with them. Then try that on the
+    whole problem, with all other pods after these. What helps none of them in the part helps none in the whole."""
+    part = problem_of_related_pods(problem, pending)
     if len(part.pods) < len(problem.pods):
-        own = plan(part)
-        found = _Retries(part, own, UnplaceablePods(part, own))
-        if found.best()[1].placed.isdisjoint(waiting):
-            return problem, made
+        own_of_part = plan(part)
+        retries_of_part = _Retries(part, own_of_part, UnplaceablePods(part, own_of_part))
+        if retries_of_part.best()[1].placed.isdisjoint(pending):
+            return problem, own
         uids = frozenset(each.uid for each in part.pods)
-        asking.ask(replace(found.change, ahead=(uids, *found.change.ahead)))
-    return asking.best()
+        retries.retry(replace(retries_of_part.change, ahead=(uids, *retries_of_part.change.ahead)))
+    return retries.best()
 
 
 def _max_retries(problem: Problem) -> int:
-    few = MIN_RETRIES if len(problem.pods) <= MAX_PODS_OF_PROBLEM else 0
-    return min(MAX_RETRIES, max(MAX_PODS_REPLANNED // len(problem.pods), few))
+    least = MIN_RETRIES if len(problem.pods) <= MAX_PODS_OF_PROBLEM else 0
+    return min(MAX_RETRIES, max(MAX_PODS_REPLANNED // len(problem.pods), least))
 
 
 class _Attempt(Struct, frozen=True):
-    """A plan, the change it was made with, whether pods of it are stuck, how many are left over by that, of each
-    priority, and which of those that are pending are so in any plan."""
+    """A changed problem's plan. `stuck`: some of its pods cannot be bound in any order. `pending`: how many pods are
+    pending or stuck, by priority. `unplaceable`: the pods (uids) that are pending in this plan and would be in any."""
 
     change: ProblemChange
     plan: Plan
     stuck: bool
-    left: tuple[int, ...]
-    beyond_help: frozenset[str]
+    pending: tuple[int, ...]
+    unplaceable: frozenset[str]
 
 
 class _Retries:
-    """Puts one question in other ways, so often as `_max_retries` says."""
+    """Plans one problem again with changes, at most as often as `_max_retries` says."""
 
-    def __init__(self, problem: Problem, made: Plan, beyond_help: UnplaceablePods) -> None:
+    def __init__(self, problem: Problem, own: Plan, unplaceable: UnplaceablePods) -> None:
         self._problem = problem
-        self._binding = (
-            PlanBinding(problem) if len(problem.pods) < LARGE_PROBLEM else None
-        )  # what cannot be bound is found out
-        self._beyond_help = beyond_help
-        self._best = self._judged(ProblemChange(problem.careful, problem.variant), made)
-        self._asked = {self._best.change}
-        self._left = _max_retries(problem)
-        self._least = len(_unplaced(made)) - len(pending_by_topology(made))
+        # Whether pods can be bound is not checked for large problems: that takes too long.
+        self._plan_binding = PlanBinding(problem) if len(problem.pods) < LARGE_PROBLEM else None
+        self._unplaceable = unplaceable
+        self._best = self._attempt(ProblemChange(problem.careful, problem.variant), own)
+        self._tried = {self._best.change}
+        self._retries_left = _max_retries(problem)
+        self._pending_anyway = len(_unplaced(own)) - len(pending_by_topology(own))
 
     @property
     def change(self) -> ProblemChange:
+        """The change of the best plan so far."""
         return self._best.change
 
     def best(self) -> tuple[Problem, Plan]:
-        tried = [single_changes(self._problem, self._best.change, self._best.plan)]
-        while tried and not self._done:
-            change = next(tried[-1], None)
+        """Try single changes, from each better plan anew, then combined ones. The best changed problem and its plan."""
+        changes = [single_changes(self._problem, self._best.change, self._best.plan)]
+        while changes and not self._done:
+            change = next(changes[-1], None)
             if change is None:
-                tried.pop()
-            elif self.ask(change):
-                tried.append(single_changes(self._problem, self._best.change, self._best.plan))
+                changes.pop()
+            elif self.retry(change):
+                changes.append(single_changes(self._problem, self._best.change, self._best.plan))
         for change in combined_changes(self._problem, self._best.change, self._best.plan):
             if self._done:
                 break
-            self.ask(change)
-        return self._told()
+            self.retry(change)
+        return self._with_all_reasons()
 
-    def _told(self) -> tuple[Problem, Plan]:
-        """With reasons that are about all NodePools and types, those that are left out, too."""
-        change, made = self._best.change, self._best.plan
-        question = change.of(self._problem)
-        if not made.unplaced or not (change.pools or change.offerings):
-            return question, made
+    def _with_all_reasons(self) -> tuple[Problem, Plan]:
+        """The best changed problem and its plan, whose reasons also speak of the NodePools and types left out."""
+        change, best = self._best.change, self._best.plan
+        problem = change.of(self._problem)
+        if not best.unplaced or not (change.pools or change.offerings):
+            return problem, best
         pools = tuple(each for each in self._problem.pools if each.pool.name in change.pools)
-        question = replace(question, left_out=LeftOut(pools, change.offerings - self._problem.unavailable))
-        return question, replace(made, unplaced=plan(question).unplaced)
+        problem = replace(problem, left_out=LeftOut(pools, change.offerings - self._problem.unavailable))
+        return problem, replace(best, unplaced=plan(problem).unplaced)
 
     @property
     def _done(self) -> bool:
-        """Whether nothing may be asked any more, or only those are pending that would be anyhow."""
+        """Whether no retry is left, or none can help: only pods are pending that would be anyhow."""
         best = self._best
-        uneven = self._binding is not None and best.plan.uneven
-        done = sum(best.left) <= self._least or pending_by_topology(best.plan) <= best.beyond_help
-        return self._left <= 0 or (done and not uneven)
+        uneven = self._plan_binding is not None and best.plan.uneven
+        done = sum(best.pending) <= self._pending_anyway or pending_by_topology(best.plan) <= best.unplaceable
+        return self._retries_left <= 0 or (done and not uneven)
 
-    def ask(self, change: ProblemChange) -> bool:
-        """Whether it leaves fewer pending, or what the scheduler binds whole."""
-        if change in self._asked or self._left <= 0:
+    def retry(self, change: ProblemChange) -> bool:
+        """Plan the problem with a change. True if that leaves fewer pods pending, or makes a plan that can be bound."""
+        if change in self._tried or self._retries_left <= 0:
             return False
-        self._asked.add(change)
-        self._left -= 1
-        made = plan(change.of(self._problem))
-        if _by_priority(self._problem, _unplaced(made)) > self._best.left:
+        self._tried.add(change)
+        self._retries_left -= 1
+        changed = plan(change.of(self._problem))
+        if _by_priority(self._problem, _unplaced(changed)) > self._best.pending:
             return False
-        found = self._judged(change, made)
-        better = (found.left, found.plan.uneven) < (self._best.left, self._best.plan.uneven)
-        if better and found.stuck <= self._best.stuck:
-            self._best = found
+        attempt = self._attempt(change, changed)
+        better = (attempt.pending, attempt.plan.uneven) < (self._best.pending, self._best.plan.uneven)
+        if better and attempt.stuck <= self._best.stuck:
+            self._best = attempt
             return True
-        # what cannot be bound may be if nodes are settled at once
-        return found.stuck and not change.careful and self.ask(replace(change, careful=True))
+        # A plan that cannot be bound may become one if pods settle where their nodes will be at once.
+        return attempt.stuck and not change.careful and self.retry(replace(change, careful=True))
 
-    def _judged(self, change: ProblemChange, made: Plan) -> _Attempt:
-        left = self._binding.stuck(made) if self._binding is not None else []
-        if made.uneven and self._binding is not None and not left:
-            made = replace(made, uneven=False)
-        by_priority = _by_priority(self._problem, (*_unplaced(made), *left))
-        return _Attempt(change, made, bool(left), by_priority, self._beyond_help.of(made))
+    def _attempt(self, change: ProblemChange, changed: Plan) -> _Attempt:
+        stuck = self._plan_binding.stuck(changed) if self._plan_binding is not None else []
+        if changed.uneven and self._plan_binding is not None and not stuck:
+            changed = replace(changed, uneven=False)
+        pending = _by_priority(self._problem, (*_unplaced(changed), *stuck))
+        return _Attempt(change, changed, bool(stuck), pending, self._unplaceable.of(changed))
 
 
-def _unplaced(made: Plan) -> list[str]:
-    return [uid for each in made.unplaced for uid in each.pods]
+def _unplaced(planned: Plan) -> list[str]:
+    return [uid for each in planned.unplaced for uid in each.pods]
 
 
 def _by_priority(problem: Problem, uids: Iterable[str]) -> tuple[int, ...]:
-    """How many of the pods are of each priority, the highest first, those of buffers last. Less is better."""
+    """How many of the pods (uids) are of each priority, the highest first, those of buffers last. Less is better."""
     ranks = {pod.uid: (not pod.virtual, problem.shapes[pod.shape].priority) for pod in problem.pods}
-    left = Counter(ranks[uid] for uid in uids)
-    return tuple(left[rank] for rank in sorted(set(ranks.values()), reverse=True))
+    counts = Counter(ranks[uid] for uid in uids)
+    return tuple(counts[rank] for rank in sorted(set(ranks.values()), reverse=True))

@@ -1,12 +1,12 @@
-"""How a question may be put otherwise where topology keeps pods pending: who is placed first, and what is left out.
+"""Changes of a problem that may help pods which topology keeps pending.
 
-Four things are known too late when pods are placed one after another, the large ones first:
+The planner places pods one after another, large ones first, and never moves one again. So it can learn too late that
 
-* that a pod keeps away several others, or takes their only place: those that are pending go first;
-* that a pod is where there is no room for those that must be with it: it goes first, with those;
-* that a domain can hardly be filled, or is where those that follow the first pod of their kind cannot go: nothing is
-  launched there;
-* that a node of a NodePool, or of a type, is where those cannot go, or keeps them away: it is left out.
+* a pod keeps others away, or takes their only place: place the pending pods first;
+* a pod is where its affinity partners have no room: place it first, together with them;
+* a domain can hardly be filled, or pods that must follow the first one of their kind cannot go there: launch nothing in
+  that domain;
+* a node of some NodePool or type is where other pods cannot go, or keeps them away: leave the NodePool or type out.
 """
 
 from __future__ import annotations
@@ -26,23 +26,24 @@ from kerf.engine.scheduling.problem.problem import Problem
 from kerf.engine.scheduling.reasons import SchedulingCode
 
 MAX_LEFT_OUT = 8
-"""So many NodePools, so many types, and so many domains are tried to be left out."""
+"""How many NodePools, how many types, and how many domains are considered for being left out."""
 LARGE_PROBLEM = 1_000
-"""Pods of problems with as many or more are not settled at once where a spread went wrong."""
+"""From this many pods on a problem is large: where a spread went wrong, its pods are not settled at once."""
 MAX_VARIANTS = 4
-"""So many choices among domains of equal rank."""
+"""How many choices among domains of equal rank there are, with the usual one."""
 MAX_GROUPS_AHEAD = 3
-"""Of so many classes of pods the pending ones are tried to be placed first."""
+"""For how many classes the pending pods are tried to be placed first."""
 MAX_ROUNDS_AHEAD = 3
-"""So often those that are pending come before those that came first."""
+"""How often pending pods may be placed before those that came first the time before."""
 
 OfferingKey = tuple[str, str, str]
-"""As in `Problem.unavailable`."""
+"""An entry of `Problem.unavailable`: (capacity type, instance type, zone), "" for any."""
 
 
 class ProblemChange(Struct, frozen=True):
-    """`careful` and `variant`: see `Problem`; `ahead`: pods (uids) that are placed first, the last ones before the
-    others; `pools` (names) and `offerings`: nothing is launched of these."""
+    """How a problem is changed. `careful` and `variant`: see `Problem`. `ahead`: sets of pods (uids) that are placed
+    first; the last set before the others. `pools` (names) and `offerings`: left out, so that nothing of them is
+    launched."""
 
     careful: bool = False
     variant: int = 0
@@ -51,7 +52,7 @@ class ProblemChange(Struct, frozen=True):
     offerings: frozenset[OfferingKey] = frozenset()
 
     def of(self, problem: Problem) -> Problem:
-        """The question with this change."""
+        """The problem with this change."""
         ranks = {uid: rank for rank, uids in enumerate(self.ahead, start=1) for uid in uids}
         return replace(
             problem,
@@ -63,11 +64,12 @@ class ProblemChange(Struct, frozen=True):
         )
 
 
-def single_changes(problem: Problem, before: ProblemChange, made: Plan) -> Iterator[ProblemChange]:
-    """One thing more than the change that the plan was made with, what may help most first."""
-    if made.uneven and len(problem.pods) < LARGE_PROBLEM:
+def single_changes(problem: Problem, before: ProblemChange, planned: Plan) -> Iterator[ProblemChange]:
+    """Changes that do one thing more than the change `before`, with which the plan was made. What may help most comes
+    first."""
+    if planned.uneven and len(problem.pods) < LARGE_PROBLEM:
         yield replace(before, careful=True)
-    groups = _pending_groups(made)
+    groups = _pending_groups(planned)
     if not groups:
         return
     if len(before.ahead) < MAX_ROUNDS_AHEAD:
@@ -75,32 +77,32 @@ def single_changes(problem: Problem, before: ProblemChange, made: Plan) -> Itera
         for each in groups[:MAX_GROUPS_AHEAD] if len(groups) > 1 else ():
             yield replace(before, ahead=(*before.ahead, each))
         for each in groups[:MAX_GROUPS_AHEAD]:
-            if together := _with_affinity_partners(problem, each):
-                yield replace(before, ahead=(*before.ahead, together))
-    for one in _to_leave_out(problem, before, made):
-        yield _leaving_out(before, (one,))
+            if partners := _with_affinity_partners(problem, each):
+                yield replace(before, ahead=(*before.ahead, partners))
+    for option in _to_leave_out(problem, before, planned):
+        yield _leaving_out(before, (option,))
     for number in range(1, MAX_VARIANTS):
         yield replace(before, variant=number)
 
 
 def _with_affinity_partners(problem: Problem, group: frozenset[str]) -> frozenset[str]:
-    """All pods (uids) of the class of these, and those that they must be with; none if these must be with nobody."""
+    """All pods (uids) like these, and those that they must be with by required affinity; none if they have none."""
     first = next(each for each in problem.pods if each.uid in group)
     selectors = required_affinity_selectors(problem.shapes[first.shape], first.namespace, problem.namespaces)
     if not selectors:
         return frozenset()
-    pairs = {(each.namespace, each.shape) for each in problem.pods}
-    wanted = {pair for pair in pairs if any(s.selects(pair[0], problem.shapes[pair[1]].labels) for s in selectors)}
-    wanted.add((first.namespace, first.shape))
-    return frozenset(each.uid for each in problem.pods if (each.namespace, each.shape) in wanted)
+    shape_keys = {(each.namespace, each.shape) for each in problem.pods}
+    together = {key for key in shape_keys if any(s.selects(key[0], problem.shapes[key[1]].labels) for s in selectors)}
+    together.add((first.namespace, first.shape))
+    return frozenset(each.uid for each in problem.pods if (each.namespace, each.shape) in together)
 
 
-def combined_changes(problem: Problem, before: ProblemChange, made: Plan) -> Iterator[ProblemChange]:
-    """Several things more that are left out."""
-    things = _to_leave_out(problem, before, made) if _pending_groups(made) else []
+def combined_changes(problem: Problem, before: ProblemChange, planned: Plan) -> Iterator[ProblemChange]:
+    """Changes that leave out several things more than the change `before`, with which the plan was made."""
+    options = _to_leave_out(problem, before, planned) if _pending_groups(planned) else []
     pools = {each.pool.name for each in usable_pools(problem.pools)}
-    for count in range(2, len(things) + 1):
-        for chosen in combinations(things, count):
+    for count in range(2, len(options) + 1):
+        for chosen in combinations(options, count):
             change = _leaving_out(before, chosen)
             if not change.pools.issuperset(pools):
                 yield change
@@ -112,11 +114,11 @@ def _leaving_out(before: ProblemChange, chosen: Iterable[str | OfferingKey]) -> 
     return replace(before, pools=before.pools | pools, offerings=before.offerings | offerings)
 
 
-def _to_leave_out(problem: Problem, before: ProblemChange, made: Plan) -> list[str | OfferingKey]:
-    """Domains, NodePools and types that may be left out besides: some of each."""
+def _to_leave_out(problem: Problem, before: ProblemChange, planned: Plan) -> list[str | OfferingKey]:
+    """Some domains, NodePools (names) and types that may be left out besides."""
     pools = [each.pool.name for each in usable_pools(problem.pools) if each.pool.name not in before.pools]
-    types = dict.fromkeys(("", each.instance_types[0], "") for each in made.claims)
-    domains = [each for each in _domains_in_the_way(problem, made) if each not in before.offerings]
+    types = dict.fromkeys(("", each.instance_types[0], "") for each in planned.claims)
+    domains = [each for each in _domains_in_the_way(problem, planned) if each not in before.offerings]
     return [
         *domains[:MAX_LEFT_OUT],
         *(pools[:MAX_LEFT_OUT] if len(pools) > 1 else ()),
@@ -124,47 +126,53 @@ def _to_leave_out(problem: Problem, before: ProblemChange, made: Plan) -> list[s
     ]
 
 
-def pending_by_topology(made: Plan) -> frozenset[str]:
-    """The pods (uids) that are pending and would not be by what they ask of a node alone."""
-    return frozenset().union(*_pending_groups(made))
+def pending_by_topology(planned: Plan) -> frozenset[str]:
+    """The pods (uids) that are pending because of topology: a node that meets their own demands could be had."""
+    return frozenset().union(*_pending_groups(planned))
 
 
-def _pending_groups(made: Plan) -> list[frozenset[str]]:
-    """Those pods (uids), by class and reasons, most first."""
-    groups = [each for each in made.unplaced if any(why.code == SchedulingCode.TOPOLOGY for why in each.reasons)]
+def _pending_groups(planned: Plan) -> list[frozenset[str]]:
+    """The same pods (uids), by class and reasons; the largest group first."""
+    groups = [
+        each for each in planned.unplaced if any(reason.code == SchedulingCode.TOPOLOGY for reason in each.reasons)
+    ]
     return [frozenset(each.pods) for each in sorted(groups, key=lambda each: (-len(each.pods), each.pods))]
 
 
-def _domains_in_the_way(problem: Problem, made: Plan) -> list[OfferingKey]:
-    """The zones and capacity types that stand in the way: of a spread those with the fewest pods, of other rules those
-    with pods. Those that most pods wait for first, and then all others of the keys that these pods ask about."""
-    found: dict[OfferingKey, int] = {}
+def _domains_in_the_way(problem: Problem, planned: Plan) -> list[OfferingKey]:
+    """The zones and capacity types that may be in the way.
+
+    First those that reasons name: of a spread the domains with fewest pods, of other rules those with pods; sorted by
+    how many pods wait. Then all other domains of the topology keys of these pods.
+    """
+    waiting: dict[OfferingKey, int] = {}
     keys: set[str] = set()
     shapes = {each.uid: each.shape for each in problem.pods}
-    for group in made.unplaced:
-        blamed = {offering: None for why in group.reasons for offering in _domains_in_reason(why)}
-        for each in blamed:
-            found[each] = found.get(each, 0) + len(group.pods)
-        if any(why.code == SchedulingCode.TOPOLOGY for why in group.reasons):
+    for group in planned.unplaced:
+        named = {offering: None for reason in group.reasons for offering in _domains_in_reason(reason)}
+        for each in named:
+            waiting[each] = waiting.get(each, 0) + len(group.pods)
+        if any(reason.code == SchedulingCode.TOPOLOGY for reason in group.reasons):
             shape = problem.shapes[shapes[group.pods[0]]]
             keys.update(normalise(each.topology_key) for each in shape.spread)
             keys.update(normalise(each.topology_key) for each in (*shape.affinity, *shape.anti_affinity))
     for catalogue in problem.catalogues.values():
         for offer in (offer for each in catalogue.types for offer in each.offerings if offer.available):
             if ZONE in keys:
-                found.setdefault(("", "", offer.zone), 0)
+                waiting.setdefault(("", "", offer.zone), 0)
             if CAPACITY_TYPE in keys:
-                found.setdefault((offer.capacity_type, "", ""), 0)
-    return sorted(found, key=lambda each: (-found[each], each))
+                waiting.setdefault((offer.capacity_type, "", ""), 0)
+    return sorted(waiting, key=lambda each: (-waiting[each], each))
 
 
-def _domains_in_reason(why: Reason) -> Iterator[OfferingKey]:
-    if why.code != SchedulingCode.TOPOLOGY or why.params["key"] not in (ZONE, CAPACITY_TYPE):
+def _domains_in_reason(reason: Reason) -> Iterator[OfferingKey]:
+    """The domains that a reason names as too empty (of a spread) or occupied (of other rules)."""
+    if reason.code != SchedulingCode.TOPOLOGY or reason.params["key"] not in (ZONE, CAPACITY_TYPE):
         return
-    domains = why.params["domains"]
+    domains = reason.params["domains"]
     assert isinstance(domains, list)
     counts = {name: int(count) for name, equals, count in (each.rpartition("=") for each in domains) if equals}
     least = min(counts.values(), default=0)
     for name, count in counts.items():
-        if count == least if why.params["rule"] == "spread" else count:
-            yield ("", "", name) if why.params["key"] == ZONE else (name, "", "")
+        if count == least if reason.params["rule"] == "spread" else count:
+            yield ("", "", name) if reason.params["key"] == ZONE else (name, "", "")

@@ -1,4 +1,4 @@
-"""Of a large problem the part that is about some pods: they, whom they look at, and who looks at them."""
+"""The part of a large problem that concerns some pods, so that a change can be tried on fewer pods."""
 
 from __future__ import annotations
 
@@ -13,28 +13,32 @@ from kerf.engine.scheduling.problem.problem import Problem
 
 
 def problem_of_related_pods(problem: Problem, uids: Iterable[str]) -> Problem:
-    """The same question about these pods and those that a spread, or a term of affinity, of either of the two selects.
-    What others take of nodes and limits is left to them here: the part shows what may help, the whole whether it
-    does."""
-    wanted = frozenset(uids)
-    pairs = dict.fromkeys((each.namespace, each.shape) for each in problem.pods)
-    selectors = {pair: shape_selectors(problem.shapes[pair[1]], pair[0], problem.namespaces) for pair in pairs}
-    those = dict.fromkeys((each.namespace, each.shape) for each in problem.pods if each.uid in wanted)
-    looked_at = frozenset(each for pair in those for each in selectors[pair])
-    looking = frozenset(
+    """The problem with only these pods (uids) and the waiting pods that are related to them.
+
+    A pod is related if one of its selectors (of spreads and affinity terms) selects one of these pods, or a pod that is
+    selected by one of their selectors, or if they select it. The room and the limits that other pods would take stay
+    free here. So a change that helps no pod in this part helps none in the whole; one that does help must be tried
+    there, too.
+    """
+    chosen = frozenset(uids)
+    shape_keys = dict.fromkeys((each.namespace, each.shape) for each in problem.pods)
+    selectors = {key: shape_selectors(problem.shapes[key[1]], key[0], problem.namespaces) for key in shape_keys}
+    chosen_keys = dict.fromkeys((each.namespace, each.shape) for each in problem.pods if each.uid in chosen)
+    own_selectors = frozenset(each for key in chosen_keys for each in selectors[key])
+    selecting_them = frozenset(
         each
-        for each in dict.fromkeys(each for found in selectors.values() for each in found)
-        if any(_selects(each, problem.shapes, pair) for pair in those)
+        for each in dict.fromkeys(each for of_shape in selectors.values() for each in of_shape)
+        if any(_selects(each, problem.shapes, key) for key in chosen_keys)
     )
-    kept = {
-        pair
-        for pair, found in selectors.items()
-        if pair in those
-        or not looking.isdisjoint(found)
-        or any(_selects(each, problem.shapes, pair) for each in looked_at)
+    related = {
+        key
+        for key, of_shape in selectors.items()
+        if key in chosen_keys
+        or not selecting_them.isdisjoint(of_shape)
+        or any(_selects(each, problem.shapes, key) for each in own_selectors)
     }
-    return replace(problem, pods=tuple(each for each in problem.pods if (each.namespace, each.shape) in kept))
+    return replace(problem, pods=tuple(each for each in problem.pods if (each.namespace, each.shape) in related))
 
 
-def _selects(selector: PodSelector, shapes: Mapping[str, PodShape], pair: ShapeKey) -> bool:
-    return selector.selects(pair[0], shapes[pair[1]].labels)
+def _selects(selector: PodSelector, shapes: Mapping[str, PodShape], shape_key: ShapeKey) -> bool:
+    return selector.selects(shape_key[0], shapes[shape_key[1]].labels)

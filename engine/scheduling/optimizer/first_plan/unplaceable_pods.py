@@ -1,13 +1,13 @@
-"""Pods that topology keeps pending whatever is changed about a plan: who is placed first, and what is left out.
+"""Pods that topology keeps pending whatever changes: who is placed first, and which types or NodePools are left out.
 
-Each pass that finds pods pending would ask again whether a change helps, at several times the cost of its plan. That
-nothing can is seen here from the rules alone, with nothing remembered from pass to pass:
+Without this, each pass with pending pods would try all changes again, which takes several times as long as the plan.
+That nothing can help is seen from the rules alone, in three cases:
 
-* pods that keep each other away from zones or capacity types: no more than there are of these;
-* pods that are spread over more of these than there are (`minDomains`): in none of them more than `maxSkew`;
+* pods that keep each other out of a zone or capacity type: there are no more places than zones or capacity types;
+* pods that must be spread over more zones or capacity types than there are (`minDomains`): at most `maxSkew` in each;
 * pods that must be with pods of which there are none.
 
-What there is is told from all NodePools, offerings and nodes, so that there is no more of it where some are left out.
+The zones and capacity types are those of all NodePools, offerings and nodes, so leaving some of these out adds none.
 """
 
 from __future__ import annotations
@@ -29,110 +29,118 @@ from kerf.engine.scheduling.matching.label_selectors import (
 )
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.optimizer.first_plan.problem_changes import pending_by_topology
+from kerf.engine.scheduling.optimizer.pods_by_label import PodsByLabel
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import usable_pools
 from kerf.engine.scheduling.pods.pod_requirements import HARD_SPREAD, alternatives_of
 from kerf.engine.scheduling.problem.problem import NodeInput, PendingPod, Problem
 
 DOMAIN_KEYS = ZONE, CAPACITY_TYPE
-"""Every new node is in one domain of these, and there are only as many as there are offerings in."""
+"""The topology keys with a fixed set of domains: each new node is in one for which there is an offering."""
 
 
 class SeparatedPods(Struct, frozen=True):
-    """Pods that all ask the same of each other: of those that `selects` takes, no domain of `key` may hold more than
-    `most`. `among`: the nodes that are looked at for that, None for all."""
+    """A rule that some pods share: no domain of `key` may hold more than `max_per_domain` of the pods that `selects`
+    takes. `counted_nodes`: tells apart which nodes count for it; None: all do."""
 
     selects: PodSelector
     key: str
-    most: int
-    among: Hashable = None
+    max_per_domain: int
+    counted_nodes: Hashable = None
 
 
 class PlacementLimit(Struct, frozen=True):
-    """Of these pods no more than `most` can be placed."""
+    """At most `most` of these pods can be placed."""
 
     pods: tuple[PendingPod, ...]
     most: int
 
 
 class UnplaceablePods:
-    """What is known of one problem, however it is put: those that are pending for other reasons in its own plan are
-    taken to be in all others."""
+    """What no change of one problem can place. Pods that are pending in its own plan for other reasons than topology
+    are taken to be pending in every plan."""
 
     def __init__(self, problem: Problem, own: Plan) -> None:
+        """`own`: the planner's plan of the unchanged problem."""
         self._problem = problem
         self._pods: dict[ShapeKey, list[PendingPod]] = defaultdict(list)
         for each in problem.pods:
             self._pods[each.namespace, each.shape].append(each)
-        self._pending = _PodsByLabel(problem, self._pods)
-        self._bound = _PodsByLabel(problem, {(e.namespace, e.shape) for e in problem.bound if not e.terminating})
+        self._waiting_by_label = PodsByLabel(problem, self._pods)
+        bound = {(each.namespace, each.shape) for each in problem.bound if not each.terminating}
+        self._bound_by_label = PodsByLabel(problem, bound)
         self._domains = {key: _domains(problem, key) for key in DOMAIN_KEYS}
         self._limits = list(self._all_limits())
-        self._alone = self._without_company(own.placed | pending_by_topology(own))
+        self._without_partner = self._pods_without_partner(own.placed | pending_by_topology(own))
 
-    def of(self, made: Plan) -> frozenset[str]:
-        """Those of the pods (uids) pending in a plan that topology keeps pending in every other, too."""
-        kept = pending_by_topology(made)
-        if not kept:
-            return kept
-        placed = made.placed
-        found = set(kept & self._alone)
+    def of(self, plan: Plan) -> frozenset[str]:
+        """The pods (uids) that topology keeps pending in this plan and would in every other."""
+        pending = pending_by_topology(plan)
+        if not pending:
+            return pending
+        placed = plan.placed
+        unplaceable = set(pending & self._without_partner)
         for limit in self._limits:
-            waiting = [each for each in limit.pods if each.uid in kept]
-            if waiting and self._reached(limit, [each for each in limit.pods if each.uid in placed], waiting):
-                found.update(each.uid for each in waiting)
-        return frozenset(found)
+            waiting = [each for each in limit.pods if each.uid in pending]
+            if waiting and self._is_reached(limit, [each for each in limit.pods if each.uid in placed], waiting):
+                unplaceable.update(each.uid for each in waiting)
+        return frozenset(unplaceable)
 
-    def _reached(self, limit: PlacementLimit, placed: Iterable[PendingPod], waiting: Iterable[PendingPod]) -> bool:
-        """Whether as many are placed as can be, and none of a lower priority than one that waits."""
+    def _is_reached(self, limit: PlacementLimit, placed: Iterable[PendingPod], waiting: Iterable[PendingPod]) -> bool:
+        """Whether as many pods are placed as can be, none of them with a lower priority than one that waits."""
         ranks = [self._rank(each) for each in placed]
         return len(ranks) >= limit.most and max(ranks, default=(False, -math.inf)) <= min(map(self._rank, waiting))
 
     def _rank(self, pod: PendingPod) -> tuple[bool, float]:
         return pod.virtual, -self._problem.shapes[pod.shape].priority
 
-    # ── with pods of which there are none ──────────────────────────────────────
+    # ── pods that must be with pods of which there are none ──────────────────────────────────────
 
-    def _without_company(self, possible: frozenset[str]) -> frozenset[str]:
-        """Those (uids) that must be with others of which none is bound, and none of these (uids) is one."""
-        there = {pair for pair, pods in self._pods.items() if any(each.uid in possible for each in pods)}
-        wanted = {pair: self._sought(pair) for pair in there}
-        found: set[ShapeKey] = set()
-        while more := {pair for pair in there if any(there.isdisjoint(each) for each in wanted[pair])}:
-            found |= more
-            there -= more
-        return frozenset(each.uid for pair in found for each in self._pods[pair])
+    def _pods_without_partner(self, possible: frozenset[str]) -> frozenset[str]:
+        """The pods (uids) that must be with others of which none is bound and none is `possible` (uids). Pods whose
+        partners are found to be without partner themselves are among them."""
+        remaining = {key for key, pods in self._pods.items() if any(each.uid in possible for each in pods)}
+        partners = {key: self._partners(key) for key in remaining}
+        without: set[ShapeKey] = set()
+        while more := {key for key in remaining if any(remaining.isdisjoint(each) for each in partners[key])}:
+            without |= more
+            remaining -= more
+        return frozenset(each.uid for key in without for each in self._pods[key])
 
-    def _sought(self, pair: ShapeKey) -> list[list[ShapeKey]]:
-        """For each term of affinity that no bound pod meets, those who do."""
-        selectors = required_affinity_selectors(self._problem.shapes[pair[1]], pair[0], self._problem.namespaces)
-        return [self._pending.selected(each) for each in selectors if not self._bound.selected(each)]
+    def _partners(self, shape_key: ShapeKey) -> list[list[ShapeKey]]:
+        """For each required affinity term that no bound pod meets, the waiting pods that do."""
+        shape = self._problem.shapes[shape_key[1]]
+        selectors = required_affinity_selectors(shape, shape_key[0], self._problem.namespaces)
+        return [self._waiting_by_label.selected(each) for each in selectors if not self._bound_by_label.selected(each)]
 
-    # ── in domains of which there are too few ──────────────────────────────────────
+    # ── pods that are too many for the domains ──────────────────────────────────────
 
     def _all_limits(self) -> Iterator[PlacementLimit]:
-        crowds: dict[SeparatedPods, list[ShapeKey]] = defaultdict(list)
-        for pair in self._pods:
-            for crowd in dict.fromkeys(self._crowds(pair)):
-                crowds[crowd].append(pair)
-        on_nodes: dict[ShapeKey, Counter[str]] = defaultdict(Counter)
-        for each in self._problem.bound if crowds else ():
+        rules: dict[SeparatedPods, list[ShapeKey]] = defaultdict(list)
+        for shape_key in self._pods:
+            for rule in dict.fromkeys(self._separation_rules(shape_key)):
+                rules[rule].append(shape_key)
+        pods_on: dict[ShapeKey, Counter[str]] = defaultdict(Counter)
+        for each in self._problem.bound if rules else ():
             if not each.terminating:
-                on_nodes[each.namespace, each.shape][each.node] += 1
+                pods_on[each.namespace, each.shape][each.node] += 1
         nodes = {each.name: each for each in (*self._problem.nodes, *self._problem.leaving)}
-        for crowd, pairs in crowds.items():
-            pods = tuple(each for pair in pairs for each in self._pods[pair])
-            there = Counter[str]()
-            for pair in self._bound.selected(crowd.selects):
-                for node in (nodes[name] for name in on_nodes[pair] if name in nodes):
-                    if crowd.among is None or _counted_by_every_policy(node, self._problem.shapes[pairs[0][1]]):
-                        there[node.labels.get(crowd.key, "")] += on_nodes[pair][node.name]
-            most = sum(max(0, crowd.most - there[domain]) for domain in self._open(crowd.key, pairs))
+        for rule, shape_keys in rules.items():
+            pods = tuple(each for shape_key in shape_keys for each in self._pods[shape_key])
+            taken = Counter[str]()
+            for bound in self._bound_by_label.selected(rule.selects):
+                for node in (nodes[name] for name in pods_on[bound] if name in nodes):
+                    shape = self._problem.shapes[shape_keys[0][1]]
+                    if rule.counted_nodes is None or _counted_by_every_policy(node, shape):
+                        taken[node.labels.get(rule.key, "")] += pods_on[bound][node.name]
+            domains = self._possible_domains(rule.key, shape_keys)
+            most = sum(max(0, rule.max_per_domain - taken[domain]) for domain in domains)
             if most < len(pods):
                 yield PlacementLimit(pods, most)
 
-    def _crowds(self, pair: ShapeKey) -> Iterator[SeparatedPods]:
-        namespace, shape = pair[0], self._problem.shapes[pair[1]]
+    def _separation_rules(self, shape_key: ShapeKey) -> Iterator[SeparatedPods]:
+        """The rules by which such pods keep apart from pods like themselves."""
+        namespace, shape = shape_key[0], self._problem.shapes[shape_key[1]]
         for term in shape.anti_affinity:
             key = normalise(term.topology_key)
             if not term.weight and self._domains.get(key) is not None:
@@ -141,65 +149,43 @@ class UnplaceablePods:
                     yield SeparatedPods(selector, key, 1)
         for each in shape.spread:
             key = normalise(each.topology_key)
-            known = self._domains.get(key)
-            if each.when_unsatisfiable == HARD_SPREAD and known is not None and len(known) < (each.min_domains or 0):
+            domains = self._domains.get(key)
+            too_few = domains is not None and len(domains) < (each.min_domains or 0)
+            if each.when_unsatisfiable == HARD_SPREAD and too_few:
                 selector = spread_selector(each, namespace, shape.labels)
                 if selector.selects(namespace, shape.labels):
                     asked = alternatives_of(shape), shape.tolerations, _spread_keys(shape)
-                    yield SeparatedPods(
-                        selector, key, each.max_skew, (asked, each.node_affinity_policy, each.node_taints_policy)
-                    )
+                    counted_nodes = asked, each.node_affinity_policy, each.node_taints_policy
+                    yield SeparatedPods(selector, key, each.max_skew, counted_nodes)
 
-    def _open(self, key: str, pairs: Iterable[ShapeKey]) -> set[str]:
-        """The domains that one of these may go to."""
-        known = self._domains[key] or frozenset()
-        asked = [each for pair in pairs for each in alternatives_of(self._problem.shapes[pair[1]])]
-        return {domain for domain in known if any(each.get(key).has(domain) for each in asked)}
-
-
-class _PodsByLabel:
-    """Pods by their labels, for selectors to be compared with few."""
-
-    def __init__(self, problem: Problem, pairs: Iterable[ShapeKey]) -> None:
-        self._shapes = problem.shapes
-        self._all = sorted(pairs)
-        self._by_label: dict[tuple[str, str], list[ShapeKey]] = defaultdict(list)
-        for pair in self._all:
-            for label in self._shapes[pair[1]].labels.items():
-                self._by_label[label].append(pair)
-        self._known: dict[PodSelector, list[ShapeKey]] = {}
-
-    def selected(self, selector: PodSelector) -> list[ShapeKey]:
-        found = self._known.get(selector)
-        if found is None:
-            these = self._by_label.get(selector.labels[0], []) if selector.labels else self._all
-            found = [pair for pair in these if selector.selects(pair[0], self._shapes[pair[1]].labels)]
-            self._known[selector] = found
-        return found
+    def _possible_domains(self, key: str, shape_keys: Iterable[ShapeKey]) -> set[str]:
+        """The domains that one of these pods may go to."""
+        domains = self._domains[key] or frozenset()
+        asked = [each for shape_key in shape_keys for each in alternatives_of(self._problem.shapes[shape_key[1]])]
+        return {domain for domain in domains if any(each.get(key).has(domain) for each in asked)}
 
 
 def _domains(problem: Problem, key: str) -> frozenset[str] | None:
-    """Of one of `DOMAIN_KEYS`, all in which there may be nodes; None where a node may be in none of them."""
-    found = set()
-    for each in problem.nodes:
-        if key not in each.labels:
+    """All domains of one of `DOMAIN_KEYS` in which there may be nodes; None if a node may be in none."""
+    domains = set()
+    for node in problem.nodes:
+        if key not in node.labels:
             return None
-        found.add(each.labels[key])
+        domains.add(node.labels[key])
     for pool in usable_pools(problem.pools):
         asked = Requirements.of_specs(pool.pool.requirements).get(key)
         types = problem.catalogues[pool.catalogue].types if pool.catalogue else ()
-        for offer in (offer for each in types for offer in each.offerings if offer.available):
-            domain = offer.zone if key == ZONE else offer.capacity_type
-            if domain not in found and asked.has(domain):
-                found.add(domain)
-    return frozenset(found)
+        for offering in (offering for each in types for offering in each.offerings if offering.available):
+            domain = offering.zone if key == ZONE else offering.capacity_type
+            if domain not in domains and asked.has(domain):
+                domains.add(domain)
+    return frozenset(domains)
 
 
 def _counted_by_every_policy(node: NodeInput, shape: PodShape) -> bool:
-    """Whether every spread of the pod looks at the node, whatever its policies."""
-    return (
-        not (node.taints or shape.node_selector or shape.required_terms) and _spread_keys(shape) <= node.labels.keys()
-    )
+    """Whether every spread of the pod counts the node's pods, whatever its node policies are."""
+    asks_nothing = not (node.taints or shape.node_selector or shape.required_terms)
+    return asks_nothing and _spread_keys(shape) <= node.labels.keys()
 
 
 def _spread_keys(shape: PodShape) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""What pods gave up in a plan: preferences, as far as they were not to be had (S-33)."""
+"""How many of their preferences pods keep in a plan; the others were given up (S-33)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from kerf.engine.scheduling.pods.pod_class import PodClass
 from kerf.engine.scheduling.problem.problem import PendingPod, Problem
 
 
-class _Kept:
-    """A tracer that only looks at what pods were placed as."""
+class _PreferencesTracer:
+    """A tracer that only notes, for each placed pod, how many preferences are left in its shape."""
 
     def __init__(self) -> None:
         self.kept: dict[str, int] = {}
@@ -31,14 +31,14 @@ class _Kept:
 
 
 def preferences_kept(problem: Problem) -> dict[str, int]:
-    """Per placed pod (uid) how many of its preferences a plan of this problem keeps."""
-    tracer = _Kept()
+    """For each pod (uid) that the planner places, how many of its preferences it keeps."""
+    tracer = _PreferencesTracer()
     plan(problem, tracer)
     return tracer.kept
 
 
 def _preferences(shape: PodShape) -> int:
-    """How many preferences are left in a shape; tolerating all soft taints is one given up."""
+    """How many preferences are left in a shape. One of them is not to tolerate every soft taint."""
     return (
         len(shape.preferred_terms)
         + sum(each.weight > 0 for each in (*shape.affinity, *shape.anti_affinity))
