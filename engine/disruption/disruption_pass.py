@@ -13,7 +13,6 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from kerf.engine.disruption import eligibility
-from kerf.engine.disruption.binding import Binding
 from kerf.engine.disruption.budgets import window_ends
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.cluster_from_state import NEVER, cluster_of, quiet_at
@@ -30,6 +29,7 @@ from kerf.engine.disruption.eligibility import NodeEligibility, find_candidates,
 from kerf.engine.disruption.moves.budget_headroom import ROUNDS_AHEAD
 from kerf.engine.disruption.moves.cluster_with_moves import with_moves, without_late_pods
 from kerf.engine.disruption.moves.proposal import proposed_moves
+from kerf.engine.disruption.rebinding import Rebinding
 from kerf.engine.disruption.why_nodes_stay import reasons_of_empty_nodes, verdicts
 from kerf.engine.lifecycle.step import soonest
 from kerf.engine.model.disruption_reasons import DisruptionCode
@@ -92,11 +92,11 @@ def cheapest_commands(
     Either one set of nodes that goes at once, or commands chosen one after the other: whichever makes the cluster
     cheaper. Writes to `refused` why nodes cannot go whose pods kube-scheduler might leave over.
     """
-    joint, binding = find_joint_removal(cluster, known), Binding(cluster)
+    joint, rebinding = find_joint_removal(cluster, known), Rebinding(cluster)
     steps = max(MAX_STEPS // 3, MAX_STEPS - joint.steps)
-    chosen = choose_commands(cluster, steps=steps, known=known, rounds=ROUNDS_AHEAD, fits=binding.fits)
+    chosen = choose_commands(cluster, steps=steps, known=known, rounds=ROUNDS_AHEAD, fits=rebinding.fits)
     joint_price = joint.commands.end_price if joint.commands is not None else math.inf
-    bindable = binding.bindable(chosen.commands) if chosen.end_price <= joint_price + MIN_SAVINGS else []
+    bindable = rebinding.fitting(chosen.commands) if chosen.end_price <= joint_price + MIN_SAVINGS else []
     dropped = [command for command in chosen.commands if command not in bindable]
     end_price = math.fsum([chosen.end_price, *(command.savings for command in dropped)])
     if joint.commands is not None and joint_price < end_price - MIN_SAVINGS:

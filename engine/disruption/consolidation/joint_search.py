@@ -18,7 +18,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.engine.disruption import eligibility
-from kerf.engine.disruption.binding import Binding
 from kerf.engine.disruption.budgets import allowed_disruptions
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation.balanced_policy import approves, pool_totals, price_of
@@ -26,6 +25,7 @@ from kerf.engine.disruption.consolidation.commands import Command, decide, remov
 from kerf.engine.disruption.consolidation.replacement_bound import RESOURCES
 from kerf.engine.disruption.consolidation.sequential_search import MIN_SAVINGS, STEPS_PER_CHECK, ChosenCommands, placed
 from kerf.engine.disruption.eligibility import Candidate, Candidates, NodeEligibility, find_candidates, judge_nodes
+from kerf.engine.disruption.rebinding import Rebinding
 from kerf.engine.disruption.simulation import STEPS_PER_POD, Simulator
 from kerf.engine.lifecycle.drain.eviction_waves import wave_grades, weight
 from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
@@ -37,7 +37,7 @@ MAX_STEPS = 90_000
 MIN_NODES, MAX_NODES = 2, 300
 """Nodes of a set, but for empty ones."""
 SCHEDULERS_ASKED = 2
-"""So many schedulers are asked (`Binding`)."""
+"""So many schedulers are asked (`Rebinding`)."""
 
 
 class JointRemoval(Struct, frozen=True):
@@ -82,7 +82,7 @@ class _Search:
         worth = [each for each in busy.chosen if approves(_alone(each), totals)]
         self._vain = frozenset(each.name for each in busy.chosen) - {each.name for each in worth}
         self.waves = wave_grades(shapes[pod.shape] for each in worth for pod in each.pods)
-        self._binding = Binding(cluster, self.waves)
+        self._rebinding = Rebinding(cluster, self.waves)
         self._simulator = Simulator(cluster, most_claims=1)
         self.left = steps
         self._needs = {each.name: total(shapes[pod.shape].requests for pod in each.pods) for each in worth}
@@ -147,7 +147,7 @@ class _Search:
             len(each.pods) for each in going
         )
         self.left -= cost
-        if self.left <= 0 or self._binding.left_over(names, ()):
+        if self.left <= 0 or self._rebinding.unbound(names, ()):
             return False
         before = self._simulator.work
         outcome = self._simulator.without(names)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from kerf.engine.disruption.binding import CHECKS, Binding
 from kerf.engine.disruption.cluster import Cluster, ClusterNode
 from kerf.engine.disruption.eligibility import Candidate
+from kerf.engine.disruption.rebinding import MAX_CHECKS, Rebinding
 from kerf.engine.disruption.simulation import SimulationOutcome, Simulator
 from kerf.engine.scheduling.plan import OpenedClaim
 
@@ -24,10 +24,11 @@ class DriftDestinations:
         """`cluster` is as it is before any of the nodes goes.
 
         With `ask_scheduler`, the model of kube-scheduler is asked about each node that goes and those before it. That
-        takes longer with every node, so it is asked `CHECKS` times; further nodes each get a replacement of their own.
+        takes longer with every node, so it is asked `MAX_CHECKS` times; further nodes each get a replacement of their
+        own.
         """
-        self._binding = Binding(cluster)
-        self._checks = CHECKS if ask_scheduler else 0
+        self._rebinding = Rebinding(cluster)
+        self._checks = MAX_CHECKS if ask_scheduler else 0
         self._ask_scheduler = ask_scheduler
         self._names: list[str] = []
         self._claims: list[OpenedClaim] = []
@@ -54,13 +55,13 @@ class DriftDestinations:
 
     def may_leave_pods_over(self) -> bool:
         """Whether kube-scheduler may leave pods of the nodes that go without a node."""
-        return self._pods_move and bool(self._binding.left_over(self._names, self._claims))
+        return self._pods_move and bool(self._rebinding.unbound(self._names, self._claims))
 
     def _may_leave_over(self, candidate: Candidate, outcome: SimulationOutcome) -> bool:
         if not self._checks:
             return True
         self._checks -= 1
-        return bool(self._binding.left_over([*self._names, candidate.name], [*self._claims, *outcome.claims]))
+        return bool(self._rebinding.unbound([*self._names, candidate.name], [*self._claims, *outcome.claims]))
 
 
 def _without_free_capacity(cluster: Cluster, name: str) -> Cluster:

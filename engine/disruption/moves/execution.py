@@ -9,7 +9,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.engine.disruption import eligibility
-from kerf.engine.disruption.binding import Binding
 from kerf.engine.disruption.budgets import allowed_disruptions, within_budgets
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.cluster_from_state import cluster_of
@@ -18,6 +17,7 @@ from kerf.engine.disruption.eligibility import Candidate, Filter, find_candidate
 from kerf.engine.disruption.moves.budget_headroom import MAX_WAIT, BudgetHeadroom
 from kerf.engine.disruption.moves.cluster_with_moves import with_moves, without_late_pods
 from kerf.engine.disruption.moves.validation import simulated
+from kerf.engine.disruption.rebinding import Rebinding
 from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.lifecycle.step import may_ask, soonest
 from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
@@ -149,7 +149,7 @@ def still_together(moves: Mapping[str, Move], cluster: Cluster, others: Iterable
     beside = with_moves(cluster, others)
     outcome = simulated(Simulator(beside, prepared=False), names, 0, ())
     turns = next(iter(moves.values())).turns
-    if isinstance(outcome, Reason) or Binding(beside, turns).left_over(names, ()):
+    if isinstance(outcome, Reason) or Rebinding(beside, turns).unbound(names, ()):
         return {}
     arrivals = {ref: placed(outcome.placements, own) for ref, own in present.items()}
     return found | {ref: replace(moves[ref], placements=there) for ref, there in arrivals.items()}
@@ -187,7 +187,7 @@ def _still_worth_it(move: Move, cluster: Cluster, others: Iterable[Move]) -> Mov
     found = simulated(Simulator(beside, prepared=False), names, len(move.replacements), options)
     if isinstance(found, Reason):
         return found
-    if Binding(beside, move.turns).left_over(names, found.claims):
+    if Rebinding(beside, move.turns).unbound(names, found.claims):
         return Reason.of(DisruptionCode.LEFT_OVER)
     news = tuple(
         replace(old, pods=new.pods, requests=new.requests)

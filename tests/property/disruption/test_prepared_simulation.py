@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from kerf.engine.disruption.binding import Binding
 from kerf.engine.disruption.cluster import Cluster, moving_pods, what_if
 from kerf.engine.disruption.prepared_simulation import PreparedSimulations, suited
+from kerf.engine.disruption.rebinding import Rebinding
 from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
@@ -155,13 +155,13 @@ def told(made: Plan) -> Any:
 @given(seed=SEEDS, asked=st.integers(0, 1 << 32))
 def test_the_scheduler_is_asked_the_same(seed: int, asked: int) -> None:
     start, dice = made(seed, affinity=True), random.Random(asked)
-    binding = Binding(start)
+    binding = Rebinding(start)
     anyway = left(start, frozenset(), ())
     for _ in range(4):
         leaving = leavers(start, dice)
         claims = plan(what_if(start, leaving, respect_settling=True)).claims
         found = left(start, leaving, claims)
-        assert binding.left_over(leaving, claims) == found - anyway
+        assert binding.unbound(leaving, claims) == found - anyway
 
 
 def left(given: Cluster, leaving: frozenset[str], claims: tuple[OpenedClaim, ...]) -> frozenset[str]:

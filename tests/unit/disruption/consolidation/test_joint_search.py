@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from kerf.engine.disruption.binding import Binding
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation.joint_search import JointRemoval, find_joint_removal
 from kerf.engine.disruption.consolidation.sequential_search import choose_commands
 from kerf.engine.disruption.moves.execution import still_together
 from kerf.engine.disruption.moves.proposal import move_of
+from kerf.engine.disruption.rebinding import Rebinding
 from kerf.engine.lifecycle.drain.eviction_waves import wave_grades, wave_of
 from kerf.engine.model.karpenter.nodepools import Budget
 from kerf.engine.model.kubernetes.pods import PodShape, SpreadConstraint
@@ -65,13 +65,13 @@ def test_l198_turns_are_over_before_a_drain_may_be() -> None:
 
 def test_the_scheduler_is_asked_by_turns() -> None:
     given = tight()
-    assert Binding(given).left_over(["a", "b"], ()) == {"uid-large"}
-    assert Binding(given, turns(given)).left_over(["a", "b"], ()) == frozenset()
+    assert Rebinding(given).unbound(["a", "b"], ()) == {"uid-large"}
+    assert Rebinding(given, turns(given)).unbound(["a", "b"], ()) == frozenset()
 
 
 def test_a_set_that_goes_at_once_comes_to_a_cheaper_fleet() -> None:
     given = tight()
-    one_by_one = choose_commands(given, fits=Binding(given).fits)
+    one_by_one = choose_commands(given, fits=Rebinding(given).fits)
     found = find_joint_removal(given)
     assert found.commands is not None
     assert [each.names for each in found.commands.commands] == [("a",), ("b",)]

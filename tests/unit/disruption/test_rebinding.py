@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from kerf.engine.disruption.binding import Binding
+from kerf.engine.disruption.rebinding import Rebinding
 from kerf.engine.model.content_digest import content
 from kerf.engine.model.kubernetes.pods import PodShape
 from tests.support.scenarios.clusters import SHAPES, SIZES, capacity, cluster, node, pod
@@ -19,7 +19,7 @@ def left_over(**of_the_bound: Any) -> frozenset[str]:
     bound = pod("bound", 1_500, **ONLY_B, **of_the_bound)
     leaving = node("a", "large", pod("free", 900), bound)
     nodes = (leaving, node("b", "small", labels={"only": "b"}), node("c", "small", pod("there", 600)))
-    return Binding(cluster(*nodes)).left_over(["a"], ())
+    return Rebinding(cluster(*nodes)).unbound(["a"], ())
 
 
 def test_d143_critical_pods_come_back_after_the_others_whatever_their_priority() -> None:
@@ -43,4 +43,4 @@ def test_pods_that_ask_for_much_memory_alone_are_large() -> None:
     heavy = replace(pod("heavy"), shape=digest)
     leaving = node("a", "large", heavy, pod("one", 200), pod("other", 200))
     emptiest, other = node("b", "small"), node("c", "small", pod("there", 600))
-    assert Binding(cluster(leaving, emptiest, other)).left_over(["a"], ()) == {"uid-heavy"}
+    assert Rebinding(cluster(leaving, emptiest, other)).unbound(["a"], ()) == {"uid-heavy"}

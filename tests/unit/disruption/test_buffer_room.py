@@ -3,8 +3,8 @@ go."""
 
 from __future__ import annotations
 
-from kerf.engine.disruption.binding import Binding
 from kerf.engine.disruption.cluster import Cluster, ClusterNode
+from kerf.engine.disruption.rebinding import Rebinding
 from kerf.engine.model.kubernetes.pods import Pod
 from tests.support.scenarios.clusters import cluster, node, pending, pod
 
@@ -21,19 +21,19 @@ def test_a_pod_that_might_take_a_buffers_room_stays() -> None:
     """There is room for it elsewhere, which the scheduler need not take."""
     nodes = (node("a", "small", pod("p", 400)), node("b", "small", buffers=2), node("c", "small", pod("q", 1_500)))
     given = held(*nodes, buffers=kept(2))
-    assert Binding(given).left_over(["a"], ()) == {"uid-buffer-1"}
+    assert Rebinding(given).unbound(["a"], ()) == {"uid-buffer-1"}
 
 
 def test_where_the_buffer_has_room_elsewhere_it_goes() -> None:
     nodes = (node("a", "small", pod("p", 1_000)), node("b", "small", buffers=2), node("c", "large"))
-    assert Binding(held(*nodes, buffers=kept(2))).left_over(["a"], ()) == frozenset()
+    assert Rebinding(held(*nodes, buffers=kept(2))).unbound(["a"], ()) == frozenset()
 
 
 def test_a_buffer_that_has_no_room_anyway_holds_up_nobody() -> None:
     nodes = (node("a", "small", pod("p", 1_000)), node("b", "small"), node("c", "small", pod("q", 1_000)))
-    assert Binding(held(*nodes, buffers=kept(1, 90_000))).left_over(["a"], ()) == frozenset()
+    assert Rebinding(held(*nodes, buffers=kept(1, 90_000))).unbound(["a"], ()) == frozenset()
 
 
 def test_without_buffers_nothing_is_asked() -> None:
     nodes = (node("a", "small", pod("p", 1_000)), node("b", "small"))
-    assert Binding(cluster(*nodes)).left_over(["a"], ()) == frozenset()
+    assert Rebinding(cluster(*nodes)).unbound(["a"], ()) == frozenset()
