@@ -101,6 +101,7 @@ def with_more(problem: Problem, types: Catalogue, more_pools: list[NodePool]) ->
 several_pools = st.lists(pools(), max_size=3).map(lambda found: [each for some in found for each in some])
 
 
+@pytest.mark.slow
 @given(topology_problems(), catalogues())
 @the_same_examples
 def test_where_pods_depend_on_one_another_another_type_leaves_no_more_pending(found: Problem, extra: Catalogue) -> None:

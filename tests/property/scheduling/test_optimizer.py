@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -77,6 +78,7 @@ def test_the_order_in_which_things_are_listed_does_not_matter(given_problem: Pro
     assert best_plan(other, EFFORT) == best_plan(given_problem, EFFORT)
 
 
+@pytest.mark.slow
 @given(problems())
 @relaxed_settings
 def test_a_tracer_changes_nothing_and_knows_every_claim(given_problem: Problem) -> None:
