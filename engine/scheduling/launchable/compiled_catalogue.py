@@ -1,14 +1,13 @@
 """Instance types compiled for the search: numbered, with sets of types as bitsets.
 
-Bit i of every mask stands for `CompiledCatalogue.types[i]`. Types are numbered by name, so masks, and
-whatever is derived from them, do not depend on the order in which a cloud listed its types. Filtering is
-then a few ANDs:
+Bit i of every mask stands for `CompiledCatalogue.types[i]`. Types are numbered by name, so nothing depends on the order
+in which a cloud lists its types. A filter is then a few ANDs:
 
-* label values: per (key, value) the types that have it, per key those that know it;
-* resources: per resource the types sorted by amount, with the mask of all types from each step on, so that
-  one bisection gives the types that have at least so much;
-* offerings: types are grouped by *slot*, which is all that requirements can see of an offering (zone,
-  capacity type, zone id, reservation), so a few masks hold all offerings of a catalogue.
+* Labels: for each key and value the types that have it; for each key the types that know it.
+* Resources: for each resource the types sorted by amount, with a mask of all types from each step on. One bisection
+  gives the types that have at least an amount.
+* Offerings: a *slot* groups the offerings that requirements cannot tell apart (zone, capacity type, zone id,
+  reservation). So a few masks hold all offerings of a catalogue.
 """
 
 from __future__ import annotations
@@ -111,9 +110,8 @@ class LabelIndex:
 
 
 class OfferingSlot(Struct, frozen=True):
-    """All offerings that are alike but for type and price. `types` are those that have one which is
-    available; `prices` and `capacities` (launches that a reservation has left) are by type number, also
-    for unavailable ones."""
+    """All offerings that differ only in instance type and price. `types`: those with an available offering. `prices`,
+    `capacities` (launches left in a reservation): by type number, also for unavailable offerings."""
 
     zone: str
     capacity_type: str
@@ -140,7 +138,7 @@ class OfferingSlot(Struct, frozen=True):
 
 
 class CompiledCatalogue:
-    """One catalogue, ready for the search. It says the same for ever; see the module's text."""
+    """One catalogue, ready for the search; see the module's docstring. It never changes."""
 
     __slots__ = (
         "allocatable",
@@ -171,8 +169,9 @@ class CompiledCatalogue:
         self.orders: OrderedDict[tuple[tuple[int, int], ...], tuple[tuple[float, int], ...]] = OrderedDict()
 
     def by_price(self, offers: tuple[tuple[int, int], ...]) -> tuple[tuple[float, int], ...]:
-        """All types as (price, number), cheapest first by the offerings that are given as (number of a slot, types),
-        then by name; a type without one is last, at infinity. Some are kept: searches ask again and again."""
+        """All types as (price, number), the cheapest first, then by name. `offers`: the usable offerings, as (number of
+        a slot, types). A type without one comes last, at infinity. Some results are kept, because searches ask for them
+        again and again."""
         order = self.orders.get(offers)
         if order is None:
             best: dict[int, float] = {}
@@ -198,7 +197,7 @@ class CompiledCatalogue:
         return mask
 
     def admitting(self, requirement: Requirement) -> int:
-        """The types that do not conflict with one requirement; a label unknown to a type denies nothing
+        """The types that do not conflict with one requirement. A type that does not know the label does not conflict
         (S-103)."""
         index = self.labels.get(requirement.key)
         if index is None:
@@ -225,7 +224,8 @@ def _label_indexes(types: tuple[InstanceType, ...]) -> dict[str, LabelIndex]:
 
 
 def _offering_slots(types: tuple[InstanceType, ...]) -> tuple[OfferingSlot, ...]:
-    """Slots in a fixed order. Two like offerings of one type (unusual) go to two slots."""
+    """The slots in a fixed order. If one type has two offerings that are alike, which is unusual, they go to two
+    slots."""
     by_slot: dict[tuple[str, str, str, str, str, int], list[tuple[int, Offering]]] = {}
     for number, instance_type in enumerate(types):
         seen: dict[tuple[str, str, str, str, str], int] = {}
@@ -267,8 +267,8 @@ _cache: OrderedDict[str, tuple[Catalogue, CompiledCatalogue]] = OrderedDict()
 
 
 def compiled_catalogue(digest: str, catalogue: Catalogue) -> CompiledCatalogue:
-    """`compile_catalogue` through a bounded cache by digest. It is a pure function's cache: an entry only
-    serves the catalogue that it was made from, so a wrong digest costs time and changes nothing."""
+    """`compile_catalogue` with a bounded cache by digest. An entry serves only the catalogue that it was made from, so
+    a wrong digest costs time and changes no result."""
     entry = _cache.get(digest)
     if entry is not None and (entry[0] is catalogue or entry[0] == catalogue):
         _cache.move_to_end(digest)

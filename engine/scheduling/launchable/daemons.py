@@ -1,8 +1,8 @@
-"""DaemonSet pods: which of them a new node of a type would carry, and which an existing one still expects
+"""DaemonSet pods: which of them a new node of an instance type will carry, and which an existing node still expects
 (S-79…S-84).
 
-Every required affinity term of a daemon is tried for every type (the clean reading of S-82): the outcome
-does not depend on the order of types, NodePools or nodes.
+Every required affinity term of a daemon is tried for every type. So the outcome does not depend on the order of types,
+NodePools or nodes, which S-82 leaves open.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from kerf.engine.scheduling.pods.pod_requirements import requirements_of
 
 
 class Daemon(Struct, frozen=True):
-    """One DaemonSet's pod. `alternatives`: its strict requirements under each required affinity term."""
+    """The pod of one DaemonSet. `alternatives`: its requirements without preferences, one set for each required
+    affinity term."""
 
     requests: Resources
     alternatives: tuple[Requirements, ...]
@@ -32,8 +33,8 @@ class Daemon(Struct, frozen=True):
     def types(
         self, taints: Iterable[Taint], requirements: Requirements, catalogue: CompiledCatalogue, types: int
     ) -> int:
-        """Those of the types on whose nodes it runs (S-81); startup taints do not matter. Unlike in the reference, a
-        label that no NodePool defines may be one of the type's, which its nodes will carry."""
+        """The types on whose nodes the daemon runs (S-81). Startup taints do not matter. Unlike in the reference, a
+        label that no NodePool defines may come from the type."""
         if not tolerates_all(taints, (*self.tolerations, TOLERATES_PREFER_NO_SCHEDULE)):
             return 0
         known = WELL_KNOWN.union(catalogue.labels)
@@ -44,15 +45,15 @@ class Daemon(Struct, frozen=True):
         return runs
 
     def expected_on(self, taints: Iterable[Taint], labels: Requirements) -> bool:
-        """Whether an existing node will get it (S-84): no label may be undefined."""
+        """Whether an existing node will get the daemon (S-84). Every label that it asks for must be there."""
         return tolerates_all(taints, (*self.tolerations, TOLERATES_PREFER_NO_SCHEDULE)) and any(
             labels.compatible(alternative) for alternative in self.alternatives
         )
 
 
 class DaemonGroup(Struct, frozen=True):
-    """The types of a template that the same daemons run on, with what these request and the host ports
-    they take."""
+    """Instance types of a template that run the same daemons; what these daemons request, and the host ports they
+    take."""
 
     types: int
     requests: Resources
@@ -71,7 +72,7 @@ def daemon_of_shape(shape: PodShape) -> Daemon:
 
 
 def daemons(digests: Iterable[str], shapes: Mapping[str, PodShape], ignoring: bool = True) -> tuple[Daemon, ...]:
-    """The daemons of a problem. `ignoring`: those that ask for devices by ResourceClaim are left out (S-80)."""
+    """The daemons of a problem. `ignoring`: leave out those that ask for devices by ResourceClaim (S-80)."""
     daemon_shapes = (shapes[digest] for digest in sorted(digests))
     return tuple(daemon_of_shape(shape) for shape in daemon_shapes if not (ignoring and shape.resource_claims))
 
@@ -83,7 +84,7 @@ def daemon_groups(
     catalogue: CompiledCatalogue,
     types: int,
 ) -> tuple[DaemonGroup, ...]:
-    """The types split by the daemons that count on them (S-83), ordered by first type."""
+    """The types, split by the daemons that run on them (S-83), ordered by their first type."""
     split: list[tuple[int, list[Daemon]]] = [(types, [])]
     for each in daemons:
         runs = each.types(taints, requirements, catalogue, types)
@@ -102,7 +103,7 @@ def daemon_groups(
 def _matching(
     requirements: Requirements, template_requirements: Requirements, catalogue: CompiledCatalogue, types: int
 ) -> int:
-    """The types that do not conflict with what a daemon wants; those that have the label, where only they can."""
+    """The types that meet a daemon's requirements. Where only the type can carry a label, it must know the label."""
     for requirement in requirements:
         types &= catalogue.admitting(requirement)
         if (
@@ -117,6 +118,6 @@ def _matching(
 def reserved_for_daemons(
     daemons: Iterable[Daemon], taints: tuple[Taint, ...], labels: Requirements, bound: Resources
 ) -> Resources:
-    """What expected daemons will still take of an existing node (S-74): never less than nothing."""
+    """What the expected daemons will still take of an existing node (S-74); never negative."""
     expected = total(daemon.requests for daemon in daemons if daemon.expected_on(taints, labels))
     return {name: max(0, amount - bound.get(name, 0)) for name, amount in expected.items()}

@@ -1,4 +1,5 @@
-"""Which offerings one launch may draw from (A-220…A-230): chosen here, so that the record says what was asked for."""
+"""Which offerings one launch may use (A-220…A-230). The decider chooses them, so that the record says what was asked
+for."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ DEFAULT_RESERVATION = "default"
 
 
 class LaunchChoice(Struct, frozen=True):
-    """`offers` cheapest first; empty when no offering is left. `reservation`: the one that a launch of reserved
-    capacity is counted against."""
+    """`offers`: cheapest first; empty if no offering is left. `reservation`: the one that a launch of reserved capacity
+    counts against."""
 
     capacity_type: str
     offers: tuple[Offer, ...]
@@ -34,10 +35,10 @@ def choose_offers(
     *,
     max_types: int,
 ) -> LaunchChoice:
-    """The offers for a claim that may still become any of `names`.
+    """The offers for a claim that can still become any of `names`. `unavailable`: as in `Problem`.
 
-    `unavailable` as in `Problem`. One launch has one capacity type (A-229), reserved before spot before on-demand;
-    falling back to another happens on the next claim.
+    One launch has one capacity type (A-229): reserved before spot before on-demand. If it fails, the next claim falls
+    back to another.
     """
     types_allowed = frozenset(names)
     reserved = _reserved(catalogue, types_allowed, requirements, unavailable)
@@ -66,8 +67,8 @@ def _reserved(
     requirements: Requirements,
     unavailable: frozenset[tuple[str, str, str]],
 ) -> LaunchChoice | None:
-    """One offering of one reservation, for a launch names one: the cheapest, of equal ones a default reservation
-    (A-222) and that with most left (A-224)."""
+    """One offering of one reservation, because a launch names one: the cheapest; of equal prices a default reservation
+    (A-222), then the one with most capacity left (A-224)."""
     ids, kinds = requirements.get(lbl.RESERVATION_ID), requirements.get(lbl.RESERVATION_TYPE)
     reserved = [
         (o.price, o.reservation_type or DEFAULT_RESERVATION, t.name, o.zone, -o.reservation_capacity, o.reservation_id)
@@ -101,7 +102,7 @@ def _usable(
 def _admitted(
     o: Offering, instance_type: InstanceType, requirements: Requirements, unavailable: frozenset[tuple[str, str, str]]
 ) -> bool:
-    """Whether it is to be had, as far as is known, and what is asked for."""
+    """Whether the offering meets the requirements and is not known to be unavailable."""
     return (
         o.available
         and requirements.get(lbl.ZONE).has(o.zone)
@@ -117,7 +118,7 @@ def is_unavailable(unavailable: frozenset[tuple[str, str, str]], kind: str, name
 
 
 def _without_exotic(pools: dict[str, list[Offering]], types: dict[str, InstanceType]) -> dict[str, list[Offering]]:
-    """A-225: metal and accelerated types only when nothing else is left."""
+    """The types without metal and accelerated ones, unless no others are left (A-225)."""
     plain = {name: offers for name, offers in pools.items() if not _exotic(types[name])}
     return plain or pools
 
@@ -128,7 +129,7 @@ def _exotic(instance_type: InstanceType) -> bool:
 
 
 def _without_dear_spot(pools: dict[str, list[Offering]]) -> dict[str, list[Offering]]:
-    """A-226: spot above the cheapest on-demand price is no bargain."""
+    """The offerings without spot ones that cost more than the cheapest on-demand offering (A-226)."""
     every = [o for offers in pools.values() for o in offers]
     on_demand = [o.price for o in every if o.capacity_type == lbl.ON_DEMAND]
     if not on_demand or len(on_demand) == len(every):

@@ -1,5 +1,4 @@
-"""Node overlays (S-183…S-188): prices and resources that users know better than the cloud's lists, put into the
-catalogues that everything else looks at."""
+"""NodeOverlays (S-183…S-188): prices and resources that users know better than the cloud, put into the catalogues."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ MAX_CACHED_EVALUATIONS = 4
 
 
 class OverlayCondition(StrEnum):
-    """The reason of an overlay's condition ValidationSucceeded, which is True for the first one alone."""
+    """Reasons of an overlay's condition ValidationSucceeded. The condition is True for the first one alone."""
 
     SUCCEEDED = "ValidationSucceeded"
     INVALID = "RuntimeValidation"
@@ -41,15 +40,15 @@ class OverlayCondition(StrEnum):
 
 
 class OverlayEvaluation(Struct, frozen=True):
-    """`catalogues` by NodePool, only of those that an overlay changes; `conditions` by overlay."""
+    """`catalogues`: by NodePool, only those that an overlay changes. `conditions`: by overlay."""
 
     catalogues: Mapping[str, Catalogue]
     conditions: Mapping[str, OverlayCondition]
 
 
 class _OverlaidType:
-    """One type in one NodePool on its way. `touched` are the weights of the overlays that last had to do with the price
-    of an offering (by its number) or with a resource (by its name)."""
+    """One type in one NodePool while overlays are applied. `touched`: the weight of the overlay that last set the price
+    of an offering (by its number) or a resource (by its name)."""
 
     __slots__ = ("capacity", "instance_type", "labels", "offers", "prices", "touched")
 
@@ -62,7 +61,7 @@ class _OverlaidType:
         self.touched: dict[int | str, int] = {}
 
     def matched(self, requirements: Requirements) -> list[int]:
-        """The numbers of the offerings that an overlay speaks of (S-184)."""
+        """The numbers of the offerings that an overlay is about (S-184)."""
         if not self.labels.compatible(requirements):
             return []
         return [number for number, offer in enumerate(self.offers) if requirements.compatible(offer, WELL_KNOWN)]
@@ -80,7 +79,8 @@ class _OverlaidType:
 def evaluate_overlays(
     overlays: Iterable[NodeOverlay], pools: Sequence[tuple[NodePool, Catalogue]]
 ) -> OverlayEvaluation:
-    """S-183…S-187. An overlay that is invalid or in conflict is applied nowhere."""
+    """Apply the overlays, the heaviest first (S-183…S-187). An overlay that is invalid or in conflict is applied
+    nowhere."""
     by_pool = {
         pool.name: [_OverlaidType(instance_type, _pool_labels(pool)) for instance_type in catalogue.types]
         for pool, catalogue in pools
@@ -101,7 +101,8 @@ def evaluate_overlays(
 
 
 def _apply(overlay: NodeOverlay, types: Sequence[_OverlaidType]) -> OverlayCondition:
-    """First applied wins, of each offering's price (S-185) and of each resource of a type (S-186)."""
+    """Apply one overlay. Each offering's price (S-185) and each resource of a type (S-186) is set once, by the first
+    overlay."""
     if _invalid(overlay):
         return OverlayCondition.INVALID
     requirements = Requirements.of_specs(overlay.requirements)
@@ -135,7 +136,7 @@ def _pool_labels(pool: NodePool) -> tuple[Requirement, ...]:
 
 
 def _type_labels(instance_type: InstanceType) -> list[Requirement]:
-    """What a type says of its labels; what it leaves to its offerings is taken from these."""
+    """The labels of a type. What the type leaves to its offerings comes from these."""
     said = dict(instance_type.requirements)
     said.setdefault(INSTANCE_TYPE, (instance_type.name,))
     said.setdefault(ZONE, tuple(sorted({offering.zone for offering in instance_type.offerings})))
@@ -162,8 +163,8 @@ _cache: OrderedDict[tuple[object, ...], dict[str, tuple[str, Catalogue]]] = Orde
 def overlaid_catalogues(
     overlays: Sequence[NodeOverlay], pools: Sequence[tuple[NodePool, str, Catalogue]]
 ) -> dict[str, tuple[str, Catalogue]]:
-    """For each NodePool whose catalogue (given by digest) an overlay changes, the changed one and its digest. Through a
-    bounded cache, which changes no result."""
+    """For each NodePool whose catalogue an overlay changes: the changed catalogue and its digest. Catalogues are given
+    by digest. A bounded cache changes no result."""
     key = (
         tuple(content(overlay)[0] for overlay in overlays),
         tuple((pool.name, tuple(sorted(pool.labels.items())), digest) for pool, digest, _ in pools),

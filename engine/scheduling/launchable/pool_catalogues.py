@@ -1,4 +1,4 @@
-"""Which catalogue each NodePool buys from, as the state stands: its NodeClass's, with NodeOverlays applied (S-188)."""
+"""Which catalogue each NodePool buys from now: that of its NodeClass, with NodeOverlays applied (S-188)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kerf.engine.state.state import State
 
 
 class PoolCatalogues:
-    """Digests of catalogues, which the state's blobs hold."""
+    """The digest of each NodePool's catalogue. The state's blobs hold the catalogues."""
 
     def __init__(self, state: State) -> None:
         self._state, self._facts, self._blobs = state, state.facts, state.indexes.blobs
@@ -35,10 +35,11 @@ class PoolCatalogues:
         return self._by_pool.get(pool, "")
 
     def over_types(self, claim: NodeClaim, *, largest: bool) -> Resources:
-        """Per resource, the largest capacity or the smallest allocatable over the types a claim may still become."""
+        """For each resource, the largest capacity or the smallest allocatable of the types that a claim can still
+        become."""
         digest = self.of_claim(claim)
         return self._blobs.over_types(digest, claim.instance_types, largest=largest) if digest else {}
 
     def of_claim(self, claim: NodeClaim) -> str:
-        """Also that of a claim whose NodePool is gone."""
+        """The digest of a claim's catalogue, also if its NodePool is gone."""
         return self.of(claim.node_pool) or self._of_class(claim.node_class.key)

@@ -1,7 +1,7 @@
 """A NodeClass's catalogue with what is left of its capacity reservations now (A-125, A-210).
 
-The record has a catalogue once, and what a launch takes of a reservation as a few bytes. What is made of both is made
-anew by whoever asks for it; it has a digest of its own, which no record names.
+The record stores a catalogue once, and each use of a reservation in a few bytes. This module puts both together. The
+result has a digest of its own, which no record names.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from kerf.engine.state.state import State
 
 
 def catalogue_with_reservations(state: State, node_class: str) -> str:
-    """The digest of the catalogue of a NodeClass (`group/kind/name`), which the state's blobs hold; "" for none.
-    Launches on their way have taken theirs of what is left: the reference waits for them before it plans again
-    (S-58)."""
+    """The digest of the catalogue of a NodeClass (`group/kind/name`); "" for none. The state's blobs hold the
+    catalogue. Launches on their way count as having taken their part of a reservation; the reference waits for them
+    before it plans again (S-58)."""
     digest, seen = state.facts.catalogues.get(node_class, ""), state.facts.reservations.get(node_class)
     left, taken = seen.left if seen is not None else {}, _launches_on_their_way(state)
     if not digest or not (left or taken):
@@ -34,13 +34,13 @@ def catalogue_with_reservations(state: State, node_class: str) -> str:
 
 
 def _launches_on_their_way(state: State) -> Counter[str]:
-    """Of each reservation, by its id: how many launches name it that have no instance yet. The cloud's count of what is
-    left does not have them."""
+    """How many launches without an instance name each reservation. The cloud's count of what is left does not include
+    them."""
     return Counter(order.reservation for order in state.facts.launches.values() if order.reservation)
 
 
 def with_launches_taken(catalogue: Catalogue, taken: Mapping[str, int]) -> Catalogue:
-    """The catalogue when so many instances more have been taken of its reservations, by their ids."""
+    """The catalogue after so many more instances of each reservation, by its id."""
     if not taken:
         return catalogue
     offerings = (offering for instance_type in catalogue.types for offering in instance_type.offerings)
@@ -63,7 +63,8 @@ def _type(instance_type: InstanceType, left: Mapping[str, int]) -> InstanceType:
 
 
 def _offering(offering: Offering, left: Mapping[str, int]) -> Offering:
-    """Of a reservation that is used up there is nothing on offer: pods would be deferred for its sake (S-114)."""
+    """The offering with what is left of its reservation. If nothing is, it is not available: pods would wait for it in
+    vain (S-114)."""
     count = left.get(offering.reservation_id)
     if count is None:
         return offering

@@ -1,7 +1,8 @@
 """Templates: what a NodePool can launch, compiled for one pass (S-61…S-70, S-102…S-108).
 
-A `NarrowedTemplate` is a template narrowed by requirements. States are interned and remember where each further set of
-requirements leads, so the label work for a pod class is done once per state and not once per pod or claim.
+A `NarrowedTemplate` is a template under further requirements. Equal ones are the same object, and each remembers where
+further requirements lead. So the label work for a pod class is done once per narrowed template, not once per pod or
+claim.
 """
 
 from __future__ import annotations
@@ -47,8 +48,7 @@ NODES_LIMIT = "nodes"
 
 
 class NarrowedTemplate:
-    """A template under some requirements: the types that meet them and are on offer, and the slots that
-    are usable."""
+    """A template under some requirements: the types that meet them and are on offer, and the usable offering slots."""
 
     __slots__ = ("domains", "min_values", "pins", "requirements", "reservable", "slots", "steps", "viable")
 
@@ -63,14 +63,14 @@ class NarrowedTemplate:
         self.pins: dict[tuple[str, tuple[str, ...]], NarrowedTemplate] = {}  # by key and values
 
     def settled(self, key: str) -> str | None:
-        """The one value that is left of a label, if so."""
+        """The value of a label, if only one is left."""
         requirement = self.requirements.find(key)
         return next(iter(requirement.values)) if requirement is not None and requirement.single else None
 
 
 class Template:
-    """One NodePool in one pass. `types` are those that its requirements leave (S-66), 0 if there are none;
-    `remaining` is what its limits leave (S-68) and shrinks as claims are opened."""
+    """One NodePool in one pass. `types`: those that its requirements leave (S-66); 0 if there are none. `remaining`:
+    what its limits leave (S-68); it shrinks as claims are opened."""
 
     def __init__(
         self,
@@ -108,14 +108,15 @@ class Template:
     # ── requirements ──────────────────────────────────────
 
     def at(self, requirements: Requirements) -> NarrowedTemplate:
-        """The state of these requirements."""
+        """The template narrowed to these requirements."""
         state = self._states.get(requirements)
         if state is None:
             state = self._states[requirements] = self._evaluate(requirements)
         return state
 
     def step(self, state: NarrowedTemplate, requirements: Requirements) -> NarrowedTemplate | tuple[Conflict, ...]:
-        """Where a pod's requirements lead from a state, or why they cannot hold there (S-99 step 2)."""
+        """The narrowed template that a pod's requirements lead to; or the conflicts, if they cannot hold there (S-99
+        step 2)."""
         following = state.steps.get(requirements)
         if following is None:
             following = state.requirements.incompatibilities(requirements, WELL_KNOWN) or self.at(
@@ -125,15 +126,16 @@ class Template:
         return following
 
     def domains(self, state: NarrowedTemplate, key: str) -> tuple[str, ...]:
-        """The values of a label that nodes of this state can have: those of offerings that can be launched, else of
-        types that can, else those that the requirements list (S-126, but only what is launchable). Sorted."""
+        """The values of a label that nodes of this narrowed template can have, sorted: those of offerings that can be
+        launched; else of types that can; else those that the requirements list (S-126, but only what can be
+        launched)."""
         values = state.domains.get(key)
         if values is None:
             values = state.domains[key] = tuple(sorted(self.domains_of(state, key, state.viable)))
         return values
 
     def domains_of(self, state: NarrowedTemplate, key: str, types: int) -> set[str]:
-        """Those of some of its types."""
+        """The values of a label that nodes of these types can have."""
         requirement = state.requirements.get(key)
         attribute = SLOT_LABELS.get(key)
         if attribute is not None:
@@ -145,15 +147,15 @@ class Template:
         return set() if requirement.complement or not types else set(requirement.values)
 
     def lacks(self, state: NarrowedTemplate, key: str) -> bool:
-        """Whether nodes of this state will not have a label: nothing that they are launched by says so. Those that are
-        well known they have, whatever is known of these before."""
+        """Whether nodes of this narrowed template will not have a label, because nothing that they are launched by
+        mentions it. Well-known labels they will have."""
         requirement, index = state.requirements.find(key), self.catalogue.labels.get(key)
         if requirement is not None and (requirement.complement or requirement.values):
             return False
         return key not in WELL_KNOWN and (index is None or not index.known & state.viable & ~index.absent)
 
     def pin(self, state: NarrowedTemplate, key: str, values: tuple[str, ...]) -> NarrowedTemplate:
-        """The state narrowed to these values of a label."""
+        """The narrowed template with only these values of a label."""
         pinned = state.pins.get((key, values))
         if pinned is None:
             narrowed = state.requirements.merged([Requirement(key, False, frozenset(values))])
@@ -165,16 +167,15 @@ class Template:
         return next((price for price, number in self.by_price(state) if types >> number & 1), float("inf"))
 
     def precedence(self, claim: int, state: NarrowedTemplate, types: int) -> float:
-        """Of domains of equal rank the least of these is taken: the price (S-140), or in another variant a number that
-        has nothing to do with it but is the same for the same claim."""
+        """A number by which domains of equal rank are ordered, the least first: the price (S-140); in another variant,
+        a number that has nothing to do with the price but is the same for the same claim."""
         if not self._variant:
             return self.cheapest(state, types)
         domains = " ".join(str(requirement) for requirement in state.requirements if requirement.single)
         return float(crc32(f"{self._variant}/{claim}/{domains}".encode()))
 
     def usable_slots(self, requirements: Requirements) -> tuple[int, ...]:
-        """The slots whose offerings a claim with these requirements may use (S-105): the claim is the left
-        side."""
+        """The slots whose offerings a claim with these requirements may use (S-105)."""
         return tuple(
             number
             for number, demanded in enumerate(self._slot_requirements)
@@ -182,8 +183,8 @@ class Template:
         )
 
     def _evaluate(self, requirements: Requirements) -> NarrowedTemplate:
-        """Types are asked for an offering and, separately, for room (`survivors`): unlike S-106, reasons tell the two
-        apart."""
+        """Work out a narrowed template. Types are checked for an offering here and for room elsewhere (`survivors`):
+        unlike in S-106, reasons tell the two apart."""
         slots = self.usable_slots(requirements)
         viable = 0
         for number in slots:
@@ -198,8 +199,8 @@ class Template:
     def survivors(
         self, candidates: int, requests: Resources, ports: Iterable[HostPort], taken: Sequence[HostPort]
     ) -> int:
-        """The candidate types that hold the requests beside their daemons (S-102). `ports` are the pod's,
-        `taken` those of the claim's other pods."""
+        """The candidate types with room for the requests beside their daemons (S-102). `ports`: the pod's host ports;
+        `taken`: those of the claim's other pods."""
         pod_ports = tuple(ports)
         left = 0
         for group in self.groups:
@@ -210,7 +211,8 @@ class Template:
         return left
 
     def meets_min_values(self, min_values: tuple[tuple[str, int], ...], types: int) -> bool:
-        """S-108; no types at all count as met."""
+        """Whether the types have the distinct values that minValues asks for (S-108). No types at all count as meeting
+        it."""
         return not types or all(self.catalogue.distinct_values(key, types) >= least for key, least in min_values)
 
     def unmet_min_values(self, min_values: tuple[tuple[str, int], ...], types: int) -> dict[str, int]:
@@ -219,8 +221,8 @@ class Template:
         return {key: count for key, (count, least) in counts.items() if count < least}
 
     def by_price(self, state: NarrowedTemplate) -> tuple[tuple[float, int], ...]:
-        """All types as (price, number), cheapest first by available usable offering, then by name (S-204);
-        a type without one is last, at infinity."""
+        """All types as (price, number): the cheapest usable available offering first, then by name (S-204). A type
+        without one comes last, at infinity."""
         order = self._orders.get(state.slots)
         if order is None:
             offers = tuple((number, self.available[number]) for number in state.slots)
@@ -230,21 +232,21 @@ class Template:
     # ── limits ──────────────────────────────────────
 
     def left_out(self) -> int:
-        """The types that the question leaves out of itself, in all zones and capacity types (`cells.without`)."""
+        """The types that the question leaves out of itself in all zones and capacity types (`Problem.left_out`)."""
         named = {name for capacity_type, name, zone in self._unavailable if not capacity_type and not zone}
         return sum(1 << number for name, number in self.catalogue.numbers.items() if name in named)
 
     def restart(self, usage: Resources) -> None:
-        """What the limits leave beside this usage, before any claim is opened."""
+        """Set what the limits leave beside this usage, before any claim is opened."""
         self.remaining = _remaining(self.pool.limits, usage)
 
     @property
     def node_limit_reached(self) -> bool:
-        """S-69: exactly no node is left."""
+        """Whether the limit on `nodes` leaves exactly none (S-69)."""
         return self.remaining.get(NODES_LIMIT) == 0
 
     def within_limits(self, candidates: int) -> int:
-        """The candidates whose capacity the limits still allow (S-69); each is 1 of the resource `nodes`."""
+        """The candidates whose capacity the limits still allow (S-69). Each counts as 1 of the resource `nodes`."""
         for name, amount in self.remaining.items():
             if name == NODES_LIMIT:
                 candidates = candidates if amount >= 1 else 0
@@ -257,8 +259,8 @@ class Template:
         return candidates
 
     def spend(self, types: int) -> None:
-        """Count a new claim of these types against the limits: by its largest possible type (S-70). The
-        limit on `nodes` is not counted down within a pass."""
+        """Count a new claim of these types against the limits, by its largest possible type (S-70). The limit on
+        `nodes` is not counted down within a pass."""
         for name in self.remaining:
             levels = self.catalogue.capacity.get(name)
             if name != NODES_LIMIT and levels is not None:
@@ -266,8 +268,8 @@ class Template:
 
 
 def available_types(catalogue: CompiledCatalogue, unavailable: frozenset[tuple[str, str, str]]) -> tuple[int, ...]:
-    """Per slot the types with an available offering, less those known to lack capacity (capacity type,
-    type, zone)."""
+    """For each slot, the types with an available offering, without those known to lack capacity (capacity type,
+    instance type, zone)."""
     masks = [slot.types for slot in catalogue.slots]
     for capacity_type, name, zone in sorted(unavailable):
         number = catalogue.numbers.get(name)
@@ -281,7 +283,7 @@ def available_types(catalogue: CompiledCatalogue, unavailable: frozenset[tuple[s
 
 
 def _remaining(limits: Resources | None, usage: Resources) -> Resources:
-    """S-68: only what is limited."""
+    """What the limits leave, for the resources that are limited (S-68)."""
     return {name: limit - usage.get(name, 0) for name, limit in sorted((limits or {}).items())}
 
 
@@ -291,7 +293,7 @@ _NO_CATALOGUE = Catalogue(types=())
 def template_of(
     pool_input: PoolInput, problem: Problem, daemons: Sequence[Daemon], *, strict: bool, variant: int = 0
 ) -> Template:
-    """That of a NodePool of a problem; one whose types are not known has none (S-64)."""
+    """The template of a problem's NodePool. Without a catalogue it has no types (S-64)."""
     catalogue = problem.catalogues[pool_input.catalogue] if pool_input.catalogue else _NO_CATALOGUE
     kinds = compiled_catalogue(pool_input.catalogue, catalogue)
     return Template(pool_input.pool, pool_input.usage, kinds, problem.unavailable, daemons, strict, variant)

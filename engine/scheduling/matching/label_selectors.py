@@ -13,7 +13,8 @@ METADATA_NAME = "kubernetes.io/metadata.name"
 
 
 class PodSelector(Struct, frozen=True, cache_hash=True):
-    """Equal selectors are equal values: entries are distinct and sorted. `nothing`: a nil selector (S-123)."""
+    """A selector of pods in some namespaces. Entries are distinct and sorted, so equal selectors are equal values.
+    `nothing`: a nil selector, which selects no pod (S-123)."""
 
     namespaces: frozenset[str]
     labels: tuple[tuple[str, str], ...] = ()
@@ -30,7 +31,8 @@ class PodSelector(Struct, frozen=True, cache_hash=True):
 
 
 def expression_matches(expression: Expression, labels: Mapping[str, str]) -> bool:
-    """Label selectors know In, NotIn, Exists and DoesNotExist; a missing label satisfies the negative ones."""
+    """Whether labels satisfy one expression: In, NotIn, Exists or DoesNotExist. A missing label satisfies the negative
+    ones."""
     value = labels.get(expression.key)
     if expression.operator == "In":
         return value in expression.values
@@ -40,12 +42,12 @@ def expression_matches(expression: Expression, labels: Mapping[str, str]) -> boo
 
 
 def selector_matches(selector: Selector | None, labels: Mapping[str, str]) -> bool:
-    """A selector alone, as for the labels of a namespace."""
+    """Whether a selector matches these labels, in whatever namespace."""
     return _selector(frozenset([""]), selector, ()).selects("", labels)
 
 
 def spread_selector(constraint: SpreadConstraint, namespace: str, labels: Mapping[str, str]) -> PodSelector:
-    """The pods that a spread constraint of a pod with these labels counts (S-124, S-125)."""
+    """The pods that a spread constraint counts, for a pod with these labels (S-124, S-125)."""
     return _selector(
         frozenset([namespace]), constraint.selector, _label_expressions("In", constraint.match_label_keys, labels)
     )
@@ -54,7 +56,7 @@ def spread_selector(constraint: SpreadConstraint, namespace: str, labels: Mappin
 def term_selector(
     term: AffinityTerm, namespace: str, labels: Mapping[str, str], namespaces: Iterable[Namespace]
 ) -> PodSelector:
-    """The pods that an affinity term of such a pod speaks of (S-124)."""
+    """The pods that an affinity term is about, for a pod with these labels (S-124)."""
     named = frozenset(term.namespaces)
     if term.namespace_selector is not None:
         named |= frozenset(
@@ -70,14 +72,14 @@ def term_selector(
 
 
 def shape_selectors(shape: PodShape, namespace: str, namespaces: Iterable[Namespace]) -> tuple[PodSelector, ...]:
-    """All pods that the spreads and the terms of such a pod speak of."""
+    """The selectors of all spread constraints and affinity terms of such a pod."""
     spreads = (spread_selector(constraint, namespace, shape.labels) for constraint in shape.spread)
     terms = (*shape.affinity, *shape.anti_affinity)
     return (*spreads, *(term_selector(term, namespace, shape.labels, namespaces) for term in terms))
 
 
 def required_affinity_selectors(shape: PodShape, namespace: str, namespaces: Iterable[Namespace]) -> list[PodSelector]:
-    """For each required term of affinity the pods that such a pod must be with."""
+    """For each required affinity term, the pods that such a pod must be with."""
     return [term_selector(term, namespace, shape.labels, namespaces) for term in shape.affinity if not term.weight]
 
 

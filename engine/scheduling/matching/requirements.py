@@ -1,9 +1,7 @@
-"""The algebra of requirements: which label values a pod, a NodePool, an instance type or a node allows
-(S-1…S-24).
+"""Requirements: which values of a label a pod, a NodePool, an instance type or a node allows (S-1…S-24).
 
-Rules `S-n` are those of the scheduling specification. Where the reference leaves a choice open, the
-deterministic one of its section 14 is taken: keys are looked at in sorted order, `any_value` is the least
-candidate.
+Where the reference leaves a choice open, kerf makes a deterministic one: keys are looked at in sorted order, and
+`any_value` is the least candidate.
 """
 
 from __future__ import annotations
@@ -41,9 +39,10 @@ def parse_integer(text: str) -> int | None:
 class Requirement(Struct, frozen=True, cache_hash=True):
     """The values that one label may take (S-1).
 
-    `complement` False: the value is in `values` (none: the label must not exist). True: the label exists,
-    its value is not in `values`, and it is an integer within the inclusive bounds `gte` and `lte` where
-    those are set. `min_values` asks for that many distinct values among the instance types of a claim.
+    * `complement` False: the value is one of `values`; if there are none, the label must not exist.
+    * `complement` True: the label exists, its value is not one of `values`, and it is an integer between `gte` and
+      `lte` (inclusive) where these are set.
+    * `min_values`: the claim's instance types must have at least that many distinct values.
     """
 
     key: str
@@ -66,7 +65,8 @@ class Requirement(Struct, frozen=True, cache_hash=True):
         return not self.complement and len(self.values) == 1
 
     def within_bounds(self, value: str) -> bool:
-        """S-7: without bounds anything is; with bounds only an integer between them."""
+        """Whether the value is within the bounds (S-7): without bounds any value is, with bounds only an integer
+        between them."""
         if self.gte is None and self.lte is None:
             return True
         number = parse_integer(value)
@@ -79,14 +79,14 @@ class Requirement(Struct, frozen=True, cache_hash=True):
         return (value in self.values) != self.complement and self.within_bounds(value)
 
     def __len__(self) -> int:
-        """S-8: the number of values; bounds are not looked at."""
+        """The number of values, whatever the bounds (S-8)."""
         return MAX_INT64 - len(self.values) if self.complement else len(self.values)
 
     def __bool__(self) -> bool:
         return True  # a requirement without values is still one
 
     def intersection(self, other: Requirement) -> Requirement:
-        """The requirement that both together make (S-10)."""
+        """The requirement that demands both (S-10)."""
         if self is other:
             return self
         gte, lte = _merged_bounds(self, other)
@@ -110,8 +110,7 @@ class Requirement(Struct, frozen=True, cache_hash=True):
         return Requirement(self.key, complement, values, gte, lte, least)
 
     def intersects(self, other: Requirement) -> bool:
-        """Whether some value satisfies both (S-11); two complements are taken to share one if their bounds
-        do."""
+        """Whether some value satisfies both (S-11). Two complements count as sharing one if their bounds do."""
         gte, lte = _merged_bounds(self, other)
         if _crossed(gte, lte):
             return False
@@ -121,15 +120,14 @@ class Requirement(Struct, frozen=True, cache_hash=True):
         return any(test.has(value) and finite.has(value) for value in finite.values)
 
     def conflicts(self, other: Requirement) -> bool:
-        """S-18: nothing satisfies both, and they are not both content with a missing label (S-19
-        included)."""
+        """Whether no value satisfies both, and a missing label does not satisfy both either (S-18, S-19)."""
         return not self.intersects(other) and not (self.operator in NEGATIVE and other.operator in NEGATIVE)
 
     def allows_all_of(self, narrower: Requirement) -> bool:
-        """Whether every value that `narrower` leaves open satisfies this one too.
+        """Whether this requirement allows every value that `narrower` allows.
 
-        Used for nodes on their way, whose labels are known only as requirements: a pod must fit whichever
-        comes.
+        It is used for nodes on their way. Only requirements are known of their labels, so a pod must fit whichever
+        value comes.
         """
         if not narrower.complement:
             if not narrower.values:
@@ -141,8 +139,8 @@ class Requirement(Struct, frozen=True, cache_hash=True):
         return low_ok and (self.lte is None or (narrower.lte is not None and narrower.lte <= self.lte))
 
     def any_value(self) -> str:
-        """One value that satisfies it, "" if there is none to name (S-12): the least listed one, or the
-        smallest integer from the lower bound (else 0) up that is not excluded."""
+        """One value that satisfies it; "" if none can be named (S-12). It is the least listed value, or else the
+        smallest integer from the lower bound (or 0) up that is not excluded."""
         if not self.complement:
             return min(self.values, default="")
         number = 0 if self.gte is None else self.gte
@@ -151,8 +149,8 @@ class Requirement(Struct, frozen=True, cache_hash=True):
         return "" if self.lte is not None and number > self.lte else str(number)
 
     def specs(self) -> tuple[RequirementSpec, ...]:
-        """As entries of a NodeClaim's spec.requirements (S-13). With a bound, excluded values are lost
-        there, as in the reference: the API has no way to say both in one entry."""
+        """The entries for a NodeClaim's spec.requirements (S-13). If there is a bound, excluded values are lost, as in
+        the reference: one entry of the API cannot say both."""
         entries = []
         if self.gte is not None:
             entries.append(RequirementSpec(self.key, "Gte", (str(self.gte),), self.min_values))
@@ -193,11 +191,11 @@ def _crossed(gte: int | None, lte: int | None) -> bool:
 
 
 def requirement(key: str, operator: str, values: Iterable[str] = (), min_values: int | None = None) -> Requirement:
-    """The requirement of one operator and its operands (S-2…S-5). Values are taken as they are: no provider here has a
-    table for S-6.
+    """The requirement of one operator and its operands (S-2…S-5). Values are taken as they are: no provider has a table
+    for S-6.
 
-    An operand of a comparison that is no integer counts as 0, and an unknown operator as Exists: callers
-    validate first (`kerf.engine.scheduling.pods.validation`).
+    An operand of a comparison that is no integer counts as 0, and an unknown operator as Exists. Callers validate first
+    (`kerf.engine.scheduling.pods.validation`).
     """
     key, operands = normalise(key), tuple(values)
     if operator == "In":
@@ -217,8 +215,7 @@ def requirement(key: str, operator: str, values: Iterable[str] = (), min_values:
 
 
 class Conflict(Struct, frozen=True):
-    """One key on which two sides cannot agree; `existing` is None where it is a label unknown to that side
-    (S-17)."""
+    """A key on which two sides cannot agree. `existing`: None if that side does not know the label (S-17)."""
 
     incoming: Requirement
     existing: Requirement | None = None
@@ -229,8 +226,8 @@ class Conflict(Struct, frozen=True):
 
 
 class Requirements:
-    """An immutable map from label key to exactly one requirement; keys are kept sorted, so equal maps are
-    identical in iteration order, text and hash."""
+    """An immutable map from label key to one requirement. Keys are sorted, so equal maps have the same order, text and
+    hash."""
 
     __slots__ = ("_by_key", "_hash")
 
@@ -244,7 +241,7 @@ class Requirements:
 
     @classmethod
     def of_labels(cls, labels: Mapping[str, str]) -> Requirements:
-        """S-16: one In per label."""
+        """One requirement with In for each label (S-16)."""
         return _of_labels(tuple(labels.items()))
 
     @classmethod
@@ -274,20 +271,20 @@ class Requirements:
         return f"Requirements({self})"
 
     def __str__(self) -> str:
-        """S-23: without the hostname."""
+        """All requirements but the hostname's, as messages show them (S-23)."""
         return ", ".join(sorted(str(each) for each in self if each.key != HOSTNAME))
 
     def find(self, key: str) -> Requirement | None:
-        """The requirement of this (normalised) key, None if there is none."""
+        """The requirement of a key; None if there is none. The key must be normalised."""
         return self._by_key.get(key)
 
     def get(self, key: str) -> Requirement:
-        """The requirement of a key or of its alias; Exists where there is none (S-5)."""
+        """The requirement of a key or its alias; Exists if there is none (S-5)."""
         key = normalise(key)
         return self._by_key.get(key) or Requirement(key, True)
 
     def merged(self, other: Iterable[Requirement]) -> Requirements:
-        """Both together, key by key intersected (S-15)."""
+        """Both sides together, intersected key by key (S-15)."""
         return Requirements([*self, *other])
 
     def without(self, keys: Iterable[str]) -> Requirements:
@@ -317,8 +314,8 @@ class Requirements:
     def incompatibilities(
         self, incoming: Requirements, undefined: frozenset[str] = frozenset()
     ) -> tuple[Conflict, ...]:
-        """Why `incoming` cannot hold on this side; empty if it can (S-17). Keys in `undefined` may be
-        missing here."""
+        """Why `incoming` cannot hold on this side; empty if it can (S-17). The keys in `undefined` may be missing
+        here."""
         unknown = tuple(
             Conflict(entry)
             for entry in incoming

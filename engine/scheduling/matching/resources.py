@@ -8,7 +8,8 @@ from kerf.engine.model.kubernetes.pods import Resources
 
 
 def fits(requests: Resources, total: Resources) -> bool:
-    """S-75: nothing in `total` is negative, and every request is at most what is there (missing = 0)."""
+    """Whether every request is at most what is there (missing counts as 0), and nothing in `total` is negative
+    (S-75)."""
     for name, amount in requests.items():
         if amount > total.get(name, 0):
             return False
@@ -16,13 +17,13 @@ def fits(requests: Resources, total: Resources) -> bool:
 
 
 def lacking(requests: Resources, total: Resources) -> tuple[str, ...]:
-    """The resources for which `fits` says no, sorted."""
+    """The resources that `fits` says no to, sorted."""
     negative = {name for name, amount in total.items() if amount < 0}
     return tuple(sorted(negative | {name for name, amount in requests.items() if amount > total.get(name, 0)}))
 
 
 def added(a: Resources, b: Resources, times: int = 1) -> Resources:
-    """a + times × b."""
+    """`a` plus `times` times `b`."""
     total = dict(a)
     for name, amount in b.items():
         total[name] = total.get(name, 0) + times * amount

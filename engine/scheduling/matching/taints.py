@@ -1,4 +1,4 @@
-"""Taints and tolerations (S-38)."""
+"""Taints and tolerations (S-38), for nodes and devices."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _integer(text: str) -> int | None:
 
 
 def untolerated(taints: Iterable[Taint], tolerations: tuple[Toleration, ...]) -> tuple[Taint, ...]:
-    """The taints that no toleration covers, in their order. All effects count, PreferNoSchedule too."""
+    """The taints that no toleration covers, in their order. Every effect counts, also PreferNoSchedule."""
     return tuple(taint for taint in taints if not any(tolerates(taint, toleration) for toleration in tolerations))
 
 
@@ -46,5 +46,5 @@ def tolerates_all(taints: Iterable[Taint], tolerations: tuple[Toleration, ...]) 
 
 
 def taint_text(taint: Taint) -> str:
-    """key[=value]:effect."""
+    """A taint as `key[=value]:effect`."""
     return f"{taint.key}{'=' + taint.value if taint.value else ''}:{taint.effect}"

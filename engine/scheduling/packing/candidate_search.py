@@ -1,9 +1,9 @@
-"""Where a class may still look: existing nodes and open claims, without asking anyone twice.
+"""Where a class can still look for a place: existing nodes and packed claims, none of them asked twice.
 
 A node or a claim only fills up and narrows, so most refusals are final. One kind is not: a domain that a spread or an
 affinity refuses now may be allowed later. Such an answer depends only on the domains of a node, or on the narrowed
-template of a claim. So candidates are kept in groups with the same domains or narrowed template, and a whole group is
-skipped while its answer is no. Looking then costs groups × demands per pod, and candidates × demands once.
+template of a claim. So candidates with the same domains or narrowed template form a group, and a whole group is skipped
+while its answer is no. The cost is then groups × demands per pod, and candidates × demands once.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from kerf.engine.scheduling.pods.pod_class import PodClass
 
 
 class NodeSearch:
-    """Existing nodes in the order of S-76, the first that accepts (S-88 step 1)."""
+    """Finds the first existing node that accepts, in the order of S-76 (S-88 step 1)."""
 
     def __init__(self, nodes: Sequence[ExistingNode], by_domain: NodesByDomain, tracer: Tracer | None) -> None:
         self._nodes = nodes
@@ -48,7 +48,7 @@ class NodeSearch:
         return self._nodes[best] if best < len(self._nodes) else None
 
     def takes(self, node: ExistingNode, pod_class: PodClass) -> bool:
-        """Whether this node, of all, accepts."""
+        """Whether this node accepts."""
         hosts = pod_class.demand.follows
         return (
             (hosts is None or node.host in hosts) and self._allowed(node, pod_class.demand) and node.accepts(pod_class)
@@ -60,7 +60,8 @@ class NodeSearch:
     def _first(
         self, pod_class: PodClass, domains: NodeDomains, group: DomainNodes, looked: dict[NodeDomains, int]
     ) -> int:
-        """The first node of a group that accepts, else their number; those before it have refused for good."""
+        """The number of the first node in a group that accepts; if none does, the number of nodes. Earlier ones have
+        refused for good."""
         at, nodes, numbers = looked.get(domains, 0), self._nodes, group.numbers
         cpu, memory = pod_class.cpu, pod_class.memory
         while at < len(numbers) or group.read_on():
@@ -75,7 +76,7 @@ class NodeSearch:
         return len(nodes)
 
     def explain(self, pod_class: PodClass) -> None:
-        """Tell the tracer of the nodes that topology keeps a class from, which `find` skips in whole groups."""
+        """Tell the tracer about the nodes that topology keeps a class from. `find` skips these in whole groups."""
         assert self._tracer is not None
         looked = self._looks.get(pod_class.number, {})
         for domains, numbers in self._by_domain.whole(pod_class.demand).items():
@@ -85,7 +86,8 @@ class NodeSearch:
 
 
 class _DemandSearch:
-    """Where one demand may still look among the claims. Entries of heaps are (pods, order, index) and may be stale."""
+    """Where one demand can still look among the claims. Entries of the heaps are (pods, order, index) and may be out of
+    date."""
 
     __slots__ = ("heaps", "requests", "reserved", "seen", "small", "undecided", "version")
 
@@ -100,7 +102,7 @@ class _DemandSearch:
 
 
 class ClaimSearch:
-    """Claims opened in this pass, those with the fewest pods first (S-88 step 2, S-89)."""
+    """Finds the claim of this pass with the fewest pods that accepts (S-88 step 2, S-89)."""
 
     def __init__(self, claims: list[PackedClaim], reservations: Reservations, tracer: Tracer | None) -> None:
         self._claims = claims
@@ -111,18 +113,18 @@ class ClaimSearch:
         self._states: list[NarrowedTemplate] = []  # of the claims, as logged
 
     def state_of(self, claim: PackedClaim) -> NarrowedTemplate | None:
-        """The state that the log has of a claim; None for a new one."""
+        """The narrowed template that the log has for a claim; None for a new claim."""
         return self._states[claim.index] if claim.index < len(self._states) else None
 
     def moved(self, claim: PackedClaim) -> None:
-        """Log that a claim is new or has been narrowed: whoever it refused may ask again."""
+        """Log that a claim is new or has been narrowed, so that classes it refused ask again."""
         if claim.index == len(self._states):
             self._states.append(claim.state)
         self._states[claim.index] = claim.state
         self._moves.append(claim.index)
 
     def find(self, pod_class: PodClass) -> PackedClaim | None:
-        """The claim with the fewest pods that accepts, narrowed to what the pod needs."""
+        """The claim with the fewest pods that accepts. It is narrowed to what the pod needs."""
         if not self._claims:
             return None
         demand = pod_class.demand
@@ -149,13 +151,13 @@ class ClaimSearch:
         return bool(options) and claim.accept(pod_class, options, self._reservations)
 
     def _follow(self, pod_class: PodClass, hosts: list[int]) -> PackedClaim | None:
-        """Where affinity over the hostname leaves only these claims."""
+        """The claim to use where affinity over the hostname leaves only these claims."""
         there = (self._claims[host] for host in hosts)
         claims = sorted(there, key=lambda each: (len(each.pods), each.order, each.index))
         return next((claim for claim in claims if self._accepts(claim, pod_class)), None)
 
     def _least(self, look: _DemandSearch, demand: Demand) -> list[tuple[int, int, int]] | None:
-        """The heap whose first claim has the fewest pods, of those whose state topology allows now."""
+        """The heap whose first claim has the fewest pods, among the narrowed templates that topology allows now."""
         best: list[tuple[int, int, int]] | None = None
         for state, (template, heap) in look.heaps.items():
             if not heap or not demand.options(template, state):
@@ -166,7 +168,7 @@ class ClaimSearch:
         return best
 
     def _tidy(self, heap: list[tuple[int, int, int]], state: NarrowedTemplate) -> None:
-        """Make the first entry true: a claim may have grown, and may have left the state."""
+        """Bring the first entry of a heap up to date: the claim may have grown, or been narrowed further."""
         while heap:
             pods, order, index = heap[0]
             claim = self._claims[index]
@@ -178,7 +180,7 @@ class ClaimSearch:
                 return
 
     def _catch_up(self, look: _DemandSearch, pod_class: PodClass) -> None:
-        """Look at new and narrowed claims, and again at those that refused for what has changed since."""
+        """Look at new and narrowed claims, and again at claims whose refusal may have lost its cause."""
         again: list[int] = []
         if look.requests != pod_class.requests:
             look.requests = pod_class.requests
@@ -204,8 +206,8 @@ class ClaimSearch:
             self._tell(claim, pod_class)
 
     def _refused(self, look: _DemandSearch, claim: PackedClaim, pod_class: PodClass) -> None:
-        """Keep a claim that may yet accept: another class of the demand with smaller requests, or this one in another
-        domain or with reserved capacity given back (S-115)."""
+        """Keep a claim that may accept later: another class of the demand with smaller requests, or this class in
+        another domain or once reserved capacity is given back (S-115)."""
         demand = pod_class.demand
         self._tell(claim, pod_class)
         if not demand.allows_host(claim.index):

@@ -26,8 +26,8 @@ NO_REQUIREMENTS = Requirements()
 
 
 class ExistingNode:
-    """One node in one pass. Its labels are what they are: unlike the reference (S-96), a pod that asks for
-    a label *not* to have a value does not define that label for the pods after it."""
+    """One node in one pass. Its labels never change. (In the reference, S-96, a pod that asks for a label *not* to have
+    a value defines that label for later pods.)"""
 
     def __init__(self, node_input: NodeInput, daemons: Iterable[Daemon]) -> None:
         self.name = node_input.name
@@ -58,8 +58,8 @@ class ExistingNode:
     def of(
         cls, node_input: NodeInput, daemons: Iterable[Daemon], what: Hashable, limits: Mapping[str, int] | None = None
     ) -> ExistingNode:
-        """One for a problem, compiled once: `what` tells `daemons` from others. `limits`: how many volumes of a CSI
-        driver can be attached; all, if it is not there."""
+        """The node for a problem, compiled once. `what`: tells these `daemons` from others. `limits`: how many volumes
+        of each CSI driver can be attached; a driver that is missing has no limit."""
         node = node_input.compiled((cls, what), lambda: cls(node_input, daemons)).own()
         node._limits = limits or {}
         node._entered = {}
@@ -67,7 +67,7 @@ class ExistingNode:
         return node
 
     def own(self) -> ExistingNode:
-        """The same node for one pass to put pods on; this one has none of a pass."""
+        """A copy for one pass to put pods on."""
         copy = ExistingNode.__new__(ExistingNode)
         copy.__dict__.update(self.__dict__)
         copy.pods = []
@@ -76,7 +76,7 @@ class ExistingNode:
         return copy
 
     def gone(self) -> ExistingNode:
-        """The same node without room for anything."""
+        """A copy without room for anything."""
         node = self.own()
         node.cpu = node.memory = -1
         return node
@@ -87,12 +87,12 @@ class ExistingNode:
 
     @property
     def order(self) -> tuple[bool, str]:
-        """S-76: initialized ones first, then by name."""
+        """The sort key of S-76: initialized nodes first, then by name."""
         return (not self.initialized, self.name)
 
     def accepts(self, pod_class: PodClass) -> bool:
-        """S-94, but for domains other than the host (`Demand.allows_domains`). A refusal is final within a pass: a
-        node only fills up."""
+        """Whether the node accepts a pod of the class (S-94), apart from rules over domains other than the host
+        (`Demand.allows_domains`). A refusal is final within a pass, because a node only fills up."""
         return (
             self.has_room(pod_class)
             and pod_class.demand.allows_host(self.host)
@@ -101,7 +101,7 @@ class ExistingNode:
         )
 
     def has_room(self, pod_class: PodClass) -> bool:
-        """For resources, volumes and host ports."""
+        """Whether there is room for its requests, volumes and host ports."""
         return (
             pod_class.cpu <= self.cpu
             and pod_class.memory <= self.memory
@@ -111,7 +111,7 @@ class ExistingNode:
         )
 
     def suits(self, pod_class: PodClass) -> bool:
-        """By its labels and taints, which stay."""
+        """Whether labels and taints allow the class. These do not change during a pass."""
         return (
             self._reaches(pod_class.demand.alternatives)
             and not self._conflicts(pod_class.requirements)
@@ -119,7 +119,7 @@ class ExistingNode:
         )
 
     def take(self, pod: PendingPod, pod_class: PodClass) -> None:
-        """S-95, but for the labels: they stay what they are (unlike S-96)."""
+        """Put a pod on the node (S-95). Its labels stay as they are (unlike S-96)."""
         self.pods.append(pod)
         self._set_remaining(added(self.remaining, pod_class.requests, -1))
         self.ports += pod_class.ports
@@ -130,8 +130,8 @@ class ExistingNode:
         self._attached.update(attached)
 
     def drivers_full(self, attached: tuple[Attachment, ...]) -> list[str]:
-        """The CSI drivers of which the node takes no such volumes more (S-159); a volume that is there already does
-        not count again."""
+        """The CSI drivers whose limit these volumes would exceed (S-159). A volume that is attached already does not
+        count again."""
         if not attached or not self._limits:
             return []
         counts = Counter(driver for driver, _ in self._attached.union(attached))
@@ -139,8 +139,8 @@ class ExistingNode:
         return [driver for driver in asked if driver in self._limits and counts[driver] > self._limits[driver]]
 
     def domains(self, key: str) -> LabelValues:
-        """The values that a label has or, on a claim not launched yet, may come to have; none if it is missing. Of a
-        label that is open, or well known and still to come, nothing is known."""
+        """The values that a label has, or can get on a claim that is not launched yet: empty if the label is missing,
+        None if nothing is known of it."""
         if key not in self._domains:
             requirement = self.labels.find(key) or self.open.find(key)
             if requirement is None:
@@ -150,12 +150,12 @@ class ExistingNode:
         return self._domains[key]
 
     def domain(self, key: str) -> str | None:
-        """The value of a label, None if it is missing or not known yet."""
+        """The value of a label; None if it is missing or not known yet."""
         values = self.domains(key)
         return values[0] if values is not None and len(values) == 1 else None
 
     def enter(self, counts: Iterable[PodCount], pods: int = 1) -> None:
-        """Count so many more pods in the domains of this node."""
+        """Add pods to the counts, in the domains of this node."""
         for count in counts:
             if count.number not in self._entered:
                 self._entered[count.number] = self._entrance(count)
@@ -164,13 +164,13 @@ class ExistingNode:
                 count.add(domain, pods)
 
     def _entrance(self, count: PodCount) -> Domain | None:
-        """The domain that its pods are counted in; None if they are not."""
+        """The domain in which the count has pods of this node; None if it does not count them."""
         if not count.admits_node(self.taints, self.known):
             return None
         return self.host if count.key == HOSTNAME else self.domain(count.key)
 
     def refusal(self, pod_class: PodClass) -> Reason:
-        """Why it does not accept the class; only asked when it does not."""
+        """Why the node does not accept the class. Ask only if it does not."""
         taints = untolerated(self.taints, pod_class.tolerations)
         if taints:
             return reason(SchedulingCode.TAINTS, taints=[taint_text(taint) for taint in taints])
@@ -198,12 +198,12 @@ class ExistingNode:
         return conflict_reason(conflicts, self.labels)
 
     def _reaches(self, alternatives: tuple[Requirements, ...]) -> bool:
-        """Whether the pod's volumes can be here, by one of what they ask for (S-156)."""
+        """Whether one of the alternatives of the pod's volumes allows this node (S-156)."""
         return not alternatives or any(not self._conflicts(alternative) for alternative in alternatives)
 
     def _conflicts(self, requirements: Requirements) -> tuple[Conflict, ...]:
-        """Where requirements do not hold on this node; no label may be undefined. Of a label
-        that is only narrowed so far (a claim not launched yet), every value that is left must do."""
+        """The requirements that do not hold on this node. Every label must be there. If a label is only narrowed so
+        far, because the claim is not launched yet, each value that is left must do."""
         conflicts = []
         for requirement in requirements:
             present = self.labels.find(requirement.key)

@@ -1,4 +1,4 @@
-"""From packed claims to what a NodeClaim will say (S-160…S-166)."""
+"""Turn packed claims into what a NodeClaim will say (S-160…S-166)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from kerf.engine.scheduling.plan import OpenedClaim
 
 
 def final_template(claim: PackedClaim) -> NarrowedTemplate:
-    """The claim's requirements when packing has ended: with reservations held, narrowed to those (S-160)."""
+    """The claim's requirements after packing: if it holds reservations, narrowed to these (S-160)."""
     if not claim.held:
         return claim.state
     narrowed = claim.state.requirements.without([CAPACITY_TYPE]).merged(
@@ -41,8 +41,8 @@ def final_template(claim: PackedClaim) -> NarrowedTemplate:
 
 
 class ClaimSpec(Struct, frozen=True):
-    """What claims with equal requirements and types have in common: the types cheapest first, at most so many (S-162),
-    `mask` being their numbers, and everything that goes into the NodeClaim because of them."""
+    """What claims with equal requirements and types share, ready for the NodeClaim. `chosen`: the types, cheapest
+    first, cut to the maximum (S-162); `mask`: their numbers."""
 
     chosen: tuple[Candidate, ...]
     mask: int
@@ -56,7 +56,7 @@ class ClaimSpec(Struct, frozen=True):
 
 
 class ClaimSpecs:
-    """Each `ClaimSpec` worked out once."""
+    """Works out each `ClaimSpec` once."""
 
     def __init__(self, most: int) -> None:
         """`most`: how many types a claim may list."""
@@ -92,7 +92,7 @@ def _claim_spec(template: Template, state: NarrowedTemplate, types: int, most: i
 
 
 def _overlaid(template: Template, types: int) -> tuple[str, ...]:
-    """S-164: what overlays have changed of some of the types."""
+    """What NodeOverlays have changed of some of the types (S-164)."""
     catalogue = template.catalogue
     return tuple(
         sorted({what for number in bits(types & catalogue.overlaid) for what in catalogue.types[number].overlaid})
@@ -100,7 +100,7 @@ def _overlaid(template: Template, types: int) -> tuple[str, ...]:
 
 
 def opened_claim(claim: PackedClaim, launch: ClaimSpec, drivers: tuple[str, ...] = ()) -> OpenedClaim:
-    """The claim as the plan gives it. `drivers`: of devices that it is to publish for its pods (S-160)."""
+    """The claim as the plan gives it. `drivers`: those whose devices it must publish for its pods (S-160)."""
     return OpenedClaim(
         node_pool=claim.template.name,
         pods=tuple(pod.uid for pod in sorted(claim.pods, key=lambda pod: (pod.namespace, pod.name, pod.uid))),
@@ -119,9 +119,9 @@ def opened_claim(claim: PackedClaim, launch: ClaimSpec, drivers: tuple[str, ...]
 
 
 def daemon_overhead(claim: PackedClaim) -> Resources:
-    """What daemons will take of the node at least (S-161): per resource the minimum over the groups of
-    types that are left, resources dropped that one of them lacks. Unlike the reference, a group without
-    daemons counts as one."""
+    """What daemons will take of the node at least (S-161): for each resource, the minimum over the daemon groups that
+    are left; a resource that one group does not use is dropped. Unlike in the reference, a group without daemons counts
+    too."""
     groups = [group.requests for group in claim.template.groups if group.types & claim.types]
     if not groups:
         return {}
@@ -130,7 +130,7 @@ def daemon_overhead(claim: PackedClaim) -> Resources:
 
 
 def _capacity_types(template: Template, state: NarrowedTemplate, types: int) -> tuple[str, ...]:
-    """S-164: those of the available usable offerings of the types."""
+    """The capacity types of the usable, available offerings of these types (S-164)."""
     capacity_types = {
         template.slots[number].capacity_type for number in state.slots if template.available[number] & types
     }
@@ -140,7 +140,7 @@ def _capacity_types(template: Template, state: NarrowedTemplate, types: int) -> 
 def _launch_requirements(
     constraints: Requirements, chosen: tuple[Candidate, ...], capacity_types: tuple[str, ...]
 ) -> Requirements:
-    """S-164: the instance types and capacity types by name, minValues kept."""
+    """The constraints with the chosen instance types and the capacity types by name; minValues are kept (S-164)."""
     return constraints.without([INSTANCE_TYPE]).merged(
         [
             Requirement(
@@ -155,7 +155,7 @@ def _launch_requirements(
 
 
 def claim_labels(own: Mapping[str, str], constraints: Requirements) -> dict[str, str]:
-    """S-165: the template's own labels, and a value for every further label that requirements leave open."""
+    """The template's own labels, and a value for each further label that the constraints mention (S-165)."""
     labels = dict(own)
     for constraint in constraints:
         value = constraint.any_value()

@@ -16,7 +16,7 @@ from kerf.engine.scheduling.pods.pod_class import PodClass
 
 
 class DomainNodes:
-    """Nodes in the same domains, by their numbers, ascending: `numbers` are those found so far that do not refuse."""
+    """The numbers of nodes in the same domains, ascending. `numbers`: those found so far that do not refuse."""
 
     __slots__ = ("_rest", "numbers")
 
@@ -25,7 +25,7 @@ class DomainNodes:
         self._rest = iter(rest)
 
     def read_on(self) -> bool:
-        """Whether there is one more."""
+        """Look for one more node; return whether there is one."""
         for number in self._rest:
             self.numbers.append(number)
             return True
@@ -33,10 +33,10 @@ class DomainNodes:
 
 
 class NodesByDomain:
-    """Of the nodes of one problem, as they are before any pod is placed."""
+    """The nodes of one problem by domain, as they are before any pod is placed."""
 
     def __init__(self, nodes: Sequence[ExistingNode], *, traced: bool) -> None:
-        """`nodes`: in the order of S-76. `traced`: those that refuse are there, for a tracer is told of each."""
+        """`nodes`: in the order of S-76. `traced`: keep nodes that refuse, because the tracer reports each of them."""
         self._nodes = nodes
         self._traced = traced
         self._on_host = Counter(node.host for node in nodes)
@@ -53,7 +53,7 @@ class NodesByDomain:
         return by_domains
 
     def whole(self, demand: Demand) -> dict[NodeDomains, list[int]]:
-        """The nodes by their domains, with those that refuse."""
+        """The nodes by their domains, including those that refuse."""
         by_domains = self._by_keys.get(demand.keys)
         if by_domains is None:
             by_domains = self._by_keys[demand.keys] = {}
@@ -62,8 +62,8 @@ class NodesByDomain:
         return by_domains
 
     def _takes(self, node: ExistingNode, pod_class: PodClass) -> bool:
-        """Whether it would take a pod as the first one. A host that refuses does so until pods have left it, and then
-        its node goes too, unless several have its name."""
+        """Whether the node would take a pod of the class as its first one. A host refuses until pods leave it, and then
+        its node leaves too, unless several nodes have its name."""
         if self._traced:
             return True
         refused = self._on_host[node.host] == 1 and pod_class.demand.refused_before(node.host)

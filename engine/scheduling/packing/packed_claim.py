@@ -1,10 +1,10 @@
-"""Claims opened in this pass: what they may still become and how many more pods of a class they take
+"""Claims that this pass has opened: what they can still become, and how many more pods of a class they take
 (S-98…S-101).
 
-Pods of one class arrive in a row, so a claim works out how many of them it takes at least, twice as many each
-time, and then only counts; requests and types are brought up to date (`settle`) when another class looks at it. That
-gives what adding pod by pod would: further pods of the same class change no requirement, and larger
-requests only ever rule types out.
+Pods of one class come in a row. So a claim works out how many of them it takes at least, each time twice as many as
+before, and then only counts. Requests and types are brought up to date (`settle`) when another class looks at it. The
+result is that of adding pods one by one: more pods of a class change no requirement, and larger requests only rule
+types out.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from kerf.engine.scheduling.topology.pod_counts import PodCount
 
 
 class PackedClaim:
-    """One NodeClaim to be. `order` is its place among claims with as many pods (see packing)."""
+    """A NodeClaim being filled with pods. `order`: its place among claims with as many pods (see `packing`)."""
 
     def __init__(self, index: int, template: Template, state: NarrowedTemplate, types: int, relaxed: bool) -> None:
         self.index = index
@@ -47,13 +47,13 @@ class PackedClaim:
         self._bound()
 
     def may_fit(self, pod_class: PodClass) -> bool:
-        """False only if the claim certainly lacks the room: a bound by the largest amounts any of its
-        types had when it last settled."""
+        """False only if the claim certainly has no room. Compares with the largest amounts that any of its types had
+        when it last settled."""
         return pod_class.cpu <= self._cpu and pod_class.memory <= self._memory and self._pods > 0
 
     def accept(self, pod_class: PodClass, options: Sequence[Option], reservations: Reservations) -> bool:
-        """Whether one more pod of the class fits; if so the claim is narrowed to one of the options (the lowest rank
-        first, then the cheapest) and `take` must follow."""
+        """Whether one more pod of the class fits. If so, the claim is narrowed to one of the options (lowest rank
+        first, then the cheapest), and `take` must follow."""
         if self._class is pod_class and self._left > 0 and len(options) == 1 and options[0][1] is self.state:
             return True
         streak = 2 * self._taken if self._class is pod_class else 1
@@ -77,7 +77,7 @@ class PackedClaim:
         return True
 
     def take(self, pod: PendingPod, pod_class: PodClass) -> None:
-        """Add one pod of the class, which was accepted last."""
+        """Add one pod of the class that was accepted last."""
         self.pods.append(pod)
         self._left -= 1
         self._taken += 1
@@ -95,7 +95,7 @@ class PackedClaim:
             self._count()
 
     def _count(self) -> None:
-        """Count the pods in every domain that the claim has settled on (S-134); the others wait until it has."""
+        """Count the pods in each domain that the claim has settled on (S-134). The others wait until it has."""
         for number, (each, pods, free) in tuple(self._uncounted.items()):
             domain = self.state.settled(each.key)
             if domain is not None:
@@ -107,7 +107,8 @@ class PackedClaim:
         self._waiting = frozenset(self._uncounted)
 
     def close(self) -> None:
-        """No more pods follow: those that are not counted yet are where the types that are left leave one domain."""
+        """Finish the claim: no more pods follow. Pods that are not counted yet are counted where the remaining types
+        leave one domain."""
         self.settle()
         types = self.types & self.state.viable
         for each, pods, free in self._uncounted.values():
@@ -134,8 +135,8 @@ class PackedClaim:
         self.ports += pod_class.ports
 
     def _best(self, pod_class: PodClass, options: Sequence[Option]) -> NarrowedTemplate:
-        """Of the options under which one more pod fits, that of the lowest rank, then the cheapest, then the first;
-        just the first option if it fits under none."""
+        """The option to narrow to: among those with room for one more pod the lowest rank, then the cheapest, then the
+        first. If none has room, the first."""
         requests = added(self.requests, pod_class.requests)
         ranked: list[tuple[int, float, int, NarrowedTemplate]] = []
         for rank, option in options:
@@ -154,7 +155,7 @@ class PackedClaim:
         return [(rank, state) for rank, state in narrowed if state is not None]
 
     def ports_before(self, pod_class: PodClass) -> tuple[HostPort, ...]:
-        """The ports of the other pods: those of the class that was added last are at the end."""
+        """The ports of the pods before those of the class that was added last, whose ports are at the end."""
         return self.ports[: len(self.ports) - len(pod_class.ports)]
 
     def _survivors(
@@ -168,8 +169,8 @@ class PackedClaim:
         return left
 
     def _room(self, pod_class: PodClass, state: NarrowedTemplate, streak: int) -> int:
-        """How many more pods of the class certainly fit: `streak`, twice as many as have just arrived in a row, else
-        one, else none. More pods never fit where fewer do not."""
+        """How many more pods of the class certainly fit: `streak` (twice as many as have just come in a row), else one,
+        else none. If fewer pods do not fit, more never do."""
 
         def fits(count: int) -> bool:
             return self._survivors(state, added(self.requests, pod_class.requests, count), pod_class, self.ports) != 0
@@ -187,8 +188,8 @@ class PackedClaim:
         self._cpu, self._memory, self._pods = free["cpu"], free["memory"], free["pods"]
 
     def _reserve(self, pod_class: PodClass, state: NarrowedTemplate, reservations: Reservations) -> bool:
-        """Hold what this claim might use once the pod is on it (S-113 to S-115); False if it would have to
-        go without although reserved capacity would do."""
+        """Hold the reservations that the claim can use once the pod is on it (S-113 to S-115). False if reserved
+        capacity would do, but none is left for it."""
         types = self._survivors(state, added(self.requests, pod_class.requests), pod_class, self.ports)
         usable = reservations.usable(self.template, state, types)
         held = reservations.reservable(usable, self.held)

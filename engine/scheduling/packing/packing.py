@@ -1,13 +1,12 @@
-"""The packing loop: pods in order, each to the first candidate that accepts it (S-85…S-93, S-31).
+"""The packing loop: takes pods in order and puts each on the first candidate that accepts it (S-85…S-93, S-31).
 
-The order of candidates is that of S-88: existing nodes, then claims opened in this pass with the fewest
-pods first, then a new claim from the first NodePool that can. Claims with as many pods stand in the order
-that a stable sort before every attempt leaves (S-89): a claim that has just grown comes before those that
-had as many pods already.
+Candidates come in the order of S-88: existing nodes; then claims of this pass, those with the fewest pods first; then a
+new claim of the first NodePool that can have one. Among claims with as many pods, one that has just grown comes first,
+which is what a stable sort before every attempt gives (S-89).
 
-Each of the three asks the same things of a candidate: taints, host ports, requirements, topology, types and
-resources, reservations. What depends on room alone is asked of the class, everything else of its demand
-(`demands`), which many classes share. `places` remembers who refused whom for good.
+All candidates are asked the same: taints, host ports, requirements, topology, types and resources, reservations. What
+depends on room alone is asked of the class, everything else of its `Demand`, which many classes share.
+`candidate_search` remembers who refused whom for good.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ QueuedPod = tuple[PendingPod, PodClass]
 
 
 class _NewClaimAttempts:
-    """Which templates can no longer open a claim for a class, and why."""
+    """Which templates cannot open a claim for a class any more, and why."""
 
     __slots__ = ("deferred", "final", "untried")
 
@@ -48,7 +47,7 @@ class _NewClaimAttempts:
 
 
 class Packing:
-    """One pass. `claims` are in the order of opening."""
+    """The packing of one pass. `claims`: in the order in which they were opened."""
 
     def __init__(
         self,
@@ -94,9 +93,9 @@ class Packing:
     def run(
         self, queue: Iterable[tuple[PendingPod, PodClass]]
     ) -> list[tuple[PendingPod, PodClass, tuple[Reason, ...]]]:
-        """Place all pods; those that have no place come back with the class they failed as and the reasons
-        (S-86, S-87: failed pods are tried again until a whole round places none). When the steps are used up, the pods
-        that have not been asked since the last placement are `truncated`."""
+        """Place all pods. Returns those without a place, each with the class that it failed as and the reasons. Failed
+        pods are tried again until a whole round places none (S-86, S-87). When the steps are used up, pods that were
+        not asked since the last placement are `truncated`."""
         left = self._as_planned(list(queue))
         waiting = self._rounds(each for each in left if not each[0].virtual)
         waiting += self._rounds(each for each in left if each[0].virtual)  # what is left of the room (S-180)
@@ -107,7 +106,7 @@ class Packing:
         return [(pod, pod_class, why[pod_class.number]) for pod, pod_class in waiting]
 
     def _rounds(self, queue: Iterable[QueuedPod]) -> list[QueuedPod]:
-        """Those that have no place after a whole round without a placement, or when the steps are used up."""
+        """The pods without a place, after a whole round without a placement or when the steps are used up."""
         waiting = deque(queue)
         failed_in_a_row = 0
         while failed_in_a_row < len(waiting):
@@ -127,9 +126,9 @@ class Packing:
         return list(waiting)
 
     def _as_planned(self, queue: list[QueuedPod]) -> list[QueuedPod]:
-        """The pods that do not go where an earlier plan put them. Those that do go there first, as long as they fit:
-        else new pods would take the room of nodes that were launched for others, whom kube-scheduler binds there all
-        the same. This costs no steps: a pass that goes on with another's pods has them for these."""
+        """Place pods where an earlier plan put them, as long as they fit; return the others. Otherwise new pods would
+        take the room of nodes that were launched for these pods, and kube-scheduler binds these there anyway. It costs
+        no steps, so that a pass that continues another one has all its steps for the rest."""
         if not any(pod.target for pod, _ in queue):
             return queue
         targets = {node.claim or node.name: number for number, node in enumerate(self.nodes)}
@@ -153,9 +152,9 @@ class Packing:
         return False
 
     def _place(self, pod: PendingPod, pod_class: PodClass) -> bool:
-        """Place one pod, giving up one preference at a time (S-31); until then each counts as if it had to be kept
-        (S-36). In the queue the pod keeps them all (S-35). Candidates are asked one after another, which gives what the
-        reference's workers do (S-91)."""
+        """Place one pod, giving up one preference after another (S-31). Until then each preference counts as required
+        (S-36). In the queue the pod keeps them all (S-35). Candidates are asked one after another, with the same result
+        as the reference's parallel workers (S-91)."""
         relaxed: PodClass | None = pod_class
         while relaxed is not None:
             self._steps -= 1
@@ -197,7 +196,7 @@ class Packing:
         return attempts
 
     def _on_new(self, pod_class: PodClass) -> PackedClaim | None:
-        """A new claim from the first template that can (S-98)."""
+        """A new claim of the first template that can have one (S-98)."""
         opening, demand = self._opening(pod_class), pod_class.demand
         opening.deferred = None
         for place, template in enumerate(self.templates):
@@ -228,8 +227,9 @@ class Packing:
             opening.final[place] = explain_template(template, pod_class, tracer)
 
     def _open(self, template: Template, pod_class: PodClass, options: Sequence[Option]) -> PackedClaim | None:
-        """A claim for the first pod of a class, narrowed but not yet accepted; None if the template cannot (S-69,
-        S-98, S-99). Of the domains that topology leaves the lowest rank is taken, then the cheapest (S-100, S-140)."""
+        """A new claim for the first pod of a class, narrowed but not accepted yet; None if the template cannot have one
+        (S-69, S-98, S-99). Of the domains that topology leaves it takes the lowest rank, then the cheapest (S-100,
+        S-140)."""
         if template.node_limit_reached or not pod_class.demand.allows_host(len(self.claims)):
             return None
         allowed = template.within_limits(template.types)
@@ -246,8 +246,9 @@ class Packing:
     def _opened(
         self, template: Template, pod_class: PodClass, state: NarrowedTemplate, allowed: int
     ) -> PackedClaim | None:
-        """Only here minValues may be lowered, by policy BestEffort: pods that join keep to what is left of them
-        (S-109). A template whose minValues are lowered comes before the next one."""
+        """A new claim under one option; None if no type is left. Only here minValues may be lowered, by policy
+        BestEffort; pods that join must keep to them (S-109). A template with lowered minValues is preferred to the next
+        template."""
         if pod_class.devices is not None:
             index, types = len(self.claims), allowed & state.viable
             narrowed = pod_class.devices.narrowed(index, template, state, types)
@@ -265,7 +266,7 @@ class Packing:
     # ── reasons ──────────────────────────────────────
 
     def _reasons_for(self, pod_class: PodClass) -> tuple[Reason, ...]:
-        """Why a class has no place: the reasons of every template, for the last thing that it was tried as."""
+        """Why a class has no place: the reason of each template, for the most relaxed class that was tried."""
         relaxed = pod_class
         while self._opening(relaxed).deferred is None and (weaker := self._classes.relaxed(relaxed)) is not None:
             relaxed = weaker
@@ -282,7 +283,7 @@ class Packing:
         )
 
     def _reason_of_whole_pool(self, template: Template, pod_class: PodClass) -> Reason:
-        """Why a NodePool with all its types does not launch a node for the class, after all pods are placed."""
+        """Why a NodePool with all its types launches no node for the class, after all pods are placed."""
         claim = self._open(template, pod_class, pod_class.demand.options(template, template.state))
         if claim is None:
             return explain_template(template, pod_class, self._tracer)

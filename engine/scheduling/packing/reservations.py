@@ -1,4 +1,4 @@
-"""Reserved capacity: how many launches of each reservation this pass may still plan (S-112…S-116)."""
+"""Reserved capacity: how many more launches of each reservation this pass may plan (S-112…S-116)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from kerf.engine.scheduling.launchable.templates import NarrowedTemplate, Templa
 
 
 class Reservations:
-    """Capacity left per reservation id. A claim holds one unit of every reservation that it might use
-    (pessimistic), and gives back those that it can no longer use. `epoch` counts changes."""
+    """What is left of each reservation. A claim holds one unit of each reservation that it may use, and gives back
+    those that it can no longer use. `epoch`: counts changes."""
 
     def __init__(self, templates: Iterable[Template]) -> None:
         self.left: dict[str, int] = {}
@@ -22,7 +22,7 @@ class Reservations:
                     self.left[slot.reservation_id] = min(present, amount)  # S-112: shared ones are tracked once
 
     def usable(self, template: Template, state: NarrowedTemplate, types: int) -> frozenset[str]:
-        """The reservations of available usable offerings of these types (S-113)."""
+        """The reservations of usable, available offerings of these types (S-113)."""
         if not state.reservable:
             return frozenset()
         return frozenset(
@@ -35,7 +35,7 @@ class Reservations:
         return frozenset(each for each in usable if each in held or self.left.get(each, 0) > 0)
 
     def move(self, held: frozenset[str], needed: frozenset[str]) -> None:
-        """Reserve what is new, release what is no longer wanted (S-115)."""
+        """Hold the new reservations, and release those that are no longer needed (S-115)."""
         for each in needed - held:
             self.left[each] -= 1
         for each in held - needed:

@@ -29,10 +29,13 @@ NO_OPTIONS: tuple[Option, ...] = ()
 
 
 class Demand:
-    """`host_rules` look at the node itself, `rules` at the domains of other keys. `sought`: counts that affinity terms
-    of other pods look at and that count this pod; as long as nothing is counted there, the pod pins its node, so that
-    those pods can follow in this pass (unlike S-145). `alternatives`: where the pod's volumes may be, in order (S-156);
-    none if they ask nothing."""
+    """What the pods of one class ask of a place, apart from room.
+
+    * `host_rules`: topology rules over hostnames. `rules`: those over other keys.
+    * `alternatives`: where the pod's volumes can be, in order (S-156); empty if they ask nothing.
+    * `sought`: counts that include this pod and that affinity terms of other pods look at. While such a count is empty,
+      the pod pins its node to one domain, so that those pods can follow in this pass (unlike S-145).
+    """
 
     def __init__(
         self,
@@ -70,16 +73,16 @@ class Demand:
     # ── nodes that exist, and hosts ──────────────────────────────────────
 
     def allows_host(self, host: Domain) -> bool:
-        """The rules over hostnames. Unless `follows`, a refusal is final."""
+        """Whether the rules over hostnames allow a host. A refusal is final, unless the demand `follows`."""
         return all(rule.allows(host) for rule in self.host_rules)
 
     def refused_before(self, host: Domain) -> bool:
-        """Whether it was refused for good before any pod was placed."""
+        """Whether the host was refused for good before any pod was placed."""
         return any(rule.final and rule.refused_before(host) for rule in self.host_rules)
 
     @property
     def follows(self) -> frozenset[Domain] | None:
-        """The only hosts that affinity over the hostname leaves; None if there is no such rule or nothing to follow
+        """The only hosts that affinity over the hostname allows; None if there is no such rule, or no pod to follow
         yet."""
         left: frozenset[Domain] | None = None
         for rule in self.host_rules:
@@ -89,8 +92,8 @@ class Demand:
         return left
 
     def allows_domains(self, domains: NodeDomains) -> bool:
-        """The rules over other keys, for a node with these values of `keys`; of a label that is not known yet every
-        value that it may have must do."""
+        """Whether the rules over other keys allow a node with these values of `keys`. Where a label is not known yet,
+        the rules must allow each value that it may get."""
         return all(
             all(_allows_node(rule, values) for rule in rules)
             for values, (_, rules, _) in zip(domains, self._by_key, strict=True)
@@ -104,7 +107,7 @@ class Demand:
         return None
 
     def refusing(self, template: Template, state: NarrowedTemplate, host: Domain) -> Rule | None:
-        """The first rule that leaves a claim no domain, None if each alone leaves some."""
+        """The first rule that leaves a claim no domain; None if each rule alone leaves some."""
         for rule in self.host_rules:
             if not rule.allows(host):
                 return rule
@@ -118,11 +121,11 @@ class Demand:
 
     @property
     def version(self) -> int:
-        """Changes whenever the answer of `options` may."""
+        """A number that changes whenever the answer of `options` may change."""
         return sum(each.version for each in self._watched)
 
     def never(self, template: Template, state: NarrowedTemplate) -> bool:
-        """Whether taints or requirements rule the state out, whatever is counted."""
+        """Whether taints or requirements rule this narrowed template out, whatever is counted."""
         answer = self._never.get(state)
         if answer is None:
             answer = self._never[state] = bool(untolerated(template.pool.taints, self.tolerations)) or isinstance(
@@ -131,7 +134,7 @@ class Demand:
         return answer
 
     def options(self, template: Template, state: NarrowedTemplate) -> tuple[Option, ...]:
-        """What a claim in this state may be narrowed to for one pod, lowest rank first."""
+        """What a claim of this narrowed template may be narrowed to for one pod, lowest rank first."""
         version = self.version
         known = self._known.get(state)
         if known is None or known[0] != version:
@@ -157,7 +160,7 @@ class Demand:
         return tuple(found)
 
     def _in_domains(self, template: Template, base: NarrowedTemplate) -> tuple[Option, ...]:
-        """What topology leaves of a state."""
+        """The options that topology leaves."""
         options: list[Option] = [(0, base)]
         for key, rules, sought in self._by_key:
             options = [each for option in options for each in self._narrowed(template, option, key, rules, sought)]
@@ -196,7 +199,7 @@ class Demand:
 
 
 def _allows_node(rule: Rule, values: LabelValues) -> bool:
-    """For a node with this value of the rule's label, or with one of these (S-137)."""
+    """Whether a rule allows a node whose label has this value, or will have one of these (S-137)."""
     if values is None:
         return False
     return all(map(rule.allows, values)) if values else not rule.needs_label

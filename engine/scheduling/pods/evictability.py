@@ -1,5 +1,4 @@
-"""What pods mean for the node that they are on: which hold it, which have to move, which cannot be evicted (D-10…D-15,
-D-88)."""
+"""What pods mean for their node: which hold it, which move when it goes, which cannot be evicted (D-10…D-15, D-88)."""
 
 from __future__ import annotations
 
@@ -26,8 +25,9 @@ FOREVER = 1 << 62
 
 
 def protected_until(pod: Pod) -> int:
-    """D-12: until when do-not-disrupt is in force (ms since the epoch): FOREVER without an end and before the pod has
-    started, 0 if it is off, as it is with any text that is neither `true` nor a duration."""
+    """Until when do-not-disrupt protects a pod, in ms since the epoch (D-12). It is FOREVER without an end, and for a
+    duration before the pod has started. It is 0 without protection, which includes any text that is neither `true` nor
+    a duration."""
     if pod.do_not_disrupt in ("", ALWAYS):
         return FOREVER if pod.do_not_disrupt else 0
     try:
@@ -40,14 +40,14 @@ def protected_until(pod: Pod) -> int:
 
 
 class EvictionRules(Struct, frozen=True):
-    """The predicates at one moment. `now` in milliseconds since the epoch."""
+    """What can be evicted at one moment. `now`: ms since the epoch."""
 
     shapes: Mapping[str, PodShape]
     budgets: tuple[PodDisruptionBudget, ...]
     now: int
 
     def protected(self, pod: Pod) -> bool:
-        """Whether do-not-disrupt is in force: for good, or for a while from the pod's start (D-12)."""
+        """Whether do-not-disrupt protects the pod now (D-12)."""
         return self.now < protected_until(pod)
 
     def disruptable(self, pod: Pod) -> bool:
@@ -92,10 +92,12 @@ class EvictionRules(Struct, frozen=True):
         )
 
     def moves(self, pod: Pod) -> bool:
-        """Currently reschedulable: another place is found for it when its node goes (D-10, D-88)."""
+        """Whether the pod finds another place when its node goes: it is reschedulable, not protected, and its budgets
+        can allow its eviction (D-10, D-88)."""
         return is_reschedulable(pod) and self.disruptable(pod) and not self.blocked_for_good(pod)
 
 
 def _excused(budget: PodDisruptionBudget, pod: Pod) -> bool:
-    """D-13: an unready pod may be evicted under AlwaysAllow."""
+    """Whether the pod may be evicted against its budget, because it is not ready and the budget says AlwaysAllow
+    (D-13)."""
     return budget.always_allow_unhealthy and not pod.ready

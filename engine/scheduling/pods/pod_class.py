@@ -1,4 +1,4 @@
-"""A pod class: pods that scheduling cannot tell apart, compiled once."""
+"""A pod class: pods that scheduling cannot tell apart, compiled once for a pass."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RESOURCE_CLAIMS = "resource claims"
 
 
 def unsupported(shape: PodShape, volumes: PodVolumes | None, devices: bool) -> tuple[str, ...]:
-    """What a pod carries that this version cannot honour."""
+    """The features of a pod that this version cannot honour."""
     features = []
     if shape.volumes and volumes is None:
         features.append(VOLUMES)
@@ -23,8 +23,13 @@ def unsupported(shape: PodShape, volumes: PodVolumes | None, devices: bool) -> t
 
 
 class PodClass:
-    """One class, compiled. `requests` include the resource `pods`; `number` counts classes in order of
-    appearance; `demand` is all that its pods ask of a place but room; `counted` are the counts that they enter."""
+    """One class, compiled.
+
+    * `number`: counts classes in the order in which they were made.
+    * `requests`: include the resource `pods`.
+    * `demand`: all that its pods ask of a place, apart from room.
+    * `counted`: the topology counts that its pods add to.
+    """
 
     __slots__ = (
         "attached",

@@ -1,8 +1,7 @@
 """Pod classes: pods that scheduling cannot tell apart share one class, compiled once (S-27…S-37).
 
-Two shapes belong to one class when they differ only in what no rule looks at: priority, grace period, and labels as
-long as the same selectors select them. A class that fails is *relaxed* to another class, one step at
-a time.
+Two shapes belong to one class if they differ only in what no rule looks at: priority, grace period, and labels, as long
+as the same selectors match them. A class that finds no place is *relaxed* to another class, one step at a time.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _encoder = msgspec.msgpack.Encoder(order="deterministic")
 
 
 class PodClasses:
-    """The classes of one pass, found by namespace and shape digest and by relaxation."""
+    """The classes of one pass. They are found by namespace and shape digest, and from each class by relaxation."""
 
     def __init__(
         self,
@@ -60,8 +59,8 @@ class PodClasses:
     def of(
         self, namespace: str, digest: str, claims: tuple[str, ...] = (), devices: tuple[str, ...] | None = None
     ) -> PodClass:
-        """`claims`: those of the pod's volumes, as namespace/name; `devices`: its ResourceClaims, all of them in order,
-        None if they are not to be looked at."""
+        """The class of a pod. `claims`: the claims of its volumes, as namespace/name; `devices`: all its ResourceClaims
+        in order, None if they are not looked at."""
         key = namespace, digest, claims, devices
         pod_class = self._by_digest.get(key)
         if pod_class is None:
@@ -73,7 +72,7 @@ class PodClasses:
         return pod_class
 
     def relaxed(self, pod_class: PodClass) -> PodClass | None:
-        """The class one step of S-33 further, None at the end: after all terms without what is given up last."""
+        """The class after one more step of S-33; None when nothing is left to give up."""
         if pod_class.number not in self._relaxed:
             shape = self._consistent(pod_class.original_shape, self._next(pod_class.original_shape, pod_class.shape))
             weaker = None if shape is None else self._weaker(pod_class, shape)
@@ -81,12 +80,14 @@ class PodClasses:
         return self._relaxed[pod_class.number]
 
     def _next(self, original_shape: PodShape, shape: PodShape) -> PodShape | None:
-        """One step further. Required terms are the first thing that S-33 gives up; unlike there, those before the last
-        one get their turn without preferences, too: kube-scheduler would bind the pod by any of them."""
+        """The shape after one more step. Required terms are given up first (S-33). Unlike there, the terms that were
+        given up are tried again without preferences at the end, because kube-scheduler would bind the pod by any of
+        them."""
         return relaxed_shape(shape, self._soft_taints) or required_terms_again(original_shape, shape)
 
     def _consistent(self, original_shape: PodShape, shape: PodShape | None) -> PodShape | None:
-        """Relaxed until it does not contradict itself, None if it always does: no node could take it as it is."""
+        """The shape, relaxed until it does not contradict itself; None if it always does. No node could take a pod that
+        does."""
         while shape is not None and contradictions(shape, self._respect):
             shape = self._next(original_shape, shape)
         return shape
@@ -123,8 +124,8 @@ class PodClasses:
     def _demand(
         self, shape: PodShape, bonds: ClassTopology, volumes: PodVolumes | None, devices: DeviceWant | None
     ) -> Demand:
-        """By policy Respect with the heaviest preference, by Ignore without (S-29). Pods that ask for devices have one
-        of their own: what refuses one of them says nothing of the next."""
+        """The demand of a shape: with its heaviest preference by policy Respect, without preferences by Ignore (S-29).
+        Pods that ask for devices share no demand: that one of them is refused says nothing of the next."""
         requirements = requirements_of(shape, preferences=self._respect)
         rules = tuple(rule.number for rule in bonds.rules)
         sought = tuple(count.number for count in bonds.sought)
@@ -145,5 +146,5 @@ class PodClasses:
 
 
 def _plain(shape: PodShape) -> PodShape:
-    """Without what no rule looks at once labels have been matched."""
+    """The shape without what no rule looks at once its labels have been matched."""
     return replace(shape, labels={}, priority=0, priority_class="", grace=None)

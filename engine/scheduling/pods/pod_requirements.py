@@ -1,4 +1,4 @@
-"""What a pod's shape asks, and what it gives up when it must (S-27…S-37)."""
+"""What a pod's shape asks of nodes, and what it gives up when it finds no place (S-27…S-37)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def requirements_of(shape: PodShape, preferences: bool = True) -> Requirements:
 
 
 def contradictions(shape: PodShape, preferences: bool = True) -> tuple[str, ...]:
-    """The labels of which the pod asks so much that no value is left, and that must be there. Together this reads
-    DoesNotExist (S-4, S-10), which a missing label would satisfy, and none of what was asked for does (unlike S-17)."""
+    """The labels of which the pod asks what no value can meet. Merged, such requirements read DoesNotExist (S-4, S-10);
+    a node without the label would satisfy that, but none of what the pod asked for (unlike S-17)."""
     asked = _asked(shape, preferences)
     there = {requirement.key for requirement in asked if requirement.operator not in NEGATIVE}
     return tuple(each.key for each in Requirements(asked) if each.operator == "DoesNotExist" and each.key in there)
@@ -38,7 +38,8 @@ def _asked(shape: PodShape, preferences: bool) -> list[Requirement]:
 
 
 def _without_heaviest(terms: tuple[AffinityTerm, ...]) -> tuple[AffinityTerm, ...]:
-    """Less the heaviest preferred term; all of them if none is preferred (a required one has weight 0)."""
+    """The terms without the heaviest preferred one; all of them if none is preferred. (Required terms have weight
+    0.)"""
     heaviest = max(terms, key=lambda each: each.weight, default=None)
     if heaviest is None or heaviest.weight == 0:
         return terms
@@ -47,7 +48,7 @@ def _without_heaviest(terms: tuple[AffinityTerm, ...]) -> tuple[AffinityTerm, ..
 
 
 def _without_soft_spread(spread: tuple[SpreadConstraint, ...]) -> tuple[SpreadConstraint, ...]:
-    """Less the first ScheduleAnyway constraint, whose slot the last of the list takes (S-34)."""
+    """The constraints without the first ScheduleAnyway one. The last of the list takes its place (S-34)."""
     for index, constraint in enumerate(spread):
         if constraint.when_unsatisfiable != HARD_SPREAD:
             rest = list(spread)
@@ -59,9 +60,9 @@ def _without_soft_spread(spread: tuple[SpreadConstraint, ...]) -> tuple[SpreadCo
 
 
 def relaxed_shape(shape: PodShape, soft_taints: bool) -> PodShape | None:
-    """The shape after the first step of S-33 that changes something, None if nothing is left to give up.
+    """The shape after the first step of S-33 that changes something; None if nothing is left to give up.
 
-    `soft_taints`: some NodePool carries a PreferNoSchedule taint, so tolerating those is a step too.
+    `soft_taints`: some NodePool has a PreferNoSchedule taint, so that tolerating these is a step too.
     """
     if len(shape.required_terms) > 1:
         return replace(shape, required_terms=shape.required_terms[1:])
@@ -84,14 +85,14 @@ def relaxed_shape(shape: PodShape, soft_taints: bool) -> PodShape | None:
 
 
 def hard_keys(shape: PodShape) -> frozenset[str]:
-    """The labels that a pod must be spread over, but for the hostname, which every node has."""
+    """The labels that the pod must be spread over, without the hostname, which every node has."""
     hard = (constraint for constraint in shape.spread if constraint.when_unsatisfiable == HARD_SPREAD)
     return frozenset(normalise(each.topology_key) for each in hard) - {HOSTNAME}
 
 
 def required_terms_again(original_shape: PodShape, shape: PodShape) -> PodShape | None:
-    """At the end of S-33, of a pod that gave up more than required terms: as it is now, with those that it gave up
-    first. None if they were tried like this before."""
+    """The last step, for a pod that gave up more than required terms: its shape as it is now, with the required terms
+    that it gave up first. None if these were tried like this before."""
     last = original_shape.required_terms[-1:]
     others = tuple(term for term in original_shape.required_terms if (term,) != last)
     if not others or shape.required_terms != last or _preferences(shape) == _preferences(original_shape):
@@ -104,7 +105,7 @@ def _preferences(shape: PodShape) -> tuple[object, ...]:
 
 
 def alternatives_of(shape: PodShape) -> tuple[Requirements, ...]:
-    """What the pod asks of a node, once for each required term (S-122)."""
+    """What the pod asks of a node, once for each of its required terms (S-122)."""
     own = Requirements.of_labels(shape.node_selector)
     if not shape.required_terms:
         return (own,)

@@ -1,4 +1,4 @@
-"""Volumes of a pod: where they let it go, and what they take of a node's attachment limits (S-152…S-159)."""
+"""The volumes of a pod: where they let it go, and how they count against a node's attachment limits (S-152…S-159)."""
 
 from __future__ import annotations
 
@@ -18,19 +18,21 @@ Attachment = tuple[str, str]
 
 
 class PodVolumes(Struct, frozen=True, cache_hash=True):
-    """`alternatives` are tried in order, none if volumes ask nothing of the node (S-154, S-155)."""
+    """`alternatives`: the places that the volumes allow, in the order in which they are tried; empty if they allow any
+    (S-154, S-155). `attached`: the volumes that count against limits."""
 
     alternatives: tuple[Requirements, ...] = ()
     attached: tuple[Attachment, ...] = ()
 
 
 def claim_names(namespace: str, pod: str, shape: PodShape) -> tuple[str, ...]:
-    """The claims of a pod's volumes as namespace/name; an ephemeral one is named after pod and volume (S-152)."""
+    """The claims of a pod's volumes as namespace/name. The claim of an ephemeral volume is named after pod and volume
+    (S-152)."""
     return tuple(f"{namespace}/{volume.claim or f'{pod}-{volume.name}'}" for volume in shape.volumes)
 
 
 def volume_problems(facts: VolumeFacts, claims: Iterable[str]) -> tuple[Reason, ...]:
-    """Why a pending pod is refused because of its first volume that is not in order (S-153); empty if all are."""
+    """Why a pending pod is refused: the first of its volumes that is not in order (S-153). Empty if all are."""
     for name in claims:
         problem = _problem(facts, name)
         if problem:
@@ -60,8 +62,8 @@ def _problem(facts: VolumeFacts, name: str) -> str:
 
 
 def volumes_of_claims(facts: VolumeFacts, claims: Iterable[str], *, hosts: bool = False) -> PodVolumes:
-    """What the claims ask; one that is missing asks nothing (S-157, S-158). `hosts`: Local volumes ask for their host,
-    as kube-scheduler has it."""
+    """What the claims ask; a missing one asks nothing (S-157, S-158). `hosts`: whether local volumes ask for their
+    host, as kube-scheduler has it."""
     present = [facts.claims[name] for name in claims if name in facts.claims]
     attached = [(_driver(facts, each), f"{each.namespace}/{each.name}") for each in present]
     return PodVolumes(
@@ -94,13 +96,13 @@ def _alternatives(facts: VolumeFacts, claim: VolumeClaim, hosts: bool) -> list[R
 
 
 def _without_hostname(term: NodeTerm) -> NodeTerm:
-    """What a Local volume says of its host is no reason against a new node."""
+    """The term without the host of a local volume, which is no reason against a new node."""
     return NodeTerm(tuple(expression for expression in term.expressions if normalise(expression.key) != HOSTNAME))
 
 
 def _combinations(volumes: Iterator[list[Requirements]]) -> tuple[Requirements, ...]:
-    """Every choice of one alternative per volume; those that contradict themselves only if there is no other
-    (S-155)."""
+    """Every choice of one alternative for each volume. Choices that contradict themselves count only if there is no
+    other (S-155)."""
     choices: list[tuple[Requirements, bool]] = [(Requirements(), True)]
     asks = False
     for alternatives in volumes:

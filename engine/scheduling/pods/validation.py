@@ -1,4 +1,4 @@
-"""Which requirements are refused before anything is scheduled (S-26, S-42)."""
+"""Which requirements and which pods are refused before anything is scheduled (S-26, S-42)."""
 
 from __future__ import annotations
 
@@ -53,8 +53,7 @@ def is_label_value(value: str) -> bool:
 
 
 def requirement_problems(spec: RequirementSpec) -> tuple[Reason, ...]:
-    """All that is wrong with one requirement of a pod, a NodePool or an overlay (S-26); empty if it is
-    valid."""
+    """Everything that is wrong with one requirement of a pod, a NodePool or an overlay (S-26); empty if it is valid."""
     key = normalise(spec.key)
     reasons = [reason(SchedulingCode.RESTRICTED_LABEL, key=key)] if is_restricted(key) else []
     reasons += [
@@ -91,8 +90,8 @@ def _problems(key: str, spec: RequirementSpec) -> Iterator[RequirementProblem]:
 
 
 def pod_refusals(shape: PodShape) -> tuple[Reason, ...]:
-    """Why a pending pod is left out of the pass (S-42 a to c), empty if it is accepted. Its heaviest preference is one
-    of its requirements here even if the policy is to ignore preferences."""
+    """Why a pending pod is left out of the pass (S-42 a to c); empty if it is not. Its heaviest preference counts as a
+    requirement here, even if the policy ignores preferences."""
     reasons: list[Reason] = []
     pool = requirements_of(shape).find(NODEPOOL)
     if pool is not None and pool.operator == "DoesNotExist":

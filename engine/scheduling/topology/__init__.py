@@ -1,1 +1,6 @@
-"""Topology spread, pod affinity and anti-affinity: domains, counts and the rules over them (S-117…S-148)."""
+"""Topology spread, pod affinity and anti-affinity: pods counted in domains, and the rules over the counts
+(S-117…S-148).
+
+`rules` says whether a domain may take a pod, `pod_counts` which nodes count, `topology` which rules bind which pods.
+May import `matching`, `launchable`, `pods.pod_requirements`, `problem` and `packing.existing_node`.
+"""

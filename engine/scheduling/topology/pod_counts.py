@@ -1,4 +1,4 @@
-"""What is counted for topology, and on which nodes (S-117, S-122)."""
+"""What topology counts, and on which nodes (S-117, S-122)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from kerf.engine.scheduling.topology.rules import Domain, DomainCount, SpreadRul
 
 
 class NodeFilter(Struct, frozen=True, cache_hash=True):
-    """Which nodes a spread constraint looks at (S-122). Unlike S-121, filters are equal only if they let the same
-    through. PreferNoSchedule taints keep no pod away, so they do not count. `keys`: labels that such a node has,
-    whatever their values: those of the pod's other hard constraints, for kube-scheduler looks at no node without one
-    of them."""
+    """The nodes that a spread constraint looks at (S-122). Filters are equal if they admit the same nodes (unlike
+    S-121). PreferNoSchedule taints keep no pod away, so they do not count.
+
+    `keys`: labels that such a node must have, whatever their values. They are those of the pod's other hard
+    constraints, because kube-scheduler looks at no node that lacks one of them.
+    """
 
     alternatives: tuple[Requirements, ...]
     tolerations: tuple[Toleration, ...]
@@ -27,17 +29,18 @@ class NodeFilter(Struct, frozen=True, cache_hash=True):
     keys: tuple[str, ...] = ()
 
     def reachable(self, taints: Iterable[Taint]) -> bool:
-        """Whether the pod itself tolerates the taints."""
+        """Whether the pod tolerates the taints."""
         return not untolerated((taint for taint in taints if taint.effect != PREFER_NO_SCHEDULE), self.tolerations)
 
     def admits_node(self, taints: Iterable[Taint], labels: Requirements) -> bool:
-        """`labels`: those of the node, and what is known of those that it is still to get."""
+        """Whether the constraint looks at a node. `labels`: those that it has, and what is known of those that it will
+        get."""
         if (self.by_taints and not self.reachable(taints)) or any(key not in labels for key in self.keys):
             return False
         return not self.by_affinity or any(labels.compatible(alternative) for alternative in self.alternatives)
 
     def labelled(self, template: Template, state: NarrowedTemplate) -> bool:
-        """Whether nodes of the state have all the labels."""
+        """Whether nodes of this narrowed template have all the labels of `keys`."""
         return all(template.domains(state, key) for key in self.keys)
 
     def admits_claim(self, template: Template, state: NarrowedTemplate) -> bool:
@@ -49,10 +52,14 @@ class NodeFilter(Struct, frozen=True, cache_hash=True):
 
 
 class PodCount(DomainCount):
-    """A count of pods on the nodes that a filter admits: those of the pod with a spread constraint; all without a
-    filter. `possible`: a pod on a claim counts in every domain that the claim may still come to be in (S-148). `hard`:
-    the constraints over it that must be kept; `late`: the domains in which pods were counted after they were placed,
-    and how many of these ask nothing of others: they may be bound last."""
+    """Counts pods on the nodes that a filter admits, for the pod with a spread constraint; without a filter on all
+    nodes.
+
+    * `possible`: a pod on a claim counts in each domain that the claim can still get (S-148).
+    * `hard`: the constraints over this count that must hold.
+    * `late`: domains in which pods were counted only after they had been placed, and how many of these ask nothing of
+      other pods, so that they may be bound last.
+    """
 
     __slots__ = ("_admitted", "filter", "hard", "late", "possible")
 
@@ -70,7 +77,7 @@ class PodCount(DomainCount):
 
     @property
     def uneven(self) -> bool:
-        """Whether a constraint is broken by pods that were counted late."""
+        """Whether pods that were counted late break a constraint."""
         return any(
             self.counts[domain] - free - rule.least > rule.max_skew
             for domain, free in self.late.items()

@@ -17,9 +17,13 @@ Domain = str | int
 
 
 class DomainCount:
-    """How many pods of one kind are in each domain of a key; a known domain without any counts 0. `before`: what it was
-    restarted from. `version` counts changes, `number` tells counts apart. `evened`: whoever is counted settles where
-    his node will be at once, and where fewest are (see `Problem.careful`)."""
+    """How many pods of one kind are in each domain of a key. A known domain without pods counts 0.
+
+    * `before`: the counts that it was restarted from.
+    * `version`: counts changes. `number`: identifies the count.
+    * `evened`: pods that are counted pin their node's domain at once, to the one with the fewest (see
+      `Problem.careful`).
+    """
 
     __slots__ = ("before", "counts", "evened", "key", "number", "total", "version")
 
@@ -51,8 +55,8 @@ class DomainCount:
 
 
 class Rule:
-    """One rule of one class over one key. `pins`: a node that takes the pod needs a single domain of the key, because
-    what comes after depends on which."""
+    """One rule of a class over one key. `pins`: a node that takes the pod must settle on one domain of the key, because
+    later pods depend on it."""
 
     kind = ""
     final = False
@@ -73,7 +77,7 @@ class Rule:
         raise NotImplementedError
 
     def refused_before(self, domain: Domain) -> bool:
-        """Whether it was when the count was restarted; only asked of rules that are `final`."""
+        """Whether the domain was refused when the count was restarted. Asked only of rules that are `final`."""
         raise NotImplementedError
 
     def rank(self, domain: Domain) -> int:
@@ -82,8 +86,8 @@ class Rule:
 
 
 class SpreadRule(Rule):
-    """S-138…S-141. `own`: 1 if the constraint selects its own pod. `asked`: what the pod itself asks of the key,
-    which limits the domains that the minimum is taken over."""
+    """A topology spread constraint (S-138…S-141). `own`: 1 if it selects its own pod. `asked`: what the pod itself asks
+    of the key; only such domains count for the minimum."""
 
     kind = "spread"
 
@@ -116,7 +120,7 @@ class SpreadRule(Rule):
 
     @property
     def least(self) -> int:
-        """The global minimum (S-138)."""
+        """The global minimum: the pods in the domain with the fewest (S-138)."""
         if self._at != self.count.version:
             self._at = self.count.version
             counts = [n for domain, n in self.count.counts.items() if self.asked is None or self.asked.has(str(domain))]
@@ -125,7 +129,8 @@ class SpreadRule(Rule):
 
 
 class AffinityRule(Rule):
-    """Pod affinity: where such pods are; anywhere for the first one that selects itself (S-142…S-145)."""
+    """Pod affinity: allows domains that have such pods; for the first pod, if it selects itself, any domain
+    (S-142…S-145)."""
 
     kind = "affinity"
 
@@ -135,8 +140,8 @@ class AffinityRule(Rule):
 
     @property
     def first(self) -> bool:
-        """Whether the pod would be the first of its kind, and may be (kube-scheduler's reading: no such pod in any
-        domain)."""
+        """Whether the pod may be the first of its kind. As in kube-scheduler, that is so if no domain has such a
+        pod."""
         return bool(self.own) and not self.count.total
 
     @property
@@ -148,8 +153,8 @@ class AffinityRule(Rule):
 
 
 class AntiAffinityRule(Rule):
-    """Pod anti-affinity, in either direction: only where none of the counted pods is (S-146, S-147). A preference
-    (`soft`) does not pin a node: that would cost money for what may be given up."""
+    """Pod anti-affinity, in either direction: allows domains without any counted pod (S-146, S-147). A preference
+    (`soft`) pins no node, because that would cost money for what may be given up."""
 
     kind = "anti-affinity"
     final = True

@@ -1,8 +1,8 @@
-"""Topology of one pass: which pods are counted where, and which rules bind which pods (S-117…S-137).
+"""The topology of one pass: which pods are counted where, and which rules bind which pods (S-117…S-137).
 
-All counts exist before the first pod is placed: those that constraints and terms of pending pods ask for, and those
-of required anti-affinity of pods that are bound already. So a pod placed early is counted for one placed late, and
-for what a pod is left with after giving preferences up (unlike S-133).
+All counts exist before the first pod is placed: those that constraints and terms of pending pods ask for, and those of
+required anti-affinity of bound pods. So a pod placed early is counted for pods placed late, and for pods that give up
+preferences (unlike S-133).
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ SavedCount = tuple[PodCount, dict[Domain, int], int]
 
 
 class ClassTopology(Struct, frozen=True):
-    """What topology is to the pods of one class: the rules that bind them, the counts that they enter, and those of
-    these that affinity terms look at."""
+    """The topology of one class: the rules that bind its pods, the counts that they add to, and those of these counts
+    that affinity terms look at (`sought`)."""
 
     rules: tuple[Rule, ...] = ()
     counted: tuple[PodCount, ...] = ()
@@ -40,8 +40,7 @@ class ClassTopology(Struct, frozen=True):
 
 
 class _SelectorCounts(Struct):
-    """What a selector is there for: counts of the pods it selects, and counts of pods that want to be apart from
-    these."""
+    """The counts of the pods that some selectors match, and of the pods that want to be apart from these (`avoid`)."""
 
     number: int
     counts: dict[int, PodCount] = {}
@@ -50,6 +49,8 @@ class _SelectorCounts(Struct):
 
 
 class Topology:
+    """All counts and rules of one pass."""
+
     def __init__(
         self,
         problem: Problem,
@@ -57,8 +58,8 @@ class Topology:
         nodes: Iterable[ExistingNode],
         leaving: Iterable[ExistingNode] = (),
     ) -> None:
-        """`leaving`: nodes whose pods count as those of `nodes`, and which keep no domain known by themselves: it is
-        gone with them (S-71, S-129)."""
+        """`leaving`: nodes whose pods count like those of `nodes`. Alone they keep no domain known, because it goes
+        with them (S-71, S-129)."""
         self._careful = problem.careful
         self._respect = problem.settings.preference_policy == "Respect"
         self._namespaces = problem.namespaces
@@ -83,7 +84,7 @@ class Topology:
         self._spreads = [count for count in self._counts.values() if count.filter is not None and count.key != HOSTNAME]
 
     def bonds(self, namespace: str, original_shape: PodShape, shape: PodShape) -> ClassTopology:
-        """Of pods that were `original_shape` so and have been relaxed to `shape`."""
+        """The topology of pods with this original shape that have been relaxed to `shape`."""
         rules = self._own_rules(namespace, original_shape, shape)
         matching = self._matching(namespace, original_shape.labels)
         if not rules and not matching:
@@ -103,7 +104,7 @@ class Topology:
         )
 
     def settled(self, template: Template, state: NarrowedTemplate) -> None:
-        """A node in these domains is on its way (S-129): from now on spreads count with them."""
+        """Make the domains of a node that is on its way known to the spreads (S-129)."""
         for count in self._spreads:
             domain = state.settled(count.key)
             if domain is not None and domain not in count.counts and count.admits_claim(template, state):
@@ -141,9 +142,9 @@ class Topology:
         return term_selector(term, namespace, labels, self._namespaces)
 
     def _spread(self, constraint: SpreadConstraint, namespace: str, original_shape: PodShape, shape: PodShape) -> Rule:
-        """For kube-scheduler a hard constraint looks at the nodes of every required term; a soft one, which costs
-        money to keep, only at those of the term that is being tried. Under policy Ignore a hard one looks at all nodes
-        (unlike S-138)."""
+        """The rule of a spread constraint. As in kube-scheduler, a hard constraint looks at the nodes of every required
+        term; a soft one, which costs money to keep, only at those of the term that is tried now. Under policy Ignore a
+        hard one looks at all nodes (unlike S-138)."""
         selector = spread_selector(constraint, namespace, original_shape.labels)
         key = normalise(constraint.topology_key)
         hard = constraint.when_unsatisfiable == HARD_SPREAD
@@ -169,7 +170,7 @@ class Topology:
         return rule
 
     def _together(self, term: AffinityTerm, selectors: Selectors, namespace: str, labels: Mapping[str, str]) -> Rule:
-        """kube-scheduler counts a pod only if it matches all required terms of the one that looks for it."""
+        """The rule of an affinity term. kube-scheduler counts a pod only if it matches all required terms."""
         count = self._counting(selectors, term.topology_key)
         self._select(selectors).sought[count.number] = count
         own = int(all(selector.selects(namespace, labels) for selector in selectors))
@@ -187,8 +188,8 @@ class Topology:
     # ── counts ──────────────────────────────────────
 
     def _owned(self, namespace: str, shape: PodShape) -> list[PodCount]:
-        """The counts of pods that carry a required anti-affinity term: those that the term selects keep away from
-        them (S-119)."""
+        """The counts of pods with a required anti-affinity term. The pods that the term selects keep away from them
+        (S-119)."""
         counts = []
         for term in shape.anti_affinity:
             if not term.weight:
@@ -201,7 +202,7 @@ class Topology:
     def _counting(
         self, selectors: Selectors, key: str, node_filter: NodeFilter | None = None, possible: bool = False
     ) -> PodCount:
-        """The count of the pods that are selected; a new one knows the domains that there are (S-126, S-129)."""
+        """The count of the selected pods. A new count knows the domains that exist (S-126, S-129)."""
         key = normalise(key)
         count = self._count_of((selectors, key, node_filter, possible), key, node_filter, possible)
         self._select(selectors).counts[count.number] = count
@@ -218,7 +219,7 @@ class Topology:
         return count
 
     def _learn(self, count: PodCount, node_filter: NodeFilter) -> None:
-        """The domains in which there are nodes, or in which a node for such a pod could be launched."""
+        """Make known the domains that have nodes, or that a node for such a pod could be launched in."""
         domains = self._domains.get((count.key, node_filter))
         if domains is None:
             domains = self._domains[count.key, node_filter] = dict.fromkeys(self._launchable(count.key, node_filter))
@@ -253,7 +254,7 @@ class Topology:
         return not any(names <= gone for names in self._held.values())
 
     def count(self, bound: Iterable[BoundPod], shapes: Mapping[str, PodShape], pods: int = 1) -> None:
-        """The pods that are there already (S-131), each counted so many times."""
+        """Count the bound pods (S-131), each `pods` times."""
         if not self._counts:
             return
         for pod in bound:
@@ -265,8 +266,8 @@ class Topology:
     def _entering(
         self, namespace: str, digest: str, shapes: Mapping[str, PodShape]
     ) -> tuple[list[PodCount], list[PodCount]]:
-        """The counts that pods of a shape enter, and those of them that are of pods that keep others away, for which
-        they need not be selected. All counts exist by then."""
+        """The counts that pods of a shape add to; and those of them that count pods with anti-affinity, which need not
+        be selected. All counts exist by then."""
         counts = self._entered.get((namespace, digest))
         if counts is None:
             shape = shapes[digest]
@@ -277,7 +278,7 @@ class Topology:
         return counts
 
     def counted(self) -> tuple[SavedCount, ...]:
-        """What is counted now, to `restart` from."""
+        """The present counts, to `restart` from."""
         return tuple((count, dict(count.counts), count.total) for count in self._counts.values())
 
     def restart(self, counted: Iterable[SavedCount]) -> None:
@@ -296,7 +297,7 @@ class Topology:
         return selected
 
     def _matching(self, namespace: str, labels: Mapping[str, str]) -> list[_SelectorCounts]:
-        """What selects a pod; only selectors that ask for one of its labels, or for none, are looked at."""
+        """The selectors that match a pod. Only selectors that ask for one of its labels, or for none, are looked at."""
         selected = []
         for pair in (*labels.items(), None):
             for selectors in self._by_label.get(pair, ()):
@@ -306,6 +307,6 @@ class Topology:
 
 
 def _asked(alternatives: tuple[Requirements, ...], key: str) -> Requirement | None:
-    """What the pod asks of one label, if all alternatives ask the same."""
+    """What the pod asks of one label, if all alternatives ask the same; else None."""
     asked = {alternative.find(key) for alternative in alternatives}
     return asked.pop() if len(asked) == 1 else None
