@@ -1,4 +1,4 @@
-"""What has to be known of the account and the cluster before anything is launched (A-3, A-16, A-372)."""
+"""What kerf has to know of the account and the cluster before it launches anything (A-3, A-16, A-372)."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class EksCluster(Struct, frozen=True):
 
 
 def region() -> str:
-    """AWS_REGION, else the SDK's configuration, else the metadata of the instance that this runs on (A-16). Raises
-    NoRegion (KERF344)."""
+    """The region: AWS_REGION, else the SDK's configuration, else the metadata of the instance that kerf runs on (A-16).
+    Raises NoRegion (KERF344)."""
     found = os.environ.get("AWS_REGION") or boto3.Session().region_name
     if not found and os.environ.get("AWS_EC2_METADATA_DISABLED", "").lower() != "true":
         found = InstanceMetadataRegionFetcher(timeout=2, num_attempts=2).retrieve_region()
@@ -38,7 +38,7 @@ def region() -> str:
 
 
 def probe(clients: Clients) -> None:
-    """A-16: whether EC2 can be reached and lets kerf in. Raises `AwsError`."""
+    """Check that EC2 can be reached and lets kerf in (A-16). Raises `AwsError`."""
     try:
         call(clients.ec2.describe_instance_types, DryRun=True)
     except AwsError as error:
@@ -47,7 +47,7 @@ def probe(clients: Clients) -> None:
 
 
 def eks_cluster(clients: Clients, name: str) -> EksCluster:
-    """Raises `AwsError`."""
+    """What EKS says of a cluster. Raises `AwsError`."""
     found = call(clients.eks.describe_cluster, name=name)["cluster"]
     network = found.get("kubernetesNetworkConfig", {})
     cidr = network.get("serviceIpv4Cidr") or network.get("serviceIpv6Cidr") or ""

@@ -13,7 +13,7 @@ VARIANTS: dict[str, tuple[RequirementSpec, ...]] = {
     "nvidia": (RequirementSpec(_GPUS, "Exists"),),
     "neuron": (RequirementSpec(_ACCELERATORS, "Exists"),),
 }
-"""A-110."""
+"""The variants of instance types that an alias has an image for, and what each requires of a node (A-110)."""
 
 
 class Family(Struct, frozen=True):

@@ -1,5 +1,5 @@
-"""The port `Cloud` on EC2 (sections 2 to 7 of the AWS rules): what an `AwsCloud` is asked, and in which
-order it asks AWS."""
+"""The port `Cloud` on EC2 (sections 2 to 7 of docs/rules/aws.md): which of the adapter's parts are asked, and in which
+order."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _NO_ADDRESSES = "InsufficientFreeAddressesInSubnet"
 
 
 class _Known(Struct):
-    """What was last resolved of one class, and what of it was last observed."""
+    """What is known of one class: how it was last resolved, and what was last observed of it."""
 
     resolved: EC2NodeClass
     types: dict[str, InstanceType]
@@ -64,9 +64,9 @@ class _Known(Struct):
 
 
 class AwsCloud:
-    """Launches and ends EC2 instances; safe for threads. `node_classes` gives the EC2NodeClass objects as the watch
-    last showed them; `clock` gives milliseconds since the epoch. With `observing` it changes nothing in AWS, and takes
-    a class's status from its object, as Karpenter wrote it."""
+    """Launches and terminates EC2 instances; safe for threads. `node_classes` gives the EC2NodeClass objects as the
+    watch last showed them; `clock` gives milliseconds since the epoch. With `observing` it changes nothing in AWS and
+    takes a class's status from its object, as Karpenter wrote it."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class AwsCloud:
         self._instances = Instances(clients, settings.cluster, clock)
         self._known: dict[str, _Known] = {}
         self._in_flight: dict[str, int] = {}
-        self._untold: list[InputRefused] = []
+        self._unreported: list[InputRefused] = []
         self._tokens = Tokens()
         self._collect_at = clock() + COLLECT_EVERY
         self._resolving = threading.RLock()  # one thread at a time finds out about classes, types and prices
@@ -98,11 +98,11 @@ class AwsCloud:
     # ── observing ──────────────────────────────────────────────────────────────────────────────────────────
 
     def observe(self) -> list[Observation]:
-        """What changed of NodeClasses and their catalogues since the last call; refusals of AWS as
+        """What changed of NodeClasses and their catalogues since the last call, with AWS's refusals as
         `InputRefused`."""
         with self._resolving:
-            found = [Observation(refused) for refused in (*self._untold, *self._markets.refresh())]
-            self._untold.clear()
+            found = [Observation(refused) for refused in (*self._unreported, *self._markets.refresh())]
+            self._unreported.clear()
             if not self._observing:
                 found += self._kept_tidy()
             objects = sorted(self._objects(), key=lambda node_class: node_class.name)
@@ -119,16 +119,16 @@ class AwsCloud:
         return known.resolved if known is not None else None
 
     def next_due(self) -> int:
-        """When `observe` has something to look at although nothing happened (ms since the epoch)."""
+        """When `observe` has to be called even if nothing happens until then (ms since the epoch)."""
         times = [self._classes.due(known.resolved) for known in self._known.values()] if not self._observing else []
         return min([*times, self._markets.next_due()])
 
     def name(self, instances: Mapping[str, str]) -> None:
-        """Tags instances (id → name of the Node) with their Nodes' names (A-323). Raises `AwsError`."""
+        """Tag instances (id → name of the Node) with their Nodes' names (A-323). Raises `AwsError`."""
         self._instances.name(instances)
 
     def unhealthy(self) -> list[tuple[str, str]]:
-        """(instance, kind) of the account's instances that EC2 says are not well (A-351), or whose capacity block is
+        """(instance, kind) of the account's instances that EC2 calls unhealthy (A-351), or whose capacity block is
         about to end (A-375). Raises `AwsError`."""
         found, now = unhealthy(self._clients, self._clock()), self._clock()
         held = (each for known in list(self._known.values()) for each in known.resolved.status.capacity_reservations)
@@ -138,7 +138,7 @@ class AwsCloud:
         ]
 
     def release(self, node_class: EC2NodeClass) -> None:
-        """A-81: the end of all that was made for a class that is going. Raises `AwsError`."""
+        """Delete all that was made for a class that is being deleted (A-81). Raises `AwsError`."""
         if not self._settings.isolated_vpc:
             self._classes.profiles.release(node_class)
         self._templates.release(node_class.name)
@@ -183,14 +183,15 @@ class AwsCloud:
         return found + self._catalogue(known)
 
     def _readiness(self, resolved: EC2NodeClass) -> Condition:
-        """Beside a Karpenter its word counts; without a condition Ready it has said nothing yet."""
+        """The condition Ready. In observe mode it is Karpenter's; without one, Karpenter has not judged the class
+        yet."""
         if not self._observing:
             return readiness(resolved.status)
         return condition(resolved.status, "Ready") or Condition("Ready", "Unknown", "AwaitingReconciliation")
 
     def _catalogue(self, known: _Known) -> list[Observation]:
-        """A new catalogue if what it is made from changed, and it came out another one. How much is left of a
-        reservation, as long as it is something, is told by itself: each launch into one changes it."""
+        """A new catalogue, if its inputs changed and it came out different. How much of a reservation is left is
+        observed by itself, unless it is nothing: each launch into it changes that."""
         market, resolved = self._markets.market, known.resolved
         reservations = self._classes.reservations.offered(resolved.status)
         group = self._classes.placement_group(resolved.name)
@@ -222,7 +223,7 @@ class AwsCloud:
         return catalogue(self._markets.market, sized, zones(resolved.status), reservations=reservations)
 
     def _refreshed(self, node_class: EC2NodeClass, *, anew: bool = True) -> _Known:
-        """`anew`: what is due is looked at again; else only a class that is new, or changed."""
+        """The class, resolved again: with `anew` whatever is due, else only a class that is new or changed."""
         known = self._known.get(node_class.name)
         if self._observing:
             if known is None:
@@ -245,7 +246,7 @@ class AwsCloud:
         return known
 
     def _dry_run(self, resolved: EC2NodeClass) -> Condition:
-        """A-129's last step. Without a market nothing can be tried yet."""
+        """Try a launch without launching, the last step of A-129. Without a market nothing can be tried yet."""
         if not self._markets.known:
             return Condition("ValidationSucceeded", "Unknown", "AwaitingReconciliation", "EC2's types are not known")
         return self._dry_runs.check(resolved, lambda: {kind.name: kind for kind in self._made(resolved).types})
@@ -271,7 +272,7 @@ class AwsCloud:
             return self._not_launched(error, order, intent=intent, token=token)
 
     def _lookup(self, name: str) -> _Known | None:
-        """A class, resolved now if it was not yet; one that is being deleted counts as none (A-219)."""
+        """A class, resolved now if it was not yet. One that is being deleted counts as missing (A-219)."""
         node_class = next((o for o in self._objects() if o.name == name and not o.deleting), None)
         if node_class is None:
             return None
@@ -280,7 +281,7 @@ class AwsCloud:
             return known  # a launch does not wait for what `observe` keeps fresh
         with self._resolving:
             if not self._markets.known:
-                self._untold += self._markets.refresh()
+                self._unreported += self._markets.refresh()
             known = self._refreshed(node_class, anew=False)
             if not known.types:
                 known.types = {kind.name: kind for kind in self._made(known.resolved).types}
@@ -303,7 +304,7 @@ class AwsCloud:
         return answer
 
     def _learn(self, answer: LaunchAnswered, order: LaunchInstance, subnets: Mapping[str, str], token: str) -> None:
-        """What the next launch must know of this one."""
+        """Keep what the next launch has to know of this one."""
         if order.reservation and answer.instance:
             self._classes.reservations.launched(order.reservation)
         elif order.reservation and any(error.code in UNFULFILLABLE for error in answer.errors):
@@ -344,7 +345,7 @@ class AwsCloud:
         return replace(told, class_hash=terms.hash, security_groups=terms.security_groups)
 
     def _subnets(self, order: LaunchInstance, known: _Known) -> dict[str, str]:
-        """A-232: in each zone that is offered the subnet with most free addresses, the first of equals."""
+        """In each zone of the offers, the subnet with most free addresses; the first of equals (A-232)."""
         offered = {offer.zone for offer in order.offers}
         free, taken = self._classes.free_addresses, self._in_flight
         chosen: dict[str, tuple[int, str]] = {}
@@ -355,14 +356,15 @@ class AwsCloud:
         return {zone: subnet for zone, (_, subnet) in chosen.items()}
 
     def _take(self, subnets: Iterable[str], addresses: int) -> None:
-        """A-233: addresses that launches under way will use, until EC2 is asked again; negative gives them back."""
+        """Count the addresses that launches under way will use, until EC2 is asked again; a negative number gives them
+        back (A-233)."""
         with self._counting:
             for subnet in subnets:
                 self._in_flight[subnet] = self._in_flight.get(subnet, 0) + addresses
 
     def _not_launched(self, error: AwsError, order: LaunchInstance, *, intent: str, token: str) -> LaunchAnswered:
-        """A refused call started nothing, with one exception: a token that was used for another request may
-        have."""
+        """The answer to a refused call. It started nothing, with one exception: a token that was used before for
+        another request may have started an instance."""
         if error.unknown:
             raise error
         if error.aws_code == _MISMATCH and (earlier := self.find(order, intent=intent, token=token)) is not None:

@@ -1,4 +1,4 @@
-"""What EC2 says of the health of instances, beside the queue (A-351, A-352)."""
+"""What EC2 itself says of the health of instances, besides the messages of the queue (A-351, A-352)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _OVER = ("[Completed]", "[Canceled]", "[Cancelled]")
 
 
 def unhealthy(clients: Clients, now: int) -> list[tuple[str, str]]:
-    """(instance, kind) of the account's instances that are not well, whosoever they are: checks that fail before events
-    that are to come. Raises `AwsError`."""
+    """(instance, kind) of all unhealthy instances of the account, kerf's or not: failing checks come before announced
+    events. Raises `AwsError`."""
     found: dict[str, Mapping[str, Any]] = {}
     for name, values in _QUERIES:
         asked = [{"Name": name, "Values": list(values)}]
@@ -34,7 +34,7 @@ def unhealthy(clients: Clients, now: int) -> list[tuple[str, str]]:
 
 
 def _kinds(entry: Mapping[str, Any], now: int) -> Iterator[str]:
-    """A-352. Checks of attached volumes do not count, nor events that are over."""
+    """What is wrong with an instance (A-352). Checks of attached volumes and past events do not count."""
     if _failed(entry.get("InstanceStatus", {}), now):
         yield INSTANCE
     if _failed(entry.get("SystemStatus", {}), now):

@@ -14,11 +14,10 @@ from kerf.engine.record.observations import EffectAnswered, InstanceSeen, Launch
 BATCH = 500
 ALIVE = ("pending", "running", "stopping", "stopped")
 VISIBLE = (*ALIVE, "shutting-down")
-"""A-326: a terminated instance is as good as one that EC2 does not know."""
+"""A terminated instance counts as one that EC2 does not know (A-326)."""
 NAME = "Name"
 SETTLING = 60_000
-"""EC2 may not describe an instance for some seconds after it was started; for so long (ms) it counts as
-pending."""
+"""How long (ms) EC2 may not describe an instance after its start. So long it counts as pending."""
 
 
 class Instances:
@@ -52,9 +51,8 @@ class Instances:
         return [self._seen(instance, entries.get(instance)) for instance in instances]
 
     def listing(self) -> list[TaggedInstance]:
-        """A-327, by instance id. An instance that was just started may not be there yet: it is added for as long as EC2
-        may take to show it. Its tags make an instance one to be ended, so they are looked at here too. Raises
-        `AwsError`."""
+        """kerf's instances, by instance id (A-327). EC2 may not show a new instance for a while: until then it is added
+        here. An instance may be terminated because of its tags, so they are checked here too. Raises `AwsError`."""
         conditions = [
             *({"Name": "tag-key", "Values": [key]} for key in (tags.NODEPOOL, tags.NODECLASS)),
             {"Name": f"tag:{tags.CLUSTER}", "Values": [self._cluster]},

@@ -52,7 +52,8 @@ def _with_kind(kind: str) -> Callable[[_Detail], tuple[str, tuple[str, ...]]]:
 
 
 def _state_change(detail: _Detail) -> tuple[str, tuple[str, ...]]:
-    """A-348: which states count is asked without regard to case, which of the two kinds with."""
+    """The kind of a state change, and its instance (A-348). Whether the state counts is asked regardless of its case;
+    which kind it is, with regard to it."""
     if detail.state.lower() not in _STOPPED + _ENDED or not detail.instance:
         return "", ()
     return ("instance_stopped" if detail.state in _STOPPED else "instance_terminated"), (detail.instance,)
@@ -77,10 +78,10 @@ _KINDS: dict[tuple[str, str], Callable[[_Detail], tuple[str, tuple[str, ...]]]] 
 
 
 def parse(message: str, body: str) -> tuple[InterruptionSeen | InputRefused, ...]:
-    """What one queue message says; nothing for an event that is none of kerf's business (A-345).
+    """The observations in one queue message; none for an event that does not concern kerf (A-345).
 
-    An event is known by its own id, so that a copy of it is too; each instance of a health event gets its
-    own.
+    An observation is known by the id of its event, so that a duplicate has the same one. Each instance of a health
+    event gets an id of its own.
     """
     if not body.strip():
         return ()
@@ -124,8 +125,7 @@ class AwsInterruptions:
         self._handles: list[str] = []
 
     def poll(self) -> list[Observation]:
-        """One batch of at most ten messages. Raises `AwsError`; the queue's address is asked for until it
-        is known."""
+        """Up to ten messages. Asks for the queue's address until it is known. Raises `AwsError`."""
         if not self._url:
             self._url = call(self._sqs.get_queue_url, QueueName=self._queue)["QueueUrl"]
         answer = call(
@@ -142,7 +142,7 @@ class AwsInterruptions:
         return found
 
     def acknowledge(self) -> None:
-        """Delete what was polled. A message that cannot be deleted comes back, and is known by its id."""
+        """Delete what was polled. A message that cannot be deleted comes back, and its id says that it is known."""
         handles, self._handles = self._handles, []
         for start in range(0, len(handles), BATCH):
             entries: list[dict[str, Any]] = [

@@ -37,11 +37,11 @@ NOT_FOUND = frozenset(
         "ParameterNotFound",
     }
 )
-"""A-314."""
+"""Error codes that say that a thing does not exist (A-314)."""
 
 
 NO_CREDENTIALS = frozenset({"NoCredentialsError", "PartialCredentialsError"})
-"""What the SDK says before it has asked anybody."""
+"""Errors of the SDK before it has asked AWS: it has no credentials."""
 
 
 class AwsError(KerfError):
@@ -115,7 +115,7 @@ class Clients:
 
 
 class ReadingClients(Clients):
-    """For observe mode: nothing can be changed through them, whatever the credentials allow. Raises `AwsWriteRefused`
+    """The clients of observe mode: they change nothing, whatever the credentials allow. Raises `AwsWriteRefused`
     (KERF503)."""
 
     def _client(self, service: str, **options: str) -> Client:
@@ -138,8 +138,8 @@ def _only_reads(model: Any, **_: Any) -> None:
 
 
 def call(operation: Callable[..., Any], **parameters: Any) -> dict[str, Any]:
-    """The answer of one API call. Raises `AwsError`; a 5xx and a missing answer leave open whether it
-    happened, while a throttled call did not."""
+    """The answer of one API call. Raises `AwsError`. After a 5xx or without an answer it is open whether the call took
+    effect; a throttled call did not."""
     name = operation.__name__
     try:
         answer: dict[str, Any] = operation(**parameters)
@@ -169,7 +169,7 @@ def filters(**conditions: Any) -> list[dict[str, Any]]:
 
 
 def tag_filters(tags: dict[str, str]) -> list[dict[str, Any]]:
-    """A value of exactly `*` means that the key is present (A-47)."""
+    """EC2 filters for tags. The value `*` means that the key is present, whatever its value (A-47)."""
     return [
         {"Name": "tag-key", "Values": [key]} if value == "*" else {"Name": f"tag:{key}", "Values": [value]}
         for key, value in sorted(tags.items())

@@ -28,7 +28,7 @@ class AwsSettings(Struct, frozen=True, kw_only=True):
 
     @property
     def ipv6(self) -> bool:
-        """A-17: only if the address of kube-dns is known and is not an IPv4 one."""
+        """Whether pods have IPv6 addresses: only if the address of kube-dns is known and is no IPv4 address (A-17)."""
         if not self.dns:
             return False
         try:

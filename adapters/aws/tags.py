@@ -1,5 +1,5 @@
-"""Tags that kerf puts on what it makes (A-321, A-117); `karpenter.sh/nodeclaim` is kerf's own, from the
-launch on."""
+"""Tags that kerf puts on what it makes (A-321, A-117). `karpenter.sh/nodeclaim` is kerf's own: an instance has it from
+its launch on."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _CLUSTERS = re.compile(r"kubernetes\.io/cluster/[0-9A-Za-z][A-Za-z0-9\-_]*")
 
 
 def restricted(own: Mapping[str, str]) -> list[str]:
-    """A-322: the keys that a class may not set itself, for they say whose a thing is."""
+    """Whether a class may not set a tag itself, because the tag says whose a thing is (A-322)."""
     ours = (CLUSTER, NODECLAIM, NODEPOOL, NODECLASS)
     return sorted(key for key in own if key in ours or _CLUSTERS.fullmatch(key))
 
 
 def owned(cluster: str, node_class: str, own: Mapping[str, str]) -> dict[str, str]:
-    """The class's own tags, overlaid by those that say whose a thing is."""
+    """The class's own tags, overridden by those that say whose a thing is."""
     return {
         **own,
         f"kubernetes.io/cluster/{cluster}": "owned",
@@ -35,7 +35,8 @@ def owned(cluster: str, node_class: str, own: Mapping[str, str]) -> dict[str, st
 def launch_tags(
     cluster: str, node_class: str, node_pool: str, own: Mapping[str, str], claim: str = ""
 ) -> dict[str, str]:
-    """A-321. With `claim` also the tag that finds the instance again after a crash or a lost answer."""
+    """The tags of a launch (A-321). With `claim` also the tag by which the instance is found after a crash or a lost
+    answer."""
     tags = owned(cluster, node_class, own) | {NODEPOOL: node_pool}
     return tags | {NODECLAIM: claim} if claim else tags
 

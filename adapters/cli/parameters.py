@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 Json = Annotated[bool, Parameter(name="--json", negative="")]
 When = Annotated[str, Parameter(allow_leading_hyphen=True)]
-"""A position or a time, "-5m" among them: see `kerf.replay.at.locate`."""
+"""A position or a time, such as "-5m": see `kerf.replay.time_travel.positions.locate`."""
 
 
 def kubeconfig_of_environment() -> Path | None:

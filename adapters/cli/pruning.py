@@ -13,8 +13,8 @@ from kerf.adapters.store.retention.prune import cut_now, finish
 
 
 class Pruned(Struct, frozen=True):
-    """What was done, or would be: the record begins after `base` and what is kept from before after `after` (positions;
-    0 for no cut), and what the record takes in bytes."""
+    """What a cut did, or would do: the record begins after position `base`, and of what is before, only what is after
+    position `after` is kept (0 for no cut). Sizes are in bytes."""
 
     base: int
     after: int

@@ -84,8 +84,8 @@ class RecordLog:
                 printer.line(event_line(event, timeline.started), event.level)
 
     def _entries(self) -> Iterator[Entry]:
-        """From the record's beginning. With `follow` also those that are added later, for ever, unless the query has
-        an end. A file that nobody adds to is not waited for."""
+        """The record's entries from its beginning. With `follow` also those that are added later, for ever, unless the
+        query has an end. A file that nobody writes is not waited for."""
         position = 0
         while True:
             for entry in self._store.scan(position, self._last):

@@ -15,7 +15,7 @@ from kerf.replay.time_travel.record_beginning import first_settings
 
 @contextmanager
 def opened(record: str) -> Iterator[AnyStore]:
-    """The record, closed at the end. Raises StoreError."""
+    """Open a record, and close it at the end. Raises StoreError."""
     store = open_record(record)
     try:
         yield store

@@ -33,13 +33,13 @@ REPORT = "This is a defect of kerf: please report it with a bundle of the record
 
 
 class AdapterFault(KerfError):
-    """An adapter failed in a way that it should not."""
+    """A defect in an adapter."""
 
     code = "KERF605"
 
 
 class Listener(Protocol):
-    """Told on the loop after each turn, while no other turn runs: it may read the state."""
+    """Called on the event loop after each turn, before the next one begins: it may read the state."""
 
     def __call__(self, runtime: Runtime, entries: Sequence[Entry]) -> None: ...
 
@@ -49,7 +49,7 @@ def wall_clock() -> int:
 
 
 class Controller:
-    """`run` until `stop`. What is put into the inbox before is the first turn's."""
+    """`run` until `stop`. What is in the inbox before goes into the first turn."""
 
     def __init__(
         self,
@@ -95,7 +95,8 @@ class Controller:
             await self._end()
 
     async def _look(self, at: Callable[[Executor], Awaitable[None]]) -> None:
-        """An adapter's defect must not end it in silence: nobody would see an instance end any more."""
+        """Look after instances for ever. A defect is kept in `error` and the work begun again: else the end of an
+        instance would go unnoticed."""
         while True:
             try:
                 await at(self._pool)
@@ -104,7 +105,7 @@ class Controller:
                 await asyncio.sleep(STORE_RETRY)
 
     def stop(self) -> None:
-        """No further turn begins; effects under way are waited for by `run`."""
+        """Begin no further turn. `run` waits for effects under way."""
         self._stopping = True
         self._inbox.wake()
 
@@ -131,8 +132,8 @@ class Controller:
             self._carry_out(ref, intent, effects.perform)
 
     async def _wait(self) -> None:
-        """Under load turns grow instead of following one another: what was slow (a transaction, processors that others
-        use) is waited for about as long again, and costs each event less."""
+        """Wait for work. After a slow turn (a long transaction, a busy machine) it waits about as long again, so that
+        turns take more at once and each event costs less."""
         if not self.runtime.ready:
             await asyncio.sleep(STORE_RETRY)
             return
@@ -168,7 +169,8 @@ class Controller:
         self._inbox.put([await asyncio.get_running_loop().run_in_executor(self._pool, work)])
 
     async def _end(self) -> None:
-        """Answers to what was begun are recorded, so that the next process need not look for them."""
+        """Wait for the answers to effects under way and record them, so that the next process need not look for
+        them."""
         if self._effects:
             await asyncio.wait(list(self._effects), timeout=10)
         batch = self._inbox.take_all()
@@ -178,5 +180,5 @@ class Controller:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _last_turn(self, batch: list[Observation]) -> None:
-        """Its intents are left to the next process, which finds them unanswered."""
+        """Record what has arrived. The turn's intents are left to the next process, which finds them unanswered."""
         self.runtime.turn(batch, self._now())

@@ -1,4 +1,4 @@
-"""What has arrived and is not recorded yet."""
+"""Observations that have arrived and are not recorded yet."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kerf.engine.record.observations import Observation
 
 
 class Inbox:
-    """Filled on the loop, by watches, answers and timers; emptied by the controller, one turn at a time."""
+    """Filled on the event loop by watches, answers and timers; emptied by the controller, one turn at a time."""
 
     def __init__(self) -> None:
         self._arrived: list[Observation] = []
@@ -27,8 +27,9 @@ class Inbox:
             self._news.set()
 
     def take(self) -> list[Observation]:
-        """What is for one turn, in the order of arrival: all, up to where a Node is ready again. A turn decides on
-        the state that it leaves: nobody would have judged that the Node was ill (D-134)."""
+        """The observations of one turn, in the order of arrival: all of them, up to where a Node becomes ready again. A
+        turn decides on the state that it leaves: without the stop nobody would have seen that the Node was unready
+        (D-134)."""
         end = _recovery(self._arrived)
         taken, self._arrived = self._arrived[:end], self._arrived[end:]
         self.taken_out += len(taken)
@@ -43,11 +44,11 @@ class Inbox:
         return taken
 
     def wake(self) -> None:
-        """Have a waiting `wait` return although nothing arrived."""
+        """Let a waiting `wait` return although nothing arrived."""
         self._news.set()
 
     async def wait(self, seconds: float | None) -> bool:
-        """Until something is there, at most for `seconds`; whether something is."""
+        """Wait until something is there, for at most `seconds`; returns whether something is."""
         try:
             async with asyncio.timeout(seconds):
                 await self._news.wait()
@@ -57,8 +58,8 @@ class Inbox:
 
 
 def _recovery(arrived: list[Observation]) -> int:
-    """Where a Node is ready that was not earlier in the list; the list's end if there is none. One that never said
-    whether it is ready was not ill: it has just joined."""
+    """The index at which a Node is ready that was unready earlier in the list; the list's length if there is none. A
+    Node that has never been ready does not count: it has just joined."""
     ill: set[str] = set()
     for number, observation in enumerate(arrived):
         node = observation.payload

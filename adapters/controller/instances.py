@@ -1,4 +1,5 @@
-"""Asks the cloud about instances: those being ended, those whose nodes fell silent, and now and then which exist."""
+"""Asks the cloud about instances: those that are being terminated, those whose nodes went silent, and from time to time
+all of them."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ KNOWN = 100_000  # instances whose last status is remembered
 
 
 class Instances:
-    """`saw` after each turn; `run` on the loop."""
+    """Call `saw` after each turn; `run` and `list` run on the event loop."""
 
     def __init__(self, runtime: Runtime, cloud: Cloud, inbox: Inbox) -> None:
         self.error: KerfError | None = None
@@ -33,12 +34,12 @@ class Instances:
         self._listing: Sequence[TaggedInstance] | None = None
 
     def listed(self) -> Sequence[Observation]:
-        """What the latest listing says that the record does not know. Called between turns."""
+        """What the latest listing shows that the record does not know. Called between turns."""
         listing, self._listing = self._listing, None
         return self._runtime.listed(listing)
 
     async def list(self, pool: Executor) -> None:
-        """Until cancelled."""
+        """List all instances, again and again until cancelled."""
         await asyncio.sleep(LIST_AFTER)
         while True:
             try:
@@ -50,7 +51,7 @@ class Instances:
             await asyncio.sleep(LIST_EVERY)
 
     def saw(self, batch: Iterable[Observation]) -> None:
-        """Nodes of this turn that are ready no longer are asked about at once. Called between turns."""
+        """Ask at once about Nodes that became unready in this turn. Called between turns."""
         suspects = [_instance(o.payload) for o in batch if isinstance(o.payload, Node) and _lost(o.payload)]
         self._suspects.update(dict.fromkeys(suspects))
         before, self._watched = self._watched, self._runtime.watched_instances()
@@ -58,7 +59,7 @@ class Instances:
             self._news.set()
 
     async def run(self, pool: Executor) -> None:
-        """Until cancelled."""
+        """Describe the instances in question, again and again until cancelled."""
         while True:
             if not self._watched:
                 await self._news.wait()
@@ -95,7 +96,7 @@ class Instances:
 
 
 def _lost(node: Node) -> bool:
-    """It was ready once and is not now, or somebody deletes it."""
+    """Whether a Node was ready once and is not now, or is being deleted."""
     return bool(node.provider_id) and ((not node.ready and node.ready_since > 0) or node.deleting > 0)
 
 

@@ -55,7 +55,8 @@ class Nodes(Protocol):
 
 
 class KwokCloud:
-    """Thread-safe. `put` and `drop` say which NodeClasses there are; `observe` then tells of them."""
+    """Launches Nodes instead of instances; safe for threads. `put` and `drop` say which NodeClasses there are;
+    `observe` returns them with their catalogues."""
 
     def __init__(
         self,
@@ -208,13 +209,13 @@ class KwokCloud:
 
 
 class NodesRefused(KerfError):
-    """The API server refused to tell of a Node that stands for an instance."""
+    """The API server refused to show a Node that stands for an instance."""
 
     code = "KERF530"
 
 
 def node_name(claim: str, token: str) -> str:
-    """L-473's `kwok-<claim>-<random name>-<uint32>`, from the token."""
+    """The Node's name, `kwok-<claim>-<random name>-<uint32>`, derived from the token (L-473)."""
     digest = blake2b(token.encode(), digest_size=8).digest()
     word = _WORDS[digest[0] % len(_WORDS)]
     return f"kwok-{claim}-{word}-{int.from_bytes(digest[4:])}"

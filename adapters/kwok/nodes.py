@@ -16,7 +16,7 @@ PRICE = "eks-node-viewer/instance-price"
 
 
 class NodeOrder(Struct, frozen=True):
-    """A Node to be made: its name, the order, the offer that it is sold by, and the label that names its claim."""
+    """A Node to be made: its name, the order, the offer that was taken, and the label that names its claim."""
 
     name: str
     order: LaunchInstance
@@ -26,8 +26,8 @@ class NodeOrder(Struct, frozen=True):
 
 
 def node_document(wanted: NodeOrder) -> dict[str, Any]:
-    """Pending and unregistered, with what its type has. (The reference's says that it has what its claim asks for, and
-    tells its claims the same; kerf's claims know their types, and would find such a Node too small.)"""
+    """The Node, pending and unregistered, with the resources of its type. (The reference's Node has what its claim asks
+    for. kerf's claims know their types, and would find such a Node too small.)"""
     order = wanted.order
     return {
         "apiVersion": "v1",

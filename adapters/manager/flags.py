@@ -17,7 +17,8 @@ OUTSIDE = "kube-system"
 
 @dataclass(frozen=True)
 class Flags:
-    """As they are given; None where they are not. The variable of `batch_max_duration` is BATCH_MAX_DURATION."""
+    """The flags as they are given; None where they are not. The variable of `batch_max_duration` is
+    BATCH_MAX_DURATION."""
 
     batch_max_duration: Annotated[str | None, Parameter(help="Longest wait for more pods (10s).")] = None
     batch_idle_duration: Annotated[str | None, Parameter(help="The wait ends after this much quiet (1s).")] = None

@@ -1,4 +1,4 @@
-"""Keeps the status of NodeOverlays and CapacityBuffers, where their feature gates are on."""
+"""Writes the status of NodeOverlays and CapacityBuffers, where their feature gates are on."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _plain(conditions: Sequence[StatusCondition]) -> list[tuple[str, bool, str, 
 
 
 def _buffer(status: BufferStatus) -> dict[str, Any]:
-    """What a CapacityBuffer's status says (L-58)."""
+    """The status of a CapacityBuffer as a document (L-58)."""
     found: dict[str, Any] = {"provisioningStrategy": status.strategy}
     if status.template:
         found["podTemplateRef"] = {"name": status.template}

@@ -109,12 +109,12 @@ class KubernetesController:
 
     @property
     def forbidden(self) -> list[ClusterError]:
-        """Rights to write that are missing, as the API server refused the latest writes of kerf's own objects."""
+        """The latest writes of kerf's own objects that the API server refused for missing rights."""
         refused = [self._claims.error, *self._pools.errors.values()]
         return [each for each in refused if isinstance(each, ClusterError) and each.forbidden]
 
     def observe(self, observations: Iterable[Observation]) -> None:
-        """What is neither the cluster's nor the cloud's, for the next turn."""
+        """Record observations that come neither from the cluster nor from the cloud, with the next turn."""
         self._inbox.put(observations)
         self._inbox.wake()
 
@@ -123,7 +123,7 @@ class KubernetesController:
         self.controller.stop()
 
     async def _started(self, watching: list[asyncio.Task[Any]]) -> bool:
-        """Whether everything is listed and the provider has been asked, and nobody said stop before."""
+        """Wait until everything is listed and the provider has answered. Returns False when told to stop before."""
         starting = asyncio.create_task(self._start(watching), name="start")
         stopping = asyncio.create_task(self._stopping.wait(), name="stop")
         try:
@@ -142,8 +142,8 @@ class KubernetesController:
         self._go_live(await self._provider.first())
 
     async def _unless_one_dies(self, running: asyncio.Task[None], watching: list[asyncio.Task[Any]]) -> None:
-        """A watch never ends by itself: one that does has found a defect, and kerf must not act on what it no longer
-        sees."""
+        """Wait for the controller. A watch never ends by itself: one that does has a defect, and the controller is
+        stopped, because kerf must not act on what it no longer sees."""
         done, _ = await asyncio.wait([running, *watching], return_when=asyncio.FIRST_COMPLETED)
         if running not in done:
             self.controller.stop()
@@ -160,7 +160,8 @@ class KubernetesController:
                 task.result()
 
     def _go_live(self, node_classes: list[Observation]) -> None:
-        """The first lists together, kinds in a fixed order: a pod is seen after the node that it is on."""
+        """Put the first lists into the inbox together, kinds in a fixed order: a pod is seen after the node that it is
+        on."""
         for each in self.reflectors:
             self._inbox.put(self._first.pop(each.resource.path, []))
         self._inbox.put(node_classes)
@@ -202,7 +203,7 @@ class KubernetesController:
         )
 
     def _node_changed(self, change: Change) -> list[Observation]:
-        """L-193: deleting a Node deletes its NodeClaim."""
+        """The observations of a changed Node. Deleting a Node deletes its NodeClaim (L-193)."""
         seen = as_it_is(change)
         new, old = change.new, change.old
         if isinstance(new, Node) and new.deleting and not (isinstance(old, Node) and old.deleting):
@@ -211,7 +212,8 @@ class KubernetesController:
         return seen
 
     def _claim_changed(self, change: Change) -> list[Observation]:
-        """NodeClaim objects are kerf's own: what matters is that somebody deletes one, or made one."""
+        """The observations of a changed NodeClaim object. The objects are kerf's own: what matters is that somebody
+        deletes one, or made one."""
         new, facts = change.new, self.runtime.state.facts
         if isinstance(new, NodeClaimObject):
             self._claims.seen(new)
@@ -221,12 +223,12 @@ class KubernetesController:
         return [Observation(ObjectGone(NODECLAIMS.kind, change.key))] if known else []
 
     def _drains(self, claim: str) -> bool:
-        """Whether its deletion is kerf's own, or changes nothing any more (L-188)."""
+        """Whether the claim drains already: its deletion is kerf's own, or changes nothing any more (L-188)."""
         known = self.runtime.state.facts.claims.get(claim)
         return known is not None and known.state == DRAINING and not self._observes
 
     def _is_ours(self, pool: NodePool) -> bool:
-        """L-48: of a kind of NodeClass that this provider has."""
+        """Whether a NodePool's NodeClass is of this provider's kind (L-48)."""
         group, _, rest = self._provider.node_classes.api.partition("/")
         return (pool.node_class.group, pool.node_class.kind) == (group, rest.rpartition("/")[2])
 
@@ -262,7 +264,7 @@ class KubernetesController:
         self._report(entries)
 
     async def _keep_consolidatable(self) -> None:
-        """D-55: shown when it becomes true, which no event says."""
+        """Show the condition Consolidatable when it becomes true (D-55), which no event says."""
         while True:
             async with self.controller.between_turns:
                 state, now = self.runtime.state, wall_clock()
@@ -303,7 +305,7 @@ class KubernetesController:
         return sorted(name for name, ref in named.items() if (ref.group, ref.name) == (group, node_class))
 
     async def _keep_pools(self) -> None:
-        """The status of NodePools, as often as it changes but not more than once a second."""
+        """Write the status of NodePools as often as it changes, at most once a second."""
         while True:
             await self._pools_changed.wait()
             self._pools_changed.clear()

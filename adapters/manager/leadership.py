@@ -33,7 +33,7 @@ class Leadership(Protocol):
 
 
 class NoElection:
-    """For --disable-leader-election: whoever runs is the leader."""
+    """Without leader election (--disable-leader-election) whoever runs is the leader."""
 
     async def acquire(self) -> int:
         return 0
@@ -46,13 +46,14 @@ class NoElection:
 
 
 class RecordLocked(KerfError):
-    """Another observer writes this record."""
+    """Another process in observe mode writes this record."""
 
     code = "KERF343"
 
 
 class FileLock(NoElection):
-    """Held until the process ends. Raises RecordLocked (KERF343), at once, when another process has it."""
+    """A lock that the process holds until it ends. Raises RecordLocked (KERF343) at once when another process has
+    it."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -84,7 +85,7 @@ def lock_file(store: str) -> Path:
 
 
 def leadership(store: str, session: Session, options: Options, identity: str, *, observe: bool) -> Leadership:
-    """What this process has to hold while it works. `store` is the record's URL."""
+    """The leadership that this process needs while it works. `store` is the record's URL."""
     if observe:
         return FileLock(lock_file(store))
     if not options.leader_election:

@@ -40,7 +40,7 @@ from kerf.engine.model.settings import Settings
 from kerf.engine.runtime.runtime import Runtime
 
 NODE_CLASS_KINDS = {"kwok": "karpenter.kwok.sh/KWOKNodeClass", "aws": "karpenter.k8s.aws/EC2NodeClass"}
-"""By provider."""
+"""group/Kind of the NodeClass, by provider."""
 
 
 class ManagerConfig(Struct, frozen=True):

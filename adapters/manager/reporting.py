@@ -96,7 +96,7 @@ class LogOutput:
 
 
 def _stream(output: str) -> TextIO:
-    """L-302. A file is added to."""
+    """The stream of an output (L-302). Lines are added to a file that is there."""
     if output in ("stdout", "stderr"):
         return sys.stdout if output == "stdout" else sys.stderr
     try:

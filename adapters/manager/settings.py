@@ -60,8 +60,8 @@ class AwsOptions(Struct, frozen=True):
 
 
 class Options(Struct, frozen=True):
-    """All settings, read. A port of 0 is not opened; `outputs` are "stdout", "stderr" or files; `notes`: what whoever
-    gave them should know."""
+    """All settings, read. A port of 0 is not opened; `outputs` are "stdout", "stderr" or files; `notes` are for whoever
+    gave the settings."""
 
     engine: Settings
     metrics_port: int
@@ -81,7 +81,8 @@ class Options(Struct, frozen=True):
 
 
 def read_settings(flags: Flags, environment: Mapping[str, str]) -> Options:
-    """Raises SettingError (KERF340), FeatureGatesError (KERF339) and SchedulerConfigError (KERF338)."""
+    """The settings of flags and environment. Raises SettingError (KERF340), FeatureGatesError (KERF339) and
+    SchedulerConfigError (KERF338)."""
     given = _Given(flags, environment)
     given.check_unused()
     return Options(

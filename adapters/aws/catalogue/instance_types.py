@@ -1,9 +1,8 @@
-"""From the facts of a type and the settings of a NodeClass to kerf's `InstanceType`: labels (A-142…A-167),
-capacity (A-168…A-183) and overhead (A-184…A-187).
+"""Makes kerf's `InstanceType` from the facts of a type and the settings of a NodeClass: labels (A-142…A-167), capacity
+(A-168…A-183) and overhead (A-184…A-187).
 
-Pure integer arithmetic, save where the reference computes in floating point and the result is rounded up
-(A-169, A-186). The numbers of A-188…A-198 and A-412…A-427 come out of it;
-tests/unit/aws/catalogue/test_instance_types.py cites them.
+Pure integer arithmetic, except where the reference computes in floating point and rounds up (A-169, A-186). It gives
+the numbers of A-188…A-198 and A-412…A-427; tests/unit/aws/catalogue/test_instance_types.py has them.
 """
 
 from __future__ import annotations
@@ -42,10 +41,10 @@ class Interface(Struct, frozen=True):
 
 
 class NodeSettings(Struct, frozen=True):
-    """What of a NodeClass and of the process's options decides capacity; amounts as in `Resources`.
+    """What decides the capacity of a node, of its NodeClass and of the process's options; amounts as in `Resources`.
 
-    `pods_per_core` is 0 when unset. `eviction_hard` holds percentages as "N%" and
-    quantities as integers, by signal. `overhead` is the share of memory that the hypervisor keeps (A-7).
+    `pods_per_core` is 0 when unset. `eviction_hard` holds, by signal, percentages as "N%" and quantities as integers.
+    `overhead` is the share of memory that the hypervisor keeps (A-7).
     """
 
     family: str = "AL2023"
@@ -108,7 +107,7 @@ def _fits_interfaces(facts: InstanceTypeFacts, interfaces: tuple[Interface, ...]
 
 
 def capacity(facts: InstanceTypeFacts, settings: NodeSettings, branch_interfaces: int = 0) -> Resources:
-    """A-168…A-183, without the resources that the type has none of."""
+    """The capacity of a node, without the resources that the type has none of (A-168…A-183)."""
     amounts = {
         "cpu": facts.vcpus * 1000,
         "memory": memory(facts, settings),
@@ -129,13 +128,13 @@ def capacity(facts: InstanceTypeFacts, settings: NodeSettings, branch_interfaces
 
 
 def memory(facts: InstanceTypeFacts, settings: NodeSettings) -> int:
-    """A-169, in bytes. Arm types lose 64 MiB before the overhead is taken."""
+    """Memory in bytes (A-169). Arm types lose 64 MiB before the overhead is taken."""
     mebibytes = facts.memory - (64 if facts.arch == "arm64" else 0)
     return (mebibytes - math.ceil(mebibytes * MI * settings.overhead / MI)) * MI
 
 
 def ephemeral_storage(facts: InstanceTypeFacts, settings: NodeSettings) -> int:
-    """A-171, in bytes."""
+    """Ephemeral storage in bytes (A-171)."""
     if settings.raid0 and facts.storage:
         return facts.storage * 10**9
     family = FAMILIES[settings.family]
@@ -163,7 +162,8 @@ def pods(facts: InstanceTypeFacts, settings: NodeSettings) -> int:
 
 
 def eni_pods(facts: InstanceTypeFacts, settings: NodeSettings, reserved: int) -> int:
-    """A-177: one address of each interface is its own; two pods use the host's."""
+    """How many pods the network interfaces have addresses for (A-177): each interface keeps one address for itself, and
+    two pods use the host's."""
     if facts.card >= len(facts.cards):
         return 0
     taken = sum(i.efa_only and i.card == 0 for i in settings.interfaces)
@@ -186,7 +186,7 @@ def overhead(facts: InstanceTypeFacts, settings: NodeSettings) -> Resources:
 
 
 def kube_reserved(facts: InstanceTypeFacts, settings: NodeSettings) -> Resources:
-    """A-184; a key of the kubelet's own kubeReserved replaces the default."""
+    """What the kubelet reserves for itself. A key of the class's own kubeReserved replaces the default (A-184)."""
     by_eni = FAMILIES[settings.family].reserve_by_eni
     counted = eni_pods(facts, settings, 0) if by_eni else pods(facts, settings)
     defaults = {
@@ -234,7 +234,7 @@ def requirements(
     region: str,
     network_bandwidth: int,
 ) -> dict[str, tuple[str, ...]]:
-    """A-142…A-166: label → possible values, () for DoesNotExist."""
+    """The labels of the type with their possible values; () says that the label does not exist (A-142…A-166)."""
     windows = FAMILIES[settings.family].windows_build
     zone_ids = _unique(offering.zone_id for offering in offerings if offering.zone_id)
     found: dict[str, tuple[str, ...]] = {
@@ -280,7 +280,7 @@ def _described(facts: InstanceTypeFacts, network_bandwidth: int) -> dict[str, tu
 
 
 def _gpu(facts: InstanceTypeFacts) -> dict[str, tuple[str, ...]]:
-    """A-163: only for exactly one kind of GPU; a fraction of one counts 0, but has the label."""
+    """The labels of a type with exactly one kind of GPU (A-163). A fraction of a GPU counts as 0, but has the label."""
     gpu = facts.gpus[0] if len(facts.gpus) == 1 else None
     return {
         "instance-gpu-name": _text(gpu.name) if gpu else (),

@@ -1,5 +1,4 @@
-"""What the region offers, from EC2 and the Pricing API: types, their zones, prices (A-137, A-138,
-A-203…A-207)."""
+"""What a region offers, asked of EC2 and the Pricing API: types, their zones and prices (A-137, A-138, A-203…A-207)."""
 
 from __future__ import annotations
 
@@ -16,13 +15,12 @@ from kerf.engine.record.observations import InputRefused
 
 REFRESH = 12 * 3_600_000
 RETRY = 60_000
-"""Milliseconds from a success, and from a failure, to the next try (A-207)."""
+"""Milliseconds to the next try, after a success and after a failure (A-207)."""
 _PRODUCTS = ["Linux/UNIX", "Linux/UNIX (Amazon VPC)"]
 
 
 class Markets:
-    """The market of one region; each part is renewed on its own and keeps its old content when EC2
-    refuses."""
+    """The market of one region. Each part is renewed by itself, and keeps its old content when EC2 refuses."""
 
     def __init__(self, clients: Clients, clock: Callable[[], int], *, isolated: bool = False) -> None:
         self._clients = clients
@@ -33,7 +31,7 @@ class Markets:
         self.known = False
 
     def refresh(self) -> list[InputRefused]:
-        """Renews what is due; what could not be renewed is said, and tried again after a minute."""
+        """Renew the parts that are due. Returns what could not be renewed; it is tried again after a minute."""
         refused = []
         for part, renew in (
             ("types", self._types),
@@ -76,7 +74,7 @@ class Markets:
         self.known = True
 
     def _on_demand(self) -> None:
-        """A-204: both answers, or nothing changes."""
+        """Ask the Pricing API for on-demand prices (A-204). Nothing changes unless both queries are answered."""
         region = self._clients.region
         if self._isolated or not pricing_region(region):
             return

@@ -1,4 +1,4 @@
-"""Catalogues: facts, settings, zones and prices put together (A-139, A-199, A-200, A-209). Pure.
+"""Puts catalogues together of facts, settings, zones and prices (A-139, A-199, A-200, A-209). Pure.
 
 `offline_catalogue` needs neither a cloud nor boto3; `kerf simulate` and the benchmarks use it.
 """
@@ -18,7 +18,7 @@ from kerf.engine.model.instance_types import Catalogue, Offering
 
 
 class Reservation(Struct, frozen=True):
-    """A capacity reservation of the class's status (A-54) with its count of free instances (A-125)."""
+    """A capacity reservation of the class's status (A-54), with its number of free instances (A-125)."""
 
     id: str
     instance_type: str
@@ -30,7 +30,7 @@ class Reservation(Struct, frozen=True):
 
 
 class Market(Struct, frozen=True):
-    """What a region offers: the types by zone (None: every type everywhere) and the prices."""
+    """What a region offers: prices, and the zones of each type (None: every type everywhere)."""
 
     region: str
     facts: Mapping[str, InstanceTypeFacts]
@@ -79,8 +79,8 @@ def offerings(
     zones: Mapping[str, str],
     capacity_types: Sequence[str],
 ) -> tuple[Offering, ...]:
-    """One offering for each zone and capacity type (A-199); available as of A-200. Offerings that lately
-    had no capacity (A-212) are the engine's to remember."""
+    """One offering for each zone and capacity type, available by A-200 (A-199). The engine remembers which of them
+    lately had no capacity (A-212)."""
     fits = compatible(facts, settings)
     return tuple(
         Offering(

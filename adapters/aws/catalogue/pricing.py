@@ -60,7 +60,7 @@ def spot_model(on_demand: float, name: str, zone: str, discount: float = SPOT_DI
 
 
 def pricing_region(region: str) -> str:
-    """Where the Pricing API of a region lives (A-205); "" where there is none."""
+    """The region whose Pricing API has a region's prices (A-205); "" where there is none."""
     if region.startswith("us-gov"):
         return ""
     for prefix, home in (("ap-", "ap-south-1"), ("eu-", "eu-central-1"), ("cn-", "cn-northwest-1")):
@@ -70,7 +70,7 @@ def pricing_region(region: str) -> str:
 
 
 def product_filters(region: str, *, bare_metal: bool) -> list[dict[str, str]]:
-    """The two queries of A-204."""
+    """The filters of the two queries for on-demand prices (A-204)."""
     wanted = {
         "regionCode": region,
         "serviceCode": "AmazonEC2",

@@ -1,5 +1,5 @@
-"""AWS's regions, as of 2026-08: only to tell what may be meant by the name of a zone that looks like one of theirs. A
-region that is missing here is as good as any other."""
+"""AWS's regions, as of 2026-08. They serve one end: to suggest a zone for a name that looks like one of AWS's. A region
+that is missing here works all the same."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ REGIONS = (
     "us-gov-east-1", "us-gov-west-1", "us-west-1", "us-west-2",
 )  # fmt: skip
 ZONES = tuple(f"{region}{letter}" for region in REGIONS for letter in "abcdef")
-"""Those that accounts have, and some that no account has; local zones are not among them."""
+"""Zones that accounts have, and some that no account has. Local zones are not among them."""

@@ -1,19 +1,19 @@
 """The client tokens of CreateFleet.
 
-A fleet that started nothing has used up its token: EC2 would only repeat its errors. The next try of the same intent
-takes the next of a row, and a process that forgot how far it was walks the row again.
+A fleet that started nothing has used up its token: with the same one EC2 would only repeat its errors. So the next try
+of an intent takes the next token of a fixed row. A process that lost count walks the row again.
 """
 
 from __future__ import annotations
 
 import threading
 
-KEPT = 10_000
-"""Intents whose fleets started nothing are remembered, the newest: most are never tried again (L-152)."""
+MAX_REMEMBERED = 10_000
+"""How many intents whose fleets started nothing are remembered, the newest: most are never tried again (L-152)."""
 
 
 class Tokens:
-    """Safe for threads."""
+    """Counts the used tokens of each intent. Safe for threads."""
 
     def __init__(self) -> None:
         self._spent: dict[str, int] = {}  # token of the intent → how many fleets of it started nothing
@@ -25,13 +25,13 @@ class Tokens:
         return f"{token}-{spent}" if spent else token
 
     def spend(self, token: str) -> None:
-        """A fleet of it started nothing."""
+        """Note that a fleet with this token started nothing."""
         with self._lock:
             self._spent[token] = self._spent.pop(token, 0) + 1
-            if len(self._spent) > KEPT:
+            if len(self._spent) > MAX_REMEMBERED:
                 del self._spent[next(iter(self._spent))]
 
     def done(self, token: str) -> None:
-        """A fleet of it started an instance: nobody asks for another."""
+        """Note that a fleet started an instance: the intent needs no further token."""
         with self._lock:
             self._spent.pop(token, None)

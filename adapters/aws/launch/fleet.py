@@ -1,5 +1,4 @@
-"""One CreateFleet of type instant for one claim: the request (A-273…A-282) and its answer (A-283…A-298).
-Pure."""
+"""One CreateFleet of type instant for one claim: its request (A-273…A-282) and its answer (A-283…A-298). Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ from kerf.engine.record.observations import LaunchAnswered, LaunchError
 
 
 class Group(Struct, frozen=True):
-    """Offers that one launch template serves: they boot the same image and have equally many pods (A-234)."""
+    """Offers that one launch template serves: their types boot the same image and take equally many pods (A-234)."""
 
     kind: InstanceType  # the first of them
     image: str
@@ -32,7 +31,7 @@ class Group(Struct, frozen=True):
 def groups(
     order: LaunchInstance, types: Mapping[str, InstanceType], images: Sequence[ResolvedAMI]
 ) -> tuple[Group, ...]:
-    """The offers by launch template; those whose type is unknown or that no image boots are left out
+    """The offers by launch template. Offers of unknown types, and of types that no image boots, are left out
     (A-115)."""
     found: dict[tuple[str, int, int], list[Offer]] = {}
     for offer in order.offers:
@@ -55,8 +54,7 @@ def fleet_request(
     subnets: Mapping[str, str],
     token: str,
 ) -> dict[str, Any]:
-    """The parameters of CreateFleet; `subnets` holds the chosen subnet of each zone. Empty if no offer has
-    one."""
+    """The parameters of CreateFleet; `subnets` has the chosen subnet of each zone. Empty if no offer's zone has one."""
     configs = [
         {
             "LaunchTemplateSpecification": {"LaunchTemplateName": name, "Version": "$Latest"},
@@ -90,7 +88,7 @@ def fleet_request(
 
 
 def _overrides(group: Group, subnets: Mapping[str, str]) -> list[dict[str, Any]]:
-    """A-279: one for each (type, zone) with a chosen subnet, with the offer's price for its priority."""
+    """One override for each (type, zone) with a chosen subnet, the offer's price as its priority (A-279)."""
     return [
         {
             "InstanceType": offer.instance_type,
@@ -113,8 +111,7 @@ def answered(
     intent: str,
     now: int,
 ) -> LaunchAnswered:
-    """What CreateFleet's answer means. Errors beside an instance are kept: their offers lack capacity
-    (A-446)."""
+    """What the answer of CreateFleet means. Errors beside an instance are kept: their offers lack capacity (A-446)."""
     zones = {o["SubnetId"]: o["AvailabilityZone"] for c in request["LaunchTemplateConfigs"] for o in c["Overrides"]}
     errors = tuple(_error(entry, order, zones) for entry in answer.get("Errors", ()))
     started = next((entry for entry in answer.get("Instances", ()) if entry.get("InstanceIds")), None)
@@ -140,7 +137,7 @@ def answered(
 
 
 def _error(entry: Mapping[str, Any], order: LaunchInstance, zones: Mapping[str, str]) -> LaunchError:
-    """A-292: an error may come without the override that it is about."""
+    """The offer that an error is about; an error may come without it (A-292)."""
     override = (entry.get("LaunchTemplateAndOverrides") or {}).get("Overrides") or {}
     return LaunchError(
         code=entry.get("ErrorCode", ""),

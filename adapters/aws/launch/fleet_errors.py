@@ -1,4 +1,4 @@
-"""How the errors of a fleet answer are taken (A-290…A-314). Pure."""
+"""What the errors in a fleet's answer mean (A-290…A-314). Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ UNFULFILLABLE = frozenset(
         "ReservationCapacityExceeded",
     }
 )
-"""A-290."""
+"""The error codes that say that an offering lacks capacity (A-290)."""
 SERVICE_LINKED_ROLE = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
 
 _AUTHORISATION = ("UnauthorizedOperation", "AccessDenied", "AuthFailure")
@@ -40,7 +40,7 @@ _REASONS: tuple[tuple[str, str], ...] = (
 
 
 def reason(text: str) -> str:
-    """The reason in an error's "code: message" text, the first that matches (A-299…A-313)."""
+    """The reason for an error's "code: message" text: the first that matches (A-299…A-313)."""
     if SERVICE_LINKED_ROLE in text:
         return "SpotSLRCreationFailed"
     if any(code in text for code in _AUTHORISATION):

@@ -24,7 +24,7 @@ from kerf.engine.model.karpenter.ec2nodeclasses import BlockDevice, EC2NodeClass
 from kerf.engine.record.decisions import LaunchInstance
 
 UNUSED = 60_000
-"""A-237: how long a template is kept without use, in milliseconds."""
+"""How long a template is kept without use, in milliseconds (A-237)."""
 
 
 def template_data(
@@ -62,7 +62,7 @@ def template_data(
 
 
 def reservation_kind(order: LaunchInstance, node_class: EC2NodeClass) -> str:
-    """Of the reservation that a launch is to use: default or capacity-block; "" without one."""
+    """The kind of the reservation that a launch uses: default or capacity-block; "" without one."""
     if order.capacity_type != labels.RESERVED:
         return ""
     held = node_class.status.capacity_reservations
@@ -70,7 +70,7 @@ def reservation_kind(order: LaunchInstance, node_class: EC2NodeClass) -> str:
 
 
 def template_name(data: Mapping[str, Any]) -> str:
-    """A-235: equal content has an equal name, so that claims share templates and a retry finds its own."""
+    """A name that follows from the content, so that claims share templates and a retry finds its own (A-235)."""
     text = json.dumps(data, sort_keys=True)
     return f"karpenter.k8s.aws/{int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), 'big')}"
 
@@ -95,7 +95,7 @@ def _boot(order: LaunchInstance, node_class: EC2NodeClass, settings: AwsSettings
 
 
 def metadata_options(spec: EC2NodeClassSpec) -> dict[str, Any]:
-    """A-42, A-243: the CRD's defaults field by field."""
+    """The options of the instance metadata service, with the CRD's defaults field by field (A-42, A-243)."""
     given = spec.metadata_options
     return {
         "HttpEndpoint": given.http_endpoint,
@@ -107,7 +107,7 @@ def metadata_options(spec: EC2NodeClassSpec) -> dict[str, Any]:
 
 
 def block_devices(spec: EC2NodeClassSpec, family: str) -> list[dict[str, Any]]:
-    """A-242: the class's own mappings or the family's; a mapping without a volume is left out."""
+    """The class's own mappings, else its family's; a mapping without a volume is left out (A-242)."""
     if not spec.block_device_mappings:
         defaults = FAMILIES[family].devices
         return [
@@ -125,7 +125,7 @@ def block_devices(spec: EC2NodeClassSpec, family: str) -> list[dict[str, Any]]:
 
 
 def _ebs(ebs: BlockDevice) -> dict[str, Any]:
-    """Zero numbers and unset fields are left out; sizes are whole GiB, rounded up (A-426)."""
+    """A volume's settings. Unset fields and zeros are left out; sizes are whole GiB, rounded up (A-426)."""
     given = {
         "DeleteOnTermination": ebs.delete_on_termination,
         "Encrypted": ebs.encrypted,
@@ -141,7 +141,7 @@ def _ebs(ebs: BlockDevice) -> dict[str, Any]:
 
 
 def _reservation(order: LaunchInstance) -> dict[str, Any]:
-    """A-247: a launch that holds no reservation uses up no open one."""
+    """Which reservation a launch may use. One without a reservation uses up no open one (A-247)."""
     if order.capacity_type != labels.RESERVED:
         return {"CapacityReservationPreference": "none"}
     return {
@@ -151,7 +151,8 @@ def _reservation(order: LaunchInstance) -> dict[str, Any]:
 
 
 def _interfaces(node_class: EC2NodeClass, settings: AwsSettings, efas: int) -> list[dict[str, Any]]:
-    """A-253…A-255: the class's own interfaces, or one for each EFA asked for, or one. Subnets come with the fleet."""
+    """The class's own network interfaces, else one for each EFA asked for, else one. The fleet adds the subnets
+    (A-253…A-255)."""
     groups = {"Groups": [group.id for group in node_class.status.security_groups]}
     whole = groups | _addressing(node_class.spec, settings)
     own = node_class.spec.network_interfaces
@@ -193,8 +194,8 @@ def _addressing(spec: EC2NodeClassSpec, settings: AwsSettings) -> dict[str, Any]
 
 
 class LaunchTemplates:
-    """The templates in EC2. Those not used for a minute are deleted by `sweep`, leftovers of an earlier
-    process too."""
+    """The launch templates in EC2. `sweep` deletes those that were not used for a minute, also those of an earlier
+    process."""
 
     def __init__(self, clients: Clients, settings: AwsSettings, clock: Callable[[], int]) -> None:
         self._clients = clients
@@ -205,7 +206,7 @@ class LaunchTemplates:
         self._making = threading.Lock()  # launches at one time want the same template
 
     def ensure(self, data: Mapping[str, Any], node_class: EC2NodeClass, node_pool: str) -> str:
-        """The name of a template with this content, made if it is not there. Raises `AwsError`."""
+        """The name of a template with this content; makes it if it is missing. Raises `AwsError`."""
         name = template_name(data)
         with self._making:
             if name not in self._used and not self._exists(name):
@@ -214,11 +215,11 @@ class LaunchTemplates:
         return name
 
     def forget(self) -> None:
-        """A-284: EC2 does not know a template that this process took for granted."""
+        """Stop assuming that a template exists: EC2 did not find it (A-284)."""
         self._used.clear()
 
     def sweep(self) -> None:
-        """A-237. A template that is already gone is none of our worries."""
+        """Delete unused templates (A-237). One that is gone already is no error."""
         now = self._clock()
         if not self._adopted:
             owned = self._owned({tags.CLUSTER: self._settings.cluster})
@@ -231,7 +232,7 @@ class LaunchTemplates:
                     self._delete(name)
 
     def release(self, node_class: str) -> None:
-        """A-238: all of a class that is going. Raises `AwsError`."""
+        """Delete all templates of a class that is being deleted (A-238). Raises `AwsError`."""
         for name in self._owned({tags.CLUSTER: self._settings.cluster, tags.NODECLASS: node_class}):
             with self._making:
                 self._delete(name)

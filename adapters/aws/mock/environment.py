@@ -34,7 +34,7 @@ DISCOVERY = {"karpenter.sh/discovery": CLUSTER}
 
 
 class Operator:
-    """What a person, or AWS itself, does to the account while kerf works."""
+    """What a person, or AWS itself, does to the account while kerf runs."""
 
     def __init__(self, shim: Any, queue_url: str, clock: Callable[[], int]) -> None:
         self._shim = shim
@@ -91,7 +91,7 @@ class Operator:
 
 
 class Environment(Struct, frozen=True):
-    """`node_classes` is a list that may be changed: the cloud reads it anew each time."""
+    """AWS with kerf's adapter on it. `node_classes` may be changed: the cloud reads it anew each time."""
 
     cloud: AwsCloud
     interruptions: AwsInterruptions
@@ -175,7 +175,8 @@ def node_class(name: str = "default") -> EC2NodeClass:
 
 @contextmanager
 def _no_profile() -> Iterator[None]:
-    """moto opens SDK sessions of its own, which would stumble over a profile or a file that the user's shell names."""
+    """Hide the profile and files that the user's shell names: moto opens SDK sessions of its own, which would read
+    them."""
     with patch.dict(os.environ):
         for name in [name for name in os.environ if name.startswith("AWS_")]:
             del os.environ[name]
@@ -184,8 +185,7 @@ def _no_profile() -> Iterator[None]:
 
 
 def _import_moto(region: str) -> None:
-    """moto reads the type offerings of every region when it is imported: 100 MB and a second that nobody
-    needs."""
+    """Import moto without the type offerings of every region, which take 100 MB and a second."""
     from moto.utilities import utils
 
     load = utils.load_resource

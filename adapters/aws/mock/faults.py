@@ -1,4 +1,4 @@
-"""What shall go wrong in the mock cloud: a table that a test writes and reads. Pure."""
+"""What goes wrong in the mock cloud: a table that tests write and read. Pure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Shortage(Struct):
 
 
 class FaultPlan(Struct):
-    """Entries are used up in order. `hits` lists what struck, as "operation kind" or "type zone capacity
+    """Faults and shortages, used up in order. `hits` lists what struck, as "operation kind" or "type zone capacity
     type"."""
 
     faults: list[Fault] = field(default_factory=list)

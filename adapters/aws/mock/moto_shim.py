@@ -64,7 +64,7 @@ class _Life(Struct):
 
 
 class _Choice(Struct):
-    """What was decided for one client token: the request it came with, the errors met on the way."""
+    """What was decided for one client token: the request that it came with, and the errors met on the way."""
 
     request: str
     errors: list[dict[str, Any]]
@@ -367,7 +367,7 @@ def _error(status: int, code: str, message: str) -> tuple[_Http, dict[str, Any]]
 
 
 def _add_spot_requests(parsed: dict[str, Any], **_: Any) -> None:
-    """moto knows that an instance is a spot one, but does not name its request."""
+    """Name the spot request of spot instances, which moto does not."""
     for reservation in parsed.get("Reservations", ()):
         for instance in reservation["Instances"]:
             if instance.get("InstanceLifecycle") == "spot":

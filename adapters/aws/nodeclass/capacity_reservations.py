@@ -21,7 +21,7 @@ from kerf.engine.model.karpenter.ec2nodeclasses import (
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 
 EXPIRES_EARLY = 2_400_000
-"""A-126: how long (ms) before its end a capacity block is given up."""
+"""How long (ms) before its end a capacity block is not used any more (A-126)."""
 _CRITERIA, _TYPES = ("open", "targeted"), ("default", "capacity-block")
 BLOCK = "capacity-block"
 
@@ -33,7 +33,8 @@ class Reservations:
         self._left: dict[str, int] = {}
 
     def resolve(self, node_class: EC2NodeClass) -> tuple[tuple[ResolvedReservation, ...], Condition]:
-        """Those that are active and not over, by id; True also with none (A-62). Raises `AwsError`."""
+        """The active reservations that the class selects, by id, and the condition for them, which is True with none,
+        too (A-62). Raises `AwsError`."""
         now = self._clock()
         found: dict[str, ResolvedReservation] = {}
         for term in node_class.spec.capacity_reservation_selector_terms:
@@ -45,7 +46,7 @@ class Reservations:
         return tuple(each for _, each in sorted(found.items())), ready("CapacityReservationsReady")
 
     def offered(self, status: EC2NodeClassStatus) -> tuple[Reservation, ...]:
-        """What the catalogue is made with; one that is not known has nothing left."""
+        """The class's reservations as the catalogue takes them. One that is not known has nothing left."""
         now = self._clock()
         return tuple(
             Reservation(
@@ -61,15 +62,15 @@ class Reservations:
         )
 
     def launched(self, reservation: str) -> None:
-        """A-210: one is taken."""
+        """Count an instance that was launched into a reservation (A-210)."""
         self._left[reservation] = max(0, self._left.get(reservation, 0) - 1)
 
     def exhausted(self, reservation: str) -> None:
-        """A-297: nothing is left, until it is asked for again."""
+        """Note that nothing is left of a reservation, until EC2 is asked again (A-297)."""
         self._left[reservation] = 0
 
     def _selected(self, term: CapacityReservationTerm) -> Iterable[dict[str, Any]]:
-        """A-124. An id that EC2 does not know selects nothing."""
+        """The reservations that the terms select. An id that EC2 does not know selects nothing (A-124)."""
         active = filters(state=["active"])
         operation, key = self._clients.ec2.describe_capacity_reservations, "CapacityReservations"
         if term.id:
@@ -88,14 +89,15 @@ class Reservations:
 
 
 def state_of(reservation: ResolvedReservation, now: int) -> str:
-    """A-126: a capacity block expires 40 minutes before its end, a default reservation never."""
+    """Whether a reservation is active or about to end: a capacity block 40 minutes before its end, others never
+    (A-126)."""
     ends = parse_time(reservation.end_time) if reservation.end_time else 0
     block = reservation.reservation_type == BLOCK
     return "expiring" if block and ends and now >= ends - EXPIRES_EARLY else "active"
 
 
 def _resolved(entry: dict[str, Any], now: int) -> ResolvedReservation | None:
-    """None for one that is over, or of a kind that kerf does not know (A-126)."""
+    """A reservation as the status has it; None for one that is over, or of an unknown kind (A-126)."""
     ends: datetime | None = entry.get("EndDate")
     criteria = entry.get("InstanceMatchCriteria", "open")
     kind = entry.get("ReservationType") or "default"

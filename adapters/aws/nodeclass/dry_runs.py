@@ -1,4 +1,5 @@
-"""Whether EC2 would let kerf launch for a class: a launch template that is made, and two dry runs (A-131…A-134)."""
+"""Checks with EC2 whether kerf may launch for a class: it makes a launch template and does two dry runs
+(A-131…A-134)."""
 
 from __future__ import annotations
 
@@ -23,9 +24,9 @@ from kerf.engine.record.decisions import LaunchInstance, Offer
 
 VALID = "ValidationSucceeded"
 KNOWN_FOR = 1_800_000
-"""A-91: how long (ms) an answer is taken for granted."""
+"""How long (ms) an answer is not asked for again (A-91)."""
 _USUAL = ("m5.large", "m6g.large")
-"""A-135: tried before others, where the class can launch them."""
+"""Types that are tried before others, where the class can launch them (A-135)."""
 _DENIED = ("UnauthorizedOperation", "AccessDenied")
 
 
@@ -40,7 +41,8 @@ class DryRuns:
         self._known: dict[str, tuple[str, int, Condition]] = {}  # class → of what, when, with what result
 
     def check(self, resolved: EC2NodeClass, types: Callable[[], Mapping[str, InstanceType]]) -> Condition:
-        """ValidationSucceeded of a class of which all else is well. What EC2 cannot say now leaves it as it was."""
+        """The condition ValidationSucceeded of a class whose other conditions are fine. It stays as it was while EC2
+        cannot tell."""
         asked, _ = content(EC2NodeClass("", resolved.spec, replace(resolved.status, conditions=())))
         of, at, known = self._known.get(resolved.name, ("", 0, None))
         if known is not None and of == asked and self._clock() < at + KNOWN_FOR:
@@ -58,7 +60,7 @@ class DryRuns:
         return found
 
     def forget(self, names: Container[str]) -> None:
-        """Classes that are not in `names` are gone."""
+        """Drop what is known of classes that are not in `names`: they are gone."""
         self._known = {name: known for name, known in self._known.items() if name in names}
 
     def _asked(self, resolved: EC2NodeClass, types: Mapping[str, InstanceType]) -> Condition:
@@ -127,13 +129,13 @@ class DryRuns:
 
 
 def _order(resolved: EC2NodeClass, kind: str, zone: str) -> LaunchInstance:
-    """What a launch would ask for, of no claim."""
+    """The order of a launch, of no claim."""
     ref = NodeClassRef("karpenter.k8s.aws", "EC2NodeClass", resolved.name)
     return LaunchInstance("", "", ref, labels.ON_DEMAND, (Offer(kind, zone, 0.0),), {})
 
 
 def _denied(reason: str, error: AwsError) -> Condition:
-    """A-134. Raises again what says nothing of rights."""
+    """The condition for missing rights (A-134). Raises the error again if it does not concern rights."""
     if error.aws_code not in _DENIED:
         raise error
     return _refused(reason, f"not allowed: {error.detail}")

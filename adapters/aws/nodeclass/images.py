@@ -1,4 +1,4 @@
-"""From amiSelectorTerms to images (A-99…A-115)."""
+"""Finds the images that amiSelectorTerms select (A-99…A-115)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kerf.engine.model.karpenter.nodepools import RequirementSpec
 Requirements = tuple[RequirementSpec, ...]
 _HOUR = 3_600_000
 ALIAS_TTL, PARAMETER_TTL = 24 * _HOUR, _HOUR // 12
-"""A-84."""
+"""How long (ms) the values of SSM parameters are kept, of aliases and of the user's own terms (A-84)."""
 
 
 class Images:
@@ -66,7 +66,7 @@ class Images:
         ]
 
     def _by_terms(self, terms: Iterable[AMITerm]) -> list[tuple[dict[str, Any], Requirements]]:
-        """A-99: all ids in one query, each other term in its own."""
+        """The images that the terms select: all ids in one query, each other term in its own (A-99)."""
         ids: list[str] = []
         found: dict[str, dict[str, Any]] = {}
         for term in terms:
@@ -83,7 +83,8 @@ class Images:
         return [(image, ()) for _, image in sorted(found.items())]
 
     def _user_parameter(self, name: str) -> list[str]:
-        """A-100: one that is not there, or holds no image id, is skipped."""
+        """The image that a user's SSM parameter names. One that is missing, or holds no image id, is skipped
+        (A-100)."""
         try:
             value = self._parameter(name, PARAMETER_TTL)
         except AwsError as error:

@@ -1,4 +1,5 @@
-"""Instance profiles: the one that a class's nodes boot with, and their end (A-116…A-123)."""
+"""Instance profiles: which one the nodes of a class boot with, and deleting those that are not used any more
+(A-116…A-123)."""
 
 from __future__ import annotations
 
@@ -14,9 +15,9 @@ from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 
 KNOWN_FOR = 900_000
-"""A-85: how long (ms) what IAM said of a profile is taken for granted."""
+"""How long (ms) IAM is not asked again about a profile (A-85)."""
 MISSING_FOR = 60_000
-"""A-120: how long (ms) IAM is not asked again for a role that it does not have."""
+"""How long (ms) IAM is not asked again for a role that it does not have (A-120)."""
 
 
 class Profiles:
@@ -28,8 +29,9 @@ class Profiles:
         self._missing: dict[str, tuple[int, AwsError]] = {}  # role → when IAM did not have it
 
     def resolve(self, node_class: EC2NodeClass, before: str) -> tuple[str, Condition]:
-        """A-116, A-119: the class's own, else the one it has (`before`) if that has its role, else one of kerf's. Its
-        name follows from class and role, so that trying again makes no second one. Raises `AwsError`."""
+        """The profile of a class: its own, else the one that it has (`before`) if that has the class's role, else one
+        of kerf's. Its name follows from class and role, so that a retry makes no second one (A-116, A-119). Raises
+        `AwsError`."""
         if node_class.spec.instance_profile:
             return node_class.spec.instance_profile, ready("InstanceProfileReady")
         role = node_class.spec.role.rpartition("/")[2]  # A-121: IAM tells roles without their paths
@@ -42,13 +44,13 @@ class Profiles:
         return name, ready("InstanceProfileReady")
 
     def release(self, node_class: EC2NodeClass) -> None:
-        """A-81: the end of all profiles that were made for the class. Raises `AwsError`."""
+        """Delete all profiles that were made for a class (A-81). Raises `AwsError`."""
         for name in self._under(self._path(node_class)):
             self._delete(name)
 
     def collect(self, node_classes: Iterable[EC2NodeClass], in_use: Iterable[str]) -> list[str]:
-        """A-123: the end of those of this cluster that no class and no claim (`in_use`) names. Gives their names.
-        Raises `AwsError` at the first that cannot be deleted."""
+        """Delete the profiles of this cluster that no class and no claim (`in_use`) names, and return their names
+        (A-123). Raises `AwsError` at the first that cannot be deleted."""
         kept = {*in_use, *(each.status.instance_profile for each in node_classes)}
         kept |= {profile_name(self._settings, each) for each in node_classes}
         settings = self._settings
@@ -60,7 +62,7 @@ class Profiles:
     # ── one profile ─────────────────────────────────────────────────────────────────────────────────────────
 
     def _roles(self, name: str) -> tuple[str, ...] | None:
-        """None for a profile that is not there."""
+        """The roles in a profile; None if there is no such profile."""
         at, roles = self._known.get(name, (0, ()))
         if at and self._clock() < at + KNOWN_FOR:
             return roles
@@ -106,7 +108,7 @@ class Profiles:
         )
 
     def _delete(self, name: str) -> None:
-        """A-122: one that is gone already, or has no role, is as good."""
+        """Delete a profile. That it is gone already, or has no role, is no error (A-122)."""
         self._known.pop(name, None)
         for role in self._roles(name) or ():
             call(self._clients.iam.remove_role_from_instance_profile, InstanceProfileName=name, RoleName=role)
@@ -132,6 +134,6 @@ class Profiles:
 
 
 def profile_name(settings: AwsSettings, node_class: EC2NodeClass) -> str:
-    """`<cluster>_<u64>`: another role gives another profile, as A-119 asks."""
+    """`<cluster>_<u64>`. Another role gives another profile (A-119)."""
     text = "/".join((settings.region, node_class.name, node_class.uid, node_class.spec.role))
     return f"{settings.cluster}_{int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), 'big')}"

@@ -13,7 +13,7 @@ READY, FAILED = "PlacementGroupReady", "PlacementGroupResolutionFailed"
 
 
 class PlacementGroup(Struct, frozen=True):
-    """`strategy`: cluster, partition or spread. Without a group all is empty."""
+    """A placement group; all fields are empty without one. `strategy` is cluster, partition or spread."""
 
     id: str = ""
     name: str = ""

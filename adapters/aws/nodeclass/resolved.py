@@ -1,4 +1,4 @@
-"""Reading a resolved EC2NodeClass: readiness (A-55, A-56), zones, which image a type boots (A-115), capacity
+"""Reads a resolved EC2NodeClass: readiness (A-55, A-56), zones, the image that a type boots (A-115), capacity
 settings."""
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DEPENDENTS = (
     "SubnetsReady",
     "ValidationSucceeded",
 )
-"""A-55."""
+"""The conditions that Ready depends on (A-55)."""
 
 
 def serves(image: ResolvedAMI, kind: InstanceType) -> bool:
@@ -38,7 +38,8 @@ def condition(status: EC2NodeClassStatus, kind: str) -> Condition | None:
 
 
 def with_condition(status: EC2NodeClassStatus, new: Condition, now: int) -> EC2NodeClassStatus:
-    """A-56: `since` moves only when the status does. Conditions are kept in order of their types."""
+    """The conditions with one more or another one, in order of their types. `since` moves only when the status does
+    (A-56)."""
     old = condition(status, new.type)
     since = old.since if old is not None and old.status == new.status else now
     others = [found for found in status.conditions if found.type != new.type]
@@ -47,13 +48,13 @@ def with_condition(status: EC2NodeClassStatus, new: Condition, now: int) -> EC2N
 
 
 def ready(kind: str) -> Condition:
-    """A True condition's reason is its type (A-56)."""
+    """A condition that is True. Its reason is its type (A-56)."""
     return Condition(kind, "True", kind)
 
 
 def readiness(status: EC2NodeClassStatus) -> Condition:
-    """The condition Ready (A-56): False beats Unknown beats True. The message names the unhealthy
-    dependents."""
+    """The condition Ready: False beats Unknown beats True. The message names the conditions that are not True
+    (A-56)."""
     known = {kind: condition(status, kind) for kind in DEPENDENTS}
     states = {kind: found.status if found is not None else "Unknown" for kind, found in known.items()}
     message = ", ".join(
@@ -69,12 +70,13 @@ def readiness(status: EC2NodeClassStatus) -> Condition:
 
 
 def zones(status: EC2NodeClassStatus) -> dict[str, str]:
-    """Zone → zone id of the class's subnets."""
+    """The zones of the class's subnets, as zone → zone id."""
     return {subnet.zone: subnet.zone_id for subnet in status.subnets}
 
 
 def node_settings(node_class: EC2NodeClass, *, reserved_enis: int = 0, overhead: float = 0.075) -> NodeSettings:
-    """What the capacity formulas need of a class. Raises `InputError`, KERF522 for an expression (A-52)."""
+    """What the capacity formulas need of a class. Raises `InputError` (KERF522) for a value that is an expression
+    (A-52)."""
     spec, kubelet = node_class.spec, node_class.spec.kubelet
     max_pods = kubelet.get("maxPods")
     if isinstance(max_pods, str):
@@ -115,7 +117,8 @@ def volume_bytes(ebs: BlockDevice | None) -> int:
 
 
 def _amounts(node_class: EC2NodeClass, field: str) -> dict[str, int]:
-    """What is no quantity is an expression, unless it begins with a minus sign, which none may (A-50, A-52)."""
+    """Quantities in base units. What is no quantity is an expression, unless it begins with a minus sign, which is
+    never allowed (A-50, A-52)."""
     found = {}
     for resource, text in sorted((node_class.spec.kubelet.get(field) or {}).items()):
         try:

@@ -1,7 +1,7 @@
 """Resolves an EC2NodeClass in EC2 and IAM: subnets, security groups, images, instance profile (A-74…A-115).
 
-A call that fails leaves its part of the status as it was (A-136). Validation is by kerf's own rules, then by what EC2
-says to dry runs (dry_runs.py).
+A call that fails leaves its part of the status as it was (A-136). Validation is first by kerf's own rules, then by dry
+runs in EC2 (dry_runs.py).
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ _MAPPED = frozenset(
         "imageGCLowThresholdPercent", "cpuCFSQuota",
     )
 )  # fmt: skip
-"""A-49: the keys of spec.kubelet that each family has a word for."""
+"""The keys of spec.kubelet that each family has a setting for (A-49)."""
 
 
 _MINUTE, _SOON = 60_000, 5_000
 
 
 class _Step(Struct, frozen=True):
-    """One part of the status and its condition, and how often it is looked at (ms; A-75…A-79)."""
+    """One part of the status with its condition, and how often it is resolved (ms; A-75…A-79)."""
 
     kind: str
     part: str
@@ -57,7 +57,7 @@ class _Step(Struct, frozen=True):
 
 
 class NodeClasses:
-    """Keeps the last status of each class and makes the next one from it."""
+    """Keeps the last status of each class and makes the next one of it."""
 
     def __init__(self, clients: Clients, settings: AwsSettings, clock: Callable[[], int]) -> None:
         self._clients = clients
@@ -76,8 +76,9 @@ class NodeClasses:
         before: EC2NodeClassStatus,
         tried: Callable[[EC2NodeClass], Condition] | None = None,
     ) -> EC2NodeClassStatus:
-        """The status as it is now; what is not due yet is taken from `before`. What AWS refuses does not raise: the
-        condition concerned says so. `tried` is the last step of validation, when all else is well (A-129)."""
+        """The present status. Parts that are not due yet are taken from `before`. A refusal of AWS does not raise: it
+        shows in the condition concerned. `tried` is the last step of validation, taken when all else is fine
+        (A-129)."""
         status = before
         for step in self._steps(before):
             status = self._step(step, node_class, status)
@@ -90,23 +91,23 @@ class NodeClasses:
         return with_condition(status, verdict, now)
 
     def look(self, node_class: EC2NodeClass) -> None:
-        """Beside a Karpenter: what its status does not tell, how much of a reservation is left and the placement
-        group."""
+        """In observe mode: ask for what Karpenter's status does not hold, which is what is left of reservations, and
+        the placement group."""
         for step in self._steps(node_class.status):
             if step.part == "capacity_reservations" and node_class.spec.capacity_reservation_selector_terms:
                 self._step(step, node_class, node_class.status)
         self._place(node_class, node_class.status)
 
     def placement_group(self, name: str) -> PlacementGroup:
-        """That of a class, as it was last known."""
+        """The placement group of a class, as it was last known."""
         return self._groups_known.get(name, NO_GROUP)
 
     def due(self, node_class: EC2NodeClass) -> int:
-        """When a part of the class is to be looked at again (ms since the epoch)."""
+        """When a part of the class has to be resolved again (ms since the epoch)."""
         return min((at for (name, _), (_, at) in self._due.items() if name == node_class.name), default=0)
 
     def forget(self, names: Container[str]) -> None:
-        """Classes that are not in `names` are gone."""
+        """Drop what is known of classes that are not in `names`: they are gone."""
         self._due = {key: value for key, value in self._due.items() if key[0] in names}
         self._groups_known = {name: group for name, group in self._groups_known.items() if name in names}
 
@@ -146,8 +147,8 @@ class NodeClasses:
         return with_condition(replace(status, **{step.part: value}), verdict, now)
 
     def _place(self, node_class: EC2NodeClass, status: EC2NodeClassStatus) -> EC2NodeClassStatus:
-        """A-79, A-127: once a minute, where there is a selector. The status has no place for the group itself; while
-        EC2 refuses to tell, it is as it was."""
+        """Resolve the placement group, once a minute where there is a selector (A-79, A-127). The status has no field
+        for the group itself. While EC2 refuses to tell, the group stays as it was."""
         now, key = self._clock(), (node_class.name, "placement_group")
         made_of, due = self._due.get(key, (None, 0))
         if made_of == node_class.spec and now < due:
@@ -159,8 +160,8 @@ class NodeClasses:
         return with_condition(status, verdict, now)
 
     def _subnets(self, node_class: EC2NodeClass) -> tuple[tuple[ResolvedSubnet, ...], Condition]:
-        """A-95. The order of A-96 (free addresses first) matters only to a launch, which asks
-        `free_addresses`."""
+        """The subnets that the terms select, and the condition for them (A-95). Their order (free addresses first,
+        A-96) matters only to a launch, which asks `free_addresses`."""
         terms = node_class.spec.subnet_selector_terms
         found = list(self._selected(terms, self._clients.ec2.describe_subnets, "Subnets", "subnet_id"))
         self.free_addresses |= {entry["SubnetId"]: entry.get("AvailableIpAddressCount", 0) for entry in found}
@@ -198,7 +199,7 @@ class NodeClasses:
             yield from pages(operation, key, Filters=filters(**{id_filter: ids}))
 
     def _validated(self, node_class: EC2NodeClass) -> Condition:
-        """The checks of A-129 that need no call."""
+        """The condition for the checks of A-129 that need no call."""
         family = node_class.ami_family
         if family == "AL2023" and not self._settings.cidr:
             return _invalid("ClusterCIDRResolutionFailed", "the cluster's service CIDR is not known")
@@ -216,7 +217,7 @@ class NodeClasses:
 
 
 def _unsupported(family: str, kubelet: Mapping[str, Any]) -> str:
-    """A-51: what the family cannot be told; "" for nothing."""
+    """What the class asks for that its family cannot do; "" for nothing (A-51)."""
     if family in ("AL2023", "Custom"):
         return ""
     unknown = sorted(key for key in kubelet if key not in _MAPPED or (family, key) == ("Bottlerocket", "podsPerCore"))

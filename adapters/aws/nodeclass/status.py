@@ -1,5 +1,5 @@
-"""The status of an EC2NodeClass as karpenter.k8s.aws/v1 has it, but for its conditions (A-54), and the annotations that
-say what its terms were (A-65, A-67). Pure."""
+"""The status of an EC2NodeClass as karpenter.k8s.aws/v1 has it, without its conditions (A-54), and the annotations with
+the digest of its terms (A-65, A-67). Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HASH = "karpenter.k8s.aws/ec2nodeclass-hash"
 
 
 def status_document(status: EC2NodeClassStatus) -> dict[str, Any]:
-    """Parts that are empty are left out."""
+    """The status as a document; empty parts are left out."""
     parts: dict[str, Any] = {
         "subnets": msgspec.to_builtins(status.subnets),
         "securityGroups": msgspec.to_builtins(status.security_groups),
@@ -33,8 +33,8 @@ def status_document(status: EC2NodeClassStatus) -> dict[str, Any]:
 
 
 def hash_annotations(node_class: EC2NodeClass) -> dict[str, str]:
-    """kerf's own digest under its own version (A-65). Nothing for a class that has another controller's: what has
-    drifted by that one's has to stay drifted (A-66)."""
+    """kerf's digest of the terms under kerf's own version (A-65). Empty for a class that has another controller's
+    digest: what has drifted by that one has to stay drifted (A-66)."""
     version, _, digest = ec2_terms(node_class).hash.rpartition("/")
     theirs = node_class.annotations.get(f"{HASH}-version", version)
     if not theirs.startswith(_MADE):

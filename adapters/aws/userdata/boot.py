@@ -1,4 +1,4 @@
-"""What an instance is told at boot, before it is put into a family's words (A-257)."""
+"""What an instance is told at boot, before it is written in the format of its family (A-257)."""
 
 from __future__ import annotations
 
@@ -30,6 +30,6 @@ class Boot(Struct, frozen=True, kw_only=True):
 
 
 def cluster_dns(boot: Boot) -> str:
-    """The user's first, else that of the cluster; "" if unknown."""
+    """The cluster's DNS address: the user's, else that of the cluster; "" if unknown."""
     given = boot.kubelet.get("clusterDNS")
     return str(given[0]) if given else boot.dns

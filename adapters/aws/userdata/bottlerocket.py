@@ -1,4 +1,4 @@
-"""Bottlerocket's user data: settings as TOML, the user's own below kerf's (A-267…A-270). Pure."""
+"""Bottlerocket's user data: settings as TOML. kerf's settings win over the user's (A-267…A-270). Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OWN = (
     "eviction-max-pod-grace-period", "image-gc-high-threshold-percent", "image-gc-low-threshold-percent",
     "cpu-cfs-quota-enforced",
 )  # fmt: skip
-_KEPT = (
+_PASSED_ON = (
     "cloud-provider", "credential-providers", "static-pods", "allowed-unsafe-sysctls", "server-tls-bootstrap",
     "registry-qps", "registry-burst", "event-qps", "event-burst", "kube-api-qps", "kube-api-burst",
     "container-log-max-size", "container-log-max-files", "container-log-max-workers",
@@ -29,7 +29,7 @@ _KEPT = (
     "pod-pids-limit", "device-ownership-from-security-context", "single-process-oom-kill",
     "hostname-override-source", "log-level",
 )  # fmt: skip
-"""A-268."""
+"""The settings of the user's kubelet that are passed on (A-268)."""
 _MAPS = {
     "systemReserved": "system-reserved", "kubeReserved": "kube-reserved", "evictionHard": "eviction-hard",
     "evictionSoft": "eviction-soft", "evictionSoftGracePeriod": "eviction-soft-grace-period",
@@ -40,11 +40,11 @@ _FOLDERS = ("/var/lib/containerd", "/var/lib/kubelet", "/var/log/pods")
 
 
 def settings(boot: Boot) -> str:
-    """The TOML. Raises `InputError` KERF521 for user data that is none."""
+    """The TOML. Raises `InputError` (KERF521) for user data that is not TOML."""
     document = _given(boot.custom)
     chosen = _table(document, "settings")
     theirs = _table(chosen, "kubernetes")
-    kubernetes = {key: value for key, value in theirs.items() if key in _OWN + _KEPT}
+    kubernetes = {key: value for key, value in theirs.items() if key in _OWN + _PASSED_ON}
     chosen["kubernetes"] = {**kubernetes, **_kubernetes(boot, _table(theirs, "node-labels"))}
     if boot.raid0:
         bind = ["apiclient", "ephemeral-storage", "bind", *(["--dirs", *_FOLDERS] if boot.bind_folders else [])]
@@ -57,7 +57,8 @@ def settings(boot: Boot) -> str:
 
 
 def binds_folders(node_class: EC2NodeClass) -> bool:
-    """A-269: whether the version is older than 1.46.0, or nobody knows it."""
+    """Whether folders have to be named for `ephemeral-storage bind`: before version 1.46.0, or if the version is
+    unknown (A-269)."""
     version = _version(node_class)
     return version is None or version < _BINDS_ALL
 
@@ -91,7 +92,7 @@ def _kubernetes(boot: Boot, labels: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _version(node_class: EC2NodeClass) -> tuple[int, ...] | None:
-    """By the alias, by the name of a term, or by the names of the images; a latest one is new."""
+    """The version by the alias, by a term's name, or by the images' names. The latest counts as new."""
     terms = node_class.spec.ami_selector_terms
     alias = next((term.alias_version for term in terms if term.alias), "")
     if alias == "latest":
@@ -147,7 +148,7 @@ def _key(key: str) -> str:
 
 
 def _value(value: Any) -> str:
-    """JSON's strings, numbers and truth are TOML's; tables in arrays are written in line."""
+    """A value as TOML. Strings, numbers and truth are written as in JSON; tables in arrays stand in line."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{_key(key)} = {_value(each)}" for key, each in sorted(value.items())) + "}"
     if isinstance(value, list):

@@ -52,7 +52,7 @@ def user_data(boot: Boot) -> str:
 
 
 def node_labels(claim_labels: Mapping[str, str], capacity_type: str, family: str) -> dict[str, str]:
-    """A-258, sorted: the labels that a kubelet may set of its own node."""
+    """The labels that a kubelet may set on its own node, sorted (A-258)."""
     wanted = {**claim_labels, labels.CAPACITY_TYPE: capacity_type}
     if family != "Custom":
         wanted[labels.DO_NOT_SYNC_TAINTS] = "true"
@@ -74,7 +74,7 @@ def _reserved(key: str) -> bool:
 
 
 def _node_config(boot: Boot) -> str:
-    """A-264: the raw kubelet document, with what kerf decides in it."""
+    """The NodeConfig of AL2023: the kubelet's own document with what kerf decides in it (A-264)."""
     config: dict[str, Any] = {**boot.kubelet, "maxPods": boot.max_pods}
     if boot.dns:
         config.setdefault("clusterDNS", [boot.dns])
@@ -134,7 +134,7 @@ def _powershell(boot: Boot) -> str:
 
 
 def _extra_arguments(boot: Boot) -> str:
-    """A-260, with maps in sorted order."""
+    """The arguments of the kubelet; maps are sorted (A-260)."""
     kubelet = boot.kubelet
     taints = ",".join(f"{t.key}{'=' + t.value if t.value else ''}:{t.effect}" for t in boot.taints)
     found: list[tuple[str, str]] = [
@@ -179,7 +179,8 @@ def _is_ipv4(address: str) -> bool:
 
 
 def _mime(parts: Sequence[tuple[str, str]]) -> str:
-    """A-263: each part a header line or more, a blank line and its text; line feeds only."""
+    """A MIME archive: each part has one or more header lines, a blank line and its text, all with line feeds only
+    (A-263)."""
     text = 'MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary="//"\n\n'
     for content_type, body in parts:
         header = content_type if "\n" in content_type else f"Content-Type: {content_type}"
@@ -218,7 +219,7 @@ def _archive(text: str) -> list[tuple[str, str]]:
 
 
 def _is_yaml_mapping(text: str) -> bool:
-    """A-455: a text of comments alone is an empty document, and no script."""
+    """Whether a text is a NodeConfig. A text of comments alone is an empty document, not a script (A-455)."""
     try:
         document = yaml.safe_load(text)
     except yaml.YAMLError:

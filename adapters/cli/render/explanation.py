@@ -26,9 +26,9 @@ from kerf.replay.explain.pod import PodExplanation
 from kerf.replay.history.histories import PodDecision
 
 MAX_DRAINED_PODS_SHOWN = 10
-"""Of the pods that hold up a drain."""
+"""How many of the pods that hold up a drain are named."""
 MAX_INSTANCE_TYPES = Settings().max_instance_types
-"""That a NodeClaim names (S-162)."""
+"""How many types a NodeClaim names at most (S-162)."""
 
 _CUT_SINCE = "the record was cut since: what else was considered then cannot be told any more"
 
@@ -217,7 +217,7 @@ def _pool(printer: Printer, pool: PoolFunnel) -> None:
 
 
 def _nearest(printer: Printer, near: tuple[NearMiss, ...]) -> None:
-    """The nearest miss, and one of another kind, or of the other side."""
+    """Print the nearest miss, and the next one of another kind or of the other side."""
     if not near:
         printer.line("    no nearest miss: no single change would let a type through")
         return
@@ -245,7 +245,8 @@ def _chosen(printer: Printer, how: PlacementExplanation) -> None:
 
 
 def _choice(choice: Candidate) -> str:
-    """A type that is possible has no price while nobody sells it: one beside reserved capacity (S-164)."""
+    """A type with its price. A type may be possible while nobody sells it, beside reserved capacity: then it has no
+    price (S-164)."""
     price = f"{dollars(choice.price)}/h" if isfinite(choice.price) else "(none on offer)"
     return f"{choice.instance_type} {price}"
 

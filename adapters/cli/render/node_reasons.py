@@ -18,7 +18,7 @@ from kerf.replay.history.removal import Cause, DrainedPod, Removal, RemovalMove,
 from kerf.replay.what_if.node import PodsNeed, WhatWouldChange, WouldGo
 
 MAX_VERDICTS_SHOWN = 10
-"""Of one method, the latest among them."""
+"""How many verdicts of one method are printed, the latest among them."""
 
 
 def removal_text(printer: Printer, removal: Removal, short: str) -> None:
@@ -77,7 +77,7 @@ def _pods(printer: Printer, pods: Sequence[DrainedPod]) -> None:
 
 
 def came_for_text(origin: Displacement, node: str) -> str:
-    """Of a pod: in whose place it came."""
+    """Says of a pod in whose place it came."""
     left = "ended with" if origin.how == "ended" else f"{origin.how} from"
     told = f"it came in the place of {origin.pod}, {left} {origin.node}, which had to go: {origin.why}"
     if not origin.planned:
@@ -87,7 +87,7 @@ def came_for_text(origin: Displacement, node: str) -> str:
 
 
 def left_text(end: Displacement) -> str:
-    """Of a pod: why it left its node."""
+    """Says of a pod why it left its node."""
     after = f"; {end.pod} came in its place" if end.pod else "; nothing came in its place"
     return f"it was {end.how} from {end.node}, which had to go: {end.why}{after}"
 

@@ -1,4 +1,4 @@
-"""Notes in words: what the author of a document that was accepted should know."""
+"""Notes as sentences, for the author of a document that was accepted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SIMULATED: dict[str, str] = {
 
 
 def note_sentence(note: Reason) -> str:
-    """A code without a sentence shows as prose shows it."""
+    """The note as a sentence. A code without one here is worded as in explanations."""
     template = SIMULATED.get(note.code) or v1beta1.NOTES.get(note.code) or mistyped.NOTES.get(note.code)
     if template is None:
         return sentence(note)
@@ -35,6 +35,6 @@ def note_sentence(note: Reason) -> str:
 
 
 def print_gate_notes(notes: Iterable[Reason]) -> None:
-    """Notes on feature gates, on standard error, before anything begins."""
+    """Print notes on feature gates to standard error, before anything begins."""
     for note in notes:
         print(f"KERF339: feature gate {note.params['gate']}: {note_sentence(note)}", file=sys.stderr)

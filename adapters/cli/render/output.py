@@ -32,7 +32,8 @@ def emit_json_line(value: Any) -> None:
 
 @contextmanager
 def progress_line(what: str) -> Iterator[Callable[[int], None]]:
-    """One line on stderr that follows long work by position, where a person is looking on; gone at the end."""
+    """Show on stderr how far long work is, by position. The line is shown on a terminal only, and removed at the
+    end."""
     shown, width = 0.0, 0
 
     def tell(position: int) -> None:
@@ -61,7 +62,7 @@ class Printer:
 
     @property
     def terminal(self) -> bool:
-        """Whether a person is looking on."""
+        """Whether output goes to a terminal."""
         return self._console.is_terminal
 
     def indented(self, by: str = "   ") -> Printer:

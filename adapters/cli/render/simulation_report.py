@@ -77,8 +77,8 @@ class Refusal(Struct, frozen=True):
 
 
 class SimulationReport(Struct, frozen=True, kw_only=True):
-    """`duration` is virtual time in seconds, `prices` says what prices are; `pods` counts by phase those that are
-    there at the end."""
+    """How a simulation ended. `duration` is virtual time in seconds, `prices` names their source, `pods` counts by
+    phase the pods that are there at the end."""
 
     record: str | None
     duration: float
@@ -151,7 +151,7 @@ class ReportFold:
         )
 
     def _waiting(self, state: State) -> Iterable[PodsWithoutNode]:
-        """Pods that are up for provisioning and have no node yet, by reasons, in the order of their names."""
+        """Pods that wait for provisioning, grouped by reasons, in the order of their names."""
         told = {
             uid: group.reasons
             for plan in self._plans
@@ -184,7 +184,7 @@ def _pools_without_class(state: State) -> Iterable[Note]:
 
 
 def _gated(state: State, gated: Mapping[str, Sequence[str]]) -> Iterable[PodsWithoutNode]:
-    """Pods whose scheduling gates are closed, by these: they are not up for provisioning (S-40)."""
+    """Pods with closed scheduling gates, grouped by gates: they are not provisioned for (S-40)."""
     alike: dict[tuple[str, ...], list[str]] = {}
     for uid, gates in gated.items():
         if uid in state.facts.pods:

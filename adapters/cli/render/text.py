@@ -26,7 +26,7 @@ def counted(number: int, noun: str) -> str:
 
 
 MAX_NAMES_SHOWN = 5
-"""Of names in an explanation, where more may stand in a line than in a table."""
+"""How many names a line of an explanation shows; a table shows fewer."""
 
 
 def some(names: Sequence[str], most: int = 3) -> str:

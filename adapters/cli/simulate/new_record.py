@@ -1,7 +1,7 @@
-"""The record that a command of make-believe writes: made aside, and put in its place when it is whole.
+"""The record that a simulation writes: made beside its place, and moved there once it is complete.
 
 It grows in a folder beside its place, FILE.part, which is locked: a second process is refused, and what a killed one
-left behind is cleared away. So whatever stood there before stays until the new record is complete.
+left behind is deleted. So what was there before stays until the new record is complete.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kerf.engine.record.observations import OfficeTaken
 
 
 class NewRecord:
-    """A record in the making. Without `keep`, a record that was there before stays."""
+    """A record that is being written. Without `keep`, a record that was there before stays."""
 
     def __init__(self, store: SQLiteStore, *, replaces: bool) -> None:
         self.store = store
@@ -37,10 +37,11 @@ class NewRecord:
 
 @contextmanager
 def new_record(path: Path | None, holder: str, say: Callable[[str], None] = lambda words: None) -> Iterator[NewRecord]:
-    """An empty record that is at `path` afterwards, or gone without one. After an exception, `path` is as it was.
+    """An empty record that is at `path` afterwards; a temporary one without a path. After an exception, `path` is as it
+    was.
 
-    A whole record in which only `holder` took office is replaced, and `say` is told. Raises RecordExists (KERF114)
-    for anything else at `path`, StoreLocked (KERF106) if another process is writing there, and other StoreErrors.
+    A record in which only `holder` took office is replaced, and `say` is told so. Raises RecordExists (KERF114) for
+    anything else at `path`, StoreLocked (KERF106) if another process writes there, and other StoreErrors.
     """
     if path is None:
         with TemporaryDirectory(prefix="kerf-") as scratch, _created(Path(scratch) / "record.kerf") as store:
@@ -76,7 +77,7 @@ def _created(path: Path) -> Iterator[SQLiteStore]:
 
 @contextmanager
 def _folder(path: Path) -> Iterator[Path]:
-    """An empty folder beside the path, of this process alone."""
+    """An empty folder beside the path, locked by this process."""
     if path.is_dir():
         raise RecordExists("a record is a file, and this is a folder", where=str(path), hint="Name a file in it")
     folder = path.with_name(path.name + ".part")
@@ -109,7 +110,7 @@ def _lock(held: int, folder: Path, path: Path) -> None:
 
 
 def _may_be_replaced(path: Path, holder: str) -> bool:
-    """Whether there is a record to be replaced. Raises RecordExists if what is there must stay."""
+    """Whether there is a record that may be replaced. Raises RecordExists if what is there must stay."""
     if not path.exists():
         return False
     if path.stat().st_size and not _made_by(path, holder):

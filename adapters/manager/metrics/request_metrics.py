@@ -1,4 +1,5 @@
-"""Requests to the API server as client-go's metrics tell them (L-422), and what Prometheus knows of every process."""
+"""Requests to the API server as client-go counts them (L-422), and the metrics that every exporter has of its
+process."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ _VERBS = {"POST": "CREATE", "PUT": "UPDATE", "PATCH": "PATCH", "DELETE": "DELETE
 
 
 class RequestMetrics:
-    """`note` each answer of the API server."""
+    """Counts requests: `note` each answer of the API server."""
 
     def __init__(self) -> None:
         self._total = Family(

@@ -25,8 +25,8 @@ from kerf.projections.metrics.offerings import offering_families
 
 SCRAPE_CACHED = 5.0  # seconds for which a scrape is answered with the last one: it looks at every pod
 MAX_TURN_WAIT = 2.0
-"""Seconds that a scrape waits for the end of a turn. A plan for thousands of pods takes longer: then it gets what the
-last scrape got, with its age."""
+"""Seconds that a scrape waits for the end of a turn. A plan for thousands of pods takes longer: then the scrape gets
+the text of the last one, with its age."""
 
 
 class Telemetry:
@@ -78,7 +78,7 @@ class Telemetry:
         return found if found or world.ready else ["the cluster has not been looked at yet"]
 
     async def metrics(self) -> bytes:
-        """Prometheus's text. No turn runs while the state is read."""
+        """All metrics in Prometheus's text format. No turn runs while the state is read."""
         if self._made is not None and time.monotonic() - self._made[0] < SCRAPE_CACHED:
             return self._last(*self._made)
         world, metrics = self._world, self._metrics
@@ -120,7 +120,7 @@ class Telemetry:
 
 
 async def _taken(lock: asyncio.Lock, patience: float | None) -> bool:
-    """Whether the lock could be taken within so many seconds."""
+    """Take the lock within so many seconds; returns whether that succeeded."""
     try:
         async with asyncio.timeout(patience):
             return await lock.acquire()

@@ -1,5 +1,5 @@
-"""adapters/aws on a session: EC2NodeClasses resolved and kept on the API server, the interruption queue, and the
-settings that are found out. Whatever asks AWS does so in threads of its own."""
+"""The AWS provider: adapters/aws on a session with the API server. It resolves EC2NodeClasses and keeps their objects,
+reads the interruption queue, and finds out the settings that are not given. All calls to AWS run in threads."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class AwsProvider:
             self._objects.seen(name, data)
 
     def changed(self) -> list[Observation]:
-        """EC2 has to be asked first."""
+        """Nothing: EC2 has to be asked first."""
         return []
 
     async def first(self) -> list[Observation]:
@@ -99,7 +99,7 @@ class AwsProvider:
         self._recorder = recorder
 
     def node_name(self, claim: NodeClaim) -> str:
-        """Nodes are named by EC2, which kerf is not told."""
+        """ "": EC2 names the Nodes, and does not tell kerf."""
         return ""
 
     async def run(self, host: ProviderHost) -> None:
@@ -122,7 +122,7 @@ class AwsProvider:
     # ── NodeClasses ─────────────────────────────────────────────────────────────────────────────────────────
 
     async def _keep(self, host: ProviderHost) -> None:
-        """The objects as they were last resolved; then whatever is due, or has changed."""
+        """Write the objects as they were last resolved, then resolve what is due or has changed; for ever."""
         while True:
             for node_class in list(self._classes.values()):
                 await self._bring(node_class, host)
@@ -130,7 +130,7 @@ class AwsProvider:
             host.put(await self._looked())
 
     async def _pause(self) -> None:
-        """Until a class changed, or something is due."""
+        """Wait until a class changed or something is due."""
         seconds = min(LONGEST, max(SHORTEST, (self._cloud.next_due() - self._clock()) / 1000))
         if any(each.deleting for each in self._classes.values()):
             seconds = min(seconds, DELETING)
@@ -142,7 +142,7 @@ class AwsProvider:
         self._news.clear()
 
     async def _looked(self) -> list[Observation]:
-        """An error that is no answer of AWS is a defect, which must not end the looking."""
+        """Resolve all classes. A defect in the adapter becomes an observation, too: it must not end the resolving."""
         try:
             return await self._elsewhere(self._cloud.observe)
         except Exception as error:
@@ -151,7 +151,8 @@ class AwsProvider:
             return [Observation(InputRefused(fault.code, "aws", "EC2NodeClasses", message=str(fault)))]
 
     async def _bring(self, node_class: EC2NodeClass, host: ProviderHost) -> None:
-        """A-66, A-74: its finalizer, hash and status; or its end. A refusal is tried again with the next look."""
+        """Write a class's finalizer, hash and status, or let it go (A-66, A-74). A refused write is tried again after
+        the next resolving."""
         resolved = self._cloud.resolved(node_class.name)
         if self._objects is None or resolved is None:
             return
@@ -169,7 +170,7 @@ class AwsProvider:
             self.error = error
 
     async def _end(self, node_class: EC2NodeClass, objects: NodeClassObjects, host: ProviderHost) -> None:
-        """A-81: not while a NodeClaim names it; what was made for it goes before it does."""
+        """Let a class go once no NodeClaim names it; what was made for it in AWS is deleted before (A-81)."""
         if not objects.held(node_class.name, FINALIZER):
             return
         users = await host.claims_of(GROUP, node_class.name)
@@ -192,7 +193,8 @@ class AwsProvider:
     # ── interruptions ───────────────────────────────────────────────────────────────────────────────────────
 
     async def _listen(self, host: ProviderHost, queue: AwsInterruptions) -> None:
-        """A message is deleted when it is in the record, not before (A-343, A-344)."""
+        """Read the interruption queue for ever. A message is deleted once it is in the record, not before (A-343,
+        A-344)."""
         delay, most = RETRY
         said = ""
         while True:
@@ -210,8 +212,8 @@ class AwsProvider:
 
 
 async def _aside(work: Callable[[], T]) -> T:
-    """In a thread that nobody waits for at the end: a long poll must not hold the process up. What it got then comes
-    back."""
+    """Run work in a thread that nobody waits for at the end, so that a long poll does not keep the process from
+    ending."""
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[T] = loop.create_future()
 
@@ -237,7 +239,7 @@ def _fault(error: Exception, where: str) -> AdapterFault:
 
 
 async def aws_provider(session: Session, options: AwsOptions, *, observe: bool) -> AwsProvider:
-    """Raises what `discover` does, and NoRegion (KERF344)."""
+    """The provider with its clients and settings. Raises what `discover` does, and NoRegion (KERF344)."""
     where = await asyncio.to_thread(region)
     clients = ReadingClients(where) if observe else Clients(where)
     settings = await discover(session, clients, options)
@@ -252,8 +254,9 @@ async def aws_provider(session: Session, options: AwsOptions, *, observe: bool) 
 
 
 async def discover(session: Session, clients: Clients, options: AwsOptions) -> AwsSettings:
-    """A-2, A-3, A-16, A-17: what is not given is asked of EKS and of the API server. Raises SettingError (KERF340)
-    without a cluster's name, `AwsError` when EC2 does not let kerf in or nobody knows the cluster's endpoint."""
+    """The adapter's settings; what is not given is asked of EKS and of the API server (A-2, A-3, A-16, A-17). Raises
+    SettingError (KERF340) without a cluster's name, and `AwsError` when EC2 does not let kerf in or nobody knows the
+    cluster's endpoint."""
     if not options.cluster:
         hint = "Give the cluster's name: it is in the tags of all that kerf makes"
         raise SettingError("the AWS provider needs it", where="CLUSTER_NAME", hint=hint)
@@ -279,7 +282,8 @@ async def discover(session: Session, clients: Clients, options: AwsOptions) -> A
 
 
 async def _asked_of_eks(clients: Clients, options: AwsOptions) -> EksCluster:
-    """With an endpoint given EKS may refuse: then only AL2023 lacks something, and its classes say so (A-129)."""
+    """What EKS says of the cluster. If an endpoint is given, EKS may refuse: then only AL2023 lacks something, and its
+    classes say so (A-129)."""
     try:
         return await asyncio.to_thread(eks_cluster, clients, options.cluster)
     except AwsError as error:

@@ -1,4 +1,5 @@
-"""What is done for EC2 instances beside their claims: the tag Name (A-323), and looks at their health (A-351)."""
+"""What kerf does for EC2 instances besides their claims: it sets the tag Name (A-323) and checks their health
+(A-351)."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ REFUSED = "UnauthorizedOperation"
 
 
 class InstanceMaintenance:
-    """`name` and `look` until cancelled. Errors are kept, and said once."""
+    """`name` and `look` run until cancelled. The latest error is kept, and reported once."""
 
     def __init__(self, cloud: AwsCloud, pool: Executor) -> None:
         self.error: KerfError | None = None
@@ -43,7 +44,8 @@ class InstanceMaintenance:
                 await asyncio.sleep(LOOK_EVERY)
 
     async def look(self, host: ProviderHost) -> None:
-        """Ends when EC2 does not let kerf look: until the next start, as A-351 has it."""
+        """Check the health of instances. Waits for ever once EC2 denies it: the right is not tried again before the
+        next start (A-351)."""
         loop = asyncio.get_running_loop()
         await asyncio.sleep(LOOK_AFTER)
         while True:
@@ -58,7 +60,7 @@ class InstanceMaintenance:
             await asyncio.sleep(LOOK_EVERY)
 
     async def _tell(self, host: ProviderHost, found: set[tuple[str, str]]) -> None:
-        """A-353: each once, for as long as EC2 says so; instances of others are theirs to look after."""
+        """Record each problem of kerf's instances once for as long as EC2 reports it (A-353)."""
         own = await host.instances()
         found = {each for each in found if each[0] in own}
         news = [

@@ -61,7 +61,8 @@ class KwokProvider:
 
 
 def kwok_provider(session: Session, options: Options) -> KwokProvider:
-    """Raises InputError KERF330 for a file of instance types that is not there, KERF352 for one that is wrong."""
+    """The provider with its instance types. Raises InputError, KERF330 for a file that is not there and KERF352 for one
+    that is wrong."""
     nodes = NodeObjects(session, Bridge(asyncio.get_running_loop()))
     file = options.instance_types
     if file is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kerf.adapters.aws.launch import client_tokens as tokens
+from kerf.adapters.aws.launch import client_tokens
 from kerf.adapters.aws.launch.client_tokens import Tokens
 
 
@@ -21,7 +21,7 @@ def test_each_fleet_that_started_nothing_uses_up_a_token() -> None:
 
 def test_the_newest_failures_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     """A zone without capacity refuses launches for days: what was refused is not kept for ever."""
-    monkeypatch.setattr(tokens, "KEPT", 2)
+    monkeypatch.setattr(client_tokens, "MAX_REMEMBERED", 2)
     made = Tokens()
     for token in ("a", "b", "a", "c"):
         made.spend(token)
