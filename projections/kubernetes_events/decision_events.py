@@ -37,6 +37,12 @@ from kerf.engine.record.observations import EffectAnswered, InterruptionSeen
 from kerf.engine.scheduling.reasons import SchedulingCode
 from kerf.engine.state.state import State
 from kerf.projections.kubernetes_events.event import MINUTE, NORMAL, WARNING, KubernetesEvent, ObjectReference
+from kerf.projections.kubernetes_events.events_by_code import (
+    BLOCKS_ANY_DISRUPTION,
+    BLOCKS_CONSOLIDATION,
+    INTERRUPTION_EVENTS,
+    NOT_REPORTED,
+)
 from kerf.projections.prose.amounts import count, dollars
 from kerf.projections.prose.reasons import sentence, sentences
 
@@ -45,59 +51,6 @@ NOMINATIONS = "nominated"
 _MAX_MESSAGE = 1024  # characters of a message, as the API server has it
 _MAX_LAUNCH_ERROR = 300  # of a launch error (L-454)
 _MAX_ATTACHMENTS = 5
-
-BLOCKS_ANY_DISRUPTION = frozenset[str](
-    [
-        DisruptionCode.AWAITING_PODS,
-        DisruptionCode.BEING_DISRUPTED,
-        DisruptionCode.DO_NOT_DISRUPT,
-        DisruptionCode.MISSING_LABEL,
-        DisruptionCode.NO_NODE,
-        DisruptionCode.NO_NODEPOOL,
-        DisruptionCode.NO_NODEPOOL_LABEL,
-        DisruptionCode.NOMINATED,
-        DisruptionCode.NOT_INITIALIZED,
-        DisruptionCode.POD_BUDGET_EXHAUSTED,
-        DisruptionCode.POD_DO_NOT_DISRUPT,
-        DisruptionCode.SEVERAL_POD_BUDGETS,
-    ]
-)
-"""What keeps a node from any voluntary disruption (D-30)."""
-BLOCKS_CONSOLIDATION = frozenset[str](
-    [
-        DisruptionCode.CONSOLIDATE_AFTER_NEVER,
-        DisruptionCode.MIN_VALUES,
-        DisruptionCode.NO_INSTANCE_TYPES,
-        DisruptionCode.NO_PLACE,
-        DisruptionCode.NO_USABLE_NODEPOOL,
-        DisruptionCode.NOTHING_CHEAPER,
-        DisruptionCode.POLICY_WHEN_EMPTY,
-        DisruptionCode.SEVERAL_REPLACEMENTS,
-        DisruptionCode.SPOT_TO_SPOT_OFF,
-        DisruptionCode.STATIC_NODEPOOL,
-        DisruptionCode.TOO_FEW_SPOT_OPTIONS,
-        DisruptionCode.UNKNOWN_INSTANCE_TYPE,
-    ]
-)
-"""What keeps a node from consolidation (EV-7). That Balanced finds it not worth it shows in the metrics alone
-(D-84)."""
-NOT_REPORTED = frozenset([SchedulingCode.OPTED_OUT, SchedulingCode.RESERVATION])
-"""Codes of pods without a FailedScheduling Event: they want no NodePool's node, or wait for reserved capacity (S-43,
-S-170)."""
-_INTERRUPTIONS = {
-    "spot_interrupted": (WARNING, "SpotInterrupted", "Spot interruption warning was triggered"),
-    "rebalance_recommendation": (NORMAL, "SpotRebalanceRecommendation", "Spot rebalance recommendation was triggered"),
-    "instance_stopped": (WARNING, "InstanceStopping", "Instance is stopping"),
-    "instance_terminated": (WARNING, "InstanceTerminating", "Instance is terminating"),
-    "scheduled_change": (WARNING, "InstanceUnhealthy", "An unhealthy warning was triggered"),
-    **dict.fromkeys(
-        ("instance_status", "system_status", "event_status", "capacity_reservation_expiring"),
-        (WARNING, "InstanceUnhealthy", "An unhealthy warning was triggered"),
-    ),
-    "capacity_reservation_interrupted": (
-        WARNING, "CapacityReservationInstanceInterrupted", "Capacity reservation interruption was triggered",
-    ),
-}  # fmt: skip
 
 
 class DecisionEvents:
@@ -360,7 +313,7 @@ class DecisionEvents:
 
     def _interrupted(self, message: InterruptionSeen, entry: Entry) -> list[KubernetesEvent]:
         """Tell node and claim what EC2 announced of their instance (L-461, L-462)."""
-        kind, reason, text = _INTERRUPTIONS.get(message.kind, ("", "", ""))
+        kind, reason, text = INTERRUPTION_EVENTS.get(message.kind, ("", "", ""))
         claim = self._state.indexes.claim_by_instance.get(message.instance, "")
         return self._events(self._both(claim), kind, reason, text + " for the {kind}") if reason and claim else []
 

@@ -19,7 +19,7 @@ from kerf.engine.model.disruption_reasons import (
     metric_label,
 )
 from kerf.engine.model.karpenter.nodepools import NodePool
-from kerf.engine.model.kubernetes.pods import Pod, is_provisionable
+from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import (
@@ -39,6 +39,7 @@ from kerf.engine.scheduling.reasons import SchedulingCode
 from kerf.engine.state.state import State
 from kerf.projections.metrics.counter_definitions import COUNTER_DEFINITIONS, PREFIX
 from kerf.projections.metrics.families import Family
+from kerf.projections.metrics.waiting_pods import WaitingPod, WaitingPods
 
 _POLICIES = {
     "WhenEmpty": "when_empty", "WhenEmptyOrUnderutilized": "when_empty_or_underutilized", "Balanced": "balanced",
@@ -62,17 +63,6 @@ _EVALUATED = (
 """The methods of Karpenter that one pass stands for, with their consolidation_type (L-404)."""
 
 
-class _Waiting(Struct):
-    """A pod that has no node yet or is not ready yet. Times are in ms since the epoch, 0 for not yet (S-52)."""
-
-    key: tuple[str, str]  # namespace, name
-    created: int
-    seen: int = 0  # when it was first one to plan for
-    tried: int = 0  # when a plan first was about it
-    planned: int = 0  # since when plans have a place for it
-    bound: bool = False
-
-
 class RecordCounters:
     """Counts the record. `apply` each entry, in order; `families` returns the metrics. `provider` is "kwok" or
     "aws"."""
@@ -88,7 +78,7 @@ class RecordCounters:
         self._families["scheduler_ignored_pods_count"].set(0)
         self._claims = {name: _known(claim) for name, claim in state.facts.claims.items()}
         self._pools = dict(state.facts.pools)
-        self._pods: dict[str, _Waiting] = {}
+        self._waiting_pods = WaitingPods(self._took)
         self._made: dict[str, tuple[str, bool]] = {}  # planned claim → why, and whether minValues gave way
         self._evictions: dict[str, None] = {}
         self._terminations: dict[str, str] = {}  # intent → claim
@@ -98,9 +88,9 @@ class RecordCounters:
     def families(self) -> list[Family]:
         return list(self._families.values())
 
-    def waiting(self) -> Mapping[str, _Waiting]:
+    def waiting(self) -> Mapping[str, WaitingPod]:
         """Return the pods by uid that are not bound yet, or not ready yet."""
-        return self._pods
+        return self._waiting_pods.by_uid
 
     def apply(self, entry: Entry) -> None:
         handler = _HANDLERS.get(type(entry.payload))
@@ -128,26 +118,11 @@ class RecordCounters:
     # ── pods ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _pod(self, pod: Pod, entry: Entry) -> None:
-        waiting = self._pods.get(pod.uid)
-        if waiting is None:
-            if pod.node or pod.deleting or pod.phase != "Pending":
-                return
-            waiting = self._pods[pod.uid] = _Waiting((pod.namespace, pod.name), pod.created)
-        if not waiting.seen and is_provisionable(pod):
-            waiting.seen = entry.at
-        if pod.node and not waiting.bound:
-            waiting.bound = True
-            self._took("pods_bound_duration_seconds", waiting.created, entry)
-            self._took("pods_provisioning_bound_duration_seconds", waiting.planned, entry)
-        if pod.ready:
-            self._took("pods_startup_duration_seconds", waiting.created, entry)
-            self._took("pods_provisioning_startup_duration_seconds", waiting.planned, entry)
-        if pod.ready or pod.deleting or pod.phase in ("Succeeded", "Failed"):
-            del self._pods[pod.uid]
+        self._waiting_pods.see(pod, entry)
 
     def _gone(self, gone: ObjectGone, entry: Entry) -> None:
         if gone.kind == "pod":
-            self._pods.pop(gone.key, None)
+            self._waiting_pods.by_uid.pop(gone.key, None)
         elif gone.kind == "nodepool":
             self._pools.pop(gone.key, None)
 
@@ -204,20 +179,7 @@ class RecordCounters:
         self._families["scheduler_unschedulable_pods_count"].set(waiting, "provisioner")
         groups = [each.pods for each in result.claims] + [each.pods for each in result.placements]
         placed = [uid for pods in groups for uid in pods]
-        self._tried(placed, left, entry)
-
-    def _tried(self, placed: Sequence[str], left: Sequence[str], entry: Entry) -> None:
-        """Note which waiting pods a plan has a place for (S-52). The time counts from the first plan with a place,
-        until a plan has none."""
-        nowhere = frozenset(left)
-        for uid in (*placed, *left):
-            pod = self._pods.get(uid)
-            if pod is None or pod.bound:
-                continue
-            if not pod.tried:
-                pod.tried = entry.at
-                self._took("pods_scheduling_decision_duration_seconds", pod.seen, entry)
-            pod.planned = 0 if uid in nowhere else pod.planned or entry.at
+        self._waiting_pods.plan(placed, left, entry)
 
     def _plan(self, claims: Sequence[PlannedClaim], why: str) -> None:
         for each in claims:

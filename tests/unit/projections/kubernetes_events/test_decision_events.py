@@ -8,12 +8,9 @@ from kerf.engine.model.reasons import Reason
 from kerf.engine.record.claim_events import PodEvicted
 from kerf.engine.record.decisions import Decision, EvictPod, LifecycleResult
 from kerf.engine.record.observations import EffectAnswered, InterruptionSeen, LaunchAnswered, Observation
-from kerf.projections.kubernetes_events.decision_events import (
-    BLOCKS_ANY_DISRUPTION,
-    BLOCKS_CONSOLIDATION,
-    DecisionEvents,
-)
+from kerf.projections.kubernetes_events.decision_events import DecisionEvents
 from kerf.projections.kubernetes_events.event import NORMAL, WARNING, KubernetesEvent
+from kerf.projections.kubernetes_events.events_by_code import BLOCKS_ANY_DISRUPTION, BLOCKS_CONSOLIDATION
 from kerf.projections.prose.reasons import sentence
 from tests.support.simulation.run import HOUR, Run, scale, workshop
 from tests.support.world import World

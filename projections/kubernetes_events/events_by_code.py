@@ -1,0 +1,66 @@
+"""Which codes of decisions and which interruptions become which Kubernetes Event."""
+
+from __future__ import annotations
+
+from kerf.engine.model.disruption_reasons import DisruptionCode
+from kerf.engine.scheduling.reasons import SchedulingCode
+from kerf.projections.kubernetes_events.event import NORMAL, WARNING
+
+BLOCKS_ANY_DISRUPTION = frozenset[str](
+    [
+        DisruptionCode.AWAITING_PODS,
+        DisruptionCode.BEING_DISRUPTED,
+        DisruptionCode.DO_NOT_DISRUPT,
+        DisruptionCode.MISSING_LABEL,
+        DisruptionCode.NO_NODE,
+        DisruptionCode.NO_NODEPOOL,
+        DisruptionCode.NO_NODEPOOL_LABEL,
+        DisruptionCode.NOMINATED,
+        DisruptionCode.NOT_INITIALIZED,
+        DisruptionCode.POD_BUDGET_EXHAUSTED,
+        DisruptionCode.POD_DO_NOT_DISRUPT,
+        DisruptionCode.SEVERAL_POD_BUDGETS,
+    ]
+)
+"""What keeps a node from any voluntary disruption (D-30)."""
+
+
+BLOCKS_CONSOLIDATION = frozenset[str](
+    [
+        DisruptionCode.CONSOLIDATE_AFTER_NEVER,
+        DisruptionCode.MIN_VALUES,
+        DisruptionCode.NO_INSTANCE_TYPES,
+        DisruptionCode.NO_PLACE,
+        DisruptionCode.NO_USABLE_NODEPOOL,
+        DisruptionCode.NOTHING_CHEAPER,
+        DisruptionCode.POLICY_WHEN_EMPTY,
+        DisruptionCode.SEVERAL_REPLACEMENTS,
+        DisruptionCode.SPOT_TO_SPOT_OFF,
+        DisruptionCode.STATIC_NODEPOOL,
+        DisruptionCode.TOO_FEW_SPOT_OPTIONS,
+        DisruptionCode.UNKNOWN_INSTANCE_TYPE,
+    ]
+)
+"""What keeps a node from consolidation (EV-7). That Balanced finds it not worth it shows in the metrics alone
+(D-84)."""
+
+
+NOT_REPORTED = frozenset([SchedulingCode.OPTED_OUT, SchedulingCode.RESERVATION])
+"""Codes of pods without a FailedScheduling Event: they want no NodePool's node, or wait for reserved capacity (S-43,
+S-170)."""
+
+
+INTERRUPTION_EVENTS = {
+    "spot_interrupted": (WARNING, "SpotInterrupted", "Spot interruption warning was triggered"),
+    "rebalance_recommendation": (NORMAL, "SpotRebalanceRecommendation", "Spot rebalance recommendation was triggered"),
+    "instance_stopped": (WARNING, "InstanceStopping", "Instance is stopping"),
+    "instance_terminated": (WARNING, "InstanceTerminating", "Instance is terminating"),
+    "scheduled_change": (WARNING, "InstanceUnhealthy", "An unhealthy warning was triggered"),
+    **dict.fromkeys(
+        ("instance_status", "system_status", "event_status", "capacity_reservation_expiring"),
+        (WARNING, "InstanceUnhealthy", "An unhealthy warning was triggered"),
+    ),
+    "capacity_reservation_interrupted": (
+        WARNING, "CapacityReservationInstanceInterrupted", "Capacity reservation interruption was triggered",
+    ),
+}  # fmt: skip
