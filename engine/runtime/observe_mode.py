@@ -14,7 +14,7 @@ from msgspec import Struct
 from kerf.engine.disruption import disruption_pass
 from kerf.engine.disruption.drift import detection
 from kerf.engine.disruption.forced import forced_disruption
-from kerf.engine.disruption.moves import execution
+from kerf.engine.disruption.moves import due_moves, execution
 from kerf.engine.lifecycle import adoption as adopting
 from kerf.engine.lifecycle.step import soonest
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition, NodeClaimObject
@@ -48,7 +48,7 @@ def observe(draft: TurnDraft) -> None:
 def next_due(state: State) -> int:
     """The earliest time at which something follows although nothing is seen (ms since the epoch), 0 for never."""
     return soonest(
-        provisioning.due_at(state), disruption_pass.due_at(state), execution.due_at(state), state.indexes.due.next()
+        provisioning.due_at(state), disruption_pass.due_at(state), due_moves.due_at(state), state.indexes.due.next()
     )  # fmt: skip
 
 
@@ -133,12 +133,12 @@ def _judge(draft: TurnDraft) -> None:
     names = [name for name in names if name in state.facts.claims and state.facts.claims[name].state in STEADY]
     if not names:
         return
-    drifted = detection.judge(state, draft.now, names)
+    drifted = detection.detect_drift(state, draft.now, names)
     for name, at in drifted.due.items():
         state.indexes.due.by(name, at)
     if drifted.verdicts:
         draft.add(decision(draft, DRIFT, detection.VERSION, DisruptResult(drifted.verdicts), ()))
-    forced = forced_disruption.disrupt(state, draft.now, names)
+    forced = forced_disruption.disrupt_by_force(state, draft.now, names)
     for name, at in forced.due.items():
         state.indexes.due.by(name, at)
     if forced.result.verdicts:
@@ -148,7 +148,7 @@ def _judge(draft: TurnDraft) -> None:
 
 def _moves(draft: TurnDraft) -> None:
     state, now = draft.state, draft.now
-    for ref, found in execution.ready(state, now).items():
+    for ref, found in due_moves.validate_due_moves(state, now).items():
         step = execution.next_step(ref, found, state, now).result
         draft.add(decision(draft, "move", execution.VERSION, _observed(step, found), ()))
     due = disruption_pass.due_at(state)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from kerf.engine.disruption import disruption_pass
 from kerf.engine.disruption.drift import detection
 from kerf.engine.disruption.forced import forced_disruption
-from kerf.engine.disruption.moves import execution
+from kerf.engine.disruption.moves import due_moves, execution
 from kerf.engine.errors import KerfError
 from kerf.engine.lifecycle import adoption as adopting
 from kerf.engine.lifecycle import consistency, static_nodepools
@@ -80,7 +80,7 @@ def next_due(state: State) -> int:
     orphans = (o.retry_at or 1 for o in state.facts.orphans.values() if o.retry_at != NEVER)
     searches = (s.at for s in state.facts.searches.values() if s.at != NEVER)
     static = (pool.retry_at for pool in state.facts.static.values())
-    deciders = (each.due_at(state) for each in (provisioning, disruption_pass, execution, adopting))
+    deciders = (each.due_at(state) for each in (provisioning, disruption_pass, due_moves, adopting))
     return soonest(*deciders, state.indexes.due.next(), *orphans, *searches, *static)
 
 
@@ -126,7 +126,7 @@ def _claims(draft: TurnDraft) -> None:
 
 def _drift(draft: TurnDraft, names: list[str]) -> None:
     state = draft.state
-    outcome = detection.judge(state, draft.now, names)
+    outcome = detection.detect_drift(state, draft.now, names)
     for name, due in outcome.due.items():
         state.indexes.due.by(name, due)
     if outcome.verdicts:
@@ -135,7 +135,7 @@ def _drift(draft: TurnDraft, names: list[str]) -> None:
 
 def _disrupt(draft: TurnDraft, names: list[str]) -> None:
     state = draft.state
-    outcome = forced_disruption.disrupt(state, draft.now, names)
+    outcome = forced_disruption.disrupt_by_force(state, draft.now, names)
     for name, due in outcome.due.items():
         state.indexes.due.by(name, due)
     if not outcome.result.verdicts and not outcome.events:
@@ -236,16 +236,16 @@ def _provision(draft: TurnDraft) -> None:
 def _moves(draft: TurnDraft) -> None:
     """Moves that fail are given up, those whose time has come start or are withdrawn; then new ones are looked for."""
     state, now = draft.state, draft.now
-    for ref, reason in list(execution.failed(state, now)):
+    for ref, reason in list(execution.failed_moves(state, now)):
         _next_step(draft, execution.abandon(ref, reason, state, now))
-    for ref, found in execution.ready(state, now).items():
+    for ref, found in due_moves.validate_due_moves(state, now).items():
         _next_step(draft, execution.next_step(ref, found, state, now))
     due = disruption_pass.due_at(state)
     if due and now >= due:
         draft.add(decision(draft, "moves", disruption_pass.VERSION, disruption_pass.run_pass(state, now), ()))
 
 
-def _next_step(draft: TurnDraft, step: execution.Next) -> None:
+def _next_step(draft: TurnDraft, step: execution.NextStep) -> None:
     made = draft.add(decision(draft, "move", execution.VERSION, step.result, step.intents)).position
     for planned in step.requested:
         pool = draft.state.facts.pools[planned.node_pool]

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from kerf.engine.disruption import disruption_pass, why_nodes_stay
 from kerf.engine.disruption.forced.finding import Finding
-from kerf.engine.disruption.forced.forced_disruption import judge, registration_timeout
+from kerf.engine.disruption.forced.forced_disruption import registration_timeout, strongest_finding
 from kerf.engine.lifecycle.drain.draining import drain
 from kerf.engine.lifecycle.launch_to_initialized import advance
 from kerf.engine.lifecycle.reasons import LifecycleCode
@@ -247,7 +247,7 @@ _MORE_PRECISE: dict[str, tuple[str, ...]] = {
 
 def _staying(claim: NodeClaim, state: State, history: ClaimHistory, methods: tuple[MethodVerdict, ...]) -> Staying:
     """Say what excludes the claim from all moves now, or else what the latest disruption pass decided about it."""
-    finding = judge(claim, state, state.facts.at)
+    finding = strongest_finding(claim, state, state.facts.at)
     if not finding.remove and claim.state == INITIALIZED:
         recorded = next(
             (each.verdict.reason for each in reversed(history.verdicts) if each.verdict.action == "keep"), None

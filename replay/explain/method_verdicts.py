@@ -15,7 +15,7 @@ from kerf.engine.disruption.cluster import Cluster, ClusterNode
 from kerf.engine.disruption.cluster_from_state import NEVER, cluster_of, quiet_at
 from kerf.engine.disruption.drift.static_nodepools import replace_drifted_static
 from kerf.engine.disruption.forced import forced_disruption
-from kerf.engine.disruption.forced.node_repair import POLICIES, unhealthy, worst
+from kerf.engine.disruption.forced.node_repair import POLICIES, first_due, unhealthy
 from kerf.engine.disruption.moves.budget_headroom import BudgetHeadroom
 from kerf.engine.disruption.moves.cluster_with_moves import with_moves
 from kerf.engine.disruption.why_nodes_stay import METHOD
@@ -117,10 +117,10 @@ def _health_reason(claim: NodeClaim, state: State) -> Reason:
     node = node_of(claim, state)
     if node is None:
         return Reason.of(DisruptionCode.NO_NODE)
-    illness = worst(node, policies)
-    if illness is None:
+    bad_condition = first_due(node, policies)
+    if bad_condition is None:
         return Reason.of(DisruptionCode.NODE_HEALTHY)
-    return Reason.of(ExplanationCode.ILL_FOR_A_WHILE, condition=illness.condition, status=illness.status)
+    return Reason.of(ExplanationCode.ILL_FOR_A_WHILE, condition=bad_condition.type, status=bad_condition.status)
 
 
 def _voluntary_methods(
@@ -142,7 +142,7 @@ def _voluntary_methods(
         answer = answer or explore_changes(cluster, claim.name, ask, why)
         reason = answer.verdict or Reason.of(ExplanationCode.WOULD_GO, why=why.value)
         if own_move is not None and _METHOD_OF_MOVE.get(own_move.why) == name:
-            has_room = BudgetHeadroom(state).has(own_move)
+            has_room = BudgetHeadroom(state).allows(own_move)
             code = DisruptionCode.MOVE_PROPOSED if has_room else ExplanationCode.WAITS_FOR_BUDGET
             reason = Reason.of(code, why=own_move.why)
         drifted = name == DRIFT and bool(claim.drifted_since)

@@ -1,7 +1,8 @@
-"""Drift (D-122…D-127): a NodeClaim that is no longer what its NodePool and NodeClass ask for, and in which fields.
+"""Drift: which NodeClaims differ from what their NodePool and NodeClass ask for, and in which fields (D-122…D-127).
 
-Judged when something that it depends on has changed, and once when the claim is an hour old; recorded when the verdict
-changes. It only finds: what becomes of a drifted node is decided with all other moves.
+A claim is looked at when something that its verdict follows from has changed, and once when it is an hour old. A
+verdict is recorded when it changes. Nothing is removed here: drifted nodes are replaced in `replacement`, by a
+disruption pass.
 """
 
 from __future__ import annotations
@@ -27,43 +28,44 @@ from kerf.engine.state.nodeclaims.drift import AS_ASKED, DRIFTED
 from kerf.engine.state.state import State
 
 VERSION = 1
-RIPE = 3_600_000
-"""D-126: a younger claim's instance type is not looked for."""
+INSTANCE_TYPE_CHECK_AGE = 3_600_000
+"""How old a claim is (ms) when its instance type is first looked for in the catalogue (D-126)."""
 
 
-class Outcome(Struct, frozen=True):
-    """`verdicts` that differ from what is known; `due`: claim → when to judge although nothing changed (ms)."""
+class DriftVerdicts(Struct, frozen=True):
+    """`verdicts` differ from the recorded ones. `due` says by claim when to look again although nothing changes (ms
+    since the epoch)."""
 
     verdicts: tuple[Verdict, ...]
     due: dict[str, int]
 
 
-def judge(state: State, now: int, claims: Iterable[str]) -> Outcome:
-    """Judges the named claims, as far as what their verdicts follow from has changed since the last time."""
+def detect_drift(state: State, now: int, claims: Iterable[str]) -> DriftVerdicts:
+    """Looks at the named claims, unless all that their verdicts follow from is as it was the last time."""
     verdicts: list[Verdict] = []
     due: dict[str, int] = {}
-    judged = state.indexes.judged
-    if len(judged) > 2 * len(state.facts.claims) + 1_000:
-        judged.clear()  # of claims that are over
+    latest_inputs = state.indexes.judged
+    if len(latest_inputs) > 2 * len(state.facts.claims) + 1_000:
+        latest_inputs.clear()  # of claims that are over
     for name in sorted(claims):
         claim = state.facts.claims[name]
         facts = _facts(claim, state, now)
         if facts is None:
             continue
-        if not facts.ripe:
-            due[name] = claim.created + RIPE
-        if _same(judged.get(name), facts):
+        if not facts.old_enough:
+            due[name] = claim.created + INSTANCE_TYPE_CHECK_AGE
+        if _same_inputs(latest_inputs.get(name), facts):
             continue
-        judged[name] = facts
+        latest_inputs[name] = facts
         verdict = _verdict(claim, facts)
         if verdict is not None:
             verdicts.append(verdict)
-    return Outcome(tuple(verdicts), due)
+    return DriftVerdicts(tuple(verdicts), due)
 
 
 def _facts(claim: NodeClaim, state: State, now: int) -> Facts | None:
-    """None for a claim that is not judged: nothing is launched yet, it is on its way out, or its NodePool is not there
-    (A-332)."""
+    """What the claim's verdict follows from. None for a claim without a verdict: nothing is launched yet, it is on its
+    way out, or its NodePool is not there (A-332)."""
     facts = state.facts
     pool = facts.pools.get(claim.node_pool)
     if claim.state not in STEADY or pool is None:
@@ -76,22 +78,23 @@ def _facts(claim: NodeClaim, state: State, now: int) -> Facts | None:
         labels=claim.labels,
         annotations=claim.annotations,
         class_hash=claim.class_hash,
-        ripe=now >= claim.created + RIPE,
+        old_enough=now >= claim.created + INSTANCE_TYPE_CHECK_AGE,
         templates=facts.made_from,
         blobs=state.indexes.blobs,
     )
 
 
-def _same(before: Facts | None, now: Facts) -> bool:
-    """Whether a verdict that followed from the one follows from the other. The parts are values of the state: what has
-    not changed is the same object."""
+def _same_inputs(before: Facts | None, now: Facts) -> bool:
+    """Whether the verdict must be the same. The inputs are values of the state: what has not changed is the same
+    object."""
     return before is not None and all(
         a is b or (isinstance(a, str) and a == b) for a, b in zip(before.inputs, now.inputs, strict=True)
     )
 
 
 def _verdict(claim: NodeClaim, facts: Facts) -> Verdict | None:
-    """What is new about the claim. A check that cannot be made leaves what it found before (D-122)."""
+    """The claim's verdict, if it is another than the recorded one. A check that cannot be made leaves its former result
+    (D-122)."""
     unknown = set()
     for check in CHECKS:
         found = check(claim, facts)
@@ -144,7 +147,7 @@ def _compiled(specs: tuple[RequirementSpec, ...]) -> Requirements:
 
 def instance_type(claim: NodeClaim, facts: Facts) -> Drift | Unknown | None:
     """D-126: the type is no longer among the NodePool's, or nowhere sold as the claim has it."""
-    if not facts.ripe:
+    if not facts.old_enough:
         return None
     if not facts.catalogue or not facts.blobs.catalogue(facts.catalogue).types:
         return Unknown(DriftReason.INSTANCE_TYPE_NOT_FOUND)

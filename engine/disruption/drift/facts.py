@@ -1,4 +1,4 @@
-"""What a verdict on drift follows from."""
+"""What a verdict on drift follows from, and what a check may find."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Unknown(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """`node_class` is the NodePool's present one (A-332), `catalogue` the digest of its instance types; `ripe`: the
-    claim is an hour old. `templates` and `blobs` only say what hashes and digests stand for."""
+    """`node_class` is the NodePool's present one (A-332), `catalogue` the digest of its instance types; `old_enough`:
+    the claim is an hour old. `templates` and `blobs` only say what hashes and digests stand for."""
 
     pool: NodePool
     node_class: NodeClassSeen | None
@@ -39,7 +39,7 @@ class Facts:
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
     class_hash: str
-    ripe: bool
+    old_enough: bool
     templates: Mapping[str, Template]
     blobs: Blobs
     hash_version: str = VERSION
@@ -47,5 +47,5 @@ class Facts:
     @property
     def inputs(self) -> tuple[object, ...]:
         return (
-            self.pool, self.node_class, self.catalogue, self.labels, self.annotations, self.class_hash, self.ripe,
+            self.pool, self.node_class, self.catalogue, self.labels, self.annotations, self.class_hash, self.old_enough,
         )  # fmt: skip

@@ -12,21 +12,26 @@ LIFECYCLE = "lifecycle"
 
 
 class Finding(Struct, frozen=True):
-    """`due` is when the finding may change by itself (ms since the epoch, 0 for never). `told`: to be recorded although
-    the claim stays."""
+    """Whether the claim has to go, and why or why not.
+
+    `due` is when the finding may change by itself (ms since the epoch, 0 for never). With `note` it is recorded
+    although the claim stays.
+    """
 
     method: str  # a DisruptionReason, or LIFECYCLE
     reason: Reason
     remove: bool = False
     due: int = 0
-    told: bool = False
+    note: bool = False
 
 
 def keep(
     method: DisruptionReason, code: ReasonCode, *, due: int = 0, **params: str | int | float | list[str]
 ) -> Finding:
+    """The claim stays, as far as this method is concerned."""
     return Finding(method.value, Reason.of(code, **params), due=due)
 
 
 def remove(method: DisruptionReason, code: ReasonCode, **params: str | int | float | list[str]) -> Finding:
+    """The claim has to go."""
     return Finding(method.value, Reason.of(code, **params), remove=True)

@@ -1,8 +1,8 @@
-"""`disrupt(state, now, claims)`: which claims have to go because there is no choice: interruption, a node that stays
-unhealthy, deletion by a user, expiration, the registration limit. It is asked of every claim about which something
-changed.
+"""Forced disruption: which claims have to go because there is no choice.
 
-What kerf chooses to do without (empty, drifted, underutilized nodes) is decided of all nodes together, in `passes`.
+The methods are interruption, node repair, deletion by a user, the registration limit and expiration. They look at each
+claim about which something changed. What kerf chooses to disrupt (empty, drifted and underutilized nodes) is decided
+for all nodes together, in `disruption_pass`.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
 
 VERSION = 4
-BROKEN = ("instance_status", "system_status")
-"""Kinds of interruption that leave nothing to wait for: EC2's own checks of the instance fail (A-361)."""
+FAILED_CHECKS = ("instance_status", "system_status")
+"""Interruptions of an instance whose EC2 status checks fail: there is nothing to wait for (A-361)."""
 
 
-class Outcome(Struct, frozen=True):
-    """`due`: claim → when its verdict may change although nothing happens (ms since the epoch)."""
+class ForcedDisruptions(Struct, frozen=True):
+    """What is recorded and asked for. `due` says by claim when its verdict may change although nothing happens (ms
+    since the epoch)."""
 
     result: DisruptResult
     intents: tuple[Intent, ...]
@@ -40,31 +41,31 @@ class Outcome(Struct, frozen=True):
     due: dict[str, int]
 
 
-def disrupt(state: State, now: int, claims: Iterable[str]) -> Outcome:
-    """Judges the named claims. Only verdicts that differ from the claim's latest one are in the result."""
+def disrupt_by_force(state: State, now: int, claims: Iterable[str]) -> ForcedDisruptions:
+    """Looks at the named claims. Only verdicts that differ from the claim's latest one are in the result."""
     verdicts: list[Verdict] = []
     intents: list[Intent] = []
     events: list[Struct] = []
     due: dict[str, int] = {}
     for name in sorted(claims):
         claim = state.facts.claims[name]
-        finding = judge(claim, state, now)
+        finding = strongest_finding(claim, state, now)
         if finding.due:
             due[name] = finding.due
-        if finding.told:
+        if finding.note:
             verdicts.append(Verdict(name, finding.method, "note", finding.reason))
         if finding.remove:
             if finding.reason.code != claim.verdict:
                 verdicts.append(Verdict(name, finding.method, "remove", finding.reason))
-            events.append(_event(claim, finding, now))
+            events.append(_claim_event(claim, finding, now))
             intents.extend(_taint(claim, state, now))
-    return Outcome(DisruptResult(tuple(verdicts)), tuple(intents), tuple(events), due)
+    return ForcedDisruptions(DisruptResult(tuple(verdicts)), tuple(intents), tuple(events), due)
 
 
-def judge(claim: NodeClaim, state: State, now: int) -> Finding:
+def strongest_finding(claim: NodeClaim, state: State, now: int) -> Finding:
     """The strongest finding of all methods; for a claim that is on its way out, only a stronger reason counts."""
     if claim.state in GOING:
-        return _raised(claim, state, now)
+        return _stronger_finding(claim, state, now)
     if claim.state not in STEADY:
         return Finding(LIFECYCLE, Reason.of(DisruptionCode.NOT_LAUNCHED))
     if is_gone(claim, state):
@@ -75,38 +76,40 @@ def judge(claim: NodeClaim, state: State, now: int) -> Finding:
         findings.append(method(claim, state, now))
         if findings[-1].remove:
             return findings[-1]
-    last = next((f for f in findings if f.told), findings[-1])
-    return Finding(last.method, last.reason, due=soonest(*(f.due for f in findings)), told=last.told)
+    shown = next((finding for finding in findings if finding.note), findings[-1])
+    due = soonest(*(finding.due for finding in findings))
+    return Finding(shown.method, shown.reason, due=due, note=shown.note)
 
 
-def _raised(claim: NodeClaim, state: State, now: int) -> Finding:
+def _stronger_finding(claim: NodeClaim, state: State, now: int) -> Finding:
+    """For a claim on its way out: a reason that is stronger than the one that it goes for, if there is one."""
     findings = [method(claim, state, now) for method in FORCEFUL]
-    stronger = [f for f in findings if strength(f.method) > strength(claim.why)]
+    stronger = [finding for finding in findings if strength(finding.method) > strength(claim.why)]
     for finding in stronger:
         if finding.remove:
             return finding
     why = Reason(claim.verdict or DisruptionCode.GOING.value)
-    return Finding(LIFECYCLE, why, due=soonest(*(f.due for f in stronger)))
+    return Finding(LIFECYCLE, why, due=soonest(*(finding.due for finding in stronger)))
 
 
-def _event(claim: NodeClaim, finding: Finding, now: int) -> ev.Tainted | ev.ReasonRaised:
+def _claim_event(claim: NodeClaim, finding: Finding, now: int) -> ev.Tainted | ev.ReasonRaised:
     grace = claim.termination_grace_period
     detail = str(finding.reason.params.get("detail", ""))
     if claim.state in GOING:
         deadline = claim.deadline
-        if _broken(finding, detail) and (deadline is None or deadline > now):
+        if _leaves_no_time(finding, detail) and (deadline is None or deadline > now):
             deadline = now
         return ev.ReasonRaised(claim.name, finding.method, claim.why, deadline, detail)
     deadline = None if grace is None else now + grace  # L-189
-    if _broken(finding, detail):
+    if _leaves_no_time(finding, detail):
         deadline = now
     return ev.Tainted(claim.name, finding.method, deadline, detail, age=now - claim.created)
 
 
-def _broken(finding: Finding, detail: str) -> bool:
-    """D-136, A-361: what is left on a broken node has no time to wait."""
+def _leaves_no_time(finding: Finding, detail: str) -> bool:
+    """Whether the node is broken: then its deadline is now (D-136, A-361)."""
     if finding.method == DisruptionReason.INTERRUPTED:
-        return detail in BROKEN
+        return detail in FAILED_CHECKS
     return finding.method == DisruptionReason.UNHEALTHY
 
 

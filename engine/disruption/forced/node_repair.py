@@ -1,5 +1,6 @@
-"""Node repair (D-134…D-136, L-247, L-248, A-404…A-410): a node that has been unhealthy for long is replaced, as long as
-not too many are. Behind the gate NodeRepair."""
+"""Node repair: a node that has been unhealthy for long is replaced, unless too many nodes are unhealthy (D-134…D-136,
+L-247, L-248, A-404…A-410). Behind the feature gate NodeRepair.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from kerf.engine.state.state import State
 MINUTE = 60_000
 BLOCKED_RETRY = 5 * MINUTE
 UNHEALTHY_SHARE = 20
-"""D-135: in percent of the nodes, rounded up."""
+"""How many nodes may be unhealthy, in percent of all, rounded up (D-135)."""
 
 
 class Policy(Struct, frozen=True):
@@ -42,69 +43,72 @@ POLICIES: dict[str, tuple[Policy, ...]] = {
 """By the API group of the NodeClass. A provider without policies repairs nothing."""
 
 
-class Illness(Struct, frozen=True, order=True):
-    """A condition that a policy names: since when, and when its toleration is over."""
+class UnhealthyCondition(Struct, frozen=True, order=True):
+    """A condition of a node that a policy names: since when, and when its toleration is over (ms since the epoch)."""
 
     due: int
-    condition: str
+    type: str
     status: str
     since: int
 
 
 def unhealthy(claim: NodeClaim, state: State, now: int) -> Finding:
-    """D-134, D-135. It works for nodes that never registered or were never initialized, too."""
+    """Remove a claim whose node has been unhealthy for as long as its policy tolerates (D-134, D-135).
+
+    That holds for nodes that never registered or were never initialized, too.
+    """
     policies = POLICIES.get(claim.node_class.group, ()) if state.facts.settings.node_repair else ()
     node = node_of(claim, state) if policies else None
-    illness = worst(node, policies) if node is not None else None
-    if node is None or illness is None:
-        return _told(claim, keep(DisruptionReason.UNHEALTHY, DisruptionCode.NODE_HEALTHY))
-    if now < illness.due:
-        return _told(claim, keep(DisruptionReason.UNHEALTHY, DisruptionCode.NODE_HEALTHY, due=illness.due))
-    ill, nodes = census(state, claim.node_pool, policies)
-    if ill > allowed(nodes):
-        blocked = Reason.of(DisruptionCode.REPAIR_BLOCKED, ill=ill, nodes=nodes, condition=illness.condition)
-        return _told(claim, Finding(DisruptionReason.UNHEALTHY.value, blocked, due=_retry_at(illness, now)))
+    condition = first_due(node, policies) if node is not None else None
+    if node is None or condition is None:
+        return _noted_once(claim, keep(DisruptionReason.UNHEALTHY, DisruptionCode.NODE_HEALTHY))
+    if now < condition.due:
+        return _noted_once(claim, keep(DisruptionReason.UNHEALTHY, DisruptionCode.NODE_HEALTHY, due=condition.due))
+    ill, nodes = count_unhealthy(state, claim.node_pool, policies)
+    if ill > unhealthy_limit(nodes):
+        blocked = Reason.of(DisruptionCode.REPAIR_BLOCKED, ill=ill, nodes=nodes, condition=condition.type)
+        return _noted_once(claim, Finding(DisruptionReason.UNHEALTHY.value, blocked, due=_retry_at(condition, now)))
     return remove(
         DisruptionReason.UNHEALTHY,
         DisruptionReason.UNHEALTHY,
-        condition=illness.condition,
-        status=illness.status,
-        waited=now - illness.since,
-        detail=f"{illness.condition}={illness.status}",
+        condition=condition.type,
+        status=condition.status,
+        waited=now - condition.since,
+        detail=f"{condition.type}={condition.status}",
     )
 
 
-def _retry_at(illness: Illness, now: int) -> int:
-    """Counted from when its toleration was over, not from when it is looked at: a look that finds nothing new leaves no
-    entry, so replay does not know of it."""
-    return now + BLOCKED_RETRY - (now - illness.due) % BLOCKED_RETRY
+def _retry_at(condition: UnhealthyCondition, now: int) -> int:
+    """When a repair that is held back is looked at again. Counted from the end of the toleration and not from the
+    latest look: a look that finds nothing new leaves no entry, so replay would not know of it."""
+    return now + BLOCKED_RETRY - (now - condition.due) % BLOCKED_RETRY
 
 
-def _told(claim: NodeClaim, finding: Finding) -> Finding:
-    """That a repair is held back is told once, and that it is not any more."""
-    news = finding.reason.code != (claim.repair or DisruptionCode.NODE_HEALTHY)
-    return Finding(finding.method, finding.reason, due=finding.due, told=news)
+def _noted_once(claim: NodeClaim, finding: Finding) -> Finding:
+    """Notes once that a repair is held back, and once that it no longer is."""
+    is_news = finding.reason.code != (claim.repair or DisruptionCode.NODE_HEALTHY)
+    return Finding(finding.method, finding.reason, due=finding.due, note=is_news)
 
 
-def worst(node: Node, policies: tuple[Policy, ...]) -> Illness | None:
-    """The matching condition whose toleration ends first."""
-    found = [
-        Illness(since + policy.toleration, policy.condition, status, since)
+def first_due(node: Node, policies: tuple[Policy, ...]) -> UnhealthyCondition | None:
+    """The unhealthy condition whose toleration ends first, if the node has one."""
+    matching = [
+        UnhealthyCondition(since + policy.toleration, policy.condition, status, since)
         for policy in policies
         for status, since in _statuses(node, policy.condition)
         if status in policy.statuses
     ]
-    return min(found, default=None)
+    return min(matching, default=None)
 
 
 def _statuses(node: Node, condition: str) -> list[tuple[str, int]]:
-    """Of the condition Ready a Node keeps only whether it is True: its policies name both other statuses."""
+    """The statuses of a condition, and since when. Of Ready a Node keeps only whether it is True."""
     if condition == READY:
         return [("False", node.ready_since)] if not node.ready and node.ready_since else []
     return [(each.status, each.since) for each in node.conditions if each.type == condition]
 
 
-def census(state: State, pool: str, policies: tuple[Policy, ...]) -> tuple[int, int]:
+def count_unhealthy(state: State, pool: str, policies: tuple[Policy, ...]) -> tuple[int, int]:
     """How many nodes of the NodePool (of the cluster, for a claim without one) match a policy, for however short a
     time, and how many there are."""
     position, known = state.indexes.health
@@ -113,10 +117,10 @@ def census(state: State, pool: str, policies: tuple[Policy, ...]) -> tuple[int, 
         state.indexes.health = (state.facts.position, known)
     if pool not in known:
         nodes = [n for n in state.facts.nodes.values() if not pool or n.labels.get(lbl.NODEPOOL) == pool]
-        known[pool] = (sum(worst(node, policies) is not None for node in nodes), len(nodes))
+        known[pool] = (sum(first_due(node, policies) is not None for node in nodes), len(nodes))
     return known[pool]
 
 
-def allowed(nodes: int) -> int:
-    """So many may be unhealthy before repair stops: then it is rather the cluster that is."""
+def unhealthy_limit(nodes: int) -> int:
+    """How many of so many nodes may be unhealthy before repair stops: with more, the cluster itself is unhealthy."""
     return -(-nodes * UNHEALTHY_SHARE // 100)

@@ -1,7 +1,7 @@
-"""Whether the budgets have room for a proposed move now (D-51).
+"""Whether the disruption budgets have room for a proposed move now (D-51).
 
-Moves are proposed ahead of it: their second look comes after its delay all the same, but those that have waited for
-that start as soon as nodes before them have gone. Otherwise each share of a budget would wait for the delay anew.
+More moves are proposed than the budgets let start at once. Their validation delay runs while they wait, so that the
+next move starts as soon as nodes before it have gone. Otherwise each share of a budget would wait for the delay anew.
 """
 
 from __future__ import annotations
@@ -19,22 +19,23 @@ from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
 
 ROUNDS_AHEAD = 8
-"""So many times as many nodes as the budgets let go at once are proposed."""
+"""How many times as many nodes are proposed as the budgets let go at once."""
 MAX_WAIT = 120_000
-"""So long a proposal waits for room after its delay, in ms: then it is judged and, for the budget, withdrawn."""
+"""How long a proposed move waits for room after its validation delay, in ms. Then it is validated, and withdrawn if
+there still is none."""
 
 
 class BudgetHeadroom:
-    """What the budgets leave at the latest entry, from the claims alone (D-49, D-50)."""
+    """What the budgets leave at the latest entry, counted from the claims alone (D-49, D-50)."""
 
     def __init__(self, state: State) -> None:
         self._state = state
         self._uses: dict[str, Use] | None = None
         self._left: dict[tuple[str, DisruptionReason, Use], int] = {}
 
-    def has(self, move: Move) -> bool:
-        """Whether all nodes of a move may go now, or wait for nothing: their NodePool is gone, or there are more
-        of them than its budgets ever let go at once."""
+    def allows(self, move: Move) -> bool:
+        """Whether all nodes of a move may go now, or need not wait: their NodePool is gone, or they are more than its
+        budgets ever let go at once."""
         facts = self._state.facts
         reason = budget_reason(move.why)
         for name, count in self._by_pool(move.claims).items():
@@ -50,21 +51,21 @@ class BudgetHeadroom:
         return self._left[key]
 
     def take(self, move: Move) -> None:
-        """It starts."""
+        """Counts a move that starts."""
         for name, count in self._by_pool(move.claims).items():
             use = self._used().get(name, Use())
             self._used()[name] = Use(use.total, use.consuming + count)
 
     def _by_pool(self, claims: Iterable[str]) -> dict[str, int]:
-        found: dict[str, int] = {}
+        nodes: dict[str, int] = {}
         for name in claims:
             claim = self._state.facts.claims.get(name)
             if claim is not None:
-                found[claim.node_pool] = found.get(claim.node_pool, 0) + 1
-        return found
+                nodes[claim.node_pool] = nodes.get(claim.node_pool, 0) + 1
+        return nodes
 
     def _used(self) -> dict[str, Use]:
-        """Counted once for each position: between two entries it is asked for several times."""
+        """Counted once for each position, for it is asked for several times between two entries."""
         if self._uses is None:
             facts, indexes = self._state.facts, self._state.indexes
             if indexes.uses[0] != facts.position:
@@ -76,7 +77,7 @@ class BudgetHeadroom:
 def _count(state: State) -> dict[str, Use]:
     uses: dict[str, Use] = {}
     for claim in state.facts.claims.values():
-        if claim.initialized and not _over(claim):
+        if claim.initialized and not _is_ending(claim):
             use = uses.get(claim.node_pool, Use())
             node = node_of(claim, state)
             busy = claim.state in GOING or node is None or not node.ready
@@ -84,7 +85,7 @@ def _count(state: State) -> dict[str, Use]:
     return uses
 
 
-def _over(claim: NodeClaim) -> bool:
-    """Its instance is ending: it counts no more (D-49)."""
+def _is_ending(claim: NodeClaim) -> bool:
+    """Whether its instance is ending: then it counts no more (D-49)."""
     asked = claim.effect(effects.TERMINATE)
     return claim.instance_status in ENDED or (asked is not None and bool(asked.ok))

@@ -92,7 +92,7 @@ def test_what_was_not_judged_again_would_come_to_the_same(seed: int) -> None:
     state = run.runtime.state
     assert any(claim.drifted_since for claim in state.facts.claims.values())
     state.indexes.judged.clear()
-    assert detection.judge(state, state.facts.at, state.facts.claims).verdicts == ()
+    assert detection.detect_drift(state, state.facts.at, state.facts.claims).verdicts == ()
 
 
 def test_an_edit_of_behaviour_drifts_nothing() -> None:

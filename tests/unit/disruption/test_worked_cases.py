@@ -15,8 +15,8 @@ from kerf.engine.disruption.consolidation.sequential_search import choose_comman
 from kerf.engine.disruption.drift.replacement import longest_drifted_first, replace_drifted
 from kerf.engine.disruption.eligibility import find_candidates, judge_nodes
 from kerf.engine.disruption.forced.forced_disruption import expired
-from kerf.engine.disruption.forced.node_repair import Policy, allowed, worst
-from kerf.engine.disruption.moves.execution import time_limit
+from kerf.engine.disruption.forced.node_repair import Policy, first_due, unhealthy_limit
+from kerf.engine.disruption.moves.due_moves import replacement_time_limit
 from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instance_types import Catalogue, Offering
@@ -128,12 +128,12 @@ def test_w8_d49_d158_what_is_not_initialized_ending_or_unmanaged_does_not_count(
 )
 def test_w61_d117_the_more_candidates_the_longer_replacements_may_take(candidates: int, minutes: float) -> None:
     facts = Facts(moves={"1.0": Underway(Move("drifted", ("claim",) * candidates), NOW, started=True)})
-    assert time_limit(State(facts, Blobs(lambda _: b""))) == round(minutes * 60_000)
+    assert replacement_time_limit(State(facts, Blobs(lambda _: b""))) == round(minutes * 60_000)
 
 
 @pytest.mark.parametrize(("ill", "of", "proceeds"), [(3, 10, False), (2, 10, True), (1, 3, True)])
 def test_w84_d135_a_fifth_may_be_ill(ill: int, of: int, proceeds: bool) -> None:
-    assert (ill <= allowed(of)) is proceeds
+    assert (ill <= unhealthy_limit(of)) is proceeds
 
 
 # ── reserved capacity ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -206,9 +206,9 @@ def test_w85_d134_of_two_conditions_the_one_whose_toleration_ends_first() -> Non
             NodeCondition("KernelReady", "False", NOW - 10 * minute),
         ),
     )
-    found = worst(ill, policies)
+    found = first_due(ill, policies)
     assert found is not None
-    assert (found.condition, found.due - NOW) == ("StorageReady", 3 * minute)
+    assert (found.type, found.due - NOW) == ("StorageReady", 3 * minute)
 
 
 def test_w87_d131_it_is_due_at_the_very_moment() -> None:

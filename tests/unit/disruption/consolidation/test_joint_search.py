@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation.joint_search import JointRemoval, find_joint_removal
 from kerf.engine.disruption.consolidation.sequential_search import choose_commands
-from kerf.engine.disruption.moves.execution import still_together
+from kerf.engine.disruption.moves.due_moves import validate_together
 from kerf.engine.disruption.moves.proposal import move_of
 from kerf.engine.disruption.rebinding import Rebinding
 from kerf.engine.lifecycle.drain.eviction_waves import wave_grades, wave_of
@@ -135,7 +135,7 @@ def test_d81_a_node_that_is_not_worth_it_to_a_balanced_nodepool_stays_and_the_ot
 
 def test_d110_moves_that_go_together_are_judged_as_a_whole() -> None:
     moves = proposed(tight())
-    found = still_together(moves, tight(), ())
+    found = validate_together(moves, tight(), ())
     assert {name: each.placements[0].node for name, each in found.items() if isinstance(each, Move)} == {
         "a": "roomier",
         "b": "tighter",
@@ -143,7 +143,7 @@ def test_d110_moves_that_go_together_are_judged_as_a_whole() -> None:
 
 
 def test_d110_those_that_are_no_candidates_any_more_stay_and_the_others_go() -> None:
-    found = still_together(proposed(tight()), tight(churned=True), ())
+    found = validate_together(proposed(tight()), tight(churned=True), ())
     assert found["a"] == Reason("churn", {"claims": ["claim-a"]})
     assert isinstance(found["b"], Move)
 
@@ -151,7 +151,7 @@ def test_d110_those_that_are_no_candidates_any_more_stay_and_the_others_go() -> 
 def test_d110_where_the_whole_does_not_hold_any_more_each_is_judged_by_itself() -> None:
     moves = proposed(tight())
     fuller = [each for each in tight().nodes if each.name != "roomier"]
-    assert still_together(moves, cluster(*fuller, node("roomier", "medium", pod("there", 3_000))), ()) == {}
+    assert validate_together(moves, cluster(*fuller, node("roomier", "medium", pod("there", 3_000))), ()) == {}
 
 
 def test_explain_asks_what_a_pass_asks() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.engine.disruption.forced.node_repair import POLICIES, allowed, worst
+from kerf.engine.disruption.forced.node_repair import POLICIES, first_due, unhealthy_limit
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.kubernetes.nodes import Node, NodeCondition
 from kerf.engine.model.settings import Settings
@@ -98,21 +98,21 @@ def test_a405_the_conditions_of_the_monitoring_agent(condition: str, minutes: in
 
 
 def test_a405_unknown_matches_only_ready() -> None:
-    assert worst(Node("n", ready=True, conditions=(NodeCondition("KernelReady", "Unknown", 1),)), AWS) is None
-    assert worst(Node("n", ready=False, ready_since=1), AWS) is not None
-    assert worst(Node("n", ready=False), AWS) is None, "a node that has reported nothing yet"
+    assert first_due(Node("n", ready=True, conditions=(NodeCondition("KernelReady", "Unknown", 1),)), AWS) is None
+    assert first_due(Node("n", ready=False, ready_since=1), AWS) is not None
+    assert first_due(Node("n", ready=False), AWS) is None, "a node that has reported nothing yet"
 
 
 def test_d134_the_condition_whose_toleration_ends_first_counts() -> None:
     node = Node("n", ready_since=1, conditions=(NodeCondition("AcceleratedHardwareReady", "False", 5 * MINUTE),))
-    illness = worst(node, AWS)
+    illness = first_due(node, AWS)
     assert illness is not None
-    assert (illness.condition, illness.due) == ("AcceleratedHardwareReady", 15 * MINUTE)
+    assert (illness.type, illness.due) == ("AcceleratedHardwareReady", 15 * MINUTE)
 
 
 @pytest.mark.parametrize(("nodes", "expected"), [(0, 0), (1, 1), (5, 1), (6, 2), (10, 2), (11, 3), (100, 20)])
 def test_d135_a_fifth_of_the_nodes_rounded_up(nodes: int, expected: int) -> None:
-    assert allowed(nodes) == expected
+    assert unhealthy_limit(nodes) == expected
 
 
 def test_d135_too_many_unhealthy_nodes_hold_repair_back_and_that_is_told_once() -> None:

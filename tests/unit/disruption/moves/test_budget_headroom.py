@@ -53,67 +53,67 @@ def test_d51_what_goes_already_takes_of_the_budget(budget: str, going: int, fits
     draft = nodes(6, (Budget(budget),))
     for number in range(going):
         happened(draft, Tainted(f"default-{number}", "expired"), 0)
-    room = BudgetHeadroom(draft.state)
+    headroom = BudgetHeadroom(draft.state)
     names = [f"default-{number}" for number in range(3, 6)]
     most = {"2": 2, "50%": 3, "0": 0}[budget]
     for size in range(1, 4):
-        assert room.has(move(*names[:size])) == (size <= fits or size > most)
+        assert headroom.allows(move(*names[:size])) == (size <= fits or size > most)
 
 
 def test_d50_a_node_that_is_not_ready_or_not_there_takes_of_it_too() -> None:
     draft = nodes(4, (Budget("1"),))
-    assert BudgetHeadroom(draft.state).has(move("default-0"))
+    assert BudgetHeadroom(draft.state).allows(move("default-0"))
     draft.add(replace(draft.state.facts.nodes["default-3"], ready=False))
-    assert not BudgetHeadroom(draft.state).has(move("default-0"))
+    assert not BudgetHeadroom(draft.state).allows(move("default-0"))
     draft.add(replace(draft.state.facts.nodes["default-3"], ready=True))
-    assert BudgetHeadroom(draft.state).has(move("default-0"))
+    assert BudgetHeadroom(draft.state).allows(move("default-0"))
     draft.add(ObjectGone("node", "default-3"))
-    assert not BudgetHeadroom(draft.state).has(move("default-0"))
+    assert not BudgetHeadroom(draft.state).allows(move("default-0"))
 
 
 def test_d49_a_node_whose_instance_ends_counts_no_more() -> None:
     """Neither as one that goes nor for the share that a percentage is of."""
     draft = nodes(10, (Budget("10%"),))
     happened(draft, Tainted("default-9", "expired"), 0)
-    assert not BudgetHeadroom(draft.state).has(move("default-0"))
+    assert not BudgetHeadroom(draft.state).allows(move("default-0"))
     draft.add(InstanceSeen("i-default-9", "gone", claim="default-9"))
-    assert BudgetHeadroom(draft.state).has(move("default-0"))
+    assert BudgetHeadroom(draft.state).allows(move("default-0"))
     happened(draft, Terminated("default-9", "expired"), 0)
-    assert BudgetHeadroom(draft.state).has(move("default-0"))
+    assert BudgetHeadroom(draft.state).allows(move("default-0"))
 
 
 def test_d44_each_reason_has_its_own_budgets() -> None:
     draft = nodes(4, (Budget("0", reasons=("Drifted",)), Budget("1", reasons=("Empty",))))
-    room = BudgetHeadroom(draft.state)
-    assert room.has(move("default-0", "default-1", why="underutilized"))
-    room.take(move("default-3"))
-    assert not room.has(move("default-0", why="empty"))
+    headroom = BudgetHeadroom(draft.state)
+    assert headroom.allows(move("default-0", "default-1", why="underutilized"))
+    headroom.take(move("default-3"))
+    assert not headroom.allows(move("default-0", why="empty"))
 
 
 def test_moves_that_start_beside_one_another_share_the_room() -> None:
     """What one takes is gone for the next, and only for those that are asked of the same room."""
     draft = nodes(4, (Budget("2"),))
-    room = BudgetHeadroom(draft.state)
-    room.take(move("default-0"))
-    assert room.has(move("default-1"))
-    room.take(move("default-1"))
-    assert not room.has(move("default-2"))
-    assert BudgetHeadroom(draft.state).has(move("default-2"))
+    headroom = BudgetHeadroom(draft.state)
+    headroom.take(move("default-0"))
+    assert headroom.allows(move("default-1"))
+    headroom.take(move("default-1"))
+    assert not headroom.allows(move("default-2"))
+    assert BudgetHeadroom(draft.state).allows(move("default-2"))
 
 
 def test_each_pool_has_its_own_room_and_a_move_needs_all_of_it() -> None:
     draft = nodes(2, (Budget("1"),))
     nodes(2, (Budget("1"),), pool="other", draft=draft)
     happened(draft, Tainted("other-0", "expired"), 0)
-    room = BudgetHeadroom(draft.state)
-    assert room.has(move("default-0"))
-    assert not room.has(move("default-0", "other-1"))
+    headroom = BudgetHeadroom(draft.state)
+    assert headroom.allows(move("default-0"))
+    assert not headroom.allows(move("default-0", "other-1"))
 
 
 def test_what_no_room_would_ever_hold_waits_for_none() -> None:
     """It is judged, and withdrawn for the budget; so is a move whose NodePool or claims are gone."""
     draft = nodes(4, (Budget("1"),))
-    assert BudgetHeadroom(draft.state).has(move("default-0", "default-1"))
-    assert BudgetHeadroom(draft.state).has(move("nobody"))
+    assert BudgetHeadroom(draft.state).allows(move("default-0", "default-1"))
+    assert BudgetHeadroom(draft.state).allows(move("nobody"))
     draft.add(ObjectGone("nodepool", "default"))
-    assert BudgetHeadroom(draft.state).has(move("default-0"))
+    assert BudgetHeadroom(draft.state).allows(move("default-0"))

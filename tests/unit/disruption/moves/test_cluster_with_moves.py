@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from kerf.engine.disruption.drift.replacement import replace_drifted
 from kerf.engine.disruption.moves.cluster_with_moves import with_moves
-from kerf.engine.disruption.moves.execution import validated
+from kerf.engine.disruption.moves.due_moves import validate
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Move, Placement
 from tests.support.scenarios.clusters import NOW, cluster, node, pod
@@ -71,6 +71,6 @@ def test_d110_pods_that_came_to_a_node_after_a_move_of_it_was_proposed_are_no_pa
     )
     other = Move("underutilized", ("claim-b",))
     move = Move("underutilized", ("claim-a",), placements=(Placement("c", "claim-c", ("uid-mine",)),), savings=0.1)
-    found = validated(move, given, [other])
+    found = validate(move, given, [other])
     assert isinstance(found, Move)
     assert sorted(uid for place in found.placements for uid in place.pods) == ["uid-going", "uid-mine"]
