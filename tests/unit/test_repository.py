@@ -18,6 +18,7 @@ LARGE_SET = "tests/conformance/large_set.py"
 
 PATH = re.compile(r"(?<![\w./-])((?:engine|adapters|projections|replay|tests|benchmarks|deploy)/[\w./-]*\w)")
 TEST = re.compile(r"(?<![\w/])test_\w+(?!\w|\.py)")
+SECTION = re.compile(r"(docs/[\w/-]+\.md),? sections? (\d+(?:\.\d+)*)")
 NO_PATH = {"deploy/kerf"}
 """What kubectl calls the Deployment."""
 
@@ -92,3 +93,18 @@ def test_documents_name_tests_that_exist() -> None:
         if test not in defined
     ]
     assert stale == []
+
+
+def test_sections_that_are_cited_exist() -> None:
+    cited = {
+        (name, page, section)
+        for name in tracked(".py", ".go", ".md")
+        for page, section in SECTION.findall((ROOT / name).read_text())
+    }
+    assert len(cited) > 10
+    missing = [
+        f"{name}: {page}, section {section}"
+        for name, page, section in sorted(cited)
+        if not re.search(rf"^#+ {re.escape(section)}\.? ", (ROOT / page).read_text(), re.MULTILINE)
+    ]
+    assert missing == []
