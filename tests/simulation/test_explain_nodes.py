@@ -26,12 +26,12 @@ from kerf.replay.explain.method_verdicts import MethodVerdict
 from kerf.replay.explain.pod import PodExplanation, explain_pod
 from kerf.replay.history.removal import Removal
 from kerf.replay.history.story import story
-from tests.simulation.disruption.test_drift import apply, edited
-from tests.simulation.disruption.test_moves import budget, given
-from tests.simulation.scheduling.test_static_pool import STATIC, document
-from tests.simulation.scheduling.test_static_pool import run as static_run
+from tests.support.simulation.budgets import budget, given
 from tests.support.simulation.chaos import chaos
+from tests.support.simulation.edits import apply, edited
 from tests.support.simulation.run import HOUR, Run, scale, workshop
+from tests.support.simulation.static_pool import STATIC, document
+from tests.support.simulation.static_pool import run as static_run
 
 CHOSEN = ("emptiness", "drift", "consolidation")
 FORCEFUL = ("expiration", "repair", "interruption", "deletion")

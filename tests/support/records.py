@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
 from itertools import groupby
 from pathlib import Path
@@ -12,8 +13,17 @@ from msgspec.structs import replace
 from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.model.kubernetes.pods import Taint
 from kerf.engine.record.entries import Entry
-from kerf.engine.record.observations import EffectAnswered, LaunchAnswered, ObjectGone, Observation
+from kerf.engine.record.entry_types import OBSERVATIONS
+from kerf.engine.record.observations import (
+    EffectAnswered,
+    LaunchAnswered,
+    ObjectGone,
+    Observation,
+)
 from kerf.engine.record.store import Append
+from kerf.engine.runtime.react import react
+from kerf.engine.runtime.turn_draft import TurnDraft
+from kerf.engine.state.load import empty
 from tests.support.memory import MemoryStore
 from tests.support.world import World
 
@@ -127,3 +137,20 @@ def stored(path: Path, memory: MemoryStore) -> Path:
         store.append(Append(tuple(turn), memory.blobs if first == 1 else {}))
     store.close()
     return path
+
+
+def re_derived(store: MemoryStore) -> list[Entry]:
+    """The record as the engine makes it from the recorded observations alone."""
+    seen = {t.payload for t in OBSERVATIONS}
+    state = empty(store)
+    made: list[Entry] = []
+    for _, turn in itertools.groupby(store.entries, key=lambda e: e.turn):
+        recorded = list(turn)
+        state.facts.epoch = recorded[0].epoch
+        draft = TurnDraft(state, recorded[0].at)
+        for entry in recorded:
+            if type(entry.payload) in seen:
+                draft.add(entry.payload)
+        react(draft)
+        made += draft.entries
+    return made

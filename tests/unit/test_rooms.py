@@ -91,3 +91,15 @@ def test_exceptions_name_folders_that_exist() -> None:
 def test_every_folder_of_code_is_looked_at() -> None:
     """`folders` finds the houses and what is below them."""
     assert {*HOUSES, "tests/unit", "benchmarks", "engine/scheduling"} <= {*folders(*HOUSES, "tests", "benchmarks")}
+
+
+@pytest.mark.parametrize("folder", folders("tests", "benchmarks"))
+def test_helpers_live_in_tests_support(folder: str) -> None:
+    """No test module lends its helpers to another, and those in tests/support lean on no test."""
+    borrowed = [
+        f"{path.name}: {node.module}"
+        for path in (ROOT / folder).glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").rpartition(".")[2].startswith("test_")
+    ]
+    assert borrowed == []

@@ -10,9 +10,9 @@ import pytest
 
 from kerf.adapters.aws.mock.environment import CLUSTER
 from kerf.engine.record.decisions import Decision, ProvisionResult
-from tests.controlplane.operating.test_rbac import doctor, kubeconfig
 from tests.support.controlplane.aws import Aws, aws_of, ec2_node_class, ec2_node_pool
 from tests.support.controlplane.plane import ControlPlane
+from tests.support.controlplane.rights import doctor, kubeconfig
 from tests.support.controlplane.running import (
     Kerf,
     deployment,

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import signal
-import socket
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support.controlplane.operated import Operated, get
 from tests.support.controlplane.plane import ControlPlane
 from tests.support.controlplane.running import (
-    Kerf,
     deployment,
     eventually,
     node_claims,
@@ -22,36 +19,6 @@ from tests.support.controlplane.running import (
     node_pool,
     running_pods,
 )
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-    return port
-
-
-def get(port: int, path: str) -> tuple[int, str]:
-    """Status and text; 0 while nobody listens."""
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as response:
-            return response.status, response.read().decode()
-    except urllib.error.HTTPError as error:
-        return error.code, error.read().decode()
-    except OSError as error:
-        return 0, str(error)
-
-
-class Operated(Kerf):
-    """With its ports open."""
-
-    def __init__(self, plane: ControlPlane, folder: Path, *flags: str) -> None:
-        self.metrics, self.health = free_port(), free_port()
-        super().__init__(plane, folder, *flags)
-        self.environment = {"METRICS_PORT": str(self.metrics), "HEALTH_PROBE_PORT": str(self.health)}
-
-    def ready(self) -> bool:
-        return get(self.health, "/readyz")[0] == 200
 
 
 @pytest.fixture

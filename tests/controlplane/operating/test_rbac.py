@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from tests.support.controlplane.plane import ControlPlane
+from tests.support.controlplane.rights import doctor, kubeconfig
 from tests.support.controlplane.running import (
     Kerf,
     deployment,
@@ -23,38 +18,6 @@ from tests.support.controlplane.running import (
 from tests.support.servers.helm import rendered
 
 AUDITED = True
-RBAC = "/apis/rbac.authorization.k8s.io/v1"
-PATHS = {
-    "ServiceAccount": "/api/v1/namespaces/kerf/serviceaccounts",
-    "ClusterRole": f"{RBAC}/clusterroles",
-    "ClusterRoleBinding": f"{RBAC}/clusterrolebindings",
-    "Role": f"{RBAC}/namespaces/kerf/roles",
-    "RoleBinding": f"{RBAC}/namespaces/kerf/rolebindings",
-}
-
-
-def kubeconfig(plane: ControlPlane, documents: list[dict[str, Any]], place: Path) -> Path:
-    """Of the chart's ServiceAccount, with the chart's roles."""
-    plane.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kerf"}})
-    for document in documents:
-        if document["kind"] in PATHS:
-            status, found = plane.request("POST", PATHS[document["kind"]], document)
-            assert status == 201, found
-    spec = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}
-    status, made = plane.request("POST", f"{PATHS['ServiceAccount']}/kerf/token", spec)
-    assert status == 201, made
-    config = json.loads(plane.kubeconfig.read_text())
-    config["users"][0]["user"] = {"token": made["status"]["token"]}
-    place.write_text(json.dumps(config))
-    return place
-
-
-def doctor(kerf: Kerf, *flags: str, environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """While kerf runs, as whoever it runs as."""
-    command = [sys.executable, "-m", "kerf", "doctor", "--store", f"sqlite://{kerf.record}"]
-    command += ["--kubeconfig", str(kerf.kubeconfig), *(flags or kerf.flags)]
-    own = {**os.environ, **(environment or {})}
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=own)
 
 
 def test_the_charts_rights_are_enough_for_a_node_to_come_and_go(plane: ControlPlane, tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.controlplane.operating.test_operating import Operated, get
 from tests.support.controlplane.live import MERGE, QUICK, Live, nodes_of, on, workload
+from tests.support.controlplane.operated import Operated, get
 from tests.support.controlplane.plane import ControlPlane
 from tests.support.controlplane.running import node_class
 

@@ -17,8 +17,8 @@ from benchmarks.binding_objects import ORDERS, obstacle, stage
 from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.replay.scenarios.catalogues import Catalogues
 from kerf.replay.scenarios.plan_scenarios import EFFORT, problem_of
-from tests.controlplane.scheduling.test_volumes import mounts
 from tests.support.controlplane.plane import CONDITION, assets
+from tests.support.controlplane.volumes import mounts
 from tests.support.repository import ROOT
 
 pytestmark = pytest.mark.slow

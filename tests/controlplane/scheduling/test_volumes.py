@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.controlplane.live import CLAIMS, DEFAULT, NODES, Live, nodes_of, on, pod, require
+from tests.support.controlplane.volumes import mounts
 
 pytestmark = pytest.mark.slow
 ZONE, DRIVER = "topology.kubernetes.io/zone", "csi.example.com"
@@ -56,10 +57,6 @@ def volume(name: str, of: str, zone: str, bound: str) -> dict[str, Any]:
             "claimRef": {"namespace": "default", "name": bound},
         },
     }
-
-
-def mounts(*names: str) -> dict[str, Any]:
-    return {"volumes": [{"name": each, "persistentVolumeClaim": {"claimName": each}} for each in names]}
 
 
 def provision(cluster: Live, name: str, of: str, zone: str) -> None:

@@ -16,7 +16,7 @@ from kerf.engine.disruption.consolidation.sequential_search import ChosenCommand
 from kerf.engine.disruption.eligibility import Candidate, consolidation, find_candidates, judge_node
 from kerf.engine.model.disruption_reasons import DisruptionReason
 from kerf.engine.model.karpenter.nodepools import Budget
-from tests.property.disruption.test_moves import SEEDS, bill, made
+from tests.support.strategies.clusters import SEEDS, bill, made
 
 
 def opened(seed: int) -> Cluster:

@@ -14,7 +14,7 @@ from kerf.engine.runtime.react import next_due, react
 from kerf.engine.runtime.turn_draft import TurnDraft
 from kerf.engine.state import snapshot
 from kerf.engine.state.state import State
-from tests.property.record.test_fold import ACTIONS, Player
+from tests.support.random_life import ACTIONS, Player
 from tests.support.world import pool
 
 CORDONED = Taint("node.kubernetes.io/unschedulable", "NoSchedule")

@@ -14,9 +14,9 @@ from kerf.engine.errors import InputError
 from kerf.engine.model.manifests.decode import KINDS, Decoded, decode_many, decode_object
 from kerf.engine.model.manifests.kubernetes import pods as decode_pods
 from kerf.engine.model.manifests.violations import CODES, ManifestError
+from tests.support.manifests.nodes_and_claims import CLAIM, NODE
 from tests.support.manifests.small import EC2_NODE_CLASS, NODE_POOL, POD
 from tests.support.repository import ROOT
-from tests.unit.model.manifests.test_objects import CLAIM, NODE
 
 Steps = tuple[str | int, ...]
 

@@ -16,7 +16,7 @@ from kerf.engine.scheduling.kube_scheduler.node_info import NodeInfo, planned_no
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem
-from tests.property.scheduling.test_more_choice import pair
+from tests.support.strategies.more_choice import pair
 
 SEEDS = 120
 

@@ -18,9 +18,9 @@ from kerf.engine.scheduling.optimizer.linear_relaxation import PricedNode, resou
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem
-from tests.property.scheduling.test_plans import problems, relaxed_settings
 from tests.support.judges.slow_planner import violations
 from tests.support.scenarios.shuffle import shuffled
+from tests.support.strategies.plans import problems, relaxed_settings
 
 EFFORT = 60
 TOLERANCE = 1e-9

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem
-from tests.property.scheduling.test_plans import problems
 from tests.support.judges.plans import faults
 from tests.support.scenarios.shuffle import shuffled
+from tests.support.strategies.plans import problems
 
 few = settings(max_examples=40, deadline=None)
 questions = problems()

@@ -3,9 +3,7 @@ which fields (D-122…D-127, A-334), and its record says the same when it is dec
 
 from __future__ import annotations
 
-import copy
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -17,35 +15,13 @@ from kerf.engine.model.karpenter.nodeclaim_templates import Difference
 from kerf.engine.record.decisions import Decision, Verdict
 from kerf.replay.verify.verify import verify
 from tests.support.records import stored
-from tests.support.simulation.run import Run, scale, workshop
-
-
-def edited(kind: str, path: str, value: Any) -> dict[str, Any]:
-    """The workshop's document of this kind with one field set; the budget lets no move follow."""
-    document: dict[str, Any] = copy.deepcopy(next(d for d in frozen() if d["kind"] == kind))
-    *parents, last = path.split(".")
-    at = document
-    for part in parents:
-        at = at.setdefault(part, {})
-    at[last] = value
-    return document
-
-
-def frozen(*actions: dict[str, Any]) -> list[Any]:
-    found = workshop(*actions)
-    for document in found:
-        if document["kind"] == "NodePool":
-            document["spec"].setdefault("disruption", {})["budgets"] = [{"nodes": "0"}]
-    return found
+from tests.support.simulation.edits import apply, edited, frozen
+from tests.support.simulation.run import Run, scale
 
 
 def verdicts(run: Run) -> list[Verdict]:
     decisions = [entry.payload for entry in run.entries("decision.made") if entry.payload.decider == "drift"]
     return [verdict for decision in decisions for verdict in decision.result.verdicts]
-
-
-def apply(at: str, document: dict[str, Any]) -> dict[str, Any]:
-    return {"at": at, "action": "apply", "object": document}
 
 
 def test_an_edited_template_is_found_on_every_node_and_taken_back_when_the_edit_is() -> None:

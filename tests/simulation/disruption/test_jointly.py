@@ -12,7 +12,7 @@ from kerf.engine.lifecycle.drain.eviction_waves import WAVE_INTERVAL
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Decision, LaunchInstance, MoveStepResult, ProposedMovesResult
 from kerf.replay.explain.draining_pods import draining_pods
-from tests.property.record.test_fold import re_derived
+from tests.support.records import re_derived
 from tests.support.simulation.run import Run, scale, workshop
 
 MINUTE = 60_000

@@ -14,29 +14,12 @@ from kerf.adapters.simulation.build import START
 from kerf.adapters.simulation.faults import FaultPlan, Kill, KillPoint
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Decision, LaunchInstance, MoveStepResult, ProposedMovesResult
-from tests.property.record.test_fold import re_derived
+from tests.support.records import re_derived
+from tests.support.simulation.budgets import budget, given
 from tests.support.simulation.chaos import deployment
-from tests.support.simulation.run import HOUR, Run, scale, workshop
+from tests.support.simulation.run import HOUR, Run, scale
 
 MINUTE = 60_000
-
-
-def given(*actions: dict[str, Any], more: tuple[Any, ...] = (), **disruption: Any) -> list[Any]:
-    """The workshop with a disruption section of its NodePool, and other documents."""
-    found = [*workshop(*actions), *more]
-    for document in found:
-        if document["kind"] == "NodePool":
-            document["spec"].setdefault("disruption", {}).update(disruption)
-    return found
-
-
-def budget(max_unavailable: int) -> dict[str, Any]:
-    return {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": "inflate", "namespace": "other"},
-        "spec": {"maxUnavailable": max_unavailable, "selector": {"matchLabels": {"app": "inflate"}}},
-    }
 
 
 def events(run: Run, kind: type[Any]) -> list[Any]:

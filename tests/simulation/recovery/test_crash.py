@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from kerf.adapters.simulation.faults import FaultPlan, Kill, KillPoint
-from tests.property.record.test_fold import re_derived
+from tests.support.records import re_derived
 from tests.support.simulation.run import Run, scale, workshop
 
 STORY = (scale("1m", 5), {"at": "10m", "action": "interrupt", "capacityType": "spot"}, scale("20m", 0))

@@ -8,8 +8,8 @@ from kerf.adapters.simulation.simulation import Simulation
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.decisions import LaunchInstance, Offer
 from kerf.engine.runtime.runtime import Runtime
-from tests.property.record.test_fold import re_derived
 from tests.support.memory import MemoryStore
+from tests.support.records import re_derived
 from tests.support.simulation.run import ZONES, catalogue, scale, workshop
 from tests.support.world import NODE_CLASS
 

@@ -8,7 +8,7 @@ import pytest
 
 from kerf.adapters.simulation.faults import FaultPlan, Kill, KillPoint
 from kerf.engine.record.claim_events import Adopted
-from tests.property.record.test_fold import re_derived
+from tests.support.records import re_derived
 from tests.support.simulation.run import Run, scale, workshop
 
 STORY = (scale("1m", 5), scale("12m", 14), scale("30m", 0))

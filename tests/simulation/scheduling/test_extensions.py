@@ -14,7 +14,7 @@ from kerf.engine.model.settings import Settings
 from kerf.projections.timeline.event import DEBUG, event_sentence
 from kerf.projections.timeline.timeline import Timeline
 from kerf.replay.verify.verify import verify
-from tests.simulation.scheduling.test_plans_stay import MINUTE, deployment, pool_and_class
+from tests.support.simulation.manifests import MINUTE, deployment, pool_and_class
 from tests.support.simulation.run import Run
 
 

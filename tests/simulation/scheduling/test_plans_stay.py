@@ -7,25 +7,9 @@ from typing import Any
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.decisions import LaunchInstance, ProvisionResult
 from kerf.replay.verify.verify import verify
-from tests.support.simulation.run import Run, documents
+from tests.support.simulation.manifests import MINUTE, deployment, pool_and_class
+from tests.support.simulation.run import Run
 from tests.support.world import Mi, World
-
-MINUTE = 60_000
-
-
-def deployment(name: str, replicas: int, memory: str) -> dict[str, Any]:
-    container = {"name": "main", "image": "x", "resources": {"requests": {"memory": memory}}}
-    return {
-        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name},
-        "spec": {
-            "replicas": replicas, "selector": {"matchLabels": {"app": name}},
-            "template": {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container]}},
-        },
-    }  # fmt: skip
-
-
-def pool_and_class() -> list[Any]:
-    return documents("workshop/nodepool.yaml", "workshop/ec2nodeclass.yaml")
 
 
 def plans(store: Any) -> list[ProvisionResult]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections import Counter
 from typing import Any
 
@@ -10,30 +9,11 @@ import pytest
 
 from kerf.engine.model.settings import Settings
 from kerf.replay.verify.verify import verify
-from tests.support.simulation.run import HOUR, Run, workshop
-
-STATIC = Settings(static_capacity=True)
-
-
-def document(replicas: int, **template: str) -> dict[str, Any]:
-    """The workshop's NodePool with a fixed size; `template` are labels of it."""
-    found = next(d for d in workshop() if d["kind"] == "NodePool")
-    made: dict[str, Any] = copy.deepcopy(found)
-    made["spec"]["replicas"] = replicas
-    made["spec"].pop("weight", None)
-    made["spec"].pop("limits", None)
-    made["spec"]["disruption"] = {"budgets": [{"nodes": "50%"}]}
-    made["spec"]["template"].setdefault("metadata", {}).setdefault("labels", {}).update(template)
-    return made
+from tests.support.simulation.static_pool import document, run
 
 
 def apply(at: str, given: dict[str, Any]) -> dict[str, Any]:
     return {"at": at, "action": "apply", "object": given}
-
-
-def run(replicas: int, *actions: dict[str, Any], settings: Settings = STATIC) -> Run:
-    others = [d for d in workshop(*actions) if d["kind"] != "NodePool"]
-    return Run([document(replicas), *others], until=2 * HOUR, settings=settings)
 
 
 def test_it_comes_up_without_a_pod_and_stays() -> None:

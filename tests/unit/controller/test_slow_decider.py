@@ -17,9 +17,9 @@ from kerf.adapters.manager.metrics.server import MetricsServer
 from kerf.adapters.manager.metrics.telemetry import Telemetry
 from kerf.engine.record.observations import LaunchAnswered
 from kerf.engine.scheduling import provision as provisioning
+from tests.support.controller import Scene
 from tests.support.servers.fake_kubernetes import serving
-from tests.unit.controller.test_controller import Scene
-from tests.unit.kubernetes.test_lease import LeaseApi
+from tests.support.servers.lease_api import LeaseApi
 
 pytestmark = pytest.mark.real_time
 

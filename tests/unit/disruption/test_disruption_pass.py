@@ -10,9 +10,7 @@ from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBud
 from kerf.engine.model.kubernetes.pods import Selector
 from kerf.engine.nodeclaim.state_table import TAINTED
 from kerf.engine.record.decisions import (
-    Decision,
     LaunchInstance,
-    MoveStepResult,
     ProposedMovesResult,
     TaintNode,
     UntaintNode,
@@ -20,18 +18,7 @@ from kerf.engine.record.decisions import (
 from kerf.engine.record.observations import LaunchAnswered, Observation
 from tests.support.lives import DISRUPTED, PODS, PROVIDER, claim_of, decide, half_empty, in_service
 from tests.support.world import World, pool
-
-HOUR = 3_600_000
-
-
-def passes(world: World) -> list[ProposedMovesResult]:
-    found = [entry.payload.result for entry in world.store.entries if isinstance(entry.payload, Decision)]
-    return [result for result in found if isinstance(result, ProposedMovesResult)]
-
-
-def steps(world: World) -> list[MoveStepResult]:
-    found = [entry.payload.result for entry in world.store.entries if isinstance(entry.payload, Decision)]
-    return [result for result in found if isinstance(result, MoveStepResult)]
+from tests.support.worlds.disruption import HOUR, passes, steps
 
 
 def started(**changes: object) -> tuple[World, str, LaunchInstance]:

@@ -18,11 +18,12 @@ from kerf.engine.record.claim_events import Tainted
 from kerf.engine.record.decisions import TaintNode, UntaintNode
 from kerf.engine.record.observations import EffectAnswered, Observation
 from kerf.projections.status.nodeclaim import claim_conditions
-from tests.support.lives import DISRUPTED, PROVIDER, UNREGISTERED, claim_of, half_empty, in_service, show_taint
+from tests.support.lives import DISRUPTED, PROVIDER, claim_of, half_empty, in_service, show_taint
 from tests.support.scenarios.clusters import cluster, node, pod
 from tests.support.scenarios.clusters import pool as node_pool
-from tests.support.world import Mi, World, pool
-from tests.unit.disruption.test_disruption_pass import HOUR, passes, steps
+from tests.support.world import pool
+from tests.support.worlds.disruption import HOUR, passes, steps
+from tests.support.worlds.two_nodes import two_nodes
 
 # ── D-1 ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -188,26 +189,6 @@ def test_d23_no_budget_is_asked_of_where_there_is_no_candidate() -> None:
         "a": "budget",
         "b": "do-not-disrupt",
     }
-
-
-def two_nodes(**changes: object) -> World:
-    """`n1` and `n2` are in service, a pod fills each; the budgets let both go."""
-    world = World()
-    world.prepare(pool(budgets=(Budget("100%"),), **changes))  # type: ignore[arg-type]
-    for number, name in enumerate("ab", 1):
-        world.pending(name, memory=6_000 * Mi)
-        world.after(1_000)
-        ((ref, order),) = world.launches()
-        world.answer_launch(ref, order, instance=f"i-{number}")
-        (claim,) = (each for each in world.runtime.state.facts.claims.values() if each.instance == f"i-{number}")
-        world.node(f"n{number}", claim.provider_id, taints=(UNREGISTERED,))
-        world.answer_all()
-        world.node(f"n{number}", claim.provider_id, registered="true")
-        world.answer_all()
-        world.node(f"n{number}", claim.provider_id, registered="true", initialized="true")
-        world.bind(name, f"n{number}")
-    world.after(60_000)
-    return world
 
 
 def test_d23_what_a_pass_finds_to_do_starts_together() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.decisions import Decision, ProposedMovesResult
-from tests.property.record.test_fold import re_derived
 from tests.support.lives import in_service
+from tests.support.records import re_derived
 from tests.support.world import World
 
 

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from kerf.engine.lifecycle.adoption import PATIENCE
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.karpenter.nodeclaim_objects import Condition, NodeClaimObject
-from kerf.engine.model.karpenter.nodepools import NodeClassRef, RequirementSpec
+from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject
+from kerf.engine.model.karpenter.nodepools import NodeClassRef
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import DeleteNode, DeletePod, EvictPod, LaunchInstance, TerminateInstance
@@ -22,39 +22,10 @@ from kerf.engine.record.observations import (
     Observation,
     TaggedInstance,
 )
-from tests.property.record.test_fold import re_derived
 from tests.support.lives import DISRUPTED, PROVIDER, claim_of, in_service
+from tests.support.manifests.nodeclaim_objects import STEPS, claim
+from tests.support.records import re_derived
 from tests.support.world import NODE_CLASS, START, World
-
-STEPS = ("Launched", "Registered", "Initialized")
-
-
-def conditions(steps: int) -> tuple[Condition, ...]:
-    return tuple(Condition(kind, "True", kind, since=START - 1_000 * (9 - n)) for n, kind in enumerate(STEPS[:steps]))
-
-
-def claim(steps: int = 3, **changes: object) -> NodeClaimObject:
-    """Two minutes old, of the NodePool `default`; `steps`: how many of the three conditions are true."""
-    given = NodeClaimObject(
-        name="default-abcde",
-        node_class=NODE_CLASS,
-        labels={
-            lbl.NODEPOOL: "default", lbl.INSTANCE_TYPE: "m5.large", lbl.ZONE: "us-west-2a",
-            lbl.CAPACITY_TYPE: "on-demand", "karpenter.k8s.aws/ec2nodeclass": "default",
-        },
-        requirements=(
-            RequirementSpec(lbl.CAPACITY_TYPE, "In", ("on-demand",)),
-            RequirementSpec(lbl.INSTANCE_TYPE, "In", ("m5.large", "r5.large")),
-        ),
-        requests={"memory": 2**30, "pods": 1},
-        provider_id=PROVIDER if steps else "",
-        node="n1" if steps > 1 else "",
-        capacity={"cpu": 2000},
-        allocatable={"cpu": 1930},
-        conditions=conditions(steps),
-        created=START - 120_000,
-    )  # fmt: skip
-    return replace(given, **changes)
 
 
 def world(*objects: NodeClaimObject) -> World:

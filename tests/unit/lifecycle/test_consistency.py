@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.record.observations import Observation
 from kerf.projections.status.nodeclaim import claim_conditions
-from tests.property.record.test_fold import re_derived
 from tests.support.lives import claim_of, in_service, launched
+from tests.support.records import re_derived
 from tests.support.world import Mi, World
 
 

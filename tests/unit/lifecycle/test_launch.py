@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.instance_types import Catalogue, Offering
+from kerf.engine.model.instance_types import Offering
 from kerf.engine.record.decisions import FindInstance, LaunchInstance, TerminateInstance
 from kerf.engine.record.observations import (
     EffectAnswered,
@@ -19,6 +18,7 @@ from kerf.engine.scheduling.launchable.launch_offers import choose_offers
 from kerf.engine.scheduling.matching.requirements import Requirements
 from tests.support.lives import asked, claim_of, types
 from tests.support.world import CATALOGUE
+from tests.support.worlds.reservations import held, reserving
 
 ICE = "InsufficientInstanceCapacity"
 
@@ -146,19 +146,6 @@ def test_a_search_that_fails_is_repeated_and_one_that_finds_nothing_is_not() -> 
 
 
 # ── reserved capacity ──────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def reserving(*reservations: Offering) -> Catalogue:
-    """All of them for m5.large."""
-    kinds = tuple(
-        replace(kind, offerings=kind.offerings + reservations) if kind.name == "m5.large" else kind
-        for kind in CATALOGUE.types
-    )
-    return replace(CATALOGUE, types=kinds)
-
-
-def held(name: str, *, left: int = 1, kind: str = "default", zone: str = "us-west-2a", price: float = 1e-8) -> Offering:
-    return Offering(zone, lbl.RESERVED, price, reservation_id=name, reservation_type=kind, reservation_capacity=left)
 
 
 ALL = tuple(kind.name for kind in CATALOGUE.types)

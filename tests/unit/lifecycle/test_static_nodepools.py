@@ -10,7 +10,7 @@ from kerf.engine.model.content_digest import content
 from kerf.engine.model.instance_types import Catalogue, Offering
 from kerf.engine.model.karpenter.nodeclass_terms import NodeClassTerms
 from kerf.engine.model.karpenter.nodepool_hash import hashed
-from kerf.engine.model.karpenter.nodepools import Budget, NodePool, RequirementSpec
+from kerf.engine.model.karpenter.nodepools import Budget, RequirementSpec
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import DAEMONSET, Owner, Pod, PodShape
 from kerf.engine.record import claim_events as ev
@@ -23,14 +23,11 @@ from kerf.engine.record.observations import (
     Observation,
 )
 from kerf.engine.state import snapshot
-from tests.property.record.test_fold import re_derived
-from tests.support.world import CATALOGUE, NODE_CLASS, START, World, pool
-from tests.unit.projections.kubernetes_events.test_decision_events import told
-from tests.unit.projections.metrics.test_counters_and_gauges import counted, value
-
-
-def static(replicas: int | None, **changes: object) -> NodePool:
-    return pool(replicas=replicas, **changes)  # type: ignore[arg-type]
+from tests.support.events import told
+from tests.support.metrics import counted, value
+from tests.support.records import re_derived
+from tests.support.world import CATALOGUE, NODE_CLASS, START, World
+from tests.support.worlds.static_nodepools import by_instance, launch_all, put, static, working
 
 
 def world(replicas: int = 2, *, gate: bool = True, **changes: object) -> World:
@@ -44,18 +41,8 @@ def decided(made: World) -> list[StaticResult]:
     return [result for result in found if isinstance(result, StaticResult)]
 
 
-def launch_all(made: World, first: int = 1) -> None:
-    for number, (ref, order) in enumerate(made.launches(), first):
-        made.answer_launch(ref, order, instance=f"i-{number}")
-
-
 def states(made: World) -> list[str]:
     return sorted(claim.state for claim in made.runtime.state.facts.claims.values())
-
-
-def by_instance(made: World) -> dict[str, str]:
-    """Instance → state of its claim."""
-    return {claim.instance: claim.state for claim in made.runtime.state.facts.claims.values()}
 
 
 def test_s191_a_pool_is_filled_to_its_replicas_without_a_pod() -> None:
@@ -245,24 +232,6 @@ def test_a_pause_that_ends_with_nothing_left_to_do_ends() -> None:
 
 
 # ── scale-down ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def working(made: World, count: int) -> None:
-    """Nodes n1, n2, … of instances i-1, i-2, … in service."""
-    launch_all(made)
-    claims = sorted(made.runtime.state.facts.claims.values(), key=lambda claim: claim.instance)
-    for number, claim in enumerate(claims[:count], 1):
-        made.node(f"n{number}", claim.provider_id)
-        made.node(f"n{number}", claim.provider_id, registered="true")
-        made.node(f"n{number}", claim.provider_id, registered="true", initialized="true")
-
-
-def put(made: World, name: str, node: str, **changes: object) -> None:
-    made.pending(name, memory=1)
-    made.pods[name] = replace(made.pods[name], **changes)
-    made.bind(name, node)
-    bound = replace(made.pods[name], **changes)
-    made.see(Observation(bound))
 
 
 def test_d165_d170_a_scale_down_is_no_disruption_of_the_metrics_and_events() -> None:

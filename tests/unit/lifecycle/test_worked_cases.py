@@ -14,7 +14,7 @@ from kerf.engine.scheduling.problem.from_state import problem_of
 from kerf.projections.status.nodeclaim import claim_conditions
 from tests.support.lives import PROVIDER, UNREGISTERED, asked, claim_of, in_service, launched, types
 from tests.support.world import World
-from tests.unit.lifecycle.drain.test_pods import drain, evicted, forced, put, serving
+from tests.support.worlds.drain import drain, evicted, forced, put, serving
 
 MINUTE = 60_000
 STARTUP = Taint("warming", "NoExecute")

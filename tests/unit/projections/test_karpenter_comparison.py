@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from kerf.engine.record.observations import ObjectGone, Observation
 from kerf.projections.karpenter_comparison import Comparison, ComparisonFold
+from tests.support.manifests.nodeclaim_objects import claim
 from tests.support.world import START, World
-from tests.unit.lifecycle.test_adoption import claim
-from tests.unit.runtime.test_observe_mode import in_use, shown, watching, with_node
+from tests.support.worlds.observe_mode import in_use, shown, watching, with_node
 
 
 def report(world: World) -> Comparison:

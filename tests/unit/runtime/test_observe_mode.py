@@ -5,25 +5,18 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from kerf.engine.model.karpenter.nodeclaim_objects import Condition, NodeClaimObject
+from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Decision, MoveStepResult, ProvisionResult
 from kerf.engine.record.observations import ObjectGone, Observation
 from kerf.engine.state import snapshot
 from kerf.engine.state.load import load
-from tests.property.record.test_fold import re_derived
-from tests.support.lives import PROVIDER, claim_of
-from tests.support.world import START, Mi, World, pool
-from tests.unit.lifecycle.test_adoption import claim
-
-CAPACITY = {"cpu": 1930, "memory": 6903 * Mi, "pods": 29}
-
-
-def watching(**changes: object) -> World:
-    made = World(observe=True)
-    made.prepare(pool(**changes))  # type: ignore[arg-type]
-    return made
+from tests.support.lives import claim_of
+from tests.support.manifests.nodeclaim_objects import claim
+from tests.support.records import re_derived
+from tests.support.world import START, World
+from tests.support.worlds.observe_mode import in_use, shown, watching, with_node
 
 
 def events(world: World) -> list[str]:
@@ -32,26 +25,6 @@ def events(world: World) -> list[str]:
 
 def decisions(world: World) -> list[Decision]:
     return [e.payload for e in world.store.entries if isinstance(e.payload, Decision)]
-
-
-def shown(world: World, given: NodeClaimObject) -> None:
-    world.see(Observation(replace(given, capacity=CAPACITY, allocatable=CAPACITY)))
-
-
-def with_node(world: World) -> World:
-    world.node("n1", PROVIDER, registered="true", initialized="true")
-    return world
-
-
-def in_use(world: World) -> None:
-    """Karpenter's node runs the pods a and b."""
-    world.pending("a", "b")
-    world.after(1_000)
-    shown(world, claim(1))
-    with_node(world)
-    shown(world, claim(3))
-    world.bind("a", "n1")
-    world.bind("b", "n1")
 
 
 def test_a_plan_is_recorded_and_nothing_comes_of_it() -> None:

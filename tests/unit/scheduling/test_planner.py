@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instance_types import Catalogue
-from kerf.engine.model.kubernetes.pods import HostPort, PodShape, Taint, Toleration, VolumeRef
+from kerf.engine.model.kubernetes.pods import PodShape, Taint, Toleration, VolumeRef
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan, usable_pools
 from kerf.engine.scheduling.problem.problem import NodeInput, PoolInput
 from kerf.engine.scheduling.reasons import SchedulingCode, sentence
+from tests.support.scenarios.planned import codes, node, port, sizes
 from tests.support.scenarios.problems import (
     GI,
     Workloads,
@@ -29,20 +29,6 @@ from tests.support.scenarios.problems import (
 
 SOFT = Taint("slow", "PreferNoSchedule")
 HARD = Taint("dedicated", "NoSchedule", "x")
-
-
-def codes(planned: Plan) -> dict[str, list[str]]:
-    """The reason codes of each unplaced pod."""
-    return {uid: [each.code for each in group.reasons] for group in planned.unplaced for uid in group.pods}
-
-
-def sizes(planned: Plan) -> list[int]:
-    return sorted(len(each.pods) for each in planned.claims)
-
-
-def node(name: str, cpu: int = 4000, **fields: object) -> NodeInput:
-    base = NodeInput(name, f"claim-{name}", {lbl.ZONE: "z1"}, (), {"cpu": cpu, "memory": 8 * GI, "pods": 10})
-    return replace(base, **fields)
 
 
 # ── NodePools and requirements ──────────────────────────────────────
@@ -223,10 +209,6 @@ def test_s99_taints_keep_pods_off_and_startup_taints_do_not() -> None:
 
 
 # ── limits and daemons ──────────────────────────────────────────────
-
-
-def port(number: int = 80, protocol: str = "TCP") -> tuple[HostPort, ...]:
-    return (HostPort(number, protocol),)
 
 
 def test_e37_limits_count_the_largest_type_of_an_open_claim() -> None:

@@ -30,7 +30,7 @@ from kerf.engine.scheduling.problem.from_state import problem_of
 from kerf.engine.state import snapshot
 from tests.support.lives import DISRUPTED, PODS, PROVIDER, UNREGISTERED, claim_of, in_service, launched
 from tests.support.world import World
-from tests.unit.state.objects.test_volumes import result, see, zone
+from tests.support.worlds.volumes import result, see, zone
 
 Mi = 2**20
 

@@ -16,7 +16,7 @@ from kerf.engine.state.load import load
 from kerf.engine.state.pod_bursts import untried_pods
 from kerf.engine.state.provisioning_window import window_closes_at
 from kerf.engine.state.state import Facts
-from tests.property.record.test_fold import re_derived
+from tests.support.records import re_derived
 from tests.support.world import START, Mi, World
 
 ENOUGH = 4

@@ -18,7 +18,7 @@ from kerf.adapters.aws.catalogue.instance_types import (
     kube_reserved,
     overhead,
 )
-from tests.unit.aws.catalogue.test_instance_types import facts, made
+from tests.support.instance_facts import facts, made
 
 PLAIN = NodeSettings()
 

@@ -6,7 +6,6 @@ import math
 import pytest
 from msgspec.structs import replace
 
-from kerf.adapters.aws.catalogue.facts import InstanceTypeFacts, tables
 from kerf.adapters.aws.catalogue.instance_types import (
     EFA,
     GI,
@@ -22,26 +21,9 @@ from kerf.adapters.aws.catalogue.instance_types import (
     overhead,
 )
 from kerf.engine.model import labels
-from kerf.engine.model.instance_types import InstanceType
+from tests.support.instance_facts import facts, made
 
 AWS = "karpenter.k8s.aws/"
-
-
-def facts(name: str) -> InstanceTypeFacts:
-    return tables().types[name]
-
-
-def made(name: str, settings: NodeSettings | None = None) -> InstanceType:
-    branch = tables().branch_interfaces.get(name, 0)
-    bandwidth = tables().network_bandwidth.get(name, 0)
-    return instance_type(
-        facts(name),
-        settings or NodeSettings(),
-        (),
-        region="us-west-2",
-        branch_interfaces=branch,
-        network_bandwidth=bandwidth,
-    )
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ from kerf.engine.record.decisions import Decision, ProposedMovesResult
 from kerf.engine.record.observations import CatalogueSeen, Observation
 from tests.support.lives import claim_of
 from tests.support.world import CATALOGUE, World
-from tests.unit.disruption.drift.test_detection import HOUR, KEY, change, found, in_service
-from tests.unit.lifecycle.test_static_nodepools import by_instance, put, static, working
+from tests.support.worlds.drift import HOUR, KEY, change, found, in_service
+from tests.support.worlds.static_nodepools import by_instance, put, static, working
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from kerf.engine.model.karpenter.nodepools import Budget
 from kerf.engine.nodeclaim.state_table import TAINTED
 from kerf.engine.record.decisions import Decision, MoveStepResult, ProposedMovesResult
 from kerf.engine.record.observations import ObjectGone, Observation
-from tests.property.record.test_fold import re_derived
 from tests.support.lives import decide, half_empty, in_service
+from tests.support.records import re_derived
 from tests.support.world import START, World, pool
 
 HOUR = 3_600_000

@@ -11,8 +11,8 @@ from kerf.engine.record.decisions import DeleteNode, EvictPod, TaintNode
 from kerf.engine.record.observations import EffectAnswered, ObjectGone, Observation
 from kerf.engine.state import snapshot
 from kerf.projections.timeline.timeline import Timeline
-from tests.property.record.test_fold import re_derived
 from tests.support.lives import DISRUPTED
+from tests.support.records import re_derived
 from tests.support.world import START, World
 
 LONE = Node("n9", uid="u9", provider_id="aws:///z/i-9", labels={EC2NODECLASS: "default"}, ready=True, created=START)

@@ -6,7 +6,7 @@ import pytest
 
 from kerf.adapters.manager.metrics.exposition import exposition
 from kerf.adapters.manager.metrics.request_metrics import RequestMetrics, process_text
-from tests.unit.projections.metrics.test_counters_and_gauges import scraped, value
+from tests.support.metrics import scraped, value
 
 SECONDS = "client_go_request_duration_seconds"
 

@@ -17,53 +17,10 @@ from kerf.engine.model.kubernetes.workloads import Workload
 from kerf.engine.model.manifests.decode import KINDS, decode_many, decode_object
 from kerf.engine.model.manifests.karpenter.nodepools import KWOKNodeClass
 from kerf.engine.model.manifests.violations import ManifestError
+from tests.support.manifests.nodes_and_claims import CLAIM, NODE
 from tests.support.manifests.small import POD, changed, decode, pod, refusals
 
-NODE: dict[str, Any] = {
-    "apiVersion": "v1",
-    "kind": "Node",
-    "metadata": {
-        "name": "n-1",
-        "uid": "u",
-        "creationTimestamp": "2026-01-15T11:00:00Z",
-        "labels": {"a": "b"},
-        "annotations": {"karpenter.sh/do-not-disrupt": "true", "volumes.kubernetes.io/x": "y"},
-    },
-    "spec": {"providerID": "aws:///us-west-2a/i-1", "taints": [{"key": "k", "effect": "NoSchedule", "timeAdded": "x"}]},
-    "status": {
-        "capacity": {"cpu": "2", "memory": "8Gi", "pods": 29},
-        "allocatable": {"cpu": "1930m", "memory": "6903Mi", "pods": "29"},
-        "conditions": [
-            {"type": "MemoryPressure", "status": "False"},
-            {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-15T11:00:35Z"},
-        ],
-    },
-}
 TEMPLATE = {"metadata": {"labels": {"app": "x"}, "annotations": {"n": "1"}}, "spec": POD["spec"]}
-CLAIM: dict[str, Any] = {
-    "apiVersion": "karpenter.sh/v1",
-    "kind": "NodeClaim",
-    "metadata": {"name": "default-x7k", "labels": {"karpenter.sh/nodepool": "default"}},
-    "spec": {
-        "requirements": [{"key": "karpenter.sh/nodepool", "operator": "In", "values": ["default"], "minValues": 1}],
-        "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
-        "taints": [{"key": "k", "value": "v", "effect": "NoExecute"}],
-        "resources": {"requests": {"cpu": "100m"}},
-        "terminationGracePeriod": "10m",
-        "expireAfter": "Never",
-    },
-    "status": {
-        "providerID": "aws:///us-west-2a/i-1",
-        "nodeName": "n-1",
-        "imageID": "ami-1",
-        "capacity": {"cpu": "2"},
-        "allocatable": {"cpu": "1930m"},
-        "lastPodEventTime": "2026-01-15T11:00:00Z",
-        "conditions": [
-            {"type": "Launched", "status": "True", "reason": "Launched", "lastTransitionTime": "2026-01-15T11:00:35Z"}
-        ],
-    },
-}
 
 
 def test_a_node() -> None:

@@ -12,12 +12,12 @@ from kerf.engine.model.settings import Settings
 from kerf.engine.record.decisions import Score
 from kerf.engine.record.observations import Observation
 from kerf.projections.kubernetes_events.event import MINUTE, NORMAL, KubernetesEvent, ObjectReference
+from tests.support.events import told
 from tests.support.lives import claim_of, half_empty
+from tests.support.metrics import counted, value
 from tests.support.world import Mi, World, pool
-from tests.unit.disruption.test_disruption_pass import passes
-from tests.unit.disruption.test_karpenter_loop import two_nodes
-from tests.unit.projections.kubernetes_events.test_decision_events import told
-from tests.unit.projections.metrics.test_counters_and_gauges import counted, value
+from tests.support.worlds.disruption import passes
+from tests.support.worlds.two_nodes import two_nodes
 
 MOVES, SCORE = "karpenter_consolidation_moves_total", "karpenter_consolidation_score"
 

@@ -12,14 +12,9 @@ from kerf.projections.kubernetes_events.decision_events import DecisionEvents
 from kerf.projections.kubernetes_events.event import NORMAL, WARNING, KubernetesEvent
 from kerf.projections.kubernetes_events.events_by_code import BLOCKS_ANY_DISRUPTION, BLOCKS_CONSOLIDATION
 from kerf.projections.prose.reasons import sentence
+from tests.support.events import told
 from tests.support.simulation.run import HOUR, Run, scale, workshop
 from tests.support.world import World
-
-
-def told(world: World, since: int = 0) -> list[KubernetesEvent]:
-    """Of the entries behind a position, by the state as it is now."""
-    events = DecisionEvents(world.runtime.state)
-    return [each for entry in world.store.entries for each in events.apply(entry) if entry.position > since]
 
 
 def reasons(found: list[KubernetesEvent]) -> set[tuple[str, str, str]]:

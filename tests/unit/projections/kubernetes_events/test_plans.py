@@ -19,8 +19,8 @@ from kerf.projections.kubernetes_events.decision_events import DecisionEvents
 from kerf.projections.kubernetes_events.event import KubernetesEvent
 from kerf.projections.metrics.cluster_gauges import cluster_gauges
 from kerf.projections.metrics.counters import RecordCounters
+from tests.support.metrics import Samples, scraped, value
 from tests.support.world import Mi, World, pool
-from tests.unit.projections.metrics.test_counters_and_gauges import Samples, scraped, value
 
 OPT_OUT = (NodeTerm((Expression(lbl.NODEPOOL, "DoesNotExist"),)),)
 DECIDED = "karpenter_pods_scheduling_decision_duration_seconds"

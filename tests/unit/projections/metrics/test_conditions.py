@@ -7,8 +7,8 @@ from kerf.engine.state.state import Facts, State
 from kerf.projections.metrics.conditions import ConditionMetrics, condition_families
 from tests.support import lives
 from tests.support.lives import claim_of
+from tests.support.metrics import scraped, value
 from tests.support.records import whole_life
-from tests.unit.projections.metrics.test_counters_and_gauges import scraped, value
 
 OF_CLAIM = "operator_nodeclaim_status_condition"
 

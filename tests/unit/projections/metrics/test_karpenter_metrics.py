@@ -25,8 +25,8 @@ from kerf.engine.state.state import Facts, State
 from kerf.projections.metrics.cluster_gauges import cluster_gauges
 from kerf.projections.metrics.counters import RecordCounters
 from tests.support.lives import DISRUPTED, PODS, PROVIDER, asked, claim_of, decide, half_empty, in_service, show_taint
+from tests.support.metrics import Samples, counted, scraped, value
 from tests.support.world import Mi, World, pool
-from tests.unit.projections.metrics.test_counters_and_gauges import Samples, counted, scraped, value
 
 
 def gauges(world: World) -> Samples:

@@ -6,7 +6,7 @@ from kerf.adapters.manager.metrics.exposition import exposition
 from kerf.engine.record.observations import LaunchAnswered, LaunchError, Observation
 from kerf.projections.metrics.offerings import offering_families
 from tests.support import lives
-from tests.unit.projections.metrics.test_counters_and_gauges import scraped, value
+from tests.support.metrics import scraped, value
 
 TYPES = "karpenter_cloudprovider_instance_type_"
 

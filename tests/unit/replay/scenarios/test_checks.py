@@ -8,7 +8,7 @@ import pytest
 
 from kerf.replay.scenarios.disruption_scenarios import disrupt_scenario
 from kerf.replay.scenarios.plan_scenarios import plan_scenario
-from tests.unit.replay.scenarios.test_plan_scenarios import CATALOGUES, node, pod, pool, scenario
+from tests.support.scenarios.plan_documents import CATALOGUES, node, pod, pool, scenario
 
 
 def refused(given: dict[str, Any]) -> str:

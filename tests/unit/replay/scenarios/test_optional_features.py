@@ -9,7 +9,7 @@ import pytest
 from kerf.adapters.cli.render.plan import describe
 from kerf.engine.model import labels as lbl
 from kerf.replay.scenarios.plan_scenarios import plan_scenario
-from tests.unit.replay.scenarios.test_plan_scenarios import CATALOGUES, instance_type, node, pod, pool, scenario
+from tests.support.scenarios.plan_documents import CATALOGUES, instance_type, node, pod, pool, scenario
 
 TEMPLATE = {"metadata": {"labels": {"app": "a"}}, "spec": pod("x", "1500m")["spec"]}
 ZONAL = {"maxSkew": 1, "topologyKey": lbl.ZONE, "whenUnsatisfiable": "DoNotSchedule"}

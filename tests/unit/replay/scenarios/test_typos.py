@@ -9,7 +9,7 @@ import pytest
 from kerf.engine.model import labels as lbl
 from kerf.replay.scenarios.disruption_scenarios import disrupt_scenario
 from kerf.replay.scenarios.plan_scenarios import plan_scenario
-from tests.unit.replay.scenarios.test_plan_scenarios import CATALOGUES, pod, pool, scenario
+from tests.support.scenarios.plan_documents import CATALOGUES, pod, pool, scenario
 
 
 @pytest.mark.parametrize(

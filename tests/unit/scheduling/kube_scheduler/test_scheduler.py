@@ -9,7 +9,6 @@ from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.kubernetes.pods import AffinityTerm, Selector, SpreadConstraint, Taint, Toleration
 from kerf.engine.record.decisions import Placement
 from kerf.engine.scheduling.kube_scheduler.interpod_counts import InterpodCounts
-from kerf.engine.scheduling.kube_scheduler.interpod_rules import InterpodRules
 from kerf.engine.scheduling.kube_scheduler.node_info import NodeInfo
 from kerf.engine.scheduling.kube_scheduler.node_usage import NodeUsage, PodLoad
 from kerf.engine.scheduling.kube_scheduler.scheduler import KubeScheduler, unbound_pods
@@ -18,13 +17,9 @@ from kerf.engine.scheduling.kube_scheduler.scores import scored_requests
 from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem.problem import NodeInput, Problem
+from kerf.engine.scheduling.problem.problem import Problem
+from tests.support.scenarios.kube_scheduler import bind, counts_on, node
 from tests.support.scenarios.problems import GI, Workloads, instance_type, ladder, pool, problem, shape, spec, term
-
-
-def node(name: str, cpu: int, **labels: str) -> NodeInput:
-    known = {key.replace("zone", lbl.ZONE): value for key, value in labels.items()}
-    return NodeInput(name, "", known, (), {"cpu": cpu, "memory": 8 * GI, "pods": 10})
 
 
 def test_a_plan_whose_pods_can_go_anywhere_binds_whole() -> None:
@@ -216,21 +211,10 @@ def test_what_would_be_left_over_gets_a_node_if_that_is_still_cheaper() -> None:
 # ── pods that look at pods ──────────────────────────────────────
 
 
-def counts_on(work: Workloads, zones: str = "aab") -> tuple[InterpodCounts, Problem]:
-    """No pods yet, on one node in each of these zones."""
-    asked = problem(work, ladder(2))
-    nodes = [NodeInfo(f"n{n}", {lbl.ZONE: zone, lbl.HOSTNAME: f"n{n}"}, (), {}, {}) for n, zone in enumerate(zones)]
-    return InterpodCounts(asked, InterpodRules(asked), nodes), asked
-
-
 def allowed(counts: InterpodCounts, asked: Problem, number: int = 0) -> list[int]:
     """The nodes that the filters allow for a pod of the problem, by number."""
     pod = asked.pods[number]
     return [node for node in range(3) if counts.allows((pod.namespace, pod.shape), node)]
-
-
-def bind(counts: InterpodCounts, asked: Problem, number: int, node: int) -> None:
-    counts.add_pod((asked.pods[number].namespace, asked.pods[number].shape), node)
 
 
 def test_a_spread_allows_only_the_emptier_zone() -> None:

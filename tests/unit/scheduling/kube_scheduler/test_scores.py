@@ -17,8 +17,8 @@ from kerf.engine.scheduling.problem.problem import NodeInput, Problem
 from kerf.replay.scenarios.catalogues import Catalogues
 from kerf.replay.scenarios.plan_scenarios import problem_of as problem_of_scenario
 from tests.support.lives import in_service
+from tests.support.scenarios.kube_scheduler import bind, counts_on
 from tests.support.scenarios.problems import GI, Workloads, ladder, problem, shape
-from tests.unit.scheduling.kube_scheduler.test_scheduler import bind, counts_on
 
 WANTED = {"cpu": 500, "memory": GI}
 LOAD = PodLoad(WANTED, scored_requests(WANTED), newer=True)

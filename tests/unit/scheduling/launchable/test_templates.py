@@ -16,10 +16,10 @@ from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.observations import Observation
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.reasons import SchedulingCode
+from tests.support.scenarios.planned import codes, node
 from tests.support.scenarios.problems import Workloads, instance_type, ladder, preferred, problem, shape, spec, term
 from tests.support.scenarios.problems import pool as made_pool
 from tests.support.world import NODE_CLASS, World, pool
-from tests.unit.scheduling.test_planner import codes, node
 
 MINUTE = 60_000
 

@@ -7,8 +7,8 @@ from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.scheduling.plan import OpenedClaim
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.reasons import SchedulingCode, sentence
+from tests.support.scenarios.planned import codes, port, sizes
 from tests.support.scenarios.problems import Workloads, instance_type, ladder, pool, problem, shape, spec
-from tests.unit.scheduling.test_planner import codes, port, sizes
 
 
 def least(claim: OpenedClaim, key: str = lbl.INSTANCE_TYPE) -> set[int | None]:

@@ -8,8 +8,8 @@ from kerf.engine.scheduling.explain.funnel_tracer import FunnelTracer
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import NodeInput
 from kerf.engine.scheduling.reasons import SchedulingCode
+from tests.support.scenarios.planned import codes
 from tests.support.scenarios.problems import GI, Workloads, ladder, pool, preferred, problem, shape
-from tests.unit.scheduling.test_planner import codes
 
 
 def test_s87_hopeless_pods_are_tried_once_each() -> None:

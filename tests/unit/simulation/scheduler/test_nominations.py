@@ -10,7 +10,7 @@ from kerf.adapters.simulation.faults import FaultPlan
 from kerf.adapters.simulation.simulation import Simulation
 from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.kubernetes.pods import AffinityTerm, HostPort, PodShape, Selector
-from tests.unit.simulation.scheduler.test_scheduler import Make, MakeNode, places, put, settle
+from tests.support.simulation.pods import Make, MakeNode, places, put, settle
 
 
 def promised(world: Simulation, name: str, shape: PodShape, node: str) -> None:

@@ -8,36 +8,19 @@ import pytest
 
 from kerf.adapters.simulation.cluster.controllers.workloads import Deployment
 from kerf.adapters.simulation.simulation import Simulation
-from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import (
     AffinityTerm,
     Expression,
     HostPort,
     NodeTerm,
     Pod,
-    PodShape,
     PreferredNodeTerm,
     Selector,
     SpreadConstraint,
     Taint,
     Toleration,
 )
-
-Make = Callable[..., PodShape]
-MakeNode = Callable[..., Node]
-
-
-def put(world: Simulation, name: str, shape: PodShape) -> None:
-    digest = world.cluster.api.keep_shape(shape)
-    world.cluster.apply(Pod(name, "default", name, digest, created=world.clock.now))
-
-
-def settle(world: Simulation) -> None:
-    world.clock.advance(world.clock.now + 1_000)
-
-
-def places(world: Simulation) -> dict[str, str]:
-    return {pod.name: pod.node for pod in world.cluster.api.pods.values()}
+from tests.support.simulation.pods import Make, MakeNode, places, put, settle
 
 
 def test_a_pod_that_fits_nowhere_is_marked_unschedulable_and_bound_when_a_node_comes(

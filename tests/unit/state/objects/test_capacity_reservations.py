@@ -16,9 +16,9 @@ from kerf.engine.scheduling.planner import CompiledProblem
 from kerf.engine.scheduling.problem.from_state import problem_of
 from kerf.engine.scheduling.problem.problem import MAX_COMPILED_PER_NODE
 from kerf.engine.state import snapshot
-from tests.property.record.test_fold import re_derived
+from tests.support.records import re_derived
 from tests.support.world import NODE_CLASS, Mi, World, pool
-from tests.unit.lifecycle.test_launch import held, reserving
+from tests.support.worlds.reservations import held, reserving
 
 KEY = NODE_CLASS.key
 

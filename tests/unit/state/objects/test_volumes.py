@@ -6,24 +6,17 @@ from msgspec import Struct
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.content_digest import content
-from kerf.engine.model.kubernetes.pods import Expression, NodeTerm, Pod, PodShape, VolumeRef
+from kerf.engine.model.kubernetes.pods import Pod, PodShape, VolumeRef
 from kerf.engine.model.kubernetes.volumes import EBS, CSINode, StorageClass, Volume, VolumeAttachment, VolumeClaim
-from kerf.engine.record.decisions import Decision, Intent, LaunchInstance, ProvisionResult
+from kerf.engine.record.decisions import LaunchInstance
 from kerf.engine.record.observations import ObjectGone, Observation
 from kerf.engine.state import snapshot
 from tests.support.lives import in_service
 from tests.support.world import World
+from tests.support.worlds.volumes import result, see, zone
 
 WAITS = StorageClass("gp3", EBS)
 DATA = (VolumeRef("data", claim="data"),)
-
-
-def zone(name: str) -> NodeTerm:
-    return NodeTerm((Expression("topology.ebs.csi.aws.com/zone", "In", (name,)),))
-
-
-def see(world: World, *objects: Struct) -> list[Intent]:
-    return world.see(*(Observation(each) for each in objects))
 
 
 def waiting(*objects: Struct) -> World:
@@ -34,12 +27,6 @@ def waiting(*objects: Struct) -> World:
     world.pending("a", volumes=DATA)
     world.after(1_000)
     return world
-
-
-def result(world: World) -> ProvisionResult:
-    """That of the latest pass."""
-    made = [e.payload for e in world.store.entries if isinstance(e.payload, Decision)]
-    return next(d.result for d in reversed(made) if isinstance(d.result, ProvisionResult))
 
 
 def problem(world: World) -> str:

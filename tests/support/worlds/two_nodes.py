@@ -1,0 +1,27 @@
+"""A world of two nodes in service."""
+
+from __future__ import annotations
+
+from kerf.engine.model.karpenter.nodepools import Budget
+from tests.support.lives import UNREGISTERED
+from tests.support.world import Mi, World, pool
+
+
+def two_nodes(**changes: object) -> World:
+    """`n1` and `n2` are in service, a pod fills each; the budgets let both go."""
+    world = World()
+    world.prepare(pool(budgets=(Budget("100%"),), **changes))  # type: ignore[arg-type]
+    for number, name in enumerate("ab", 1):
+        world.pending(name, memory=6_000 * Mi)
+        world.after(1_000)
+        ((ref, order),) = world.launches()
+        world.answer_launch(ref, order, instance=f"i-{number}")
+        (claim,) = (each for each in world.runtime.state.facts.claims.values() if each.instance == f"i-{number}")
+        world.node(f"n{number}", claim.provider_id, taints=(UNREGISTERED,))
+        world.answer_all()
+        world.node(f"n{number}", claim.provider_id, registered="true")
+        world.answer_all()
+        world.node(f"n{number}", claim.provider_id, registered="true", initialized="true")
+        world.bind(name, f"n{number}")
+    world.after(60_000)
+    return world
