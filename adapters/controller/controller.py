@@ -164,7 +164,7 @@ class Controller:
             except Exception as error:  # an adapter's defect is one effect's failure: it is recorded and tried again
                 fault = AdapterFault(f"{type(error).__name__}: {error}", where=f"intent {ref}", hint=REPORT)
                 self.error = fault
-                return Observation(effects.failed(ref, intent, fault))
+                return Observation(effects.failed_answer(ref, intent, fault))
 
         self._inbox.put([await asyncio.get_running_loop().run_in_executor(self._pool, work)])
 

@@ -21,7 +21,7 @@ from kerf.adapters.store.record_head import FORMAT, SALVAGE, Head, checked_head,
 from kerf.adapters.store.retention import cut_tables
 from kerf.adapters.store.retention.cut_tables import Cut
 from kerf.adapters.store.transaction import Session
-from kerf.engine.record.base import Base, Kept
+from kerf.engine.record.base import Base, KeptHistory
 from kerf.engine.record.codec import Codec
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.errors import (
@@ -258,7 +258,7 @@ class ChainedStore(ABC):
             raise damage(cut.base, "the state that it begins with is not the one that the cut names")
         return base
 
-    def kept(self) -> Kept | None:
+    def kept(self) -> KeptHistory | None:
         """As `Store.kept`. Raises `RecordCorrupt`."""
         return cut_tables.kept(self)
 

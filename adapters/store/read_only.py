@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from kerf.engine.record.base import Base, Kept
+from kerf.engine.record.base import Base, KeptHistory
 from kerf.engine.record.codec import Codec
 from kerf.engine.record.entries import Entry, UnknownEntry
 from kerf.engine.record.entry_types import blob_of
@@ -59,7 +59,7 @@ class ReadOnlyStore(ABC):
     def history(self, after: int = 0, until: int | None = None) -> Iterator[bytes]:
         return iter(())
 
-    def kept(self) -> Kept | None:
+    def kept(self) -> KeptHistory | None:
         """This is a copy: nothing was cut here."""
         return None
 

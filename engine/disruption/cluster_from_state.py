@@ -15,7 +15,7 @@ from kerf.engine.nodeclaim.state_table import GOING, INITIALIZED, REQUESTED
 from kerf.engine.scheduling.problem.from_state import buffer_pods, capacity_of, problem_of, spread_by_default
 from kerf.engine.scheduling.problem.problem import NodeInput
 from kerf.engine.state.node_of_claim import node_of
-from kerf.engine.state.pods_on_node import on_node
+from kerf.engine.state.pods_on_node import pods_on_node
 from kerf.engine.state.state import State
 
 NEVER = 1 << 62
@@ -122,7 +122,7 @@ def _gone(name: str, claim: str, node: Node | None, initialized: bool) -> NodeIn
 
 
 def _pods(node: str, state: State) -> tuple[Pod, ...]:
-    here = on_node(state, node)
+    here = pods_on_node(state, node)
     return _in_order(spread_by_default(state, here.pods)) if state.facts.settings.default_spread else here.ordered
 
 

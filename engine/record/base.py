@@ -25,7 +25,7 @@ class Base(Struct, frozen=True, kw_only=True):
     digest: str
 
 
-class Kept(Struct, frozen=True, kw_only=True):
+class KeptHistory(Struct, frozen=True, kw_only=True):
     """What a record that was cut has of the time up to its base: `entries` claims' events and decisions, with positions
     from `after` to `base`. `before` and `history` are the values (hex) of their own chain before and after them."""
 

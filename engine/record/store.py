@@ -7,7 +7,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from kerf.engine.record.base import Base, Kept
+from kerf.engine.record.base import Base, KeptHistory
 from kerf.engine.record.entries import Entry
 
 
@@ -37,7 +37,7 @@ class Store(Protocol):
         """The state that the record begins with, where it does not begin at position 1."""
         ...
 
-    def kept(self) -> Kept | None:
+    def kept(self) -> KeptHistory | None:
         """What is kept of the time before the base of a record that was cut; None for any other, and for a copy."""
         ...
 

@@ -8,7 +8,7 @@ from kerf.engine.errors import InputError
 from kerf.engine.model.settings import Settings
 
 
-def of_one_cluster(known: Settings, wanted: Settings) -> Settings:
+def settings_of_one_cluster(known: Settings, wanted: Settings) -> Settings:
     """The settings that a record goes on with: `wanted`, with the cluster that is known where nobody says it now.
 
     Raises InputError (KERF345) when `wanted` says another one: there all nodes of the record would be gone, so that

@@ -37,7 +37,7 @@ def perform(ref: str, intent: Intent, *, token: str, cluster: Cluster, cloud: Cl
     try:
         return Observation(_perform(ref, intent, token, cluster, cloud))
     except KerfError as error:
-        return Observation(failed(ref, intent, error))
+        return Observation(failed_answer(ref, intent, error))
 
 
 def reconcile(ref: str, intent: Intent, *, token: str, cluster: Cluster, cloud: Cloud) -> Observation:
@@ -47,7 +47,7 @@ def reconcile(ref: str, intent: Intent, *, token: str, cluster: Cluster, cloud: 
         try:
             found = cloud.find(intent, intent=ref, token=token)
         except KerfError as error:
-            return Observation(failed(ref, intent, error))
+            return Observation(failed_answer(ref, intent, error))
         if found is not None:
             return Observation(found)
     return perform(ref, intent, token=token, cluster=cluster, cloud=cloud)
@@ -88,7 +88,7 @@ def _launch(ref: str, order: LaunchInstance, token: str, cloud: Cloud) -> Launch
     return cloud.launch(order, intent=ref, token=token)
 
 
-def failed(ref: str, intent: Intent, error: KerfError) -> LaunchAnswered | EffectAnswered:
+def failed_answer(ref: str, intent: Intent, error: KerfError) -> LaunchAnswered | EffectAnswered:
     """The outcome of an intent that ended in an error."""
     if isinstance(intent, LaunchInstance | FindInstance):
         return LaunchAnswered(intent=ref, claim=intent.claim, kind="error", code=error.code, message=error.message)

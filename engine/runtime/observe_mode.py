@@ -22,7 +22,7 @@ from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import GOING, LAUNCHED, REGISTERED, STEADY, TAINTED
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import DisruptResult, Move, MoveStepResult
-from kerf.engine.runtime.recording import decision, happened
+from kerf.engine.runtime.recording import new_decision, record_claim_event
 from kerf.engine.runtime.turn_draft import TurnDraft
 from kerf.engine.scheduling import provision as provisioning
 from kerf.engine.state.nodeclaims.adoption import object_disruption_reason
@@ -40,7 +40,7 @@ def observe(draft: TurnDraft) -> None:
     due = provisioning.due_at(draft.state)
     if due and draft.now >= due:
         result = provisioning.provision(draft.state, draft.now).result
-        draft.add(decision(draft, "provision", provisioning.VERSION, result, ()))
+        draft.add(new_decision(draft, "provision", provisioning.VERSION, result, ()))
         _follow(draft)
     _moves(draft)
 
@@ -62,9 +62,9 @@ def _follow(draft: TurnDraft) -> None:
         if found is None and claim is not None:
             draft.state.indexes.followed.pop(name, None)
             for event in _ended(claim, draft.now):
-                happened(draft, event, facts.position)
+                record_claim_event(draft, event, facts.position)
         elif found is not None and claim is None and _new(name, found.at, found.claim, draft.state):
-            happened(draft, adopting.adopted(found.claim, draft.state), found.position)
+            record_claim_event(draft, adopting.adopted(found.claim, draft.state), found.position)
         elif found is not None and claim is not None:
             _go_on(claim, found, draft)
 
@@ -77,7 +77,7 @@ def _go_on(claim: NodeClaim, found: Found, draft: TurnDraft) -> None:
         return
     before = len(draft.entries)
     for event in _steps(claim, found.claim, draft):
-        happened(draft, event, found.position)
+        record_claim_event(draft, event, found.position)
     if len(draft.entries) == before:
         seen[claim.name] = since
 
@@ -137,12 +137,12 @@ def _judge(draft: TurnDraft) -> None:
     for name, at in drifted.due.items():
         state.indexes.due.by(name, at)
     if drifted.verdicts:
-        draft.add(decision(draft, DRIFT, detection.VERSION, DisruptResult(drifted.verdicts), ()))
+        draft.add(new_decision(draft, DRIFT, detection.VERSION, DisruptResult(drifted.verdicts), ()))
     forced = forced_disruption.disrupt_by_force(state, draft.now, names)
     for name, at in forced.due.items():
         state.indexes.due.by(name, at)
     if forced.result.verdicts:
-        draft.add(decision(draft, "disrupt", forced_disruption.VERSION, forced.result, ()))
+        draft.add(new_decision(draft, "disrupt", forced_disruption.VERSION, forced.result, ()))
     state.indexes.touched.clear()
 
 
@@ -150,10 +150,10 @@ def _moves(draft: TurnDraft) -> None:
     state, now = draft.state, draft.now
     for ref, found in due_moves.validate_due_moves(state, now).items():
         step = execution.next_step(ref, found, state, now).result
-        draft.add(decision(draft, "move", execution.VERSION, _observed(step, found), ()))
+        draft.add(new_decision(draft, "move", execution.VERSION, _observed(step, found), ()))
     due = disruption_pass.due_at(state)
     if due and now >= due:
-        draft.add(decision(draft, "moves", disruption_pass.VERSION, disruption_pass.run_pass(state, now), ()))
+        draft.add(new_decision(draft, "moves", disruption_pass.VERSION, disruption_pass.run_pass(state, now), ()))
 
 
 def _observed(step: MoveStepResult, found: Move | object) -> MoveStepResult:

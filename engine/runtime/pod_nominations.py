@@ -22,7 +22,7 @@ from kerf.engine.state.state import State
 
 Pair = tuple[str, str]
 """The namespace and the shape (digest) of a pod."""
-MOST_KNOWN = 20_000
+MAX_PAIRS_KNOWN = 20_000
 """For so many pairs of kinds of pods it is kept whether one counts for the other."""
 
 
@@ -74,7 +74,7 @@ class PodNominations:
         if known is None:
             shape, labels = state.indexes.blobs.shape(pair[1]), state.indexes.blobs.shape(other[1]).labels
             selectors = (spread_selector(each, pair[0], shape.labels) for each in _spread(shape))
-            if len(self._known) >= MOST_KNOWN:
+            if len(self._known) >= MAX_PAIRS_KNOWN:
                 self._known.clear()
             known = self._known[pair, other] = any(each.selects(other[0], labels) for each in selectors)
         return known

@@ -33,15 +33,15 @@ from kerf.engine.record.decisions import (
     TerminateInstance,
 )
 from kerf.engine.runtime import observe_mode as observing
-from kerf.engine.runtime.recording import decision, happened
+from kerf.engine.runtime.recording import new_decision, record_claim_event
 from kerf.engine.runtime.turn_draft import TurnDraft
 from kerf.engine.scheduling import provision as provisioning
 from kerf.engine.state.nodeclaims.consistency import CONSISTENCY
 from kerf.engine.state.nodeclaims.drift import DRIFT
-from kerf.engine.state.nodeclaims.events import NEVER, nodes_of_instance
+from kerf.engine.state.nodeclaims.events import UNTIL_ANSWERED, nodes_of_instance
 from kerf.engine.state.state import State
 
-ROUNDS = 100
+MAX_ROUNDS = 100
 """No chain of consequences at one instant is anywhere near this long; more means two deciders that undo each other."""
 
 
@@ -54,7 +54,7 @@ def react(draft: TurnDraft) -> None:
     if draft.state.facts.settings.observe:
         observing.observe(draft)
         return
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         before = len(draft.entries)
         _adopt(draft)
         _claims(draft)
@@ -77,8 +77,8 @@ def next_due(state: State) -> int:
     """The earliest time at which something follows although nothing is seen (ms since the epoch), 0 for never."""
     if state.facts.settings.observe:
         return observing.next_due(state)
-    orphans = (o.retry_at or 1 for o in state.facts.orphans.values() if o.retry_at != NEVER)
-    searches = (s.at for s in state.facts.searches.values() if s.at != NEVER)
+    orphans = (o.retry_at or 1 for o in state.facts.orphans.values() if o.retry_at != UNTIL_ANSWERED)
+    searches = (s.at for s in state.facts.searches.values() if s.at != UNTIL_ANSWERED)
     static = (pool.retry_at for pool in state.facts.static.values())
     deciders = (each.due_at(state) for each in (provisioning, disruption_pass, due_moves, adopting))
     return soonest(*deciders, state.indexes.due.next(), *orphans, *searches, *static)
@@ -95,9 +95,11 @@ def _adopt(draft: TurnDraft) -> None:
         step, cause = adopting.adopt(found, state, draft.now), found.position
         if step.intents:
             result = LifecycleResult(name, step.reason)
-            cause = draft.add(decision(draft, "adopt", adopting.VERSION, result, step.intents), cause=cause).position
+            cause = draft.add(
+                new_decision(draft, "adopt", adopting.VERSION, result, step.intents), cause=cause
+            ).position
         for event in step.events:
-            happened(draft, replace(event, decision=cause) if isinstance(event, Requested) else event, cause)
+            record_claim_event(draft, replace(event, decision=cause) if isinstance(event, Requested) else event, cause)
 
 
 # ── claims ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -108,7 +110,7 @@ def _claims(draft: TurnDraft) -> None:
     indexes = draft.state.indexes
     for name in indexes.due.take(draft.now):
         indexes.touched.setdefault(name, 0)
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         touched = dict(indexes.touched)
         indexes.touched.clear()
         names = sorted(n for n in touched if n in draft.state.facts.claims)
@@ -130,7 +132,7 @@ def _drift(draft: TurnDraft, names: list[str]) -> None:
     for name, due in outcome.due.items():
         state.indexes.due.by(name, due)
     if outcome.verdicts:
-        draft.add(decision(draft, DRIFT, detection.VERSION, DisruptResult(outcome.verdicts), ()))
+        draft.add(new_decision(draft, DRIFT, detection.VERSION, DisruptResult(outcome.verdicts), ()))
 
 
 def _disrupt(draft: TurnDraft, names: list[str]) -> None:
@@ -140,9 +142,9 @@ def _disrupt(draft: TurnDraft, names: list[str]) -> None:
         state.indexes.due.by(name, due)
     if not outcome.result.verdicts and not outcome.events:
         return
-    made = draft.add(decision(draft, "disrupt", forced_disruption.VERSION, outcome.result, outcome.intents))
+    made = draft.add(new_decision(draft, "disrupt", forced_disruption.VERSION, outcome.result, outcome.intents))
     for event in outcome.events:
-        happened(draft, event, made.position)
+        record_claim_event(draft, event, made.position)
 
 
 def _step(draft: TurnDraft, claim: NodeClaim, cause: int) -> None:
@@ -153,9 +155,9 @@ def _step(draft: TurnDraft, claim: NodeClaim, cause: int) -> None:
         state.indexes.due.by(claim.name, step.due)
     if step.intents:
         result = LifecycleResult(claim.name, step.reason)
-        cause = draft.add(decision(draft, decider, version, result, step.intents), cause=cause).position
+        cause = draft.add(new_decision(draft, decider, version, result, step.intents), cause=cause).position
     for event in step.events:
-        happened(draft, event, cause)
+        record_claim_event(draft, event, cause)
     _check(draft, claim)
 
 
@@ -163,7 +165,7 @@ def _check(draft: TurnDraft, claim: NodeClaim) -> None:
     reason = consistency.check(claim, draft.state)
     if reason is not None:
         result = LifecycleResult(claim.name, reason)
-        draft.add(decision(draft, CONSISTENCY, consistency.VERSION, result, ()))
+        draft.add(new_decision(draft, CONSISTENCY, consistency.VERSION, result, ()))
 
 
 def _lone_nodes(draft: TurnDraft) -> None:
@@ -173,7 +175,7 @@ def _lone_nodes(draft: TurnDraft) -> None:
         if step.due:
             draft.state.indexes.due.by(node.name, step.due)
         if step.intents:
-            draft.add(decision(draft, lone.LONE, lone.VERSION, LifecycleResult("", step.reason), step.intents))
+            draft.add(new_decision(draft, lone.LONE, lone.VERSION, LifecycleResult("", step.reason), step.intents))
 
 
 def _loose_ends(draft: TurnDraft) -> None:
@@ -183,7 +185,7 @@ def _loose_ends(draft: TurnDraft) -> None:
     for claim in sorted(c for c, search in searches.items() if draft.now >= search.at):
         result = LifecycleResult(claim, Reason.of(LifecycleCode.SEARCH_ORPHAN))
         find = FindInstance(claim, searches[claim].order)
-        draft.add(decision(draft, "drain", draining.VERSION, result, (find,)))
+        draft.add(new_decision(draft, "drain", draining.VERSION, result, (find,)))
     ready = sorted(i for i, orphan in draft.state.facts.orphans.items() if draft.now >= orphan.retry_at)
     for instance in ready:
         orphan = draft.state.facts.orphans[instance]
@@ -194,7 +196,7 @@ def _loose_ends(draft: TurnDraft) -> None:
         order = TerminateInstance(orphan.claim, instance)
         nodes = nodes_of_instance(draft.state, instance) if orphan.listed else []
         intents: tuple[Intent, ...] = (order, *(DeleteNode(orphan.claim, node) for node in nodes))
-        draft.add(decision(draft, "drain", draining.VERSION, result, intents))
+        draft.add(new_decision(draft, "drain", draining.VERSION, result, intents))
 
 
 # ── NodePools of a fixed size ───────────────────────────────────────────────────────────────────────────────────────
@@ -211,11 +213,11 @@ def _static(draft: TurnDraft) -> None:
         outcome = static_nodepools.keep_size(pool, state, draft.now)
         if outcome.result is None:
             continue
-        made = draft.add(decision(draft, "static", static_nodepools.VERSION, outcome.result, outcome.intents))
+        made = draft.add(new_decision(draft, "static", static_nodepools.VERSION, outcome.result, outcome.intents))
         for planned in outcome.result.claims:
-            happened(draft, provisioning.requested(planned, pool, made.position), made.position)
+            record_claim_event(draft, provisioning.requested(planned, pool, made.position), made.position)
         for event in outcome.events:
-            happened(draft, event, made.position)
+            record_claim_event(draft, event, made.position)
 
 
 # ── provisioning ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -224,10 +226,10 @@ def _static(draft: TurnDraft) -> None:
 def _provision(draft: TurnDraft) -> None:
     state = draft.state
     outcome = provisioning.provision(state, draft.now)
-    made = draft.add(decision(draft, "provision", provisioning.VERSION, outcome.result, outcome.intents))
+    made = draft.add(new_decision(draft, "provision", provisioning.VERSION, outcome.result, outcome.intents))
     for planned in outcome.result.claims:
         pool = state.facts.pools[planned.node_pool]
-        happened(draft, provisioning.requested(planned, pool, made.position), made.position)
+        record_claim_event(draft, provisioning.requested(planned, pool, made.position), made.position)
 
 
 # ── moves ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -242,13 +244,13 @@ def _moves(draft: TurnDraft) -> None:
         _next_step(draft, execution.next_step(ref, found, state, now))
     due = disruption_pass.due_at(state)
     if due and now >= due:
-        draft.add(decision(draft, "moves", disruption_pass.VERSION, disruption_pass.run_pass(state, now), ()))
+        draft.add(new_decision(draft, "moves", disruption_pass.VERSION, disruption_pass.run_pass(state, now), ()))
 
 
 def _next_step(draft: TurnDraft, step: execution.NextStep) -> None:
-    made = draft.add(decision(draft, "move", execution.VERSION, step.result, step.intents)).position
+    made = draft.add(new_decision(draft, "move", execution.VERSION, step.result, step.intents)).position
     for planned in step.requested:
         pool = draft.state.facts.pools[planned.node_pool]
-        happened(draft, provisioning.requested(planned, pool, made), made)
+        record_claim_event(draft, provisioning.requested(planned, pool, made), made)
     for event in step.events:
-        happened(draft, event, made)
+        record_claim_event(draft, event, made)

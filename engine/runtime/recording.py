@@ -9,12 +9,12 @@ from kerf.engine.record.decisions import Decision, Intent, Result
 from kerf.engine.runtime.turn_draft import TurnDraft
 
 
-def decision(draft: TurnDraft, decider: str, version: int, result: Result, intents: tuple[Intent, ...]) -> Decision:
+def new_decision(draft: TurnDraft, decider: str, version: int, result: Result, intents: tuple[Intent, ...]) -> Decision:
     facts = draft.state.facts
     return Decision(decider, facts.position, draft.now, version, facts.settings_digest, result, intents)
 
 
-def happened(draft: TurnDraft, event: Struct, cause: int) -> None:
+def record_claim_event(draft: TurnDraft, event: Struct, cause: int) -> None:
     """Records a claim event. The claim's aggregate refuses what the state table forbids (KERF701), and numbers it."""
     name: str = event.claim  # type: ignore[attr-defined]
     claims = draft.state.facts.claims

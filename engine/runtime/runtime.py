@@ -31,7 +31,7 @@ from kerf.engine.record.observations import (
 )
 from kerf.engine.record.store import Append, Store
 from kerf.engine.runtime import effects
-from kerf.engine.runtime.cluster_identity import of_one_cluster
+from kerf.engine.runtime.cluster_identity import settings_of_one_cluster
 from kerf.engine.runtime.react import next_due, react
 from kerf.engine.runtime.turn_draft import TurnDraft
 from kerf.engine.state import snapshot
@@ -84,7 +84,7 @@ class Runtime:
 
     def _open(self, holder: str, settings: Settings, record: str, engine: str, now: int) -> None:
         facts = self.state.facts
-        settings = of_one_cluster(facts.settings, settings)
+        settings = settings_of_one_cluster(facts.settings, settings)
         self._unanswered = [(ref, _to_reconcile(a.intent, self.state)) for ref, a in sorted(facts.intents.items())]
         self.fresh = started = not facts.position
         facts.epoch = self._office  # the entries of this turn are the first that carry it

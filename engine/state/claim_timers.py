@@ -7,7 +7,7 @@ from heapq import heapify, heappop, heappush
 _SLACK = 64
 
 
-class Due:
+class ClaimTimers:
     """Claim → time (ms since the epoch). A heap whose outdated entries are left behind until they come up, or until
     they are more than half of it."""
 

@@ -22,14 +22,14 @@ from kerf.engine.state.nodeclaims.drift import DRIFT, drift_decided
 from kerf.engine.state.nodeclaims.events import intent_made, look_at_interrupted
 from kerf.engine.state.objects.capacity_buffers import buffered
 from kerf.engine.state.objects.static_nodepools import static_decided
-from kerf.engine.state.provisioning_window import in_service, nomination
+from kerf.engine.state.provisioning_window import in_service, nomination_period
 from kerf.engine.state.state import State
 
-BOUND_WITHIN = 10_000
-LAST_PAUSE = 300_000
+MIN_BINDING_PAUSE = 10_000
+MAX_BINDING_PAUSE = 300_000
 
 
-def decided(state: State, decision: Decision, entry: Entry) -> None:
+def decision_made(state: State, decision: Decision, entry: Entry) -> None:
     for index, intent in enumerate(decision.intents):
         intent_made(state, f"{entry.position}.{index}", intent, entry.at)
     result = decision.result
@@ -42,11 +42,11 @@ def decided(state: State, decision: Decision, entry: Entry) -> None:
     elif isinstance(result, DisruptResult) and decision.decider == DRIFT:
         drift_decided(state, result, entry)
     elif isinstance(result, DisruptResult):
-        moves.judged(state, result.verdicts)
+        moves.keep_verdicts(state, result.verdicts)
     elif isinstance(result, ProposedMovesResult):
-        moves.looked(state, result, entry)
+        moves.pass_decided(state, result, entry)
     elif isinstance(result, MoveStepResult):
-        moves.stepped(state, result, entry)
+        moves.step_decided(state, result, entry)
 
 
 def _planned(state: State, result: ProvisionResult, entry: Entry) -> None:
@@ -60,16 +60,16 @@ def _planned(state: State, result: ProvisionResult, entry: Entry) -> None:
     state.indexes.rest = frozenset(result.truncated)
     facts.unavailable = {key: until for key, until in facts.unavailable.items() if until > entry.at}
     if not result.repeats:
-        _aim(state, result, entry, goes_on)
+        _expect_planned_pods(state, result, entry, goes_on)
         facts.plan, facts.plan_digest, facts.plan_at = entry.position, content(result)[0], entry.at
         facts.unplaced = bool(result.unplaced) or (goes_on and facts.unplaced)
     if not goes_on:
         facts.arrived = {}
     burst.planned(state)
-    facts.retry_at = _again(state, result, entry.at)
+    facts.retry_at = _plan_again_at(state, result, entry.at)
 
 
-def _again(state: State, result: ProvisionResult, at: int) -> int:
+def _plan_again_at(state: State, result: ProvisionResult, at: int) -> int:
     """When the pods that still wait then are planned for once more although nothing changed: when an offering is to be
     had again; when a pod may get another node than that launched for it in vain; and when the scheduler has not bound a
     pod to the node in service that the plan put it on, because others have taken the room (S-57; after ten seconds,
@@ -77,34 +77,34 @@ def _again(state: State, result: ProvisionResult, at: int) -> int:
     facts = state.facts
     times = list(facts.unavailable.values()) if facts.unplaced else []
     if any(uid in state.indexes.pending and in_service(facts, target) for uid, target in facts.targets.items()):
-        times.append(at + min(max(BOUND_WITHIN, at - facts.plan_at), LAST_PAUSE))
+        times.append(at + min(max(MIN_BINDING_PAUSE, at - facts.plan_at), MAX_BINDING_PAUSE))
     if result.retry_at:
         times.append(result.retry_at)
     return min(times, default=0)
 
 
-def _aim(state: State, result: ProvisionResult, entry: Entry, goes_on: bool) -> None:
+def _expect_planned_pods(state: State, result: ProvisionResult, entry: Entry, goes_on: bool) -> None:
     facts, indexes = state.facts, state.indexes
     before = facts.buffered
     indexes.touched.update(dict.fromkeys(indexes.waiting_for, entry.position))  # whom nobody may wait for any more
     facts.targets = {}
     indexes.waiting_for = {}
-    until = entry.at + nomination(facts.settings)
+    until = entry.at + nomination_period(facts.settings)
     facts.buffered = buffered(facts, result)
     if goes_on:  # the pods of the pass before are where it put them
         facts.buffered = dict(sorted((Counter(before) + Counter(facts.buffered)).items()))
     for placement in result.placements:
-        _wait(state, placement.claim or placement.node, placement.pods)
+        _expect_on(state, placement.claim or placement.node, placement.pods)
         claim = facts.claims.get(placement.claim)
         if claim is not None and any(uid in facts.pods for uid in placement.pods):  # S-171: real ones
             claim.nominated_until = until
             indexes.touched[claim.name] = entry.position
     for planned in result.claims:
-        _wait(state, planned.name, planned.pods)
+        _expect_on(state, planned.name, planned.pods)
     look_at_interrupted(state, entry)
 
 
-def _wait(state: State, target: str, pods: tuple[str, ...]) -> None:
+def _expect_on(state: State, target: str, pods: tuple[str, ...]) -> None:
     for uid in pods:
         if uid in state.facts.pods:
             state.facts.targets[uid] = target

@@ -17,7 +17,7 @@ from kerf.engine.record.claim_events import CLAIM_EVENTS
 from kerf.engine.record.decisions import Decision
 from kerf.engine.record.entries import Entry, UnknownEntry
 from kerf.engine.state import record_entries
-from kerf.engine.state.decisions import decided
+from kerf.engine.state.decisions import decision_made
 from kerf.engine.state.nodeclaims import adoption, events
 from kerf.engine.state.objects import nodeclasses
 from kerf.engine.state.objects.rules import object_rules
@@ -64,7 +64,7 @@ def handlers(kinds: Iterable[WatchedKind] = WATCHED) -> Handlers:
         observations.LaunchAnswered: events.launch_answered,
         observations.EffectAnswered: events.answered,
         observations.InterruptionSeen: events.interrupted,
-        Decision: decided,
+        Decision: decision_made,
         UnknownEntry: record_entries.unknown_entry,
         **dict.fromkeys(CLAIM_EVENTS, events.claim_event),
     }

@@ -14,9 +14,9 @@ from msgspec import Struct
 
 from kerf.engine.model.instance_types import Catalogue, InstanceType
 from kerf.engine.model.kubernetes.pods import PodShape, Resources
-from kerf.engine.state.claim_timers import Due
+from kerf.engine.state.claim_timers import ClaimTimers
 
-_KEPT = 1_000
+_MAX_EXTREMES_KEPT = 1_000
 _SPARE_SHAPES, _SPARE_CATALOGUES = 10_000, 4
 BlobSource = Callable[[str], bytes]
 """Content by digest: the store's, or a dict's in tests."""
@@ -89,7 +89,7 @@ class Blobs:
             resources = dict.fromkeys(resource for each in amounts for resource in each)
             pick = max if largest else min
             known = {resource: pick(each.get(resource, 0) for each in amounts) for resource in resources}
-            if len(self._over_types) >= _KEPT:
+            if len(self._over_types) >= _MAX_EXTREMES_KEPT:
                 self._over_types.clear()
             self._over_types[key] = known
         return dict(known)
@@ -117,11 +117,11 @@ class Indexes:
         self.move_of: dict[str, str] = {}  # candidates and replacements of moves that have started
         self.touched: dict[str, int] = {}
         self.static: dict[str, None] = {}  # NodePools of a fixed size whose size is to be looked at
-        self.due = Due()
+        self.due = ClaimTimers()
         self.uses: tuple[int, dict[str, Any]] = (0, {})  # position → NodePool → what uses its budgets (disruption.room)
         self.health: tuple[int, dict[str, tuple[int, int]]] = (0, {})  # position → NodePool → unhealthy nodes of all
         self.followed: dict[str, tuple[int, str, bool]] = {}  # claim → what nothing followed from (observe mode)
-        self.on_nodes: dict[str, Any] = {}  # node → what its pods come to (`on_nodes.OnNode`)
+        self.on_nodes: dict[str, Any] = {}  # node → what its pods come to (`pods_on_node.PodsOnNode`)
         self.node_inputs: dict[str, Any] = {}  # the nodes of the latest problem, by name (`scheduling.inputs`)
         self.cluster_nodes: dict[str, Any] = {}  # those of the latest `Cluster` (`disruption.inputs`)
         self.judged: dict[str, Any] = {}  # claim → what its latest verdict on drift followed from

@@ -17,17 +17,17 @@ from kerf.engine.nodeclaim.state_table import TAINTED
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Move, MoveStepResult, ProposedMovesResult, Verdict
 from kerf.engine.record.entries import Entry
-from kerf.engine.state.provisioning_window import nomination, note_disruption_change
+from kerf.engine.state.provisioning_window import nomination_period, note_disruption_change
 from kerf.engine.state.state import Hold, State, Underway
 
 STARTED, WITHDRAWN, ABANDONED = "started", "withdrawn", "abandoned"
 """Steps of a move (`MoveStepResult.step`)."""
-FORGIVEN = (DisruptionCode.CHURN, DisruptionCode.BUDGET)
+WITHDRAWN_WITHOUT_HOLD = (DisruptionCode.CHURN, DisruptionCode.BUDGET)
 """Moves withdrawn for these came to nothing because of a change: their nodes may be tried again with the next pass."""
-FIRST_HOLD, LAST_HOLD = 60_000, 600_000
+MIN_HOLD, MAX_HOLD = 60_000, 600_000
 """D-66's proposal: a minute after a failure, then twice as long each time, up to ten."""
 
-_LEAVES = (ev.DrainStarted, ev.ReasonRaised, ev.Untainted, ev.Terminated, ev.InstanceVanished)
+_LEAVES_MOVE = (ev.DrainStarted, ev.ReasonRaised, ev.Untainted, ev.Terminated, ev.InstanceVanished)
 
 
 def members(move: Move) -> tuple[str, ...]:
@@ -40,17 +40,17 @@ def index_moves(state: State) -> None:
     that move is over: the later one counts."""
     started = (ref for ref, each in state.facts.moves.items() if each.started)
     state.indexes.move_of = {}
-    for ref in sorted(started, key=proposal):
+    for ref in sorted(started, key=proposal_order):
         state.indexes.move_of.update(dict.fromkeys(members(state.facts.moves[ref].move), ref))
 
 
-def proposal(ref: str) -> tuple[int, int]:
+def proposal_order(ref: str) -> tuple[int, int]:
     """The position of a move's proposal, and its place there: moves in the order in which they were proposed."""
     position, _, index = ref.partition(".")
     return int(position), int(index)
 
 
-def looked(state: State, result: ProposedMovesResult, entry: Entry) -> None:
+def pass_decided(state: State, result: ProposedMovesResult, entry: Entry) -> None:
     """A disruption pass: what had changed is seen."""
     facts = state.facts
     for claim, hold in facts.holds.items():
@@ -59,10 +59,10 @@ def looked(state: State, result: ProposedMovesResult, entry: Entry) -> None:
     facts.moves_changed, facts.moves_looked, facts.moves_look_at = 0, entry.at, result.look_at
     for index, move in enumerate(result.proposed):
         facts.moves[f"{entry.position}.{index}"] = Underway(move, entry.at)
-    judged(state, result.verdicts)
+    keep_verdicts(state, result.verdicts)
 
 
-def judged(state: State, verdicts: Iterable[Verdict]) -> None:
+def keep_verdicts(state: State, verdicts: Iterable[Verdict]) -> None:
     for verdict in verdicts:
         claim = state.facts.claims.get(verdict.claim)
         if claim is not None and verdict.action == "note":
@@ -71,33 +71,33 @@ def judged(state: State, verdicts: Iterable[Verdict]) -> None:
             claim.verdict = verdict.reason.code
 
 
-def stepped(state: State, result: MoveStepResult, entry: Entry) -> None:
+def step_decided(state: State, result: MoveStepResult, entry: Entry) -> None:
     """A move has started, was withdrawn or was abandoned."""
     facts = state.facts
     before = facts.moves[result.move]
     if result.step == STARTED and result.begun is not None:
         facts.moves[result.move] = Underway(result.begun, entry.at, started=True)
         index_moves(state)
-        _aim(state, result.begun, entry)
+        _expect_moved_pods(state, result.begun, entry)
         for name in result.begun.claims:
             if name in facts.claims:
                 facts.claims[name].turns = result.begun.turns
     else:
         _end(state, result.move)
         changed = bool(facts.moves_changed) or facts.moves_looked > before.at  # a pass leaves no change unseen
-        if result.reason.code not in FORGIVEN and not (changed and result.step == WITHDRAWN):
+        if result.reason.code not in WITHDRAWN_WITHOUT_HOLD and not (changed and result.step == WITHDRAWN):
             for claim in before.move.claims:
                 _hold(state, claim, entry.at, again=result.step == ABANDONED)
         note_disruption_change(facts, entry.at)  # nobody has looked at these nodes since they were proposed
     if result.step == ABANDONED:
         _stay(state, before.move)
-    judged(state, result.verdicts)
+    keep_verdicts(state, result.verdicts)
 
 
-def _aim(state: State, move: Move, entry: Entry) -> None:
+def _expect_moved_pods(state: State, move: Move, entry: Entry) -> None:
     """The pods that move are expected on other nodes (D-115, step 8)."""
     facts = state.facts
-    until = entry.at + nomination(facts.settings)
+    until = entry.at + nomination_period(facts.settings)
     for placement in move.placements:
         _expect(state, placement.claim or placement.node, placement.pods)
         claim = facts.claims.get(placement.claim)
@@ -133,8 +133,8 @@ def _hold(state: State, claim: str, at: int, *, again: bool) -> None:
     holds = state.facts.holds
     if claim in state.facts.claims:
         before = holds.get(claim)
-        times = before.times + 1 if before is not None and at < before.until + LAST_HOLD else 1
-        holds[claim] = Hold(at, at + min(LAST_HOLD, FIRST_HOLD << min(times - 1, 10)), times, again)
+        times = before.times + 1 if before is not None and at < before.until + MAX_HOLD else 1
+        holds[claim] = Hold(at, at + min(MAX_HOLD, MIN_HOLD << min(times - 1, 10)), times, again)
 
 
 def _end(state: State, move: str) -> None:
@@ -142,7 +142,7 @@ def _end(state: State, move: str) -> None:
         index_moves(state)
 
 
-def happened(state: State, event: Struct, claim: str, entry: Entry) -> None:
+def claim_event_happened(state: State, event: Struct, claim: str, entry: Entry) -> None:
     """A claim event: moves that wait for it go on, and candidates on their way out are no longer theirs."""
     facts, indexes = state.facts, state.indexes
     if isinstance(event, ev.Terminated | ev.InstanceVanished):
@@ -153,14 +153,14 @@ def happened(state: State, event: Struct, claim: str, entry: Entry) -> None:
     waiting = facts.moves[move].move.claims
     if claim not in waiting:  # a replacement: those that wait for it look again
         indexes.touched.update((name, entry.position) for name in waiting if name in facts.claims)
-    elif isinstance(event, _LEAVES):
+    elif isinstance(event, _LEAVES_MOVE):
         if any(facts.claims[name].state == TAINTED for name in waiting if name != claim and name in facts.claims):
             return
         _end(state, move)
         note_disruption_change(facts, entry.at)
 
 
-def waits_for(state: State, claim: NodeClaim) -> list[str]:
+def replacements_awaited(state: State, claim: NodeClaim) -> list[str]:
     """The replacements that have to be in service before this claim's drain may start (D-116). A reason that leaves no
     choice waits for nothing."""
     found = state.facts.moves.get(state.indexes.move_of.get(claim.name, ""))

@@ -17,7 +17,7 @@ from kerf.engine.state.provisioning_window import in_service, open_window
 from kerf.engine.state.state import Facts, State
 
 
-def refused(state: State, pod: Pod, old: Pod | None, at: int, *, otherwise: bool) -> None:
+def pod_refused(state: State, pod: Pod, old: Pod | None, at: int, *, otherwise: bool) -> None:
     """The scheduler says of a pod that it fits nowhere: news, unless it was refused before, or was planned for before
     and its node is on the way (S-56). `otherwise`: it asks for something else than before."""
     facts, indexes = state.facts, state.indexes
@@ -28,7 +28,7 @@ def refused(state: State, pod: Pod, old: Pod | None, at: int, *, otherwise: bool
     misplaced = old is not None and old.untried and in_service(facts, facts.targets.get(pod.uid, ""))
     if was_known and not misplaced and not otherwise:
         return
-    _come(facts, pod, at)
+    _note_arrival(facts, pod, at)
     open_window(facts, at)
 
 
@@ -37,12 +37,12 @@ def arrived(state: State, pod: Pod, at: int) -> None:
     facts = state.facts
     if pod.uid in state.indexes.pending:
         return
-    _come(facts, pod, at)
+    _note_arrival(facts, pod, at)
     if not facts.batch_opened and is_burst(facts) and at - facts.refused_at < facts.settings.batch_max:
         open_window(facts, at)
 
 
-def _come(facts: Facts, pod: Pod, at: int) -> None:
+def _note_arrival(facts: Facts, pod: Pod, at: int) -> None:
     if facts.settings.batch_enough and not facts.settings.observe and pod.uid not in facts.arrived:
         facts.arrived[pod.uid] = None
         facts.arrived_at = at

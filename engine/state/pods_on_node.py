@@ -8,11 +8,11 @@ from msgspec import Struct
 from kerf.engine.model.kubernetes.pods import DAEMONSET, HostPort, Pod, Resources, assumed, owned_by
 from kerf.engine.state.state import State
 
-SPARE = 1_000
+MAX_GONE_NODES = 1_000
 """So many nodes that are gone are remembered at most."""
 
 
-class OnNode(Struct, frozen=True):
+class PodsOnNode(Struct, frozen=True):
     """`pods` as the index lists them, `ordered` by namespace and name; `used` is what they request with the resource
     `pods` counted (S-74), `daemons` the part of it that belongs to DaemonSets; `assumed` is what kube-scheduler's
     scores take the others for beyond it."""
@@ -25,21 +25,21 @@ class OnNode(Struct, frozen=True):
     ports: tuple[HostPort, ...]
 
 
-def on_node(state: State, node: str) -> OnNode:
+def pods_on_node(state: State, node: str) -> PodsOnNode:
     """Of the Node of this name."""
     facts, known = state.facts, state.indexes.on_nodes
     here = [facts.pods[uid] for uid in state.indexes.pods_by_node.get(node, ())]
     found = known.get(node)
     if found is None or found.pods != here:
-        if len(known) > len(facts.nodes) + SPARE:
+        if len(known) > len(facts.nodes) + MAX_GONE_NODES:
             known.clear()
         found = known[node] = _summed(here, state)
     return found
 
 
-def _summed(pods: list[Pod], state: State) -> OnNode:
+def _summed(pods: list[Pod], state: State) -> PodsOnNode:
     shape = state.indexes.blobs.shape
-    return OnNode(
+    return PodsOnNode(
         pods,
         tuple(sorted(pods, key=lambda pod: (pod.namespace, pod.name, pod.uid))),
         _requests(pods, state),

@@ -8,7 +8,7 @@ from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import INITIALIZED
 from kerf.engine.state.state import Facts, State
 
-GAPS = 50
+ARRIVAL_GAPS = 50
 """See `_pause`."""
 
 
@@ -39,7 +39,7 @@ def note_disruption_change(facts: Facts, at: int) -> None:
     facts.moves_changed = facts.moves_changed or at
 
 
-def nomination(settings: Settings) -> int:
+def nomination_period(settings: Settings) -> int:
     """D-8: for how long a node that a plan counts on is not disrupted, in ms."""
     return max(2 * settings.batch_max, 10_000)
 
@@ -49,16 +49,18 @@ def window_closes_at(facts: Facts) -> int:
     `batch_idle` after it opened, or when no more pods seem to come."""
     settings = facts.settings
     if 0 < settings.batch_enough <= len(facts.arrived):
-        quiet = max(facts.batch_opened + settings.batch_idle, facts.arrived_at + _pause(facts))
+        quiet = max(facts.batch_opened + settings.batch_idle, facts.arrived_at + _arrival_pause(facts))
         return min(facts.batch_opened + settings.batch_max, quiet)
     return min(facts.batch_opened + settings.batch_max, facts.batch_last + settings.batch_idle)
 
 
-def _pause(facts: Facts) -> int:
-    """After so long without another pod (ms) none is waited for: GAPS times as long as one took to follow another, and
-    a tenth to a quarter of `batch_idle`. Nodes for pods that come after all cost more than nodes for all together."""
+def _arrival_pause(facts: Facts) -> int:
+    """For how long (ms) after the latest pod another one is waited for: ARRIVAL_GAPS times the average time between two
+    pods of the burst, but at least a tenth and at most a quarter of `batch_idle`.
+
+    Nodes for pods that come after all cost more than nodes for all together."""
     idle, lasted = facts.settings.batch_idle, facts.arrived_at - facts.batch_opened
-    return max(idle // 10, min(idle // 4, GAPS * lasted // len(facts.arrived)))
+    return max(idle // 10, min(idle // 4, ARRIVAL_GAPS * lasted // len(facts.arrived)))
 
 
 def in_service(facts: Facts, target: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kerf.engine.model.content_digest import deviation
 from kerf.engine.record import observations as seen
 from kerf.engine.record.entries import Entry, UnknownEntry
-from kerf.engine.state.objects.static_nodepools import gate_seen
+from kerf.engine.state.objects.static_nodepools import static_gate_changed
 from kerf.engine.state.provisioning_window import free_capacity_changed, has_active_buffers
 from kerf.engine.state.state import State
 
@@ -25,7 +25,7 @@ def settings_seen(state: State, settings: seen.SettingsSeen, entry: Entry) -> No
     facts, indexes = state.facts, state.indexes
     known, facts.settings = facts.settings, settings.settings
     facts.settings_digest = deviation(settings.settings)
-    gate_seen(state)
+    static_gate_changed(state)
     if known == settings.settings:
         return
     if not has_active_buffers(facts):  # no pass will say so (S-177)

@@ -10,9 +10,9 @@ from kerf.engine.model.kubernetes.pods import is_terminal
 from kerf.engine.nodeclaim.state_table import GOING
 from kerf.engine.state.indexes import Blobs
 from kerf.engine.state.moves import index_moves
-from kerf.engine.state.nodeclaims.events import index
+from kerf.engine.state.nodeclaims.events import index_claim
 from kerf.engine.state.objects.devices import index_devices
-from kerf.engine.state.objects.static_nodepools import look_at_all
+from kerf.engine.state.objects.static_nodepools import look_at_all_pools
 from kerf.engine.state.objects.volumes import index_attachments
 from kerf.engine.state.pod_bursts import is_planned
 from kerf.engine.state.pod_nominations import waits, waits_untried
@@ -54,11 +54,11 @@ def rebuild(state: State) -> None:
         if node.deleting:
             indexes.deleted_nodes[node.name] = None
     for claim in facts.claims.values():
-        index(state, claim)
+        index_claim(state, claim)
         indexes.touched[claim.name] = facts.position
         if claim.state in GOING:
             indexes.going[claim.name] = None
-    look_at_all(state)
+    look_at_all_pools(state)
     for pod in facts.pods.values():
         if pod.node and not is_terminal(pod):
             indexes.pods_by_node.setdefault(pod.node, {})[pod.uid] = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kerf.engine.record.base import Base, Kept
+from kerf.engine.record.base import Base, KeptHistory
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.errors import BlobMissing, EpochRefused, PositionConflict, StreamConflict
 from kerf.engine.record.store import Append
@@ -42,7 +42,7 @@ class MemoryStore:
     def base(self) -> Base | None:
         return None
 
-    def kept(self) -> Kept | None:
+    def kept(self) -> KeptHistory | None:
         return None
 
     def blob(self, digest: str) -> bytes:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from kerf.adapters.store.compression import Unpackable, unpack
 from kerf.adapters.store.record_head import SALVAGE
 from kerf.adapters.store.transaction import Session
-from kerf.engine.record.base import Base, Kept, unpack_base
+from kerf.engine.record.base import Base, KeptHistory, unpack_base
 from kerf.engine.record.errors import RecordCorrupt
 from kerf.engine.record.hash_chain import START, link
 
@@ -128,7 +128,7 @@ def history_value(session: Session, cut: Cut, position: int) -> bytes:
     return value
 
 
-def kept(store: Readable) -> Kept | None:
+def kept(store: Readable) -> KeptHistory | None:
     """What is kept, every byte of it looked at. Raises RecordCorrupt."""
     cut = store.cut()
     if not cut.base:
@@ -136,7 +136,7 @@ def kept(store: Readable) -> Kept | None:
     entries, value = 0, cut.before
     for _, _, reached in history(store, 0, None):
         entries, value = entries + 1, reached
-    return Kept(base=cut.base, after=cut.after, before=cut.before.hex(), history=value.hex(), entries=entries)
+    return KeptHistory(base=cut.base, after=cut.after, before=cut.before.hex(), history=value.hex(), entries=entries)
 
 
 def write_cut(session: Session, cut: Cut) -> None:

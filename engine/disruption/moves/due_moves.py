@@ -26,7 +26,7 @@ from kerf.engine.lifecycle.step import soonest
 from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Move
-from kerf.engine.state.moves import proposal
+from kerf.engine.state.moves import proposal_order
 from kerf.engine.state.state import State, Underway
 
 TIME_PER_CANDIDATE, MIN_REPLACEMENT_TIME, MAX_REPLACEMENT_TIME = 80, 600_000, 3_600_000
@@ -70,7 +70,7 @@ def validate_due_moves(state: State, now: int) -> dict[str, Move | Reason]:
     """The moves that may start now, by reference, in the order of their proposal: each as it is to be carried out, or
     the reason to withdraw it."""
     moves = state.facts.moves
-    waiting = {ref: moves[ref] for ref in sorted(moves, key=proposal) if not moves[ref].started}
+    waiting = {ref: moves[ref] for ref in sorted(moves, key=proposal_order) if not moves[ref].started}
     headroom = BudgetHeadroom(state)
     due = [ref for ref, underway in waiting.items() if _validation_due(underway, state) <= now]
     if not any(_may_start(waiting[ref], state, now, headroom) for ref in due):
@@ -83,8 +83,8 @@ def validate_due_moves(state: State, now: int) -> dict[str, Move | Reason]:
             continue
         same_set = [other for other in due if other not in validated and _go_together(other, ref, waiting)]
         results: dict[str, Move | Reason] = {}
-        if len(same_set) > 1 and proposal(ref)[0] not in tried_as_a_whole:
-            tried_as_a_whole.add(proposal(ref)[0])
+        if len(same_set) > 1 and proposal_order(ref)[0] not in tried_as_a_whole:
+            tried_as_a_whole.add(proposal_order(ref)[0])
             others = [underway.move for other, underway in waiting.items() if other not in same_set]
             results = validate_together({each: waiting[each].move for each in same_set}, cluster, others)
         if not results:
@@ -101,7 +101,7 @@ def validate_due_moves(state: State, now: int) -> dict[str, Move | Reason]:
 
 def _go_together(one: str, other: str, waiting: Mapping[str, Underway]) -> bool:
     """Whether two moves belong to one set whose pods leave in eviction waves."""
-    return proposal(one)[0] == proposal(other)[0] and all(waiting[ref].move.turns for ref in (one, other))
+    return proposal_order(one)[0] == proposal_order(other)[0] and all(waiting[ref].move.turns for ref in (one, other))
 
 
 def _may_start(underway: Underway, state: State, now: int, headroom: BudgetHeadroom) -> bool:

@@ -18,7 +18,7 @@ from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.state_table import TAINTED
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import DeleteNode, TaintNode, TerminateInstance
-from kerf.engine.state.moves import waits_for
+from kerf.engine.state.moves import replacements_awaited
 from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
 
@@ -59,7 +59,7 @@ def _terminate(claim: NodeClaim, now: int, code: LifecycleCode) -> Step:
 def _start(claim: NodeClaim, node: Node, state: State, now: int) -> Step:
     """L-196: the drain starts once the taint is on the Node, and what replaces the Node is in service (D-116)."""
     if _tainted(node):
-        replacements = waits_for(state, claim)
+        replacements = replacements_awaited(state, claim)
         if replacements and not node.deleting:
             return wait(LifecycleCode.WAITING_FOR_REPLACEMENT, replacements=replacements)
         grace = claim.termination_grace_period if claim.deadline is None else None

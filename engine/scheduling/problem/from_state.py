@@ -23,7 +23,7 @@ from kerf.engine.state.objects.daemonsets import daemon_shape
 from kerf.engine.state.objects.devices import device_facts
 from kerf.engine.state.objects.volumes import volume_facts
 from kerf.engine.state.pod_bursts import untried_pods
-from kerf.engine.state.pods_on_node import on_node
+from kerf.engine.state.pods_on_node import pods_on_node
 from kerf.engine.state.provisioning_window import going_pods, has_active_buffers
 from kerf.engine.state.state import State
 
@@ -293,7 +293,7 @@ def _node_input(
     *,
     initialized: bool = True,
 ) -> NodeInput:
-    here = on_node(state, node.name)
+    here = pods_on_node(state, node.name)
     available = {resource: amount - here.used.get(resource, 0) for resource, amount in allocatable.items()}
     return NodeInput(
         name=name,

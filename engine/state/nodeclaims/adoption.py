@@ -19,7 +19,7 @@ from kerf.engine.record.observations import InstancesListed, TaggedInstance
 from kerf.engine.state.provisioning_window import free_capacity_changed
 from kerf.engine.state.state import Found, Orphan, State
 
-SETTLED = 30_000
+MIN_STRAY_AGE = 30_000
 """L-238: an instance that is younger may have a claim that nobody has seen yet."""
 
 
@@ -117,7 +117,7 @@ def instances_listed(state: State, listed: InstancesListed, entry: Entry) -> Non
         _demote(state, facts.claims[name], entry)
     for stray in listed.strays:
         if _is_stray(state, stray):
-            facts.orphans[stray.instance] = Orphan(stray.claim, retry_at=stray.launched + SETTLED, listed=True)
+            facts.orphans[stray.instance] = Orphan(stray.claim, retry_at=stray.launched + MIN_STRAY_AGE, listed=True)
 
 
 def _demote(state: State, claim: NodeClaim, entry: Entry) -> None:

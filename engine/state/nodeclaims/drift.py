@@ -21,7 +21,7 @@ DRIFTED, AS_ASKED = "drifted", "not-drifted"
 """Actions of its verdicts."""
 
 
-def pool_kept(state: State, pool: NodePool) -> None:
+def keep_nodepool_template(state: State, pool: NodePool) -> None:
     """A NodePool was seen: what its NodeClaims are made from is remembered for as long as there is one."""
     facts = state.facts
     if not pool.hash:
@@ -32,10 +32,10 @@ def pool_kept(state: State, pool: NodePool) -> None:
     if pool.hash_version != VERSION:
         for claim in facts.claims.values():
             if claim.node_pool == pool.name:
-                migrate(claim, pool)
+                migrate_hash(claim, pool)
 
 
-def migrate(claim: NodeClaim, pool: NodePool) -> None:
+def migrate_hash(claim: NodeClaim, pool: NodePool) -> None:
     """D-128: a claim whose hash was made another way is taken to be as its pool asks for now, unless it has drifted."""
     annotations = claim.annotations
     if annotations.get(NODEPOOL_HASH_VERSION) == VERSION:
@@ -44,19 +44,19 @@ def migrate(claim: NodeClaim, pool: NodePool) -> None:
     claim.annotations = {**annotations, NODEPOOL_HASH_VERSION: VERSION} | ({NODEPOOL_HASH: told} if told else {})
 
 
-def adopted(state: State, claim: NodeClaim) -> None:
+def adopt_hashes(state: State, claim: NodeClaim) -> None:
     """A claim without a record: its hashes are another writer's, or there are none."""
     facts = state.facts
     pool = facts.pools.get(claim.node_pool)
     if pool is not None and pool.hash and pool.hash_version != VERSION:
-        migrate(claim, pool)
+        migrate_hash(claim, pool)
     ref = claim.node_class
     known = facts.node_classes.get(f"{ref.group}/{ref.kind}/{ref.name}")
     if known is not None and known.terms is not None and not claim.class_hash:
         claim.class_hash = known.terms.hash
 
 
-def class_kept(state: State, seen: NodeClassSeen, entry: Entry) -> None:
+def keep_nodeclass_terms(state: State, seen: NodeClassSeen, entry: Entry) -> None:
     """A NodeClass changed: its claims are looked at, and its terms remembered. A claim that was adopted before the
     class was seen is compared from here on."""
     facts, terms = state.facts, seen.terms
@@ -69,7 +69,7 @@ def class_kept(state: State, seen: NodeClassSeen, entry: Entry) -> None:
             claim.class_hash = made_anew(claim.class_hash, terms.hash, drifted=bool(claim.drifted_since))
 
 
-def catalogue_kept(state: State, node_class: str, entry: Entry) -> None:
+def look_at_claims_of_class(state: State, node_class: str, entry: Entry) -> None:
     """The instance types of a NodeClass changed: a claim's own may be gone (D-126)."""
     for claim in _of_class(state.facts, *node_class.split("/", 2)):
         state.indexes.touched[claim.name] = entry.position

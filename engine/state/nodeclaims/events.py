@@ -16,19 +16,19 @@ from kerf.engine.record.decisions import DeletePod, EvictPod, FindInstance, Inte
 from kerf.engine.record.entries import Entry
 from kerf.engine.state import moves
 from kerf.engine.state.nodeclaims import drift
-from kerf.engine.state.objects.nodepool_health import claim_moved
-from kerf.engine.state.objects.static_nodepools import claim_changed
-from kerf.engine.state.provisioning_window import free_capacity_changed, nomination, note_disruption_change
+from kerf.engine.state.objects.nodepool_health import count_registration
+from kerf.engine.state.objects.static_nodepools import count_launch_failures
+from kerf.engine.state.provisioning_window import free_capacity_changed, nomination_period, note_disruption_change
 from kerf.engine.state.state import Asked, Orphan, Search, State
 
-FIRST_RETRY = 1_000
-LAST_RETRY = 60_000
-EVICTION_LAST_RETRY = 300_000
+MIN_BACKOFF = 1_000
+MAX_BACKOFF = 60_000
+MAX_EVICTION_BACKOFF = 300_000
 """The reference goes on every 10 s (D-148). Here a budget that changes brings the retry at once; so that a budget which
 never does costs no entry every 10 s, the pause grows."""
-NEVER = 1 << 62  # while the answer is awaited
-REFUSED_RETRY = 10_000  # S-57: when the same plan is tried again that was refused for a reason no plan can avoid
-SEARCH_AFTER = 60_000
+UNTIL_ANSWERED = 1 << 62  # while the answer is awaited
+REFUSED_PLAN_PAUSE = 10_000  # S-57: when the same plan is tried again that was refused for a reason no plan can avoid
+SEARCH_DELAY = 60_000
 """Within a minute EC2 shows every instance that it has started, also one whose launch nobody got an answer to."""
 MESSAGE_MEMORY = 600_000  # longer than SQS keeps a message of the reference queue (A-364)
 
@@ -52,32 +52,33 @@ def claim_event(state: State, event: Any, entry: Entry) -> None:
     apply(claim, event, at=entry.at, position=entry.position)
     facts.claims[name] = claim
     claim.version = entry.version
-    index(state, claim)
+    index_claim(state, claim)
     if not facts.settings.observe:  # there the object goes on being what the claim follows
         facts.found.pop(name, None)
     if isinstance(event, Launched | Adopted):
         facts.launches.pop(name, None)
         facts.orphans.pop(event.instance, None)
         if isinstance(event, Adopted):
-            drift.adopted(state, claim)
-            claim.nominated_until = entry.at + nomination(facts.settings)  # its pods may not all have been seen yet
+            drift.adopt_hashes(state, claim)
+            # Its pods may not all have been seen yet.
+            claim.nominated_until = entry.at + nomination_period(facts.settings)
     elif isinstance(event, Requested):  # its launch was asked for by the decision that stands before it
         launch = facts.launches.get(name)
         asked = facts.intents.get(launch.again) if launch is not None else None
         if launch is not None and asked is not None:
             _attempt(claim, launch.again, asked.intent, asked.at)
     state.indexes.touched[name] = entry.position
-    claim_moved(state, claim, event, entry)
-    claim_changed(state, claim.node_pool, event, entry)
+    count_registration(state, claim, event, entry)
+    count_launch_failures(state, claim.node_pool, event, entry)
     if claim.state in GOING:
         state.indexes.going[name] = None
     else:
         state.indexes.going.pop(name, None)
-    moves.happened(state, event, name, entry)
+    moves.claim_event_happened(state, event, name, entry)
     if claim.state == TERMINATED:
-        _over(state, claim, entry)
-        if isinstance(event, LaunchFailed) and claim.pods and not _remembered(claim):
-            again = entry.at + REFUSED_RETRY
+        _claim_ended(state, claim, entry)
+        if isinstance(event, LaunchFailed) and claim.pods and not _is_refusal_remembered(claim):
+            again = entry.at + REFUSED_PLAN_PAUSE
             facts.retry_at = min(facts.retry_at or again, again)
         else:
             free_capacity_changed(state, entry.at)
@@ -93,7 +94,7 @@ def look_at_interrupted(state: State, entry: Entry) -> None:
             state.indexes.touched[name] = entry.position
 
 
-def index(state: State, claim: NodeClaim) -> None:
+def index_claim(state: State, claim: NodeClaim) -> None:
     """Makes the claim findable by what is known of it now."""
     indexes = state.indexes
     if claim.provider_id and claim.provider_id not in indexes.claim_by_provider:
@@ -103,14 +104,14 @@ def index(state: State, claim: NodeClaim) -> None:
             indexes.claim_by_node[node] = claim.name
 
 
-def _over(state: State, claim: NodeClaim, entry: Entry) -> None:
+def _claim_ended(state: State, claim: NodeClaim, entry: Entry) -> None:
     """The claim has ended: nothing of it stays but what the record says, and an instance that may still turn up."""
     facts, indexes = state.facts, state.indexes
     del facts.claims[claim.name]
     facts.over[claim.name] = entry.position
     order = facts.launches.pop(claim.name, None)
     if order is not None and not _refused_for_good(claim):
-        facts.searches[claim.name] = Search(order, entry.at + SEARCH_AFTER)
+        facts.searches[claim.name] = Search(order, entry.at + SEARCH_DELAY)
     indexes.claim_by_provider.pop(claim.provider_id, None)
     indexes.claim_by_instance.pop(claim.instance, None)
     for node in indexes.nodes_by_provider.get(claim.provider_id, {}):
@@ -124,7 +125,7 @@ def _over(state: State, claim: NodeClaim, entry: Entry) -> None:
     indexes.due.drop(claim.name)
 
 
-def _remembered(claim: NodeClaim) -> bool:
+def _is_refusal_remembered(claim: NodeClaim) -> bool:
     """Whether the refusal of the claim's launch is known of its offerings, so that the next plan avoids them."""
     errors = claim.answer.errors if claim.answer is not None else ()
     return any(e.code == NO_SPOT_ROLE or (e.code in CAPACITY_CODES and e.instance_type) for e in errors)
@@ -178,7 +179,7 @@ def _searched(state: State, answer: seen.LaunchAnswered, entry: Entry) -> None:
     if answer.instance or answer.kind == "not-found":
         del searches[answer.claim]
     else:
-        at = entry.at + backoff(search.attempts, LAST_RETRY)
+        at = entry.at + backoff(search.attempts, MAX_BACKOFF)
         searches[answer.claim] = Search(search.order, at, search.attempts)
 
 
@@ -204,7 +205,7 @@ def _settle(state: State, ref: str, *, ok: bool, code: str, entry: Entry) -> Non
     if ok and isinstance(asked.intent, TerminateInstance):
         note_disruption_change(state.facts, entry.at)  # D-49: from now on it spends nothing of its NodePool's budgets
     if not ok:
-        last = EVICTION_LAST_RETRY if isinstance(asked.intent, EvictPod) else LAST_RETRY
+        last = MAX_EVICTION_BACKOFF if isinstance(asked.intent, EvictPod) else MAX_BACKOFF
         effect.retry_at = entry.at + backoff(effect.attempts, last)
     state.indexes.touched[claim.name] = entry.position
 
@@ -218,9 +219,9 @@ def _settle_orphan(state: State, instance: str, *, ok: bool, entry: Entry) -> No
     """It is over with its Nodes, whose finalizer nobody else takes off: what asked for their end may have failed."""
     orphan = state.facts.orphans[instance]
     if not ok:
-        retry_at = entry.at + backoff(orphan.attempts, LAST_RETRY)
+        retry_at = entry.at + backoff(orphan.attempts, MAX_BACKOFF)
     elif orphan.listed and nodes_of_instance(state, instance):
-        retry_at = entry.at + LAST_RETRY
+        retry_at = entry.at + MAX_BACKOFF
     else:
         del state.facts.orphans[instance]
         return
@@ -235,7 +236,7 @@ def nodes_of_instance(state: State, instance: str) -> list[str]:
 
 def backoff(attempts: int, last: int) -> int:
     """1 s after the first attempt, then doubling up to `last` (ms)."""
-    return min(last, FIRST_RETRY << min(attempts - 1, 10))
+    return min(last, MIN_BACKOFF << min(attempts - 1, 10))
 
 
 def intent_made(state: State, ref: str, intent: Intent, at: int) -> None:
@@ -247,7 +248,8 @@ def intent_made(state: State, ref: str, intent: Intent, at: int) -> None:
     claim = facts.claims.get(intent.claim)
     if _ends_orphan(intent, state):
         orphan = facts.orphans[intent.instance]  # not again until this attempt is answered
-        facts.orphans[intent.instance] = msgspec.structs.replace(orphan, attempts=orphan.attempts + 1, retry_at=NEVER)
+        attempts = orphan.attempts + 1
+        facts.orphans[intent.instance] = msgspec.structs.replace(orphan, attempts=attempts, retry_at=UNTIL_ANSWERED)
     elif claim is not None:
         _attempt(claim, ref, intent, at)
     elif _lone(intent):
@@ -255,7 +257,7 @@ def intent_made(state: State, ref: str, intent: Intent, at: int) -> None:
     elif isinstance(intent, FindInstance):
         search = facts.searches.get(intent.claim)
         if search is not None:
-            facts.searches[intent.claim] = Search(search.order, NEVER, search.attempts + 1)
+            facts.searches[intent.claim] = Search(search.order, UNTIL_ANSWERED, search.attempts + 1)
 
 
 def _lone(intent: Intent) -> str:

@@ -44,7 +44,7 @@ def class_seen(state: State, seen: NodeClassSeen, entry: Entry) -> None:
         state.facts.health[name] = replace(fresh, node_class=version)
 
 
-def claim_moved(state: State, claim: NodeClaim, event: Struct, entry: Entry) -> None:
+def count_registration(state: State, claim: NodeClaim, event: Struct, entry: Entry) -> None:
     """L-183: claims of the NodePool as it is now count, and of their ends only the two time limits: the cloud's lack of
     capacity says nothing of the nodes."""
     health = state.facts.health.get(claim.node_pool)

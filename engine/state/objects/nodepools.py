@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.record.entries import Entry
-from kerf.engine.state.nodeclaims.drift import pool_kept
+from kerf.engine.state.nodeclaims.drift import keep_nodepool_template
 from kerf.engine.state.objects import nodepool_health
 from kerf.engine.state.objects.static_nodepools import forget_pool, look_at_pool
 from kerf.engine.state.provisioning_window import free_capacity_changed, note_disruption_change
@@ -15,7 +15,7 @@ def nodepool_seen(state: State, pool: NodePool, entry: Entry) -> None:
     if state.facts.pools.get(pool.name) == pool:
         return
     state.facts.pools[pool.name] = pool
-    pool_kept(state, pool)
+    keep_nodepool_template(state, pool)
     nodepool_health.pool_seen(state, pool, entry)
     _touch_pool(state, pool.name, entry)
     look_at_pool(state, pool.name)

@@ -8,7 +8,12 @@ from kerf.engine.record.entries import Entry
 from kerf.engine.state import pod_bursts
 from kerf.engine.state.objects.daemonsets import daemon_pod_seen
 from kerf.engine.state.pod_nominations import note_nomination, waits, waits_untried
-from kerf.engine.state.provisioning_window import has_active_buffers, nomination, note_disruption_change, open_window
+from kerf.engine.state.provisioning_window import (
+    has_active_buffers,
+    nomination_period,
+    note_disruption_change,
+    open_window,
+)
 from kerf.engine.state.state import State
 
 POD_EVENT_GRAIN = 10_000  # D-57: a pod event within 10 s of the stored one changes nothing
@@ -25,7 +30,7 @@ def pod_seen(state: State, pod: Pod, entry: Entry) -> None:
         _bound(state, old, pod, entry)
     if pod.unschedulable and waits(facts, pod):
         otherwise = old is not None and _asks_otherwise(state, old, pod)
-        pod_bursts.refused(state, pod, old, entry.at, otherwise=otherwise)
+        pod_bursts.pod_refused(state, pod, old, entry.at, otherwise=otherwise)
         return
     if pod.untried and waits_untried(facts, pod):
         pod_bursts.arrived(state, pod, entry.at)
@@ -111,7 +116,7 @@ def pod_gone(state: State, uid: str, entry: Entry) -> None:
                 _pod_event(facts.claims[name], pod, entry.at)
     claim = facts.claims.get(facts.targets.get(uid, ""))
     if claim is not None:  # D-8: the pod that takes its place shows in a moment
-        claim.nominated_until = max(claim.nominated_until, entry.at + nomination(facts.settings))
+        claim.nominated_until = max(claim.nominated_until, entry.at + nomination_period(facts.settings))
     if uid in indexes.pending:
         _settled(state, uid, entry)
     else:

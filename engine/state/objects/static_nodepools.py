@@ -9,8 +9,8 @@ from kerf.engine.record.decisions import StaticResult
 from kerf.engine.record.entries import Entry
 from kerf.engine.state.state import State, StaticPool
 
-FIRST_RETRY = 10_000
-LAST_RETRY = 300_000
+MIN_LAUNCH_PAUSE = 10_000
+MAX_LAUNCH_PAUSE = 300_000
 
 
 def look_at_pool(state: State, name: str) -> None:
@@ -20,26 +20,26 @@ def look_at_pool(state: State, name: str) -> None:
         state.indexes.static[name] = None
 
 
-def gate_seen(state: State) -> None:
+def static_gate_changed(state: State) -> None:
     """The settings may be others."""
     if not state.facts.settings.static_capacity:
         state.facts.static.clear()
-    look_at_all(state)
+    look_at_all_pools(state)
 
 
-def look_at_all(state: State) -> None:
+def look_at_all_pools(state: State) -> None:
     for name in state.facts.pools:
         look_at_pool(state, name)
 
 
-def claim_changed(state: State, pool: str, event: object, entry: Entry) -> None:
+def count_launch_failures(state: State, pool: str, event: object, entry: Entry) -> None:
     """A launch that failed is not tried again at once: the pause doubles until one succeeds."""
     look_at_pool(state, pool)
     if pool not in state.indexes.static or not state.facts.settings.static_capacity:
         return
     known = state.facts.static.get(pool, StaticPool())
     if isinstance(event, LaunchFailed | LaunchTimedOut):
-        pause = min(LAST_RETRY, FIRST_RETRY << min(known.failures, 10))
+        pause = min(MAX_LAUNCH_PAUSE, MIN_LAUNCH_PAUSE << min(known.failures, 10))
         known = StaticPool(known.code, known.failures + 1, entry.at + pause)
         state.facts.static[pool] = known
     elif isinstance(event, Launched) and known.failures:

@@ -14,7 +14,7 @@ from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.labels import DO_NOT_DISRUPT
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.observations import Observation
-from kerf.engine.state.provisioning_window import nomination
+from kerf.engine.state.provisioning_window import nomination_period
 from tests.support.lives import PODS, claim_of, in_service, launched
 from tests.support.world import World, pool
 
@@ -73,7 +73,7 @@ def test_d8_l282_a_planned_node_is_promised_for_twice_the_batch_and_to_the_momen
     world.pending("z")
     world.after(1_000)
     until = claim_of(world).nominated_until
-    assert until == world.now + nomination(world.settings) == world.now + 2 * world.settings.batch_max
+    assert until == world.now + nomination_period(world.settings) == world.now + 2 * world.settings.batch_max
     assert seen(world).nominated
     world.bind("z", "n1")
     world.after(until - 1 - world.now)

@@ -1,11 +1,11 @@
-"""`Due` against a plain dict."""
+"""`ClaimTimers` against a plain dict."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kerf.engine.state.claim_timers import Due
+from kerf.engine.state.claim_timers import ClaimTimers
 
 STEPS = st.lists(
     st.tuples(st.sampled_from(["by", "by", "drop", "take"]), st.sampled_from("abcdef"), st.integers(1, 50)),
@@ -15,7 +15,7 @@ STEPS = st.lists(
 
 @given(STEPS)
 def test_it_is_a_dict_of_times(steps: list[tuple[str, str, int]]) -> None:
-    due, plain = Due(), dict[str, int]()
+    due, plain = ClaimTimers(), dict[str, int]()
     for action, claim, at in steps:
         if action == "by":
             due.by(claim, at)
@@ -32,7 +32,7 @@ def test_it_is_a_dict_of_times(steps: list[tuple[str, str, int]]) -> None:
 
 
 def test_what_is_outdated_does_not_pile_up() -> None:
-    due = Due()
+    due = ClaimTimers()
     for at in range(10_000):
         due.drop("a")
         due.by("a", 1_000_000 + at)

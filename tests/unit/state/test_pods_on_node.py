@@ -9,7 +9,7 @@ from kerf.engine.model.kubernetes.pods import HostPort, Owner, Pod, PodShape
 from kerf.engine.record.observations import ObjectGone, RecordStarted
 from kerf.engine.runtime.turn_draft import TurnDraft
 from kerf.engine.state.indexes import Blobs
-from kerf.engine.state.pods_on_node import OnNode, on_node
+from kerf.engine.state.pods_on_node import PodsOnNode, pods_on_node
 from kerf.engine.state.state import Facts, State
 from tests.support.world import START
 
@@ -30,23 +30,23 @@ def test_s74_each_change_of_the_pods_on_a_node_is_seen() -> None:
     draft.add(RecordStarted("r", "e"))
     shapes = {content(each)[0]: each for each in (SMALL, LARGE)}
 
-    def seen(each: Pod) -> OnNode:
+    def seen(each: Pod) -> PodsOnNode:
         draft.add(each, blobs={each.shape: shapes[each.shape]})
-        return on_node(draft.state, "n1")
+        return pods_on_node(draft.state, "n1")
 
-    assert on_node(draft.state, "n1").used == {}
+    assert pods_on_node(draft.state, "n1").used == {}
     first = seen(pod("b", SMALL))
     assert first.used == {"cpu": 100, "memory": 1 << 20, "pods": 1}
     assert first.ports == (HostPort(80),)
-    assert on_node(draft.state, "n1") is first
+    assert pods_on_node(draft.state, "n1") is first
     assert seen(pod("elsewhere", LARGE, node="n2")) is first
     both = seen(pod("a", LARGE, kind="apps/v1/DaemonSet"))
     assert [each.name for each in both.ordered] == ["a", "b"]
     assert (both.used["cpu"], both.used["pods"]) == (1_000, 2)
     assert both.daemons == {"cpu": 900, "pods": 1}
-    assert on_node(draft.state, "n2").used == {"cpu": 900, "pods": 1}
+    assert pods_on_node(draft.state, "n2").used == {"cpu": 900, "pods": 1}
     resized = seen(replace(pod("b", SMALL), shape=content(LARGE)[0]))
     assert (resized.used["cpu"], resized.ports) == (1_800, ())
     draft.add(ObjectGone("pod", "uid-a"))
-    assert on_node(draft.state, "n1").used == {"cpu": 900, "pods": 1}
-    assert not on_node(draft.state, "n1").daemons
+    assert pods_on_node(draft.state, "n1").used == {"cpu": 900, "pods": 1}
+    assert not pods_on_node(draft.state, "n1").daemons

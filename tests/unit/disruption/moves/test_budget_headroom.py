@@ -11,7 +11,7 @@ from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.record.claim_events import Adopted, Tainted, Terminated
 from kerf.engine.record.decisions import Move
 from kerf.engine.record.observations import InstanceSeen, ObjectGone, RecordStarted
-from kerf.engine.runtime.recording import happened
+from kerf.engine.runtime.recording import record_claim_event
 from kerf.engine.runtime.turn_draft import TurnDraft
 from kerf.engine.state.indexes import Blobs
 from kerf.engine.state.state import Facts, State
@@ -52,7 +52,7 @@ def move(*claims: str, why: str = "underutilized") -> Move:
 def test_d51_what_goes_already_takes_of_the_budget(budget: str, going: int, fits: int) -> None:
     draft = nodes(6, (Budget(budget),))
     for number in range(going):
-        happened(draft, Tainted(f"default-{number}", "expired"), 0)
+        record_claim_event(draft, Tainted(f"default-{number}", "expired"), 0)
     headroom = BudgetHeadroom(draft.state)
     names = [f"default-{number}" for number in range(3, 6)]
     most = {"2": 2, "50%": 3, "0": 0}[budget]
@@ -74,11 +74,11 @@ def test_d50_a_node_that_is_not_ready_or_not_there_takes_of_it_too() -> None:
 def test_d49_a_node_whose_instance_ends_counts_no_more() -> None:
     """Neither as one that goes nor for the share that a percentage is of."""
     draft = nodes(10, (Budget("10%"),))
-    happened(draft, Tainted("default-9", "expired"), 0)
+    record_claim_event(draft, Tainted("default-9", "expired"), 0)
     assert not BudgetHeadroom(draft.state).allows(move("default-0"))
     draft.add(InstanceSeen("i-default-9", "gone", claim="default-9"))
     assert BudgetHeadroom(draft.state).allows(move("default-0"))
-    happened(draft, Terminated("default-9", "expired"), 0)
+    record_claim_event(draft, Terminated("default-9", "expired"), 0)
     assert BudgetHeadroom(draft.state).allows(move("default-0"))
 
 
@@ -104,7 +104,7 @@ def test_moves_that_start_beside_one_another_share_the_room() -> None:
 def test_each_pool_has_its_own_room_and_a_move_needs_all_of_it() -> None:
     draft = nodes(2, (Budget("1"),))
     nodes(2, (Budget("1"),), pool="other", draft=draft)
-    happened(draft, Tainted("other-0", "expired"), 0)
+    record_claim_event(draft, Tainted("other-0", "expired"), 0)
     headroom = BudgetHeadroom(draft.state)
     assert headroom.allows(move("default-0"))
     assert not headroom.allows(move("default-0", "other-1"))
