@@ -1,6 +1,7 @@
-"""Devices of one pass: what the claims of pods would be given, on nodes that exist and on claims (S-195…S-203).
+"""The devices of one pass: which ones the ResourceClaims of pods would get, on existing nodes and on new ones
+(S-195…S-203).
 
-A pod class that asks for devices has a `DeviceWant`; every other one has None, and nothing here is asked for it.
+A pod class that asks for devices has a `DeviceWant`. Every other class has None, and never comes here.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ _encode = msgspec.msgpack.Encoder(order="deterministic").encode
 
 
 class NodeDevices(Struct, frozen=True, eq=False):
-    """An existing node. `groups`: what it will publish, by what it may be; nothing (one empty group) once its drivers
-    publish for themselves. `taken`: devices of these that somebody has."""
+    """The devices of an existing node. `groups`: what it will publish, for each instance type that it may be; one empty
+    group once its drivers have published. `taken`: those of these devices that somebody has."""
 
     name: str
     labels: Requirements
@@ -52,15 +53,16 @@ class NodeDevices(Struct, frozen=True, eq=False):
 
 
 class _AllocatedClaim(Struct, frozen=True, eq=False):
-    """A claim that has its devices. `hosts`: the only places where they can be used, None if there are others; the
-    `requirements` hold for all of them."""
+    """Where an allocated claim can be used. `hosts`: the only places; None if there are others. `requirements`: what it
+    asks of each place."""
 
     hosts: frozenset[Host] | None
     requirements: Requirements
 
 
 def _allocated_claim(allocation: Allocation) -> _AllocatedClaim:
-    """All terms together (S-199). Devices of a node are allocated with its name as a field."""
+    """Where an allocation can be used, by all of its terms together (S-199). Devices of one node name this node in a
+    field."""
     requirements = Requirements.of_expressions(
         expression for term in allocation.terms for expression in term.expressions
     )
@@ -74,11 +76,11 @@ def _allocated_claim(allocation: Allocation) -> _AllocatedClaim:
 
 
 class Devices:
-    """What there is, who has it, and what is asked for."""
+    """All devices of a pass: which there are, who has them, and what is asked for."""
 
     def __init__(self, facts: DeviceFacts, initialized: Iterable[str], asked: Iterable[str] = ()) -> None:
-        """`initialized`: the names of existing nodes whose own slices count (S-196); `asked`: the claims as
-        namespace/name that pods of the pass have, of which none is released."""
+        """`initialized`: the names of existing nodes whose own slices count (S-196). `asked`: the claims
+        (namespace/name) of pods of this pass; none of them counts as released."""
         self._facts = facts
         there = frozenset(initialized)
         slices = [facts.slices[name] for name in sorted(facts.slices)]
@@ -98,7 +100,7 @@ class Devices:
         self.version = 0
 
     def want(self, names: tuple[str, ...]) -> DeviceWant:
-        """What pods with these claims (namespace/name) ask for; all of them are there."""
+        """What pods with these claims (namespace/name) ask for. All of the claims must exist."""
         device_want = self._wants.get(names)
         if device_want is None:
             claims = tuple(self._facts.claims[name] for name in names)
@@ -120,7 +122,7 @@ class Devices:
         return claim.allocation is not None and not freed(claim, self._facts.leaving)
 
     def settled(self, claim: ResourceClaim) -> _AllocatedClaim | None:
-        """Where a claim is, if it has its devices already (S-199)."""
+        """Where a claim can be used, if it has its devices already (S-199)."""
         if claim.allocation is not None and self.allocated(claim):
             return _allocated_claim(claim.allocation)
         return self._settled.get(claim.key)
@@ -143,7 +145,7 @@ class Devices:
     # ── what a place has ──────────────────────────────────────
 
     def groups(self, types: Sequence[InstanceType]) -> tuple[tuple[int, OwnDevices], ...]:
-        """The types (a bitset of their places) by what they will publish, in the order of their first type."""
+        """The types, as bitsets, grouped by what they will publish, in the order of their first type."""
         type_groups = self._groups.get(id(types))
         if type_groups is None:
             split: list[tuple[Publishes, int]] = []
@@ -158,7 +160,7 @@ class Devices:
         return type_groups
 
     def drivers(self, host: Host) -> tuple[str, ...]:
-        """Those of devices that come with the host and were given away on it (S-160)."""
+        """The drivers of devices that come with the host and were given away on it (S-160)."""
         solutions = (solution for grant in self.ledger.given(host) for solution in grant.solutions())
         local = {
             allotted_device.offered.driver
@@ -177,7 +179,7 @@ class Devices:
         return offers
 
     def offer_of(self, publishes: OwnDevices, state: NarrowedTemplate) -> DeviceOffer:
-        """For a claim in this state."""
+        """The devices for a claim of this narrowed template."""
         key = id(publishes), id(state)
         device_offers = self._offers.get(key)
         if device_offers is None:
@@ -188,12 +190,12 @@ class Devices:
 
 
 def _request_key(claims: Sequence[ResourceClaim]) -> bytes:
-    """Claims that ask for the same have the same."""
+    """A key that is equal for claims that ask for the same."""
     return _encode([(claim.requests, claim.constraints) for claim in claims])
 
 
 class DeviceWant:
-    """What the pods of one class ask for."""
+    """The devices that the pods of one class ask for."""
 
     def __init__(self, devices: Devices, claims: tuple[ResourceClaim, ...]) -> None:
         self._devices = devices
@@ -226,7 +228,7 @@ class DeviceWant:
         return True
 
     def take_site(self, name: str) -> None:
-        """Give the pod what the latest `on_site` found."""
+        """Give the pod the devices that the latest `on_site` found."""
         version, solutions = self._on_sites[name]
         assert version == self._devices.version
         if solutions:
@@ -235,8 +237,8 @@ class DeviceWant:
     # ── claims ──────────────────────────────────────
 
     def narrowed(self, claim: int, template: Template, state: NarrowedTemplate, types: int) -> NarrowedTemplate | None:
-        """The state that a claim comes to by taking the pod (S-99 (4), S-202), None if it cannot. `types`: those that
-        it may still become; `capable` says which of them can be given the devices."""
+        """The narrowed template that a claim comes to by taking the pod (S-99 step 4, S-202); None if it cannot.
+        `types`: those that it can still become; `capable` says which of them have the devices."""
         key = claim, id(state), types, self._devices.version
         if key not in self._narrowed:
             self._narrowed[key] = self._narrow(claim, template, state, types)
@@ -268,19 +270,19 @@ class DeviceWant:
         return following
 
     def suiting(self, template: Template) -> int:
-        """The types that could give the pod its devices on a new node, whatever else it asks for."""
+        """The types that have the pod's devices on a new node, whatever else it asks for."""
         everything = template.catalogue.everything
         state = self._narrow(_NEW_CLAIM, template, template.state, everything)
         return self.capable(_NEW_CLAIM, state, everything) if state is not None else 0
 
     def capable(self, claim: int, state: NarrowedTemplate, types: int) -> int:
-        """Of these types those that can be given the devices, as the latest `narrowed` to this state found."""
+        """Those of these types that have the devices, as the latest `narrowed` to this template found."""
         types &= self._given.get(claim, types)
         solutions = self._on_claims.get((claim, id(state)), ())
         return types & sum(mask for mask, _ in solutions) if solutions else types
 
     def take_claim(self, claim: int, state: NarrowedTemplate, place: GrantedClaim) -> None:
-        """Give the pod what the latest `narrowed` to this state found."""
+        """Give the pod the devices that the latest `narrowed` to this template found."""
         if self._unsettled():
             solutions = self._on_claims[claim, id(state)]
             self._given[claim] = sum(mask for mask, _ in solutions)
@@ -292,7 +294,7 @@ class DeviceWant:
         return [claim for claim in self._claims if self._devices.settled(claim) is None]
 
     def _before(self, host: Host, labels: Requirements) -> Requirements | None:
-        """What claims that have their devices ask of the place (S-199); None if it is not like that."""
+        """What the claims that have their devices ask of the place (S-199); None if the place does not meet it."""
         asked = Requirements()
         for claim in self._claims:
             settled = self._devices.settled(claim)
@@ -326,7 +328,7 @@ class DeviceWant:
     # ── reasons ──────────────────────────────────────
 
     def refusal_on(self, site: NodeDevices) -> Reason | None:
-        """Why a node does not do; None if it is not for devices."""
+        """Why a node cannot give the devices; None if it can."""
         if self._before(site.name, site.labels) is None:
             return refusal(self._devices.matcher, None, self._claims, {})
         left = self._unsettled()
@@ -337,7 +339,7 @@ class DeviceWant:
         return None
 
     def refusal_of(self, claim: int, template: Template, state: NarrowedTemplate, types: int) -> Reason | None:
-        """Why a claim cannot take the pod, whatever it becomes; None if it is not for devices."""
+        """Why a claim cannot have the devices, whichever type it becomes; None if it can."""
         if self._narrow(claim, template, state, types) is not None:
             return None
         about = {"node_pool": template.name}

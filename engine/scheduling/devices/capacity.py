@@ -8,7 +8,7 @@ from kerf.engine.model.kubernetes.devices import Capacity, Device
 
 
 def consumed_capacity(device: Device, asked: Mapping[str, int]) -> dict[str, int] | None:
-    """By dimension; None if the device has not got what is asked, or its policy does not allow it."""
+    """The amount for each dimension; None if the device has too little, or its policy does not allow the amount."""
     if any(name not in device.capacity for name in asked):
         return None
     consumed: dict[str, int] = {}
@@ -21,7 +21,7 @@ def consumed_capacity(device: Device, asked: Mapping[str, int]) -> dict[str, int
 
 
 def _amount(capacity: Capacity, asked: int | None) -> int | None:
-    """Rounded up to what may be taken; None if that is not allowed."""
+    """The amount, rounded up to one that the policy allows; None if there is none."""
     if asked is None:
         return capacity.value if capacity.default is None else capacity.default
     if capacity.values:

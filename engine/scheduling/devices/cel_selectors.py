@@ -1,7 +1,7 @@
-"""What a device selector says of a device: CEL over `device.driver`, `device.attributes`, `device.capacity` and
-`device.allowMultipleAllocations`, as Kubernetes defines it.
+"""Whether a device selector selects a device. Selectors are CEL over `device.driver`, `device.attributes`,
+`device.capacity` and `device.allowMultipleAllocations`, as Kubernetes defines it.
 
-`&&` and `||` are those of CEL: an operand without a value does not matter where the other decides.
+As in CEL, an operand of `&&` or `||` may have no value where the other operand decides.
 """
 
 from __future__ import annotations
@@ -32,20 +32,21 @@ _SEMVER = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-([0-9A-Za-z.-
 
 
 class Quantity(Struct, frozen=True):
-    """In thousandths of a unit."""
+    """A quantity, in thousandths of a unit."""
 
     amount: int
 
 
 class SemVer(Struct, frozen=True):
-    """`order` sorts as versions do."""
+    """A semantic version. `order` sorts as versions do."""
 
     numbers: tuple[int, int, int]
     order: tuple[object, ...]
 
 
 class AttributeGroup(Struct, frozen=True):
-    """The attributes or capacities of one domain, or (`domains`) of all: a map, whose missing domains are empty."""
+    """A map of the attributes or capacities of one domain; or (`domains`) of all domains, where a missing domain is
+    empty."""
 
     values: Mapping[str, object]
     domains: bool = False
@@ -56,7 +57,8 @@ Scope = Mapping[str, Value]
 
 
 def matches(expression: str, driver: str, device: Device) -> bool:
-    """Raises SelectorError: the expression cannot be read, or has no value for this device, or one that is no bool."""
+    """Whether the expression is true for a device. Raises SelectorError if it cannot be read, has no value for this
+    device, or its value is not a bool."""
     result = _value(_parsed(expression), {"device": AttributeGroup(_fields(driver, device))})
     if not isinstance(result, bool):
         raise SelectorError("the selector is neither true nor false")
@@ -169,7 +171,7 @@ def _operation(operator: str, operands: tuple[CelNode, ...], scope: Scope) -> Va
 
 
 def _logical(decides: bool, operands: tuple[CelNode, ...], scope: Scope) -> bool:
-    """The value that decides, whichever side has it; else an error of either side."""
+    """The value of the operand that decides, on whichever side it is; else an error of either side."""
     failed: SelectorError | None = None
     for each in operands:
         try:
@@ -200,7 +202,7 @@ def _arithmetic(operator: str, left: int, right: int) -> int:
 
 
 def _equal(left: Value, right: Value) -> bool:
-    """Values of two types are never equal."""
+    """Whether two values are equal. Values of different types never are."""
     return type(left) is type(right) and left == right
 
 

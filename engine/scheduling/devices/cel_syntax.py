@@ -1,6 +1,6 @@
-"""The syntax of device selectors: CEL (the Common Expression Language) without comprehensions, maps and messages.
+"""Parses device selectors: CEL (the Common Expression Language) without comprehensions, maps and messages.
 
-An expression becomes a tree of the nodes below. What is not part of it is refused with SelectorError (KERF353).
+An expression becomes a tree of the nodes below. Anything else raises SelectorError (KERF353).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Item(Struct, frozen=True):
 
 
 class Call(Struct, frozen=True):
-    """`of`: what a method is called on, None for a function."""
+    """A call. `of`: what a method is called on; None for a function."""
 
     name: str
     of: CelNode | None
@@ -69,7 +69,7 @@ CelNode = Constant | Name | ListLiteral | Member | Item | Call | Operation
 
 
 def parse(expression: str) -> CelNode:
-    """Raises SelectorError."""
+    """The tree of an expression. Raises SelectorError if it cannot be read."""
     if len(expression) > MAX_EXPRESSION_LENGTH:
         raise SelectorError("the selector is too long", hint=f"{MAX_EXPRESSION_LENGTH} characters are the most")
     parser = _Parser(_tokens(expression))

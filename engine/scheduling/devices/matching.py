@@ -1,4 +1,4 @@
-"""Which devices a request's selectors leave (S-200), and in words how many each of them ruled out."""
+"""Which devices the selectors of a request leave (S-200), and how many each of them ruled out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kerf.engine.scheduling.devices.search import requests_of
 
 
 class SelectorCut(Struct, frozen=True):
-    """A selector, and of how many devices it left how many."""
+    """How many devices a selector left (`left`), of how many (`given`)."""
 
     selector: str
     given: int
@@ -22,14 +22,14 @@ class SelectorCut(Struct, frozen=True):
 
 
 class Matcher:
-    """The selectors of one pass; each is asked once of each device."""
+    """The selectors of one pass. Each is evaluated once for each device."""
 
     def __init__(self, classes: Mapping[str, DeviceClass]) -> None:
         self._classes = classes
         self._known: dict[tuple[str, str, int], bool | SelectorError] = {}
 
     def problem(self, claim: ResourceClaim) -> str:
-        """What makes a claim one that nothing can meet, "" if nothing does."""
+        """Why nothing can meet a claim; "" if something can."""
         if any(not constraint.match for constraint in claim.constraints):
             return "a constraint other than matchAttribute"
         for request in requests_of([claim]):
@@ -40,11 +40,12 @@ class Matcher:
         return ""
 
     def matching(self, offer: DeviceOffer, claims: Sequence[ResourceClaim]) -> dict[int, list[OfferedDevice]]:
-        """By the id of the request. Raises SelectorError where a selector has no value for a device."""
+        """The devices that each request can have, by the id of the request. Raises SelectorError if a selector has no
+        value for a device."""
         return {id(request): self._left(offer, request) for request in requests_of(claims)}
 
     def cuts(self, offer: DeviceOffer, request: DeviceRequest) -> list[SelectorCut]:
-        """What each selector, in turn, left; a device for which it has no value is left by none."""
+        """What each selector left, one after another. A device for which a selector has no value is not left."""
         left, cuts = list(offer.devices), []
         for expression in self._selectors(request):
             before = len(left)
@@ -81,5 +82,5 @@ class Matcher:
 
 
 def wanted_count(request: DeviceRequest) -> str:
-    """How many devices, in words."""
+    """The number of devices that a request asks for, in words."""
     return "all" if request.mode == ALL else str(request.count)

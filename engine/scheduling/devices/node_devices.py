@@ -1,4 +1,5 @@
-"""From a problem to its devices: which existing nodes publish for themselves, and what others will have (S-196)."""
+"""Collects the devices of a problem: which existing nodes have published theirs, and what other nodes will have
+(S-196)."""
 
 from __future__ import annotations
 
@@ -13,14 +14,14 @@ from kerf.engine.scheduling.problem.problem import NodeInput, Problem
 
 
 def asks_for_devices(problem: Problem) -> bool:
-    """Whether some pod of the pass does, and is not ignored for it."""
+    """Whether a pod of the pass asks for devices, and these are not ignored."""
     if problem.devices is None or problem.settings.ignore_dra_requests:
         return False
     return any(problem.shapes[digest].resource_claims for digest in {pod.shape for pod in problem.pods})
 
 
 def devices_of(problem: Problem) -> Devices | None:
-    """None if no pod of the pass asks for any, or nothing is known of them."""
+    """The devices of the pass; None if no pod asks for any, or nothing is known of them."""
     if problem.devices is None or not asks_for_devices(problem):
         return None
     asked = {name for pod in problem.pods for name in pod.device_claims}
@@ -28,7 +29,7 @@ def devices_of(problem: Problem) -> Devices | None:
 
 
 def node_devices_of(node: NodeInput, labels: Requirements, problem: Problem) -> NodeDevices:
-    """`labels`: what is known of the node, as far as it is."""
+    """The devices of one existing node. `labels`: what is known of its labels."""
     if node.initialized:
         return NodeDevices(node.name, labels)
     distinct: list[Publishes] = []
@@ -41,7 +42,7 @@ def node_devices_of(node: NodeInput, labels: Requirements, problem: Problem) -> 
 
 
 def _types(node: NodeInput, labels: Requirements, problem: Problem) -> list[InstanceType]:
-    """What the node is, or may still become."""
+    """The instance types that the node is or can still become."""
     pool = node.labels.get(NODEPOOL, "")
     digest = next((pool_input.catalogue for pool_input in problem.pools if pool_input.pool.name == pool), "")
     known: Mapping[str, InstanceType] = (
@@ -53,7 +54,8 @@ def _types(node: NodeInput, labels: Requirements, problem: Problem) -> list[Inst
 
 
 def _taken(node: str, groups: tuple[OwnDevices, ...], problem: Problem) -> frozenset[DeviceKey]:
-    """The template's devices that are allocated by their published names already, before the node is initialized."""
+    """Devices of the node's slice template that are already allocated under their published names, before the node is
+    initialized."""
     assert problem.devices is not None
     owned = {
         (resource_slice.driver, resource_slice.pool)

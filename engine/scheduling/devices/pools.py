@@ -1,4 +1,4 @@
-"""Pools of devices: which published slices count, and which of their devices a node could have (S-196, S-197)."""
+"""Device pools: which published slices count, and which of their devices a node can have (S-196, S-197)."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ OWN_POOL_PREFIX = "own:"
 
 
 class OfferedDevice(Struct, frozen=True, eq=False):
-    """A device that a node could have. `local`: it comes with the node (of a slice template, or it names this node);
-    `requirements`: what else it or its slice says of nodes, all terms at once."""
+    """A device that a node can have. `local`: it comes with the node, by a slice template or because it names this
+    node. `requirements`: what else it or its slice asks of nodes, all terms together."""
 
     key: DeviceKey
     device: Device
@@ -37,8 +37,8 @@ class OfferedDevice(Struct, frozen=True, eq=False):
 
 
 class DevicePool(Struct, frozen=True, eq=False):
-    """The slices of the highest generation, by name. `complete`: all of them are there; `sound`: they do not contradict
-    themselves."""
+    """A pool: its slices of the highest generation, by name. `complete`: all of them are there. `sound`: they do not
+    contradict themselves."""
 
     driver: str
     name: str
@@ -60,14 +60,14 @@ BoundAttributes = Mapping[str, Mapping[DeviceKey, int]]
 
 
 class OwnDevices(Struct, frozen=True, eq=False):
-    """What a node will publish for itself: its type's slice templates, under names that no published pool has."""
+    """What a node will publish for itself: the slice templates of its type, under names that no published pool has."""
 
     pools: tuple[DevicePool, ...] = ()
     bound: BoundAttributes = {}
 
 
 class PublishedPools:
-    """All pools that are published, and which of them a node could have devices of: most belong to one node."""
+    """All published pools, by the node that can have devices of them. Most pools belong to one node."""
 
     def __init__(self, pools: Sequence[DevicePool]) -> None:
         """`pools`: by driver and name."""
@@ -78,12 +78,12 @@ class PublishedPools:
             (self._of_node.setdefault(node, []) if node else self._everywhere).append((number, pool))
 
     def near(self, node: str) -> list[DevicePool]:
-        """In their order."""
+        """The pools that the node can have devices of, in their order."""
         return [pool for _, pool in sorted([*self._everywhere, *self._of_node.get(node, ())], key=lambda each: each[0])]
 
 
 def _sole_node(pool: DevicePool) -> str:
-    """The node that alone has the pool's devices, "" if there is none such."""
+    """The only node that can have devices of the pool; "" if there are others."""
     named = {part.node for part in pool.slices}
     wider = any(device.node or device.all_nodes or device.terms for part in pool.slices for device in part.devices)
     wider = wider or any(part.all_nodes or part.terms for part in pool.slices)
@@ -91,8 +91,8 @@ def _sole_node(pool: DevicePool) -> str:
 
 
 class DeviceOffer(Struct, frozen=True, eq=False):
-    """All that a node could have, published devices first. `whole`: False if a pool of it is incomplete or unsound, so
-    that nobody can say what all devices are."""
+    """All devices that a node can have, published ones first. `whole`: False if a pool is incomplete or unsound, so
+    that a request for all devices cannot be met."""
 
     devices: tuple[OfferedDevice, ...]
     counters: dict[CounterKey, int]
@@ -102,7 +102,7 @@ class DeviceOffer(Struct, frozen=True, eq=False):
 
 
 def pools_of(slices: Iterable[ResourceSlice]) -> tuple[DevicePool, ...]:
-    """By driver and name."""
+    """The pools of these slices, by driver and name."""
     by_pool: dict[tuple[str, str], list[ResourceSlice]] = {}
     for resource_slice in slices:
         by_pool.setdefault((resource_slice.driver, resource_slice.pool), []).append(resource_slice)
@@ -121,7 +121,7 @@ def _device_pool(driver: str, name: str, slices: list[ResourceSlice]) -> DeviceP
 
 
 def _consistent(slices: tuple[ResourceSlice, ...]) -> bool:
-    """No device and no counter set twice, and no counter that there is not."""
+    """Whether no device and no counter set is there twice, and each counter that is used exists."""
     devices = [device for resource_slice in slices for device in resource_slice.devices]
     sets = [counter for part in slices for counter in part.counters]
     known = {(each.counter_set, counter) for each in sets for counter in each.counters}
@@ -133,7 +133,7 @@ def _consistent(slices: tuple[ResourceSlice, ...]) -> bool:
 
 
 def own_devices(slices: Iterable[ResourceSlice], bindings: Iterable[AttributeBinding]) -> OwnDevices:
-    """Of an instance type's slice templates."""
+    """What nodes of an instance type publish for themselves, by its slice templates."""
     pools = pools_of(
         ResourceSlice(
             f"{n:04}",
@@ -158,8 +158,8 @@ def own_devices(slices: Iterable[ResourceSlice], bindings: Iterable[AttributeBin
 
 
 def device_offer(published: Iterable[DevicePool], own: OwnDevices, node: str, labels: Requirements) -> DeviceOffer:
-    """What a node with these labels could have. `own`: what only it has; `node`: its name, "" for one that is still to
-    be launched."""
+    """The devices that a node with these labels can have. `own`: what only this node has; `node`: its name, "" if it is
+    still to be launched."""
     devices: list[OfferedDevice] = []
     counters: dict[CounterKey, int] = {}
     whole = True
@@ -182,8 +182,8 @@ def device_offer(published: Iterable[DevicePool], own: OwnDevices, node: str, la
 
 
 def _visible(publisher: ResourceSlice | Device, node: str, labels: Requirements) -> bool:
-    """Of a slice: whether its devices that do not say otherwise are there for the node (S-197). Its shared counters
-    are there for all devices of the pool, wherever these are."""
+    """Whether the devices of a slice are there for the node, unless they say otherwise themselves (S-197). Shared
+    counters are there for all devices of the pool, wherever these are."""
     if publisher.all_nodes or (publisher.node and publisher.node == node):
         return True
     terms = (Requirements.of_expressions(term.expressions) for term in publisher.terms if term.expressions)
@@ -193,7 +193,8 @@ def _visible(publisher: ResourceSlice | Device, node: str, labels: Requirements)
 def _seen(
     pool: DevicePool, part: ResourceSlice, visible: bool, node: str, labels: Requirements
 ) -> Iterator[OfferedDevice]:
-    """The devices of a slice that the node could have. Where the slice leaves it to them, each says which nodes."""
+    """The devices of a slice that the node can have. If the slice leaves it to its devices, each of them says which
+    nodes."""
     for device in part.devices:
         own = device.node or device.all_nodes or device.terms
         if _visible(device, node, labels) if own else visible:
@@ -206,5 +207,5 @@ def _offered(pool: DevicePool, device: Device, requirements: Requirements, local
 
 
 def all_terms(publisher: ResourceSlice | Device) -> Requirements:
-    """What it says of nodes, its terms taken together (S-202)."""
+    """What a slice or device asks of nodes, all terms together (S-202)."""
     return Requirements.of_expressions(expression for term in publisher.terms for expression in term.expressions)

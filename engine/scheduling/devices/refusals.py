@@ -1,4 +1,5 @@
-"""Why a place cannot give a pod its devices: which request, and which selector ruled out how many devices."""
+"""Why a place cannot give a pod its devices: which request finds too few, and how many devices each selector ruled
+out."""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ def refusal(
     about: Mapping[str, str],
     taken: frozenset[DeviceKey] = frozenset(),
 ) -> Reason:
-    """`offer`: the devices of the place, None if a claim has its devices elsewhere; `taken`: those that others have;
-    `about`: parameters that every reason here carries."""
+    """The reason. `offer`: the devices of the place; None if a claim has its devices elsewhere. `taken`: devices that
+    others have. `about`: parameters that the reason carries besides."""
     if offer is None:
         return reason(SchedulingCode.DEVICES_ELSEWHERE, claims=[claim.key for claim in claims], **about)
     for claim in claims:
@@ -37,7 +38,7 @@ def refusal(
 def _short(
     matcher: Matcher, offer: DeviceOffer, request: DeviceRequest, taken: frozenset[DeviceKey]
 ) -> dict[str, str | int | list[str]] | None:
-    """What a request finds, if that is less than it asks for."""
+    """The parameters of a reason if a request finds fewer devices than it asks for; None if it finds enough."""
     cuts = matcher.cuts(offer, request)
     try:
         left = matcher.matching(offer, [ResourceClaim("", "", (request,))])[id(request)]

@@ -1,6 +1,7 @@
-"""Which devices of an offer meet several claims together: depth first over claims, requests and devices (S-200).
+"""Finds devices of an offer that meet several claims together, depth first over claims, requests and devices (S-200).
 
-The search is bounded by steps, a device looked at being one; what it does not find within them counts as not there.
+The search is bounded: each device that it looks at is one step. What it does not find within the steps counts as not
+there.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ Part = tuple[DeviceKey, str]
 
 
 class Usage(Struct, frozen=True):
-    """What is gone already: whole devices, parts of shared ones, and counters."""
+    """What is taken already: whole devices, parts of shared ones, and counters."""
 
     taken: frozenset[DeviceKey] = frozenset()
     parts: Mapping[Part, int] = {}
@@ -34,7 +35,8 @@ class Usage(Struct, frozen=True):
 
 
 class Allotted(Struct, frozen=True, eq=False):
-    """A device for a request of a claim (key); `consumed`: what it takes of a shared one; `admin`: it takes nothing."""
+    """A device for a request of a claim (key). `consumed`: what it takes of a shared device. `admin`: the request has
+    adminAccess, so it takes nothing."""
 
     claim: str
     offered: OfferedDevice
@@ -43,14 +45,14 @@ class Allotted(Struct, frozen=True, eq=False):
 
 
 class Solution(Struct, frozen=True, eq=False):
-    """`requirements`: what the devices ask of the node, beside what it had to be before."""
+    """Devices for all requests. `requirements`: what they ask of the node, beside what was asked before."""
 
     allotted: tuple[Allotted, ...]
     requirements: Requirements
 
 
 class Matching:
-    """Which devices of an offer each request may have, by its number."""
+    """The devices of an offer that each request can have, by the device's number."""
 
     def __init__(self, of: Mapping[int, Sequence[OfferedDevice]]) -> None:
         self._of = of
@@ -60,7 +62,7 @@ class Matching:
 
 
 class Search:
-    """One attempt."""
+    """One search for devices that meet some claims."""
 
     def __init__(self, offer: DeviceOffer, matching: Matching, usage: Usage, labels: Requirements) -> None:
         """`labels`: what is known of the node."""
@@ -76,7 +78,7 @@ class Search:
         self.steps = MAX_SEARCH_STEPS
 
     def solve(self, claims: Sequence[ResourceClaim]) -> Solution | None:
-        """None if the claims cannot have what they ask for, or that takes too many steps (`steps` is 0 then)."""
+        """The devices for the claims; None if there are none, or the search took too many steps (`steps` is 0 then)."""
         if not self._claims(claims, 0):
             return None
         return Solution(tuple(self._found), self._added[-1])
@@ -91,7 +93,8 @@ class Search:
         return False
 
     def _requests(self, claims: Sequence[ResourceClaim], at: int, number: int, room: int) -> bool:
-        """`room`: how many devices the claim may still have."""
+        """Find devices for the requests of a claim from this one on. `room`: how many more devices the claim may
+        have."""
         requests = claims[at].requests
         if number == len(requests):
             return self._claims(claims, at + 1)
@@ -108,7 +111,7 @@ class Search:
         return False
 
     def _slots(self, slot: _Slot, devices: Sequence[OfferedDevice], start: int, left: int) -> bool:
-        """`left` more devices, from the one at `start` on."""
+        """Find `left` more devices, beginning with the one at `start`."""
         if left == 0:
             return self._requests(slot.claims, slot.at, slot.number + 1, slot.room)
         for index in range(start, len(devices) - left + 1):
@@ -163,7 +166,7 @@ class Search:
         return taken
 
     def _look_after(self, slot: _Slot, offered: OfferedDevice) -> _Taken | None:
-        """A device for a request with adminAccess, whoever has it: nothing is taken by that."""
+        """A device for a request with adminAccess. It takes nothing, so it does not matter who has the device."""
         pins, added = self._pinned(slot, offered), self._narrowed(offered)
         if pins is None or added is None:
             return None
@@ -190,8 +193,8 @@ class Search:
             self._counters[counter] += amount
 
     def _pinned(self, slot: _Slot, offered: OfferedDevice) -> dict[DeviceConstraint, Attribute | _Group] | None:
-        """The values that matchAttribute constraints ask for with this device; None if it has others. Of an attribute
-        that only the node will have, it is the group of devices that the provider says share it."""
+        """The values that matchAttribute constraints have with this device; None if they contradict those of other
+        devices. For an attribute that only the node will know, the value is the group of devices that will share it."""
         pins = dict(self._pins[-1])
         for constraint in slot.claims[slot.at].constraints:
             if constraint.requests and not slot.names & set(constraint.requests):
@@ -208,7 +211,7 @@ class Search:
         return pins
 
     def _narrowed(self, offered: OfferedDevice) -> Requirements | None:
-        """What is asked of the node with this device (S-202); None if a node cannot be all of it."""
+        """What is asked of the node with this device (S-202); None if no node can be all of it."""
         before = self._added[-1]
         if not len(offered.requirements):
             return before
@@ -218,14 +221,14 @@ class Search:
 
 
 class _Group(Struct, frozen=True):
-    """The devices that will share a value which nobody knows yet: never equal to a value that is known (S-200)."""
+    """Devices that will share a value that nobody knows yet. It never equals a known value (S-200)."""
 
     number: int
 
 
 class _Slot(Struct, frozen=True, eq=False):
-    """The request that devices are looked for: claim and request by number; `names` under which constraints may mean
-    it; `room` for the requests that follow."""
+    """The request that needs devices: claim and request by number. `names`: how constraints may call it. `room`: how
+    many devices the requests after it may have."""
 
     claims: Sequence[ResourceClaim]
     at: int
@@ -236,7 +239,7 @@ class _Slot(Struct, frozen=True, eq=False):
 
 
 class _Taken(Struct, frozen=True, eq=False):
-    """What to give back; `pins` as they were. No `key`: nothing was taken."""
+    """What to give back when the search goes back a step. `pins`: as they were. No `key`: nothing was taken."""
 
     key: DeviceKey | None
     parts: dict[str, int]
@@ -245,13 +248,14 @@ class _Taken(Struct, frozen=True, eq=False):
 
 
 def tolerated(request: DeviceRequest, device: Device) -> bool:
-    """Whether the device's taints leave it to this request: those of other effects than these two keep nobody away."""
+    """Whether the request may have the device in spite of its taints. Only taints with the effects NoSchedule and
+    NoExecute count."""
     left = untolerated(device.taints, request.tolerations) if device.taints else ()
     return not any(taint.effect in ("NoSchedule", "NoExecute") for taint in left)
 
 
 def requests_of(claims: Sequence[ResourceClaim]) -> Iterator[DeviceRequest]:
-    """All that ask for devices: alternatives instead of what they are alternatives of."""
+    """All requests for devices; in place of a request with alternatives, its alternatives."""
     for claim in claims:
         for request in claim.requests:
             yield from request.first_of or (request,)

@@ -1,4 +1,4 @@
-"""Which devices are gone: those of allocated claims (S-198), and those given away in this pass (S-203)."""
+"""Which devices are taken: those of allocated claims (S-198), and those given away in this pass (S-203)."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ Host = str | int
 
 
 class GrantedClaim(Protocol):
-    """A claim of this pass."""
+    """The claim of this pass on which devices were given. `types`: those that it can still become."""
 
     types: int
 
 
 class DeviceGrant(Struct, frozen=True, eq=False):
-    """What one pod's claims were given. `by_types`: which types the solution is for (all, on an existing node);
-    `place`: the claim, which may have lost some of them since."""
+    """The devices that the claims of one pod were given. `by_types`: each solution with the types that it is for (all
+    types, on an existing node). `place`: the claim, which may have lost some of the types since."""
 
     host: Host
     place: GrantedClaim | None
     by_types: tuple[tuple[int, Solution], ...]
 
     def solutions(self) -> list[Solution]:
-        """Those of types that are left."""
+        """The solutions for types that the claim can still become."""
         return [solution for types, solution in self.by_types if self.place is None or types & self.place.types]
 
 
 class Ledger:
-    """Who has which devices. `pools`: all that are published; `asked`: see Devices."""
+    """Who has which devices. `pools`: all published pools; `asked`: as in `Devices`."""
 
     def __init__(self, facts: DeviceFacts, pools: Iterable[DevicePool], asked: frozenset[str]) -> None:
         devices: dict[DeviceKey, Device] = {
@@ -68,7 +68,7 @@ class Ledger:
         return self._by_host.get(host, ())
 
     def usage(self, host: Host, group: int, pools: Iterable[PoolKey]) -> Usage:
-        """What is gone of these pools for this host, if it is of the group of types with this number."""
+        """What is taken of these pools, seen from this host, if it becomes a type of the group with this number."""
         sums = _Sums()
         for pool in pools:
             if pool in self._allocated:
@@ -83,17 +83,17 @@ class Ledger:
 
 
 def freed(claim: ResourceClaim, leaving: frozenset[str]) -> bool:
-    """Whether only pods that are leaving their nodes have it (S-198): it is allocated anew."""
+    """Whether only pods that are leaving their nodes use the claim (S-198). It is then allocated anew."""
     return bool(claim.pods) and not claim.others and leaving.issuperset(claim.pods)
 
 
 def released(claim: ResourceClaim) -> bool:
-    """Whether nobody has it any more: its controller takes the allocation back in a moment (S-198)."""
+    """Whether no pod uses the claim any more (S-198). Its controller is about to take the allocation back."""
     return not claim.pods and not claim.others
 
 
 class _Sums:
-    """Usage being added up."""
+    """Adds up usage."""
 
     def __init__(self) -> None:
         self._taken: set[DeviceKey] = set()
@@ -102,7 +102,7 @@ class _Sums:
         self._shared: set[DeviceKey] = set()
 
     def join(self, other: Usage) -> None:
-        """What is gone of another pool."""
+        """Add what is taken of another pool."""
         self._taken.update(other.taken)
         self._parts.update(other.parts)
         self._counters.update(other.counters)
@@ -112,7 +112,7 @@ class _Sums:
         return Usage(frozenset(self._taken), self._parts, self._counters)
 
     def add(self, key: DeviceKey, device: Device | None, consumed: Mapping[str, int]) -> None:
-        """A device that is not known any more, and has no parts, is gone as a whole."""
+        """Add one device. If nothing is known of it any more, and nothing of its parts, it counts as taken whole."""
         seen = key in self._shared
         if consumed or (device is not None and device.shared):
             self._shared.add(key)
@@ -132,7 +132,8 @@ class _Sums:
             self.add(allotted_device.offered.key, allotted_device.offered.device, allotted_device.consumed)
 
     def add_most(self, solutions: Iterable[tuple[Allotted, ...]]) -> None:
-        """Devices that any of the solutions takes from other hosts; of capacity and counters the most that one does."""
+        """Add what solutions take of devices that other hosts can have too. Of capacity and counters it adds the most
+        that any one solution takes."""
         parts: dict[Part, int] = {}
         counters: dict[CounterKey, int] = {}
         for allotted in solutions:

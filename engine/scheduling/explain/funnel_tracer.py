@@ -16,15 +16,16 @@ from kerf.engine.scheduling.problem.problem import PendingPod
 
 
 class Refusal(Struct, frozen=True):
-    """A candidate that a class could not use: an existing node by name, or an open claim by index."""
+    """A candidate that a class could not use: an existing node by name, or a claim by index."""
 
     place: str | int
     reason: Reason
 
 
 class PoolAttempt(Struct, frozen=True, omit_defaults=True):
-    """A new claim of a NodePool considered for a class; `reason` is None if one was opened, `claim` its index. Of a
-    NodePool that has nothing to launch the funnel is that of its own requirements; what is near is for the class."""
+    """An attempt to open a new claim of a NodePool for a class. `reason`: None if it was opened; `claim`: its index.
+    For a NodePool that has nothing to launch, the funnel is that of its own requirements, and its near misses are those
+    for the class."""
 
     funnel: TypeFunnel
     reason: Reason | None = None
@@ -32,17 +33,19 @@ class PoolAttempt(Struct, frozen=True, omit_defaults=True):
 
 
 class RelaxedPods(Struct, frozen=True):
-    """Pods that were placed as this class after they had given up something."""
+    """Pods that were placed as this class after they had given something up."""
 
     pods: tuple[str, ...]
     gave_up: tuple[RelaxedPreference, ...]
 
 
 class ClassFunnel(Struct, frozen=True, omit_defaults=True):
-    """One pod class as it was tried. A class that gave something up is another class with its own funnel.
-    `rules`: those of topology that bind it, each as its kind and its key.
-    `placed` are (place, pods) in the order of first use; `unplaced` the pods that remained; `relaxed` those that asked
-    for more to begin with."""
+    """One pod class as it was tried. A class that gives something up becomes another class, with a funnel of its own.
+
+    * `rules`: the topology rules that bind it, each as kind and key.
+    * `placed`: (place, pods) in the order of first use. `unplaced`: the remaining pods.
+    * `relaxed`: the placed pods that asked for more at first.
+    """
 
     number: int
     requests: Resources
@@ -57,7 +60,7 @@ class ClassFunnel(Struct, frozen=True, omit_defaults=True):
 
 
 class ClaimFunnel(Struct, frozen=True):
-    """A claim as planned: the types left, cheapest first, so `left[0]` is the one chosen."""
+    """A claim as planned. `left`: the remaining types, cheapest first, so `left[0]` is the chosen one."""
 
     claim: int
     node_pool: str
@@ -65,8 +68,8 @@ class ClaimFunnel(Struct, frozen=True):
 
 
 class Funnel(Struct, frozen=True):
-    """Everything. `dropped`: NodePools without any instance type, where there are no pods: else each class tells of
-    them, for what would help is not the same for all."""
+    """The funnel of a whole plan. `dropped`: NodePools without any instance type, if there are no pods. If there are,
+    each class has them among its `pools`, because the near misses differ between classes."""
 
     dropped: tuple[PoolAttempt, ...]
     classes: tuple[ClassFunnel, ...]
@@ -105,8 +108,8 @@ class FunnelTracer:
     """Give it to `plan`, then read `funnel`."""
 
     def __init__(self, shapes: Callable[[str], PodShape | None] | None = None) -> None:
-        """`shapes`: by digest, what the pods ask for to begin with, None where that is not known. Without it nothing is
-        told of what they gave up."""
+        """`shapes`: finds what pods ask for at first, by digest; None if unknown. Without it the funnel does not say
+        what they gave up."""
         self._shapes = shapes
         self._dropped: list[tuple[PoolAttempt, NearMissesFor]] = []
         self._classes: dict[int, _ClassRecord] = {}

@@ -1,4 +1,4 @@
-"""Near misses: what single change would let types through that pass everything else."""
+"""Near misses: the single change that would let types through that pass every other filter."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def near_misses(template: Template, pod_class: PodClass, filters: Sequence[TypeF
 def near_misses_of_dropped_pool(
     template: Template, pod_class: PodClass, filters: Sequence[TypeFilter]
 ) -> tuple[NearMiss, ...]:
-    """The same for a NodePool that has nothing to launch, whatever is asked of it (S-66). Where topology and volumes
-    would let the pods go is not asked: the NodePool has no place anywhere."""
+    """The near misses of a NodePool that has nothing to launch, whatever is asked of it (S-66). Topology and volumes
+    are not looked at: the NodePool has no place anywhere."""
     return _most_types_first(
         [
             *_amount_near_misses(template, pod_class, filters),
@@ -52,7 +52,7 @@ def _most_types_first(misses: Iterable[NearMiss]) -> tuple[NearMiss, ...]:
 
 
 def _passing_all_but(template: Template, filters: Iterable[TypeFilter], left_out: TypeFilter) -> int:
-    """The types that pass all other filters, and not this one."""
+    """The types that pass all filters but this one."""
     types = template.catalogue.everything & ~left_out.passed
     for type_filter in filters:
         if type_filter is not left_out:
@@ -61,7 +61,8 @@ def _passing_all_but(template: Template, filters: Iterable[TypeFilter], left_out
 
 
 def _passing_but(template: Template, filters: Iterable[TypeFilter], key: str) -> int:
-    """The types that pass all filters but what is asked of one label, which decides about offerings and places too."""
+    """The types that pass all filters but those about one label. Such a label also decides about offerings and places,
+    so these filters are not applied either."""
     types = template.catalogue.everything
     for type_filter in filters:
         if type_filter.key != key and type_filter.kind not in (*ON_OFFER, FilterKind.VOLUMES, FilterKind.TOPOLOGY):
@@ -92,8 +93,8 @@ def _amount_near_misses(template: Template, pod_class: PodClass, filters: Sequen
 
 
 def _shortfall(template: Template, type_filter: TypeFilter, pod_class: PodClass, types: int) -> tuple[int, int]:
-    """The types that come nearest to passing a type_filter, and by how much they miss it, in the resource's
-    unit; all of them and 0 if it is no amount."""
+    """The types that come nearest to passing a filter, and by how much they miss it, in the unit of the resource. If
+    the filter is not about an amount: all of them, and 0."""
     catalogue = template.catalogue
     if type_filter.kind == FilterKind.RESOURCE:
         daemons = (group.requests.get(type_filter.key, 0) for group in template.groups if group.types & types)
@@ -110,8 +111,8 @@ def _shortfall(template: Template, type_filter: TypeFilter, pod_class: PodClass,
 
 
 def _beyond_limits(template: Template, pod_class: PodClass, filters: Sequence[TypeFilter]) -> list[TypeFilter]:
-    """The filters as they would be if limits left more. A spread knows no domain in which they leave no node (S-129):
-    that is their doing, and no type_filter besides."""
+    """The filters as they would be if limits left more. Where limits leave no node, a spread knows no domain (S-129);
+    so the topology filter is worked out without limits, and does not count as a second obstacle."""
     return [
         replace(type_filter, passed=_places_beyond_limits(template, pod_class))
         if type_filter.kind == FilterKind.TOPOLOGY and not type_filter.passed
@@ -121,8 +122,7 @@ def _beyond_limits(template: Template, pod_class: PodClass, filters: Sequence[Ty
 
 
 def _places_beyond_limits(template: Template, pod_class: PodClass) -> int:
-    """The types that topology would let the pods go to if limits left some of each. Volumes are a type_filter of their
-    own."""
+    """The types that topology would allow if limits left some of each. Volumes have a filter of their own."""
     following, demand = template.step(template.state, pod_class.requirements), pod_class.demand
     if not isinstance(following, NarrowedTemplate) or not demand.allows_host(NEW_CLAIM_HOST):
         return 0
@@ -137,7 +137,7 @@ def _places_beyond_limits(template: Template, pod_class: PodClass) -> int:
 
 
 def _would_know(template: Template, state: NarrowedTemplate, rule: Rule, domain: str) -> bool:
-    """Whether a rule would allow a domain in which a node of the state could be launched."""
+    """Whether a rule would allow a domain in which a node of this narrowed template could be launched."""
     if domain in rule.count.counts:
         return rule.allows(domain)
     counts_here = isinstance(rule.count, PodCount) and rule.count.admits_claim(template, state)
@@ -159,8 +159,8 @@ def _requirement_near_misses(
 def _near_misses_of_requirement(
     template: Template, asked: Requirements, type_filter: TypeFilter, others: Sequence[TypeFilter]
 ) -> Iterator[NearMiss]:
-    """What would come through if the pod, or the NodePool, did not ask this of the label. A label also
-    decides which offerings are usable, so those are looked at anew."""
+    """What would come through if the pod, or the NodePool, did not ask this of the label. Offerings are looked at anew,
+    because a label also decides which of them are usable."""
     requirements = template.state.requirements.merged(asked)
     through = 0 if type_filter.passed == 0 else template.at(requirements).viable
     for side, kept, freed in _sides(template, asked, type_filter.key):
@@ -190,7 +190,7 @@ def _near_misses_of_requirement(
 def _sides(
     template: Template, asked: Requirements, key: str
 ) -> tuple[tuple[str, Requirement | None, Requirement | None], ...]:
-    """Who would have to change; what the other side asks of the label, and what he does himself."""
+    """Who would have to change, what the other side asks of the label, and what this side asks itself."""
     of_pool, of_pod = template.state.requirements.find(key), asked.find(key)
     return (POD, of_pool, of_pod), (NODE_POOL, of_pod, of_pool)
 
@@ -203,8 +203,9 @@ def _values_needed(
     freed: Requirement | None,
     kept: Requirement | None,
 ) -> tuple[str, ...]:
-    """The label values that the freed side would have to allow: those of the types' offerings, else of the types, else
-    (a label that types know nothing of) what the other side asks for. Instance types come cheapest first."""
+    """The label values that the side that changes would have to allow: those of the types' offerings; else of the
+    types; else, for a label that types do not know, those that the other side asks for. Instance types come cheapest
+    first."""
     offered = {
         value
         for number in state.slots
@@ -225,7 +226,7 @@ def _values_needed(
 
 
 def _ordered(values: set[str], freed: Requirement | None) -> tuple[str, ...]:
-    """Numbers by size, from the bound on that keeps them out; names by the alphabet."""
+    """The values in order: numbers by size, beginning at the bound that keeps them out; names by the alphabet."""
     if not all(parse_integer(value) is not None for value in values):
         return tuple(sorted(values))
     upwards = tuple(sorted(values, key=int))
@@ -235,8 +236,8 @@ def _ordered(values: set[str], freed: Requirement | None) -> tuple[str, ...]:
 def likely_meant(
     template: Template, asked: Requirement | None, values: Sequence[str], kept: Requirement | None = None
 ) -> tuple[str, ...]:
-    """What may have been meant by values that were asked for and that no type has, nor, of a label that types know
-    nothing of, the other side (`kept`); only what would do."""
+    """The values that a typing error may stand for: similar to a value that is asked for and that no type has (or, for
+    a label that types do not know, not the other side, `kept`). Only values that would help."""
     if asked is None or asked.complement:
         return ()
     index = template.catalogue.labels.get(asked.key)
@@ -246,8 +247,8 @@ def likely_meant(
 
 
 def cheapest(template: Template, state: NarrowedTemplate, types: int) -> str:
-    """The name of the cheapest of some types by what a node of the state may be launched as; of types that are sold
-    out by what they cost otherwise; else the first by name."""
+    """The name of the cheapest of some types, by what a node of this narrowed template costs. If all are sold out, by
+    what they cost otherwise; else the first by name."""
     there = template.by_price(state)
     if template.cheapest(state, types) == inf:
         there = template.catalogue.by_price(tuple((slot, template.catalogue.everything) for slot in state.slots))
@@ -258,7 +259,7 @@ def cheapest(template: Template, state: NarrowedTemplate, types: int) -> str:
 
 
 def _volume_near_misses(template: Template, pod_class: PodClass, filters: Sequence[TypeFilter]) -> Iterator[NearMiss]:
-    """If the pod, or the NodePool, allowed the places of the volumes."""
+    """The near misses over volumes: the pod, or the NodePool, would allow the places of the volumes."""
     base = template.step(template.state, pod_class.requirements)
     if not any(
         type_filter.kind == FilterKind.VOLUMES and not type_filter.passed for type_filter in filters
@@ -283,7 +284,8 @@ def _volume_near_misses(template: Template, pod_class: PodClass, filters: Sequen
 
 
 def _topology_near_misses(template: Template, pod_class: PodClass, filters: Sequence[TypeFilter]) -> Iterator[NearMiss]:
-    """If the rules of one kind allowed another domain, or the pod or the NodePool one that the rules leave."""
+    """The near misses over topology: the rules of one kind would allow another domain; or the pod, or the NodePool,
+    would allow a domain that the rules leave."""
     following = template.step(template.state, pod_class.requirements)
     if not isinstance(following, NarrowedTemplate):
         return
@@ -314,7 +316,7 @@ def _topology_near_misses(template: Template, pod_class: PodClass, filters: Sequ
 
 
 def _elsewhere(template: Template, pod_class: PodClass, rules: Sequence[Rule], types: int) -> Iterator[NearMiss]:
-    """The domains that all rules over one key leave, and that pod or NodePool do not allow."""
+    """The domains that all rules over one key leave, but pod or NodePool do not allow."""
     key = rules[0].key
     rest = template.state.requirements.merged(pod_class.requirements).without([key])
     for side, kept, freed in _sides(template, pod_class.requirements, key):
@@ -331,15 +333,15 @@ def _elsewhere(template: Template, pod_class: PodClass, rules: Sequence[Rule], t
 
 
 def _would_allow(rule: Rule, domain: str) -> bool:
-    """Also of a domain that counts nothing yet because no node can be there: it is empty, where nobody can be
-    followed."""
+    """Whether a rule allows a domain, also one that counts nothing yet because no node can be there. Such a domain is
+    empty, so a rule that follows other pods does not allow it."""
     return rule.allows(domain) or (domain not in rule.count.counts and not isinstance(rule, AffinityRule))
 
 
 def _through(
     template: Template, state: NarrowedTemplate, domains: tuple[str, ...], types: int, miss: NearMiss
 ) -> Iterator[NearMiss]:
-    """The miss, if some of the types can be had in these domains."""
+    """The near miss, if some of the types can be had in these domains."""
     if not domains:
         return
     pinned = template.pin(state, miss.key, domains)

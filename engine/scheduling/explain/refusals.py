@@ -1,7 +1,7 @@
-"""Why a candidate refused a class, worked out after the fact: the search itself keeps no reasons.
+"""Why a candidate refused a class. It is worked out after the fact, because the search itself keeps no reasons.
 
-A new claim has to pass a list of filters, each a set of types (a bitset). The funnel applies them in order; a near
-miss is a type_filter that stands alone in the way of some types.
+A new claim must pass a list of filters, each a set of types (a bitset). The funnel applies them one after another. A
+near miss is a filter that alone keeps some types out.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ NEW_CLAIM_INDEX = -1
 
 
 def explain_template(template: Template, pod_class: PodClass, tracer: Tracer | None) -> Reason:
-    """Why no claim of this template can be opened for the class; tells the tracer the whole funnel."""
+    """Why no claim of this template can be opened for the class. The tracer gets the whole funnel."""
     filters = type_filters(template, pod_class)
     refusal = _template_refusal(template, pod_class, filters)
     if tracer is not None:
@@ -45,14 +45,15 @@ def explain_template(template: Template, pod_class: PodClass, tracer: Tracer | N
 
 
 def trace_opening(claim: PackedClaim, pod_class: PodClass, tracer: Tracer, why: Reason | None = None) -> None:
-    """Tell the tracer the funnel of a claim that is being opened, or `why` it is not; before its limits are counted."""
+    """Give the tracer the funnel of a claim that is being opened, or the reason `why` it is not. Call it before the
+    claim counts against limits."""
     funnel = _type_funnel(claim.template, pod_class, type_filters(claim.template, pod_class))
     tracer.pool_considered(pod_class, why, funnel, None if why else claim.index)
 
 
 def explain_dropped(template: Template, tracer: Tracer | None) -> Reason:
-    """Why a NodePool has nothing to launch (S-66). What change would help depends on what pods ask for: the tracer is
-    told how to find out."""
+    """Why a NodePool has nothing to launch (S-66). Near misses depend on what pods ask for, so the tracer gets a
+    function that finds them."""
     catalogue, name, left = template.catalogue, template.name, template.state.viable
     why = reason(SchedulingCode.NO_INSTANCE_TYPES, node_pool=name, types=len(catalogue.types))
     if left:
@@ -75,7 +76,7 @@ def explain_dropped(template: Template, tracer: Tracer | None) -> Reason:
 
 
 def explain_claim(claim: PackedClaim, pod_class: PodClass) -> Reason:
-    """Why an open claim refused the class."""
+    """Why a claim of this pass refused the class."""
     template, name = claim.template, claim.template.name
     taints = untolerated(template.pool.taints, pod_class.tolerations)
     if taints:
@@ -121,8 +122,8 @@ def explain_claim(claim: PackedClaim, pod_class: PodClass) -> Reason:
 
 
 def _template_refusal(template: Template, pod_class: PodClass, filters: list[TypeFilter]) -> Reason:
-    """The coded reason: what pod and NodePool cannot do for each other at all, then the NodePool's limits (wherever
-    types beyond them would do), then the order of S-99 and S-111."""
+    """The reason. First what pod and NodePool can never do for each other; then the NodePool's limits, if types beyond
+    them would do; then in the order of S-99 and S-111."""
     name = template.name
     taints = untolerated(template.pool.taints, pod_class.tolerations)
     if taints:
@@ -153,8 +154,7 @@ def _template_refusal(template: Template, pod_class: PodClass, filters: list[Typ
 
 
 def _refusing(template: Template, state: NarrowedTemplate, pod_class: PodClass) -> Rule | None:
-    """The rule of topology that leaves a new claim no domain, or else, if only together they leave none that is on
-    offer, the first one."""
+    """The topology rule that leaves a new claim no domain. If only all rules together leave none, the first rule."""
     rules = (*pod_class.demand.rules, *pod_class.demand.host_rules)
     return pod_class.demand.refusing(template, state, NEW_CLAIM_HOST) or next(iter(rules), None)
 
@@ -227,6 +227,6 @@ def _cuts(catalogue: CompiledCatalogue, filters: list[TypeFilter]) -> tuple[Cut,
 
 
 def types_by_price(template: Template, state: NarrowedTemplate, types: int) -> tuple[Candidate, ...]:
-    """These types, cheapest first."""
+    """These types with their prices, cheapest first."""
     names = template.catalogue.names
     return tuple(Candidate(names[i], price) for price, i in template.by_price(state) if types >> i & 1)

@@ -1,4 +1,4 @@
-"""What a pod has given up to find its place (S-31, S-33): told by explanations, and decides nothing."""
+"""What a pod has given up to find its place (S-31, S-33). It is for explanations only and decides nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kerf.engine.scheduling.matching.taints import TOLERATES_PREFER_NO_SCHEDULE
 
 
 class RelaxationKind(ReasonCode):
-    """What a pod may give up for a place, in words."""
+    """What a pod may give up for a place, with its words."""
 
     REQUIRED_TERM = "required-term", "{asked}, the first of its alternatives"
     PREFERRED_TERM = "preferred-term", "its preference for {asked}"
@@ -25,9 +25,8 @@ class RelaxationKind(ReasonCode):
 
 
 class RelaxedPreference(Struct, frozen=True, omit_defaults=True):
-    """One thing. `what`: an alternative of the required node affinity, a preference (for nodes, to be with pods or
-    apart from them), a spread that may be given up, or to keep off PreferNoSchedule taints; `requirements`: what a term
-    asked of nodes; `key`: of topology; `weight`: of a preference."""
+    """One thing that a pod gave up. `what`: a `RelaxationKind`. `requirements`: what a term asked of nodes. `key`: of
+    topology. `weight`: of a preference."""
 
     what: str
     requirements: tuple[str, ...] = ()

@@ -1,5 +1,7 @@
-"""What a plan can tell about how it was made. A tracer is called only when one is given; without it
-nothing of this is computed. Results never depend on it."""
+"""What a plan can tell about how it was made: the calls of a `Tracer`, and what they carry.
+
+Without a tracer none of it is computed. Results never depend on it.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +16,8 @@ from kerf.engine.scheduling.problem.problem import PendingPod
 
 
 class Cut(Struct, frozen=True, omit_defaults=True):
-    """One step of a funnel: `types` were ruled out by `what` (taint, requirement, limits, offering, left-out,
-    unavailable, resource, host-ports, devices, volumes, topology, min-values); `key` is the label or resource, `wanted`
-    what was asked of it, `daemons` what daemons take of a resource besides, at the most."""
+    """One step of a funnel: `types` were ruled out by a filter of kind `what` (`type_filters.FilterKind`). `key`: the
+    label or resource; `wanted`: what was asked of it; `daemons`: the most that daemons take of a resource besides."""
 
     what: str
     types: int
@@ -26,14 +27,14 @@ class Cut(Struct, frozen=True, omit_defaults=True):
 
 
 class NearMiss(Struct, frozen=True, omit_defaults=True):
-    """`types` types would do if this one thing were different; `example` is the cheapest of them where and
-    as what the pods and the NodePool would then let it be launched.
+    """`types` types would do if one thing were different. `example`: the cheapest of them, as the pods and the NodePool
+    would then let it be launched. `what`: the kind of the filter.
 
-    For what = requirement, `side` says who would have to change ("pod" or "node-pool") and `values` are
-    the label values that it would have to allow; `meant` are those of them that a typing error may stand for.
-    For limits and resource, `short` is by how much these types, the nearest, miss it. For topology, `side` is the rule
-    (spread, affinity, anti-affinity) and `values` the domains that it would have to allow; none for a rule over
-    hostnames that allows no further node.
+    * Requirement: `side` says who would have to change ("pod" or "node-pool"); `values` are the label values that it
+      would have to allow, and `meant` those of them that a typing error may stand for.
+    * Limits and resource: `short` says by how much these types, the nearest ones, miss it.
+    * Topology: `side` is the rule (spread, affinity, anti-affinity); `values` are the domains that it would have to
+      allow. There are none for a rule over hostnames that allows no further node.
     """
 
     what: str
@@ -47,17 +48,19 @@ class NearMiss(Struct, frozen=True, omit_defaults=True):
 
 
 class Candidate(Struct, frozen=True, array_like=True):
-    """A type that is left, with its cheapest available price, USD per hour."""
+    """A type that is left, and its cheapest available price in USD per hour."""
 
     instance_type: str
     price: float
 
 
 class TypeFunnel(Struct, frozen=True, omit_defaults=True):
-    """How the types of one NodePool narrowed down to those that can take the first pod of a new claim.
-    `cuts` are in the order in which they were applied, each counting only types that were still there;
-    those left are cheapest first. `near` are the single changes that would let more types through, most
-    types first."""
+    """How the types of one NodePool narrow down to those that can take the first pod of a new claim.
+
+    * `cuts`: in the order in which they were applied; each counts only types that were still there.
+    * `left`: the remaining types, cheapest first.
+    * `near`: the single changes that would let more types through, the one for most types first.
+    """
 
     node_pool: str
     types: int
@@ -71,27 +74,28 @@ NearMissesFor = Callable[[PodClass], tuple[NearMiss, ...]]
 
 
 class Tracer(Protocol):
+    """Is called while a plan is made."""
+
     def pool_dropped(self, reason: Reason, funnel: TypeFunnel, near: NearMissesFor) -> None:
-        """A NodePool whose requirements leave no instance type (S-66); told before anything about pods."""
+        """A NodePool's requirements leave no instance type (S-66). Called before anything about pods."""
 
     def node_refused(self, pod_class: PodClass, node: str, reason: Reason) -> None:
-        """An existing node that this class cannot use."""
+        """An existing node cannot take this class."""
 
     def claim_refused(self, pod_class: PodClass, claim: int, reason: Reason) -> None:
-        """A claim opened earlier in the pass, by its index, that this class cannot join."""
+        """A claim opened earlier in the pass, given by its index, cannot take this class."""
 
     def pool_considered(
         self, pod_class: PodClass, reason: Reason | None, funnel: TypeFunnel, claim: int | None = None
     ) -> None:
-        """A new claim of a NodePool: refused for a reason, or opened (None), then with the claim's index."""
+        """A new claim of a NodePool was refused for a reason, or opened (no reason, and the claim's index)."""
 
     def placed(self, pod: PendingPod, pod_class: PodClass, place: str | int) -> None:
-        """A pod has its place: the name of an existing node, or the index of a claim. `pod_class` is the
-        class that it was placed as, after whatever it had to give up."""
+        """A pod has a place: an existing node by name, or a claim by index. `pod_class`: the class that it was placed
+        as, after what it had to give up."""
 
     def unplaced(self, pod: PendingPod, pod_class: PodClass, reasons: tuple[Reason, ...]) -> None:
         """A pod has no place."""
 
     def claim_finished(self, claim: int, node_pool: str, left: tuple[Candidate, ...]) -> None:
-        """A claim as planned, with the types that it may become: the first one is the cheapest, and so
-        chosen."""
+        """A claim as planned, with the types that it can become. The first is the cheapest, and so the chosen one."""

@@ -1,7 +1,8 @@
-"""What a type has to pass to be launched for a class: a list of filters, each a set of types (a bitset).
+"""What an instance type must pass to be launched for a class: a list of filters, each a set of types (a bitset).
 
-Taints, one per required label, limits, offerings, one per resource, host ports, devices, volumes, topology. The search
-itself keeps none of this; it is worked out after the fact, for reasons, funnels and near misses.
+There are filters for taints, for each required label, limits, offerings, each resource, host ports, devices, volumes
+and topology. The search itself keeps none of them. They are worked out after the fact, for reasons, funnels and near
+misses.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from kerf.engine.scheduling.pods.pod_class import PodClass
 
 
 class FilterKind(ReasonCode):
-    """What a filter looks at: with why it rules types out, and the single change that would let more through ("" where
-    nobody can make one: the search itself left the types out, and volumes do not move)."""
+    """What a filter looks at: with the sentence why it rules types out, and the single change that would let more types
+    through. The change is "" where nobody can make one: the search itself left the types out, or volumes would have to
+    move."""
 
     TAINT = "taint", "the taint {wanted}, which is not tolerated", "if the pods tolerated the taint {key}"
     REQUIREMENT = "requirement", "not {wanted}", "if {side} allowed {values} for {key}"
@@ -55,7 +57,7 @@ NEW_CLAIM_HOST = -1
 
 
 class TypeFilter(Struct, frozen=True):
-    """`passed`: the types that take it; `daemons`: what daemons take of a resource besides, at the most."""
+    """One filter. `passed`: the types that pass it. `daemons`: the most that daemons take of a resource besides."""
 
     kind: FilterKind
     passed: int
@@ -65,9 +67,8 @@ class TypeFilter(Struct, frozen=True):
 
 
 def type_filters(template: Template, pod_class: PodClass) -> list[TypeFilter]:
-    """In the order in which a reader asks; `place_filters` come after them. A taint or a label that the NodePool itself
-    rules out stops every type; what its limits leave comes after what the pod and the NodePool can do for each other at
-    all."""
+    """The filters, in the order in which a reader asks; `place_filters` come after them. A taint or label that the
+    NodePool itself rules out stops every type. Limits come after what pod and NodePool can do for each other at all."""
     requirements = template.state.requirements.merged(pod_class.requirements)
     untolerable = untolerated(template.pool.taints, pod_class.tolerations)
     conflicting = _conflicts(template, pod_class)
@@ -105,9 +106,9 @@ def requirement_filters(catalogue: CompiledCatalogue, requirements: Requirements
 
 
 def offering_filters(template: Template, state: NarrowedTemplate) -> Iterator[TypeFilter]:
-    """Types that the cloud does not offer this way, then those that this try of a search leaves out, then those of
-    which there was no capacity when they were asked for. Types that are listed and not on offer (A-200) stop at the
-    first of these alone: the cloud may offer them again."""
+    """Three filters: types that the cloud does not offer this way; types that this try of the search leaves out; types
+    without capacity when they were last asked for. Types that are listed but not on offer (A-200) stop only at the
+    first: the cloud may offer them again."""
     listed = on_offer = there = 0
     for number in state.slots:
         on_offer |= template.slots[number].types
@@ -121,7 +122,8 @@ def offering_filters(template: Template, state: NarrowedTemplate) -> Iterator[Ty
 
 
 def _resource_filters(template: Template, pod_class: PodClass) -> Iterator[TypeFilter]:
-    """Types that the NodePool does not allow are measured without daemons: a near miss may be about them."""
+    """The filters for resources and host ports. Types that the NodePool does not allow are measured without daemons,
+    because a near miss may be about them."""
     outside = template.catalogue.everything & ~sum(group.types for group in template.groups)
     groups = [*template.groups, DaemonGroup(outside, {}, ())]
     for name in sorted({*pod_class.requests, *(name for group in groups for name in group.requests)}):
@@ -148,7 +150,7 @@ def port_names(pod_class: PodClass) -> list[str]:
 
 
 def types_passing(types: int, filters: Iterable[TypeFilter], *kinds: FilterKind) -> int:
-    """Those of the types that pass all filters of these kinds, of all kinds if none is named."""
+    """The types that pass all filters of these kinds; of all kinds, if none is named."""
     for type_filter in filters:
         if not kinds or type_filter.kind in kinds:
             types &= type_filter.passed
@@ -159,8 +161,8 @@ def types_passing(types: int, filters: Iterable[TypeFilter], *kinds: FilterKind)
 
 
 def place_filters(template: Template, pod_class: PodClass) -> Iterator[TypeFilter]:
-    """Types that cannot be had where the pod's volumes are, then those that cannot where topology lets it go. Where
-    that leaves none it is the place, whatever the type."""
+    """Two filters: types that cannot be had where the pod's volumes are, and types that cannot be had where topology
+    allows. If no type is left, the place is the obstacle, whatever the type."""
     demand, base = pod_class.demand, template.step(template.state, pod_class.requirements)
     if not isinstance(base, NarrowedTemplate) or not base.viable:
         return
@@ -189,7 +191,7 @@ def _any_of(states: Iterable[NarrowedTemplate]) -> int:
 
 
 def _types_outside(template: Template, asked: int, left: int) -> int:
-    """All types but those that were asked about and are not left; none if none of them is."""
+    """All types but those that were asked about and are not left. If none is left, no types."""
     return template.catalogue.everything & ~(asked & ~left) if left else 0
 
 

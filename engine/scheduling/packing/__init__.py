@@ -1,4 +1,4 @@
 """Pods onto candidates, one after another: existing nodes, open claims, then new claims (S-85…S-116).
 
-May import everything of scheduling but the deciders, `planner` and `improvement`.
+May import everything of scheduling but the deciders, `planner`, `optimizer` and `kube_scheduler`.
 """
