@@ -80,8 +80,8 @@ def allowed_disruptions(cluster: Cluster, reason: DisruptionReason) -> dict[str,
     """How many nodes of each NodePool may go now (D-51)."""
     used = budget_usage(cluster)
     return {
-        each.pool.name: remaining(each.pool, reason, used.get(each.pool.name, Use()), cluster.now)
-        for each in cluster.pools
+        pool_input.pool.name: remaining(pool_input.pool, reason, used.get(pool_input.pool.name, Use()), cluster.now)
+        for pool_input in cluster.pools
     }
 
 

@@ -118,19 +118,24 @@ class Cluster(Struct, frozen=True):
         return EvictionRules(self.shapes, self.budgets, self.now)
 
     def pool(self, name: str) -> NodePool | None:
-        return next((each.pool for each in self.pools if each.pool.name == name), None)
+        return next((pool_input.pool for pool_input in self.pools if pool_input.pool.name == name), None)
 
     def catalogue(self, name: str) -> Catalogue | None:
         """The instance types of a NodePool; None if it has none (D-29)."""
-        digest = next((each.catalogue for each in self.pools if each.pool.name == name), "")
+        digest = next((pool_input.catalogue for pool_input in self.pools if pool_input.pool.name == name), "")
         found = self.base.catalogues[digest] if digest else None
         return found if found is not None and found.types else None
 
     def types(self) -> dict[str, dict[str, InstanceType]]:
         """The instance types of each NodePool that has any (D-29), by name."""
-        named = {digest: {each.name: each for each in made.types} for digest, made in self.base.catalogues.items()}
+        named = {
+            digest: {instance_type.name: instance_type for instance_type in made.types}
+            for digest, made in self.base.catalogues.items()
+        }
         return {
-            each.pool.name: named[each.catalogue] for each in self.pools if each.catalogue and named[each.catalogue]
+            pool_input.pool.name: named[pool_input.catalogue]
+            for pool_input in self.pools
+            if pool_input.catalogue and named[pool_input.catalogue]
         }
 
     def settling(self, node: ClusterNode) -> bool:
@@ -179,7 +184,7 @@ def what_if(cluster: Cluster, leaving: frozenset[str], *, respect_settling: bool
         cluster.base,
         pods=tuple(pods),
         shapes=shapes,
-        pools=tuple(replace(each, usage=_usage(stays, each.pool.name)) for each in cluster.pools),
+        pools=tuple(replace(pool_input, usage=_usage(stays, pool_input.pool.name)) for pool_input in cluster.pools),
         nodes=tuple(_tainted(node.place) if node.name in settling else node.place for node in stays),
         bound=tuple(bound(cluster.nodes, moved)) if seen else (),
         leaving=tuple(node.place for node in leaves),
@@ -222,7 +227,7 @@ def noticed(cluster: Cluster, moving: Iterable[PodShape]) -> bool:
     volumes = cluster.base.volumes
     limited = volumes is not None and bool(volumes.limits)
     return any(each.spread or (limited and each.volumes) for each in moving) or any(
-        each.affinity or each.anti_affinity for each in cluster.shapes.values()
+        shape.affinity or shape.anti_affinity for shape in cluster.shapes.values()
     )
 
 

@@ -25,7 +25,7 @@ def cluster_of(state: State, now: int) -> Cluster:
     """The cluster as the state shows it. Nodes of moves that were only proposed stand as if nobody had."""
     facts = state.facts
     base = problem_of(state, now)
-    nodes = _as_before(_nodes(state, {each.claim or each.name: each for each in base.nodes}, now), state)
+    nodes = _as_before(_nodes(state, {node.claim or node.name: node for node in base.nodes}, now), state)
     shapes = dict(base.shapes)
     for digest in sorted({pod.shape for node in nodes for pod in node.pods} - shapes.keys()):
         shapes[digest] = state.indexes.blobs.shape(digest)
@@ -48,7 +48,7 @@ def cluster_of(state: State, now: int) -> Cluster:
 def _as_before(nodes: Iterable[ClusterNode], state: State) -> tuple[ClusterNode, ...]:
     """For nodes that equal those of the cluster before these themselves, with what has been worked out of them."""
     before: dict[str, ClusterNode] = state.indexes.cluster_nodes
-    kept = tuple(known if (known := before.get(each.name)) == each else each for each in nodes)
+    kept = tuple(known if (known := before.get(node.name)) == node else node for node in nodes)
     state.indexes.cluster_nodes = {each.name: each for each in kept}
     return kept
 
@@ -57,7 +57,7 @@ def _nodes(state: State, places: dict[str, NodeInput], now: int) -> Iterator[Clu
     """Those of NodeClaims by their names, then the others. What replaces nodes that have not begun to drain is
     promised to their pods, however long others of their replacements take."""
     facts = state.facts
-    started = (each.move for each in facts.moves.values() if each.started)
+    started = (underway.move for underway in facts.moves.values() if underway.started)
     replacing = frozenset(new.name for move in started for new in move.replacements)
     for name in sorted(facts.claims):
         claim = facts.claims[name]

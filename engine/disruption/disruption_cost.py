@@ -28,9 +28,9 @@ def node_cost(pods: Iterable[Pod], shapes: Mapping[str, PodShape]) -> float:
 def node_price(instance_type: InstanceType | None, labels: Mapping[str, str]) -> float:
     """D-34: of the first offering of the node's type in its zone and capacity type, available or not; 0 for none."""
     offerings = () if instance_type is None else instance_type.offerings
-    for each in offerings:
-        if each.zone == labels.get(ZONE) and each.capacity_type == labels.get(CAPACITY_TYPE):
-            return 0.0 if math.isnan(each.price) else each.price
+    for offering in offerings:
+        if offering.zone == labels.get(ZONE) and offering.capacity_type == labels.get(CAPACITY_TYPE):
+            return 0.0 if math.isnan(offering.price) else offering.price
     return 0.0
 
 

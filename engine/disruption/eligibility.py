@@ -68,7 +68,7 @@ def judge_nodes(cluster: Cluster, *, eventual: bool = False, claims: Container[s
     """What is the same for all methods of a class (D-31): of each node the candidate, or why it is none. `claims`:
     only of the nodes of these; None for all."""
     types = cluster.types()
-    nodes = cluster.nodes if claims is None else [each for each in cluster.nodes if each.place.claim in claims]
+    nodes = cluster.nodes if claims is None else [node for node in cluster.nodes if node.place.claim in claims]
     return tuple((node, judge_node(node, cluster, eventual=eventual, types=types)) for node in nodes)
 
 
@@ -97,7 +97,7 @@ def find_candidates(
 
 def ordered(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
     """D-40: by savings ratio, highest first; then by name."""
-    return tuple(sorted(candidates, key=lambda each: (-each.ratio, each.name)))
+    return tuple(sorted(candidates, key=lambda candidate: (-candidate.ratio, candidate.name)))
 
 
 def judge_node(
@@ -160,7 +160,7 @@ def _held_by_pods(node: ClusterNode, cluster: Cluster) -> Reason | None:
     blocked = [(pod, found) for pod in node.pods if (found := rules.blocked_now(pod))] if rules.budgets else []
     if blocked:
         pod, budgets = min(blocked, key=lambda each: _by_name(each[0]))
-        names = [f"{each.namespace}/{each.name}" for each in budgets]
+        names = [f"{budget.namespace}/{budget.name}" for budget in budgets]
         code = DisruptionCode.POD_BUDGET_EXHAUSTED if len(names) == 1 else DisruptionCode.SEVERAL_POD_BUDGETS
         return Reason.of(code, pod=pod.key, budgets=names)
     return None

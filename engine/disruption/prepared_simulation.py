@@ -59,10 +59,10 @@ class PreparedSimulations:
         _, gone = moving_pods(cluster, frozenset())
         self._bound = bound(cluster.nodes, frozenset(pod.uid for pod in gone))
         self._leavers: dict[str, _Leaver] = {}
-        self._usage = {each.pool.name: each.usage for each in still.pools}
+        self._usage = {pool_input.pool.name: pool_input.usage for pool_input in still.pools}
         there = {(each.namespace, each.shape) for each in self._bound}
         pairs = {(namespace, shape): PendingPod("", namespace, "", shape) for namespace, shape in there}
-        pairs |= {(each.namespace, each.shape): each for each in still.pods}
+        pairs |= {(pod.namespace, pod.shape): pod for pod in still.pods}
         self._ground = CompiledProblem(
             replace(still, pods=tuple(each for _, each in sorted(pairs.items())), bound=tuple(self._bound))
         )
@@ -82,19 +82,19 @@ class PreparedSimulations:
             return None
         if self._limits(self._freed(going)) != self._within or not self._ground.topology.keeps_domains(leaving):
             return None
-        leavers = [self._leaver(each) for each in going]
-        asked = tuple(each for one in leavers for each in one.asked) + self._free
+        leavers = [self._leaver(node) for node in going]
+        asked = tuple(pod for one in leavers for pod in one.asked) + self._free
         topology = self._ground.topology
         topology.restart(self._counted)
         for leaver in leavers:
             topology.count(leaver.bound, self._shapes, -1)
         nodes = list(self._ground.nodes)
-        for each in going:
-            nodes[self._numbers[each.name]] = nodes[self._numbers[each.name]].gone()
-        lines = [*(each.line for each in leavers), self._free_line]
+        for node in going:
+            nodes[self._numbers[node.name]] = nodes[self._numbers[node.name]].gone()
+        lines = [*(leaver.line for leaver in leavers), self._free_line]
         planned = self._ground.plan(lines, nodes, None, most_claims)
-        seen = noticed(self._cluster, (self._shapes[each.shape] for each in asked))
-        counted = len(self._bound) - sum(len(each.bound) for each in leavers) if seen else 0
+        seen = noticed(self._cluster, (self._shapes[pod.shape] for pod in asked))
+        counted = len(self._bound) - sum(len(leaver.bound) for leaver in leavers) if seen else 0
         return Answer(planned, asked, len(nodes) - len(going), counted)
 
     def _leaver(self, node: ClusterNode) -> _Leaver:
@@ -110,7 +110,7 @@ class PreparedSimulations:
 
     def _freed(self, going: Iterable[ClusterNode]) -> dict[str, Resources]:
         """What the NodePools that are limited use less of with these nodes gone."""
-        limited = {each.name for each in self._ground.templates if each.pool.limits}
+        limited = {template.name for template in self._ground.templates if template.pool.limits}
         freed: dict[str, Resources] = {}
         for node in going:
             if node.node_pool in limited:
@@ -119,15 +119,15 @@ class PreparedSimulations:
 
     def _limits(self, freed: dict[str, Resources]) -> list[int]:
         """The types that the limits leave of each template, which starts from there."""
-        for each in self._ground.templates:
-            each.restart(added(self._usage[each.name], freed.get(each.name, {}), -1))
-        return [each.within_limits(each.types) for each in self._ground.templates]
+        for template in self._ground.templates:
+            template.restart(added(self._usage[template.name], freed.get(template.name, {}), -1))
+        return [template.within_limits(template.types) for template in self._ground.templates]
 
 
 def suited(cluster: Cluster) -> bool:
     """Whether prepared questions give the same plans: devices are allocated for each plan anew, and which pods others
     seek to be with depends on who asks."""
-    return cluster.base.devices is None and not any(each.affinity for each in cluster.shapes.values())
+    return cluster.base.devices is None and not any(shape.affinity for shape in cluster.shapes.values())
 
 
 def _places(cluster: Cluster) -> list[ClusterNode]:

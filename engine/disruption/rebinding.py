@@ -121,8 +121,8 @@ class Rebinding:
     @cached_property
     def _compile_once(self) -> bool:
         """Whether the rules of all pods of the cluster are few enough to be compiled together."""
-        shapes = [self._unchanged.shapes[each.shape] for each in self._unchanged.pods]
-        terms = sum(len(each.affinity) + len(each.anti_affinity) for each in shapes)
+        shapes = [self._unchanged.shapes[pod.shape] for pod in self._unchanged.pods]
+        terms = sum(len(shape.affinity) + len(shape.anti_affinity) for shape in shapes)
         return len(shapes) * terms <= MAX_COMPILED_TERMS
 
     @cached_property
@@ -131,7 +131,7 @@ class Rebinding:
         problem = what_if(self._cluster, frozenset(), respect_settling=False)
         _, gone = moving_pods(self._cluster, frozenset())
         bound_pods = tuple(bound(self._cluster.nodes, frozenset(pod.uid for pod in gone)))
-        pods = {(each.namespace, each.shape): each for each in problem.pods}
+        pods = {(pod.namespace, pod.shape): pod for pod in problem.pods}
         shape_keys = {(each.namespace, each.shape) for each in bound_pods}
         pods |= {(namespace, shape): PendingPod("", namespace, "", shape) for namespace, shape in shape_keys}
         return replace(problem, pods=tuple(each for _, each in sorted(pods.items())), bound=bound_pods)

@@ -65,7 +65,7 @@ class Simulator:
 
     def market(self, pool: str) -> Market:
         """The offerings that a NodePool may use. Raises KeyError for a pool that there is none of."""
-        digest = next(each.catalogue for each in self.cluster.pools if each.pool.name == pool)
+        digest = next(pool_input.catalogue for pool_input in self.cluster.pools if pool_input.pool.name == pool)
         found = self._markets.get(digest)
         if found is None:
             base = self.cluster.base
@@ -132,9 +132,9 @@ class Simulator:
         failed = {uid for each in (*planned.unplaced, *planned.ignored) for uid in each.pods} | set(planned.truncated)
         failed |= {
             uid
-            for each in planned.placements
-            if each.node in self._uninitialized
-            for uid in each.pods
+            for placement in planned.placements
+            if placement.node in self._uninitialized
+            for uid in placement.pods
             if uid not in waiting and uid not in gone
         }
         failed -= waiting
@@ -162,4 +162,6 @@ class Simulator:
 
 def _short(planned: Plan) -> bool:
     """Whether a pod waits for reserved capacity."""
-    return any(each.code == SchedulingCode.RESERVATION for unplaced in planned.unplaced for each in unplaced.reasons)
+    return any(
+        reason.code == SchedulingCode.RESERVATION for unplaced in planned.unplaced for reason in unplaced.reasons
+    )

@@ -21,7 +21,7 @@ def drivers_missing(claim: NodeClaim, node: Node, state: State) -> Reason | None
     wanted = _wanted(claim, state)
     slices = own_slices(state, node.name) if wanted else []
     for driver in wanted:
-        if not _published([each for each in slices if each.driver == driver]):
+        if not _published([resource_slice for resource_slice in slices if resource_slice.driver == driver]):
             return Reason.of(LifecycleCode.DRA_DRIVER_POOLS_NOT_PUBLISHED, driver=driver, node=node.name)
     return None
 
@@ -38,15 +38,15 @@ def _wanted(claim: NodeClaim, state: State) -> list[str]:
     found = state.indexes.blobs.instance_type(digest, claim.instance_type) if digest else None
     if found is None:
         return sorted(asked)
-    there = {each.driver for each in found.slices}
+    there = {resource_slice.driver for resource_slice in found.slices}
     return sorted(there if expected else asked & there)
 
 
 def _published(slices: list[ResourceSlice]) -> bool:
     """At least one pool has as many slices of its highest generation as it says."""
     pools: dict[str, list[ResourceSlice]] = {}
-    for each in slices:
-        pools.setdefault(each.pool, []).append(each)
+    for resource_slice in slices:
+        pools.setdefault(resource_slice.pool, []).append(resource_slice)
     for found in pools.values():
         latest = max(each.generation for each in found)
         current = [each for each in found if each.generation == latest]

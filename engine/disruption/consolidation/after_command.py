@@ -21,9 +21,9 @@ def after(cluster: Cluster, command: Command, number: int) -> Cluster:
     going, gone = moving_pods(cluster, leaving)
     pods = {pod.uid: pod for pod in (*cluster.pending, *gone, *going)}
     moved = {pod.uid: pod for pod in going}
-    settled = {uid for each in command.replacements for uid in each.claim.pods}
+    settled = {uid for replacement in command.replacements for uid in replacement.claim.pods}
     nodes = [node for node in cluster.nodes if node.name not in leaving]
-    there = {each.node: [moved[uid] for uid in each.pods if uid in moved] for each in command.placements}
+    there = {placement.node: [moved[uid] for uid in placement.pods if uid in moved] for placement in command.placements}
     nodes = [_filled(_rid(node, settled), there.get(node.name, ()), cluster.shapes) for node in nodes]
     nodes += [
         _arriving(each, [pods[uid] for uid in each.claim.pods], f"replacement-{number}-{index}", cluster)
@@ -63,7 +63,7 @@ def _filled(node: ClusterNode, arrived: Iterable[Pod], shapes: Mapping[str, PodS
 
 def _arriving(new: Replacement, pods: Iterable[Pod], name: str, cluster: Cluster) -> ClusterNode:
     """A replacement that is not there yet: it has no room for others (D-95), and counts for limits and topology."""
-    single = {each.key: next(iter(each.values)) for each in new.requirements if each.single}
+    single = {requirement.key: next(iter(requirement.values)) for requirement in new.requirements if requirement.single}
     kinds = {CAPACITY_TYPE: new.capacity_types[0]} if len(new.capacity_types) == 1 else {}
     labels = {**new.claim.labels, **single, **kinds, NODEPOOL: new.claim.node_pool}
     return ClusterNode(
@@ -79,14 +79,20 @@ def _capacity(new: Replacement, cluster: Cluster) -> Resources:
     """The most of each resource that it may come to have (S-70)."""
     catalogue = cluster.catalogue(new.claim.node_pool)
     most: Resources = {}
-    for each in () if catalogue is None else catalogue.types:
-        if each.name in new.instance_types:
-            most = {name: max(most.get(name, 0), each.capacity.get(name, 0)) for name in {**most, **each.capacity}}
+    for instance_type in () if catalogue is None else catalogue.types:
+        if instance_type.name in new.instance_types:
+            most = {
+                name: max(most.get(name, 0), instance_type.capacity.get(name, 0))
+                for name in {**most, **instance_type.capacity}
+            }
     return most
 
 
 def _reserved(replacements: Iterable[Replacement]) -> frozenset[tuple[str, str, str]]:
     """Reserved capacity that a replacement may use is left to it."""
     return frozenset(
-        (RESERVED, name, "") for each in replacements if each.claim.reservations for name in each.instance_types
+        (RESERVED, name, "")
+        for replacement in replacements
+        if replacement.claim.reservations
+        for name in replacement.instance_types
     )

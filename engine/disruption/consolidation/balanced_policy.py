@@ -41,15 +41,15 @@ def _scored(pool: str, totals: Totals | None, savings: float, disruption: float)
 def pool_totals(cluster: Cluster, eligible: Iterable[Candidate]) -> dict[str, Totals]:
     """Totals of every NodePool that owns a candidate; `eligible`: before a method's own filter (D-78)."""
     by_pool: dict[str, dict[str, Candidate]] = {}
-    for each in eligible:
-        by_pool.setdefault(each.pool.name, {})[each.name] = each
+    for candidate in eligible:
+        by_pool.setdefault(candidate.pool.name, {})[candidate.name] = candidate
     return {pool: _totals(cluster, pool, by_pool[pool]) for pool in sorted(by_pool)}
 
 
 def _totals(cluster: Cluster, pool: str, candidates: Mapping[str, Candidate]) -> Totals:
     nodes, types = [node for node in cluster.nodes if node.node_pool == pool], cluster.types()
     tracked = math.fsum(price_of(node, types) for node in nodes if _tracked(node))
-    cost = tracked if tracked > 0 else math.fsum(each.price for each in candidates.values())
+    cost = tracked if tracked > 0 else math.fsum(candidate.price for candidate in candidates.values())
     disruption = math.fsum(
         candidates[node.name].cost if node.name in candidates else node_cost(node.pods, cluster.shapes)
         for node in nodes
@@ -76,9 +76,9 @@ def scores(command: Command, totals: Mapping[str, Totals]) -> tuple[Score, ...]:
     """Of every Balanced NodePool of the command (D-81), by name."""
     found = []
     by_pool: dict[str, list[Candidate]] = {}
-    for each in command.candidates:
-        by_pool.setdefault(each.pool.name, []).append(each)
-    source = math.fsum(each.price for each in command.candidates)
+    for candidate in command.candidates:
+        by_pool.setdefault(candidate.pool.name, []).append(candidate)
+    source = math.fsum(candidate.price for candidate in command.candidates)
     for pool, own in sorted(by_pool.items()):
         if own[0].pool.consolidation_policy != BALANCED:
             continue

@@ -52,21 +52,23 @@ class Command(Struct, frozen=True):
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(sorted(each.name for each in self.candidates))
+        return tuple(sorted(candidate.name for candidate in self.candidates))
 
     @property
     def evictions(self) -> int:
-        return sum(len(each.pods) for each in self.candidates)
+        return sum(len(candidate.pods) for candidate in self.candidates)
 
 
 def removal(candidates: Sequence[Candidate]) -> Command:
     """Empty nodes go without a simulation (D-60)."""
-    return Command(DisruptionReason.EMPTY, tuple(candidates), savings=math.fsum(each.price for each in candidates))
+    return Command(
+        DisruptionReason.EMPTY, tuple(candidates), savings=math.fsum(candidate.price for candidate in candidates)
+    )
 
 
 def decide(simulator: Simulator, candidates: Sequence[Candidate]) -> Command | Reason:
     """The consolidation decision for exactly these nodes, or the first thing that speaks against it (D-98)."""
-    names = tuple(each.name for each in candidates)
+    names = tuple(candidate.name for candidate in candidates)
     found = simulator.decided.get(names)
     if found is None:
         found = simulator.decided[names] = _decided(simulator, candidates)
@@ -74,10 +76,10 @@ def decide(simulator: Simulator, candidates: Sequence[Candidate]) -> Command | R
 
 
 def _decided(simulator: Simulator, candidates: Sequence[Candidate]) -> Command | Reason:
-    outcome = simulator.without(each.name for each in candidates)
+    outcome = simulator.without(candidate.name for candidate in candidates)
     if outcome.failure is not None:
         return outcome.failure
-    total = math.fsum(each.price for each in candidates)
+    total = math.fsum(candidate.price for candidate in candidates)
     if not outcome.claims:
         return Command(DisruptionReason.UNDERUTILIZED, tuple(candidates), (), outcome.placements, total)
     if len(outcome.claims) > 1:
@@ -106,7 +108,7 @@ def _narrowed(
     """Steps 4 to 8 of D-98: the types that are left and the requirements they are launched under."""
     requirements = Requirements(claim.constraints)
     kinds = requirements.get(CAPACITY_TYPE)
-    if all(each.capacity_type == SPOT for each in candidates) and kinds.has(SPOT):
+    if all(candidate.capacity_type == SPOT for candidate in candidates) and kinds.has(SPOT):
         if not spot_to_spot:
             return Reason.of(DisruptionCode.SPOT_TO_SPOT_OFF)
         return _spot_to_spot(claim, requirements.merged([ONLY_SPOT]), len(candidates), total, market)
@@ -156,7 +158,7 @@ def on_offer(command: Command, market: Market) -> Command:
     if found.capacity_types:
         return command
     made = replacement(found.claim, found.instance_types, Requirements(found.claim.constraints), market)
-    total = math.fsum(each.price for each in command.candidates)
+    total = math.fsum(candidate.price for candidate in command.candidates)
     return replace(command, replacements=(made,), savings=total - made.price)
 
 
@@ -164,9 +166,9 @@ def without_same_type(command: Command, market: Market) -> Command | Reason:
     """D-74: several nodes are not replaced by a type that some of them already are, or by a dearer one."""
     found = command.replacements[0]
     prices: dict[str, float] = {}
-    for each in command.candidates:
-        name = "" if each.instance_type is None else each.instance_type.name
-        price = market.cheapest_at_all(name, Requirements.of_labels(each.node.labels))
+    for candidate in command.candidates:
+        name = "" if candidate.instance_type is None else candidate.instance_type.name
+        price = market.cheapest_at_all(name, Requirements.of_labels(candidate.node.labels))
         if price is not None:
             prices[name] = min(price, prices.get(name, math.inf))
         else:
@@ -177,5 +179,5 @@ def without_same_type(command: Command, market: Market) -> Command | Reason:
     if isinstance(names, Reason):
         return names
     left = replacement(found.claim, names, found.requirements, market)
-    total = math.fsum(each.price for each in command.candidates)
+    total = math.fsum(candidate.price for candidate in command.candidates)
     return replace(command, replacements=(left,), savings=total - left.price)

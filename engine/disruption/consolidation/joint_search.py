@@ -66,8 +66,8 @@ def find_joint_removal(
 def _open(cluster: Cluster, candidates: Iterable[Candidate]) -> bool:
     """Whether the budgets let all of them go at once."""
     counts: dict[str, int] = {}
-    for each in candidates:
-        counts[each.pool.name] = counts.get(each.pool.name, 0) + 1
+    for candidate in candidates:
+        counts[candidate.pool.name] = counts.get(candidate.pool.name, 0) + 1
     limits = [
         allowed_disruptions(cluster, reason) for reason in (DisruptionReason.EMPTY, DisruptionReason.UNDERUTILIZED)
     ]
@@ -79,16 +79,21 @@ class _Search:
         self._cluster = cluster
         self._empty, self._busy = empty, busy
         shapes, totals = cluster.shapes, pool_totals(cluster, busy.eligible)
-        worth = [each for each in busy.chosen if approves(_alone(each), totals)]
-        self._vain = frozenset(each.name for each in busy.chosen) - {each.name for each in worth}
-        self.waves = wave_grades(shapes[pod.shape] for each in worth for pod in each.pods)
+        worth = [candidate for candidate in busy.chosen if approves(_alone(candidate), totals)]
+        self._vain = frozenset(candidate.name for candidate in busy.chosen) - {candidate.name for candidate in worth}
+        self.waves = wave_grades(shapes[pod.shape] for candidate in worth for pod in candidate.pods)
         self._rebinding = Rebinding(cluster, self.waves)
         self._simulator = Simulator(cluster, most_claims=1)
         self.left = steps
-        self._needs = {each.name: total(shapes[pod.shape].requests for pod in each.pods) for each in worth}
-        self._load = {each.name: weight(self._needs[each.name]) / max(each.price, MIN_SAVINGS) for each in worth}
-        self._order = sorted(worth, key=lambda each: (self._load[each.name], each.name))[:MAX_NODES]
-        self._idle = frozenset(each.name for each in empty.chosen)
+        self._needs = {
+            candidate.name: total(shapes[pod.shape].requests for pod in candidate.pods) for candidate in worth
+        }
+        self._load = {
+            candidate.name: weight(self._needs[candidate.name]) / max(candidate.price, MIN_SAVINGS)
+            for candidate in worth
+        }
+        self._order = sorted(worth, key=lambda candidate: (self._load[candidate.name], candidate.name))[:MAX_NODES]
+        self._idle = frozenset(candidate.name for candidate in empty.chosen)
         takers = [node for node in cluster.nodes if node.tracked and not node.marked and node.name not in self._idle]
         self._free = {node.name: node.place.available for node in takers}
 
@@ -114,10 +119,10 @@ class _Search:
 
     def _with_others(self, going: list[Candidate]) -> list[Candidate]:
         """And each that may go beside those before it."""
-        names = {each.name for each in going}
-        for each in self._order:
-            if each.name not in names and self._fits([*going, each]):
-                going = [*going, each]
+        names = {candidate.name for candidate in going}
+        for candidate in self._order:
+            if candidate.name not in names and self._fits([*going, candidate]):
+                going = [*going, candidate]
         return going
 
     def _exchanged(self, going: list[Candidate]) -> list[Candidate] | None:
@@ -125,16 +130,19 @@ class _Search:
         for stays, goes in self._pairs(going):
             if self.left <= 0:
                 return None
-            changed = [*(each for each in going if each is not stays), goes]
+            changed = [*(candidate for candidate in going if candidate is not stays), goes]
             if self._fits(changed):
                 return changed
         return None
 
     def _pairs(self, going: list[Candidate]) -> Iterator[tuple[Candidate, Candidate]]:
         """(one of the set, a dearer one): the dearest and emptiest first, for the cheapest and fullest."""
-        names = {each.name for each in going}
-        kept = sorted((each for each in self._order if each.name not in names), key=lambda each: -each.price)
-        cheap = sorted(going, key=lambda each: (each.price, -self._load[each.name], each.name))
+        names = {candidate.name for candidate in going}
+        kept = sorted(
+            (candidate for candidate in self._order if candidate.name not in names),
+            key=lambda candidate: -candidate.price,
+        )
+        cheap = sorted(going, key=lambda candidate: (candidate.price, -self._load[candidate.name], candidate.name))
         for goes in kept:
             yield from ((each, goes) for each in cheap if each.price < goes.price - MIN_SAVINGS)
 
@@ -142,9 +150,9 @@ class _Search:
         """Whether all pods have places on what stays, by the plan and by the scheduler's own way."""
         if not self._roomy(going):
             return False
-        names = self._idle | {each.name for each in going}
+        names = self._idle | {candidate.name for candidate in going}
         cost = STEPS_PER_CHECK * len(self._cluster.nodes) + SCHEDULERS_ASKED * STEPS_PER_POD * sum(
-            len(each.pods) for each in going
+            len(candidate.pods) for candidate in going
         )
         self.left -= cost
         if self.left <= 0 or self._rebinding.unbound(names, ()):
@@ -156,7 +164,7 @@ class _Search:
 
     def _roomy(self, going: Sequence[Candidate]) -> bool:
         """Whether what stays has as much free as all their pods ask for."""
-        names = {each.name for each in going}
+        names = {candidate.name for candidate in going}
         free = [room for name, room in self._free.items() if name not in names]
         return all(
             sum(self._needs[name].get(each, 0) for name in names) <= sum(max(0, room.get(each, 0)) for room in free)
@@ -170,15 +178,15 @@ class _Search:
         if isinstance(whole, Reason):
             return None
         single = [
-            replace(_alone(each), placements=placed(whole.placements, [each]))
-            for each in sorted(going, key=lambda each: each.name)
+            replace(_alone(candidate), placements=placed(whole.placements, [candidate]))
+            for candidate in sorted(going, key=lambda each: each.name)
         ]
         commands = ([removal(self._empty.chosen)] if self._empty.chosen else []) + single
-        removed = self._idle | {each.name for each in going}
+        removed = self._idle | {candidate.name for candidate in going}
         types = self._cluster.types()
         stay = [node for node in self._cluster.nodes if node.name not in removed and not node.marked]
         price = math.fsum(price_of(node, types) for node in stay)
-        takers = {each.node for command in single for each in command.placements}
+        takers = {placement.node for command in single for placement in command.placements}
         return ChosenCommands(tuple(commands), price, self._kept(removed, takers), self.left <= 0)
 
     def _kept(self, removed: frozenset[str], takers: set[str]) -> dict[str, Reason]:

@@ -107,7 +107,7 @@ def single_node(cluster: Cluster, simulator: Simulator, accepts: Callable[[Comma
 def interleaved(candidates: Iterable[Candidate]) -> list[Candidate]:
     """D-75: the first of each NodePool, then the second of each, and so on; pools by name."""
     by_pool: dict[str, list[Candidate]] = {}
-    for each in candidates:
-        by_pool.setdefault(each.pool.name, []).append(each)
+    for candidate in candidates:
+        by_pool.setdefault(candidate.pool.name, []).append(candidate)
     ranked = [(rank, pool, each) for pool, own in by_pool.items() for rank, each in enumerate(own)]
     return [each for _, _, each in sorted(ranked, key=lambda item: item[:2])]

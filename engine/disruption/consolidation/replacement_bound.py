@@ -46,11 +46,11 @@ class Bound:
 
     def excludes(self, candidates: Sequence[Candidate]) -> bool:
         """Whether these nodes certainly cannot go."""
-        names = frozenset(each.name for each in candidates)
-        limit = math.fsum(each.price for each in candidates)
+        names = frozenset(candidate.name for candidate in candidates)
+        limit = math.fsum(candidate.price for candidate in candidates)
         cheaper = bisect_left(self._offers, (limit,))
         largest = self._largest[cheaper - 1] if cheaper else NOTHING
-        sizes = [self._sizes(each) for each in candidates]
+        sizes = [self._sizes(candidate) for candidate in candidates]
         for n in AXES:
             left = self._all_free[n] - sum(self._room.get(name, NOTHING)[n] for name in names)
             if sum(total[n] for total, _ in sizes) > left + largest[n]:

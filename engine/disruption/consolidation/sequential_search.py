@@ -56,7 +56,7 @@ class ChosenCommands(Struct, frozen=True):
 
     @property
     def evictions(self) -> int:
-        return sum(each.evictions for each in self.commands)
+        return sum(command.evictions for command in self.commands)
 
 
 def by_savings(command: Command) -> Rank:
@@ -65,7 +65,7 @@ def by_savings(command: Command) -> Rank:
 
 def by_worth(command: Command) -> Rank:
     """Savings per disruption."""
-    cost = math.fsum(each.cost for each in command.candidates)
+    cost = math.fsum(candidate.cost for candidate in command.candidates)
     return -command.savings / cost, float(command.evictions), command.names
 
 
@@ -102,7 +102,7 @@ class _Start:
     """What every search begins with."""
 
     def __init__(self, cluster: Cluster, known: NodeEligibility | None, rounds: int, fits: Fits | None) -> None:
-        used, pools = budget_usage(cluster), [each.pool for each in cluster.pools]
+        used, pools = budget_usage(cluster), [pool_input.pool for pool_input in cluster.pools]
         self.ledger = Ledger(pools, used, cluster.now, rounds)
         self.at_once = self.ledger
         if rounds > 1:
@@ -167,12 +167,12 @@ class _Search:
         self._open = self._prefix = None
         self._ways.clear()
         self._commands += self._parts(command)
-        for each in command.candidates:
-            self._ledger.take(each.pool.name)
-        self._settled |= {each.name for each in command.candidates}
+        for candidate in command.candidates:
+            self._ledger.take(candidate.pool.name)
+        self._settled |= {candidate.name for candidate in command.candidates}
         self._settled |= {each.node for each in placed(command.placements, command.candidates)}
         cluster = after(self._simulator.cluster, command, len(self._commands))
-        own = frozenset(pod.uid for each in command.candidates for pod in each.pods)
+        own = frozenset(pod.uid for candidate in command.candidates for pod in candidate.pods)
         if any(uid not in own for new in command.replacements for uid in new.claim.pods):
             self._failed.clear()  # pods that waited for a place need none any more
         self._simulator = self._simulator.following(cluster)
@@ -184,7 +184,8 @@ class _Search:
         parts = [command]
         if command.reason != DisruptionReason.EMPTY and not command.replacements:
             single = [
-                Command(command.reason, (each,), (), command.placements, each.price) for each in command.candidates
+                Command(command.reason, (candidate,), (), command.placements, candidate.price)
+                for candidate in command.candidates
             ]
             parts = single if all(approves(each, self._totals) for each in single) else parts
         return [replace(each, placements=placed(each.placements, each.candidates)) for each in parts]
@@ -274,7 +275,7 @@ class _Search:
 
     def _named(self) -> Iterator[list[Candidate]]:
         chosen = self._within_all(self._busy.chosen)
-        yield from ([each] for each in chosen if not hopeless(each, self._totals))
+        yield from ([candidate] for candidate in chosen if not hopeless(candidate, self._totals))
         for order in _orders(chosen):
             kept = self._within(order, DisruptionReason.UNDERUTILIZED)[:MAX_NODES]
             yield from (kept[:size] for size in range(2, len(kept) + 1))
@@ -282,28 +283,29 @@ class _Search:
     def _within_all(self, candidates: Iterable[Candidate]) -> list[Candidate]:
         """Those that any command may still take."""
         return [
-            each
-            for each in candidates
-            if each.name not in self._settled and self._ledger.left(each.pool.name, DisruptionReason.UNDERUTILIZED) > 0
+            candidate
+            for candidate in candidates
+            if candidate.name not in self._settled
+            and self._ledger.left(candidate.pool.name, DisruptionReason.UNDERUTILIZED) > 0
         ]
 
     def _within(self, candidates: Iterable[Candidate], reason: DisruptionReason) -> list[Candidate]:
         """Those that one command may take together."""
         ledger, at_once = self._ledger.copy(), self._at_once.copy()
         kept = []
-        for each in candidates:
-            pool = each.pool.name
-            if each.name not in self._settled and min(ledger.left(pool, reason), at_once.left(pool, reason)) > 0:
+        for candidate in candidates:
+            pool = candidate.pool.name
+            if candidate.name not in self._settled and min(ledger.left(pool, reason), at_once.left(pool, reason)) > 0:
                 ledger.take(pool)
                 at_once.take(pool)
-                kept.append(each)
+                kept.append(candidate)
         return kept
 
     def _kept(self, removed: frozenset[str]) -> dict[str, Reason]:
         """The latest reason for which each node that does not go stays."""
         kept: dict[str, Reason] = {}
-        idle = frozenset(each.name for each in self._empty.chosen)
-        vain = frozenset(each.name for each in self._busy.chosen if hopeless(each, self._totals))
+        idle = frozenset(candidate.name for candidate in self._empty.chosen)
+        vain = frozenset(candidate.name for candidate in self._busy.chosen if hopeless(candidate, self._totals))
         for node in sorted(self._first.nodes, key=lambda each: each.name):
             name = node.name
             if name in removed:
@@ -328,24 +330,27 @@ class _Search:
 
 def placed(placements: Iterable[Placement], candidates: Iterable[Candidate]) -> tuple[Placement, ...]:
     """Where the pods of these nodes go."""
-    own = frozenset(pod.uid for each in candidates for pod in each.pods)
-    there = [Placement(each.node, each.claim, tuple(uid for uid in each.pods if uid in own)) for each in placements]
+    own = frozenset(pod.uid for candidate in candidates for pod in candidate.pods)
+    there = [
+        Placement(placement.node, placement.claim, tuple(uid for uid in placement.pods if uid in own))
+        for placement in placements
+    ]
     return tuple(each for each in there if each.pods)
 
 
 def _names(candidates: Iterable[Candidate]) -> tuple[str, ...]:
-    return tuple(sorted(each.name for each in candidates))
+    return tuple(sorted(candidate.name for candidate in candidates))
 
 
 def _price(candidates: Iterable[Candidate]) -> float:
-    return math.fsum(each.price for each in candidates)
+    return math.fsum(candidate.price for candidate in candidates)
 
 
 def _orders(candidates: list[Candidate]) -> Iterator[list[Candidate]]:
     """Lists whose prefixes are tried: by savings ratio, by disruption, by price, and by ratio within each NodePool."""
     yield candidates
-    yield sorted(candidates, key=lambda each: (each.cost, each.name))
-    yield sorted(candidates, key=lambda each: (each.price, each.name))
-    pools = sorted({each.pool.name for each in candidates})
+    yield sorted(candidates, key=lambda candidate: (candidate.cost, candidate.name))
+    yield sorted(candidates, key=lambda candidate: (candidate.price, candidate.name))
+    pools = sorted({candidate.pool.name for candidate in candidates})
     if len(pools) > 1:
-        yield from ([each for each in candidates if each.pool.name == pool] for pool in pools)
+        yield from ([candidate for candidate in candidates if candidate.pool.name == pool] for pool in pools)

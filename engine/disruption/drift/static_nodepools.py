@@ -30,8 +30,8 @@ def replace_drifted_static(cluster: Cluster, state: State, refused: dict[str, Re
         granted, reason = _granted(candidates[0], allowed_disruptions(cluster, DisruptionReason.DRIFTED)[name], state)
         replaced = _replaced(candidates[:granted], cluster.now, state)
         moves += replaced
-        for each in candidates[len(replaced) :]:
-            refused[each.name] = reason if len(replaced) == granted else Reason.of(DisruptionCode.NO_OFFERING)
+        for candidate in candidates[len(replaced) :]:
+            refused[candidate.name] = reason if len(replaced) == granted else Reason.of(DisruptionCode.NO_OFFERING)
     return moves, with_moves(cluster, moves)
 
 

@@ -45,11 +45,13 @@ def without_late_pods(move: Move, cluster: Cluster, proposed: Iterable[Move]) ->
     claims = frozenset(name for each in proposed for name in each.claims)
     nodes = [node for node in cluster.nodes if node.place.claim in claims and not node.marked]
     late = frozenset(pod.uid for node in nodes for pod in node.pods)
-    placements = tuple(replace(each, pods=_but(each.pods, late)) for each in move.placements)
+    placements = tuple(replace(placement, pods=_but(placement.pods, late)) for placement in move.placements)
     return replace(
         move,
-        placements=tuple(each for each in placements if each.pods),
-        replacements=tuple(replace(each, pods=_but(each.pods, late)) for each in move.replacements),
+        placements=tuple(placement for placement in placements if placement.pods),
+        replacements=tuple(
+            replace(replacement, pods=_but(replacement.pods, late)) for replacement in move.replacements
+        ),
     )
 
 
@@ -93,7 +95,10 @@ def _most(new: PlannedClaim, cluster: Cluster) -> Resources:
     """S-70: the most of each resource that it may come to have."""
     catalogue, most = cluster.catalogue(new.node_pool), dict[str, int]()
     names = frozenset(new.instance_types)
-    for each in () if catalogue is None else catalogue.types:
-        if each.name in names:
-            most = {name: max(most.get(name, 0), each.capacity.get(name, 0)) for name in {**most, **each.capacity}}
+    for instance_type in () if catalogue is None else catalogue.types:
+        if instance_type.name in names:
+            most = {
+                name: max(most.get(name, 0), instance_type.capacity.get(name, 0))
+                for name in {**most, **instance_type.capacity}
+            }
     return most

@@ -56,10 +56,11 @@ def start(ref: str, move: Move, state: State, now: int) -> NextStep:
     claims = [state.facts.claims[name] for name in move.claims if name in state.facts.claims]
     if len(claims) < len(move.claims) or any(claim.state not in STEADY for claim in claims):
         return _withdrawn(ref, move, Reason.of(DisruptionCode.CHURN, claims=list(move.claims)))
-    names = claim_names([each.node_pool for each in move.replacements], state)
+    names = claim_names([replacement.node_pool for replacement in move.replacements], state)
     news = tuple(replace(each, name=name) for each, name in zip(move.replacements, names, strict=True))
     problem = cluster_of(state, now).base if news else Problem((), {}, (), {})
-    if not {new.node_pool for new in news} <= {each.pool.name for each in problem.pools}:  # it was taken away since
+    pools = {pool_input.pool.name for pool_input in problem.pools}
+    if not {new.node_pool for new in news} <= pools:  # one was taken away since
         return _withdrawn(ref, move, Reason.of(DisruptionCode.SCHEDULING, why="no-nodepool"))
     orders = launch_orders(news, problem)
     if not all(order.offers for order in orders):

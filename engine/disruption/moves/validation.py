@@ -20,7 +20,9 @@ DELAY = 15_000
 def still_empty(command: Command, later: Cluster) -> Command | Reason:
     """D-109: the command for those of its nodes that are still candidates and within budget."""
     names = frozenset(command.names)
-    present = [each for each in find_candidates(later, eligibility.emptiness).chosen if each.name in names]
+    present = [
+        candidate for candidate in find_candidates(later, eligibility.emptiness).chosen if candidate.name in names
+    ]
     if not present:
         return Reason.of(DisruptionCode.CHURN, nodes=list(command.names))
     kept = within_budgets(present, allowed_disruptions(later, DisruptionReason.EMPTY))
@@ -31,9 +33,11 @@ def still_valid(command: Command, later: Simulator) -> Reason | None:
     """D-110: all or nothing. None if the command may go on as it was decided (D-111)."""
     names = frozenset(command.names)
     cluster = later.cluster
-    present = [each for each in find_candidates(cluster, eligibility.consolidation).chosen if each.name in names]
+    present = [
+        candidate for candidate in find_candidates(cluster, eligibility.consolidation).chosen if candidate.name in names
+    ]
     if len(present) < len(names):
-        gone = sorted(names - {each.name for each in present})
+        gone = sorted(names - {candidate.name for candidate in present})
         return Reason.of(DisruptionCode.CHURN, nodes=gone)
     if len(within_budgets(present, allowed_disruptions(cluster, DisruptionReason.UNDERUTILIZED))) < len(names):
         return Reason.of(DisruptionCode.BUDGET, nodes=sorted(names))

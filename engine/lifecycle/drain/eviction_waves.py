@@ -31,13 +31,13 @@ def grade(shape: PodShape) -> int:
 
 
 def _choosy(shape: PodShape) -> bool:
-    spread = any(each.topology_key != HOSTNAME for each in shape.spread)
+    spread = any(constraint.topology_key != HOSTNAME for constraint in shape.spread)
     return spread or bool(shape.node_selector or shape.required_terms or shape.affinity)
 
 
 def wave_grades(shapes: Iterable[PodShape]) -> tuple[int, ...]:
     """The least grade of each wave but the last, by the shapes of all pods that leave."""
-    return tuple(sorted({grade(each) for each in shapes}, reverse=True)[:MAX_WAVES][:-1])
+    return tuple(sorted({grade(shape) for shape in shapes}, reverse=True)[:MAX_WAVES][:-1])
 
 
 def wave_of(shape: PodShape, turns: Sequence[int]) -> int:

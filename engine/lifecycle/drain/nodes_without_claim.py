@@ -27,7 +27,7 @@ def lone_nodes(state: State) -> list[Node]:
     ours = [f"{each.group}/{each.kind.lower()}" for each in facts.node_classes.values()]
     found = {each.claim.provider_id for each in facts.found.values()}
     nodes = [facts.nodes[name] for name in names]
-    return [each for each in nodes if each.provider_id not in found and any(key in each.labels for key in ours)]
+    return [node for node in nodes if node.provider_id not in found and any(key in node.labels for key in ours)]
 
 
 def drain_lone(node: Node, state: State, now: int) -> Step:

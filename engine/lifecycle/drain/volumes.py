@@ -22,7 +22,7 @@ def attached(node: Node, state: State, now: int) -> tuple[str, ...]:
     on it."""
     facts = state.facts
     attachments = (facts.attachments[name] for name in state.indexes.attachments_by_node.get(node.name, {}))
-    found = {each.volume for each in attachments if each.volume}
+    found = {attachment.volume for attachment in attachments if attachment.volume}
     return tuple(sorted(found - _staying(node, state, now))) if found else ()
 
 
