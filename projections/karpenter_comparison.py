@@ -178,12 +178,12 @@ class ComparisonFold:
         counted: set[str] = set()
         batches = tuple(self._batch(each, counted) for each in self._planned)
         gone = {each.claim for each in self._removals}
-        wanted = tuple(
+        unremoved = tuple(
             UnremovedNode(name, opinion.reason, opinion.at, self._claims[name].price)
             for name, opinion in sorted(self._opinions.items())
             if opinion.action == "remove" and name in self._there and name not in gone
         )
-        return Comparison(self._until, batches, tuple(self._removals), wanted)
+        return Comparison(self._until, batches, tuple(self._removals), unremoved)
 
     # ── pods and plans ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -210,25 +210,25 @@ class ComparisonFold:
         self._planned.append(_Planned(entry.position, at, entry.at, pods, len(fresh), price))
 
     def _batch(self, planned: _Planned, counted: set[str]) -> Batch:
-        found = [self._bound[uid] for uid in planned.pods if uid in self._bound]
-        claims = [self._claim_of.get(node, "") for node, _ in found]
-        made = sorted({name for name in claims if name and self._claims[name].at >= planned.at} - counted)
-        counted.update(made)
-        times = [self._claims[name].at - planned.at for name in made]
+        bound = [self._bound[uid] for uid in planned.pods if uid in self._bound]
+        claims = [self._claim_of.get(node, "") for node, _ in bound]
+        karpenter_claims = sorted({name for name in claims if name and self._claims[name].at >= planned.at} - counted)
+        counted.update(karpenter_claims)
+        times = [self._claims[name].at - planned.at for name in karpenter_claims]
         karpenter = AutoscalerAnswer(
-            len(made), _usd(self._claims[name].price for name in made), min(times, default=None)
+            len(karpenter_claims), _usd(self._claims[name].price for name in karpenter_claims), min(times, default=None)
         )
         elsewhere = sum(not name or self._claims[name].at < planned.at for name in claims)
-        last = max((at for _, at in found), default=planned.at) - planned.at
+        last = max((at for _, at in bound), default=planned.at) - planned.at
         return Batch(
             decision=planned.decision,
             at=planned.at,
             pods=len(planned.pods),
             kerf=AutoscalerAnswer(planned.nodes, _usd([planned.price]), planned.decided - planned.at),
             karpenter=karpenter,
-            bound=len(found),
+            bound=len(bound),
             elsewhere=elsewhere,
-            bound_in=last if len(found) == len(planned.pods) else None,
+            bound_in=last if len(bound) == len(planned.pods) else None,
         )
 
     # ── removals ────────────────────────────────────────────────────────────────────────────────────────────

@@ -32,7 +32,7 @@ class ObjectEvents:
         self._replacements = {
             each.name: None for going in state.facts.moves.values() for each in going.move.replacements
         }
-        self._annotated: dict[str, str] = {}  # uid → what was told of a pod's do-not-disrupt
+        self._annotated: dict[str, str] = {}  # uid → what was said of a pod's do-not-disrupt
         self._pools = {name: self._statuses(name) for name in state.facts.pools}
         self._health = dict(state.facts.health)
 
@@ -47,14 +47,14 @@ class ObjectEvents:
     ) -> list[KubernetesEvent]:
         """Tell that a claim reached a state (L-459)."""
         about, kind = _claim_reference(event.claim), type(event).__name__
-        told = [_transition(about, kind, "Unknown", "True", kind)]
+        events = [_transition(about, kind, "Unknown", "True", kind)]
         if isinstance(event, ev.Initialized):
             self._replacements.pop(event.claim, None)
-            told.append(_transition(about, "Ready", "Unknown", "True", "Ready"))
+            events.append(_transition(about, "Ready", "Unknown", "True", "Ready"))
         elif isinstance(event, ev.Launched) and event.claim in self._replacements:
             text = "Waiting on readiness to continue disruption"
-            told.append(KubernetesEvent(about, NORMAL, "DisruptionWaitingReadiness", text, (event.claim,)))
-        return told + self._health_changed()
+            events.append(KubernetesEvent(about, NORMAL, "DisruptionWaitingReadiness", text, (event.claim,)))
+        return events + self._health_changed()
 
     def _pool(self, pool: NodePool, entry: Entry) -> list[KubernetesEvent]:
         return self._pools_changed([pool.name])
@@ -69,7 +69,7 @@ class ObjectEvents:
     def _health_changed(self) -> list[KubernetesEvent]:
         """Tell of NodePools whose condition NodeRegistrationHealthy changed (L-82)."""
         health = self._state.facts.health
-        changed = [name for name, found in health.items() if self._health.get(name) != found]
+        changed = [name for name, status in health.items() if self._health.get(name) != status]
         self._health = dict(health)
         return self._pools_changed(changed)
 
@@ -77,7 +77,7 @@ class ObjectEvents:
         return self._health_changed()
 
     def _pools_changed(self, names: Iterable[str]) -> list[KubernetesEvent]:
-        told: list[KubernetesEvent] = []
+        events: list[KubernetesEvent] = []
         for name in names:
             pool = self._state.facts.pools.get(name)
             if pool is None:  # gone by the end of the turn
@@ -88,8 +88,8 @@ class ObjectEvents:
             for kind, (status, reason) in now.items():
                 was = before.get(kind, ("Unknown", ""))[0]
                 if was != status:
-                    told.append(_transition(about, kind, was, status, reason or kind))
-        return told
+                    events.append(_transition(about, kind, was, status, reason or kind))
+        return events
 
     def _statuses(self, pool: str) -> dict[str, tuple[str, str]]:
         return {each.type: (each.status, each.reason) for each in nodepool_status(self._state, pool).conditions}
@@ -100,7 +100,7 @@ class ObjectEvents:
         if isinstance(decision.result, MoveStepResult) and decision.result.begun is not None:
             self._replacements |= dict.fromkeys(each.name for each in decision.result.begun.replacements)
         orders = [intent for intent in decision.intents if isinstance(intent, RegisterNode)]
-        return [told for order in orders for told in self._registering(order)]
+        return [event for order in orders for event in self._registering(order)]
 
     def _registering(self, order: RegisterNode) -> list[KubernetesEvent]:
         """Tell that a node joined without the unregistered taint, so that pods may have come too early (L-162,

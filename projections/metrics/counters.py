@@ -165,8 +165,8 @@ class RecordCounters:
             self._families["consolidation_score"].observe(each.worth, *labels)
 
     def _policy(self, pool: str) -> str:
-        found = self._pools.get(pool)
-        return found.consolidation_policy if found is not None else ""
+        node_pool = self._pools.get(pool)
+        return node_pool.consolidation_policy if node_pool is not None else ""
 
     def _provisioned(self, result: ProvisionResult, entry: Entry) -> None:
         self._plan(result.claims, "provisioned")

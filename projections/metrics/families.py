@@ -46,11 +46,11 @@ class Distribution(Struct):
 
     def cumulative(self) -> list[tuple[float, int]]:
         """Map each bound to the number of values that are not above it."""
-        found, so_far = [], 0
+        counts, so_far = [], 0
         for bound, count in zip(self.bounds, self.counts, strict=False):
             so_far += count
-            found.append((bound, so_far))
-        return found
+            counts.append((bound, so_far))
+        return counts
 
 
 class Family(Struct):
@@ -75,7 +75,7 @@ class Family(Struct):
         self.samples[values] = value
 
     def observe(self, value: float, *values: str) -> None:
-        found = self.distributions.get(values)
-        if found is None:
-            found = self.distributions[values] = Distribution(self.bounds, [0] * (len(self.bounds) + 1))
-        found.add(value)
+        distribution = self.distributions.get(values)
+        if distribution is None:
+            distribution = self.distributions[values] = Distribution(self.bounds, [0] * (len(self.bounds) + 1))
+        distribution.add(value)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from kerf.engine.disruption.cluster_from_state import quiet_at
 from kerf.engine.lifecycle.initialization import not_initialized_because
 from kerf.engine.lifecycle.published_devices import drivers_missing
+from kerf.engine.lifecycle.reasons import LifecycleCode
 from kerf.engine.model.disruption_reasons import BUDGET_REASONS, DriftReason, karpenter_spelling
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 from kerf.engine.model.reasons import Reason
@@ -19,7 +20,7 @@ from kerf.projections.prose.reasons import sentence
 
 TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
 WAITING, WAITING_WORDS = "AwaitingReconciliation", "object is awaiting reconciliation"
-_SHORT = 300  # characters of a launch error (L-155)
+_MAX_LAUNCH_ERROR = 300  # characters of a launch error (L-155)
 
 
 def claim_conditions(claim: NodeClaim, state: State, now: int) -> tuple[Condition, ...]:
@@ -48,7 +49,7 @@ def _launched(claim: NodeClaim) -> Condition:
     answer = claim.answer
     if answer is None or answer.instance or not answer.message:
         return _waiting("Launched", claim)
-    text = answer.message if len(answer.message) <= _SHORT else f"{answer.message[:_SHORT]}..."
+    text = answer.message if len(answer.message) <= _MAX_LAUNCH_ERROR else f"{answer.message[:_MAX_LAUNCH_ERROR]}..."
     return Condition("Launched", UNKNOWN, "LaunchFailed", text, claim.created)
 
 
@@ -62,7 +63,9 @@ def _registered(claim: NodeClaim, state: State) -> Condition:
         words = "several Nodes have its provider id"
         return Condition("Registered", FALSE, "MultipleNodesFound", words, claim.created)
     if node_of(claim, state) is None:
-        return Condition("Registered", UNKNOWN, *_told(Reason("node-not-found")), claim.created)
+        return Condition(
+            "Registered", UNKNOWN, *_reason_and_message(Reason.of(LifecycleCode.NODE_NOT_FOUND)), claim.created
+        )
     return _waiting("Registered", claim)
 
 
@@ -73,12 +76,12 @@ def _initialized(claim: NodeClaim, state: State) -> Condition:
     if not claim.registered:
         return _waiting("Initialized", claim)
     node = node_of(claim, state)
-    missing: Reason | None = Reason("node-not-found")
+    missing: Reason | None = Reason.of(LifecycleCode.NODE_NOT_FOUND)
     if node is not None:
         missing = not_initialized_because(claim, node) or drivers_missing(claim, node, state)
     if missing is None:
         return _waiting("Initialized", claim)
-    return Condition("Initialized", UNKNOWN, *_told(missing), claim.created)
+    return Condition("Initialized", UNKNOWN, *_reason_and_message(missing), claim.created)
 
 
 def _ready(dependents: tuple[Condition, ...], claim: NodeClaim) -> Condition:
@@ -162,9 +165,5 @@ def _waiting(kind: str, claim: NodeClaim) -> Condition:
     return Condition(kind, UNKNOWN, WAITING, WAITING_WORDS, claim.created)
 
 
-def _told(reason: Reason) -> tuple[str, str]:
-    return _camel(reason.code).replace("DraDriver", "DRADriver"), sentence(reason)  # L-175
-
-
-def _camel(word: str) -> str:
-    return "".join(part.capitalize() for part in word.split("-"))
+def _reason_and_message(reason: Reason) -> tuple[str, str]:
+    return karpenter_spelling(reason.code).replace("DraDriver", "DRADriver"), sentence(reason)  # L-175

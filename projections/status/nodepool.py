@@ -61,12 +61,12 @@ def nodepool_status(state: State, name: str, before: Sequence[Condition] = ()) -
     node_class = facts.node_classes.get(f"{ref.group}/{ref.kind}/{ref.name}")
     dependents = (_validation(pool), _class_ready(pool, node_class))
     health = facts.health.get(name, PoolHealth())
-    found = (*dependents, _registration(health), _ready(dependents))
+    conditions = (*dependents, _registration(health), _ready(dependents))
     resources = _resources(state, name)
     return NodePoolStatus(
         name=name,
         annotations=hash_annotations(pool),
-        conditions=tuple(_since(each, before, facts.at) for each in found),
+        conditions=tuple(_since(each, before, facts.at) for each in conditions),
         resources=resources,
         nodes=resources["nodes"],
         node_class_generation=node_class.generation if node_class is not None else 0,
@@ -75,9 +75,9 @@ def nodepool_status(state: State, name: str, before: Sequence[Condition] = ()) -
 
 def _validation(pool: NodePool) -> Condition:
     """The condition ValidationSucceeded of a NodePool (L-252)."""
-    found = violations(pool)
-    if found:
-        return Condition("ValidationSucceeded", "False", "NodePoolValidationFailed", "; ".join(found))
+    faults = violations(pool)
+    if faults:
+        return Condition("ValidationSucceeded", "False", "NodePoolValidationFailed", "; ".join(faults))
     return Condition("ValidationSucceeded", "True", "ValidationSucceeded")
 
 
@@ -116,5 +116,5 @@ def _since(new: Condition, before: Sequence[Condition], now: int) -> Condition:
 def _resources(state: State, pool: str) -> Resources:
     """Sum the resources of the nodes that are not on their way out (L-255, L-266, L-276)."""
     claims = (claim for claim in state.facts.claims.values() if claim.node_pool == pool and claim.state in STEADY)
-    found = total({**capacity_of(claim, state), "nodes": 1} for claim in claims)
-    return {name: found.get(name, 0) for name in sorted({*COUNTED, *found})}
+    resources = total({**capacity_of(claim, state), "nodes": 1} for claim in claims)
+    return {name: resources.get(name, 0) for name in sorted({*COUNTED, *resources})}

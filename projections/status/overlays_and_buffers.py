@@ -58,8 +58,8 @@ def overlay_statuses(state: State) -> list[OverlayStatus]:
     facts, blobs = state.facts, state.indexes.blobs
     if not facts.settings.node_overlays:
         return []
-    found = [(pool, facts.catalogues.get(pool.node_class.key, "")) for _, pool in sorted(facts.pools.items())]
-    pools = [(pool, blobs.catalogue(digest)) for pool, digest in found if digest]
+    digests = [(pool, facts.catalogues.get(pool.node_class.key, "")) for _, pool in sorted(facts.pools.items())]
+    pools = [(pool, blobs.catalogue(digest)) for pool, digest in digests if digest]
     conditions = evaluate_overlays(facts.overlays.values(), pools).conditions
     return [OverlayStatus(name, _overlay(conditions[name])) for name in sorted(conditions)]
 
@@ -89,21 +89,21 @@ class BufferStatuses:
         if not facts.settings.capacity_buffers:
             return []
         sources = BufferSources(facts.pod_templates, facts.workloads, state.indexes.blobs.shape)
-        made = []
-        for _, each in sorted(facts.buffers.items()):
-            found = resolve_buffer(each, sources)
-            ready = found.reason is BufferReadiness.RESOLVED
-            conditions = [StatusCondition("ReadyForProvisioning", ready, found.reason.value)]
-            room = buffer_provisioning(each, found, self._plan)
+        buffer_statuses = []
+        for _, buffer in sorted(facts.buffers.items()):
+            resolution = resolve_buffer(buffer, sources)
+            ready = resolution.reason is BufferReadiness.RESOLVED
+            conditions = [StatusCondition("ReadyForProvisioning", ready, resolution.reason.value)]
+            room = buffer_provisioning(buffer, resolution, self._plan)
             if room is not None:
                 conditions.append(StatusCondition("Provisioning", room is BufferProvisioning.FITS, room.value))
-            template = facts.pod_templates.get(f"{each.namespace}/{each.template}") if ready else None
-            made.append(
+            template = facts.pod_templates.get(f"{buffer.namespace}/{buffer.template}") if ready else None
+            buffer_statuses.append(
                 BufferStatus(
-                    each.namespace, each.name, each.strategy, tuple(conditions),
+                    buffer.namespace, buffer.name, buffer.strategy, tuple(conditions),
                     template=template.name if template is not None else "",
-                    replicas=found.replicas if ready else None,
+                    replicas=resolution.replicas if ready else None,
                     generation=template.generation if template is not None else None,
                 )
             )  # fmt: skip
-        return made
+        return buffer_statuses

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kerf.engine.model.disruption_reasons import DisruptionCode
 from kerf.engine.record.decisions import Move, Verdict
 from kerf.engine.record.entries import Entry
 from kerf.projections.prose.amounts import count
@@ -16,7 +17,7 @@ _MAX_NAMES = 5
 
 def verdict_event(verdict: Verdict, entry: Entry) -> Event:
     if verdict.action == "note":
-        level = WARNING if verdict.reason.code == "repair-blocked" else INFO
+        level = WARNING if verdict.reason.code == DisruptionCode.REPAIR_BLOCKED else INFO
         return make_event(entry, "claim-noted", level, f"nodeclaim/{verdict.claim}", reason=verdict.reason)
     stays = verdict.action == "keep"
     code, level = ("claim-kept", DEBUG) if stays else ("claim-condemned", INFO)

@@ -83,10 +83,10 @@ def story(store: Store, name: str, until: int | None = None) -> Story:
     SubjectUnknown (KERF203)."""
     histories = histories_of(store, until)
     subject = subject_of(histories, name)
-    wanted = _selection(histories, subject)
-    events = tuple(_causes_first(_selected_events(store, wanted, until)))
-    others = sorted((wanted.subjects | wanted.helpers.keys()) - {subject})
-    return Story(subject, tuple(others), events, wanted.chain if len(wanted.chain) > 1 else ())
+    selection = _selection(histories, subject)
+    events = tuple(_causes_first(_selected_events(store, selection, until)))
+    others = sorted((selection.subjects | selection.helpers.keys()) - {subject})
+    return Story(subject, tuple(others), events, selection.chain if len(selection.chain) > 1 else ())
 
 
 def subject_of(histories: Histories, name: str) -> str:
@@ -121,14 +121,14 @@ def _is_known(histories: Histories, kind: str, name: str) -> bool:
     return name in known[kind]  # type: ignore[operator]
 
 
-def _selected_events(store: Store, wanted: _Selection, until: int | None) -> Iterator[Event]:
+def _selected_events(store: Store, selection: _Selection, until: int | None) -> Iterator[Event]:
     """Give the events of the story, and those of the same turn that brought them about, without repetitions."""
     timeline, turn, earlier = timeline_from_base(store), 0, dict[int, list[Event]]()
     for entry in store.scan(0, until):
         if entry.turn != turn:
             turn, earlier = entry.turn, {}
         events = [event for event in timeline.apply(entry) if event.params.get("times", 1) == 1]
-        chosen = [event for event in events if event in wanted]
+        chosen = [event for event in events if event in selection]
         for event in chosen[:1]:
             yield from earlier.pop(event.cause, [])
         yield from chosen

@@ -178,10 +178,10 @@ class _Verifier:
             elif not is_observed(entry):
                 self.claim_events += 1
 
-    def _differs(self, recorded: list[Entry], found: Divergence) -> None:
+    def _differs(self, recorded: list[Entry], divergence: Divergence) -> None:
         self.diverged += 1
         if len(self.divergences) < self.keep:
-            self.divergences.append(replace(found, engine_recorded=self.engine_recorded))
+            self.divergences.append(replace(divergence, engine_recorded=self.engine_recorded))
         self._go_on(recorded)
 
     def _cannot(self, recorded: list[Entry], reason: str, detail: str) -> None:
@@ -204,8 +204,8 @@ class _Verifier:
         for entry, error in fold(self.truth, recorded):
             self.diverged += 1
             if len(self.divergences) < self.keep:
-                found = refusal(recorded, entry, error)
-                self.divergences.append(replace(found, engine_recorded=self.engine_recorded))
+                divergence = refusal(recorded, entry, error)
+                self.divergences.append(replace(divergence, engine_recorded=self.engine_recorded))
         self.trial = copy(self.truth)
 
     def report(self, fault: Corruption | None, seconds: float) -> Report:
@@ -230,10 +230,10 @@ class _Verifier:
         )
 
 
-def _same(recorded: Sequence[Entry], made: Sequence[Entry]) -> bool:
-    if len(recorded) != len(made):
+def _same(recorded: Sequence[Entry], remade: Sequence[Entry]) -> bool:
+    if len(recorded) != len(remade):
         return False
-    return all(_equal(old, new) for old, new in zip(recorded, made, strict=True))
+    return all(_equal(old, new) for old, new in zip(recorded, remade, strict=True))
 
 
 def _equal(old: Entry, new: Entry) -> bool:

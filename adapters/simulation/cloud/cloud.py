@@ -83,7 +83,7 @@ class VirtualCloud:
         self._boots, self._ends, self._catalogue_of = boots, ends, catalogue_of
         self._by_token: dict[str, LaunchAnswered] = {}
         self._classes: dict[str, tuple[NodeClassSeen, dict[str, Struct]]] = {}
-        self._untold: list[Observation] = []
+        self._unseen: list[Observation] = []
         self._calls = 0
         self._throttled_until = 0
         self._losing = False
@@ -102,9 +102,9 @@ class VirtualCloud:
         if self._catalogue_of is not None and node_class.digest in blobs:
             news |= self.market.stock(key, self._catalogue_of(blobs[node_class.digest]))
         self._classes[key] = (node_class, blobs)
-        self._untold.append(self._class_seen(key))
+        self._unseen.append(self._class_seen(key))
         if news:
-            self._untold.append(self._catalogue_seen(key))
+            self._unseen.append(self._catalogue_seen(key))
 
     def node_class(self, name: str) -> NodeClassSeen | None:
         """The NodeClass of this name, of whatever kind."""
@@ -119,22 +119,22 @@ class VirtualCloud:
         keys = [key for key, (seen, _) in self._classes.items() if seen.name == name]
         for key in keys:
             del self._classes[key]
-            self._untold.append(Observation(ObjectGone(kind="nodeclass", key=key)))
+            self._unseen.append(Observation(ObjectGone(kind="nodeclass", key=key)))
         return bool(keys)
 
     def prices_changed(self) -> None:
         """The market was repriced: its catalogue is to be seen again."""
-        self._untold += [self._catalogue_seen(key) for key in sorted(self._classes)]
+        self._unseen += [self._catalogue_seen(key) for key in sorted(self._classes)]
 
     def observe(self) -> list[Observation]:
         """NodeClasses and catalogues, as far as they have changed since the last call."""
-        told, self._untold = self._untold, []
-        return told
+        unseen, self._unseen = self._unseen, []
+        return unseen
 
     def reconnect(self) -> None:
         """A new process has been told nothing yet."""
         keys = sorted(self._classes)
-        self._untold = [self._class_seen(key) for key in keys] + [self._catalogue_seen(key) for key in keys]
+        self._unseen = [self._class_seen(key) for key in keys] + [self._catalogue_seen(key) for key in keys]
 
     def _class_seen(self, key: str) -> Observation:
         seen, blobs = self._classes[key]
@@ -228,12 +228,12 @@ class VirtualCloud:
 
     def _wanted(self, order: LaunchInstance) -> list[tuple[float, Key]]:
         """The order's offers at today's prices."""
-        wanted = []
+        offers = []
         for offer in order.offers:
             key = (order.capacity_type, offer.instance_type, offer.zone)
             offering = self.market.offering(key, order.reservation)
-            wanted.append((offer.price if offering is None else offering.price, key))
-        return wanted
+            offers.append((offer.price if offering is None else offering.price, key))
+        return offers
 
     def _lacks(self, key: Key, reservation: str) -> str:
         """EC2's error code for an offering that cannot be launched now, "" for one that can."""

@@ -91,7 +91,7 @@ class ApiServer:
         self._on_node: dict[str, dict[str, None]] = {}
         self._of_owner: dict[str, dict[str, None]] = {}
         self._listeners: list[Callable[[Change], None]] = []
-        self._untold: list[Observation] = []
+        self._unseen: list[Observation] = []
 
     # ── reading ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -120,8 +120,8 @@ class ApiServer:
 
     def drain(self) -> list[Observation]:
         """What has changed since the last call, in order."""
-        told, self._untold = self._untold, []
-        return told
+        unseen, self._unseen = self._unseen, []
+        return unseen
 
     # ── writing ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -188,7 +188,7 @@ class ApiServer:
     def _changed(self, change: Change, observation: Observation) -> None:
         if change.kind == "pod":
             self._reindex(change.old, change.new)
-        self._untold.append(observation)
+        self._unseen.append(observation)
         for listener in self._listeners:
             listener(change)
 

@@ -63,16 +63,16 @@ class VirtualCluster:
         settings: Settings | None = None,
     ) -> None:
         timing = timing if timing is not None else Timing()
-        given = settings if settings is not None else Settings()
+        settings = settings if settings is not None else Settings()
         pins: dict[str, str] = {}
         self.api = ApiServer(clock)
         self.volumes = Volumes(self.api, clock, rng, timing)
         self.devices = DeviceControllers(self.api, clock, rng, timing)
         self.scheduler = Scheduler(
-            self.api, clock, timing.bind, pins, self.volumes, given.default_spread, devices=self.devices
+            self.api, clock, timing.bind, pins, self.volumes, settings.default_spread, devices=self.devices
         )
-        told = bool(given.default_spread) or given.capacity_buffers
-        self.workloads = Workloads(self.api, clock, rng, pins, told=told)
+        record_workloads = bool(settings.default_spread) or settings.capacity_buffers
+        self.workloads = Workloads(self.api, clock, rng, pins, record_workloads=record_workloads)
         plan = faults if faults is not None else FaultPlan()
         self.kubelets = Kubelets(self.api, clock, rng, timing, plan, self.volumes, self.devices.publish)
         self.lifecycle = NodeLifecycle(self.api, clock, self.kubelets, timing, self.ask_node_deletion)

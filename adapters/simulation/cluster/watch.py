@@ -112,11 +112,11 @@ class Watch:
         """From what is known of a kind to what there is."""
         table = self._cluster.api.table(kind)
         listed = self._cluster.api.listing(kind)
-        told = [o for o in listed if known.get(_key(o.payload)) != o.payload]
-        told += [Observation(ObjectGone(kind=kind, key=key)) for key in sorted(known) if key not in table]
-        for observation in told:
+        differences = [o for o in listed if known.get(_key(o.payload)) != o.payload]
+        differences += [Observation(ObjectGone(kind=kind, key=key)) for key in sorted(known) if key not in table]
+        for observation in differences:
             self._note(observation)
-        return told
+        return differences
 
     def _note(self, observation: Observation) -> None:
         payload = observation.payload

@@ -54,13 +54,13 @@ def _unscalable(
     simulation: Simulation, action: t.Scale, kind: type[Deployment] | type[StatefulSet]
 ) -> NoSuchTargetError:
     """With what may be meant."""
-    workloads, wanted = simulation.cluster.workloads, f"{action.namespace}/{action.name}"
-    message, known = f"no {action.kind} {wanted} to scale", workloads.names(kind)
+    workloads, asked_for = simulation.cluster.workloads, f"{action.namespace}/{action.name}"
+    message, known = f"no {action.kind} {asked_for} to scale", workloads.names(kind)
     other = Deployment if kind is StatefulSet else StatefulSet
-    if wanted in workloads.names(other):
-        found = other.__name__
-        return NoSuchTargetError(f"{message}, but a {found} of this name", hint=f"Write kind: {found}")
-    hint = is_it(did_you_mean(wanted, known))
+    if asked_for in workloads.names(other):
+        kind_found = other.__name__
+        return NoSuchTargetError(f"{message}, but a {kind_found} of this name", hint=f"Write kind: {kind_found}")
+    hint = is_it(did_you_mean(asked_for, known))
     return NoSuchTargetError(message, hint=hint if known else f"There is no {action.kind}: give its file, too")
 
 
@@ -127,9 +127,9 @@ def _delete_extension(simulation: Simulation, action: t.Delete) -> bool:
 
 
 def _delete_node(simulation: Simulation, action: t.Delete) -> bool:
-    found = action.name in simulation.cluster.api.nodes
+    known = action.name in simulation.cluster.api.nodes
     simulation.cluster.ask_node_deletion(action.name, action.actor)
-    return found
+    return known
 
 
 def _delete_claim(simulation: Simulation, action: t.Delete) -> bool:
@@ -162,12 +162,12 @@ _DELETE: dict[str, Callable[[Simulation, t.Delete], bool]] = {
 def _selected_instances(simulation: Simulation, action: t.OnInstances) -> list[Instance]:
     """The instances that the action means. Raises `NoSuchTargetError` when there are none."""
     node_of = simulation.cluster.kubelets.node_of
-    wanted = (action.claim, action.node_pool, action.instance_type, action.zone, action.capacity_type, action.node)
+    asked_for = (action.claim, action.node_pool, action.instance_type, action.zone, action.capacity_type, action.node)
     chosen = []
     for instance in simulation.cloud.alive():
         m = instance.machine
         have = (m.claim, m.node_pool, m.type.name, m.zone, m.capacity_type, node_of(m.instance))
-        if all(not want or want == is_ for want, is_ in zip(wanted, have, strict=True)):
+        if all(not want or want == is_ for want, is_ in zip(asked_for, have, strict=True)):
             chosen.append(instance)
     if not chosen:
         raise NoSuchTargetError("no living instance fits the action")

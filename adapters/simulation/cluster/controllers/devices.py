@@ -44,16 +44,16 @@ class DeviceControllers:
         claims = self._claims(pod) if self._api.shape(pod).resource_claims else None
         if not claims:
             return
-        found = self._allocator().allocate(claims, self._api.nodes[node])
-        assert found is not None
-        for claim, allocation in zip(claims, found, strict=True):
+        allocations = self._allocator().allocate(claims, self._api.nodes[node])
+        assert allocations is not None
+        for claim, allocation in zip(claims, allocations, strict=True):
             self._api.put(replace(claim, allocation=allocation, pods=tuple(sorted({*claim.pods, pod.uid}))))
 
     def _claims(self, pod: Pod) -> list[ResourceClaim] | None:
         """None if one is not there yet."""
-        found = [self._api.resource_claims.get(key) for key in self._keys(pod)]
-        there = [each for each in found if each is not None]
-        return there if len(there) == len(found) else None
+        claims_or_none = [self._api.resource_claims.get(key) for key in self._keys(pod)]
+        existing = [each for each in claims_or_none if each is not None]
+        return existing if len(existing) == len(claims_or_none) else None
 
     def _keys(self, pod: Pod) -> list[str]:
         made = {claim.own_name: claim.key for claim in self._api.resource_claims.values() if claim.made_for == pod.uid}
@@ -154,8 +154,8 @@ def _shared_attribute_values(
         near = [group for group in groups if group[0] == each.attribute and group[1] & joined]
         groups = [group for group in groups if group not in near]
         groups.append((each.attribute, joined.union(*(devices for _, devices in near))))
-    found: dict[tuple[str, str, str], dict[str, str]] = {}
+    values_of_device: dict[tuple[str, str, str], dict[str, str]] = {}
     for number, (attribute, devices) in enumerate(groups):
         for device in sorted(devices):
-            found.setdefault(device, {})[attribute] = f"{node}-{number}"
-    return found
+            values_of_device.setdefault(device, {})[attribute] = f"{node}-{number}"
+    return values_of_device

@@ -69,8 +69,12 @@ class Volumes:
         if claim.volume:
             volume = self._api.volumes.get(claim.volume)
             return volume is not None and not volume.deleting and _term_holds_on_node(volume.terms, node)
-        given = self._api.storage_classes.get(claim.storage_class)
-        return given is not None and not given.immediate and _term_holds_on_node(given.topologies, node)
+        storage_class = self._api.storage_classes.get(claim.storage_class)
+        return (
+            storage_class is not None
+            and not storage_class.immediate
+            and _term_holds_on_node(storage_class.topologies, node)
+        )
 
     def _room(self, claims: Iterable[VolumeClaim], node: Node) -> bool:
         csi_node = self._api.csi_nodes.get(node.name)
@@ -86,8 +90,8 @@ class Volumes:
         volume = self._api.volumes.get(claim.volume)
         if volume is not None:
             return volume.driver
-        given = self._api.storage_classes.get(claim.storage_class)
-        return given.driver if given is not None else ""
+        storage_class = self._api.storage_classes.get(claim.storage_class)
+        return storage_class.driver if storage_class is not None else ""
 
     # ── what users do ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -136,23 +140,23 @@ class Volumes:
             if usual:
                 self._api.put(replace(claim, storage_class=usual[0]))
             return
-        given = self._api.storage_classes.get(claim.storage_class)
-        if given is None or not given.immediate:
+        storage_class = self._api.storage_classes.get(claim.storage_class)
+        if storage_class is None or not storage_class.immediate:
             return
-        zones = sorted({z for node in self._api.nodes.values() if (z := self._allowed_zone(given, node))})
-        if zones or given.driver != EBS:
+        zones = sorted({z for node in self._api.nodes.values() if (z := self._allowed_zone(storage_class, node))})
+        if zones or storage_class.driver != EBS:
             pick = self._rng.between(0, len(zones) - 1, "zone of a volume", claim.key) if zones else 0
-            self._provision(claim, given, zones[pick] if zones else "")
+            self._provision(claim, storage_class, zones[pick] if zones else "")
 
-    def _allowed_zone(self, given: StorageClass, node: Node) -> str:
-        return node.labels.get(names.ZONE, "") if _term_holds_on_node(given.topologies, node) else ""
+    def _allowed_zone(self, storage_class: StorageClass, node: Node) -> str:
+        return node.labels.get(names.ZONE, "") if _term_holds_on_node(storage_class.topologies, node) else ""
 
-    def _provision(self, claim: VolumeClaim, given: StorageClass, zone: str) -> None:
+    def _provision(self, claim: VolumeClaim, storage_class: StorageClass, zone: str) -> None:
         self._made += 1
         name = f"pvc-{self._rng.uid('volume', claim.key, self._made)}"
-        zonal = given.driver == EBS and zone
-        terms = (NodeTerm((Expression(EBS_ZONE, "In", (zone,)),)),) if zonal else given.topologies
-        self._api.put(Volume(name, given.driver, terms))
+        zonal = storage_class.driver == EBS and zone
+        terms = (NodeTerm((Expression(EBS_ZONE, "In", (zone,)),)),) if zonal else storage_class.topologies
+        self._api.put(Volume(name, storage_class.driver, terms))
         self._api.put(replace(claim, volume=name, phase="Bound", bind_completed=True))
 
     # ── ephemeral volumes, attaching and detaching ──────────────────────────────────────────────────────────

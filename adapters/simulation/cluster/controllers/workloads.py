@@ -84,11 +84,11 @@ class Workloads:
     """Deployments and StatefulSets by uid; DaemonSets by uid with their templates."""
 
     def __init__(
-        self, api: ApiServer, clock: Clock, rng: SeededRandom, pins: dict[str, str], *, told: bool = False
+        self, api: ApiServer, clock: Clock, rng: SeededRandom, pins: dict[str, str], *, record_workloads: bool = False
     ) -> None:
         """`pins` (pod uid → node) is how the binder learns which node a DaemonSet's pod is for. `told`: the engine
         watches workloads."""
-        self._told = told
+        self._record_workloads = record_workloads
         self._api, self._clock, self._rng, self._pins = api, clock, rng, pins
         self._workloads: dict[str, Workload] = {}
         self._daemons: dict[str, PodTemplate] = {}
@@ -119,7 +119,7 @@ class Workloads:
 
     def _tell(self, workload: Workload, kind: str, name: str, selector: Selector | None) -> None:
         """The object itself, or a ReplicaSet of it, as the API server shows it."""
-        if self._told:
+        if self._record_workloads:
             shape = self._api.keep_shape(workload.template.shape)
             seen = Watched(kind, workload.namespace, name, shape, workload.uid, workload.replicas, selector=selector)
             self._api.put(seen)
@@ -251,8 +251,8 @@ class Workloads:
         """One at a time in order, unless parallel. A name is used again only when its pod is gone."""
         pods = {pod.name: pod for pod in self._api.pods_of(workload.uid)}
         owner = Owner(kind=STATEFULSET, name=workload.name, uid=workload.uid)
-        wanted = [f"{workload.name}-{index}" for index in range(workload.replicas)]
-        for name in wanted:
+        desired_names = [f"{workload.name}-{index}" for index in range(workload.replicas)]
+        for name in desired_names:
             pod = pods.get(name)
             if pod is None:
                 self._put(workload.namespace, name, self._with_claims(workload, name), owner)
@@ -260,7 +260,7 @@ class Workloads:
                 self._api.remove(pod)
             if not workload.parallel and not (pod is not None and pod.ready and not pod.deleting):
                 break
-        surplus = sorted((pod for pod in pods.values() if pod.name not in wanted), key=_ordinal, reverse=True)
+        surplus = sorted((pod for pod in pods.values() if pod.name not in desired_names), key=_ordinal, reverse=True)
         if not workload.parallel:
             surplus = surplus[:1]
         self._api.delete_pods(surplus)
