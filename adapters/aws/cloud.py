@@ -9,18 +9,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.adapters.aws.catalogue.market import Markets
+from kerf.adapters.aws.catalogue.market import LiveMarket
 from kerf.adapters.aws.catalogue.offers import catalogue
 from kerf.adapters.aws.health import unhealthy
 from kerf.adapters.aws.instances import Instances
-from kerf.adapters.aws.launch.client_tokens import Tokens
+from kerf.adapters.aws.launch.client_tokens import ClientTokens
 from kerf.adapters.aws.launch.fleet import Group, answered, fleet_request, groups
 from kerf.adapters.aws.launch.fleet_errors import UNFULFILLABLE, failure, reason
 from kerf.adapters.aws.launch.launch_template import LaunchTemplates, template_data
 from kerf.adapters.aws.nodeclass.capacity_reservations import state_of
 from kerf.adapters.aws.nodeclass.dry_runs import DryRuns
 from kerf.adapters.aws.nodeclass.resolved import condition, node_settings, readiness, with_condition, zones
-from kerf.adapters.aws.nodeclass.resolver import NodeClasses
+from kerf.adapters.aws.nodeclass.resolver import NodeClassResolver
 from kerf.adapters.aws.session import AwsError, Clients, call
 from kerf.adapters.aws.settings import AwsSettings
 from kerf.engine.errors import InputError
@@ -82,15 +82,15 @@ class AwsCloud:
         self._settings = settings
         self._objects = node_classes
         self._clock = clock
-        self._markets = Markets(clients, clock, isolated=settings.isolated_vpc)
-        self._classes = NodeClasses(clients, settings, clock)
+        self._markets = LiveMarket(clients, clock, isolated=settings.isolated_vpc)
+        self._classes = NodeClassResolver(clients, settings, clock)
         self._templates = LaunchTemplates(clients, settings, clock)
         self._dry_runs = DryRuns(clients, settings, self._templates, clock)
         self._instances = Instances(clients, settings.cluster, clock)
         self._known: dict[str, _Known] = {}
         self._in_flight: dict[str, int] = {}
         self._unreported: list[InputRefused] = []
-        self._tokens = Tokens()
+        self._tokens = ClientTokens()
         self._collect_at = clock() + COLLECT_EVERY
         self._resolving = threading.RLock()  # one thread at a time finds out about classes, types and prices
         self._counting = threading.Lock()  # of addresses in flight

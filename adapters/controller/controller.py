@@ -14,7 +14,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Protocol
 
 from kerf.adapters.controller.inbox import Inbox
-from kerf.adapters.controller.instances import Instances
+from kerf.adapters.controller.instance_polling import InstancePolling
 from kerf.engine.errors import KerfError
 from kerf.engine.record.decisions import Intent
 from kerf.engine.record.entries import Entry
@@ -66,7 +66,7 @@ class Controller:
         self.runtime = runtime
         self._inbox, self._cluster, self._cloud = inbox, cluster, cloud
         self._listener, self._now = listener, now
-        self._instances = Instances(runtime, cloud, inbox)
+        self._instances = InstancePolling(runtime, cloud, inbox)
         self._turner = ThreadPoolExecutor(1, thread_name_prefix="turn")
         self._pool = ThreadPoolExecutor(EFFECTS, thread_name_prefix="effect")
         self._effects: set[asyncio.Task[None]] = set()

@@ -19,7 +19,7 @@ RETRY = 60_000
 _PRODUCTS = ["Linux/UNIX", "Linux/UNIX (Amazon VPC)"]
 
 
-class Markets:
+class LiveMarket:
     """The market of one region. Each part is renewed by itself, and keeps its old content when EC2 refuses."""
 
     def __init__(self, clients: Clients, clock: Callable[[], int], *, isolated: bool = False) -> None:

@@ -12,7 +12,7 @@ MAX_REMEMBERED = 10_000
 """How many intents whose fleets started nothing are remembered, the newest: most are never tried again (L-152)."""
 
 
-class Tokens:
+class ClientTokens:
     """Counts the used tokens of each intent. Safe for threads."""
 
     def __init__(self) -> None:

@@ -20,7 +20,7 @@ MISSING_FOR = 60_000
 """How long (ms) IAM is not asked again for a role that it does not have (A-120)."""
 
 
-class Profiles:
+class InstanceProfiles:
     def __init__(self, clients: Clients, settings: AwsSettings, clock: Callable[[], int]) -> None:
         self._clients = clients
         self._settings = settings

@@ -16,7 +16,7 @@ from kerf.adapters.aws import tags
 from kerf.adapters.aws.nodeclass import placement_groups
 from kerf.adapters.aws.nodeclass.capacity_reservations import Reservations
 from kerf.adapters.aws.nodeclass.images import Images
-from kerf.adapters.aws.nodeclass.instance_profiles import Profiles
+from kerf.adapters.aws.nodeclass.instance_profiles import InstanceProfiles
 from kerf.adapters.aws.nodeclass.placement_groups import FAILED, PlacementGroup
 from kerf.adapters.aws.nodeclass.placement_groups import NONE as NO_GROUP
 from kerf.adapters.aws.nodeclass.resolved import DEPENDENTS, condition, node_settings, ready, with_condition
@@ -56,7 +56,7 @@ class _Step(Struct, frozen=True):
     every: int
 
 
-class NodeClasses:
+class NodeClassResolver:
     """Keeps the last status of each class and makes the next one of it."""
 
     def __init__(self, clients: Clients, settings: AwsSettings, clock: Callable[[], int]) -> None:
@@ -65,7 +65,7 @@ class NodeClasses:
         self._clock = clock
         self._images = Images(clients, settings.kubernetes_version, clock)
         self._due: dict[tuple[str, str], tuple[EC2NodeClassSpec, int]] = {}  # (class, part) → of which spec, when
-        self.profiles = Profiles(clients, settings, clock)
+        self.profiles = InstanceProfiles(clients, settings, clock)
         self.reservations = Reservations(clients, clock)
         self._groups_known: dict[str, PlacementGroup] = {}  # by class
         self.free_addresses: dict[str, int] = {}

@@ -53,8 +53,8 @@ def simulate(
 
     from kerf.adapters.cli.input.documents import read_documents
     from kerf.adapters.cli.render.simulation_report import describe
-    from kerf.adapters.cli.simulate.composition import SIMULATE
     from kerf.adapters.cli.simulate.new_record import new_record
+    from kerf.adapters.cli.simulate.runtime import SIMULATE_HOLDER
     from kerf.adapters.cli.simulate.simulation_run import (
         AFTERWARDS,
         SimulationRun,
@@ -72,7 +72,7 @@ def simulate(
         print(f"KERF331: there is no document in {', '.join(map(str, files))}", file=sys.stderr)
         return REFUSED
     last = end or last_action(documents.good) + AFTERWARDS
-    with new_record(record, SIMULATE, say=lambda words: print(words, file=sys.stderr)) as new:
+    with new_record(record, SIMULATE_HOLDER, say=lambda words: print(words, file=sys.stderr)) as new:
         run = SimulationRun(documents, new.store, seed=seed, quiet=json, settings=settings)
         new.keep = run.accepted
         for note in unknown_gates(feature_gates):

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from kerf.adapters.cli.demo.errors import DemoFailed, DemoUnavailable
 from kerf.adapters.cli.render.output import Printer
-from kerf.adapters.cli.simulate.composition import DEMO
 from kerf.adapters.cli.simulate.new_record import new_record
+from kerf.adapters.cli.simulate.runtime import DEMO_HOLDER
 
 FAILED = 1
 """The exit code when a part of the demonstration did not go as it should."""
@@ -29,7 +29,7 @@ def show(record: Path, *, real_time: bool) -> int:
     if find_spec("moto") is None:
         raise DemoUnavailable("the mock of AWS is not installed", hint="pip install 'kerf-autoscaler[demo]'")
     began = time.monotonic()
-    with new_record(record, DEMO, say=out.line) as new:
+    with new_record(record, DEMO_HOLDER, say=out.line) as new:
         out.line("Loading boto3 and a mock of AWS (moto): this takes some seconds …", "debug")
         from kerf.adapters.cli.demo.story import START, DemoScript
         from kerf.adapters.cli.demo.world import world

@@ -16,7 +16,7 @@ from kerf.adapters.cli.render.explanation import pod_text
 from kerf.adapters.cli.render.live_story import LiveStory, kerf_command
 from kerf.adapters.cli.render.output import Printer
 from kerf.adapters.cli.render.record import report_text
-from kerf.adapters.cli.simulate.composition import DEMO, office
+from kerf.adapters.cli.simulate.runtime import DEMO_HOLDER, runtime_factory
 from kerf.adapters.simulation.documents.apply import apply_document
 from kerf.adapters.simulation.driver import Driver
 from kerf.engine.errors import KerfError
@@ -66,8 +66,8 @@ class DemoScript:
         self.pods: dict[str, str] = {}  # uid → namespace/name, also of pods that are gone
         self.objects = {document["kind"]: document for document in manifests()}
         self._part = ""
-        take = office(store, holder=DEMO, record=identity, tell=self._tell)
-        self.driver = Driver(world, take, listener=self._turn)
+        make_runtime = runtime_factory(store, holder=DEMO_HOLDER, record=identity, report=self._tell)
+        self.driver = Driver(world, make_runtime, listener=self._turn)
 
     def play(self) -> None:
         try:

@@ -13,7 +13,8 @@ from kerf.adapters.cli.input.documents import Documents, read_documents
 from kerf.adapters.cli.render.live_story import LiveStory
 from kerf.adapters.cli.render.output import Printer
 from kerf.adapters.cli.render.simulation_report import ReportFold, SimulationReport
-from kerf.adapters.cli.simulate.composition import SIMULATE, catalogues, known_values, office, zones_of
+from kerf.adapters.cli.simulate.market import catalogues, known_values, zones_of
+from kerf.adapters.cli.simulate.runtime import SIMULATE_HOLDER, runtime_factory
 from kerf.adapters.simulation.build import START, build_simulation
 from kerf.adapters.simulation.documents.apply import identify
 from kerf.adapters.simulation.driver import Driver
@@ -57,7 +58,7 @@ def simulated_time(text: str) -> int:
 
 
 def last_action(documents: Sequence[dict[str, Any]]) -> int:
-    """When the last action of a Timeline happens (ms since the start). Bad ones are refused elsewhere."""
+    """When the last action of a Timeline happens (ms since the start). Malformed ones are refused elsewhere."""
     timelines = [document for document in documents if is_timeline(document)]
     return max((each.after for timeline in timelines for each in decode_timeline(timeline)[0]), default=0)
 
@@ -84,11 +85,11 @@ class SimulationRun:
         self.fold = ReportFold(START)
         self.driver = Driver(
             self.simulation,
-            office(
+            runtime_factory(
                 store,
-                holder=SIMULATE,
+                holder=SIMULATE_HOLDER,
                 record=_identity(documents.digest, seed),
-                tell=self._take_in,
+                report=self._take_in,
                 settings=settings,
             ),
             listener=self._turn,
@@ -129,5 +130,6 @@ def _any_accepted(documents: Sequence[dict[str, Any]], refused: set[str]) -> boo
 
 
 def _identity(digest: str, seed: int) -> str:
-    """The record's id: random where a record is real, and the same for the same input here, so that runs compare."""
+    """The record's id. A real record has a random one; here the same input gives the same, so that runs can be
+    compared."""
     return f"simulation-{blake2b(f'{digest}/{seed}'.encode(), digest_size=8).hexdigest()}"

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from kerf.adapters.controller import controller as module
-from kerf.adapters.controller import instances as looking
+from kerf.adapters.controller import instance_polling
 from kerf.engine.record.errors import EpochRefused, StoreFull
 from kerf.engine.record.observations import EffectAnswered, LaunchAnswered
 from tests.support.controller import Scene
@@ -53,7 +53,7 @@ async def test_an_adapter_that_fails_in_an_unknown_way_is_one_failed_effect() ->
 @pytest.mark.asyncio(loop_scope="function")
 async def test_instances_are_looked_at_again_after_a_defect(monkeypatch: pytest.MonkeyPatch) -> None:
     """D-157: a claim ends when its instance is seen to be gone; a task that is over sees nothing."""
-    monkeypatch.setattr(looking, "LIST_AFTER", 0.0)
+    monkeypatch.setattr(instance_polling, "LIST_AFTER", 0.0)
     listings: list[int] = []
     enough = asyncio.Event()
 

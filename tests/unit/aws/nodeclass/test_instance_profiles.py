@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from kerf.adapters.aws.nodeclass.instance_profiles import KNOWN_FOR, MISSING_FOR, Profiles, profile_name
+from kerf.adapters.aws.nodeclass.instance_profiles import KNOWN_FOR, MISSING_FOR, InstanceProfiles, profile_name
 from kerf.adapters.aws.session import AwsError
 from kerf.adapters.aws.settings import AwsSettings
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass, EC2NodeClassSpec, EC2NodeClassStatus
@@ -77,9 +77,9 @@ class Account:
         self.iam = IAM("node", "other")
         self.profiles = self.new()
 
-    def new(self) -> Profiles:
+    def new(self) -> InstanceProfiles:
         clients: Any = SimpleNamespace(iam=self.iam)
-        return Profiles(clients, SETTINGS, lambda: self.now)
+        return InstanceProfiles(clients, SETTINGS, lambda: self.now)
 
 
 @pytest.fixture

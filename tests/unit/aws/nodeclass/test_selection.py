@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 
 from kerf.adapters.aws.instances import ALIVE, VISIBLE, Instances, capacity_type
 from kerf.adapters.aws.nodeclass.images import Images
-from kerf.adapters.aws.nodeclass.resolver import NodeClasses
+from kerf.adapters.aws.nodeclass.resolver import NodeClassResolver
 from kerf.adapters.aws.session import AwsError
 from kerf.adapters.aws.settings import AwsSettings
 from kerf.engine.model.karpenter.ec2nodeclasses import (
@@ -123,7 +123,7 @@ def test_a95_a97_subnets_are_those_of_the_terms_whatever_their_network_and_zone(
     """One call for each term of tags, one for all ids; what comes twice counts once; nothing else is asked of them."""
     local = subnet("subnet-3", "us-west-2-lax-1a")
     aws = AWS(describe_subnets={"Subnets": [local, subnet("subnet-1", "us-west-2a", 7)]})
-    classes = NodeClasses(aws, SETTINGS, lambda: 0)  # type: ignore[arg-type]
+    classes = NodeClassResolver(aws, SETTINGS, lambda: 0)  # type: ignore[arg-type]
     terms = (SubnetTerm(tags={"a": "b"}), SubnetTerm(id="subnet-3"), SubnetTerm(id="subnet-1"))
     spec = EC2NodeClassSpec(subnet_selector_terms=terms, instance_profile="mine")
     status = classes.resolve(EC2NodeClass("default", spec), EC2NodeClassStatus())

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kerf.adapters.cli.simulate.composition import zones_of
+from kerf.adapters.cli.simulate.market import zones_of
 from tests.support.simulation.command import WORKSHOP, simulated, written
 
 MISTYPED = """

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kerf.adapters.cli.main import main
-from kerf.adapters.cli.simulate.composition import DEMO, SIMULATE
 from kerf.adapters.cli.simulate.new_record import new_record
+from kerf.adapters.cli.simulate.runtime import DEMO_HOLDER, SIMULATE_HOLDER
 from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.errors import RecordExists, StoreFull, StoreLocked, StoreReadOnly
@@ -20,7 +20,7 @@ from tests.support.repository import ROOT
 WORKSHOP = str(ROOT / "docs/examples/workshop")
 
 
-def made(path: Path, holder: str = SIMULATE, record: str = "first") -> bytes:
+def made(path: Path, holder: str = SIMULATE_HOLDER, record: str = "first") -> bytes:
     with new_record(path, holder) as new:
         new.store.append(turn([RecordStarted(record, "0"), OfficeTaken(1, holder)], first=1))
     return path.read_bytes()
@@ -41,8 +41,8 @@ def names(folder: Path) -> list[str]:
 def test_a_record_is_in_its_place_when_it_is_whole(tmp_path: Path) -> None:
     record, said = tmp_path / "r.kerf", list[str]()
     before = made(record)
-    with new_record(record, SIMULATE, said.append) as new:
-        new.store.append(turn([RecordStarted("second", "0"), OfficeTaken(1, SIMULATE)], first=1))
+    with new_record(record, SIMULATE_HOLDER, said.append) as new:
+        new.store.append(turn([RecordStarted("second", "0"), OfficeTaken(1, SIMULATE_HOLDER)], first=1))
         assert record.read_bytes() == before
     assert first(record).payload == RecordStarted("second", "0")
     assert names(tmp_path) == ["r.kerf"]
@@ -53,7 +53,7 @@ def test_a_record_is_in_its_place_when_it_is_whole(tmp_path: Path) -> None:
 def test_after_an_error_the_old_record_is_there(tmp_path: Path, error: BaseException) -> None:
     record = tmp_path / "r.kerf"
     before = made(record)
-    with pytest.raises(type(error)), new_record(record, SIMULATE):
+    with pytest.raises(type(error)), new_record(record, SIMULATE_HOLDER):
         raise error
     assert record.read_bytes() == before
     assert names(tmp_path) == ["r.kerf"]
@@ -61,8 +61,8 @@ def test_after_an_error_the_old_record_is_there(tmp_path: Path, error: BaseExcep
 
 def test_a_second_writer_is_refused_and_the_first_goes_on(tmp_path: Path) -> None:
     record = tmp_path / "r.kerf"
-    with new_record(record, SIMULATE) as new:
-        with pytest.raises(StoreLocked), new_record(record, SIMULATE):
+    with new_record(record, SIMULATE_HOLDER) as new:
+        with pytest.raises(StoreLocked), new_record(record, SIMULATE_HOLDER):
             pass
         new.store.append(turn([RecordStarted("mine", "0")], first=1))
     assert first(record).payload == RecordStarted("mine", "0")
@@ -76,11 +76,11 @@ def test_what_a_killed_writer_left_is_cleared_away(tmp_path: Path) -> None:
     assert names(tmp_path) == ["r.kerf"]
 
 
-@pytest.mark.parametrize("holder", [DEMO, "kerf-controller-0"])
+@pytest.mark.parametrize("holder", [DEMO_HOLDER, "kerf-controller-0"])
 def test_a_record_that_is_not_of_an_earlier_run_stays(tmp_path: Path, holder: str) -> None:
     record = tmp_path / "r.kerf"
     before = made(record, holder)
-    with pytest.raises(RecordExists), new_record(record, SIMULATE):
+    with pytest.raises(RecordExists), new_record(record, SIMULATE_HOLDER):
         pass
     assert record.read_bytes() == before
 
@@ -91,7 +91,7 @@ def test_a_damaged_record_stays(tmp_path: Path) -> None:
     at = before.index(b"kerf simulate")
     before[at] ^= 0x01
     record.write_bytes(before)
-    with pytest.raises(RecordExists), new_record(record, SIMULATE):
+    with pytest.raises(RecordExists), new_record(record, SIMULATE_HOLDER):
         pass
     assert record.read_bytes() == before
 
@@ -101,7 +101,7 @@ def test_a_place_that_cannot_be_written_is_one_coded_error(tmp_path: Path, monke
         raise OSError(30, "Read-only file system")
 
     monkeypatch.setattr(Path, "mkdir", refuse)
-    with pytest.raises(StoreReadOnly, match="KERF107"), new_record(tmp_path / "r.kerf", SIMULATE):
+    with pytest.raises(StoreReadOnly, match="KERF107"), new_record(tmp_path / "r.kerf", SIMULATE_HOLDER):
         pass
 
 

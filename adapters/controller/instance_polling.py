@@ -21,7 +21,7 @@ FIRST_LOOK = 0.2  # seconds after the first of them: many clouds are quicker tha
 KNOWN = 100_000  # instances whose last status is remembered
 
 
-class Instances:
+class InstancePolling:
     """Call `saw` after each turn; `run` and `list` run on the event loop."""
 
     def __init__(self, runtime: Runtime, cloud: Cloud, inbox: Inbox) -> None:

@@ -1,4 +1,4 @@
-"""Puts the parts together for `kerf simulate` and `kerf demo`: a runtime in office, a market."""
+"""What the cloud of a simulation sells: the zones, and the catalogue of each NodeClass."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-import kerf
 from kerf.adapters.aws.catalogue.instance_types import NodeSettings
 from kerf.adapters.aws.catalogue.offers import offline_catalogue
 from kerf.adapters.aws.catalogue.regions import ZONES
@@ -18,42 +17,14 @@ from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
 from kerf.engine.model.labels import ZONE
 from kerf.engine.model.mistyped import Known, near_value, values_of
-from kerf.engine.model.settings import Settings
-from kerf.engine.record.entries import Entry
-from kerf.engine.record.store import Store
-from kerf.engine.runtime.runtime import Runtime
 
-SIMULATE, DEMO = "kerf simulate", "kerf demo"
-"""Who takes office in a record of make-believe; such a record may be replaced."""
-REGION, LETTERS = "us-west-2", "abc"
+DEFAULT_REGION, ZONE_LETTERS = "us-west-2", "abc"
 _ZONE = re.compile(r"(.*[0-9])[a-z]")
 
 
-def office(
-    store: Store,
-    *,
-    holder: str,
-    record: str,
-    tell: Callable[[Sequence[Entry]], None],
-    settings: Settings | None = None,
-) -> Callable[[int], Runtime]:
-    """What makes a runtime at a time (`Driver`'s office). `tell` gets the entries with which each takes office."""
-
-    given = settings if settings is not None else Settings()
-
-    def take(now: int) -> Runtime:
-        runtime = Runtime(store, holder=holder, settings=given, record=record, engine=kerf.__version__, now=now)
-        tell(runtime.new_entries)
-        return runtime
-
-    return take
-
-
-# ── the market ──────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def catalogues(region: str, zones: Sequence[str]) -> Callable[[Struct | None], Catalogue]:
-    """What makes the catalogue of a NodeClass (None: of one that says nothing) from its family, kubelet and disks.
+    """A function that gives the catalogue of a NodeClass (None: of one without settings) by its family, kubelet and
+    disks.
 
     It raises InputError for settings that cannot be read, such as maxPods as an expression (KERF522).
     """
@@ -70,8 +41,8 @@ def catalogues(region: str, zones: Sequence[str]) -> Callable[[Struct | None], C
 
 
 def zones_of(documents: Iterable[dict[str, Any]]) -> tuple[str, tuple[str, ...]]:
-    """The region and the zones in which a simulation's cloud sells: those that NodePools name, and a, b and c of the
-    region for a NodePool that names none. What is mistyped of one of these is no zone."""
+    """The region and the zones in which a simulation's cloud sells: the zones that NodePools name, and a, b and c of
+    the region for a NodePool that names none. A name that looks like a mistyped zone is no zone."""
     named: dict[str, None] = {}
     anywhere = False
     for document in documents:
@@ -81,8 +52,8 @@ def zones_of(documents: Iterable[dict[str, Any]]) -> tuple[str, tuple[str, ...]]
             anywhere = anywhere or not wanted
     known = [zone for zone in named if zone in ZONES]
     match = next(filter(None, map(_ZONE.fullmatch, known or named)), None)
-    region = match[1] if match else REGION
-    letters = [f"{region}{letter}" for letter in LETTERS]
+    region = match[1] if match else DEFAULT_REGION
+    letters = [f"{region}{letter}" for letter in ZONE_LETTERS]
     like_zones = ZONES if known else (*letters, *filter(_ZONE.fullmatch, named))  # a region may be newer than the table
     sold = {zone for zone in named if not near_value(zone, like_zones)}
     if anywhere or not sold:
@@ -91,15 +62,15 @@ def zones_of(documents: Iterable[dict[str, Any]]) -> tuple[str, tuple[str, ...]]
 
 
 def known_values(catalogue: Catalogue, zones: Sequence[str]) -> Known:
-    """The values of labels by what a simulation's cloud sells, and all zones of the regions in which it does, of AWS if
-    it sells in none of them: those zones that it sells only since a NodePool names them are not known by that."""
+    """The values that labels have: by what the simulation's cloud sells, and all zones of its regions (of AWS, if it
+    sells in none of them). A zone that is sold only because a NodePool names it does not count as known."""
     regions = {zone[:-1] for zone in zones if zone in ZONES}
     likely = [zone for zone in ZONES if zone[:-1] in regions] or ZONES
     return {**values_of(catalogue), ZONE: {*likely, *(zone for zone in zones if not near_value(zone, ZONES))}}
 
 
 def _wanted_zones(pool: dict[str, Any]) -> list[str]:
-    """The zones in a NodePool's requirements and labels. What is malformed is refused elsewhere."""
+    """The zones in a NodePool's requirements and labels. Malformed ones are refused elsewhere."""
     template = _part(_part(pool, "spec"), "template")
     zone = _part(_part(template, "metadata"), "labels").get(ZONE)
     found = [zone] if isinstance(zone, str) else []
