@@ -1,25 +1,31 @@
-"""Whether a real kube-scheduler carries plans out whole, and how well kerf's model of it foresees that.
+"""Measure whether a real kube-scheduler binds plans whole, and how well kerf's model of it foresees that.
 
     python benchmarks/binding.py [NAME ...] [--effort 100] [--repeat 1] [--order age|file|name] [--planned-only]
         [--services] [--scenarios FILE] [--catalogues FILE] [--mutated SEEDS [--first 0]] [--still 3] [--each]
 
-Each scenario is planned. On a control plane of etcd, API server and kube-scheduler (`make controlplane` builds them)
-are then made its nodes with their pods, the planned nodes, its volumes and classes, and at last, all at once, the pods
-that wait, whom nothing tells of the plan. A plan is carried out whole when the scheduler binds every pod that the plan
-has a place for, wherever. Names are of scenarios or of families (`i-mixed`); without any, all are taken: ten minutes.
-`--mutated` takes, in the place of the scenarios, so many that are made of them by random changes, one of each seed from
-`--first` on (tests/conformance/mutations.py): what kerf has not been tried on.
-`--services` makes a Service for each set of labels that pods have: kube-scheduler then spreads, softly, those without
-constraints of their own.
+Each scenario is planned, and then set up on a control plane of etcd, API server and kube-scheduler (`make controlplane`
+builds them): its nodes with their pods, the planned nodes, its volumes and classes. Last come the waiting pods, all at
+once; nothing tells them of the plan. The plan binds whole if the scheduler binds every pod that the plan has a place
+for, wherever. NAME is a scenario or a family (`i-mixed`); without names all are taken, which takes ten minutes.
 
-Prints one JSON object: `whole` of `scenarios` (those with a place for a pod; `launching`, `launching_whole`: those that
-launch nodes, `price` what these cost in USD per hour), `rated` and `whole_by_model` what the plans say of themselves,
-`foreseen` the scenarios by both, and for each habit of the model (its place in HABITS) how many scenarios it is right
-about (`right`), and the part of the pods that it has on the nodes on which they came to be (`seats`; like pods, and
-planned nodes of one kind, are one as good as the other). `not_whole` has the pods left over, with the scheduler's last
-word on them, and those that the model left over (null: not rated). `obstacles` are scenarios that cannot be put on a
-cluster, with the reason. `--each` adds every scenario. With `--repeat` a scenario is whole if it was so each time;
-equal scores fall differently each time.
+`--mutated` takes as many scenarios made by random changes instead, one for each seed from `--first` on
+(tests/conformance/mutations.py): cases that kerf has not been tried on. `--services` makes a Service for each set of
+pod labels: kube-scheduler then spreads, softly, those pods without constraints of their own.
+
+Prints one JSON object:
+
+- `scenarios`: those with a place for a pod. `whole`: those of them that bound whole.
+- `launching`, `launching_whole`: those that launch nodes. `price`: what these nodes cost, USD per hour.
+- `rated`, `whole_by_model`: what the plans say of themselves. `foreseen`: the scenarios by both.
+- `habits`: for each variant of the model (in the order of SCHEDULER_VARIANTS) how many scenarios it is `right` about,
+  and the share of pods that it has on their real nodes (`seats`). Equal pods, and planned nodes of one kind, are
+  interchangeable.
+- `not_whole`: the pods left over, with the scheduler's last word on them, and those that the model left over (null if
+  the plan was not rated).
+- `obstacles`: scenarios that cannot be put on a cluster, with the reason.
+
+`--each` adds every scenario. With `--repeat`, a scenario is whole if it bound whole each time: equal scores fall
+differently each time.
 """
 
 from __future__ import annotations
@@ -52,35 +58,37 @@ from tests.conformance.large_set import LARGE_SET
 from tests.conformance.mutations import mutated
 from tests.support.controlplane.plane import CONDITION, assets
 
-Seats = Mapping[str, str]
+Bindings = Mapping[str, str]
 """The node of each pod, by uid."""
 
 
-class Foreseen:
-    """What the model says of a plan: for each habit the pods that are left over, and the seats of the others."""
+class ModelForecast:
+    """What the model of kube-scheduler says of a plan: for each variant the unbound pods, and the nodes of the
+    others."""
 
     def __init__(self, problem: Problem, plan: Plan) -> None:
-        given = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
-        new = [planned_node(node_name(number), each, given, problem) for number, each in enumerate(plan.claims)]
+        daemon_sets = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
+        new = [planned_node(node_name(number), each, daemon_sets, problem) for number, each in enumerate(plan.claims)]
         scheduler = KubeScheduler(problem)
         self.left: list[tuple[str, ...]] = []
-        self._seats: list[Seats] = []
-        self._kinds = {each.name: _kind(each) for each in new}
-        self._pods = {each.uid: _like(each) for each in problem.pods}
-        for habit in SCHEDULER_VARIANTS:
-            found, _ = scheduler.bind(new, plan.placed, variant=habit)
-            assert found is not None  # there is no end to the effort
-            self.left.append(found.unbound)
-            self._seats.append(found.node_of)
+        self._bindings: list[Bindings] = []
+        self._kinds = {each.name: _node_kind(each) for each in new}
+        self._pods = {each.uid: _pod_kind(each) for each in problem.pods}
+        for variant in SCHEDULER_VARIANTS:
+            binding, _ = scheduler.bind(new, plan.placed, variant=variant)
+            assert binding is not None  # there is no end to the effort
+            self.left.append(binding.unbound)
+            self._bindings.append(binding.node_of)
 
-    def agreement(self, real: Seats) -> list[int]:
-        """For each habit the pods that are on the node on which they came to be, but for what makes no difference."""
-        return [_shared(self._contents(each), self._contents(real)) for each in self._seats]
+    def agreement(self, real: Bindings) -> list[int]:
+        """Count for each variant the pods that it has on their real nodes. Equal pods, and new nodes of one kind, are
+        interchangeable."""
+        return [_pods_in_common(self._contents(bindings), self._contents(real)) for bindings in self._bindings]
 
-    def _contents(self, seats: Seats) -> dict[object, list[Counter[object]]]:
+    def _contents(self, bindings: Bindings) -> dict[object, list[Counter[object]]]:
         """What is on the nodes of each kind."""
         nodes: dict[str, Counter[object]] = {}
-        for uid, node in seats.items():
+        for uid, node in bindings.items():
             nodes.setdefault(node, Counter())[self._pods[uid]] += 1
         kinds: dict[object, list[Counter[object]]] = {}
         for node in sorted(nodes):
@@ -88,12 +96,12 @@ class Foreseen:
         return kinds
 
 
-def _kind(seat: NodeInfo) -> object:
-    return tuple(sorted(seat.labels.items())), seat.taints, tuple(sorted(seat.free.items()))
+def _node_kind(node: NodeInfo) -> object:
+    return tuple(sorted(node.labels.items())), node.taints, tuple(sorted(node.free.items()))
 
 
-def _shared(one: Mapping[object, list[Counter[object]]], other: Mapping[object, list[Counter[object]]]) -> int:
-    """The pods that are on the same nodes, nodes of one kind being matched so that they have most in common first."""
+def _pods_in_common(one: Mapping[object, list[Counter[object]]], other: Mapping[object, list[Counter[object]]]) -> int:
+    """Count the pods on the same nodes. Nodes of one kind are matched so that they have most pods in common first."""
     shared = 0
     for kind, nodes in one.items():
         left = list(other.get(kind, ()))
@@ -108,44 +116,46 @@ def _shared(one: Mapping[object, list[Counter[object]]], other: Mapping[object, 
     return shared
 
 
-def carried_out(cluster: Cluster, made: Stage, problem: Problem, plan: Plan) -> tuple[Seats, dict[str, str]]:
-    """The nodes of pods that were bound, and the scheduler's words on those of the plan that were left over, both by
-    uid. A pod that the plan has no place for is as good as one like it that it has a place for."""
-    pods = {(each.namespace, each.name): each for each in problem.pods}
-    found = cluster.carried_out(made, [key for key, each in pods.items() if each.uid in plan.placed])
-    others = Counter(_like(pods[key]) for key in found.seats if pods[key].uid not in plan.placed)
+def carried_out(cluster: Cluster, staged: Stage, problem: Problem, plan: Plan) -> tuple[Bindings, dict[str, str]]:
+    """Return the nodes of the pods that were bound, and the scheduler's words on those of the plan that were not, both
+    by uid. A pod without a place in the plan stands for an equal one that has a place."""
+    pods = {(pod.namespace, pod.name): pod for pod in problem.pods}
+    outcome = cluster.carried_out(staged, [key for key, pod in pods.items() if pod.uid in plan.placed])
+    others = Counter(_pod_kind(pods[key]) for key in outcome.bindings if pods[key].uid not in plan.placed)
     left = {}
-    for key, word in sorted(found.words.items()):
+    for key, word in sorted(outcome.words.items()):
         if pods[key].uid in plan.placed:
-            if others[_like(pods[key])]:
-                others[_like(pods[key])] -= 1
+            if others[_pod_kind(pods[key])]:
+                others[_pod_kind(pods[key])] -= 1
             else:
                 left[pods[key].uid] = word
-    return {pods[key].uid: node for key, node in found.seats.items()}, left
+    return {pods[key].uid: node for key, node in outcome.bindings.items()}, left
 
 
-def _like(pod: PendingPod) -> tuple[str, str]:
+def _pod_kind(pod: PendingPod) -> tuple[str, str]:
     return pod.namespace, pod.shape
 
 
-def measured(cluster: Cluster, scenario: dict[str, Any], problem: Problem, asked: argparse.Namespace) -> dict[str, Any]:
-    """One scenario; with an `obstacle` if it cannot be put on the cluster."""
+def measure_scenario(
+    cluster: Cluster, scenario: dict[str, Any], problem: Problem, asked: argparse.Namespace
+) -> dict[str, Any]:
+    """Plan one scenario and carry it out. With an `obstacle` if it cannot be put on the cluster."""
     plan = best_plan(problem, asked.effort)
-    told = {"name": scenario["name"], "family": scenario.get("family", ""), "pods": len(plan.placed)}
-    why = obstacle(scenario, problem) or ("" if plan.placed else "its plan has a place for no pod")
-    if why:
-        return {**told, "obstacle": why}
-    made = stage(scenario, problem, plan, asked.order, planned_only=asked.planned_only, services=asked.services)
-    foreseen = Foreseen(problem, plan)
+    identity = {"name": scenario["name"], "family": scenario.get("family", ""), "pods": len(plan.placed)}
+    reason = obstacle(scenario, problem) or ("" if plan.placed else "its plan has a place for no pod")
+    if reason:
+        return {**identity, "obstacle": reason}
+    staged = stage(scenario, problem, plan, asked.order, planned_only=asked.planned_only, services=asked.services)
+    foreseen = ModelForecast(problem, plan)
     runs = []
     for _ in range(asked.repeat):
         try:
-            seats, left = carried_out(cluster, made, problem, plan)
+            bindings, left = carried_out(cluster, staged, problem, plan)
         except Refused as error:
-            return {**told, "obstacle": str(error)}
-        runs.append({"left": left, "agreement": foreseen.agreement(seats)})
+            return {**identity, "obstacle": str(error)}
+        runs.append({"left": left, "agreement": foreseen.agreement(bindings)})
     return {
-        **told,
+        **identity,
         "claims": len(plan.claims),
         "price": round(math.fsum(each.price for each in plan.claims), 6),
         "rated": plan.rated,
@@ -155,59 +165,61 @@ def measured(cluster: Cluster, scenario: dict[str, Any], problem: Problem, asked
     }
 
 
-def summary(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The figures of all."""
-    run = [each for each in found if "runs" in each]
-    launching = [each for each in run if each["claims"]]
-    rated = [each for each in run if each["rated"]]
-    foreseen = Counter(f"model {_word(not each['left_by_plan'])}, real {_word(_whole(each))}" for each in rated)
-    pods = sum(each["pods"] * len(each["runs"]) for each in run)
+def summary(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Sum up the results of all scenarios."""
+    with_runs = [each for each in results if "runs" in each]
+    launching = [each for each in with_runs if each["claims"]]
+    rated = [each for each in with_runs if each["rated"]]
+    foreseen = Counter(f"model {_word(not each['left_by_plan'])}, real {_word(_is_whole(each))}" for each in rated)
+    pods = sum(each["pods"] * len(each["runs"]) for each in with_runs)
     return {
-        "scenarios": len(run),
-        "whole": sum(map(_whole, run)),
+        "scenarios": len(with_runs),
+        "whole": sum(map(_is_whole, with_runs)),
         "launching": len(launching),
-        "launching_whole": sum(map(_whole, launching)),
+        "launching_whole": sum(map(_is_whole, launching)),
         "price": round(math.fsum(each["price"] for each in launching), 4),
         "rated": len(rated),
         "whole_by_model": sum(not each["left_by_plan"] for each in rated),
         "foreseen": dict(sorted(foreseen.items())),
         "habits": [
             {
-                "right": sum(_whole(each) == (not each["left_by_habit"][habit]) for each in run),
-                "seats": round(sum(r["agreement"][habit] for each in run for r in each["runs"]) / max(1, pods), 4),
+                "right": sum(_is_whole(each) == (not each["left_by_habit"][variant]) for each in with_runs),
+                "seats": round(
+                    sum(r["agreement"][variant] for each in with_runs for r in each["runs"]) / max(1, pods), 4
+                ),
             }
-            for habit in range(len(SCHEDULER_VARIANTS))
+            for variant in range(len(SCHEDULER_VARIANTS))
         ],
         "not_whole": {
             each["name"]: {"left": [run["left"] for run in each["runs"]], "model": each["left_by_plan"]}
-            for each in run
-            if not _whole(each)
+            for each in with_runs
+            if not _is_whole(each)
         },
-        "obstacles": {each["name"]: each["obstacle"] for each in found if "obstacle" in each},
+        "obstacles": {each["name"]: each["obstacle"] for each in results if "obstacle" in each},
     }
 
 
-def _whole(each: Mapping[str, Any]) -> bool:
-    return not any(run["left"] for run in each["runs"])
+def _is_whole(result: Mapping[str, Any]) -> bool:
+    return not any(run["left"] for run in result["runs"])
 
 
 def _word(whole: bool) -> str:
     return "whole" if whole else "not whole"
 
 
-def given(asked: argparse.Namespace) -> Iterable[dict[str, Any]]:
-    """The scenarios of the file, or those that are made of them."""
-    found = list(read_scenarios(asked.scenarios))
+def scenarios_asked_for(asked: argparse.Namespace) -> Iterable[dict[str, Any]]:
+    """Return the scenarios of the file, or those made of them by random changes."""
+    scenarios = list(read_scenarios(asked.scenarios))
     if asked.mutated is None:
-        return found
-    return (mutated(found, seed) for seed in range(asked.first, asked.first + asked.mutated))
+        return scenarios
+    return (mutated(scenarios, seed) for seed in range(asked.first, asked.first + asked.mutated))
 
 
-def chosen(names: Sequence[str], scenarios: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Those of these names or families; all if there are none."""
-    for each in scenarios:
-        if not names or each.get("name") in names or each.get("family") in names:
-            yield each
+def scenarios_named(names: Sequence[str], scenarios: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Pick the scenarios of these names or families; all if there are none."""
+    for scenario in scenarios:
+        if not names or scenario.get("name") in names or scenario.get("family") in names:
+            yield scenario
 
 
 def main() -> int:
@@ -239,10 +251,10 @@ def main() -> int:
     if missing:
         parser.error(f"there is no {missing[0]}")
     catalogues = read_catalogues(asked.catalogues)
-    scenarios = list(chosen(asked.names, given(asked)))
+    scenarios = list(scenarios_named(asked.names, scenarios_asked_for(asked)))
     if not scenarios:
         parser.error(f"no scenario is named {' or '.join(asked.names)}")
-    found = []
+    results = []
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="kerf-binding-") as folder:
         plane = plane_in(binaries, Path(folder) / "plane")
@@ -250,22 +262,22 @@ def main() -> int:
             plane.start_scheduling()
             with closing(Cluster(plane, asked.still)) as cluster:
                 for number, each in enumerate(scenarios, start=1):
-                    made = measured(cluster, each, problem_of(each, catalogues), asked)
-                    found.append(made)
-                    print(f"{number}/{len(scenarios)} {_line(made)}", file=sys.stderr, flush=True)
+                    result = measure_scenario(cluster, each, problem_of(each, catalogues), asked)
+                    results.append(result)
+                    print(f"{number}/{len(scenarios)} {_progress_line(result)}", file=sys.stderr, flush=True)
         finally:
             plane.stop()
-    figures = {"effort": asked.effort, "order": asked.order, "repeat": asked.repeat, **summary(found)}
+    figures = {"effort": asked.effort, "order": asked.order, "repeat": asked.repeat, **summary(results)}
     figures["seconds"] = round(time.monotonic() - began, 1)
-    print(json.dumps({**figures, "each": found} if asked.each else figures, indent=2))
+    print(json.dumps({**figures, "each": results} if asked.each else figures, indent=2))
     return 0
 
 
-def _line(made: Mapping[str, Any]) -> str:
-    if "obstacle" in made:
-        return f"{made['name']}: {made['obstacle']}"
-    left = [len(run["left"]) for run in made["runs"]]
-    return f"{made['name']}: {made['pods']} pods, left over {left}, by habit {made['left_by_habit']}"
+def _progress_line(result: Mapping[str, Any]) -> str:
+    if "obstacle" in result:
+        return f"{result['name']}: {result['obstacle']}"
+    left = [len(run["left"]) for run in result["runs"]]
+    return f"{result['name']}: {result['pods']} pods, left over {left}, by habit {result['left_by_habit']}"
 
 
 if __name__ == "__main__":

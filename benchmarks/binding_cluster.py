@@ -41,10 +41,10 @@ class Refused(Exception):
     """The API server does not take an object."""
 
 
-class Outcome(Struct, frozen=True):
+class SchedulingOutcome(Struct, frozen=True):
     """The node of each pod that was bound, in the order in which they were, and what the scheduler says of others."""
 
-    seats: dict[Key, str]
+    bindings: dict[Key, str]
     words: dict[Key, str]
 
 
@@ -58,7 +58,7 @@ class Cluster:
         self._made: list[Document] = []
         self._turn = 0
 
-    def carried_out(self, stage: Stage, expected: Iterable[Key]) -> Outcome:
+    def carried_out(self, stage: Stage, expected: Iterable[Key]) -> SchedulingOutcome:
         """What becomes of the pods that wait; returns as soon as those expected are bound, or nothing happens any more.
         Raises Refused. The cluster is empty before and after."""
         try:
@@ -86,13 +86,13 @@ class Cluster:
 
     def _make(self, document: Document) -> Document:
         path = collection(document)
-        status, found = self._call("POST", path, document)
+        status, answer = self._call("POST", path, document)
         if status == 409 and document["kind"] == "Namespace":  # it would take a controller to delete one
-            status, found = self._call("PUT", f"{path}/{document['metadata']['name']}", document)
+            status, answer = self._call("PUT", f"{path}/{document['metadata']['name']}", document)
         if status not in (200, 201):
-            raise Refused(f"{document['kind']} {document['metadata']['name']}: {found.get('message', status)}")
+            raise Refused(f"{document['kind']} {document['metadata']['name']}: {answer.get('message', status)}")
         self._made.append(document)
-        return dict(found)
+        return dict(answer)
 
     def _until_known(self) -> None:
         self._turn += 1
@@ -130,22 +130,22 @@ class Cluster:
         waiting: list[Document] = []
         since = time.monotonic()
         while time.monotonic() < since + self._still:
-            found = self._items(UNBOUND)
+            answer = self._items(UNBOUND)
             if volumes and self._provisioned():
                 since = time.monotonic()
-            if not any(key_of(each) in expected for each in found):
+            if not any(key_of(each) in expected for each in answer):
                 return
-            if len(found) != len(waiting) or not all(map(_refused, found)):
-                waiting, since = found, time.monotonic()
+            if len(answer) != len(waiting) or not all(map(_refused, answer)):
+                waiting, since = answer, time.monotonic()
             time.sleep(PAUSE)
 
-    def _outcome(self, pods: frozenset[Key]) -> Outcome:
+    def _outcome(self, pods: frozenset[Key]) -> SchedulingOutcome:
         there = [each for each in self._items("/api/v1/pods") if key_of(each) in pods]
         bound = [each for each in there if each["spec"].get("nodeName")]
         bound.sort(key=lambda each: int(each["metadata"]["resourceVersion"]))
-        return Outcome(
+        return SchedulingOutcome(
             {key_of(each): each["spec"]["nodeName"] for each in bound},
-            {key_of(each): _word(each) for each in there if not each["spec"].get("nodeName")},
+            {key_of(each): _last_word(each) for each in there if not each["spec"].get("nodeName")},
         )
 
     def _provisioned(self) -> bool:
@@ -204,15 +204,15 @@ class Cluster:
 
     def _items(self, path: str) -> list[Document]:
         """With their kind, which a list leaves out."""
-        found = self._get(path)
-        kind = found["kind"].removesuffix("List")
-        return [{"apiVersion": found["apiVersion"], "kind": kind, **each} for each in found["items"]]
+        answer = self._get(path)
+        kind = answer["kind"].removesuffix("List")
+        return [{"apiVersion": answer["apiVersion"], "kind": kind, **each} for each in answer["items"]]
 
     def _get(self, path: str) -> Any:
-        status, found = self._call("GET", path)
+        status, answer = self._call("GET", path)
         if status != 200:
-            raise AssertionError(f"GET {path}: {status} {found}")
-        return found
+            raise AssertionError(f"GET {path}: {status} {answer}")
+        return answer
 
     def _call(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
         headers = {"Authorization": f"Bearer {self._plane.token}", "Content-Type": "application/json"}
@@ -235,13 +235,13 @@ def _owned(claim: Document, pod: Key, uids: Mapping[Key, str]) -> Document:
 
 def _condition(pod: Document) -> Document:
     conditions = pod.get("status", {}).get("conditions") or []
-    found: Document = next((each for each in conditions if each["type"] == "PodScheduled"), {})
-    return found
+    answer: Document = next((each for each in conditions if each["type"] == "PodScheduled"), {})
+    return answer
 
 
 def _refused(pod: Document) -> bool:
     return _condition(pod).get("status") == "False"
 
 
-def _word(pod: Document) -> str:
+def _last_word(pod: Document) -> str:
     return str(_condition(pod).get("message", ""))

@@ -1,8 +1,8 @@
-"""A planned scenario as the objects of a real cluster: what exists, the nodes of the plan, and the pods that wait.
+"""Turn a planned scenario into objects of a real cluster: what exists, the nodes of the plan, and the pods that wait.
 
-Planned nodes are what `seats.planned` takes them for: the cheapest type of a claim, with its cheapest offering. Nodes
-carry the labels that a kubelet and a cloud's controllers give them besides, and a pod of each DaemonSet that runs on
-them. Nodes that leave are cordoned; the pods that leave them wait for a place, the others stay there.
+Planned nodes are as in `kube_scheduler.node_info.planned_node`: the cheapest type of a claim, with its cheapest
+offering. Nodes carry the labels that a kubelet and a cloud's controllers add, and a pod of each DaemonSet that runs on
+them. Nodes that leave are cordoned; pods that have to move wait for a place, the others stay.
 """
 
 from __future__ import annotations
@@ -77,12 +77,12 @@ def stage(
     a Service for each set of labels that pods have."""
     pods = _pods(scenario)
     sets = list(zip(scenario.get("daemonSets") or [], problem.daemons, strict=True))
-    bound = [_plain(pods[each.uid], each.node) for each in problem.bound]
+    bound = [_pod_document(pods[each.uid], each.node) for each in problem.bound]
     nodes = [*_existing(scenario, problem), *_planned(problem, plan)]
     owned = {(each.node, owner) for each in problem.bound for owner in _daemon_sets_of(pods[each.uid])}
     daemon_pods = [pod for node in nodes for pod in _daemon_pods(node, sets, problem, owned)]
     given = [each for each in problem.pods if not planned_only or each.uid in plan.placed]
-    waiting = [_plain(pods[each.uid]) for each in _ordered(given, pods, order)]
+    waiting = [_pod_document(pods[each.uid]) for each in _in_order(given, pods, order)]
     ephemeral = [(key_of(pod), claim) for pod in (*bound, *waiting) for claim in _ephemeral(pod)]
     listed = {key_of(each): each for each in _claims(scenario)}
     own = {key_of(claim) for _, claim in ephemeral}
@@ -113,23 +113,23 @@ def _existing(scenario: Mapping[str, Any], problem: Problem) -> Iterator[Documen
     }
     for leaving, nodes in ((False, problem.nodes), (True, problem.leaving)):
         for each in nodes:
-            there = _there(each, problem)
+            there = _used_on(each, problem)
             taints = [*map(_taint, each.taints), *([DISRUPTED] if leaving else [])]
             amounts = {name: max(0, n + there.get(name, 0)) for name, n in each.available.items()}
             yield _node(each.name, each.labels, taints, amounts, cordoned=leaving or each.name in cordoned)
 
 
-def _there(node: NodeInput, problem: Problem) -> Resources:
+def _used_on(node: NodeInput, problem: Problem) -> Resources:
     return total({**problem.shapes[each.shape].requests, "pods": 1} for each in problem.bound if each.node == node.name)
 
 
 def _planned(problem: Problem, plan: Plan) -> Iterator[Document]:
     given = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
     for number, claim in enumerate(plan.claims):
-        seat = planned_node(node_name(number), claim, given, problem)
-        waiting = reserved_for_daemons(given, seat.taints, Requirements.of_labels(seat.labels), {})
-        amounts = {name: free + waiting.get(name, 0) for name, free in seat.free.items()}
-        yield _node(seat.name, seat.labels, [_taint(each) for each in seat.taints], amounts)
+        node = planned_node(node_name(number), claim, given, problem)
+        waiting = reserved_for_daemons(given, node.taints, Requirements.of_labels(node.labels), {})
+        amounts = {name: free + waiting.get(name, 0) for name, free in node.free.items()}
+        yield _node(node.name, node.labels, [_taint(each) for each in node.taints], amounts)
 
 
 def _node(
@@ -168,7 +168,7 @@ def _daemon_pods(
             template = document["spec"]["template"]
             named = {"name": f"{own['name']}-{name}", "namespace": own.get("namespace", "default")}
             metadata = {**template.get("metadata", {}), **named}
-            yield _plain({"metadata": metadata, "spec": template["spec"]}, name)
+            yield _pod_document({"metadata": metadata, "spec": template["spec"]}, name)
 
 
 # ── pods ──────────────────────────────────────
@@ -183,14 +183,14 @@ def _pods(scenario: Mapping[str, Any]) -> dict[str, Document]:
     return {each["metadata"]["uid"]: each for each in every}
 
 
-def _ordered(pods: Iterable[PendingPod], documents: Mapping[str, Document], order: str) -> list[PendingPod]:
+def _in_order(pods: Iterable[PendingPod], documents: Mapping[str, Document], order: str) -> list[PendingPod]:
     turn = {uid: number for number, uid in enumerate(documents)}
     if order == "name":
         return sorted(pods, key=lambda each: (each.namespace, each.name))
     return sorted(pods, key=lambda each: (each.created if order == "age" else 0, turn[each.uid]))
 
 
-def _plain(pod: Document, node: str = "") -> Document:
+def _pod_document(pod: Document, node: str = "") -> Document:
     """As one makes it: nobody has set anything in it, but perhaps its node. A scenario may leave images out."""
     metadata = {key: pod["metadata"][key] for key in ("name", "namespace", "labels") if key in pod["metadata"]}
     spec = {key: value for key, value in pod["spec"].items() if key != "nodeName"}
@@ -246,7 +246,7 @@ def _volumes(scenario: Mapping[str, Any]) -> Iterator[Document]:
     owners = {each["spec"]["volumeName"]: each["metadata"] for each in _claims(scenario) if _is_bound(each)}
     for field, version, kind in OF_CLUSTER:
         for each in scenario.get(field) or []:
-            made = _made(each, version, kind, "namespace")
+            made = _object_document(each, version, kind, "namespace")
             owner = owners.get(each["metadata"]["name"]) if kind == "PersistentVolume" else None
             if owner is not None:
                 reference = {"kind": "PersistentVolumeClaim", **{key: owner[key] for key in ("namespace", "name")}}
@@ -256,7 +256,7 @@ def _volumes(scenario: Mapping[str, Any]) -> Iterator[Document]:
 
 def _claims(scenario: Mapping[str, Any]) -> Iterator[Document]:
     for each in scenario.get("pvcs") or []:
-        made = _made(each, "v1", "PersistentVolumeClaim")
+        made = _object_document(each, "v1", "PersistentVolumeClaim")
         bound = {"annotations": {VOLUME_BOUND: "yes"}} if _is_bound(each) else {}
         yield {**made, "metadata": {"namespace": "default", **made["metadata"], **bound}}
 
@@ -265,7 +265,7 @@ def _is_bound(claim: Document) -> bool:
     return bool(claim["spec"].get("volumeName"))
 
 
-def _made(document: Document, version: str, kind: str, *without: str) -> Document:
+def _object_document(document: Document, version: str, kind: str, *without: str) -> Document:
     metadata = {key: value for key, value in document["metadata"].items() if key not in ("uid", *without)}
     rest = {key: value for key, value in document.items() if key not in ("metadata", "status")}
     return {**rest, "apiVersion": version, "kind": kind, "metadata": metadata}
@@ -278,7 +278,9 @@ def _classes(pods: Iterable[Document]) -> Iterator[Document]:
     overheads = {spec["runtimeClassName"]: spec.get("overhead") for spec in specs if "runtimeClassName" in spec}
     for name, value in priorities.items():
         if not name.startswith("system-"):
-            yield _made({"metadata": {"name": name}, "value": value}, "scheduling.k8s.io/v1", "PriorityClass")
+            yield _object_document(
+                {"metadata": {"name": name}, "value": value}, "scheduling.k8s.io/v1", "PriorityClass"
+            )
     for name, overhead in overheads.items():
         more = {"overhead": {"podFixed": overhead}} if overhead else {}
-        yield _made({"metadata": {"name": name}, "handler": "x", **more}, "node.k8s.io/v1", "RuntimeClass")
+        yield _object_document({"metadata": {"name": name}, "handler": "x", **more}, "node.k8s.io/v1", "RuntimeClass")

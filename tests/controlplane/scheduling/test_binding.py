@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from benchmarks.binding import carried_out, measured, summary
+from benchmarks.binding import carried_out, measure_scenario, summary
 from benchmarks.binding_cluster import Cluster, plane_in
 from benchmarks.binding_objects import ORDERS, obstacle, stage
 from kerf.engine.scheduling.optimizer.best_plan import best_plan
@@ -53,7 +53,7 @@ def test_a_plan_is_carried_out_whole_and_the_model_knows(cluster: Cluster, scena
     """S-208: every habit has all pods on the nodes on which they came to be, and a node's DaemonSet pods leave room."""
     scenario["daemonSets"] = [DAEMON]
     problem = problem_of(scenario, Catalogues({}))
-    found = measured(cluster, scenario, problem, ASKED)
+    found = measure_scenario(cluster, scenario, problem, ASKED)
     assert found["runs"] == [{"left": {}, "agreement": [found["pods"]] * len(found["left_by_habit"])}]
     assert summary([found])["whole"] == 1
 
@@ -84,13 +84,13 @@ def test_volumes_are_provisioned_where_the_scheduler_chose_a_node(cluster: Clust
     scenario["pvcs"] = [{"metadata": {"name": "data"}, "spec": spec}]
     scenario["pods"][0]["spec"].update(mounts("data"))
     problem = problem_of(scenario, Catalogues({}))
-    found = measured(cluster, scenario, problem, ASKED)
+    found = measure_scenario(cluster, scenario, problem, ASKED)
     assert found["runs"][0]["left"] == {}
 
 
 def test_what_cannot_be_put_on_a_cluster_is_told(cluster: Cluster, scenario: dict[str, Any]) -> None:
     scenario["pods"][0]["spec"]["tolerations"] = [{"key": "x", "operator": "Gt", "value": "no number"}]
-    found = measured(cluster, scenario, problem_of(scenario, Catalogues({})), ASKED)
+    found = measure_scenario(cluster, scenario, problem_of(scenario, Catalogues({})), ASKED)
     assert "no number" in found["obstacle"]
     assert summary([found])["obstacles"].keys() == {scenario["name"]}
     scenario["resourceSlices"] = [{}]
