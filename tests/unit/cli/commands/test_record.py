@@ -337,7 +337,9 @@ def test_a_record_that_somebody_else_is_writing_can_be_read(kerf: Any, tmp_path:
 def test_json_is_what_the_structs_are(kerf: Any, record: Path) -> None:
     from kerf.replay.time_travel.state_summary import StateSummary
 
-    msgspec.json.decode(kerf("at", record, "--json")[1], type=StateSummary)
+    _, out, _ = kerf("at", record, "--json")
+    summary = msgspec.json.decode(out, type=StateSummary)
+    assert msgspec.json.decode(msgspec.json.encode(summary)) == msgspec.json.decode(out)
 
 
 def _disk_of(monkeypatch: pytest.MonkeyPatch, room: int) -> None:
