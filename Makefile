@@ -94,6 +94,7 @@ bench: setup ## Measure: each benchmark prints its figures as JSON with the mach
 	$(BIN)/python benchmarks/fold.py --json
 	$(BIN)/python benchmarks/scheduling.py --pods 1000 --shape plain-ec2 --json
 	$(BIN)/python benchmarks/memory.py --json
+	$(BIN)/python benchmarks/startup.py --json
 	$(BIN)/python benchmarks/disruption.py scale-in pass --budget 10% --json
 
 golden: setup ## Simulate the golden records' scenes again (CASES="a b" for some): look at the difference

@@ -10,8 +10,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-LEASE = "karpenter-leader-election"
-OUTSIDE = "kube-system"
+DEFAULT_LEASE = "karpenter-leader-election"
+DEFAULT_NAMESPACE = "kube-system"
 """The Lease's namespace where kerf runs outside a pod."""
 
 
@@ -39,13 +39,14 @@ class Flags:
     kube_client_qps: Annotated[str | None, Parameter(help="Requests to the API server a second (200).")] = None
     kube_client_burst: Annotated[str | None, Parameter(help="… and at once after a quiet time (300).")] = None
     leader_election_name: Annotated[
-        str | None, Parameter(name=("--leader-election-name", "--lease-name"), help=f"Name of the Lease ({LEASE}).")
+        str | None,
+        Parameter(name=("--leader-election-name", "--lease-name"), help=f"Name of the Lease ({DEFAULT_LEASE})."),
     ] = None
     leader_election_namespace: Annotated[
         str | None,
         Parameter(
             name=("--leader-election-namespace", "--lease-namespace"),
-            help=f"Its namespace: the pod's own; outside a cluster {OUTSIDE}.",
+            help=f"Its namespace: the pod's own; outside a cluster {DEFAULT_NAMESPACE}.",
         ),
     ] = None
     disable_leader_election: Annotated[str | None, Parameter(help="Run without a Lease (false).")] = None

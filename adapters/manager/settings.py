@@ -1,7 +1,7 @@
-"""Karpenter's settings: each is a flag and an environment variable of the same name (L-287 to L-315).
+"""Karpenter's settings. Each is a flag and an environment variable of the same name (L-287 to L-315).
 
-A flag beats the environment, which beats the default. A value that cannot be read is an error in both: the reference
-falls back to the default for a bad variable, and nobody hears of it (docs/differences.md).
+A flag beats the environment, which beats the default. A value that cannot be read is an error in both. (Karpenter
+silently falls back to the default for a bad variable: docs/differences.md.)
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import yaml
 from msgspec import Struct
 
-from kerf.adapters.manager.flags import LEASE, OUTSIDE, Flags
+from kerf.adapters.manager.flags import DEFAULT_LEASE, DEFAULT_NAMESPACE, Flags
 from kerf.adapters.store.retention.policy import DAY, Retention
 from kerf.engine.errors import InputError
 from kerf.engine.model.durations import format_duration, parse_go_duration
@@ -29,9 +29,9 @@ T = TypeVar("T")
 NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _TRUE, _FALSE = ("1", "t", "T", "true", "TRUE", "True"), ("0", "f", "F", "false", "FALSE", "False")
 _MINUTE = 60_000
-_LEAST = 64 << 20  # bytes of a record that has room for its snapshots
-ENOUGH = 100
-"""Pods that make a burst: kerf.engine.state.pod_bursts. A record without the setting has none."""
+_MIN_RECORD_SIZE = 64 << 20  # bytes: a smaller record has no room for its snapshots
+PODS_OF_A_BURST = 100
+"""How many pods make a burst by default (kerf.engine.state.pod_bursts). A record without the setting has no bursts."""
 
 
 class SettingError(InputError):
@@ -44,7 +44,7 @@ NAMES: tuple[str, ...] = tuple(each.name for each in fields(Flags))
 
 
 class AwsOptions(Struct, frozen=True):
-    """What the AWS provider is given (L-306 to L-312); an empty endpoint is asked of EKS. Intervals in ms."""
+    """The settings of the AWS provider (L-306 to L-312). An empty endpoint is asked of EKS. Intervals in ms."""
 
     cluster: str
     endpoint: str
@@ -83,65 +83,65 @@ class Options(Struct, frozen=True):
 def read_settings(flags: Flags, environment: Mapping[str, str]) -> Options:
     """The settings of flags and environment. Raises SettingError (KERF340), FeatureGatesError (KERF339) and
     SchedulerConfigError (KERF338)."""
-    given = _Given(flags, environment)
-    given.check_unused()
+    source = _Source(flags, environment)
+    source.check_unused()
     return Options(
-        engine=_engine(given),
-        metrics_port=given.read("metrics_port", _port, 8080),
-        health_port=given.read("health_probe_port", _port, 8081),
-        qps=float(given.read("kube_client_qps", _positive, 200)),
-        burst=given.read("kube_client_burst", _positive, 300),
-        leader_election=not given.truth("disable_leader_election", False),
-        lease_name=given.text("leader_election_name", LEASE),
-        lease_namespace=given.text("leader_election_namespace", "") or _own_namespace(),
-        state_metrics=not given.truth("disable_cluster_state_observability", False),
-        log_level=given.read("log_level", _one_of("debug", "info", "error"), "info"),
-        outputs=tuple(filter(None, given.text("log_output_paths", "stdout").split(","))),
+        engine=_engine(source),
+        metrics_port=source.read("metrics_port", _port, 8080),
+        health_port=source.read("health_probe_port", _port, 8081),
+        qps=float(source.read("kube_client_qps", _positive, 200)),
+        burst=source.read("kube_client_burst", _positive, 300),
+        leader_election=not source.truth("disable_leader_election", False),
+        lease_name=source.text("leader_election_name", DEFAULT_LEASE),
+        lease_namespace=source.text("leader_election_namespace", "") or _own_namespace(),
+        state_metrics=not source.truth("disable_cluster_state_observability", False),
+        log_level=source.read("log_level", _one_of("debug", "info", "error"), "info"),
+        outputs=tuple(filter(None, source.text("log_output_paths", "stdout").split(","))),
         retention=Retention(
-            observations=given.read("retain_observations", age, Retention().observations),
-            decisions=given.read("retain_decisions", age, Retention().decisions),
-            size=given.read("retain_size", size, Retention().size),
+            observations=source.read("retain_observations", age, Retention().observations),
+            decisions=source.read("retain_decisions", age, Retention().decisions),
+            size=source.read("retain_size", size, Retention().size),
         ),
-        instance_types=Path(path) if (path := given.text("instance_types_file_path", "")) else None,
-        aws=_aws(given),
-        notes=unknown_gates(given.text("feature_gates", "")),
+        instance_types=Path(path) if (path := source.text("instance_types_file_path", "")) else None,
+        aws=_aws(source),
+        notes=unknown_gates(source.text("feature_gates", "")),
     )
 
 
-def _engine(given: _Given) -> Settings:
+def _engine(source: _Source) -> Settings:
     settings = Settings(
-        cluster_name=given.text("cluster_name", Settings().cluster_name),
-        batch_idle=given.read("batch_idle_duration", _duration, Settings().batch_idle),
-        batch_max=given.read("batch_max_duration", _duration, Settings().batch_max),
-        batch_enough=given.read("batch_enough_pods", _not_negative, ENOUGH),
-        preference_policy=given.read("preference_policy", _one_of("Respect", "Ignore"), Settings().preference_policy),
-        min_values_policy=given.read(
+        cluster_name=source.text("cluster_name", Settings().cluster_name),
+        batch_idle=source.read("batch_idle_duration", _duration, Settings().batch_idle),
+        batch_max=source.read("batch_max_duration", _duration, Settings().batch_max),
+        batch_enough=source.read("batch_enough_pods", _not_negative, PODS_OF_A_BURST),
+        preference_policy=source.read("preference_policy", _one_of("Respect", "Ignore"), Settings().preference_policy),
+        min_values_policy=source.read(
             "min_values_policy", _one_of("Strict", "BestEffort"), Settings().min_values_policy
         ),
-        ignore_dra_requests=given.truth("ignore_dra_requests", Settings().ignore_dra_requests),
-        default_spread=default_constraints(_document(given.text("scheduler_config", ""))),
+        ignore_dra_requests=source.truth("ignore_dra_requests", Settings().ignore_dra_requests),
+        default_spread=default_constraints(_document(source.text("scheduler_config", ""))),
     )
-    return with_gates(settings, given.text("feature_gates", ""))
+    return with_gates(settings, source.text("feature_gates", ""))
 
 
-def _aws(given: _Given) -> AwsOptions:
+def _aws(source: _Source) -> AwsOptions:
     return AwsOptions(
-        cluster=given.text("cluster_name", ""),
-        endpoint=given.read("cluster_endpoint", _url, ""),
-        ca_bundle=given.text("cluster_ca_bundle", ""),
-        isolated_vpc=given.truth("isolated_vpc", False),
-        eks_control_plane=given.truth("eks_control_plane", False),
-        memory_overhead=given.read("vm_memory_overhead_percent", _share, 0.075),
-        interruption_queue=given.text("interruption_queue", ""),
-        reserved_enis=given.read("reserved_enis", _not_negative, 0),
-        ami_refresh=given.read("ami_refresh_interval", _from_a_minute, _MINUTE),
-        subnet_refresh=given.read("subnet_refresh_interval", _from_a_minute, _MINUTE),
-        dry_run=not given.truth("disable_dry_run", False),
+        cluster=source.text("cluster_name", ""),
+        endpoint=source.read("cluster_endpoint", _url, ""),
+        ca_bundle=source.text("cluster_ca_bundle", ""),
+        isolated_vpc=source.truth("isolated_vpc", False),
+        eks_control_plane=source.truth("eks_control_plane", False),
+        memory_overhead=source.read("vm_memory_overhead_percent", _share, 0.075),
+        interruption_queue=source.text("interruption_queue", ""),
+        reserved_enis=source.read("reserved_enis", _not_negative, 0),
+        ami_refresh=source.read("ami_refresh_interval", _from_a_minute, _MINUTE),
+        subnet_refresh=source.read("subnet_refresh_interval", _from_a_minute, _MINUTE),
+        dry_run=not source.truth("disable_dry_run", False),
     )
 
 
-class _Given:
-    """What flags and environment say of a setting; an empty variable is as good as none."""
+class _Source:
+    """Where a setting's text comes from: its flag, else its environment variable. An empty variable counts as none."""
 
     def __init__(self, flags: Flags, environment: Mapping[str, str]) -> None:
         self._flags, self._environment = flags, environment
@@ -160,11 +160,11 @@ class _Given:
         return self.read(name, str, default)
 
     def truth(self, name: str, default: bool) -> bool:
-        """L-287: a flag says exactly true or false, a variable may have any of Go's forms."""
+        """A boolean. A flag says exactly true or false, a variable may have any of Go's forms (L-287)."""
         return self.read(name, _bool if getattr(self._flags, name) is None else _exact_bool, default)
 
     def check_unused(self) -> None:
-        """Settings without effect are held to their rules all the same (L-289)."""
+        """Check the values of settings without effect, too (L-289)."""
         for name in ("disable_controller_warmup", "enable_profiling", "enable_zonal_shift"):
             self.truth(name, False)
         for name in ("cpu_requests", "memory_limit"):
@@ -185,35 +185,35 @@ def _duration(text: str) -> int:
 
 
 def age(text: str) -> int:
-    """Days (7d) or a Go duration, in ms; 0 for ever."""
+    """An age in ms, given as days (7d) or as a Go duration; 0 for ever."""
     days = text.removesuffix("d")
     if days.isascii() and days.isdigit() and (days != text or int(days) == 0):
         return int(days) * DAY
     try:
-        found = parse_go_duration(text)
+        milliseconds = parse_go_duration(text)
     except InputError:
-        found = -1
-    if found <= 0:
+        milliseconds = -1
+    if milliseconds <= 0:
         raise ValueError("an age such as 7d or 36h, or 0 for ever")
-    return found
+    return milliseconds
 
 
 def size(text: str) -> int:
-    """Bytes; 0 for any."""
+    """A size in bytes; 0 for any."""
     try:
-        found = parse_quantity(text, "memory")
+        number = parse_quantity(text, "memory")
     except InputError:
-        found = -1
-    if found < 0 or 0 < found < _LEAST:
+        number = -1
+    if number < 0 or 0 < number < _MIN_RECORD_SIZE:
         raise ValueError("a size from 64Mi on, such as 8Gi, or 0 for any")
-    return found
+    return number
 
 
 def _from_a_minute(text: str) -> int:
-    found = _duration(text)
-    if found < _MINUTE:
+    milliseconds = _duration(text)
+    if milliseconds < _MINUTE:
         raise ValueError(f"a duration of at least {format_duration(_MINUTE)}")
-    return found
+    return milliseconds
 
 
 def _whole(text: str) -> int:
@@ -224,31 +224,31 @@ def _whole(text: str) -> int:
 
 
 def _not_negative(text: str) -> int:
-    if (found := _whole(text)) < 0:
+    if (number := _whole(text)) < 0:
         raise ValueError("a whole number from 0 on")
-    return found
+    return number
 
 
 def _positive(text: str) -> int:
-    if (found := _whole(text)) < 1:
+    if (number := _whole(text)) < 1:
         raise ValueError("a whole number from 1 on")
-    return found
+    return number
 
 
 def _port(text: str) -> int:
-    if not 0 <= (found := _whole(text)) <= 65_535:
+    if not 0 <= (port := _whole(text)) <= 65_535:
         raise ValueError("a port from 1 to 65535, or 0 for none")
-    return found
+    return port
 
 
 def _share(text: str) -> float:
     try:
-        found = float(text)
+        share = float(text)
     except ValueError:
-        found = -1.0
-    if not 0 <= found < 1:
+        share = -1.0
+    if not 0 <= share < 1:
         raise ValueError("a share of 1, from 0 on, such as 0.075")
-    return found
+    return share
 
 
 def _url(text: str) -> str:
@@ -282,17 +282,17 @@ def _one_of(*accepted: str) -> Callable[[str], str]:
 def _document(text: str) -> Any:
     """The setting `scheduler-config` as it is written, YAML or JSON (L-305)."""
     try:
-        found = yaml.safe_load(text)
+        document = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise SchedulerConfigError(str(error), where="scheduler-config", hint="Write YAML or JSON") from error
-    if isinstance(found, str):
+    if isinstance(document, str):
         hint = "Give the YAML or JSON itself, not a file's name; docs/plan.md has the format"
-        raise SchedulerConfigError(f"{found!r} has no podTopologySpread", where="scheduler-config", hint=hint)
-    return found
+        raise SchedulerConfigError(f"{document!r} has no podTopologySpread", where="scheduler-config", hint=hint)
+    return document
 
 
 def _own_namespace() -> str:
     try:
         return NAMESPACE_FILE.read_text(encoding="utf-8").strip()
     except OSError:
-        return OUTSIDE
+        return DEFAULT_NAMESPACE

@@ -47,7 +47,7 @@ def show(record: Path, *, real_time: bool) -> int:
 
 
 def _pace(real_time: bool, out: Printer) -> tuple[float, Callable[[float], None]]:
-    """Wall seconds a virtual second, and how they are slept."""
+    """How many wall seconds a virtual second takes, and the function that sleeps them."""
     if real_time:
         return 1.0, time.sleep
     if out.terminal:

@@ -42,7 +42,7 @@ REPLICAS = 5
 WORKSHOP = {
     "cpu": "1930m", "ephemeral-storage": "17Gi", "memory": "6903Mi", "pods": "29", "vpc.amazonaws.com/pod-eni": "9",
 }  # fmt: skip
-"""What the workshop's log line says of the m5.large."""
+"""The m5.large's allocatable in the workshop's log line."""
 
 
 def manifests() -> list[dict[str, Any]]:

@@ -29,7 +29,7 @@ from kerf.engine.record.observations import (
 )
 
 SPOT_WARNING = 120_000
-"""From the interruption warning to the end of a spot instance (ms)."""
+"""Milliseconds from the interruption warning of a spot instance to its end."""
 
 
 class DemoCloud:
@@ -44,7 +44,7 @@ class DemoCloud:
         self.demoted = False  # nothing is reserved in a demonstration (as adapters/simulation/cloud has it)
 
     def put_node_class(self, node_class: NodeClassSeen, blobs: dict[str, Struct] | None = None) -> None:
-        """An EC2NodeClass was applied: the adapter resolves it when it is next asked."""
+        """Apply an EC2NodeClass: the adapter resolves it when it is next asked."""
         classes = self._environment.node_classes
         given = [blob for blob in (blobs or {}).values() if isinstance(blob, EC2NodeClass)]
         names = {each.name for each in given}
@@ -52,7 +52,7 @@ class DemoCloud:
         self._unreported = True
 
     def reconnect(self) -> None:
-        """A new process: an adapter that remembers nothing."""
+        """Begin a new process: an adapter that remembers nothing."""
         self._cloud = self._environment.restart()
         self._unreported = True
 
@@ -121,7 +121,7 @@ class DemoQueue:
 
 
 class DemoWorld(Simulation):
-    """A simulation on AWS. `warned` maps instances to when their spot warning was sent."""
+    """A simulation on the mock of AWS."""
 
     cloud: DemoCloud  # type: ignore[assignment]
     queue: DemoQueue  # type: ignore[assignment]
@@ -133,7 +133,7 @@ class DemoWorld(Simulation):
         self._operator = environment.operator
 
     def interrupt(self, instance: str) -> None:
-        """A spot interruption: the warning through SQS now, the end of the instance two minutes later."""
+        """Interrupt a spot instance: its warning comes through SQS now, its end two minutes later."""
         self._operator.interrupt_spot(instance)
         self.queue.waiting = True
         self.clock.after(SPOT_WARNING, "spot instance is taken back", lambda: self._take_back(instance))

@@ -1,5 +1,5 @@
-"""What `kerf doctor --provider aws` looks at in the account. Nothing is changed, and only DescribeCluster, GetQueueUrl
-and dry runs are asked for."""
+"""What `kerf doctor --provider aws` checks in the account. It changes nothing: it calls DescribeCluster and
+GetQueueUrl, and makes dry runs."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ DENIED = ("UnauthorizedOperation", "AccessDenied")
 _POLICY = "docs/install.md has the policy that kerf's role needs"
 
 
-def account(options: AwsOptions, *, observe: bool) -> list[Finding]:
-    """Blocks while AWS is asked."""
+def check_account(options: AwsOptions, *, observe: bool) -> list[Finding]:
+    """The findings of the account. Blocks while AWS answers."""
     if not options.cluster:
         return [Finding("aws", BAD, "CLUSTER_NAME is not set", "It is in the tags of all that kerf makes")]
     try:

@@ -36,6 +36,6 @@ async def check_all(
 
 def _check_account(mode: str, options: Options) -> list[Finding]:
     """Imports boto3 only where it is used."""
-    from kerf.adapters.cli.doctor.aws_account import account
+    from kerf.adapters.cli.doctor.aws_account import check_account
 
-    return account(options.aws, observe=mode == "observe")
+    return check_account(options.aws, observe=mode == "observe")
