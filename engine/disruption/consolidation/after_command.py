@@ -15,8 +15,11 @@ from kerf.engine.scheduling.problem.problem import NodeInput
 
 
 def after(cluster: Cluster, command: Command, number: int) -> Cluster:
-    """The candidates are gone, their pods where the command's simulation put them, and each replacement is a node on
-    its way that takes no further pods. `number` tells its replacements from those of other commands."""
+    """The cluster once the command is carried out.
+
+    The candidates are gone, their pods are where the command's simulation placed them, and each replacement is a node
+    on its way that takes no further pods. `number` tells its replacements from those of other commands.
+    """
     leaving = frozenset(command.names)
     going, gone = moving_pods(cluster, leaving)
     pods = {pod.uid: pod for pod in (*cluster.pending, *gone, *going)}
@@ -41,7 +44,7 @@ def after(cluster: Cluster, command: Command, number: int) -> Cluster:
 
 
 def _rid(node: ClusterNode, settled: Iterable[str]) -> ClusterNode:
-    """Without the pods of a node marked for deletion that have a place elsewhere by now."""
+    """A node marked for deletion without the pods that have a place elsewhere by now."""
     if not node.marked:
         return node
     return replace(node, pods=tuple(pod for pod in node.pods if pod.uid not in settled))

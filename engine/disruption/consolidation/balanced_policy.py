@@ -1,5 +1,8 @@
-"""The policy Balanced: a move has to save a share of its NodePool's cost that is at least half of the share of its
-disruption (D-78…D-83)."""
+"""The consolidation policy Balanced (D-78…D-83).
+
+A command saves a share of its NodePool's cost, and disrupts a share of its NodePool. It is worth it if the first share
+is at least half of the second.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +24,14 @@ THRESHOLD = 0.5
 
 
 class Totals(Struct, frozen=True):
-    """Of one NodePool: what its nodes cost (USD per hour) and what it would cost to disrupt them all (D-78)."""
+    """Of one NodePool: what its nodes cost (USD per hour), and the disruption cost of all of them (D-78)."""
 
     cost: float
     disruption: float
 
 
 def score(totals: Totals | None, savings: float, disruption: float) -> float:
-    """What a move is worth: its share of the savings by its share of the disruption (D-80)."""
+    """What a command is worth: its share of the cost divided by its share of the disruption (D-80)."""
     return _scored("", totals, savings, disruption).worth
 
 
@@ -39,7 +42,8 @@ def _scored(pool: str, totals: Totals | None, savings: float, disruption: float)
 
 
 def pool_totals(cluster: Cluster, eligible: Iterable[Candidate]) -> dict[str, Totals]:
-    """Totals of every NodePool that owns a candidate; `eligible`: before a method's own filter (D-78)."""
+    """The totals of every NodePool that has a candidate (D-78). `eligible` are candidates before a method's own
+    filter."""
     by_pool: dict[str, dict[str, Candidate]] = {}
     for candidate in eligible:
         by_pool.setdefault(candidate.pool.name, {})[candidate.name] = candidate
@@ -63,17 +67,17 @@ def _tracked(node: ClusterNode) -> bool:
 
 
 def price_of(node: ClusterNode, types: Mapping[str, Mapping[str, InstanceType]]) -> float:
-    """D-34, for any node; 0 where its NodePool or type is unknown. `types`: those of the cluster."""
+    """The price of a node (D-34); 0 where its NodePool or type is unknown. `types` are those of the cluster."""
     return node_price(types.get(node.node_pool, {}).get(node.labels.get(INSTANCE_TYPE, "")), node.labels)
 
 
 def approves(command: Command, totals: Mapping[str, Totals]) -> bool:
-    """Whether every Balanced NodePool of the command finds it worth its disruption (D-81)."""
+    """Whether the command is worth it for every Balanced NodePool that it takes nodes of (D-81)."""
     return all(each.worth >= THRESHOLD for each in scores(command, totals))
 
 
 def scores(command: Command, totals: Mapping[str, Totals]) -> tuple[Score, ...]:
-    """Of every Balanced NodePool of the command (D-81), by name."""
+    """The command's score for every Balanced NodePool that it takes nodes of, by name (D-81)."""
     found = []
     by_pool: dict[str, list[Candidate]] = {}
     for candidate in command.candidates:
@@ -90,7 +94,7 @@ def scores(command: Command, totals: Mapping[str, Totals]) -> tuple[Score, ...]:
 
 
 def hopeless(candidate: Candidate, totals: Mapping[str, Totals]) -> bool:
-    """D-83: not even a removal without replacement would be worth it."""
+    """Whether not even removing the node without a replacement would be worth it (D-83)."""
     found = totals.get(candidate.pool.name)
     if candidate.pool.consolidation_policy != BALANCED or found is None or found.cost <= 0:
         return False

@@ -1,4 +1,5 @@
-"""Whether nodes can go, and by what they are replaced: at most one node, strictly cheaper (D-98…D-104, D-74)."""
+"""The consolidation decision for given nodes: remove them, replace them by one cheaper node, or why they stay
+(D-98…D-104, D-74)."""
 
 from __future__ import annotations
 
@@ -20,15 +21,18 @@ from kerf.engine.scheduling.matching.requirements import Requirement, Requiremen
 from kerf.engine.scheduling.plan import OpenedClaim
 
 SPOT_OPTIONS = 15
-"""How many cheaper types a single spot node needs, so that it is not replaced over and over (D-102)."""
+"""How many cheaper spot types there must be to replace one spot node, so that it is not replaced over and over
+(D-102)."""
 
 DELETE, REPLACE = "delete", "replace"
 ONLY_SPOT = Requirement(CAPACITY_TYPE, False, frozenset([SPOT]))
 
 
 class Replacement(Struct, frozen=True):
-    """The node to launch: `claim` as planned, narrowed to these types (cheapest first) and requirements; `price` is
-    that of the cheapest available offering of the first type, USD per hour (D-82)."""
+    """The node to launch: the planned `claim`, narrowed to these types (cheapest first) and requirements.
+
+    `price` is that of the cheapest available offering of the first type (USD per hour, D-82).
+    """
 
     claim: OpenedClaim
     instance_types: tuple[str, ...]
@@ -38,7 +42,7 @@ class Replacement(Struct, frozen=True):
 
 
 class Command(Struct, frozen=True):
-    """Candidates that go together, and what is launched before they do. `savings` is in USD per hour (D-82)."""
+    """Candidates that go together, and what replaces them. `savings` is in USD per hour (D-82)."""
 
     reason: DisruptionReason
     candidates: tuple[Candidate, ...]
@@ -60,14 +64,14 @@ class Command(Struct, frozen=True):
 
 
 def removal(candidates: Sequence[Candidate]) -> Command:
-    """Empty nodes go without a simulation (D-60)."""
+    """The command that removes empty nodes: without a simulation (D-60)."""
     return Command(
         DisruptionReason.EMPTY, tuple(candidates), savings=math.fsum(candidate.price for candidate in candidates)
     )
 
 
 def decide(simulator: Simulator, candidates: Sequence[Candidate]) -> Command | Reason:
-    """The consolidation decision for exactly these nodes, or the first thing that speaks against it (D-98)."""
+    """The command for exactly these nodes, or the first reason why they stay (D-98)."""
     names = tuple(candidate.name for candidate in candidates)
     found = simulator.decided.get(names)
     if found is None:
@@ -105,7 +109,7 @@ Chosen = tuple[tuple[str, ...], Requirements]
 def _narrowed(
     claim: OpenedClaim, candidates: Sequence[Candidate], total: float, market: Market, spot_to_spot: bool
 ) -> Chosen | Reason:
-    """Steps 4 to 8 of D-98: the types that are left and the requirements they are launched under."""
+    """The types that the replacement may have, and the requirements that it is launched under (D-98, steps 4 to 8)."""
     requirements = Requirements(claim.constraints)
     kinds = requirements.get(CAPACITY_TYPE)
     if all(candidate.capacity_type == SPOT for candidate in candidates) and kinds.has(SPOT):
@@ -152,8 +156,11 @@ def _spot_to_spot(
 
 
 def on_offer(command: Command, market: Market) -> Command:
-    """D-98 step 8 asks for spot although there may be none (D-100): then for what the pods admit, which is all cheaper
-    as well. Nothing else can be launched, nor be said to cost anything."""
+    """The command with a replacement that can be launched.
+
+    Step 8 of D-98 asks for spot although none may be on offer (D-100). Then the replacement is what the pods admit, all
+    of which is cheaper as well.
+    """
     (found,) = command.replacements
     if found.capacity_types:
         return command
@@ -163,7 +170,8 @@ def on_offer(command: Command, market: Market) -> Command:
 
 
 def without_same_type(command: Command, market: Market) -> Command | Reason:
-    """D-74: several nodes are not replaced by a type that some of them already are, or by a dearer one."""
+    """The command without types that one of the nodes already has, or dearer ones (D-74): several nodes are not
+    replaced by one of their own type."""
     found = command.replacements[0]
     prices: dict[str, float] = {}
     for candidate in command.candidates:

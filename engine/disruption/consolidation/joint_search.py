@@ -1,12 +1,13 @@
-"""Nodes that go together where the budgets let all of them go: one set, judge_nodes as a whole.
+"""One set of nodes that is removed at once, where the disruption budgets let all candidates go.
 
-Where commands are chosen one after the other (`moves`), a node that takes pods of one is no candidate of another, and
-none may build on the order in which pods leave. A set that goes at once knows both: its pods have their places on what
-stays in the end, and they leave by turns. So it comes down to a cheaper fleet, without moving a pod twice.
+`sequential_search` chooses commands one after the other. There a node that takes pods of one command is no candidate of
+another, and no command may rely on the order in which pods leave. A set that goes at once may: its pods are placed on
+the nodes that stay in the end, and they leave in eviction waves. So the cluster gets cheaper without moving a pod
+twice.
 
-The set grows from the nodes that hold the least for what they cost; then dearer ones change places with cheaper ones
-in it. Each goes by a command of its own: those whose NodePool is Balanced and finds that not worth it are left out.
-The search ends by the steps done.
+The set grows from the nodes that hold the least for their price. Then dearer nodes replace cheaper ones in it. Each
+node goes by a command of its own; nodes that a Balanced NodePool finds not worth it are left out. The search ends after
+a number of steps.
 """
 
 from __future__ import annotations
@@ -33,16 +34,18 @@ from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.matching.resources import total
 
 MAX_STEPS = 90_000
-"""What a search may cost, as that for moves (`moves.WORK`)."""
+"""Steps of a search, at most; as those of `sequential_search`."""
 MIN_NODES, MAX_NODES = 2, 300
-"""Nodes of a set, but for empty ones."""
+"""How many nodes a set has, empty ones apart."""
 SCHEDULERS_ASKED = 2
-"""So many schedulers are asked (`Rebinding`)."""
+"""How many variants of kube-scheduler `Rebinding` asks."""
 
 
 class JointRemoval(Struct, frozen=True):
-    """`moves` may all be made at once, if the pods of their nodes leave by these `turns`; None if nothing was found for
-    the `steps` that was done."""
+    """Commands that may all be carried out at once, if their pods leave in these eviction `waves`.
+
+    `commands` is None if the search found none. `steps` is what the search took.
+    """
 
     commands: ChosenCommands | None = None
     waves: tuple[int, ...] = ()
@@ -52,19 +55,21 @@ class JointRemoval(Struct, frozen=True):
 def find_joint_removal(
     cluster: Cluster, known: NodeEligibility | None = None, *, steps: int = MAX_STEPS
 ) -> JointRemoval:
-    """The cheapest set found; nothing is looked for where the budgets do not let all candidates go at once. Equal
-    clusters give equal sets. `known`: what `judge_nodes` says of the cluster, if that is known."""
+    """The cheapest set found. Where the budgets do not let all candidates go at once, there is no search.
+
+    Equal clusters give equal sets. `known` is what `judge_nodes` says of the cluster, if that is known.
+    """
     known = judge_nodes(cluster) if known is None else known
     empty = find_candidates(cluster, eligibility.emptiness, known=known)
     busy = find_candidates(cluster, eligibility.consolidation, known=known)
-    if len(busy.chosen) < MIN_NODES or not _open(cluster, (*empty.chosen, *busy.chosen)):
+    if len(busy.chosen) < MIN_NODES or not _all_may_go(cluster, (*empty.chosen, *busy.chosen)):
         return JointRemoval()
     search = _Search(cluster, empty, busy, steps)
     return JointRemoval(search.run(), search.waves, min(steps, steps - search.left))
 
 
-def _open(cluster: Cluster, candidates: Iterable[Candidate]) -> bool:
-    """Whether the budgets let all of them go at once."""
+def _all_may_go(cluster: Cluster, candidates: Iterable[Candidate]) -> bool:
+    """Whether the budgets let all candidates go at once."""
     counts: dict[str, int] = {}
     for candidate in candidates:
         counts[candidate.pool.name] = counts.get(candidate.pool.name, 0) + 1
@@ -75,12 +80,15 @@ def _open(cluster: Cluster, candidates: Iterable[Candidate]) -> bool:
 
 
 class _Search:
+    """The search for one set."""
+
     def __init__(self, cluster: Cluster, empty: Candidates, busy: Candidates, steps: int) -> None:
         self._cluster = cluster
         self._empty, self._busy = empty, busy
         shapes, totals = cluster.shapes, pool_totals(cluster, busy.eligible)
-        worth = [candidate for candidate in busy.chosen if approves(_alone(candidate), totals)]
-        self._vain = frozenset(candidate.name for candidate in busy.chosen) - {candidate.name for candidate in worth}
+        worth = [candidate for candidate in busy.chosen if approves(_removal(candidate), totals)]
+        names = frozenset(candidate.name for candidate in busy.chosen)
+        self._not_worth_it = names - {candidate.name for candidate in worth}
         self.waves = wave_grades(shapes[pod.shape] for candidate in worth for pod in candidate.pods)
         self._rebinding = Rebinding(cluster, self.waves)
         self._simulator = Simulator(cluster, most_claims=1)
@@ -101,14 +109,14 @@ class _Search:
         if len(self._order) < MIN_NODES:
             return None
         going = self._with_others(self._prefix())
-        while going and (better := self._exchanged(going)) is not None:
+        while going and (better := self._with_dearer_node(going)) is not None:
             going = self._with_others(better)
-        return self._together(going) if going else None
+        return self._commands(going) if going else None
 
     # ── the set ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _prefix(self) -> list[Candidate]:
-        """The longest one that bisection finds, if not all of them fit."""
+        """The longest prefix of the order that bisection finds, if not all of it fits."""
         least, most = 0, len(self._order)
         if self._fits(self._order):
             return self._order
@@ -118,15 +126,15 @@ class _Search:
         return self._order[:least]
 
     def _with_others(self, going: list[Candidate]) -> list[Candidate]:
-        """And each that may go beside those before it."""
+        """The set with each further candidate that may go beside those before it."""
         names = {candidate.name for candidate in going}
         for candidate in self._order:
             if candidate.name not in names and self._fits([*going, candidate]):
                 going = [*going, candidate]
         return going
 
-    def _exchanged(self, going: list[Candidate]) -> list[Candidate] | None:
-        """With a dearer node in the place of a cheaper one; None if there is no such pair."""
+    def _with_dearer_node(self, going: list[Candidate]) -> list[Candidate] | None:
+        """The set with a dearer node in place of a cheaper one; None if there is no such pair."""
         for stays, goes in self._pairs(going):
             if self.left <= 0:
                 return None
@@ -136,7 +144,8 @@ class _Search:
         return None
 
     def _pairs(self, going: list[Candidate]) -> Iterator[tuple[Candidate, Candidate]]:
-        """(one of the set, a dearer one): the dearest and emptiest first, for the cheapest and fullest."""
+        """Pairs (node of the set, dearer node outside). The dearest and emptiest outside come first, for the cheapest
+        and fullest of the set."""
         names = {candidate.name for candidate in going}
         kept = sorted(
             (candidate for candidate in self._order if candidate.name not in names),
@@ -147,14 +156,12 @@ class _Search:
             yield from ((each, goes) for each in cheap if each.price < goes.price - MIN_SAVINGS)
 
     def _fits(self, going: Sequence[Candidate]) -> bool:
-        """Whether all pods have places on what stays, by the plan and by the scheduler's own way."""
-        if not self._roomy(going):
+        """Whether all pods have places on the nodes that stay, in the plan and as kube-scheduler would place them."""
+        if not self._has_room(going):
             return False
         names = self._idle | {candidate.name for candidate in going}
-        cost = STEPS_PER_CHECK * len(self._cluster.nodes) + SCHEDULERS_ASKED * STEPS_PER_POD * sum(
-            len(candidate.pods) for candidate in going
-        )
-        self.left -= cost
+        pods = sum(len(candidate.pods) for candidate in going)
+        self.left -= STEPS_PER_CHECK * len(self._cluster.nodes) + SCHEDULERS_ASKED * STEPS_PER_POD * pods
         if self.left <= 0 or self._rebinding.unbound(names, ()):
             return False
         before = self._simulator.work
@@ -162,8 +169,8 @@ class _Search:
         self.left -= self._simulator.work - before
         return outcome.failure is None and not outcome.claims
 
-    def _roomy(self, going: Sequence[Candidate]) -> bool:
-        """Whether what stays has as much free as all their pods ask for."""
+    def _has_room(self, going: Sequence[Candidate]) -> bool:
+        """Whether the nodes that stay have as much free as all pods ask for."""
         names = {candidate.name for candidate in going}
         free = [room for name, room in self._free.items() if name not in names]
         return all(
@@ -173,12 +180,12 @@ class _Search:
 
     # ── what becomes of it ─────────────────────────────────────────────────────────────────────────────────────
 
-    def _together(self, going: list[Candidate]) -> ChosenCommands | None:
+    def _commands(self, going: list[Candidate]) -> ChosenCommands | None:
         whole = decide(self._simulator, [*self._empty.chosen, *going])
         if isinstance(whole, Reason):
             return None
         single = [
-            replace(_alone(candidate), placements=placed(whole.placements, [candidate]))
+            replace(_removal(candidate), placements=placed(whole.placements, [candidate]))
             for candidate in sorted(going, key=lambda each: each.name)
         ]
         commands = ([removal(self._empty.chosen)] if self._empty.chosen else []) + single
@@ -196,11 +203,11 @@ class _Search:
             busy = self._busy.excluded.get(name)
             if busy is not None and busy.code == DisruptionReason.EMPTY:
                 busy = self._empty.excluded.get(name)
-            left = DisruptionCode.NOT_WORTH_IT if name in self._vain else DisruptionCode.LEFT_OVER
+            left = DisruptionCode.NOT_WORTH_IT if name in self._not_worth_it else DisruptionCode.LEFT_OVER
             kept[name] = busy or Reason.of(DisruptionCode.TAKES_PODS if name in takers else left)
         return kept
 
 
-def _alone(candidate: Candidate) -> Command:
-    """That it goes, without a replacement."""
+def _removal(candidate: Candidate) -> Command:
+    """The command that removes this node without a replacement."""
     return Command(DisruptionReason.UNDERUTILIZED, (candidate,), savings=candidate.price)

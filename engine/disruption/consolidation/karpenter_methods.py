@@ -1,7 +1,7 @@
-"""Emptiness, multi-node and single-node consolidation as the reference decides them (D-59…D-61, D-67…D-77).
+"""Emptiness, multi-node and single-node consolidation as Karpenter decides them (D-59…D-61, D-67…D-77).
 
-Each looks at the cluster by itself and proposes at most one command; `validation` looks again later. kerf's own choice
-of moves is in `moves`.
+Each method looks at the cluster by itself and proposes at most one command, which is validated later. kerf's own choice
+is in `sequential_search` and `joint_search`.
 """
 
 from __future__ import annotations
@@ -20,13 +20,16 @@ from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
 from kerf.engine.model.reasons import Reason
 
-MOST = 100
-"""How many candidates the multi-node search looks at (D-68)."""
+MAX_CANDIDATES = 100
+"""How many candidates multi-node consolidation looks at, at most (D-68)."""
 
 
 class Proposal(Struct, frozen=True):
-    """What one method found. `allowed`: what the budgets leave per NodePool; `refused`: per node of a single-node
-    attempt, what spoke against it."""
+    """What one method proposes.
+
+    `allowed` is what the budgets leave by NodePool. `refused` says for nodes that single-node consolidation tried why
+    they cannot go.
+    """
 
     reason: DisruptionReason
     candidates: Candidates
@@ -37,32 +40,28 @@ class Proposal(Struct, frozen=True):
 
 def emptiness(cluster: Cluster) -> Proposal:
     """Remove all empty nodes that the budgets allow, in one command (D-59, D-60)."""
-    found, limits = (
-        find_candidates(cluster, eligibility.emptiness),
-        allowed_disruptions(cluster, DisruptionReason.EMPTY),
-    )
-    kept = within_budgets(found.chosen, limits)
-    return Proposal(DisruptionReason.EMPTY, found, limits, removal(kept) if kept else None)
+    candidates = find_candidates(cluster, eligibility.emptiness)
+    limits = allowed_disruptions(cluster, DisruptionReason.EMPTY)
+    kept = within_budgets(candidates.chosen, limits)
+    return Proposal(DisruptionReason.EMPTY, candidates, limits, removal(kept) if kept else None)
 
 
 def multi_node(cluster: Cluster, simulator: Simulator) -> Proposal:
-    """D-67…D-72: by bisection, the longest prefix of the candidates that can go for one node or none."""
-    found, limits = (
-        find_candidates(cluster, eligibility.consolidation),
-        allowed_disruptions(cluster, DisruptionReason.UNDERUTILIZED),
-    )
-    kept = within_budgets(found.chosen, limits)
-    best = longest(simulator, kept, pool_totals(cluster, found.eligible))
-    return Proposal(DisruptionReason.UNDERUTILIZED, found, limits, best)
+    """The longest prefix of the candidates, by bisection, that one node or none can replace (D-67…D-72)."""
+    candidates = find_candidates(cluster, eligibility.consolidation)
+    limits = allowed_disruptions(cluster, DisruptionReason.UNDERUTILIZED)
+    kept = within_budgets(candidates.chosen, limits)
+    best = longest_prefix(simulator, kept, pool_totals(cluster, candidates.eligible))
+    return Proposal(DisruptionReason.UNDERUTILIZED, candidates, limits, best)
 
 
-def longest(simulator: Simulator, candidates: list[Candidate], totals: Mapping[str, Totals]) -> Command | None:
-    """The search of D-69: the longest of the prefixes that bisection looks at and that can go."""
+def longest_prefix(simulator: Simulator, candidates: list[Candidate], totals: Mapping[str, Totals]) -> Command | None:
+    """The longest prefix that can go, among those that bisection looks at (D-69)."""
     best: Command | None = None
-    low, high = 1, MOST if len(candidates) > MOST else len(candidates) - 1
+    low, high = 1, MAX_CANDIDATES if len(candidates) > MAX_CANDIDATES else len(candidates) - 1
     while low <= high:
         middle = (low + high) // 2
-        tried = together(simulator, candidates[: middle + 1])
+        tried = decide_for_several(simulator, candidates[: middle + 1])
         if isinstance(tried, Command) and approves(tried, totals):
             best, low = tried, middle + 1
         else:
@@ -70,7 +69,7 @@ def longest(simulator: Simulator, candidates: list[Candidate], totals: Mapping[s
     return best
 
 
-def together(simulator: Simulator, candidates: list[Candidate]) -> Command | Reason:
+def decide_for_several(simulator: Simulator, candidates: list[Candidate]) -> Command | Reason:
     """The decision for several nodes (D-70)."""
     tried = decide(simulator, candidates)
     if isinstance(tried, Reason) or not tried.replacements:
@@ -79,33 +78,31 @@ def together(simulator: Simulator, candidates: list[Candidate]) -> Command | Rea
 
 
 def single_node(cluster: Cluster, simulator: Simulator, accepts: Callable[[Command], bool] | None = None) -> Proposal:
-    """D-75…D-77: the first candidate that can go. `accepts` validates its command; if it does not, nobody goes."""
-    found, limits = (
-        find_candidates(cluster, eligibility.consolidation),
-        allowed_disruptions(cluster, DisruptionReason.UNDERUTILIZED),
-    )
-    totals = pool_totals(cluster, found.eligible)
+    """The first candidate that can go (D-75…D-77). If `accepts` refuses its command, no node goes."""
+    candidates = find_candidates(cluster, eligibility.consolidation)
+    limits = allowed_disruptions(cluster, DisruptionReason.UNDERUTILIZED)
+    totals = pool_totals(cluster, candidates.eligible)
     refused: dict[str, Reason] = {}
-    for each in interleaved(found.chosen):
-        if limits.get(each.pool.name, 0) <= 0:
-            refused[each.name] = Reason.of(DisruptionCode.BUDGET, nodepool=each.pool.name)
+    for candidate in interleaved(candidates.chosen):
+        if limits.get(candidate.pool.name, 0) <= 0:
+            refused[candidate.name] = Reason.of(DisruptionCode.BUDGET, nodepool=candidate.pool.name)
             continue
-        if hopeless(each, totals):
-            refused[each.name] = Reason.of(DisruptionCode.NOT_WORTH_IT)
+        if hopeless(candidate, totals):
+            refused[candidate.name] = Reason.of(DisruptionCode.NOT_WORTH_IT)
             continue
-        tried = decide(simulator, [each])
+        tried = decide(simulator, [candidate])
         if isinstance(tried, Reason):
-            refused[each.name] = tried
+            refused[candidate.name] = tried
         elif not approves(tried, totals):
-            refused[each.name] = Reason.of(DisruptionCode.NOT_WORTH_IT)
+            refused[candidate.name] = Reason.of(DisruptionCode.NOT_WORTH_IT)
         else:
             valid = accepts is None or accepts(tried)
-            return Proposal(DisruptionReason.UNDERUTILIZED, found, limits, tried if valid else None, refused)
-    return Proposal(DisruptionReason.UNDERUTILIZED, found, limits, None, refused)
+            return Proposal(DisruptionReason.UNDERUTILIZED, candidates, limits, tried if valid else None, refused)
+    return Proposal(DisruptionReason.UNDERUTILIZED, candidates, limits, None, refused)
 
 
 def interleaved(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """D-75: the first of each NodePool, then the second of each, and so on; pools by name."""
+    """The first candidate of each NodePool, then the second of each, and so on; NodePools by name (D-75)."""
     by_pool: dict[str, list[Candidate]] = {}
     for candidate in candidates:
         by_pool.setdefault(candidate.pool.name, []).append(candidate)

@@ -1,4 +1,4 @@
-"""A bound that spares simulations: nodes whose pods certainly need more than a cheaper node (D-98)."""
+"""A bound that spares simulations: it finds nodes whose pods certainly need more than one cheaper node (D-98)."""
 
 from __future__ import annotations
 
@@ -17,17 +17,20 @@ from kerf.engine.scheduling.problem.problem import PoolInput
 RESOURCES = ("cpu", "memory")
 AXES = range(len(RESOURCES))
 Amounts = tuple[int, ...]
-"""Of these resources."""
+"""Amounts of `RESOURCES`, in their order."""
 NOTHING = tuple(0 for _ in RESOURCES)
 
 
 class Bound:
-    """What a cluster has room for at most. Pods that fit on no node by themselves must all go on the one replacement;
-    if no type that costs less than the candidates holds them together, no simulation can find a way. Nor can one if
-    such a replacement and all that is free together are too small."""
+    """What a cluster has room for at most.
+
+    Pods that fit on no node alone must all go onto the one replacement. If no type that costs less than the candidates
+    holds them together, no simulation can place them. Nor can one if the largest such type and all free capacity
+    together are too small.
+    """
 
     def __init__(self, simulator: Simulator, before: Bound | None = None) -> None:
-        """`before`: that of the cluster that a command led from to this one."""
+        """`before` is the bound of the cluster before the latest command: what did not change is taken from it."""
         cluster = self._cluster = simulator.cluster
         takers = [node for node in cluster.nodes if node.tracked and not node.marked]
         free = {node.name: tuple(max(0, node.place.available.get(name, 0)) for name in RESOURCES) for node in takers}
@@ -72,7 +75,7 @@ class Bound:
         return next((amount for amount, name in self._free[n] if name not in without), 0)
 
     def _sizes(self, candidate: Candidate) -> tuple[Amounts, Amounts]:
-        """What the pods of a node that move need together, and the most that one of them needs."""
+        """What the moving pods of a node need together, and the most that one of them needs."""
         found = self._together.get(candidate.name)
         if found is None:
             rules, shapes = self._cluster.rules, self._cluster.shapes
@@ -89,7 +92,7 @@ def _sum(needs: Sequence[Amounts]) -> Amounts:
 
 
 def _offers(simulator: Simulator, given: PoolInput) -> Iterator[tuple[float, tuple[int, ...]]]:
-    """(lowest price, room) of the types that a NodePool may launch."""
+    """Lowest price and allocatable amounts of the types that a NodePool may launch."""
     if not given.catalogue:
         return
     market, requirements = simulator.market(given.pool.name), Requirements.of_specs(given.pool.requirements)

@@ -1,10 +1,12 @@
-"""kerf's own choice: a *set* of moves for the whole cluster, towards the cheapest fleet with the fewest evictions.
+"""kerf's own consolidation: a set of commands for the whole cluster, for the lowest price with the fewest evictions.
 
-The reference tries prefixes of one list and carries out one command at a time. Here commands are chosen one after the
-other on the cluster as the ones before leave it, within the budgets of all together, so that all of them may be under
-way at once. No pod is moved twice: a node that takes pods of one command is no candidate of another.
+Karpenter tries prefixes of one list, and carries out one command at a time. Here commands are chosen one after the
+other, each on the cluster as the commands before it leave it. They share the disruption budgets, so that all of them
+may be carried out at the same time. No pod is moved twice: a node that takes pods of one command is no candidate of
+another.
 
-The search is greedy, under three rankings, and the cheapest end wins. It ends by the steps done, never by a clock.
+The search is greedy. It runs under three rankings, and the cheapest result wins. It ends after a number of steps, never
+by a clock.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation.after_command import after
 from kerf.engine.disruption.consolidation.balanced_policy import Totals, approves, hopeless, pool_totals, price_of
 from kerf.engine.disruption.consolidation.commands import Command, decide, on_offer, removal, without_same_type
-from kerf.engine.disruption.consolidation.karpenter_methods import longest
+from kerf.engine.disruption.consolidation.karpenter_methods import longest_prefix
 from kerf.engine.disruption.consolidation.replacement_bound import Bound
 from kerf.engine.disruption.eligibility import Candidate, NodeEligibility, find_candidates, judge_nodes
 from kerf.engine.disruption.simulation import STEPS_PER_POD, Simulator
@@ -30,24 +32,27 @@ from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Placement
 
 MAX_STEPS = 90_000
-"""What one choice may cost (`Simulator.work`), so that it takes about as long whatever the cluster is like."""
+"""Steps of one choice, at most (`Simulator.work`), so that it takes about as long in any cluster."""
 MAX_NODES = 100
-"""Nodes of one command at most."""
+"""Nodes of one command, at most."""
 STEPS_PER_CHECK = 4
-"""What it costs to ask `fits`, for each node."""
+"""Steps that asking `fits` costs for each node of the cluster."""
 MIN_SAVINGS = 1e-9
-"""USD per hour: a move that saves less is none."""
+"""A command that saves less (USD per hour) is not worth making."""
 
 Rank = tuple[float, float, tuple[str, ...]]
 Ranking = Callable[[Command], Rank]
 Tried = tuple[float, tuple[str, ...], list[Candidate]]
-"""What no command of these nodes ranks before, their names, and they."""
+"""A set of nodes to try: the best rank that a command of them can have, their names, the candidates."""
 Fits = Callable[[Sequence[Command]], bool]
 
 
 class ChosenCommands(Struct, frozen=True):
-    """`commands` in the order of choice; they may all run at once. `end_price`: of all nodes kept and replacements, USD
-    per hour. `kept`: why each other node stays. `exhausted`: not all that could be tried was."""
+    """The commands in the order in which they were chosen; all may be carried out at once.
+
+    `end_price` is that of all nodes that are left, replacements included (USD per hour). `kept` says why each other
+    node stays. `exhausted`: the steps ended before everything was tried.
+    """
 
     commands: tuple[Command, ...]
     end_price: float
@@ -60,17 +65,18 @@ class ChosenCommands(Struct, frozen=True):
 
 
 def by_savings(command: Command) -> Rank:
+    """The highest savings first."""
     return -command.savings, float(command.evictions), command.names
 
 
 def by_worth(command: Command) -> Rank:
-    """Savings per disruption."""
+    """The highest savings for their disruption cost first."""
     cost = math.fsum(candidate.cost for candidate in command.candidates)
     return -command.savings / cost, float(command.evictions), command.names
 
 
 def by_node(command: Command) -> Rank:
-    """Savings per node that goes: the best use of budgets that are too small for all."""
+    """The highest savings for each node that goes first: the best use of budgets that are too small for all."""
     return -command.savings / len(command.candidates), float(command.evictions), command.names
 
 
@@ -99,7 +105,7 @@ def choose_commands(
 
 
 class _Start:
-    """What every search begins with."""
+    """What the searches under all rankings begin with."""
 
     def __init__(self, cluster: Cluster, known: NodeEligibility | None, rounds: int, fits: Fits | None) -> None:
         used, pools = budget_usage(cluster), [pool_input.pool for pool_input in cluster.pools]
@@ -119,7 +125,7 @@ class _Start:
 
 
 class _Search:
-    """One greedy descent."""
+    """One greedy search: takes the command that ranks first, until none is left."""
 
     def __init__(self, start: _Start, ranking: Ranking, steps: int) -> None:
         self._first = start.cluster
@@ -136,7 +142,7 @@ class _Search:
         self._settled: set[str] = set()  # nodes that go, or take pods that move
         self._refusals: dict[str, Reason] = {}
         self._open: list[Tried] | None = None
-        self._prefix: tuple[Command | None] | None = None  # what `longest` finds, until a command is taken
+        self._prefix: tuple[Command | None] | None = None  # what `longest_prefix` finds, until a command is taken
         self._ways: dict[tuple[str, ...], tuple[Rank, Command]] = {}  # how sets may go, until a command is taken
 
     def run(self) -> ChosenCommands:
@@ -179,8 +185,8 @@ class _Search:
         self._bounds = Bound(self._simulator, self._bounds)
 
     def _parts(self, command: Command) -> list[Command]:
-        """Nodes that go without a replacement need not wait for one another: one command each, where the policies allow
-        it. Placements are those of pods that move: pending pods find their places by themselves."""
+        """The command as one command for each node, where it has no replacement and the policies allow that: then no
+        node waits for another. Placements are kept for pods that move; pending pods find their nodes by themselves."""
         parts = [command]
         if command.reason != DisruptionReason.EMPTY and not command.replacements:
             single = [
@@ -191,7 +197,7 @@ class _Search:
         return [replace(each, placements=placed(each.placements, each.candidates)) for each in parts]
 
     def _best(self, bounds: Bound) -> Command | None:
-        """The command that ranks first of those tried."""
+        """The command that ranks first among those tried."""
         best: tuple[Rank, Command] | None = None
         empties = self._within(self._empty.chosen, DisruptionReason.EMPTY)
         if empties:
@@ -217,19 +223,19 @@ class _Search:
         return self._ranking(command), command
 
     def _longest(self) -> Command | None:
-        """What the reference's search finds, so that the end is never dearer than its own."""
+        """The command that Karpenter's search finds: with it, the result is never dearer than Karpenter's."""
         if self._left <= 0:
             return None
         if self._prefix is None:
             before = self._simulator.work
             within = self._within(self._busy.chosen, DisruptionReason.UNDERUTILIZED)
-            self._prefix = (longest(self._simulator, within, self._totals),)
+            self._prefix = (longest_prefix(self._simulator, within, self._totals),)
             self._left -= self._simulator.work - before
         (found,) = self._prefix
         return found if found is not None and found.savings > MIN_SAVINGS and found.names not in self._unfit else None
 
     def _bound(self, candidates: list[Candidate]) -> float:
-        """No command of these nodes ranks before this: that they go without a replacement."""
+        """The best rank that a command for these nodes can have: that of removing them without a replacement."""
         return self._ranking(Command(DisruptionReason.UNDERUTILIZED, tuple(candidates), savings=_price(candidates)))[0]
 
     def _decided(
@@ -262,7 +268,7 @@ class _Search:
         return tried
 
     def _sets(self) -> list[Tried]:
-        """Sets of nodes to try, those that may rank first first; the same until a command is taken."""
+        """The sets of nodes to try, best possible rank first. They stay the same until a command is taken."""
         if self._open is None:
             found: dict[tuple[str, ...], list[Candidate]] = {}
             for each in self._named():
@@ -281,7 +287,7 @@ class _Search:
             yield from (kept[:size] for size in range(2, len(kept) + 1))
 
     def _within_all(self, candidates: Iterable[Candidate]) -> list[Candidate]:
-        """Those that any command may still take."""
+        """The candidates that a command may still take."""
         return [
             candidate
             for candidate in candidates
@@ -290,7 +296,7 @@ class _Search:
         ]
 
     def _within(self, candidates: Iterable[Candidate], reason: DisruptionReason) -> list[Candidate]:
-        """Those that one command may take together."""
+        """The candidates that one command may take together."""
         ledger, at_once = self._ledger.copy(), self._at_once.copy()
         kept = []
         for candidate in candidates:
@@ -302,7 +308,7 @@ class _Search:
         return kept
 
     def _kept(self, removed: frozenset[str]) -> dict[str, Reason]:
-        """The latest reason for which each node that does not go stays."""
+        """Why each other node stays: the latest reason."""
         kept: dict[str, Reason] = {}
         idle = frozenset(candidate.name for candidate in self._empty.chosen)
         vain = frozenset(candidate.name for candidate in self._busy.chosen if hopeless(candidate, self._totals))
@@ -329,7 +335,7 @@ class _Search:
 
 
 def placed(placements: Iterable[Placement], candidates: Iterable[Candidate]) -> tuple[Placement, ...]:
-    """Where the pods of these nodes go."""
+    """The placements of these candidates' pods only."""
     own = frozenset(pod.uid for candidate in candidates for pod in candidate.pods)
     there = [
         Placement(placement.node, placement.claim, tuple(uid for uid in placement.pods if uid in own))
@@ -347,7 +353,8 @@ def _price(candidates: Iterable[Candidate]) -> float:
 
 
 def _orders(candidates: list[Candidate]) -> Iterator[list[Candidate]]:
-    """Lists whose prefixes are tried: by savings ratio, by disruption, by price, and by ratio within each NodePool."""
+    """Orders of the candidates. Their prefixes are tried: by savings ratio, disruption cost, price, and by savings
+    ratio within each NodePool."""
     yield candidates
     yield sorted(candidates, key=lambda candidate: (candidate.cost, candidate.name))
     yield sorted(candidates, key=lambda candidate: (candidate.price, candidate.name))
