@@ -69,4 +69,4 @@ class Plan(Struct, frozen=True, omit_defaults=True):
     def placed(self) -> frozenset[str]:
         """The pods (uids) that have a place."""
         on_new = {uid for claim in self.claims for uid in claim.pods}
-        return frozenset(on_new.union(uid for each in self.placements for uid in each.pods))
+        return frozenset(on_new.union(uid for placement in self.placements for uid in placement.pods))

@@ -82,9 +82,11 @@ class CompiledProblem:
             templates if problem.left_out is None else self._templates_of(_with_left_out(problem), given_daemons)
         )
         self._any_pool = bool(pools)
-        self._dropped = tuple(explain_dropped(each, tracer) for each in explained if not each.types)
+        self._dropped = tuple(explain_dropped(template, tracer) for template in explained if not template.types)
         self.templates = [template for template in templates if template.types]
-        self._explained = self.templates if explained is templates else [each for each in explained if each.types]
+        self._explained = (
+            self.templates if explained is templates else [template for template in explained if template.types]
+        )
         used = {template.name: template.remaining for template in self.templates}
         for each in self._explained:
             each.remaining = used.get(each.name, each.remaining)
@@ -174,7 +176,7 @@ class CompiledProblem:
             if why:
                 ignored.append((pod, pod_class, why))
             elif shape.resource_claims and problem.settings.ignore_dra_requests:
-                own_names = sorted(read_reference(each).own for each in shape.resource_claims)
+                own_names = sorted(read_reference(reference).own for reference in shape.resource_claims)
                 failures.append((pod, pod_class, (reason(SchedulingCode.RESOURCE_CLAIMS, claims=own_names),)))
             elif lacking is not None:
                 failures.append(

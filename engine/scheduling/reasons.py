@@ -126,15 +126,19 @@ def reason(code: SchedulingCode, **params: str | int | float | list[str]) -> Rea
 
 def conflict_reason(conflicts: tuple[Conflict, ...], own: Requirements, **params: str) -> Reason:
     """The reason for conflicts between a pod's requirements and those of a candidate (`own`)."""
-    unknown = sorted(each.key for each in conflicts if each.existing is None)
+    unknown = sorted(conflict.key for conflict in conflicts if conflict.existing is None)
     if unknown:
-        known = sorted(each.key for each in own if each.key not in WELL_KNOWN and not is_restricted(each.key))
+        known = sorted(
+            requirement.key
+            for requirement in own
+            if requirement.key not in WELL_KNOWN and not is_restricted(requirement.key)
+        )
         return reason(SchedulingCode.LABEL_UNDEFINED, keys=unknown, known=known, **params)
     return reason(
         SchedulingCode.REQUIREMENTS,
-        keys=[each.key for each in conflicts],
-        incoming=[str(each.incoming) for each in conflicts],
-        existing=[str(each.existing) for each in conflicts],
+        keys=[conflict.key for conflict in conflicts],
+        incoming=[str(conflict.incoming) for conflict in conflicts],
+        existing=[str(conflict.existing) for conflict in conflicts],
         **params,
     )
 
@@ -170,8 +174,8 @@ def sentence(reason: Reason) -> str:
 def _domains(reason: Reason) -> str:
     """How many pods are counted in which domain. Nodes of this plan are only counted: they have no names yet."""
     domains = reason.params.get("domains")
-    named = [each for each in domains if "=" in each] if isinstance(domains, list) else []
-    rest = [each for each in domains if "=" not in each] if isinstance(domains, list) else []
+    named = [domain for domain in domains if "=" in domain] if isinstance(domains, list) else []
+    rest = [domain for domain in domains if "=" not in domain] if isinstance(domains, list) else []
     noun = "nodes" if reason.params.get("key") == HOSTNAME else "domains"
     if not named and not rest:
         if reason.params.get("rule") == "affinity":
@@ -193,5 +197,5 @@ def _meant(reason: Reason) -> str:
         return ""
     asked = keys if isinstance(keys, list) else [str(keys)]
     similar = {suggestion(key, WELL_KNOWN, known) for key in asked if key not in WELL_KNOWN}
-    named = sorted(each for each in similar if each is not None)
+    named = sorted(label for label in similar if label is not None)
     return f" (is {' or '.join(named)} meant?)" if named else ""

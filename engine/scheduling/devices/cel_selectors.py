@@ -99,7 +99,7 @@ def _value(node: CelNode, scope: Scope) -> Value:
                 raise SelectorError(f"{name} is not defined")
             return scope[name]
         case ListLiteral(items):
-            return tuple(_value(each, scope) for each in items)
+            return tuple(_value(item, scope) for item in items)
         case Member(of, name):
             return _of_group(_value(of, scope), name)
         case Item(of, key):
@@ -134,7 +134,7 @@ def _call(node: Call, scope: Scope) -> Value:
             return _value(body, {**scope, name: _value(given, scope)})
         case Call(name, None, _):
             function, signature = _FUNCTIONS.get(name), 1
-            arguments = [_value(each, scope) for each in node.arguments]
+            arguments = [_value(argument, scope) for argument in node.arguments]
         case _:
             assert node.of is not None
             arguments = [_value(each, scope) for each in (node.of, *node.arguments)]
@@ -149,7 +149,7 @@ def _operation(operator: str, operands: tuple[CelNode, ...], scope: Scope) -> Va
         return _logical(operator == "||", operands, scope)
     if operator == "?":
         return _value(operands[1] if _bool(_value(operands[0], scope)) else operands[2], scope)
-    values = [_value(each, scope) for each in operands]
+    values = [_value(operand, scope) for operand in operands]
     if operator == "!":
         return not _bool(values[0])
     if len(values) == 1:
@@ -162,7 +162,7 @@ def _operation(operator: str, operands: tuple[CelNode, ...], scope: Scope) -> Va
             return _text(left) in right.values
         if not isinstance(right, tuple):
             raise SelectorError("in asks for a list or a map")
-        return any(_equal(left, each) for each in right)
+        return any(_equal(left, item) for item in right)
     if operator in _ORDER:
         return _ORDER[operator](_compared(left, right))
     if operator == "+" and isinstance(left, str):
@@ -173,9 +173,9 @@ def _operation(operator: str, operands: tuple[CelNode, ...], scope: Scope) -> Va
 def _logical(decides: bool, operands: tuple[CelNode, ...], scope: Scope) -> bool:
     """The value of the operand that decides, on whichever side it is; else an error of either side."""
     failed: SelectorError | None = None
-    for each in operands:
+    for operand in operands:
         try:
-            if _bool(_value(each, scope)) == decides:
+            if _bool(_value(operand, scope)) == decides:
                 return decides
         except SelectorError as error:
             failed = failed or error
@@ -277,7 +277,7 @@ def _compare_to(left: Value, right: Value) -> int:
 
 
 def _ascii(text: Value, change: Callable[[str], str]) -> str:
-    return "".join(change(each) if each.isascii() else each for each in _text(text))
+    return "".join(change(letter) if letter.isascii() else letter for letter in _text(text))
 
 
 def _string(value: Value) -> str:

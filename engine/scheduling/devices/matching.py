@@ -49,7 +49,7 @@ class Matcher:
         left, cuts = list(offer.devices), []
         for expression in self._selectors(request):
             before = len(left)
-            left = [each for each in left if self._asked(expression, each) is True]
+            left = [device for device in left if self._asked(expression, device) is True]
             cuts.append(SelectorCut(expression, before, len(left)))
         return cuts
 

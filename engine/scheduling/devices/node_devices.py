@@ -33,11 +33,11 @@ def node_devices_of(node: NodeInput, labels: Requirements, problem: Problem) -> 
     if node.initialized:
         return NodeDevices(node.name, labels)
     distinct: list[Publishes] = []
-    for each in _types(node, labels, problem):
-        publishes = each.slices, each.bindings
+    for instance_type in _types(node, labels, problem):
+        publishes = instance_type.slices, instance_type.bindings
         if publishes not in distinct:
             distinct.append(publishes)
-    groups = tuple(own_devices(*each) for each in distinct) or (OwnDevices(),)
+    groups = tuple(own_devices(*publishes) for publishes in distinct) or (OwnDevices(),)
     return NodeDevices(node.name, labels, groups, _taken(node.name, groups, problem))
 
 

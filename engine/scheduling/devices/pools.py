@@ -48,10 +48,10 @@ class DevicePool(Struct, frozen=True, eq=False):
 
     def counters(self) -> dict[CounterKey, int]:
         return {
-            (self.driver, self.name, each.counter_set, counter): amount
+            (self.driver, self.name, counter_set.counter_set, counter): amount
             for part in self.slices
-            for each in part.counters
-            for counter, amount in each.counters.items()
+            for counter_set in part.counters
+            for counter, amount in counter_set.counters.items()
         }
 
 
@@ -117,17 +117,23 @@ def _device_pool(driver: str, name: str, slices: list[ResourceSlice]) -> DeviceP
             key=lambda each: each.name,
         )
     )
-    return DevicePool(driver, name, current, all(each.count == len(current) for each in current), _consistent(current))
+    return DevicePool(
+        driver,
+        name,
+        current,
+        all(resource_slice.count == len(current) for resource_slice in current),
+        _consistent(current),
+    )
 
 
 def _consistent(slices: tuple[ResourceSlice, ...]) -> bool:
     """Whether no device and no counter set is there twice, and each counter that is used exists."""
     devices = [device for resource_slice in slices for device in resource_slice.devices]
     sets = [counter for part in slices for counter in part.counters]
-    known = {(each.counter_set, counter) for each in sets for counter in each.counters}
+    known = {(counter_set.counter_set, counter) for counter_set in sets for counter in counter_set.counters}
     return (
         len({device.name for device in devices}) == len(devices)
-        and len({each.counter_set for each in sets}) == len(sets)
+        and len({counter_set.counter_set for counter_set in sets}) == len(sets)
         and all((use.counter_set, counter) in known for d in devices for use in d.consumes for counter in use.counters)
     )
 
@@ -148,8 +154,8 @@ def own_devices(slices: Iterable[ResourceSlice], bindings: Iterable[AttributeBin
     for binding in bindings:
         known = groups.setdefault(binding.attribute, [])
         joined = {(driver, OWN_POOL_PREFIX + pool, device) for driver, pool, device in binding.devices}
-        joined.update(*(each for each in known if each & joined))  # bindings are transitive
-        groups[binding.attribute] = [*(each for each in known if not each & joined), joined]
+        joined.update(*(group_known for group_known in known if group_known & joined))  # bindings are transitive
+        groups[binding.attribute] = [*(group_known for group_known in known if not group_known & joined), joined]
     bound = {
         attribute: {key: number for number, group in enumerate(device_groups) for key in group if len(group) > 1}
         for attribute, device_groups in groups.items()
@@ -165,7 +171,7 @@ def device_offer(published: Iterable[DevicePool], own: OwnDevices, node: str, la
     whole = True
     for pool in published:
         parts = [(part, _visible(part, node, labels)) for part in pool.slices]
-        seen = [each for part, visible in parts for each in _seen(pool, part, visible, node, labels)]
+        seen = [device for part, visible in parts for device in _seen(pool, part, visible, node, labels)]
         if not any(visible for _, visible in parts) and not seen:
             continue
         whole = whole and pool.complete and pool.sound

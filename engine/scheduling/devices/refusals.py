@@ -28,7 +28,7 @@ def refusal(
     for claim in claims:
         for request in claim.requests:
             shortfalls = [_short(matcher, offer, each, taken) for each in request.first_of or (request,)]
-            if all(each is not None for each in shortfalls):
+            if all(shortfall is not None for shortfall in shortfalls):
                 params = shortfalls[0] or {}
                 name = f"{claim.key}/{request.name}"
                 return reason(SchedulingCode.DEVICES, request=name, devices=len(offer.devices), **params, **about)
@@ -44,16 +44,14 @@ def _short(
         left = matcher.matching(offer, [ResourceClaim("", "", (request,))])[id(request)]
     except SelectorError as error:
         return {"wanted": wanted_count(request), "left": 0, "selectors": [f"{error.code}: {error.message}"]}
-    open_to_it = [each for each in left if tolerated(request, each.device)]
-    free = [each for each in open_to_it if request.admin or each.key not in taken]
+    open_to_it = [device for device in left if tolerated(request, device.device)]
+    free = [device for device in open_to_it if request.admin or device.key not in taken]
     enough = (
         len(free) == len(left) and bool(left) and offer.whole if request.mode == ALL else len(free) >= request.count
     )
     if enough:
         return None
-    ruled_out = [
-        f"{each.selector} ({each.given - each.left} of {each.given})" for each in cuts if each.left < each.given
-    ]
+    ruled_out = [f"{cut.selector} ({cut.given - cut.left} of {cut.given})" for cut in cuts if cut.left < cut.given]
     for what, before, after in (("taints", left, open_to_it), ("others have them", open_to_it, free)):
         if len(after) < len(before):
             ruled_out.append(f"{what} ({len(before) - len(after)} of {len(before)})")

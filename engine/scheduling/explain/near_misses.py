@@ -130,7 +130,7 @@ def _places_beyond_limits(template: Template, pod_class: PodClass) -> int:
     for key in sorted({rule.key for rule in demand.rules}):
         rules = [rule for rule in demand.rules if rule.key == key]
         present = template.domains(following, key)
-        there = tuple(each for each in present if all(_would_know(template, following, r, each) for r in rules))
+        there = tuple(domain for domain in present if all(_would_know(template, following, r, domain) for r in rules))
         if present or any(rule.needs_label for rule in rules):
             types &= template.pin(following, key, there).viable if there else 0
     return types
@@ -152,7 +152,7 @@ def _requirement_near_misses(
 ) -> Iterator[NearMiss]:
     for type_filter in (type_filter for type_filter in filters if type_filter.kind == FilterKind.REQUIREMENT):
         yield from _near_misses_of_requirement(
-            template, asked, type_filter, [each for each in filters if each is not type_filter]
+            template, asked, type_filter, [other for other in filters if other is not type_filter]
         )
 
 
@@ -169,9 +169,9 @@ def _near_misses_of_requirement(
         rest = requirements.without([type_filter.key])
         state = template.at(rest.merged([kept]) if kept is not None else rest)
         extra = state.viable & ~through
-        for each in others:
-            if each.kind not in ON_OFFER:
-                extra &= each.passed
+        for other in others:
+            if other.kind not in ON_OFFER:
+                extra &= other.passed
         if extra:
             values = _values_needed(template, state, type_filter.key, extra, freed, kept)
             example = cheapest(template, state, extra)
@@ -210,9 +210,9 @@ def _values_needed(
         value
         for number in state.slots
         if template.available[number] & types
-        for each in template.slots[number].requirements()
-        if each.key == key
-        for value in each.values
+        for requirement in template.slots[number].requirements()
+        if requirement.key == key
+        for value in requirement.values
     }
     index = template.catalogue.labels.get(key)
     known = {value for value, mask in index.values.items() if mask & types} if index else set()
@@ -304,11 +304,11 @@ def _topology_near_misses(template: Template, pod_class: PodClass, filters: Sequ
     for key in sorted({rule.key for rule in pod_class.demand.rules}):
         rules = [rule for rule in pod_class.demand.rules if rule.key == key]
         present = template.domains(following, key)
-        if any(all(rule.allows(each) for rule in rules) for each in present):
+        if any(all(rule.allows(domain) for rule in rules) for domain in present):
             continue
         for kind in sorted({rule.kind for rule in rules}):
             others = [rule for rule in rules if rule.kind != kind]
-            freed = tuple(each for each in present if all(other.allows(each) for other in others))
+            freed = tuple(domain for domain in present if all(other.allows(domain) for other in others))
             yield from _through(
                 template, following, freed, left, NearMiss(FilterKind.TOPOLOGY.value, 0, "", key, side=kind)
             )

@@ -61,11 +61,11 @@ def relaxed_preferences(before: PodShape, after: PodShape) -> tuple[RelaxedPrefe
 def _terms(what: str, before: Iterable[AffinityTerm], after: Iterable[AffinityTerm]) -> list[RelaxedPreference]:
     kept = tuple(after)
     return [
-        RelaxedPreference(what, key=normalise(each.topology_key), weight=each.weight)
-        for each in before
-        if each not in kept
+        RelaxedPreference(what, key=normalise(term.topology_key), weight=term.weight)
+        for term in before
+        if term not in kept
     ]
 
 
 def _asked(term: NodeTerm) -> tuple[str, ...]:
-    return tuple(str(each) for each in Requirements.of_expressions(term.expressions))
+    return tuple(str(requirement) for requirement in Requirements.of_expressions(term.expressions))

@@ -163,7 +163,7 @@ class CompiledCatalogue:
         allocatable = [instance_type.allocatable() for instance_type in self.types]
         self.allocatable = _amount_levels(allocatable)
         self.capacity = _amount_levels([instance_type.capacity for instance_type in self.types])
-        self.sound = sum(1 << i for i, each in enumerate(allocatable) if min(each.values(), default=0) >= 0)
+        self.sound = sum(1 << i for i, resources in enumerate(allocatable) if min(resources.values(), default=0) >= 0)
         self.labels = _label_indexes(self.types)
         self.slots = _offering_slots(self.types)
         self.orders: OrderedDict[tuple[tuple[int, int], ...], tuple[tuple[float, int], ...]] = OrderedDict()
@@ -211,8 +211,8 @@ class CompiledCatalogue:
 
 
 def _amount_levels(amounts: list[Resources]) -> dict[str, AmountLevels]:
-    names = sorted({name for each in amounts for name in each})
-    return {name: AmountLevels([each.get(name, 0) for each in amounts]) for name in names}
+    names = sorted({name for resources in amounts for name in resources})
+    return {name: AmountLevels([resources.get(name, 0) for resources in amounts]) for name in names}
 
 
 def _label_indexes(types: tuple[InstanceType, ...]) -> dict[str, LabelIndex]:

@@ -94,5 +94,5 @@ def _selector(namespaces: frozenset[str], selector: Selector | None, more: Itera
         (each.key, each.operator, tuple(sorted(frozenset(each.values)))) for each in (*selector.expressions, *more)
     }
     return PodSelector(
-        namespaces, tuple(sorted(selector.labels.items())), tuple(Expression(*each) for each in sorted(distinct))
+        namespaces, tuple(sorted(selector.labels.items())), tuple(Expression(*entry) for entry in sorted(distinct))
     )

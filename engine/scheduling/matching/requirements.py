@@ -272,7 +272,7 @@ class Requirements:
 
     def __str__(self) -> str:
         """All requirements but the hostname's, as messages show them (S-23)."""
-        return ", ".join(sorted(str(each) for each in self if each.key != HOSTNAME))
+        return ", ".join(sorted(str(requirement) for requirement in self if requirement.key != HOSTNAME))
 
     def find(self, key: str) -> Requirement | None:
         """The requirement of a key; None if there is none. The key must be normalised."""
@@ -289,18 +289,21 @@ class Requirements:
 
     def without(self, keys: Iterable[str]) -> Requirements:
         dropped = frozenset(keys)
-        return Requirements(each for each in self if each.key not in dropped)
+        return Requirements(requirement for requirement in self if requirement.key not in dropped)
 
     def with_min_values(self, lowered: Mapping[str, int]) -> Requirements:
         """With minValues set to the given numbers (S-107)."""
         return Requirements(
-            replace(each, min_values=lowered[each.key]) if each.key in lowered else each for each in self
+            replace(requirement, min_values=lowered[requirement.key]) if requirement.key in lowered else requirement
+            for requirement in self
         )
 
     @property
     def min_values(self) -> tuple[tuple[str, int], ...]:
         """The keys that ask for a number of distinct values, and how many (S-24: empty if none does)."""
-        return tuple((each.key, each.min_values) for each in self if each.min_values is not None)
+        return tuple(
+            (requirement.key, requirement.min_values) for requirement in self if requirement.min_values is not None
+        )
 
     def conflicts(self, incoming: Requirements) -> tuple[Conflict, ...]:
         """All conflicts on keys that both have (S-18)."""

@@ -32,7 +32,7 @@ def added(a: Resources, b: Resources, times: int = 1) -> Resources:
 
 def total(amounts: Iterable[Resources]) -> Resources:
     result: Resources = {}
-    for each in amounts:
-        for name, amount in each.items():
+    for resources in amounts:
+        for name, amount in resources.items():
             result[name] = result.get(name, 0) + amount
     return result

@@ -81,7 +81,9 @@ def _claim_spec(template: Template, state: NarrowedTemplate, types: int, most: i
         mask=mask,
         instance_types=tuple(candidate.instance_type for candidate in chosen),
         requirements=tuple(
-            spec for each in _launch_requirements(constraints, chosen, capacity_types) for spec in each.specs()
+            spec
+            for requirement in _launch_requirements(constraints, chosen, capacity_types)
+            for spec in requirement.specs()
         ),
         capacity_types=capacity_types,
         labels=claim_labels(template.labels, constraints),

@@ -97,8 +97,8 @@ class Packing:
         pods are tried again until a whole round places none (S-86, S-87). When the steps are used up, pods that were
         not asked since the last placement are `truncated`."""
         left = self._as_planned(list(queue))
-        waiting = self._rounds(each for each in left if not each[0].virtual)
-        waiting += self._rounds(each for each in left if each[0].virtual)  # what is left of the room (S-180)
+        waiting = self._rounds(queued for queued in left if not queued[0].virtual)
+        waiting += self._rounds(queued for queued in left if queued[0].virtual)  # what is left of the room (S-180)
         why: dict[int, tuple[Reason, ...]] = {}
         for _, pod_class in waiting:
             if pod_class.number not in why:
@@ -132,15 +132,15 @@ class Packing:
         if not any(pod.target for pod, _ in queue):
             return queue
         targets = {node.claim or node.name: number for number, node in enumerate(self.nodes)}
-        aimed = [each for each in queue if each[0].target in targets]
+        aimed = [queued for queued in queue if queued[0].target in targets]
         if not aimed:
             return queue
         left, waiting = len(aimed) + 1, aimed
         while waiting and len(waiting) < left:
             left = len(waiting)
-            waiting = [each for each in waiting if not self._onto(self.nodes[targets[each[0].target]], *each)]
+            waiting = [queued for queued in waiting if not self._onto(self.nodes[targets[queued[0].target]], *queued)]
         placed = {pod.uid for pod, _ in aimed} - {pod.uid for pod, _ in waiting}
-        return [each for each in queue if each[0].uid not in placed]
+        return [queued for queued in queue if queued[0].uid not in placed]
 
     def _onto(self, node: ExistingNode, pod: PendingPod, pod_class: PodClass) -> bool:
         relaxed: PodClass | None = pod_class

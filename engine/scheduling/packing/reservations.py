@@ -32,7 +32,9 @@ class Reservations:
         )
 
     def reservable(self, usable: frozenset[str], held: frozenset[str]) -> frozenset[str]:
-        return frozenset(each for each in usable if each in held or self.left.get(each, 0) > 0)
+        return frozenset(
+            reservation for reservation in usable if reservation in held or self.left.get(reservation, 0) > 0
+        )
 
     def move(self, held: frozenset[str], needed: frozenset[str]) -> None:
         """Hold the new reservations, and release those that are no longer needed (S-115)."""

@@ -53,8 +53,8 @@ class Demand:
         self.tolerations = tolerations
         self.ports = ports
         everything: tuple[Rule, ...] = tuple(rules)
-        self.host_rules = tuple(each for each in everything if each.key == HOSTNAME)
-        self.rules = tuple(each for each in everything if each.key != HOSTNAME)
+        self.host_rules = tuple(rule for rule in everything if rule.key == HOSTNAME)
+        self.rules = tuple(rule for rule in everything if rule.key != HOSTNAME)
         self.asks = bool(everything)  # anything of the pods around it
         self.sought = tuple(count for count in sought if count.key != HOSTNAME)
         self.keys = tuple(sorted({r.key for r in self.rules} | {c.key for c in self.sought}))
@@ -113,7 +113,7 @@ class Demand:
                 return rule
         for rule in self.rules:
             without = not rule.needs_label and template.lacks(state, rule.key)
-            if not without and not any(rule.allows(each) for each in template.domains(state, rule.key)):
+            if not without and not any(rule.allows(domain) for domain in template.domains(state, rule.key)):
                 return rule
         return None
 
@@ -122,7 +122,7 @@ class Demand:
     @property
     def version(self) -> int:
         """A number that changes whenever the answer of `options` may change."""
-        return sum(each.version for each in self._watched)
+        return sum(count.version for count in self._watched)
 
     def never(self, template: Template, state: NarrowedTemplate) -> bool:
         """Whether taints or requirements rule this narrowed template out, whatever is counted."""
@@ -163,7 +163,9 @@ class Demand:
         """The options that topology leaves."""
         options: list[Option] = [(0, base)]
         for key, rules, sought in self._by_key:
-            options = [each for option in options for each in self._narrowed(template, option, key, rules, sought)]
+            options = [
+                narrowed for option in options for narrowed in self._narrowed(template, option, key, rules, sought)
+            ]
         return tuple(sorted(options, key=lambda option: option[0]))
 
     def _narrowed(
@@ -190,12 +192,14 @@ class Demand:
             evened = [count for count in sought if count.evened]
             narrowed = [
                 (
-                    rank + sum(rule.rank(each) for rule in rules) + sum(count.counts.get(each, 0) for count in evened),
-                    template.pin(state, key, (each,)),
+                    rank
+                    + sum(rule.rank(domain) for rule in rules)
+                    + sum(count.counts.get(domain, 0) for count in evened),
+                    template.pin(state, key, (domain,)),
                 )
-                for each in allowed
+                for domain in allowed
             ]
-        return [each for each in narrowed if each[1].viable]
+        return [option for option in narrowed if option[1].viable]
 
 
 def _allows_node(rule: Rule, values: LabelValues) -> bool:

@@ -69,7 +69,9 @@ class EvictionRules(Struct, frozen=True):
             return ()
         labels = self.shapes[pod.shape].labels
         budgets = [
-            each for each in self.budgets if each.namespace == pod.namespace and selector_matches(each.selector, labels)
+            budget
+            for budget in self.budgets
+            if budget.namespace == pod.namespace and selector_matches(budget.selector, labels)
         ]
         return tuple(sorted(budgets, key=lambda each: (each.name, each.uid)))
 
@@ -78,7 +80,7 @@ class EvictionRules(Struct, frozen=True):
         budgets = self.matching(pod)
         if len(budgets) > 1:
             return budgets
-        return tuple(each for each in budgets if not each.disruptions_allowed and not _excused(each, pod))
+        return tuple(budget for budget in budgets if not budget.disruptions_allowed and not _excused(budget, pod))
 
     def blocked_for_good(self, pod: Pod) -> bool:
         """Whether its PodDisruptionBudgets never allow to evict the pod (D-15)."""
@@ -86,9 +88,9 @@ class EvictionRules(Struct, frozen=True):
         if len(budgets) > 1:
             return True
         return any(
-            each.max_unavailable in NONE_UNAVAILABLE or each.min_available == ALL_AVAILABLE
-            for each in budgets
-            if not _excused(each, pod)
+            budget.max_unavailable in NONE_UNAVAILABLE or budget.min_available == ALL_AVAILABLE
+            for budget in budgets
+            if not _excused(budget, pod)
         )
 
     def moves(self, pod: Pod) -> bool:

@@ -23,7 +23,11 @@ def contradictions(shape: PodShape, preferences: bool = True) -> tuple[str, ...]
     a node without the label would satisfy that, but none of what the pod asked for (unlike S-17)."""
     asked = _asked(shape, preferences)
     there = {requirement.key for requirement in asked if requirement.operator not in NEGATIVE}
-    return tuple(each.key for each in Requirements(asked) if each.operator == "DoesNotExist" and each.key in there)
+    return tuple(
+        requirement.key
+        for requirement in Requirements(asked)
+        if requirement.operator == "DoesNotExist" and requirement.key in there
+    )
 
 
 def _asked(shape: PodShape, preferences: bool) -> list[Requirement]:
@@ -87,7 +91,7 @@ def relaxed_shape(shape: PodShape, soft_taints: bool) -> PodShape | None:
 def hard_keys(shape: PodShape) -> frozenset[str]:
     """The labels that the pod must be spread over, without the hostname, which every node has."""
     hard = (constraint for constraint in shape.spread if constraint.when_unsatisfiable == HARD_SPREAD)
-    return frozenset(normalise(each.topology_key) for each in hard) - {HOSTNAME}
+    return frozenset(normalise(constraint.topology_key) for constraint in hard) - {HOSTNAME}
 
 
 def required_terms_again(original_shape: PodShape, shape: PodShape) -> PodShape | None:

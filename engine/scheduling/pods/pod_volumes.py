@@ -65,10 +65,10 @@ def volumes_of_claims(facts: VolumeFacts, claims: Iterable[str], *, hosts: bool 
     """What the claims ask; a missing one asks nothing (S-157, S-158). `hosts`: whether local volumes ask for their
     host, as kube-scheduler has it."""
     present = [facts.claims[name] for name in claims if name in facts.claims]
-    attached = [(_driver(facts, each), f"{each.namespace}/{each.name}") for each in present]
+    attached = [(_driver(facts, claim), f"{claim.namespace}/{claim.name}") for claim in present]
     return PodVolumes(
-        _combinations(_alternatives(facts, each, hosts) for each in present),
-        tuple(sorted({each for each in attached if each[0]})),
+        _combinations(_alternatives(facts, claim, hosts) for claim in present),
+        tuple(sorted({attachment for attachment in attached if attachment[0]})),
     )
 
 

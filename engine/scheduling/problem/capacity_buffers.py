@@ -113,7 +113,7 @@ def buffer_provisioning(
     if not resolved.replicas:
         return BufferProvisioning.EMPTY
     uids = {f"{buffer.uid}-{number}" for number in range(1, resolved.replicas + 1)}
-    there = uids & {uid for each in planned.placements for uid in each.pods}
+    there = uids & {uid for placement in planned.placements for uid in placement.pods}
     lacking = {uid for claim in planned.claims for uid in claim.pods}
     lacking |= {uid for each in (*planned.unplaced, *planned.ignored) for uid in each.pods}
     if lacking & uids:

@@ -241,7 +241,7 @@ def _reuse_known(nodes: list[NodeInput], state: State) -> tuple[NodeInput, ...]:
     one pass to the next few nodes change."""
     before: dict[str, NodeInput] = state.indexes.node_inputs
     kept = tuple(known if (known := before.get(node.name)) == node else node for node in nodes)
-    state.indexes.node_inputs = {each.name: each for each in kept}
+    state.indexes.node_inputs = {node_input.name: node_input for node_input in kept}
     return kept
 
 

@@ -51,20 +51,20 @@ def default_constraints(document: Any) -> tuple[SpreadConstraint, ...]:
     constraints = config.pod_topology_spread.default_constraints
     for index, each in enumerate(constraints):
         _check(each, f"{_PATH}[{index}]")
-    pairs = [(each.topology_key, each.when_unsatisfiable) for each in constraints]
+    pairs = [(constraint.topology_key, constraint.when_unsatisfiable) for constraint in constraints]
     for index, pair in enumerate(pairs):
         if pair in pairs[:index]:
             raise _refused(f"{pair[0]} with {pair[1]} stands there twice", f"{_PATH}[{index}]")
     return tuple(
         SpreadConstraint(
-            topology_key=each.topology_key,
-            max_skew=each.max_skew,
-            when_unsatisfiable=each.when_unsatisfiable,
-            min_domains=each.min_domains,
-            node_affinity_policy=each.node_affinity_policy,
-            node_taints_policy=each.node_taints_policy,
+            topology_key=constraint.topology_key,
+            max_skew=constraint.max_skew,
+            when_unsatisfiable=constraint.when_unsatisfiable,
+            min_domains=constraint.min_domains,
+            node_affinity_policy=constraint.node_affinity_policy,
+            node_taints_policy=constraint.node_taints_policy,
         )
-        for each in constraints
+        for constraint in constraints
     )
 
 

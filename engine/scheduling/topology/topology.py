@@ -92,15 +92,15 @@ class Topology:
         counted = {count.number: count for selected in matching for count in selected.counts.values()}
         sought = {count.number: count for selected in matching for count in selected.sought.values()}
         for selected in matching:
-            rules += [self._apart(each) for each in selected.avoid.values()]
+            rules += [self._apart(count) for count in selected.avoid.values()]
         bound_by = {rule.count.number for rule in rules}
         sought |= {n: count for n, count in counted.items() if count.evened and n not in bound_by}
         for owned in self._owned(namespace, original_shape):
             counted[owned.number] = owned
         return ClassTopology(
             tuple(sorted({rule.number: rule for rule in rules}.values(), key=lambda each: each.number)),
-            tuple(each for _, each in sorted(counted.items())),
-            tuple(each for _, each in sorted(sought.items())),
+            tuple(count for _, count in sorted(counted.items())),
+            tuple(count for _, count in sorted(sought.items())),
         )
 
     def settled(self, template: Template, state: NarrowedTemplate) -> None:
@@ -272,7 +272,7 @@ class Topology:
         if counts is None:
             shape = shapes[digest]
             selecting = self._matching(namespace, shape.labels)
-            selected = [count for each in selecting for count in each.counts.values()]
+            selected = [count for selected in selecting for count in selected.counts.values()]
             owned = self._owned(namespace, shape)
             counts = self._entered[namespace, digest] = [*selected, *owned], owned
         return counts
