@@ -1,1 +1,4 @@
-"""The cluster as it is: watches, writes and the Lease, on a real API server."""
+"""A real API server: the connection, the Lease and Events here; `watch` reads, `objects` writes.
+
+Imports the engine only.
+"""

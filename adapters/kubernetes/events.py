@@ -22,13 +22,13 @@ from kerf.adapters.kubernetes.session import MERGE, Session
 from kerf.engine.errors import KerfError
 
 COMPONENT = "karpenter"
-QUEUED = 1000  # events that wait to be written; further ones are lost
-REMEMBERED = 4096  # keys, objects and Events, each
+MAX_EVENTS_QUEUED = 1000  # events that wait to be written; further ones are lost
+MAX_KEYS_REMEMBERED = 4096  # keys, objects and Events, each
 SPAM_BURST, SPAM_EVERY = 25, 300.0  # of one object; seconds
-SHARED: dict[str, tuple[int, float]] = {"nominated": (10, 0.2)}
+SHARED_RATES: dict[str, tuple[int, float]] = {"nominated": (10, 0.2)}
 """Rates by name: so many at once, then one every so many seconds."""
 NOT_FOUND = 404
-UID_WITHIN = 5.0  # seconds for the object of a NodeClaim to be made
+UID_TIMEOUT = 5.0  # seconds for the object of a NodeClaim to be made
 
 
 class Subject(Struct, frozen=True):
@@ -42,7 +42,7 @@ class Subject(Struct, frozen=True):
 
 
 class Happening(Struct, frozen=True):
-    """One event. `window` in ms; `limit` is a name in SHARED, or empty."""
+    """One event. `window` in ms; `limit` is a name in SHARED_RATES, or empty."""
 
     about: Subject
     type: str
@@ -80,7 +80,7 @@ class EventRecorder:
         self.error: KerfError | None = None
         self.dropped = 0
         self._session, self._claim_uid, self._host, self._clock = session, claim_uid, host, clock
-        self._queue: asyncio.Queue[Happening] = asyncio.Queue(QUEUED)
+        self._queue: asyncio.Queue[Happening] = asyncio.Queue(MAX_EVENTS_QUEUED)
         self._said: OrderedDict[tuple[str, ...], float] = OrderedDict()  # until when it is not said again
         self._buckets: OrderedDict[object, _Bucket] = OrderedDict()
         self._written: OrderedDict[tuple[Subject, str, str, str], tuple[str, int]] = OrderedDict()  # → name, count
@@ -110,7 +110,7 @@ class EventRecorder:
         if self._said.get(key, 0.0) > now:
             return False
         _remember(self._said, key, now + each.window / 1000)
-        if each.limit and not self._take(each.limit, now, *SHARED[each.limit]):
+        if each.limit and not self._take(each.limit, now, *SHARED_RATES[each.limit]):
             return False
         return self._take(each.about, now, SPAM_BURST, SPAM_EVERY)
 
@@ -148,7 +148,7 @@ class EventRecorder:
         if about.uid or about.kind != "NodeClaim":
             return about.uid
         with suppress(TimeoutError):
-            async with asyncio.timeout(UID_WITHIN):
+            async with asyncio.timeout(UID_TIMEOUT):
                 return await self._claim_uid(about.name)
         return ""
 
@@ -180,7 +180,7 @@ def _remember(table: OrderedDict[Any, Any], key: object, value: object) -> None:
     """The oldest is forgotten where there are too many."""
     table[key] = value
     table.move_to_end(key)
-    if len(table) > REMEMBERED:
+    if len(table) > MAX_KEYS_REMEMBERED:
         table.popitem(last=False)
 
 

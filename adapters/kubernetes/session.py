@@ -28,7 +28,7 @@ from kerf.adapters.kubernetes.rate_limiter import TokenBucket
 MERGE = "application/merge-patch+json"
 APPLY = "application/apply-patch+yaml"  # JSON is YAML
 JSON = "application/json"
-AT_ONCE = 32
+MAX_REQUESTS_UNDER_WAY = 32
 """Requests under way beside watches: each has a connection, and a hundred new ones cost both sides a second."""
 QPS, BURST = 200.0, 300  # L-290's KUBE_CLIENT_QPS and KUBE_CLIENT_BURST
 REQUEST_TIMEOUT = 30.0  # seconds, of a request that is no watch
@@ -87,7 +87,7 @@ class Session:
         self._configuration = configuration
         self._rest = RESTClientObject(configuration)
         self._bucket = TokenBucket(qps, burst, time.monotonic)
-        self._gate = asyncio.Semaphore(AT_ONCE)
+        self._gate = asyncio.Semaphore(MAX_REQUESTS_UNDER_WAY)
 
     @property
     def host(self) -> str:

@@ -14,7 +14,7 @@ from kerf.engine.errors import InputError
 from kerf.engine.model import labels
 from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
 from kerf.engine.model.kubernetes.pods import Resources
-from kerf.engine.model.manifests.kubernetes.slice_templates import attribute_bindings, slice_templates
+from kerf.engine.model.manifests.slice_templates import attribute_bindings, slice_templates
 from kerf.engine.model.quantities import parse_quantity
 
 GROUP = "karpenter.kwok.sh"

@@ -17,7 +17,7 @@ from kerf.adapters.kubernetes.objects.node_cache import NodeCache
 from kerf.adapters.kubernetes.objects.nodeclaims import ClaimObjects
 from kerf.adapters.kubernetes.objects.nodepools import PoolObjects, pool_status
 from kerf.adapters.kubernetes.objects.pod_nominations import Nominations, supported
-from kerf.adapters.kubernetes.objects.stale_nodeclaims import QUIETED_BY, ClaimUpkeep
+from kerf.adapters.kubernetes.objects.stale_nodeclaims import QUIETED_BY, StaleNodeClaims
 from kerf.adapters.kubernetes.session import Session
 from kerf.adapters.kubernetes.thread_bridge import Bridge
 from kerf.adapters.kubernetes.watch.reflector import Change, Reflector, as_it_is
@@ -58,7 +58,7 @@ class KubernetesController:
         self._turned, self._stopping = asyncio.Event(), asyncio.Event()
         self._claims = ClaimObjects(session, claim_conditions)
         self.claim_uid = self._claims.uid
-        self._upkeep = ClaimUpkeep()
+        self._upkeep = StaleNodeClaims()
         self._quiet_changed = asyncio.Event()
         self._nominations: Nominations | None = None
         self._pools = PoolObjects(session)

@@ -39,7 +39,7 @@ from kerf.engine.record.hash_chain import START, Checkpoint, link
 from kerf.engine.record.store import Append
 
 Mode = Literal["create", "write", "read"]
-PAGE = 4096  # entries per read transaction of a scan
+ENTRIES_PER_PAGE = 4096  # entries per read transaction of a scan
 KEPT_SNAPSHOTS = 16
 """So many snapshots of the state's schema are kept; one more, and the one that leaves the smallest gap goes."""
 
@@ -197,7 +197,7 @@ class ChainedStore(ABC):
         position = max(after, cut.base)
         value = self._chain_at(position, head, cut) if position < end else b""
         while position < end:
-            page_end = min(position + PAGE, end)
+            page_end = min(position + ENTRIES_PER_PAGE, end)
             rows, fault = self._rows(position, page_end)
             for at, encoded, stored in rows:
                 position += 1

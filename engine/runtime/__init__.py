@@ -1,1 +1,5 @@
-"""One synchronous turn from observations to entries and intents, and the ports that adapters implement."""
+"""One synchronous turn: observations in, entries and intents out; and the ports that adapters implement.
+
+`runtime` takes the turns, `react` calls the deciders until nothing more follows. The top floor of the engine: imports
+all others.
+"""

@@ -13,7 +13,7 @@ from kerf.engine.model.content_digest import content
 from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
 from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.model.labels import CAPACITY_TYPE, RESERVATION_ID, RESERVATION_TYPE, RESERVED, ZONE, ZONE_ID
-from kerf.engine.model.manifests.kubernetes.slice_templates import attribute_bindings, slice_templates
+from kerf.engine.model.manifests.slice_templates import attribute_bindings, slice_templates
 from kerf.engine.model.quantities import parse_quantity
 from kerf.engine.scheduling.matching.resources import total
 from kerf.replay.scenarios.errors import CatalogueError

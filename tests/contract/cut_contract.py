@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from kerf.adapters.store.chained import ChainedStore
 from kerf.adapters.store.retention import cut as cutting
-from kerf.adapters.store.retention.cut import STEP
+from kerf.adapters.store.retention.cut import ENTRIES_PER_STEP
 from kerf.adapters.store.retention.policy import DAY, Due, Retention, due, extent
 from kerf.engine.model.content_digest import content
 from kerf.engine.model.kubernetes.pods import PodShape
@@ -131,16 +131,18 @@ class CutContract(ABC):
         assert (kept.entries, kept.before, kept.history) == (0, third.history, third.history)
 
     def test_writing_goes_on_meanwhile(self, whole: ChainedStore) -> None:
-        filled(whole, 2 * STEP, first=41)
-        announce(whole, STEP + 200)
+        filled(whole, 2 * ENTRIES_PER_STEP, first=41)
+        announce(whole, ENTRIES_PER_STEP + 200)
         cutting.begin(whole, whole.last_position())
         last = whole.last_position()
         for _ in cutting.steps(whole):
             last += 1
             whole.append(pods(last, 1))
             assert positions(whole)[-1] == last
-        assert last >= 2 * STEP + 41 + 2
-        assert [entry.position for entry in whole.scan(STEP + 200)] == list(range(STEP + 201, last + 1))
+        assert last >= 2 * ENTRIES_PER_STEP + 41 + 2
+        assert [entry.position for entry in whole.scan(ENTRIES_PER_STEP + 200)] == list(
+            range(ENTRIES_PER_STEP + 201, last + 1)
+        )
 
     def test_blobs_go_that_nothing_names_any_more(self, whole: ChainedStore) -> None:
         """The base's own and those of later entries stay, and so does one that comes back."""
@@ -201,12 +203,12 @@ class CutContract(ABC):
             folder.mkdir()
             place = self.create(folder)
             store = self.writer(place)
-            filled(store, 2 * STEP + 500)
+            filled(store, 2 * ENTRIES_PER_STEP + 500)
             expected, announced = list(store.scan()), None
             if point == -2:  # the base is stored, and nothing announced
-                cutting.propose(store, base_at(store, 2 * STEP + 20))
+                cutting.propose(store, base_at(store, 2 * ENTRIES_PER_STEP + 20))
             else:
-                announced = announce(store, 2 * STEP + 20, after=34)
+                announced = announce(store, 2 * ENTRIES_PER_STEP + 20, after=34)
                 if point >= 0:
                     cutting.begin(store, store.last_position())
                     for done, _ in enumerate(cutting.steps(store)):
@@ -225,11 +227,11 @@ class CutContract(ABC):
             assert base is not None
             assert kept is not None
             assert announced is not None
-            assert (base.position, kept.history) == (2 * STEP + 20, announced.history)
+            assert (base.position, kept.history) == (2 * ENTRIES_PER_STEP + 20, announced.history)
             for _ in cutting.steps(again):
                 pass
             assert list(again.scan()) == seen
-            assert again.cut().moved == 2 * STEP + 20
+            assert again.cut().moved == 2 * ENTRIES_PER_STEP + 20
             assert again.cut().swept
             again.close()
         assert reached >= 2

@@ -27,13 +27,13 @@ from kerf.engine.record.decisions import (
 from kerf.engine.record.observations import EffectAnswered
 
 FIELD_MANAGER = "kerf"
-TRIES = 5  # of a write that meets conflicts
+MAX_WRITE_ATTEMPTS = 5  # of a write that meets conflicts
 CONFLICT, NOT_FOUND = 409, 404
 DISRUPTED = Taint(names.DISRUPTED_TAINT, "NoSchedule")
 
 Patch = dict[str, Any]
 Uids = Callable[[str], Awaitable[str]]
-Told = Callable[[str], Awaitable[None]]
+Written = Callable[[str], Awaitable[None]]
 
 
 class KubernetesCluster:
@@ -42,7 +42,7 @@ class KubernetesCluster:
     onto a Node has been: pods can be bound to it as soon as it is registered."""
 
     def __init__(
-        self, session: Session, bridge: Bridge, nodes: NodeCache, claim_uid: Uids, nominated: Told | None = None
+        self, session: Session, bridge: Bridge, nodes: NodeCache, claim_uid: Uids, nominated: Written | None = None
     ) -> None:
         self._session, self._bridge, self._nodes, self._claim_uid = session, bridge, nodes, claim_uid
         self._nominated = nominated
@@ -96,7 +96,7 @@ class KubernetesCluster:
         """A merge patch made from the Node as it is; made anew after a conflict."""
         path = f"/api/v1/nodes/{node}"
         answer = Answer(CONFLICT, b"")
-        for attempt in range(TRIES):
+        for attempt in range(MAX_WRITE_ATTEMPTS):
             parts = self._nodes.get(node) if not attempt else None
             if parts is None:
                 answer = await self._session.request("GET", path)

@@ -25,8 +25,8 @@ from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import DRAINING
 from kerf.engine.state.state import State
 
-RETRY = (0.5, 30.0)  # seconds
-REST = 1.0  # seconds between two writes of one object
+RETRY_SECONDS = (0.5, 30.0)  # seconds
+MIN_SECONDS_BETWEEN_WRITES = 1.0  # seconds between two writes of one object
 _QUERY = {"fieldManager": FIELD_MANAGER, "force": "true"}
 _encode = msgspec.json.Encoder(order="sorted").encode
 
@@ -42,7 +42,7 @@ class _Object(Struct):
     spec: dict[str, object] = {}
 
 
-class Wanted(Struct):
+class WantedObject(Struct):
     """`document` and `status` are None for an object that should be gone; `going` is one that is deleted and waits for
     its finalizer (L-188)."""
 
@@ -58,7 +58,7 @@ class ClaimObjects:
         self.error: KerfError | None = None
         self._conditions = conditions
         self._session = session
-        self._wanted: dict[str, Wanted] = {}
+        self._wanted: dict[str, WantedObject] = {}
         self._written: dict[str, tuple[bytes, bytes]] = {}  # what was last applied: object, status
         self._uids: dict[str, str] = {}
         self._specs: dict[str, dict[str, object]] = {}  # that somebody else wrote
@@ -114,17 +114,17 @@ class ClaimObjects:
         between turns."""
         for name in names:
             claim = state.facts.claims.get(name)
-            self._wanted[name] = self._made(claim, state, now) if claim is not None else Wanted(None, None)
+            self._wanted[name] = self._made(claim, state, now) if claim is not None else WantedObject(None, None)
             if name not in self._tasks:
                 self._tasks[name] = asyncio.create_task(self._bring(name), name=f"nodeclaim {name}")
 
-    def _made(self, claim: NodeClaim, state: State, now: int) -> Wanted:
+    def _made(self, claim: NodeClaim, state: State, now: int) -> WantedObject:
         pool = state.facts.pools.get(claim.node_pool)
         if pool is not None:  # one that is gone stays the owner: the garbage collector takes the object along
             self._owners[claim.name] = pool.uid
         status = claim_status(claim, self._conditions(claim, state, now))
         document = claim_document(claim, self._owners.get(claim.name, ""))
-        return Wanted(document, status, going=claim.state == DRAINING)
+        return WantedObject(document, status, going=claim.state == DRAINING)
 
     async def settle(self) -> None:
         """Until all that is wanted is written."""
@@ -137,7 +137,7 @@ class ClaimObjects:
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
     async def _bring(self, name: str) -> None:
-        delay, most = RETRY
+        delay, most = RETRY_SECONDS
         try:
             while name in self._wanted:
                 await asyncio.sleep(max(0.0, self._rested.get(name, 0.0) - time.monotonic()))
@@ -158,7 +158,7 @@ class ClaimObjects:
             if waiting is not None:
                 waiting.set()
 
-    async def _write(self, name: str, wanted: Wanted) -> bool:
+    async def _write(self, name: str, wanted: WantedObject) -> bool:
         """Whether all of it is written: the status of a new object waits until it has rested, because the claim that
         it is about is being launched meanwhile."""
         path = f"{NODE_CLAIMS}/{name}"
@@ -180,7 +180,7 @@ class ClaimObjects:
         if wanted.going:
             await self._delete(name, path)
         self._written[name] = (document, before[1] if is_new else status)
-        self._rested[name] = time.monotonic() + REST
+        self._rested[name] = time.monotonic() + MIN_SECONDS_BETWEEN_WRITES
         return not is_new
 
     async def _apply(self, name: str, path: str, document: dict[str, object]) -> _Object:

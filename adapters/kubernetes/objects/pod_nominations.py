@@ -20,9 +20,9 @@ from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.runtime.pod_nominations import PodNominations
 from kerf.engine.state.state import State
 
-SINCE = (1, 35)
-AT_ONCE = 32  # requests under way
-HELD_UP = 5.0  # seconds, at most, that a Node is kept from its pods until they are nominated for it
+MIN_SERVER_VERSION = (1, 35)
+MAX_REQUESTS_UNDER_WAY = 32  # requests under way
+MAX_SECONDS_HELD_UP = 5.0  # seconds, at most, that a Node is kept from its pods until they are nominated for it
 _DIGITS = "0123456789"
 
 
@@ -39,7 +39,7 @@ async def supported(session: Session) -> bool:
     except (Unreachable, msgspec.DecodeError):
         return False
     numbers = [int("".join(d for d in text if d in _DIGITS) or "0") for text in (said.major, said.minor)]
-    return tuple(numbers) >= SINCE
+    return tuple(numbers) >= MIN_SERVER_VERSION
 
 
 class Nominations:
@@ -49,7 +49,7 @@ class Nominations:
         self.error: KerfError | None = None
         self._session, self._nominating = session, PodNominations(node_name)
         self._tasks: dict[asyncio.Task[None], str] = {}  # → the node that it writes
-        self._gate = asyncio.Semaphore(AT_ONCE)
+        self._gate = asyncio.Semaphore(MAX_REQUESTS_UNDER_WAY)
 
     def project(self, state: State) -> None:
         """Writes what is new and takes back what no longer holds. Called on the loop, between turns."""
@@ -60,7 +60,7 @@ class Nominations:
         """When what is being written of this node has been, or after a while."""
         of_node = [task for task, named in self._tasks.items() if named == node]
         if of_node:
-            await asyncio.wait(of_node, timeout=HELD_UP)
+            await asyncio.wait(of_node, timeout=MAX_SECONDS_HELD_UP)
 
     async def close(self) -> None:
         for task in self._tasks:

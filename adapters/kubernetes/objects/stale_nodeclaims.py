@@ -21,7 +21,7 @@ QUIETED_BY: tuple[type[Struct], ...] = (Pod, NodePool, *CLAIM_EVENTS)
 """What can move the time from which a claim is Consolidatable (D-55 to D-57)."""
 
 
-class ClaimUpkeep:
+class StaleNodeClaims:
     def __init__(self) -> None:
         self._ends: dict[str, str] = {}  # intent → claim: ends of instances that are asked for
         self._quiet: frozenset[str] = frozenset()

@@ -26,11 +26,11 @@ from kerf.engine.model.manifests.wire import Read
 from kerf.engine.record.observations import InputRefused, ObjectGone, Observation, WatchGap
 
 GONE, NOT_FOUND = 410, 404
-WATCH_FOR = (300, 600)  # seconds, drawn at random (client-go's)
-SLACK = 30  # seconds over that before the connection counts as dead
-BACKOFF = (0.8, 30.0)  # seconds: the first and the longest
-SHORT = 1.0  # a watch that ends sooner and without an event is treated as a failure
-REFUSALS = 10_000  # objects that are remembered as refused
+WATCH_SECONDS = (300, 600)  # seconds, drawn at random (client-go's)
+WATCH_TIMEOUT_SLACK = 30  # seconds over that before the connection counts as dead
+BACKOFF_SECONDS = (0.8, 30.0)  # seconds: the first and the longest
+MIN_WATCH_SECONDS = 1.0  # a watch that ends sooner and without an event is treated as a failure
+MAX_REFUSALS_REMEMBERED = 10_000  # objects that are remembered as refused
 
 
 class Change(Struct, frozen=True):
@@ -115,7 +115,7 @@ class Reflector:
             await asyncio.sleep(self._delay())
 
     def _delay(self) -> float:
-        first, most = BACKOFF
+        first, most = BACKOFF_SECONDS
         delay = min(most, first * 2.0 ** min(self._failures, 10))
         self._failures += 1
         return delay * self._dice.uniform(0.5, 1.0)
@@ -187,7 +187,7 @@ class Reflector:
     # ── watches ─────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _watch(self) -> None:
-        seconds = self._dice.randint(*WATCH_FOR)
+        seconds = self._dice.randint(*WATCH_SECONDS)
         query: dict[str, str | int] = {
             "watch": 1,
             "allowWatchBookmarks": "true",
@@ -196,7 +196,9 @@ class Reflector:
         }
         began, rest, heard = time.monotonic(), b"", False
         try:
-            async for piece in self._session.stream(self.resource.path, query=query, timeout=seconds + SLACK):
+            async for piece in self._session.stream(
+                self.resource.path, query=query, timeout=seconds + WATCH_TIMEOUT_SLACK
+            ):
                 self.error = None
                 lines, newline, end = piece.rpartition(b"\n")
                 if not newline:
@@ -209,7 +211,7 @@ class Reflector:
             if error.status == GONE:
                 raise Expired from error
             raise
-        if not heard and time.monotonic() - began < SHORT:
+        if not heard and time.monotonic() - began < MIN_WATCH_SECONDS:
             raise Unreachable("the watch ended at once", where=self.resource.path)
 
     def take(self, lines: bytes) -> None:
@@ -287,7 +289,7 @@ class Reflector:
         said = f"{refused.code} {refused.field} {refused.message}"
         if self._refused.get(refused.object) == said:
             return []
-        if len(self._refused) >= REFUSALS:
+        if len(self._refused) >= MAX_REFUSALS_REMEMBERED:
             self._refused.clear()
         self._refused[refused.object] = said
         return [Observation(refused)]

@@ -21,8 +21,8 @@ from kerf.adapters.store.compression import pack
 from kerf.adapters.store.read_only import blobs_of, blobs_of_base
 from kerf.adapters.store.record_head import CUT
 from kerf.adapters.store.retention.cut_tables import (
-    KEPT,
-    PAGE,
+    KEPT_LONGEST,
+    ROWS_PER_PAGE,
     TABLES,
     Cut,
     history_value,
@@ -37,9 +37,9 @@ from kerf.engine.record.errors import StoreError
 from kerf.engine.record.hash_chain import link
 from kerf.engine.record.observations import RecordCut
 
-STEP = 1_000
+ENTRIES_PER_STEP = 1_000
 """Entries in one transaction while a record is cut: a writer waits for no more."""
-_BLOBS = 100
+_BLOBS_PER_STEP = 100
 
 
 # ── cutting ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -83,15 +83,15 @@ def _kept_value(store: ChainedStore, cut: Cut, position: int) -> bytes:
 def _to_be_kept(store: ChainedStore, after: int, until: int) -> Iterator[tuple[int, bytes]]:
     position = after
     statement = (
-        f"SELECT {{position}}, state FROM stored_events WHERE {{position}} > ? AND {{position}} <= ? AND {KEPT} "
-        "ORDER BY 1 LIMIT ?"
+        "SELECT {position}, state FROM stored_events WHERE {position} > ? AND {position} <= ? "
+        f"AND {KEPT_LONGEST} ORDER BY 1 LIMIT ?"
     )
     while True:
         with store.session() as session:
-            rows = session.run(statement, position, until, PAGE)
+            rows = session.run(statement, position, until, ROWS_PER_PAGE)
         for position, encoded in rows:
             yield position, encoded
-        if len(rows) < PAGE:
+        if len(rows) < ROWS_PER_PAGE:
             return
 
 
@@ -142,11 +142,11 @@ def _move(store: ChainedStore) -> int:
     """The next entries leave the chain; what is kept of them goes to `history`."""
     with store.session(commit=True) as session:
         cut = read_cut(session)
-        end = min(cut.moved + STEP, cut.base)
+        end = min(cut.moved + ENTRIES_PER_STEP, cut.base)
         value, moved = cut.history, []
         found = session.run(
             f"SELECT {{position}}, topic, state FROM stored_events WHERE {{position}} > ? AND {{position}} <= ? "
-            f"AND {KEPT} ORDER BY 1",
+            f"AND {KEPT_LONGEST} ORDER BY 1",
             cut.moved,
             end,
         )
@@ -163,7 +163,9 @@ def _move(store: ChainedStore) -> int:
 def _drop_history(store: ChainedStore) -> bool:
     with store.session(commit=True) as session:
         cut = read_cut(session)
-        rows = session.run("SELECT position FROM history WHERE position <= ? ORDER BY 1 LIMIT ?", cut.after, STEP)
+        rows = session.run(
+            "SELECT position FROM history WHERE position <= ? ORDER BY 1 LIMIT ?", cut.after, ENTRIES_PER_STEP
+        )
         if rows:
             session.run("DELETE FROM history WHERE position <= ?", rows[-1][0])
             write_cut(session, replace(cut, entries=max(0, cut.entries - len(rows))))
@@ -178,12 +180,12 @@ def _sweep(store: ChainedStore) -> Iterator[None]:
     position = cut.base
     for position, encoded in enumerate(store.encoded(cut.base), cut.base + 1):
         named.update(blobs_of(CODEC.decode(encoded)))
-        if position % STEP == 0:
+        if position % ENTRIES_PER_STEP == 0:
             yield
     with store.session() as session:
         stored = {digest for (digest,) in session.run("SELECT digest FROM blobs")}
     unnamed = sorted(stored - named)
-    for chunk in (unnamed[start : start + _BLOBS] for start in range(0, len(unnamed), _BLOBS)):
+    for chunk in (unnamed[start : start + _BLOBS_PER_STEP] for start in range(0, len(unnamed), _BLOBS_PER_STEP)):
         with store.session(commit=True) as session:
             if read_cut(session).base != cut.base:  # who has cut it further sweeps: what names a blob may have gone
                 return

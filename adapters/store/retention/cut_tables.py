@@ -18,9 +18,9 @@ from kerf.engine.record.base import Base, KeptHistory, unpack_base
 from kerf.engine.record.errors import RecordCorrupt
 from kerf.engine.record.hash_chain import START, link
 
-PAGE = 4_096
+ROWS_PER_PAGE = 4_096
 """Rows that are read at once."""
-KEPT = "(topic LIKE 'claim.%' OR topic LIKE 'record.%' OR topic = 'decision.made')"
+KEPT_LONGEST = "(topic LIKE 'claim.%' OR topic LIKE 'record.%' OR topic = 'decision.made')"
 """What is kept longest. It has no blobs."""
 
 TABLES = (
@@ -103,21 +103,21 @@ def history(store: Readable, after: int, until: int | None) -> Iterator[tuple[in
     while position < end:
         with store.session() as session:
             value = history_value(session, cut, position) if value is None else value
-            rows = session.run(_KEPT_PAGE, position, end, position, end, PAGE)
+            rows = session.run(_KEPT_PAGE, position, end, position, end, ROWS_PER_PAGE)
         for at, encoded, stored in rows:
             value = link(value, encoded or b"")
             if stored is not None and stored != value:
                 raise RecordCorrupt("the record is damaged: what was kept was changed", position=at, hint=SALVAGE)
             position = at
             yield at, encoded, value
-        if len(rows) < PAGE:
+        if len(rows) < ROWS_PER_PAGE:
             break
 
 
 _KEPT_PAGE = (
     "SELECT position, state, chain FROM history WHERE position > ? AND position <= ? "
     "UNION ALL SELECT {position}, state, NULL FROM stored_events "
-    f"WHERE {{position}} > ? AND {{position}} <= ? AND {KEPT} ORDER BY 1 LIMIT ?"
+    f"WHERE {{position}} > ? AND {{position}} <= ? AND {KEPT_LONGEST} ORDER BY 1 LIMIT ?"
 )
 
 

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from aiohttp import web
 
-from kerf.adapters.kubernetes.session import AT_ONCE
+from kerf.adapters.kubernetes.session import MAX_REQUESTS_UNDER_WAY
 from tests.support.servers.fake_kubernetes import FakeApi, serving
 
 pytestmark = pytest.mark.real_time
@@ -33,16 +33,16 @@ async def test_so_many_requests_are_under_way_and_the_lease_passes_by() -> None:
     api = Holding()
     api.listing()
     async with serving(api) as session:
-        asked = [asyncio.create_task(session.request("GET", f"/things/{n}")) for n in range(AT_ONCE + 8)]
+        asked = [asyncio.create_task(session.request("GET", f"/things/{n}")) for n in range(MAX_REQUESTS_UNDER_WAY + 8)]
         async with asyncio.timeout(10):
-            while api.under_way < AT_ONCE:
+            while api.under_way < MAX_REQUESTS_UNDER_WAY:
                 await asyncio.sleep(0.01)
         lease = asyncio.create_task(session.request("GET", "/lease", limited=False))
         async with asyncio.timeout(10):
-            while api.under_way < AT_ONCE + 1:
+            while api.under_way < MAX_REQUESTS_UNDER_WAY + 1:
                 await asyncio.sleep(0.01)
         await asyncio.sleep(0.05)
-        assert api.under_way == AT_ONCE + 1
+        assert api.under_way == MAX_REQUESTS_UNDER_WAY + 1
         api.go.set()
         assert all(answer.ok for answer in await asyncio.gather(lease, *asked))
-        assert len(api.asked) == AT_ONCE + 9
+        assert len(api.asked) == MAX_REQUESTS_UNDER_WAY + 9

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kerf.adapters.kubernetes.objects.cluster_writes import KubernetesCluster, Told
+from kerf.adapters.kubernetes.objects.cluster_writes import KubernetesCluster, Written
 from kerf.adapters.kubernetes.objects.node_cache import NodeCache
 from kerf.adapters.kubernetes.thread_bridge import Bridge
 from kerf.engine.model.kubernetes.pods import Taint
@@ -49,7 +49,7 @@ async def write(
     effect: Callable[[KubernetesCluster], EffectAnswered],
     *,
     cached: Document | None = None,
-    nominated: Told | None = None,
+    nominated: Written | None = None,
 ) -> EffectAnswered:
     """Carries out one effect from a thread, as the controller does."""
 

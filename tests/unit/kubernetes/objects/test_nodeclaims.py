@@ -26,8 +26,8 @@ NOW = START + 60_000
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "RETRY", (0.001, 0.002))
-    monkeypatch.setattr(module, "REST", 0.001)
+    monkeypatch.setattr(module, "RETRY_SECONDS", (0.001, 0.002))
+    monkeypatch.setattr(module, "MIN_SECONDS_BETWEEN_WRITES", 0.001)
 
 
 async def play(api: FakeApi, scene: Callable[[ClaimObjects], Awaitable[None]]) -> None:
@@ -121,7 +121,7 @@ async def test_what_comes_while_an_object_rests_is_one_write(monkeypatch: pytest
     world = lives.launched()
     claim, state = claim_of(world), world.runtime.state
     api = api_for(claim.name)
-    monkeypatch.setattr(module, "REST", 0.05)
+    monkeypatch.setattr(module, "MIN_SECONDS_BETWEEN_WRITES", 0.05)
 
     async def scene(objects: ClaimObjects) -> None:
         objects.project(state, [claim.name], NOW)

@@ -46,8 +46,8 @@ Scene = Callable[[FakeApi, Told, Reflector], Awaitable[None]]
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BACKOFF", (0.01, 0.02))
-    monkeypatch.setattr(module, "SHORT", 0.0)
+    monkeypatch.setattr(module, "BACKOFF_SECONDS", (0.01, 0.02))
+    monkeypatch.setattr(module, "MIN_WATCH_SECONDS", 0.0)
 
 
 async def play(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kerf.adapters.kubernetes.objects.stale_nodeclaims import ClaimUpkeep
+from kerf.adapters.kubernetes.objects.stale_nodeclaims import StaleNodeClaims
 from kerf.engine.disruption.cluster_from_state import NEVER
 from kerf.engine.model.kubernetes.pods import Taint
 from kerf.engine.record.observations import LaunchAnswered, Observation
@@ -66,7 +66,7 @@ def test_c1_a_claim_becomes_consolidatable_when_its_pods_have_been_quiet() -> No
     world = lives.in_service(consolidate_after=30_000)
     assert "Consolidatable" not in shown(world, 29_999)
     assert shown(world, 30_000)["Consolidatable"] == ("True", "Consolidatable")
-    name, upkeep, state = claim_of(world).name, ClaimUpkeep(), world.runtime.state
+    name, upkeep, state = claim_of(world).name, StaleNodeClaims(), world.runtime.state
     assert upkeep.consolidatable(state, world.now) == ([], world.now + 30_000)
     assert upkeep.consolidatable(state, world.now + 30_000) == ([name], NEVER)
     assert upkeep.consolidatable(state, world.now + 31_000) == ([], NEVER)
@@ -96,7 +96,7 @@ def test_c4_to_c6_the_way_out_is_told_step_by_step() -> None:
 
 
 def test_objects_are_brought_up_to_date_for_what_no_event_of_the_claim_says() -> None:
-    world, upkeep = lives.asked(), ClaimUpkeep()
+    world, upkeep = lives.asked(), StaleNodeClaims()
     name, state = claim_of(world).name, world.runtime.state
     ((ref, order),) = world.launches()
     world.see(Observation(LaunchAnswered(ref, order.claim, kind="error", code="Throttled", message="later")))
