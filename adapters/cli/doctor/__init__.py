@@ -1,1 +1,4 @@
-"""What `kerf doctor` checks: the API server, the rights, the AWS account, the record. Each check gives a `Finding`."""
+"""What `kerf doctor` checks: the API server, the rights, the AWS account, the record. Each check gives a `Finding`.
+
+A part of the composition root: may import the adapters that it looks at, and no command.
+"""

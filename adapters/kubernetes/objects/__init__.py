@@ -1,1 +1,4 @@
-"""Writes to the API server: Nodes, pods, and the NodeClaim, NodePool and NodeClass objects that users look at."""
+"""Writes to the API server: Nodes, pods, and the NodeClaim, NodePool and NodeClass objects that users look at.
+
+Imports the engine and the session of this adapter.
+"""

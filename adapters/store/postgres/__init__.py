@@ -1,1 +1,4 @@
-"""The record in a PostgreSQL database: the store, its recorder, and PostgreSQL's errors as the record's own."""
+"""The record in a PostgreSQL database: the store, its recorder, and PostgreSQL's errors as the record's own.
+
+Imports the engine and the store's own modules.
+"""

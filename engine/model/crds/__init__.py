@@ -1,1 +1,4 @@
-"""The API of kerf's objects, declared once: as CustomResourceDefinitions, and as what is checked offline."""
+"""The API of kerf's objects, declared once: as CustomResourceDefinitions, and as what is checked offline.
+
+Imports the model alone.
+"""

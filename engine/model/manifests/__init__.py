@@ -2,4 +2,6 @@
 
 `decode` is the way in. `kubernetes` and `karpenter` read the objects of one kind each; `repair` and `violations` tell
 everything that is wrong with a document; `validate` says what the API server and the controllers would refuse.
+
+Nothing above sees a raw document. Imports the model alone.
 """
