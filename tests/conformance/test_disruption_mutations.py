@@ -32,7 +32,7 @@ def test_moves_of_mutated_clusters_keep_every_rule() -> None:
     [
         (eligibility, "_held_by_pods", lambda *_: None, "excludes"),
         (eligibility, "WHEN_EMPTY", "", "policy-when-empty excludes"),
-        (budgets, "left", lambda *_, **__: 100, "nodes of"),
+        (budgets, "remaining", lambda *_, **__: 100, "nodes of"),
     ],
 )
 def test_the_judge_sees_a_broken_rule(
