@@ -1,4 +1,4 @@
-"""Builds a simulation from documents: manifests of any number of files, and Timelines."""
+"""Build a simulated world from documents: manifests of any number of files, and Timelines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kerf.engine.model.mistyped import Known
 from kerf.engine.model.settings import Settings
 
 START = 1_767_225_600_000
-"""2026-01-01T00:00:00Z: when a scenario begins that does not say."""
+"""When a world begins that does not say: 2026-01-01T00:00:00Z."""
 
 
 def build_simulation(
@@ -76,7 +76,7 @@ def build_simulation(
 
 
 def add_timeline(simulation: Simulation, document: Document) -> None:
-    """Have the actions of a Timeline happen. Bad ones are refused and recorded."""
+    """Schedule the actions of a Timeline. Bad ones are refused and recorded."""
     name = identify(document)
     scheduled, errors = decode_timeline(document)
     for error in errors:

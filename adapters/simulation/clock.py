@@ -1,6 +1,6 @@
-"""Virtual time: a clock that stands still until it is told to advance, and what is due on it.
+"""Virtual time: a clock that stands still until it is told to advance, with the actions that are due on it.
 
-Actions run in the order of (time, sequence of scheduling): a total order, so a run depends on nothing else.
+Actions run in the order of (time, sequence of scheduling). This is a total order, so a run depends on nothing else.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ MAX_ACTIONS_PER_INSTANT = 1_000_000
 
 
 class Clock:
-    """Milliseconds since the epoch. With a `pace`, `advance` also sleeps: `pace` wall seconds a virtual
-    second."""
+    """A clock in milliseconds since the epoch. With a `pace`, `advance` also sleeps: `pace` wall seconds for each
+    virtual second."""
 
     def __init__(self, start: int, *, pace: float = 0.0, sleep: Callable[[float], None] | None = None) -> None:
         self.now = start
@@ -27,23 +27,20 @@ class Clock:
         self._sleep = sleep
 
     def at(self, when: int, what: str, action: Callable[[], None]) -> None:
-        """Run `action` at `when` (now, if that is past). `what` names it in errors."""
+        """Run `action` at the time `when`, or now if that is past. `what` names it in errors."""
         self._sequence += 1
         heappush(self._due, (max(when, self.now), self._sequence, what, action))
 
     def after(self, delay: int, what: str, action: Callable[[], None]) -> None:
-        """Run `action` in `delay` milliseconds; after 0, still at this instant but behind all that is due by
-        now."""
+        """Run `action` in `delay` milliseconds. A delay of 0 means at this instant, behind all that is due by now."""
         self.at(self.now + delay, what, action)
 
     def next_due(self) -> int | None:
         return self._due[0][0] if self._due else None
 
     def advance(self, until: int) -> None:
-        """Run all that is due up to and including `until`, each at its own time; then it is `until`.
-
-        Raises `EndlessLoopError` (KERF801) when one instant never ends.
-        """
+        """Run all that is due up to and including `until`, each at its own time, and then set the time to `until`.
+        Raises `EndlessLoopError` (KERF801) when one instant never ends."""
         instant: Counter[str] = Counter()
         count = 0
         while self._due and self._due[0][0] <= until:
@@ -72,6 +69,6 @@ def _endless_loop_error(now: int, instant: Counter[str]) -> EndlessLoopError:
 
 
 def most_frequent(counts: Counter[str]) -> str:
-    """The three most frequent, for an error that says what kept going."""
+    """Name the three most frequent actions, for an error that says what kept going."""
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return ", ".join(f"{what} ({count} times)" for what, count in ranked[:3])

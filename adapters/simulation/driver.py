@@ -1,8 +1,8 @@
-"""Runs turns in virtual time.
+"""Run turns in virtual time.
 
-One step: collect what has been observed, make a turn, carry out the intents it returns (each outcome comes
-back as an observation some time later), and move the clock to the next moment at which anything happens.
-Nothing is polled on a period, so a quiet week costs nothing.
+One step: collect what has been observed, make a turn, carry out the intents that it returns, and move the clock to the
+next moment at which anything happens. Each outcome comes back as an observation some time later. Nothing is polled on a
+period, so a quiet week costs nothing.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Runtime(Protocol):
 
 
 class Listener(Protocol):
-    """Told after each turn, so that a command can show a story while it happens."""
+    """Is called after each turn, so that a command can show a story while it happens."""
 
     def __call__(
         self, now: int, observations: Sequence[Observation], intents: Sequence[tuple[str, Intent]]
@@ -62,8 +62,8 @@ class Listener(Protocol):
 
 
 class Driver:
-    """`office` makes a runtime at a time: once at the start, again after each death in the fault plan, and for each
-    rival in it while the one in office lives."""
+    """Runs a simulation. `office` makes a runtime at a given time: at the start, after each death in the fault plan,
+    and for each rival controller in it."""
 
     def __init__(
         self,
@@ -139,7 +139,8 @@ class Driver:
             self._turn(runtime, batch, now)
 
     def _take_office(self) -> list[Observation]:
-        """A new process: list everything, and look after what an earlier one left without an outcome."""
+        """Begin as a new process does: list everything, and look after effects of an earlier one that have no
+        outcome."""
         first = not self.deaths
         self._runtime = self._office(self._clock.now)
         self._nominating = PodNominations(_no_node_name)
@@ -171,7 +172,7 @@ class Driver:
         return batch + self._described_now(batch) + self._listed_now()
 
     def _arrived(self) -> list[Observation] | None:
-        """The outcomes that are due; None if the driver dies over one of them."""
+        """Return the outcomes that are due, or None if the driver dies over one of them."""
         arrived = []
         while self._outcomes and self._outcomes[0][0] <= self._clock.now:
             _, _, observation, deadly = heappop(self._outcomes)
@@ -203,7 +204,8 @@ class Driver:
             self._describe_at = now + DESCRIBE_EVERY
 
     def _nominate(self, runtime: Runtime) -> None:
-        """Before the turn's acts: as in a cluster, a Node is not registered before its pods know that it is theirs."""
+        """Nominate pods before the turn's effects: as in a cluster, a Node is not registered before its pods are told
+        of it."""
         if self.simulation.settings.nominations:
             for pod, node in self._nominating.due(runtime.state):
                 self.simulation.cluster.nominate(pod, node)
@@ -211,7 +213,7 @@ class Driver:
     # ── effects ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def _act(self, ref: str, intent: Intent) -> bool:
-        """Carries out a new intent; False if the driver dies over it."""
+        """Carry out a new intent. Return False if the driver dies over it."""
         self._durable += 1
         kill = self.simulation.faults.kill_at(self._durable)
         if kill is not KillPoint.BEFORE_EFFECT:
@@ -242,7 +244,7 @@ class Driver:
         return timing.terminate if isinstance(intent, TerminateInstance) else timing.write
 
     def _die(self) -> None:
-        """The process is gone, with all that it had in memory: answers on their way, and the turn to come."""
+        """End the process with all that it had in memory: answers on their way, and the turn to come."""
         self.deaths += 1
         self._runtime = None
         self._outcomes.clear()
@@ -251,8 +253,8 @@ class Driver:
         self._office_at = self._clock.now + self.simulation.faults.restart
 
     def _lose_office(self, now: int) -> None:
-        """Another process takes office, and the one that does not know it yet makes one more turn: it must be refused
-        over all that it would record, and must not act."""
+        """Let another process take office. The old one does not know it yet and makes one more turn: all its appends
+        must be refused, and it must not act."""
         old = self._runtime
         if old is None or not self._complete:
             return
@@ -272,8 +274,8 @@ class Driver:
     # ── instances ───────────────────────────────────────────────────────────────────────────────────────────
 
     def _described_now(self, batch: Iterable[Observation]) -> list[Observation]:
-        """Instances being ended, every five seconds; and that of a node which is ready no longer, when it is
-        seen."""
+        """Look up instances that are being ended, every five seconds, and the instance of a node that has stopped being
+        ready."""
         suspects = [_instance(o.payload) for o in batch if isinstance(o.payload, Node) and _node_is_lost(o.payload)]
         runtime = self._runtime
         if runtime is not None and self._describe_at is not None and self._describe_at <= self._clock.now:
@@ -284,7 +286,7 @@ class Driver:
         return [Observation(instance) for instance in seen if self._is_news(instance)]
 
     def _listed_now(self) -> list[Observation]:
-        """The cloud's instances against the record: soon after taking office, and again while there is a difference."""
+        """Compare the cloud's instances with the record: soon after taking office, and again while they differ."""
         if self._runtime is None or self._list_at is None or self._clock.now < self._list_at:
             return []
         found = self._runtime.listed(self.simulation.cloud.listing())
@@ -300,7 +302,7 @@ class Driver:
     # ── time ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _next(self) -> int | None:
-        """The next moment at which anything happens."""
+        """Return the next moment at which anything happens."""
         now = self._clock.now
         times = [self._clock.next_due(), self._rivals[0] if self._rivals else None]
         if self._runtime is None:
@@ -327,12 +329,12 @@ class Driver:
 
 
 def _no_node_name(claim: NodeClaim) -> str:
-    """Nodes are named when they join, as EC2 has it."""
+    """Say that a claim's node name is not known before it joins, as with EC2."""
     return ""
 
 
 def _node_is_lost(node: Node) -> bool:
-    """It was ready once and is not now, or somebody deletes it."""
+    """Whether the node was ready once and is not now, or somebody deletes it."""
     return bool(node.provider_id) and ((not node.ready and node.ready_since > 0) or node.deleting > 0)
 
 

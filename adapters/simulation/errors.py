@@ -24,7 +24,7 @@ class TimelineError(InputError):
 
 
 class NoSuchTargetError(InputError):
-    """An action names an object, or selects instances, that are not there when its time comes."""
+    """An action names an object, or selects instances, that do not exist when its time comes."""
 
     code = "KERF811"
 
@@ -36,6 +36,6 @@ class DocumentError(InputError):
 
 
 class AnswerLostError(SimulationError):
-    """The virtual cloud did what it was asked, but its answer never arrived. Look first, then try again."""
+    """The virtual cloud did what it was asked, but its answer never arrived. Look for the instance, then try again."""
 
     code = "KERF830"

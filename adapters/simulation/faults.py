@@ -1,5 +1,5 @@
-"""What goes wrong, by plan: probabilities that the seed turns into facts, and the points at which the driver
-dies or loses its office."""
+"""The faults of a run: probabilities that the seed decides, and the points at which the driver dies or loses its
+office."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kerf.adapters.simulation.seeded_random import SeededRandom
 
 
 class KillPoint(Enum):
-    """Where between an intent and its recorded outcome the driver dies (design, idea 4)."""
+    """Where the driver dies between an intent and its recorded outcome (docs/design.md, idea 4)."""
 
     BEFORE_EFFECT = "before-effect"  # the intent is durable, nothing has happened
     AFTER_EFFECT = "after-effect"  # it has happened, the answer was not received
@@ -20,14 +20,14 @@ class KillPoint(Enum):
 
 
 class Kill(Struct, frozen=True):
-    """Die at the `intent`-th intent made durable, counted from 1 over the whole run."""
+    """Die at this intent, counted from 1 over the whole run as intents become durable."""
 
     intent: int
     point: KillPoint
 
 
 class FaultPlan(Struct, frozen=True, kw_only=True):
-    """Probabilities are of one event each; times are milliseconds. The default is a world without faults."""
+    """All faults. Probabilities are of one event each, times are in milliseconds. By default nothing goes wrong."""
 
     watch_late: float = 0.0  # a watch event, and with it its stream, is held up
     watch_late_by: int = 5_000  # at most
@@ -57,20 +57,22 @@ class FaultPlan(Struct, frozen=True, kw_only=True):
     until: int = 0  # from here on nothing goes wrong by chance any more, from the start; 0 for never
 
     def kill_at(self, intent: int) -> KillPoint | None:
-        """The point at which the driver dies over the `intent`-th intent, if it does."""
+        """Return the point at which the driver dies over this intent, if it does."""
         return next((kill.point for kill in self.kills if kill.intent == intent), None)
 
 
 class FaultInjector:
-    """Say whether a fault of the plan strikes. `SeededRandom.struck` counts what struck, for all parts of a world."""
+    """Decides whether a fault of the plan strikes. `SeededRandom.struck` counts those that did, for all parts of a
+    world."""
 
     def __init__(self, plan: FaultPlan, rng: SeededRandom, clock: Clock) -> None:
-        """Made when the world begins."""
+        """Make it when the world begins: faults end at a time since then."""
         self._plan, self._rng, self._clock = plan, rng, clock
         self._ends = clock.now + plan.until if plan.until else None
 
     def strikes(self, fault: str, *name: str | int) -> bool:
-        """`fault` is a field of the plan, `name` what it is about (see `SeededRandom`)."""
+        """Whether a fault strikes. `fault` is a field of the plan; `name` says what it is about (see
+        `SeededRandom`)."""
         if self._ends is not None and self._clock.now >= self._ends:
             return False
         struck = self._rng.happens(getattr(self._plan, fault), fault.replace("_", "-"), *name)

@@ -1,8 +1,7 @@
-"""Chance as a pure function of a seed and a name.
+"""Random numbers as a pure function of a seed and a name.
 
-Each draw is named by what it is for ("join", instance id), not by its place in one stream of random numbers.
-So a change in one corner of a scenario does not change the luck of another, and no hash seed or call order
-matters.
+Each draw is named by what it is for ("join", instance id), not by its place in one stream of random numbers. So a
+change in one corner of a scenario does not change the draws elsewhere, and neither hash seed nor call order matters.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ SAFE_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
 
 class SeededRandom:
-    """Draws for one seed. Equal seed and equal name give an equal draw, always and everywhere."""
+    """Draws for one seed. Equal seed and equal name always give an equal draw."""
 
     def __init__(self, seed: int) -> None:
         self._key = seed.to_bytes(16, "big", signed=True)
@@ -23,11 +22,11 @@ class SeededRandom:
         """What has gone wrong by chance, by kind (see Chance)."""
 
     def fraction(self, *name: str | int) -> float:
-        """Uniform in [0, 1)."""
+        """Draw uniformly from [0, 1)."""
         return (int.from_bytes(self._bytes(name)[:7], "big") >> 3) / (1 << 53)
 
     def between(self, low: int, high: int, *name: str | int) -> int:
-        """Uniform in low..high, both included."""
+        """Draw uniformly from low..high, both included."""
         return low + int(self.fraction(*name) * (high - low + 1))
 
     def happens(self, probability: float, *name: str | int) -> bool:
@@ -50,7 +49,7 @@ class SeededRandom:
 
 
 def letters(source: bytes, length: int) -> str:
-    """`length` safe letters made of the bytes' value."""
+    """Return `length` safe letters made from the bytes' value."""
     value = int.from_bytes(source, "big")
     text = ""
     for _ in range(length):

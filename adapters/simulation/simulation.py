@@ -1,5 +1,4 @@
-"""One simulated world: clock, cluster, cloud and queue, wired together, and what has been refused of its
-input."""
+"""One simulated world: clock, cluster, cloud and queue, wired together, and the input that was refused."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ from kerf.engine.runtime.ports import Cluster
 
 
 class Simulation:
-    """The same seed and input give the same world, to the byte."""
+    """One world. The same seed and input give the same world, to the byte."""
 
     def __init__(
         self,
@@ -69,24 +68,24 @@ class Simulation:
         self._refused: list[Observation] = []
 
     def note(self, item: str, note: Reason) -> None:
-        """Something was accepted, and its author should know what comes of it."""
+        """Note something that was accepted and that its author should know about."""
         self._notes.append((item, note))
 
     def ignore(self, item: str) -> None:
-        """An object is of no interest to a simulation."""
+        """Note an object that a simulation does not need."""
         self._ignored.append(item)
 
     @property
     def notes(self) -> list[tuple[str, Reason]]:
-        """(object, what its author should know); one for all that was ignored."""
+        """Return the notes as (object, reason), with one for all ignored objects."""
         if not self._ignored:
             return list(self._notes)
         first, *more = self._ignored
         return [*self._notes, (f"{first} and {len(more)} more" if more else first, Reason("not-simulated"))]
 
     def refuse(self, error: KerfError, *, source: str, item: str, field: str = "") -> None:
-        """Bad input: it is recorded with the next turn, and nothing else stops for it. A manifest's
-        violations are recorded one by one."""
+        """Refuse bad input. It is recorded with the next turn and stops nothing else. Violations of a manifest are
+        recorded one by one."""
         if isinstance(error, ManifestError):
             found = [(v.code, v.path, v.message, v.hint) for v in error.violations]
         else:
@@ -98,10 +97,10 @@ class Simulation:
 
     @property
     def refused(self) -> list[InputRefused]:
-        """What was refused and is not handed out yet."""
+        """Return what was refused and is not handed out yet."""
         return [observation.payload for observation in self._refused if isinstance(observation.payload, InputRefused)]
 
     def drain_observations(self) -> list[Observation]:
-        """All that the driver has not been given yet and that does not come through a watch."""
+        """Return all observations that come through no watch and that the driver has not been given yet."""
         refused, self._refused = self._refused, []
         return refused + self.cloud.observe()

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class Timing(Struct, frozen=True, kw_only=True):
-    """Defaults are what one sees on a usual cluster; a test sets what it is about."""
+    """Durations. The defaults are usual for a cluster; a test sets those that it is about."""
 
     bind: int = 100  # from a change to the scheduler's next pass
     join: int = 30_000  # from launch to the Node object

@@ -1,8 +1,7 @@
-"""The virtual cloud: launches and ends instances in virtual time, with the failures that a scenario or chance
-asks for.
+"""The virtual cloud: launches and ends instances in virtual time, with the failures of a scenario or a fault plan.
 
-An instance is pending, then running, then shutting-down, then gone. The same token never starts a second
-instance, and an instance can be found by the claim it was launched for.
+An instance is pending, then running, then shutting-down, then gone. The same token never starts a second instance, and
+an instance can be found by the claim that it was launched for.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ INTERNAL = "InternalError"
 
 @dataclass
 class Instance:
-    """One instance that was ever launched. `ended` is when its end began, 0 while it lives."""
+    """An instance that was once launched. `ended` is when its end began, 0 while it lives."""
 
     machine: Machine
     token: str
@@ -59,7 +58,7 @@ class Instance:
 
 
 class VirtualCloud:
-    """Implements `kerf.engine.runtime.ports.Cloud`. `boots` is told of each new machine, `ends` of each
+    """Implements `kerf.engine.runtime.ports.Cloud`. It calls `boots` with each new machine and `ends` with each
     instance that ends, so that the cluster's kubelets follow."""
 
     def __init__(
@@ -92,10 +91,8 @@ class VirtualCloud:
     # ── NodeClasses and catalogues ──────────────────────────────────────────────────────────────────────────
 
     def put_node_class(self, node_class: NodeClassSeen, blobs: dict[str, Struct] | None = None) -> None:
-        """A NodeClass was applied; the virtual cloud resolves it at once and sells it its whole catalogue.
-
-        Raises what `catalogue_of` raises for its object, and then nothing has changed.
-        """
+        """Apply a NodeClass. It is resolved at once and may buy its whole catalogue. Raises what `catalogue_of` raises
+        for its object; then nothing has changed."""
         key = _key(node_class)
         blobs = blobs if blobs is not None else {}
         news = key not in self._classes
@@ -107,11 +104,11 @@ class VirtualCloud:
             self._unseen.append(self._catalogue_seen(key))
 
     def node_class(self, name: str) -> NodeClassSeen | None:
-        """The NodeClass of this name, of whatever kind."""
+        """Return the NodeClass of this name, of any kind."""
         return next((seen for seen, _ in self._classes.values() if seen.name == name), None)
 
     def update_node_class(self, node_class: NodeClassSeen) -> None:
-        """A known NodeClass changed its readiness."""
+        """Change whether a known NodeClass is ready."""
         key = _key(node_class)
         self.put_node_class(node_class, self._classes[key][1])
 
@@ -123,16 +120,16 @@ class VirtualCloud:
         return bool(keys)
 
     def prices_changed(self) -> None:
-        """The market was repriced: its catalogue is to be seen again."""
+        """Show the catalogues anew, since prices changed."""
         self._unseen += [self._catalogue_seen(key) for key in sorted(self._classes)]
 
     def observe(self) -> list[Observation]:
-        """NodeClasses and catalogues, as far as they have changed since the last call."""
+        """Return NodeClasses and catalogues that have changed since the last call."""
         unseen, self._unseen = self._unseen, []
         return unseen
 
     def reconnect(self) -> None:
-        """A new process has been told nothing yet."""
+        """Show everything anew, since a new process has seen nothing yet."""
         keys = sorted(self._classes)
         self._unseen = [self._class_seen(key) for key in keys] + [self._catalogue_seen(key) for key in keys]
 
@@ -155,11 +152,11 @@ class VirtualCloud:
         self._throttled_until = self._clock.now + duration
 
     def lose_answer(self) -> None:
-        """The next launch that succeeds happens without an answer."""
+        """Let the next launch that succeeds give no answer."""
         self._losing = True
 
     def launch(self, order: LaunchInstance, *, intent: str, token: str) -> LaunchAnswered:
-        """Raises `AnswerLostError` (KERF830) when the launch happened and its answer did not arrive."""
+        """Launch an instance. Raises `AnswerLostError` (KERF830) when it was launched and the answer did not arrive."""
         known = self._by_token.get(token)
         if known is not None:
             return replace(known, intent=intent)
@@ -177,7 +174,7 @@ class VirtualCloud:
         return answer
 
     def find(self, order: LaunchInstance, *, intent: str, token: str) -> LaunchAnswered | None:
-        """The claim's instance by its tag, if one was started that has not ended."""
+        """Return the claim's instance by its tag, if one was launched that has not ended."""
         tagged = [i for i in self.instances.values() if i.machine.claim == order.claim and not i.ended]
         if not tagged:
             return None
@@ -202,8 +199,8 @@ class VirtualCloud:
         return by_chance or self._clock.now < self._throttled_until
 
     def _fleet(self, order: LaunchInstance, intent: str, token: str) -> LaunchAnswered:
-        """CreateFleet of type instant: the cheapest offer with capacity, and an error for each that was
-        tried."""
+        """Do as CreateFleet of type instant: buy the cheapest offering with capacity, and return an error for each that
+        was tried before."""
         errors: list[LaunchError] = []
         for price, key in sorted(self._wanted(order)):
             code = self._lacks(key, order.reservation)
@@ -236,7 +233,7 @@ class VirtualCloud:
         return offers
 
     def _lacks(self, key: Key, reservation: str) -> str:
-        """EC2's error code for an offering that cannot be launched now, "" for one that can."""
+        """Return EC2's error code for an offering that cannot be launched now, or ""."""
         offering = self.market.offering(key, reservation)
         if offering is None:
             return NOT_SOLD
@@ -246,7 +243,7 @@ class VirtualCloud:
         return NO_CAPACITY if by_chance or not self.market.has_capacity(key) else ""
 
     def _reserve(self, reservation: str, change: int) -> None:
-        """A-210: what a reservation has left changes, and with it what the cloud tells."""
+        """Change what is left of a reservation, and show it (A-210)."""
         if reservation:
             self.market.reserve(reservation, change)
             self.prices_changed()
@@ -318,7 +315,7 @@ class VirtualCloud:
         ]
 
     def status(self, name: str) -> str:
-        """EC2's state name at this moment, "gone" for what the cloud does not know (any more)."""
+        """Return EC2's state name at this moment, or "gone" for an instance that EC2 does not list."""
         instance = self.instances.get(name)
         if instance is None or instance.vanished:
             return "gone"
@@ -327,11 +324,11 @@ class VirtualCloud:
         return "pending" if self._clock.now < instance.launched + self._timing.running else "running"
 
     def alive(self) -> list[Instance]:
-        """Instances whose end has not begun, oldest first."""
+        """Return the instances whose end has not begun, oldest first."""
         return [instance for instance in self.instances.values() if not instance.ended]
 
     def end(self, name: str) -> None:
-        """Begin to end an instance; one that is ending or gone is left alone."""
+        """Begin to end an instance. One that is ending or gone is left alone."""
         instance = self.instances.get(name)
         if instance is not None and not instance.ended:
             instance.ended = self._clock.now
@@ -339,7 +336,8 @@ class VirtualCloud:
             self._ends(name)
 
     def demote(self, name: str) -> None:
-        """The reservation of an instance is over: it runs on as on-demand, and the reservation is sold no more."""
+        """End the reservation of an instance: it runs on as on-demand, and nobody can buy from the reservation any
+        more."""
         instance = self.instances[name]
         if instance.reservation:
             self.market.end_reservation(instance.reservation)
@@ -352,17 +350,17 @@ class VirtualCloud:
                 other.machine = replace(other.machine, capacity_type=ON_DEMAND)
 
     def interrupt(self, name: str) -> None:
-        """Spot interruption: a warning now, the end two minutes later."""
+        """Interrupt a spot instance: a warning now, the end two minutes later."""
         self.queue.send(SPOT_INTERRUPTED, name)
         self._clock.after(self._timing.spot_warning, "spot instance is taken back", lambda: self.end(name))
 
     def reclaim(self, name: str) -> None:
-        """The cloud ends an instance without a warning, and says so afterwards."""
+        """End an instance without a warning, and say so afterwards."""
         self.end(name)
         self.queue.send(INSTANCE_TERMINATED, name)
 
     def vanish(self, name: str) -> None:
-        """An instance is gone at once, and nobody says so."""
+        """Let an instance be gone at once, and tell nobody."""
         self.end(name)
         self.instances[name].vanished = True
 

@@ -17,7 +17,8 @@ LATE_BY_MS = 45_000  # when one that is late comes, behind those sent meanwhile
 
 
 class InterruptionQueue:
-    """Implements `kerf.engine.runtime.ports.Interruptions`: at least once, deleted only when acknowledged."""
+    """Implements `kerf.engine.runtime.ports.Interruptions`. A message comes at least once, and is deleted only when it
+    is acknowledged."""
 
     def __init__(self, clock: Clock, rng: SeededRandom, faults: FaultPlan) -> None:
         self._clock, self._rng = clock, rng
@@ -32,7 +33,7 @@ class InterruptionQueue:
         return bool(self._messages)
 
     def send(self, kind: str, instance: str) -> None:
-        """A message about an instance, of one of the kinds of A-346…A-350."""
+        """Send a message about an instance, of one of the kinds of A-346…A-350."""
         self._sent += 1
         number = self._sent
         identity = self._rng.uid("message", number)
@@ -45,7 +46,7 @@ class InterruptionQueue:
             self._clock.after(REDELIVERY_AFTER_MS, "message comes again", lambda: self._messages.append(message))
 
     def send_garbage(self, body: str) -> None:
-        """A message that no consumer can read."""
+        """Send a message that no consumer can read."""
         self._sent += 1
         refused = InputRefused(
             code="KERF812",
@@ -56,7 +57,7 @@ class InterruptionQueue:
         self._messages.append(Observation(refused))
 
     def poll(self) -> list[Observation]:
-        """All messages that are not acknowledged, so one whose append failed comes again."""
+        """Return all messages that are not acknowledged, so that one whose append failed comes again."""
         self._polled = len(self._messages)
         return list(self._messages)
 

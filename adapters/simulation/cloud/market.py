@@ -16,7 +16,7 @@ SHARED_CATALOGUE = ""
 
 
 class OfferingSelector(Struct, frozen=True):
-    """Some of the offerings; "" stands for any."""
+    """Selects offerings. "" stands for any."""
 
     capacity_type: str = ""
     instance_type: str = ""
@@ -28,14 +28,14 @@ class OfferingSelector(Struct, frozen=True):
 
 
 class PriceChange(Struct, frozen=True):
-    """A new price for a slice, or the old one times a factor."""
+    """A new price for the selected offerings, or a factor for the old one."""
 
     piece: OfferingSelector
     price: float | None
     factor: float
 
     def of(self, catalogue: Catalogue) -> tuple[Catalogue, int]:
-        """The catalogue afterwards, and how many offerings changed."""
+        """Return the catalogue with the new prices, and how many offerings changed."""
         changed = 0
         types = []
         for kind in catalogue.types:
@@ -51,9 +51,10 @@ class PriceChange(Struct, frozen=True):
 
 
 class Market:
-    """`catalogue_of` is what observers see now: with today's prices. A lack of capacity shows only to those who buy.
+    """What is sold. `catalogue_of` is what everybody sees, at today's prices; a lack of capacity shows only to those
+    who buy.
 
-    Every NodeClass (`group/kind/name`) buys from the common catalogue, unless it has one of its own: the same offerings
+    Every NodeClass (`group/kind/name`) buys from the shared catalogue, unless it has one of its own: the same offerings
     with what its machines have room for.
     """
 
@@ -67,7 +68,7 @@ class Market:
         self._show(SHARED_CATALOGUE, catalogue)
 
     def stock(self, node_class: str, catalogue: Catalogue) -> bool:
-        """A NodeClass has a catalogue of its own from now on, at today's prices; whether that is news."""
+        """Give a NodeClass a catalogue of its own, at today's prices. Return whether that changes anything."""
         if self._given.get(node_class) == catalogue:
             return False
         self._given[node_class] = catalogue
@@ -90,7 +91,7 @@ class Market:
         self._types[node_class] = {kind.name: kind for kind in catalogue.types}
 
     def offering(self, key: Key, reservation: str = "") -> Offering | None:
-        """The offering with this key, None when it is not sold."""
+        """Return the offering with this key, or None if it is not sold."""
         kind = self.type(key[1])
         matching = (
             offering
@@ -103,33 +104,34 @@ class Market:
         return not any(piece.holds(key) for piece in self._lacking)
 
     def exhaust(self, piece: OfferingSelector) -> None:
-        """From now on nothing of this slice can be launched."""
+        """Let none of the selected offerings be launched from now on."""
         self._lacking[piece] = None
 
     def restore(self, piece: OfferingSelector) -> bool:
-        """Undo the `exhaust` of this slice and of all within it; whether there was any."""
+        """Undo `exhaust` for the selected offerings. Return whether there was anything to undo."""
         ended = [lacking for lacking in self._lacking if _selected(lacking, piece)]
         for lacking in ended:
             del self._lacking[lacking]
         return bool(ended)
 
     def reservations(self, node_class: str = SHARED_CATALOGUE) -> tuple[str, ...]:
-        """Those that the NodeClass may use, also when nothing is left of them."""
+        """Return the reservations that the NodeClass may use, also those with nothing left."""
         types = self.catalogue_of(node_class).types
         return tuple(sorted({o.reservation_id for kind in types for o in kind.offerings if o.reservation_id}))
 
     def reserve(self, reservation: str, change: int) -> None:
-        """A reservation has so many more instances left than before."""
+        """Change by how many instances a reservation has left."""
         self._taken[reservation] = self._taken.get(reservation, 0) - change
         for node_class in list(self._given):
             self._show(node_class, self._as_of_today(self._given[node_class]))
 
     def end_reservation(self, reservation: str) -> None:
-        """Nobody gets anything of it any more."""
+        """Sell nothing of this reservation any more."""
         self.reserve(reservation, -UNLIMITED_INSTANCES)
 
     def reprice(self, piece: OfferingSelector, *, price: float | None = None, factor: float = 1.0) -> int:
-        """Set or multiply prices (USD per hour) in every catalogue; how many offerings of the common one changed."""
+        """Set or multiply prices (USD per hour) in every catalogue. Return how many offerings of the shared one
+        changed."""
         repricing = PriceChange(piece, price, factor)
         self._repriced.append(repricing)
         sold = 0
@@ -145,7 +147,7 @@ def _selected(inner: OfferingSelector, outer: OfferingSelector) -> bool:
 
 
 def _with_reservations(catalogue: Catalogue, taken: dict[str, int]) -> Catalogue:
-    """Of reserved offerings what is left (A-209, A-210)."""
+    """Show of reserved offerings what is left (A-209, A-210)."""
     if not taken:
         return catalogue
     types = []

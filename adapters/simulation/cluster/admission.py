@@ -1,4 +1,4 @@
-"""What admission fills in of a pod that is created: its priority (the Priority admission plugin)."""
+"""Fill in what admission adds to a new pod: its priority, as the Priority admission plugin does."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from kerf.engine.model.kubernetes.priority_classes import BUILT_IN, PriorityClas
 
 
 def with_priority(shape: PodShape, classes: Mapping[str, PriorityClass]) -> PodShape:
-    """The shape with the priority of the class that it names, or of the default one. One that is not known gives none:
-    no pod is refused for it here."""
+    """Return the shape with the priority of the class that it names, or of the default class. A class that is not known
+    gives none; no pod is refused for that here."""
     if shape.priority:
         return shape
     known = {each.name: each for each in BUILT_IN} | dict(classes)

@@ -1,8 +1,7 @@
-"""The objects of the virtual cluster, as an API server holds them: the only place where they change.
+"""The objects of the virtual cluster, as an API server holds them. They change only here.
 
-Each change becomes one observation, in order; writing an object that is the same already produces nothing.
-Controllers listen to changes; a listener only notes what it has to look at and does its work later, on the
-clock.
+Each change becomes one observation, in order. Writing an equal object produces nothing. Controllers listen to changes:
+a listener only notes what it has to look at, and does its work later, on the clock.
 """
 
 from __future__ import annotations
@@ -46,12 +45,12 @@ DEFAULT_GRACE = 30
 
 
 def key_of(item: Object) -> str:
-    """By what ObjectGone and the tables know an object."""
+    """Return the key by which the tables and ObjectGone know an object."""
     return _KEY_OF[type(item)](item)
 
 
 class Change(Struct, frozen=True):
-    """`old` is None for a new object, `new` is None for one that is gone."""
+    """One change. `old` is None for a new object, `new` is None for one that is gone."""
 
     kind: str
     key: str
@@ -103,23 +102,23 @@ class ApiServer:
         return None if uid is None else self.pods[uid]
 
     def pods_on(self, node: str) -> list[Pod]:
-        """Pods bound to a node (which need not exist), in the order of binding."""
+        """Return the pods bound to a node (which need not exist), in the order of binding."""
         return [self.pods[uid] for uid in self._on_node.get(node, ())]
 
     def pods_of(self, owner: str) -> list[Pod]:
-        """Pods of a controller, by its uid, oldest first."""
+        """Return the pods of a controller, by its uid, oldest first."""
         return [self.pods[uid] for uid in self._of_owner.get(owner, ())]
 
     def shape(self, pod: Pod) -> PodShape:
         return self.shapes[pod.shape]
 
     def listing(self, kind: str) -> list[Observation]:
-        """All objects of a kind as they are now, by key: the answer to a list request."""
+        """Return all objects of a kind by key: the answer to a list request."""
         table = self._tables[kind]
         return [self._observation(table[key]) for key in sorted(table)]
 
     def drain(self) -> list[Observation]:
-        """What has changed since the last call, in order."""
+        """Return what has changed since the last call, in order."""
         unseen, self._unseen = self._unseen, []
         return unseen
 
@@ -136,8 +135,8 @@ class ApiServer:
         return digest
 
     def admit(self, shape: PodShape) -> str:
-        """The digest of a new pod's shape with what the API server fills in: the priority of its class, and a grace
-        period, without which no deadline would ever force the pod off its node (L-203)."""
+        """Return the digest of a new pod's shape as admission completes it: with the priority of its class, and with a
+        grace period, without which no deadline would ever force the pod off its node (L-203)."""
         grace = DEFAULT_GRACE if shape.grace is None else shape.grace
         return self.keep_shape(replace(with_priority(shape, self.priorities), grace=grace))
 
@@ -151,7 +150,7 @@ class ApiServer:
         self._changed(Change(kind=kind, key=key, old=old, new=item), self._observation(item))
 
     def remove(self, item: Object) -> None:
-        """Take an object out. One that is not there is left alone."""
+        """Remove an object. One that is not there is left alone."""
         kind, key = KIND_OF[type(item)], key_of(item)
         old = self._tables[kind].pop(key, None)
         if old is not None:
@@ -159,11 +158,11 @@ class ApiServer:
             self._changed(Change(kind=kind, key=key, old=old, new=None), gone)
 
     def delete_pod(self, pod: Pod, grace: int | None = None) -> None:
-        """The API's DELETE: `grace` in seconds overrides the pod's own and can shorten, never lengthen, a
-        running one.
+        """Do as the API's DELETE of a pod.
 
-        A pod that is not bound, or has ended, has nobody to wait for and goes at once. `deletionTimestamp` is
-        the time at which the grace period ends.
+        `grace` in seconds overrides the pod's own; it can shorten a running one, never lengthen it. A pod that is not
+        bound, or has ended, goes at once, since no kubelet has to end it. `deletionTimestamp` is when the grace period
+        ends.
         """
         own = self.shape(pod).grace
         seconds = grace if grace is not None else DEFAULT_GRACE if own is None else own

@@ -1,5 +1,4 @@
-"""The virtual cluster: all its controllers together, what users do to it, and the port that the engine writes
-through."""
+"""The virtual cluster: its controllers together, what users do to it, and the port through which the engine writes."""
 
 from __future__ import annotations
 
@@ -51,8 +50,7 @@ OK = EvictionAnswer(200)
 
 
 class VirtualCluster:
-    """Implements `kerf.engine.runtime.ports.Cluster`. Everything that changes comes out of
-    `drain_observations`."""
+    """Implements `kerf.engine.runtime.ports.Cluster`. Every change comes out of `drain_observations`."""
 
     def __init__(
         self,
@@ -87,12 +85,12 @@ class VirtualCluster:
     # ── what the driver reads ───────────────────────────────────────────────────────────────────────────────
 
     def drain_observations(self) -> list[Observation]:
-        """What has changed since the last call, in order."""
+        """Return what has changed since the last call, in order."""
         asked, self._asked = self._asked, []
         return self.api.drain() + asked
 
     def listing(self) -> list[Observation]:
-        """Everything there is, kind by kind: what the first list of each watch tells."""
+        """Return all objects kind by kind, as the first list of each watch tells them."""
         return [observation for kind in KIND_OF.values() for observation in self.api.listing(kind)]
 
     # ── what the cloud tells ────────────────────────────────────────────────────────────────────────────────
@@ -108,7 +106,7 @@ class VirtualCluster:
     # ── what users do ───────────────────────────────────────────────────────────────────────────────────────
 
     def apply(self, item: Object) -> None:
-        """Create or change an object as it is given."""
+        """Create or replace an object."""
         self.api.put(item)
 
     def cordon(self, node: str, *, on: bool = True) -> None:
@@ -116,8 +114,7 @@ class VirtualCluster:
         self.api.put(with_taints(known, [UNSCHEDULABLE]) if on else without_taints(known, UNSCHEDULABLE.same))
 
     def ask_node_deletion(self, name: str, actor: str) -> None:
-        """Somebody deletes the Node object: it goes at once, or waits for kerf when it carries kerf's
-        finalizer."""
+        """Delete the Node object for somebody. It goes at once, or waits for kerf when it carries kerf's finalizer."""
         node = self.api.nodes.get(name)
         if node is None or node.deleting:
             return
@@ -130,14 +127,14 @@ class VirtualCluster:
             self.ask_claim_deletion(machine.claim, actor)
 
     def ask_claim_deletion(self, claim: str, actor: str) -> None:
-        """Somebody deletes the NodeClaim object; the object itself is a projection that only kerf removes."""
+        """Ask for the deletion of a NodeClaim. The object itself is a projection that only kerf removes."""
         known = self.claims.get(claim)
         if known is not None and not known.deleting:
             self.claims[claim] = replace(known, deleting=self._clock.now)
         self._asked.append(Observation(NodeClaimDeletionSeen(claim=claim, actor=actor)))
 
     def show_claims(self, moved: Mapping[str, NodeClaim | None]) -> None:
-        """kerf's NodeClaim objects, brought to what its claims are; None for one that is over."""
+        """Bring kerf's NodeClaim objects to what its claims are. None stands for a claim that is over."""
         for name, claim in moved.items():
             if claim is None:
                 self.claims.pop(name, None)
@@ -146,7 +143,8 @@ class VirtualCluster:
                 self.claims[name] = claim_object(claim, before.deleting if before is not None else 0)
 
     def nominate(self, pod: Pod, node: str) -> None:
-        """kerf writes status.nominatedNodeName; "" takes it back. One that fails is left (as kerf leaves it)."""
+        """Write status.nominatedNodeName of pods, as kerf does; "" takes it back. A write that fails is not
+        repeated."""
         known = self.api.pods.get(pod.uid)
         if known is None or known.node or self._fault_injector.strikes("write_refused", "nomination", pod.uid, node):
             return

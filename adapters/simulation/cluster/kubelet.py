@@ -1,5 +1,4 @@
-"""Kubelets: a machine joins as a Node, becomes ready, starts the pods bound to it and ends those that are
-deleted."""
+"""Kubelets: join machines as Nodes, make them ready, start pods that are bound to them, and end deleted pods."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ from kerf.engine.model.kubernetes.volumes import VolumeAttachment
 
 
 class Kubelets:
-    """All kubelets of the cluster. A Node without a machine (applied from a document) has one that always
+    """All kubelets of the cluster. A Node without a machine (applied from a document) has a kubelet that always
     answers."""
 
     def __init__(
@@ -41,7 +40,7 @@ class Kubelets:
         volumes: Volumes,
         publish: Callable[[str, Machine], None],
     ) -> None:
-        """`publish`: what the drivers of a node do that is ready."""
+        """`publish` is called with each node that becomes ready: its drivers publish their devices."""
         self._api, self._clock, self._rng = api, clock, rng
         self._timing, self._faults = timing, faults
         self._fault_injector = FaultInjector(faults, rng, clock)
@@ -55,7 +54,7 @@ class Kubelets:
         api.listen(self._changed)
 
     def node_of(self, instance: str) -> str:
-        """The node that an instance has joined as, "" before that."""
+        """Return the node as which an instance has joined, or "" before that."""
         return self._node_of.get(instance, "")
 
     def machine_of(self, node: str) -> Machine | None:
@@ -67,8 +66,8 @@ class Kubelets:
     # ── machines ────────────────────────────────────────────────────────────────────────────────────────────
 
     def boot(self, machine: Machine) -> None:
-        """A machine was launched: its Node appears after the join delay, unless it ends before, or chance
-        forbids."""
+        """Start a machine: its Node appears after the join delay, unless the instance ends before, or a fault
+        strikes."""
         if self._fault_injector.strikes("never_join", machine.instance):
             return
         jitter = self._timing.join_jitter
@@ -78,8 +77,7 @@ class Kubelets:
         self._clock.after(delay, "node joins", lambda: self._join(machine))
 
     def stop(self, instance: str) -> str:
-        """The instance has ended and its kubelet with it. Returns the name of its node, "" if it never
-        joined."""
+        """Stop the kubelet of an instance that has ended. Return the name of its node, or "" if it never joined."""
         self._stopped[instance] = None
         node = self._node_of.get(instance, "")
         if node:
@@ -87,12 +85,11 @@ class Kubelets:
         return node
 
     def silence(self, node: str) -> None:
-        """The kubelet stops answering although its machine runs on."""
+        """Let the kubelet stop answering although its machine runs on."""
         self._silent[node] = None
 
     def recover(self, node: str) -> None:
-        """The kubelet answers again, if its machine still runs: the Node is ready and its pods are looked
-        after."""
+        """Let the kubelet answer again, if its machine still runs: the Node is ready and its pods are looked after."""
         machine = self._machines.get(node)
         if machine is not None and machine.instance in self._stopped:
             return
@@ -140,8 +137,7 @@ class Kubelets:
             self._api.put(replace(node, allocatable=self._machines[name].allocatable(devices=True)))
 
     def _startup_daemons(self, node: Node) -> None:
-        """What each startup taint's own daemon does: whenever a ready node has the taint (it may be put on late, with
-        the registration), it takes it off."""
+        """Take startup taints off a ready node, as each taint's own daemon does, also if the taint comes late."""
         name = node.name
         if self._is_starting(node):
             self._clock.after(self._timing.startup_taints, "startup taints go", lambda: self._drop_startup_taints(name))

@@ -1,4 +1,4 @@
-"""What a launched instance is to the cluster: the machine that a kubelet starts on."""
+"""The machine of a launched instance, on which a kubelet starts."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Machine(Struct, frozen=True, kw_only=True):
     taints: tuple[Taint, ...] = ()
 
     def node_labels(self, hostname: str) -> dict[str, str]:
-        """The labels of the Node as it joins: the order's, and the well-known ones of type, zone and capacity
-        type."""
+        """Return the labels of the Node as it joins: those of the order, and the well-known ones of type, zone and
+        capacity type."""
         single = {key: values[0] for key, values in self.type.requirements.items() if len(values) == 1}
         known = {key: value for key, value in single.items() if key not in names.OF_RESERVATIONS}
         return {
@@ -40,12 +40,12 @@ class Machine(Struct, frozen=True, kw_only=True):
         }
 
     def allocatable(self, *, devices: bool) -> Resources:
-        """What the kubelet reports; before the device plugins have started, their resources at 0 (L-174)."""
+        """Return what the kubelet reports. Before device plugins have started, their resources are 0 (L-174)."""
         return {
             name: amount if devices or not is_device(name) else 0 for name, amount in self.type.allocatable().items()
         }
 
 
 def is_device(resource: str) -> bool:
-    """An extended resource: reported by a device plugin, not by the kubelet itself."""
+    """Whether a resource is an extended one, which a device plugin reports and not the kubelet itself."""
     return "/" in resource

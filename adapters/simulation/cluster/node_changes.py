@@ -1,4 +1,4 @@
-"""Small changes of a Node that several controllers make."""
+"""Small changes of a Node that several components make."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ UNREACHABLE = (
 
 
 def with_taints(node: Node, taints: Iterable[Taint]) -> Node:
-    """Those that are missing by key and effect are appended; present ones keep their value (L-163)."""
+    """Append the taints that are missing by key and effect. Present ones keep their value (L-163)."""
     result = list(node.taints)
     for taint in taints:
         if not any(taint.same(present) for present in result):
@@ -38,12 +38,12 @@ def with_labels(node: Node, labels: dict[str, str]) -> Node:
 
 
 def with_ready(node: Node, ready: bool, now: int) -> Node:
-    """Condition Ready; its transition time moves only when the status changes (D-2)."""
+    """Set the condition Ready. Its transition time moves only when the status changes (D-2)."""
     return node if node.ready == ready else replace(node, ready=ready, ready_since=now)
 
 
 def with_condition(node: Node, condition: str, status: str, now: int) -> Node:
-    """A Node keeps the conditions that repair looks at, as long as they are not True."""
+    """Set a condition that node repair looks at. A Node keeps such conditions while they are not True."""
     known = next((each for each in node.conditions if each.type == condition), None)
     if condition not in REPAIRED or (known is not None and known.status == status):
         return node

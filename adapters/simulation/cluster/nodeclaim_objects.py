@@ -1,4 +1,4 @@
-"""NodeClaim objects of the virtual cluster: what is left of kerf's claims when its record is lost."""
+"""Make NodeClaim objects for the virtual cluster. They are what is left of kerf's claims when its record is lost."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from kerf.engine.nodeclaim.claim import NodeClaim
 
 
 def claim_object(claim: NodeClaim, deleting: int) -> NodeClaimObject:
-    """The object that shows a claim (L-41 to L-46). One that is on its way out has been deleted, by whomever."""
+    """Return the object of a claim (L-41 to L-46). A claim on its way out shows as deleted."""
     steps = (("Launched", claim.launched), ("Registered", claim.registered), ("Initialized", claim.initialized))
     return NodeClaimObject(
         name=claim.name,

@@ -1,8 +1,7 @@
 """What the driver sees of the cluster: a watch on each kind, with delays, repetitions and gaps.
 
-A watch is a stream: an event that is late holds up those behind it. When a watch breaks, what changes
-meanwhile is not seen; at its end all objects are listed again and the difference is told, behind a
-`WatchGap`.
+A watch is a stream, so an event that is late holds up those behind it. While a watch is broken, nothing is seen.
+Afterwards all objects are listed again, and the differences follow a `WatchGap`.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from kerf.engine.record.observations import ObjectGone, Observation, WatchGap
 
 
 class Watch:
-    """`known` is what has been handed out: kind → key → object."""
+    """The watches of all kinds. `known` is what has been handed out: kind → key → object."""
 
     def __init__(
         self, cluster: VirtualCluster, clock: Clock, rng: SeededRandom, latency: int, faults: FaultPlan
@@ -36,7 +35,7 @@ class Watch:
         self._sent = 0
 
     def next_due(self) -> int | None:
-        """When the next event or relist is to be collected."""
+        """Return when the next event or list is to be collected."""
         self._pull()
         times = [when for when, _ in self._broken.values()]
         if self._coming:
@@ -44,7 +43,7 @@ class Watch:
         return min(times, default=None)
 
     def collect(self) -> list[Observation]:
-        """What has arrived by now, in order."""
+        """Return what has arrived by now, in order."""
         self._pull()
         now = self._clock.now
         arrived = []
@@ -58,8 +57,8 @@ class Watch:
         return arrived
 
     def relist(self, *, everything: bool = False) -> list[Observation]:
-        """Start over, as a new process does: drop what is on its way and tell all that differs from what is
-        known, or all there is."""
+        """Start over as a new process does: drop what is on its way, and give all that differs from what is known, or
+        everything."""
         asked = [o for o in self._cluster.drain_observations() if not _kind(o)]
         asked = [o for _, _, o in sorted(self._coming, key=lambda c: c[:2]) if not _kind(o)] + asked
         self._coming.clear()
@@ -87,7 +86,7 @@ class Watch:
                 self._send(observation, kind)
 
     def _break(self, kind: str) -> None:
-        """The watch ends, and with it what was still on its way."""
+        """Break the watch, and lose what was still on its way."""
         self._broken[kind] = (self._clock.now + self._faults.watch_gap_for, self._events)
         self._held.pop(kind, None)
         self._coming = [coming for coming in self._coming if _kind(coming[2]) != kind]
@@ -109,7 +108,7 @@ class Watch:
         return [Observation(gap), *arrived]
 
     def _difference(self, kind: str, known: dict[str, Struct]) -> list[Observation]:
-        """From what is known of a kind to what there is."""
+        """Return the observations that lead from what is known of a kind to what there is."""
         table = self._cluster.api.table(kind)
         listed = self._cluster.api.listing(kind)
         differences = [o for o in listed if known.get(_key(o.payload)) != o.payload]
@@ -127,7 +126,7 @@ class Watch:
 
 
 def _kind(observation: Observation) -> str:
-    """The kind whose watch tells of this, "" for what does not come from a watch of objects."""
+    """Return the kind whose watch gives this observation, or "" for one that comes through no watch."""
     payload = observation.payload
     return payload.kind if isinstance(payload, ObjectGone) else KIND_OF.get(type(payload), "")
 

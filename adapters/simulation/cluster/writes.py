@@ -1,4 +1,4 @@
-"""Writes to the virtual cluster over a network: some are refused, of some the answer is lost."""
+"""Write to the virtual cluster over an unreliable network: some writes are refused, of some the answer is lost."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LOST = "504"
 
 
 class FaultyWrites:
-    """Implements `kerf.engine.runtime.ports.Cluster` in front of another one, with the faults of a plan."""
+    """Implements `kerf.engine.runtime.ports.Cluster` in front of another one, and adds the faults of a plan."""
 
     def __init__(self, cluster: Cluster, rng: SeededRandom, clock: Clock, faults: FaultPlan) -> None:
         self._cluster, self._rng = cluster, rng
@@ -58,7 +58,8 @@ class FaultyWrites:
         return self._write(self._cluster.delete_node, order, intent)
 
     def _write(self, write: Callable[..., EffectAnswered], order: Order, intent: str) -> EffectAnswered:
-        """A conflict (409) is of a Node's resourceVersion: of a pod it would say that it is another one."""
+        """Write, unless a fault strikes. A conflict (409) is only made for Nodes, by resourceVersion: for a pod it
+        would mean another uid."""
         self._calls += 1
         if self._fault_injector.strikes("write_refused", self._calls):
             codes = (*BUSY, CONFLICT) if isinstance(order, NodeWrite) else BUSY

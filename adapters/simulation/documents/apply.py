@@ -1,4 +1,4 @@
-"""From Kubernetes documents to objects of the simulated world."""
+"""Put Kubernetes documents into the simulated world as objects."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Refused = list[tuple[Document, KerfError]]
 
 
 def apply_document(simulation: Simulation, document: Document) -> Refused:
-    """`kubectl apply`: of a List, each item by itself. Returns what was refused, with the (coded) errors."""
+    """Do as `kubectl apply`; each item of a List by itself. Return what was refused, with the coded errors."""
     if document.get("kind") == "List":
         return _apply_list(simulation, document)
     try:
@@ -69,7 +69,7 @@ def _apply_list(simulation: Simulation, document: Document) -> Refused:
 
 
 def identify(document: Document) -> str:
-    """Kind and name of a document, as far as it has them, for messages."""
+    """Return kind and name of a document, as far as it has them, for messages."""
     metadata = _mapping(document, "metadata")
     namespace = metadata.get("namespace")
     name = metadata.get("name", "?")
@@ -104,21 +104,21 @@ def _apply(simulation: Simulation, document: Document) -> None:
 
 
 def _unknown_fields(document: Document) -> list[tuple[str, str]]:
-    """Fields of Karpenter's objects that do not exist, with what they may be meant to be. The API server would leave
-    them out, as here; somebody may have mistyped one."""
+    """Note fields of Karpenter's objects that do not exist, with what may be meant. As in the API server they are
+    dropped, but somebody may have mistyped them."""
     report = Report()
     admit(dict(document), report)
     return [(each.path, each.hint) for each in report.violations if each.code == "KERF320"]
 
 
 def _is_wanted(simulation: Simulation, document: Document) -> bool:
-    """Services only matter to what is spread by default."""
+    """Whether the settings ask for this object: Services only matter where pods are spread by default."""
     spread = bool(simulation.settings.default_spread)
     return spread and (document.get("apiVersion"), document.get("kind")) == ("v1", "Service")
 
 
 def _check_head(document: Document) -> None:
-    """Raises ManifestError (KERF302) for a document that has a kind and no apiVersion, or the other way round."""
+    """Raise ManifestError (KERF302) for a document with a kind and no apiVersion, or the other way round."""
     version, kind = document.get("apiVersion"), document.get("kind")
     if bool(version) == bool(kind):
         return
@@ -152,7 +152,7 @@ def _apply_unchanged(simulation: Simulation, document: Document, item: Struct) -
 
 
 def _apply_gated(simulation: Simulation, document: Document, item: PodTemplate | NodeOverlay) -> None:
-    """What counts only if a feature gate is on."""
+    """Apply an object that counts only if a feature gate is on."""
     overlay = isinstance(item, NodeOverlay)
     gate, on = (
         ("NodeOverlay", simulation.settings.node_overlays)
@@ -176,7 +176,7 @@ def _apply_priority_class(simulation: Simulation, document: Document, item: Prio
 
 
 def _apply_volume_claim(simulation: Simulation, document: Document, item: VolumeClaim) -> None:
-    """Applied again, what it was bound to stays."""
+    """Apply a claim. One that is applied again stays bound."""
     known = simulation.cluster.api.claims.get(item.key)
     if known is None:
         simulation.cluster.apply(item)
@@ -193,7 +193,7 @@ def _apply_claim_template(simulation: Simulation, document: Document, item: Reso
 
 
 def _apply_resource_claim(simulation: Simulation, document: Document, item: ResourceClaim) -> None:
-    """Applied again, what it was given stays; its spec does not change (the API forbids that)."""
+    """Apply a claim. One that is applied again keeps its devices and its spec, which the API does not let change."""
     _note_devices(simulation, document)
     if item.key not in simulation.cluster.api.resource_claims:
         simulation.cluster.apply(item)
@@ -205,8 +205,8 @@ def _note_devices(simulation: Simulation, document: Document) -> None:
 
 
 def _apply_node(simulation: Simulation, document: Document, item: Node) -> None:
-    """A Node that kerf does not manage. Without conditions it is ready; without allocatable, all it has is
-    that."""
+    """Apply a Node that kerf does not manage. Without conditions it is ready; without allocatable, all its capacity
+    is."""
     now = simulation.clock.now
     if "conditions" not in _mapping(document, "status"):
         item = replace(item, ready=True, ready_since=now)
@@ -222,7 +222,7 @@ def _apply_node(simulation: Simulation, document: Document, item: Node) -> None:
 
 
 def _apply_pod(simulation: Simulation, document: Document, item: Pod) -> None:
-    """A bare pod. Applied again, only its annotations change, and scheduling gates may go, as the API has it."""
+    """Apply a bare pod. Applied again, only its annotations change, and scheduling gates may go, as in the API."""
     api = simulation.cluster.api
     known = api.pod_named(item.namespace, item.name)
     gates = scheduling_gates(_mapping(document, "spec"))
@@ -295,8 +295,7 @@ def _note_scheduler(simulation: Simulation, document: Document, spec: Document) 
 
 
 def _apply_node_class(simulation: Simulation, document: Document, item: Struct) -> None:
-    """The virtual cloud resolves every NodeClass at once: it is ready unless its own status says
-    otherwise."""
+    """Apply a NodeClass. The virtual cloud resolves it at once: it is ready unless its own status says otherwise."""
     metadata = _mapping(document, "metadata")
     name = str(metadata.get("name", ""))
     conditions = _mapping(document, "status").get("conditions") or ()
@@ -323,7 +322,7 @@ def _uid(simulation: Simulation, document: Document, kind: str, namespace: str, 
 
 
 def _mapping(document: Document, key: str) -> Document:
-    """A part of a document that is a mapping if it is there at all."""
+    """Return a part of a document that must be a mapping if it is there."""
     part = document.get(key)
     return part if isinstance(part, Mapping) else {}
 

@@ -1,4 +1,4 @@
-"""Kinds that an application's folder holds and that a simulation does not need: ignored with a note, not refused."""
+"""Kinds in an application's folder that a simulation does not need. They are ignored with a note, not refused."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _BUILT_IN: dict[str, frozenset[str]] = {
     "snapshot.storage.k8s.io": frozenset({"VolumeSnapshot", "VolumeSnapshotClass"}),
     "storage.k8s.io": frozenset({"CSIDriver", "CSIStorageCapacity", "VolumeAttachment", "VolumeAttributesClass"}),
 }  # fmt: skip
-"""Group → kinds of Kubernetes, in whatever version. Not among them are those whose absence would mislead, such as
-ReplicaSets."""
+"""Group → kinds of Kubernetes, in any version. Kinds whose absence would mislead, such as ReplicaSets, are not among
+them."""
 
 
 def is_ignored_kind(document: Mapping[str, Any]) -> bool:
-    """Whether the document is of a kind that a simulation does without."""
+    """Whether a simulation ignores documents of this kind."""
     version, kind = document.get("apiVersion"), document.get("kind")
     if not isinstance(version, str) or not isinstance(kind, str):
         return False
@@ -44,6 +44,6 @@ def is_ignored_kind(document: Mapping[str, Any]) -> bool:
 
 
 def _is_foreign_custom_resource(group: str, kind: str) -> bool:
-    """A custom resource that is neither Karpenter's (any provider's), Kubernetes', nor kerf's own."""
+    """Whether it is a custom resource that belongs neither to Karpenter (of any provider), nor Kubernetes, nor kerf."""
     ours = "karpenter" in group or group == "kerf.dev" or group.endswith("k8s.io")
     return bool(kind) and "." in group and not ours and not kind.endswith(("NodeClass", "NodePool", "NodeClaim"))

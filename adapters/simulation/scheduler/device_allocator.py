@@ -1,7 +1,7 @@
-"""How kube-scheduler's DynamicResources plugin finds devices for a pod's claims on one node, restated on its own.
+"""Find devices for a pod's claims on one node, as kube-scheduler's DynamicResources plugin does.
 
-Written from Kubernetes' rules and without the engine's search, so that it can also judge a plan. Selectors are read by
-the engine's reader of CEL: that is a language, not a plan.
+It is written from Kubernetes' rules and shares no search with the engine, so that it can judge plans. The engine's
+reader of CEL reads the selectors: that is a language, not a plan.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MAX_DEVICES_PER_CLAIM = 32  # devices of a claim
 
 
 class ReachableDevice(Struct, frozen=True):
-    """A device that a node can reach, and where it is described."""
+    """A device that a node can reach, and the ResourceSlice that describes it."""
 
     key: Key
     device: Device
@@ -42,7 +42,7 @@ class ReachableDevice(Struct, frozen=True):
 
 
 class UsedDevices(Struct):
-    """What other claims have: whole devices, parts of shared ones, and of each pool's counters."""
+    """What claims have: whole devices, parts of shared ones, and parts of each pool's counters."""
 
     whole: set[Key]
     parts: Counter[tuple[Key, str]]
@@ -59,12 +59,12 @@ class ChosenDevice(Struct, frozen=True):
 
 
 class DeviceAllocator:
-    """What there is, at one moment."""
+    """Allocates devices from what there is at one moment."""
 
     def __init__(
         self, slices: Iterable[ResourceSlice], classes: Mapping[str, DeviceClass], claims: Iterable[ResourceClaim]
     ) -> None:
-        """`claims`: all of them; those that are allocated have their devices."""
+        """`claims` are all claims: those that are allocated have their devices."""
         self._classes = classes
         self._pools = _pools(slices)
         self._used = UsedDevices(set(), Counter(), Counter())
@@ -75,8 +75,8 @@ class DeviceAllocator:
                 _count_use(self._used, key, everywhere.get(key), each.consumed)
 
     def allocate(self, claims: list[ResourceClaim], node: Node) -> list[Allocation] | None:
-        """For each of the claims, in their order; None if they cannot all be met on this node. One that has its devices
-        keeps them, if they can be used there."""
+        """Return an allocation for each claim, in their order, or None if they cannot all be met on this node. A claim
+        that has its devices keeps them, if they can be used there."""
         open_claims = []
         for claim in claims:
             if claim.allocation is None:
@@ -98,7 +98,7 @@ class DeviceAllocator:
         return [claim.allocation or _allocation(next(allocated), node) for claim in claims]
 
     def _reach(self, node: Node) -> tuple[list[ReachableDevice], bool]:
-        """The devices that the node can reach, and whether that is certainly all of them."""
+        """Return the devices that the node can reach, and whether these are certainly all."""
         devices, complete = [], True
         for pool in self._pools:
             of_pool = [
@@ -116,7 +116,7 @@ class DeviceAllocator:
 
 
 class _NodeSearch:
-    """One node, one pod."""
+    """The search for devices for one pod on one node."""
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class _NodeSearch:
     def _requests(
         self, claim: ResourceClaim, number: int, used: UsedDevices
     ) -> Iterator[tuple[list[tuple[str, ChosenDevice]], UsedDevices]]:
-        """Every way to meet the requests from this one on: (request, device) pairs, and what is used then."""
+        """Give every way to meet the requests from this one on, as (request, device) pairs, with what is used then."""
         if number == len(claim.requests):
             yield [], used
             return
@@ -176,7 +176,7 @@ class _NodeSearch:
             return False
 
     def _take(self, request: DeviceRequest, reachable: ReachableDevice, used: UsedDevices) -> ChosenDevice | None:
-        """Adds the device to what is used; None if it cannot be had."""
+        """Add the device to what is used, or return None if it cannot be had."""
         blocking = [taint for taint in reachable.device.taints if taint.effect in ("NoSchedule", "NoExecute")]
         if not all(tolerates(request.tolerations, taint) for taint in blocking):
             return None
@@ -219,7 +219,7 @@ def _count_use(used: UsedDevices, key: Key, device: Device | None, consumed: Map
 
 
 def _pools(slices: Iterable[ResourceSlice]) -> list[list[ResourceSlice]]:
-    """The slices of each pool's latest generation."""
+    """Return the slices of each pool's latest generation."""
     slices_of_pool: dict[tuple[str, str], list[ResourceSlice]] = {}
     for resource_slice in sorted(slices, key=lambda s: (s.driver, s.pool, s.name)):
         newest = slices_of_pool.setdefault((resource_slice.driver, resource_slice.pool), [])
@@ -249,7 +249,8 @@ def _constraints_hold(claim: ResourceClaim, chosen: list[tuple[str, ChosenDevice
 
 
 def _consumed_parts(device: Device, asked: Mapping[str, int]) -> dict[str, int] | None:
-    """How much of each dimension a request takes, rounded up as the device's policies say; None if one forbids it."""
+    """Return how much of each capacity a request takes, rounded up by the device's policies, or None if a policy
+    forbids it."""
     if not asked.keys() <= device.capacity.keys():
         return None
     taken = {name: _consumed_part(capacity, asked.get(name)) for name, capacity in device.capacity.items()}
@@ -271,7 +272,8 @@ def _consumed_part(capacity: Capacity, requested: int | None) -> int | None:
 
 
 def _allocation(chosen: list[ChosenDevice], node: Node) -> Allocation:
-    """With the nodes that can use all of it: this one alone if a device is its own, else what slices select."""
+    """Make the allocation, with the nodes that can use all of its devices: this node alone for a local device, or what
+    the slices select."""
     devices = tuple(AllocatedDevice(*each.reachable.key, each.consumed) for each in chosen if not each.admin)
     reachable = [each.reachable for each in chosen]
     describing = [each.device if each.device.node or each.device.terms else each.part for each in reachable]

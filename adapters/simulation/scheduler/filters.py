@@ -1,7 +1,7 @@
-"""What kube-scheduler asks of a node before it binds a pod there: its filter plugins, restated on their own.
+"""kube-scheduler's filter plugins: what it asks of a node before it binds a pod there.
 
-Written from Kubernetes' rules and deliberately without the engine's scheduling code, so that it can also
-judge a plan: a pod that the engine promised to a node has to pass here too.
+They are written from Kubernetes' rules, on purpose without the engine's scheduling code, so that they can judge a plan:
+a pod that the engine planned onto a node has to pass here too.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _CANONICAL = re.compile(r"0|-?[1-9][0-9]*")
 
 
 def resources_fit(requests: Resources, free: Resources) -> bool:
-    """NodeResourcesFit. The resource `pods` counts one for the pod itself; a resource asked for at 0 always
-    fits."""
+    """Whether the requests fit (NodeResourcesFit). The resource `pods` counts one for the pod itself; a request for 0
+    always fits."""
     if free.get("pods", 0) < 1:
         return False
     return all(amount <= free.get(name, 0) for name, amount in requests.items() if amount > 0)
@@ -46,29 +46,29 @@ def _tolerates(toleration: Toleration, taint: Taint) -> bool:
 
 
 def taints_tolerated(shape: PodShape, taints: Iterable[Taint], effects: tuple[str, ...]) -> bool:
-    """TaintToleration for the taints with one of these effects."""
+    """Whether the pod tolerates the taints with one of these effects (TaintToleration)."""
     return all(tolerates(shape.tolerations, taint) for taint in taints if taint.effect in effects)
 
 
 def untolerated_preferences(shape: PodShape, node: Node) -> int:
-    """How many PreferNoSchedule taints of the node the pod does not tolerate (scored, never filtered)."""
+    """Count the PreferNoSchedule taints that the pod does not tolerate. They are scored, never filtered."""
     return sum(t.effect == "PreferNoSchedule" and not tolerates(shape.tolerations, t) for t in node.taints)
 
 
 def node_selected(shape: PodShape, node: Node) -> bool:
-    """NodeAffinity: the node selector, and one of the required terms if there are any."""
+    """Whether the node matches the node selector, and one of the required terms if there are any (NodeAffinity)."""
     if any(node.labels.get(key) != value for key, value in shape.node_selector.items()):
         return False
     return not shape.required_terms or any(term_matches(term, node) for term in shape.required_terms)
 
 
 def preferred_weight(shape: PodShape, node: Node) -> int:
-    """The summed weights of the preferred terms that the node matches."""
+    """Sum the weights of the preferred terms that the node matches."""
     return sum(wanted.weight for wanted in shape.preferred_terms if term_matches(wanted.term, node))
 
 
 def term_matches(term: NodeTerm, node: Node) -> bool:
-    """All expressions and fields hold; a term without any matches nothing."""
+    """Whether all expressions and fields of the term hold. A term without any matches nothing."""
     if not term.expressions and not term.fields:
         return False
     return all(expression_holds(e, node.labels) for e in term.expressions) and all(
@@ -77,7 +77,7 @@ def term_matches(term: NodeTerm, node: Node) -> bool:
 
 
 def expression_holds(expression: Expression, labels: dict[str, str]) -> bool:
-    """One matchExpression on a set of labels. NotIn and DoesNotExist hold where the label is absent."""
+    """Whether one matchExpression holds for these labels. NotIn and DoesNotExist hold where the label is absent."""
     check = _OPERATORS.get(expression.operator)
     return check is not None and check(labels.get(expression.key), expression.values)
 
@@ -107,7 +107,7 @@ _OPERATORS: dict[str, Callable[[str | None, tuple[str, ...]], bool]] = {
 
 
 def ports_free(wanted: Iterable[HostPort], used: Iterable[HostPort]) -> bool:
-    """NodePorts: no wanted host port clashes with a used one."""
+    """Whether no wanted host port clashes with a used one (NodePorts)."""
     taken = tuple(used)
     return not any(_ports_clash(port, other) for port in wanted for other in taken)
 
@@ -119,5 +119,5 @@ def _ports_clash(one: HostPort, other: HostPort) -> bool:
 
 
 def statically_possible(shape: PodShape, node: Node) -> bool:
-    """The filters that depend on pod and node alone, not on what else runs there."""
+    """Whether the node passes the filters that depend on pod and node alone, not on what else runs there."""
     return node_selected(shape, node) and taints_tolerated(shape, node.taints, ("NoSchedule", "NoExecute"))

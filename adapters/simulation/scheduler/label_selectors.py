@@ -1,4 +1,4 @@
-"""Label selectors, as the API's controllers read them."""
+"""Match label selectors as the API's controllers do."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from kerf.engine.model.kubernetes.pods import Selector
 
 
 def selector_matches(selector: Selector | None, labels: dict[str, str]) -> bool:
-    """None selects nothing, an empty selector everything (S-123)."""
+    """Whether the selector matches the labels. None matches nothing, an empty selector everything (S-123)."""
     if selector is None:
         return False
     if any(labels.get(key) != value for key, value in selector.labels.items()):

@@ -54,13 +54,13 @@ class Occupancy:
         return {name: amount - self.used.get(name, 0) for name, amount in node.allocatable.items()}
 
     def fits(self, requests: Resources, node: Node) -> bool:
-        """Whether these fit into what is free."""
+        """Whether the requests fit into what is free."""
         return resources_fit(requests, self.free(node))
 
 
 class Scheduler:
-    """One pass over the waiting pods, oldest first and higher priority before lower, some time after each
-    change that could help one of them."""
+    """Binds pods in passes, some time after each change that could help one of them. A pass takes higher priority
+    before lower, then older before newer."""
 
     def __init__(
         self,
@@ -88,14 +88,14 @@ class Scheduler:
         api.listen(self._changed)
 
     def occupancy(self, node: str) -> Occupancy:
-        """What is used on a node, for judging and for tests."""
+        """Return what is used on a node."""
         found = self._occupied.get(node)
         if found is None:
             found = self._occupied[node] = Occupancy()
         return found
 
     def look_at(self, uid: str) -> None:
-        """A waiting pod is there, or its last scheduling gate is gone."""
+        """Look at a waiting pod: it is new, or its last scheduling gate is gone."""
         if uid not in self._waiting and uid not in self._api.gated:
             self._waiting[uid] = None
             self._wake()
@@ -162,8 +162,8 @@ class Scheduler:
             self._api.put(replace(pod, unschedulable=True))
 
     def _hopeless(self, pod: Pod, failed: int | None, bound: int) -> bool:
-        """Whether an equal pod has found no place in this pass, and nothing since could have made one:
-        bindings only take room, except for pods whose place depends on where others are."""
+        """Whether an equal pod found no place in this pass, and nothing since could have made one. Bindings only take
+        room, except for pods whose place depends on where others are."""
         if failed is None or pod.uid in self._pins or pod.nominated in self._api.nodes:
             return False
         shape = self._api.shape(pod)
@@ -175,7 +175,7 @@ class Scheduler:
         return -self._api.shape(pod).priority, pod.created, pod.namespace, pod.name, pod.uid
 
     def _shape(self, pod: Pod) -> PodShape:
-        """With the default constraints (S-150)."""
+        """Return the pod's shape with the default spread constraints (S-150)."""
         shape = self._api.shape(pod)
         if not self._spread:
             return shape
@@ -184,7 +184,7 @@ class Scheduler:
         return spread_shapes.get(spread_pod.shape, shape)
 
     def _choose(self, pod: Pod) -> str | None:
-        """The node that it is nominated for, if that is possible, else the best of all."""
+        """Return the node that the pod is nominated for, if possible, else the best of all."""
         shape = self._shape(pod)
         possible = self._possible(pod, shape)
         if pod.nominated in self._api.nodes and pod.uid not in self._pins:
@@ -211,7 +211,7 @@ class Scheduler:
         return None if best is None else best[-1]
 
     def _possible(self, pod: Pod, shape: PodShape) -> NodeCheck:
-        """What rules a node out and changes from pod to pod, those promised the node among it."""
+        """Return the checks of a node that change from pod to pod, with the pods that are promised the node."""
         topology = self._topology.for_pod(pod, shape)
         checks = [each for each in (topology, self._volumes.filter(pod), self._devices.filter(pod)) if each is not None]
 
@@ -223,7 +223,7 @@ class Scheduler:
         return possible
 
     def _leaves_room(self, pod: Pod, shape: PodShape, node: Node, occupied: Occupancy) -> bool:
-        """Whether the pod could be there besides the pods of its own or a higher priority that the node is promised."""
+        """Whether the pod fits beside the pods of the same or a higher priority that the node is promised to."""
         others = [self._api.pods[uid] for uid in self._promised.get(node.name, ()) if uid != pod.uid]
         others = [other for other in others if self._api.shape(other).priority >= shape.priority]
         if not others:
@@ -243,7 +243,8 @@ class Scheduler:
         return (pinned,) if pinned in self._api.nodes else ()
 
     def _static_score(self, digest: str, shape: PodShape, node: Node) -> tuple[int, int] | None:
-        """Lower is better; None rules the node out. Remembered until the Node changes."""
+        """Score a node by what changes only with the Node: lower is better, None rules it out. The score is kept until
+        then."""
         known = self._static.get(node.name)
         if known is None:
             known = self._static[node.name] = {}
@@ -254,17 +255,17 @@ class Scheduler:
 
 
 def _assumed_node(pod: Pod | None) -> str:
-    """The node whose room the pod takes."""
+    """Return the node whose room the pod takes, or ""."""
     return "" if pod is None or is_terminal(pod) else pod.node
 
 
 def _nominated_node(pod: Pod | None) -> str:
-    """The node that a waiting pod was told."""
+    """Return the node that a waiting pod is nominated for, or ""."""
     return "" if pod is None or pod.node or pod.deleting or is_terminal(pod) else pod.nominated
 
 
 def _least_allocated_score(used: Resources, node: Node, requests: Resources) -> int:
-    """NodeResourcesLeastAllocated: the share of cpu and memory in use with the pod, in millionths, summed."""
+    """Sum the shares of cpu and memory in use with the pod, in millionths (NodeResourcesLeastAllocated)."""
     total = 0
     for name in ("cpu", "memory"):
         allocatable = node.allocatable.get(name, 0)

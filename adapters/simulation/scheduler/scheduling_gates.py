@@ -1,4 +1,4 @@
-"""What keeps kube-scheduler off a pod, read from its document: scheduling gates, and another scheduler's name."""
+"""Read from a pod's document what keeps kube-scheduler off it: scheduling gates, and another scheduler's name."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ KUBE_SCHEDULER = "default-scheduler"
 
 
 def scheduling_gates(spec: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names of the gates in a pod spec. While it has one no scheduler looks at the pod, so that it is never found
-    unschedulable, and nothing is launched for it (S-40)."""
+    """Return the names of the gates in a pod spec. While a pod has gates no scheduler looks at it, so it is never found
+    unschedulable and nothing is launched for it (S-40)."""
     gates = spec.get("schedulingGates")
     named = [each.get("name") for each in gates if isinstance(each, Mapping)] if isinstance(gates, list) else []
     return tuple(str(name) for name in named if name)
 
 
 def other_scheduler_name(spec: Mapping[str, Any]) -> str:
-    """The scheduler that a pod spec names, "" for Kubernetes' own."""
+    """Return the scheduler that a pod spec names, or "" for Kubernetes' own."""
     name = spec.get("schedulerName")
     return name if isinstance(name, str) and name != KUBE_SCHEDULER else ""

@@ -1,5 +1,4 @@
-"""kube-scheduler's filters that look at other pods: PodTopologySpread and InterPodAffinity (their hard
-forms)."""
+"""kube-scheduler's filters that look at other pods: PodTopologySpread and InterPodAffinity, their required forms."""
 
 from __future__ import annotations
 
@@ -25,12 +24,12 @@ Check = Callable[[Node], bool]
 
 
 def depends_on_other_pods(shape: PodShape) -> bool:
-    """Whether the binding of some other pod can make a place possible for a pod of this shape."""
+    """Whether binding some other pod can make a place possible for a pod of this shape."""
     return bool(shape.spread or shape.affinity)
 
 
 class PodsAlike(NamedTuple):
-    """Pods that no rule here tells apart."""
+    """Pods that no rule of this module tells apart."""
 
     namespace: str
     shape: str
@@ -38,8 +37,11 @@ class PodsAlike(NamedTuple):
 
 
 class TopologyFilter:
-    """For one pod at a time it counts the cluster once, then judges each node. What runs where is kept as
-    numbers of equal pods, so that a count costs as much as there are kinds of pods on the nodes, not pods."""
+    """For one pod at a time it counts the cluster once, and then checks each node.
+
+    What runs where is kept as numbers of equal pods. So a count costs as much as there are kinds of pods on the nodes,
+    not pods.
+    """
 
     def __init__(self, api: ApiServer) -> None:
         self._api = api
@@ -56,7 +58,7 @@ class TopologyFilter:
                     del here[pods_alike]
 
     def for_pod(self, pod: Pod, shape: PodShape) -> Check | None:
-        """The check of one node, or None when no such rule concerns the pod."""
+        """Return the check of one node, or None when no such rule concerns the pod."""
         checks = [self._spread(pod, shape, c) for c in shape.spread if c.when_unsatisfiable == "DoNotSchedule"]
         required = [term for term in shape.affinity if not term.weight]
         if required:
@@ -68,7 +70,7 @@ class TopologyFilter:
         return (lambda node: all(check(node) for check in checks)) if checks else None
 
     def possible_beside(self, others: Iterable[Pod], pod: Pod, shape: PodShape, node: Node) -> bool:
-        """Whether these rules let the pod onto a node if these other pods were there, too."""
+        """Whether these rules would let the pod onto a node if these other pods were there, too."""
         added = Counter(PodsAlike(each.namespace, each.shape, False) for each in others)
         here = self._running.setdefault(node.name, Counter())
         self._running[node.name] = here + added
@@ -114,8 +116,8 @@ class TopologyFilter:
     # ── affinity between pods ───────────────────────────────────────────────────────────────────────────────
 
     def _affinity(self, pod: Pod, shape: PodShape, terms: list[AffinityTerm]) -> Check:
-        """Every term has a pod in the node's domain that matches all the terms (kube-scheduler counts no others); the
-        first pod of a series that matches its own terms may go anywhere that has the keys."""
+        """Check required affinity: each term needs a pod in the node's domain that matches all terms, as kube-scheduler
+        counts. The first pod of a series that matches its own terms may go to any node with the keys."""
         domains = [self._domains(term, pod, shape, terms) for term in terms]
         own = PodsAlike(pod.namespace, pod.shape, False)
         first = not any(domains) and all(self._matches(term, pod.namespace, shape, own) for term in terms)
@@ -135,7 +137,7 @@ class TopologyFilter:
         return lambda node: node.labels.get(term.topology_key) not in taken
 
     def _kept_off(self, pod: Pod) -> frozenset[tuple[str, str]]:
-        """Domains from which the required anti-affinity of running pods keeps this pod away."""
+        """Return the domains from which the required anti-affinity of running pods keeps this pod away."""
         if not any(s.anti_affinity for s in self._api.shapes.values()):
             return frozenset()
         own = PodsAlike(pod.namespace, pod.shape, False)
@@ -149,7 +151,7 @@ class TopologyFilter:
         )
 
     def _domains(self, term: AffinityTerm, pod: Pod, shape: PodShape, terms: list[AffinityTerm]) -> frozenset[str]:
-        """The values of the term's key on nodes that run a pod which all of these terms of the pod match."""
+        """Return the values of the term's key on nodes that run a pod which all of these terms match."""
         return frozenset(
             node.labels[term.topology_key]
             for node in self._api.nodes.values()
@@ -161,7 +163,7 @@ class TopologyFilter:
         )
 
     def _matches(self, term: AffinityTerm, namespace: str, shape: PodShape, pods_alike: PodsAlike) -> bool:
-        """Whether the term of a pod of this namespace and shape means the pods of `kin`."""
+        """Whether the term of a pod of this namespace and shape matches these pods."""
         if not self._in_scope(term, namespace, pods_alike.namespace):
             return False
         selector = _merged_selector(term.selector, shape, term.match_label_keys, term.mismatch_label_keys)
@@ -188,7 +190,7 @@ _NONE: Counter[PodsAlike] = Counter()
 def _merged_selector(
     selector: Selector | None, shape: PodShape, match: tuple[str, ...], mismatch: tuple[str, ...]
 ) -> Selector | None:
-    """The selector with matchLabelKeys and mismatchLabelKeys of the pod merged in, as the API server does."""
+    """Merge matchLabelKeys and mismatchLabelKeys into the selector, as the API server does."""
     if selector is None or not (match or mismatch):
         return selector
     added = [Expression(k, "In", (shape.labels[k],)) for k in match if k in shape.labels]

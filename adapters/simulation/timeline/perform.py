@@ -1,4 +1,4 @@
-"""Carries out the actions of a Timeline on a simulation, when their time comes."""
+"""Carry out the actions of a Timeline on a simulation, when their time comes."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from kerf.engine.model.did_you_mean import did_you_mean, is_it
 
 
 def schedule_action(simulation: Simulation, scheduled: t.Scheduled, name: str) -> None:
-    """Have an action of the Timeline `name` ("Timeline x") happen at its time. What cannot be done then is
-    refused and recorded."""
+    """Schedule an action of the Timeline `name` ("Timeline x") for its time. What cannot be done then is refused and
+    recorded."""
 
     def happen() -> None:
         try:
@@ -33,8 +33,8 @@ def schedule_action(simulation: Simulation, scheduled: t.Scheduled, name: str) -
 
 
 def perform_action(simulation: Simulation, action: t.Action) -> None:
-    """Carry out one action now. Raises `NoSuchTargetError` (KERF811), and for `apply` what its document is
-    refused with."""
+    """Carry out one action now. Raises `NoSuchTargetError` (KERF811); `apply` raises what its document is refused
+    with."""
     _PERFORM[type(action)](simulation, action)
 
 
@@ -53,7 +53,7 @@ def _scale(simulation: Simulation, action: t.Scale) -> None:
 def _unscalable(
     simulation: Simulation, action: t.Scale, kind: type[Deployment] | type[StatefulSet]
 ) -> NoSuchTargetError:
-    """With what may be meant."""
+    """Make the error for a workload that does not exist, with what may be meant."""
     workloads, asked_for = simulation.cluster.workloads, f"{action.namespace}/{action.name}"
     message, known = f"no {action.kind} {asked_for} to scale", workloads.names(kind)
     other = Deployment if kind is StatefulSet else StatefulSet
@@ -117,7 +117,7 @@ def _delete_pool(simulation: Simulation, action: t.Delete) -> bool:
 
 
 def _delete_extension(simulation: Simulation, action: t.Delete) -> bool:
-    """Of the kinds that only some settings look at."""
+    """Delete an object of a kind that only some settings look at."""
     api = simulation.cluster.api
     key = action.name if action.kind in _CLUSTER_SCOPED else f"{action.namespace}/{action.name}"
     item = api.table(action.kind.lower()).get(key)
@@ -160,7 +160,7 @@ _DELETE: dict[str, Callable[[Simulation, t.Delete], bool]] = {
 
 
 def _selected_instances(simulation: Simulation, action: t.OnInstances) -> list[Instance]:
-    """The instances that the action means. Raises `NoSuchTargetError` when there are none."""
+    """Return the instances that the action selects. Raises `NoSuchTargetError` when there are none."""
     node_of = simulation.cluster.kubelets.node_of
     asked_for = (action.claim, action.node_pool, action.instance_type, action.zone, action.capacity_type, action.node)
     chosen = []
@@ -200,8 +200,7 @@ def _condition(simulation: Simulation, action: t.NodeCondition) -> None:
 
 
 def _nodes(simulation: Simulation, action: t.OnInstances) -> list[str]:
-    """The nodes that the chosen instances have joined as; a node without an instance is meant by its name
-    only."""
+    """Return the nodes of the selected instances. A node without an instance is selected by its name only."""
     if action.node in simulation.cluster.api.nodes and simulation.cluster.kubelets.machine_of(action.node) is None:
         return [action.node]
     nodes = [simulation.cluster.kubelets.node_of(i.machine.instance) for i in _selected_instances(simulation, action)]

@@ -1,8 +1,8 @@
 """Timeline documents: what happens to the simulated world, and when. The schema is in docs/simulation.md.
 
-`kind: Timeline`, `apiVersion: kerf.dev/v1alpha1`, `spec.actions`: a list of objects, each with `at` (a Go
-duration since the start) and `action` (its kind). Each action is read by itself: a bad one is refused with
-its field path, the others stand.
+`kind: Timeline`, `apiVersion: kerf.dev/v1alpha1`. `spec.actions` is a list of objects, each with `at` (a Go duration
+since the start) and `action` (its kind). Each action is read by itself: a bad one is refused with its field path, the
+others stand.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Apply(_Action, frozen=True, kw_only=True, tag="apply"):
 
 
 class _OnInstances(_Action, frozen=True, kw_only=True):
-    """Meant are the oldest `count` (0 for all) of the living instances that fit everything that is given."""
+    """Selects the oldest `count` (0 for all) of the living instances that match every field that is set."""
 
     node: str = ""
     claim: str = ""
@@ -55,10 +55,8 @@ class _OnInstances(_Action, frozen=True, kw_only=True):
 
 
 class Delete(_OnInstances, frozen=True, kw_only=True, tag="delete"):
-    """`kubectl delete`; `grace` in seconds is for pods, `actor` is who asks for the end of a Node or NodeClaim.
-
-    A NodeClaim may be chosen by its instance instead of by its name, which nobody knows beforehand.
-    """
+    """`kubectl delete`. `grace` in seconds is for pods; `actor` is who asks for the end of a Node or NodeClaim. A
+    NodeClaim may be selected by its instance, since its name is not known beforehand."""
 
     kind: str
     name: str = ""
@@ -88,7 +86,7 @@ class Vanish(_OnInstances, frozen=True, kw_only=True, tag="vanish"):
 
 
 class EndReservation(_OnInstances, frozen=True, kw_only=True, tag="end-reservation"):
-    """The capacity reservation that the instance is counted against is over: all its instances run on as on-demand."""
+    """End the capacity reservation of the instance: all its instances run on as on-demand."""
 
 
 class Cordon(_OnInstances, frozen=True, kw_only=True, tag="cordon"):
@@ -106,8 +104,8 @@ class NodeNotReady(_OnInstances, frozen=True, kw_only=True, tag="node-notready")
 
 
 class NodeCondition(_OnInstances, frozen=True, kw_only=True, tag="node-condition"):
-    """A condition of the node gets a status, for as long as `for` says, or for good: what a monitoring agent reports
-    ("StorageReady"). The kubelet's own, Ready, is what `node-notready` is about."""
+    """Set a condition of the node, for as long as `for` says, or for good: what a monitoring agent reports
+    ("StorageReady"). The kubelet's own condition, Ready, is changed by `node-notready`."""
 
     condition: str
     status: Literal["True", "False", "Unknown"] = "False"
@@ -115,7 +113,7 @@ class NodeCondition(_OnInstances, frozen=True, kw_only=True, tag="node-condition
 
 
 class _OnOfferings(_Action, frozen=True, kw_only=True):
-    """Meant are the offerings that fit everything that is given."""
+    """Selects the offerings that match every field that is set."""
 
     instance_type: str = ""
     zone: str = ""
@@ -179,7 +177,7 @@ Action = Scale | Apply | OnInstances | OnOfferings | NodeClassReady | Throttle |
 
 
 class Scheduled(NamedTuple):
-    """An action, when it happens (milliseconds since the start), and the field path where it stands."""
+    """An action with its time (milliseconds since the start) and its field path in the document."""
 
     after: int
     path: str
@@ -191,10 +189,9 @@ def is_timeline(document: Mapping[str, Any]) -> bool:
 
 
 def decode_timeline(document: Mapping[str, Any]) -> tuple[list[Scheduled], list[TimelineError]]:
-    """The actions of a Timeline in the order of their times (then of the document), and what is wrong with
-    the rest.
+    """Return the actions of a Timeline by time, then by their order in the document, and the errors of the rest.
 
-    Never raises for bad input: every error has code KERF810, and `where` is the field path.
+    Never raises for bad input: every error has the code KERF810, and `where` is the field path.
     """
     if document.get("apiVersion") != API_VERSION:
         found = document.get("apiVersion")
@@ -228,14 +225,14 @@ def _decode(raw: object, path: str) -> Scheduled:
 
 
 def _known(raw: object) -> str:
-    """The action that may be meant by an unknown one, or all."""
+    """Name the action that may be meant by an unknown one, or all actions."""
     names = sorted(str(kind.__struct_config__.tag) for kind in get_args(Action))
     near = did_you_mean(str(raw.get("action")), names) if isinstance(raw, dict) else []
     return is_it(near) or f"Actions are {', '.join(names)}"
 
 
 def duration(text: str, where: str) -> int:
-    """Milliseconds of a Go duration. Raises `TimelineError` (KERF810)."""
+    """Return the milliseconds of a Go duration. Raises `TimelineError` (KERF810)."""
     try:
         return parse_go_duration(text)
     except InputError as error:

@@ -1,7 +1,8 @@
-"""Devices of the virtual cluster: drivers publish what a machine has, claims are made from templates, allocated when
-their pod is bound, and given back behind it.
+"""Devices of the virtual cluster: published by drivers, claimed by pods, allocated when a pod is bound, given back
+afterwards.
 
-Three in one: the drivers on the nodes, kube-controller-manager's ResourceClaim controller, and the scheduler's part.
+Three components in one: the drivers on the nodes, kube-controller-manager's ResourceClaim controller, and the
+scheduler's part.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class DeviceControllers:
     # ── what the scheduler asks ─────────────────────────────────────────────────────────────────────────────
 
     def filter(self, pod: Pod) -> Callable[[Node], bool] | None:
-        """Whether a node has devices for the pod's claims; None for a pod without claims."""
+        """Return a check whether a node has devices for the pod's claims, or None for a pod without claims."""
         if not self._api.shape(pod).resource_claims:
             return None
         claims = self._claims(pod)
@@ -40,7 +41,7 @@ class DeviceControllers:
         return lambda node: self._allocator().allocate(claims, node) is not None
 
     def bind(self, pod: Pod, node: str) -> None:
-        """The pod is being bound to the node: its claims get their devices there, and are reserved for it."""
+        """Give the pod's claims their devices on the node that it is bound to, and reserve them for the pod."""
         claims = self._claims(pod) if self._api.shape(pod).resource_claims else None
         if not claims:
             return
@@ -50,7 +51,7 @@ class DeviceControllers:
             self._api.put(replace(claim, allocation=allocation, pods=tuple(sorted({*claim.pods, pod.uid}))))
 
     def _claims(self, pod: Pod) -> list[ResourceClaim] | None:
-        """None if one is not there yet."""
+        """Return the pod's claims, or None if one does not exist yet."""
         claims_or_none = [self._api.resource_claims.get(key) for key in self._keys(pod)]
         existing = [each for each in claims_or_none if each is not None]
         return existing if len(existing) == len(claims_or_none) else None
@@ -61,7 +62,7 @@ class DeviceControllers:
         return [f"{pod.namespace}/{each.claim}" if each.claim else made.get(each.own, "") for each in references]
 
     def _allocator(self) -> DeviceAllocator:
-        """As things are; made again when something has changed."""
+        """Return an allocator for the objects as they are now."""
         if self._found is None or self._found[0] != self._changes:
             api = self._api
             made = DeviceAllocator(api.resource_slices.values(), api.device_classes, api.resource_claims.values())
@@ -71,7 +72,7 @@ class DeviceControllers:
     # ── drivers ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def publish(self, node: str, machine: Machine) -> None:
-        """Its kubelet is ready: a while later its drivers have published what its type says."""
+        """Publish the devices of a node's type, a while after its kubelet is ready."""
         if machine.type.slices:
             self._clock.after(self._timing.devices, "drivers publish devices", lambda: self._publish(node, machine))
 
@@ -122,7 +123,7 @@ class DeviceControllers:
             self._clock.after(self._timing.claims, "claims are given back", lambda: self._give_back(pod))
 
     def _make(self, uid: str) -> None:
-        """The claims of a pod's templates. A template that comes later is not waited for: apply it first."""
+        """Make the claims of a pod's templates. A template has to exist by then."""
         pod = self._api.pods.get(uid)
         for each in map(read_reference, self._api.shape(pod).resource_claims) if pod is not None else ():
             template = self._api.claim_templates.get(f"{pod.namespace}/{each.template}") if pod is not None else None
@@ -133,8 +134,8 @@ class DeviceControllers:
             self._api.put(replace(template.claim, name=name, made_for=pod.uid, own_name=each.own))
 
     def _give_back(self, pod: Pod) -> None:
-        """It is reserved for one pod less; without any it is not allocated any more, and one that was made for the pod
-        goes with it."""
+        """Reserve the pod's claims for one pod less. A claim without pods is not allocated any more, and one that was
+        made for the pod goes."""
         for claim in list(self._api.resource_claims.values()):
             if claim.made_for == pod.uid and pod.uid not in self._api.pods:
                 self._api.remove(claim)
@@ -147,7 +148,7 @@ class DeviceControllers:
 def _shared_attribute_values(
     bindings: tuple[AttributeBinding, ...], node: str
 ) -> dict[tuple[str, str, str], dict[str, str]]:
-    """Attributes that only a node has: devices that are bound, directly or by others, have the same value."""
+    """Return the values of attributes that only a node has. Devices that are bound together get the same value."""
     groups: list[tuple[str, set[tuple[str, str, str]]]] = []
     for each in bindings:
         joined = set(each.devices)

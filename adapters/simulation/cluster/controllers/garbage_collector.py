@@ -1,4 +1,4 @@
-"""Kubernetes' garbage collector, as far as NodePools go: a pool's NodeClaims go when it does (L-256)."""
+"""Kubernetes' garbage collector, for NodePools only: the NodeClaims of a pool go with it (L-256)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ACTOR = "garbage collector"
 class GarbageCollector:
     """Asks for the deletion of the claims of NodePools that are gone or have a deletion timestamp.
 
-    The objects of NodeClaims are kerf's projection; that a machine boots for one shows that it is there.
+    NodeClaim objects are kerf's projection, so a machine that boots for a claim shows that the claim exists.
     """
 
     def __init__(self, api: ApiServer, clock: Clock, delete: Callable[[str, str], None]) -> None:
@@ -47,6 +47,6 @@ class GarbageCollector:
         self._clock.after(0, "garbage collector", lambda: self._collect(pool))
 
     def _collect(self, pool: str) -> None:
-        """Each claim is asked for once: its instance is forgotten."""
+        """Ask for the deletion of each claim once."""
         for claim in self._claims.pop(pool, {}).values():
             self._delete(claim, ACTOR)

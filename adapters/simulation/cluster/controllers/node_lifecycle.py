@@ -1,5 +1,8 @@
-"""The node controllers: a node whose kubelet is silent becomes not ready, its pods are evicted, the Node of
-an ended instance is removed, and pods of a removed Node are collected."""
+"""The node controllers of the virtual cluster.
+
+A node whose kubelet is silent becomes not ready, and its pods are evicted. The Node of an ended instance is removed.
+Pods of a removed Node are deleted.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ CLOUD_CONTROLLER = "cloud-node-lifecycle-controller"
 
 
 class NodeLifecycle:
-    """`delete` removes a Node the way the API does, finalizer and all: (node name, who asks)."""
+    """Watches Nodes. `delete` removes a Node as the API does, with its finalizer: (node name, who asks)."""
 
     def __init__(
         self,
@@ -42,13 +45,13 @@ class NodeLifecycle:
         api.listen(self._changed)
 
     def instance_ended(self, instance: str) -> None:
-        """The cloud has ended an instance, for whatever reason."""
+        """Remove the Node of an instance that the cloud has ended, for whatever reason."""
         name = self._kubelets.stop(instance)
         if name:
             self._lose(name, removed=True)
 
     def silence(self, name: str, duration: int | None) -> None:
-        """The kubelet of a node stops answering, for `duration` milliseconds or for good."""
+        """Let the kubelet of a node stop answering, for `duration` milliseconds or for good."""
         self._kubelets.silence(name)
         self._lose(name, removed=False)
         if duration is not None:
@@ -62,7 +65,7 @@ class NodeLifecycle:
             self._api.put(without_taints(back, lambda taint: any(taint.same(u) for u in UNREACHABLE)))
 
     def report(self, name: str, condition: str, status: str, duration: int | None) -> None:
-        """An agent reports a condition of a node, which is True again after `duration` milliseconds, if it is given."""
+        """Set a condition of a node, as an agent does. If `duration` (ms) is given, it is True again afterwards."""
         node = self._api.nodes.get(name)
         if node is not None:
             self._api.put(with_condition(node, condition, status, self._clock.now))
@@ -94,8 +97,7 @@ class NodeLifecycle:
             self._api.put(replace(pod, ready=False))
 
     def _evict(self, name: str, uid: str) -> None:
-        """Taint-based eviction: pods of DaemonSets tolerate it for ever, others for 300 s unless they say
-        otherwise."""
+        """Evict pods by taint: those of DaemonSets stay, others go after 300 s unless they say otherwise."""
         if self._still_lost(name, uid) is None:
             return
         for pod in self._api.pods_on(name):

@@ -1,7 +1,7 @@
 """PodDisruptionBudgets: the controller that keeps `disruptionsAllowed` true, and the eviction subresource.
 
-Both follow Kubernetes: a budget counts ready pods against what its controllers want, an eviction spends one
-disruption, and a pod under two budgets cannot be evicted at all.
+As in Kubernetes, a budget counts ready pods against what their controllers want, an eviction spends one disruption, and
+a pod under two budgets cannot be evicted at all.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class PodDisruptionBudgets:
         return BudgetStatus(healthy=healthy, desired=desired, allowed=max(0, healthy - desired) if pods else 0)
 
     def _desired(self, budget: PodDisruptionBudget, pods: list[Pod]) -> int | None:
-        """How many pods have to stay healthy; None when it cannot be known (pods without a controller that
-        has a scale), which allows no disruption."""
+        """Return how many pods have to stay healthy. None if that cannot be known, for pods without a controller that
+        has a scale; then no disruption is allowed."""
         if budget.max_unavailable is None and budget.min_available is not None and "%" not in budget.min_available:
             return int(budget.min_available)
         scales = {pod.owner.uid if pod.owner else "": self._scale(pod) for pod in pods}
@@ -90,7 +90,8 @@ class PodDisruptionBudgets:
     # ── the eviction subresource ────────────────────────────────────────────────────────────────────────────
 
     def evict(self, namespace: str, name: str, uid: str) -> EvictionAnswer:
-        """200, 404 (no such pod), 409 (another uid), 429 (a budget forbids it), 500 (several budgets)."""
+        """Evict a pod. Answers 200, 404 (no such pod), 409 (another uid), 429 (a budget forbids it), or 500 (several
+        budgets)."""
         pod = self._api.pod_named(namespace, name)
         if pod is None:
             return EvictionAnswer(404, f'pods "{name}" not found')
@@ -107,7 +108,7 @@ class PodDisruptionBudgets:
         return EvictionAnswer(200)
 
     def _spend(self, pod: Pod) -> EvictionAnswer | None:
-        """Take one disruption from the pod's budget; an answer when that is not possible."""
+        """Take one disruption from the pod's budget, or return the answer that refuses it."""
         budgets = [budget for budget in self._api.budgets.values() if self._covers(budget, pod)]
         if not budgets:
             return None
@@ -128,7 +129,7 @@ class PodDisruptionBudgets:
 
 
 def _scaled(text: str, whole: int) -> int:
-    """An integer, or a percentage of the whole rounded up."""
+    """Read an integer, or a percentage of the whole, rounded up."""
     if text.endswith("%"):
         return -(-int(text[:-1]) * whole // 100)
     return int(text)

@@ -37,8 +37,8 @@ class Volumes:
     # ── what the scheduler asks ─────────────────────────────────────────────────────────────────────────────
 
     def filter(self, pod: Pod) -> Callable[[Node], bool] | None:
-        """Whether the pod's volumes allow a node (VolumeBinding, VolumeZone, NodeVolumeLimits); None for a pod without
-        volumes."""
+        """Return a check whether the pod's volumes allow a node (VolumeBinding, VolumeZone, NodeVolumeLimits), or None
+        for a pod without volumes."""
         keys = self._keys(pod)
         if not keys:
             return None
@@ -49,7 +49,7 @@ class Volumes:
         return lambda node: all(self._reaches(claim, node) for claim in found) and self._room(found, node)
 
     def bind(self, pod: Pod, node: str) -> None:
-        """The pod is being bound to the node: its claims that waited for that get their volumes there."""
+        """Give the pod's claims that waited for its binding their volumes, on the node that it is bound to."""
         zone = self._api.nodes[node].labels.get(names.ZONE, "")
         for key in self._keys(pod):
             claim = self._api.claims[key]
@@ -96,7 +96,8 @@ class Volumes:
     # ── what users do ───────────────────────────────────────────────────────────────────────────────────────
 
     def delete_claim(self, key: str) -> bool:
-        """A claim that a pod uses goes with the last of these; False if there is none of this namespace/name."""
+        """Delete a claim; one that pods use goes with the last of them. Return False if there is none of this
+        namespace/name."""
         claim = self._api.claims.get(key)
         if claim is not None and not claim.deleting:
             self._api.put(replace(claim, deleting=self._clock.now))
@@ -104,7 +105,7 @@ class Volumes:
         return claim is not None
 
     def _forget_claims(self, keys: Iterable[str]) -> None:
-        """Claims that are being deleted and that no pod uses any more; the volume of each goes too."""
+        """Remove deleted claims that no pod uses any more, and their volumes."""
         for key in keys:
             claim = self._api.claims.get(key)
             if claim is None or not claim.deleting or any(key in self._keys(pod) for pod in self._api.pods.values()):
@@ -129,8 +130,7 @@ class Volumes:
                 self._settle(claim)
 
     def _settle(self, claim: VolumeClaim) -> None:
-        """A claim that names its volume is bound when that is there; one of a class that binds at once gets a new
-        one."""
+        """Bind a claim that names an existing volume, or give one of an immediate class a new volume."""
         if claim.volume:
             if claim.volume in self._api.volumes:
                 self._api.put(replace(claim, phase="Bound", bind_completed=True))
@@ -187,7 +187,7 @@ class Volumes:
                 self._api.put(claim)
 
     def _attach(self) -> None:
-        """What pods need that run somewhere; a volume that is still attached elsewhere has to wait."""
+        """Attach the volumes of pods that are bound. A volume that is still attached elsewhere has to wait."""
         held = {attachment.volume for attachment in self._api.attachments.values()}
         for node in list(self._api.nodes):
             for pod in self._running(node):
@@ -216,11 +216,11 @@ class Volumes:
 
 
 def _node_of_pod(pod: Pod | None) -> str:
-    """The node that the pod's volumes are needed on."""
+    """Return the node on which the pod's volumes are needed, or ""."""
     return "" if pod is None or is_terminal(pod) else pod.node
 
 
 def _term_holds_on_node(terms: tuple[NodeTerm, ...], node: Node) -> bool:
-    """One of the terms holds on the node, on which the EBS driver has put its own zone label."""
+    """Whether one of the terms holds on the node, which has the EBS driver's own zone label."""
     known = replace(node, labels={EBS_ZONE: node.labels.get(names.ZONE, ""), **node.labels})
     return not terms or any(term_matches(term, known) for term in terms)

@@ -1,7 +1,7 @@
-"""The workload controllers: Deployments (with their ReplicaSets implied), StatefulSets and DaemonSets.
+"""The workload controllers: Deployments (without ReplicaSet objects), StatefulSets and DaemonSets.
 
-Each keeps as many pods as it should, names them from the seed, and replaces those that go. What changes wakes
-only the controllers concerned, at the same instant.
+Each keeps as many pods as it should, names them from the seed, and replaces those that go. A change wakes only the
+controllers concerned, at the same instant.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ DAEMON_TOLERATIONS = (
 
 
 class PodTemplate(Struct, frozen=True):
-    """What the pods of a workload have in common; `gates` are their scheduling gates."""
+    """What the pods of a workload have in common. `gates` are their scheduling gates."""
 
     shape: PodShape
     do_not_disrupt: str = ""
@@ -65,7 +65,7 @@ class Deployment(Struct, frozen=True):
 
 
 class StatefulSet(Struct, frozen=True):
-    """`parallel` is podManagementPolicy Parallel; `claims` are its volumeClaimTemplates."""
+    """A StatefulSet. `parallel` is podManagementPolicy Parallel; `claims` are its volumeClaimTemplates."""
 
     uid: str
     namespace: str
@@ -81,13 +81,13 @@ Workload = Deployment | StatefulSet
 
 
 class Workloads:
-    """Deployments and StatefulSets by uid; DaemonSets by uid with their templates."""
+    """All workloads: Deployments and StatefulSets by uid, DaemonSets by uid with their templates."""
 
     def __init__(
         self, api: ApiServer, clock: Clock, rng: SeededRandom, pins: dict[str, str], *, record_workloads: bool = False
     ) -> None:
-        """`pins` (pod uid → node) is how the binder learns which node a DaemonSet's pod is for. `told`: the engine
-        watches workloads."""
+        """`pins` (pod uid → node) tells the scheduler which node a DaemonSet's pod is for. `record_workloads`: the
+        engine watches workloads."""
         self._record_workloads = record_workloads
         self._api, self._clock, self._rng, self._pins = api, clock, rng, pins
         self._workloads: dict[str, Workload] = {}
@@ -104,11 +104,11 @@ class Workloads:
         return next((workload for workload in named if isinstance(workload, kind)), None)
 
     def names(self, kind: type[Deployment] | type[StatefulSet]) -> list[str]:
-        """namespace/name of all of a kind, sorted."""
+        """Return namespace/name of all workloads of a kind, sorted."""
         return sorted(f"{w.namespace}/{w.name}" for w in self._workloads.values() if isinstance(w, kind))
 
     def apply(self, workload: Workload) -> None:
-        """Create it, or change the one of the same kind and name. A new template is rolled out."""
+        """Create the workload, or change the one of the same kind and name. A new template is rolled out."""
         known = self.find(type(workload), workload.namespace, workload.name)
         if known is not None:
             workload = replace(workload, uid=known.uid)
@@ -132,7 +132,7 @@ class Workloads:
             self._wake_daemon(daemon_set.uid, node)
 
     def delete(self, workload: Workload) -> None:
-        """Delete it and, as `kubectl delete` does, its pods."""
+        """Delete the workload and, as `kubectl delete` does, its pods."""
         del self._workloads[workload.uid]
         for seen in [each for each in self._api.workloads.values() if each.uid == workload.uid]:
             self._api.remove(seen)
@@ -144,7 +144,7 @@ class Workloads:
         self._api.delete_pods(self._api.pods_of(daemon_set.uid))
 
     def replicas_of(self, owner: str) -> int | None:
-        """The scale of the workload with this uid; None for pods that no such workload owns."""
+        """Return the scale of the workload with this uid, or None for a uid of none."""
         workload = self._workloads.get(owner)
         return None if workload is None else workload.replicas
 
@@ -198,8 +198,7 @@ class Workloads:
     # ── Deployments ─────────────────────────────────────────────────────────────────────────────────────────
 
     def _reconcile_deployment(self, workload: Deployment) -> None:
-        """Rolling update with the default 25 % surge and 25 % unavailable; without old pods, plain replica
-        keeping."""
+        """Roll out with the default 25 % surge and 25 % unavailable. Without old pods, just keep the replicas."""
         revision = _revision(workload.template)
         name = f"{workload.name}-{revision}"
         alive = [pod for pod in self._api.pods_of(workload.uid) if is_active(pod)]
@@ -231,8 +230,7 @@ class Workloads:
         )
 
     def _victims(self, pods: list[Pod]) -> list[Pod]:
-        """The order in which a ReplicaSet gives pods up: unbound, not ready, cheap to delete, crowded,
-        young."""
+        """Order pods as a ReplicaSet gives them up: unbound, not ready, cheap to delete, crowded, young."""
         crowd: dict[str, int] = {}
         for pod in pods:
             crowd[pod.node] = crowd.get(pod.node, 0) + 1
@@ -248,7 +246,7 @@ class Workloads:
     # ── StatefulSets ────────────────────────────────────────────────────────────────────────────────────────
 
     def _reconcile_stateful_set(self, workload: StatefulSet) -> None:
-        """One at a time in order, unless parallel. A name is used again only when its pod is gone."""
+        """Keep the pods one at a time in order, unless parallel. A name is used again only when its pod is gone."""
         pods = {pod.name: pod for pod in self._api.pods_of(workload.uid)}
         owner = Owner(kind=STATEFULSET, name=workload.name, uid=workload.uid)
         desired_names = [f"{workload.name}-{index}" for index in range(workload.replicas)]
@@ -266,7 +264,8 @@ class Workloads:
         self._api.delete_pods(surplus)
 
     def _with_claims(self, workload: StatefulSet, pod: str) -> PodTemplate:
-        """The template with the pod's own claims, which are made when they are first needed, and never deleted."""
+        """Return the template with the pod's own claims. They are made when they are first needed, and never
+        deleted."""
         refs = []
         for each in workload.claims:
             claim = VolumeClaim(workload.namespace, f"{each.name}-{pod}", storage_class=each.storage_class)
@@ -279,8 +278,7 @@ class Workloads:
     # ── DaemonSets ──────────────────────────────────────────────────────────────────────────────────────────
 
     def _reconcile_daemon(self, uid: str, name: str) -> None:
-        """One pod on each node that it may run on; off the nodes that it may not (NoExecute, or another
-        selector)."""
+        """Keep one pod on each node that it may run on, and none on others (NoExecute, or another selector)."""
         template, daemon_set = self._daemons.get(uid), self._api.daemon_sets.get(uid)
         if template is None or daemon_set is None:
             return
@@ -300,7 +298,7 @@ class Workloads:
     # ── pods ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _generate(self, prefix: str, uid: str) -> str:
-        """A generated name that no pod of this workload has had."""
+        """Generate a name that no pod of this workload has had."""
         return f"{prefix}-{self._rng.suffix(5, 'name', uid, self._made)}"
 
     def _put(self, namespace: str, name: str, template: PodTemplate, owner: Owner, *, node: str = "") -> None:
