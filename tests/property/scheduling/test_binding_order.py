@@ -1,5 +1,6 @@
-"""Which pods of a plan can be bound in some order: found by what has risen since a pod was refused, with the outcome of
-going through all pods again and again (S-134)."""
+"""The search for an order of binding leaves the same pods unbound as the plain way, which goes through all pods again
+and again (S-134).
+"""
 
 from __future__ import annotations
 
@@ -64,7 +65,7 @@ def seated(problem: Problem, made: Plan) -> tuple[list[NodeInfo], list[PlacedPod
 
 
 @pytest.mark.parametrize("some_are_late", [False, True])
-def test_the_pods_that_are_left_over_are_those_of_the_plain_way(some_are_late: bool) -> None:
+def test_the_search_leaves_the_same_pods_unbound_as_going_through_all_again_and_again(some_are_late: bool) -> None:
     stuck = 0
     for seed in range(SEEDS):
         rng = random.Random(seed)

@@ -24,12 +24,12 @@ def test_a_pod_that_might_take_a_buffers_room_stays() -> None:
     assert Rebinding(given).unbound(["a"], ()) == {"uid-buffer-1"}
 
 
-def test_where_the_buffer_has_room_elsewhere_it_goes() -> None:
+def test_a_pod_moves_where_the_buffer_has_room_elsewhere() -> None:
     nodes = (node("a", "small", pod("p", 1_000)), node("b", "small", buffers=2), node("c", "large"))
     assert Rebinding(held(*nodes, buffers=kept(2))).unbound(["a"], ()) == frozenset()
 
 
-def test_a_buffer_that_has_no_room_anyway_holds_up_nobody() -> None:
+def test_a_buffer_without_room_anyway_keeps_no_pod_from_moving() -> None:
     nodes = (node("a", "small", pod("p", 1_000)), node("b", "small"), node("c", "small", pod("q", 1_000)))
     assert Rebinding(held(*nodes, buffers=kept(1, 90_000))).unbound(["a"], ()) == frozenset()
 

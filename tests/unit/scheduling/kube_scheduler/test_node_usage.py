@@ -28,7 +28,7 @@ def load(cpu: int, *ports: int) -> PodLoad:
     return PodLoad(requests, scored_requests(requests), tuple(HostPort(port) for port in ports))
 
 
-def test_a_room_stays_as_it_is_when_one_more_pod_is_bound() -> None:
+def test_a_usage_stays_as_it_is_when_one_more_pod_is_bound() -> None:
     small, large = load(1000), load(3500)
     empty = NodeUsage(seat("a"), {})
     fuller = empty.after(small)
@@ -38,7 +38,7 @@ def test_a_room_stays_as_it_is_when_one_more_pod_is_bound() -> None:
     assert fuller.score(small) < empty.score(small)
 
 
-def test_rooms_that_are_equally_full_are_one() -> None:
+def test_equally_full_nodes_of_one_kind_share_a_usage() -> None:
     """Whichever pod came first; not, if it is on another node, or another resource that is taken."""
     every = NodeUsages([seat("old")])
     one, other = load(1000), load(500)
@@ -49,7 +49,7 @@ def test_rooms_that_are_equally_full_are_one() -> None:
     assert first.after(one) is not every.existing[0].after(one)
 
 
-def test_rooms_with_other_ports_taken_are_not_one() -> None:
+def test_nodes_with_other_ports_taken_share_no_usage() -> None:
     one, other = load(500, 80), load(500, 81)
     empty = NodeUsage(seat("a"), {})
     assert empty.after(one) is not empty.after(other)
@@ -57,7 +57,7 @@ def test_rooms_with_other_ports_taken_are_not_one() -> None:
     assert empty.after(other).holds(one)
 
 
-def test_an_offer_tells_the_score_and_how_many_pods_are_there_or_that_it_is_too_full() -> None:
+def test_resource_scores_tell_the_pods_there_or_that_there_is_no_room() -> None:
     wanted = load(2000)
     offers = ResourceScores(wanted)
     empty = NodeUsage(seat("a"), {})
@@ -70,7 +70,7 @@ def test_an_offer_tells_the_score_and_how_many_pods_are_there_or_that_it_is_too_
     ]
 
 
-def test_where_they_have_become_too_many_rooms_are_forgotten_between_two_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_usages_are_forgotten_between_two_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     every, wanted = NodeUsages([seat("old")]), load(100)
     before = every.of_new(seat("a", kind=1))
     filled = before.after(wanted)

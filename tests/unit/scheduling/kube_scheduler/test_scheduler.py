@@ -1,4 +1,4 @@
-"""What kube-scheduler would make of a plan."""
+"""What kube-scheduler would do with the pods of a plan, by the engine's model."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_the_queue_goes_by_priority_and_then_by_age() -> None:
     assert unbound_pods(problem(ranked, ladder(2), nodes=nodes), both) == ("old-0",)
 
 
-def test_a_habit_may_be_that_pods_come_in_the_order_of_their_names() -> None:
+def test_a_variant_takes_pods_in_the_order_of_their_names() -> None:
     work = Workloads().add("web", 11, shape(1000), created=1)
     nodes = [node("only", 2000)]
     asked = problem(work, ladder(2), nodes=nodes)
@@ -79,7 +79,7 @@ def test_a_habit_may_be_that_pods_come_in_the_order_of_their_names() -> None:
     assert unbound_pods(asked, both, SchedulerVariant(by_age=False)) == ("b-0",)
 
 
-def test_a_habit_may_be_that_pods_of_one_second_come_in_their_turn() -> None:
+def test_a_variant_takes_pods_of_one_second_in_their_turn() -> None:
     """As those of a scenario are listed in its file; where nobody knows their turns, by name."""
     work = Workloads().add("a", 1, shape(1000), created=2).add("b", 1, shape(1000), created=2)
     work.add("c", 1, shape(1000), created=1)
@@ -104,7 +104,7 @@ def test_pods_that_have_no_place_in_a_plan_may_take_that_of_another() -> None:
     assert unbound_pods(buffered, Plan(placements=(Placement("only", "", ("late-0", "early-1")),))) == ()
 
 
-def test_a_habit_may_be_that_another_of_equally_good_nodes_is_taken() -> None:
+def test_a_variant_takes_another_of_equally_good_nodes() -> None:
     work = Workloads().add("a", 1, shape(1000), created=1)
     work.add("b", 1, shape(1500, node_selector={"only": "one"}), created=2)
     nodes = [node("one", 2000, only="one"), node("two", 2000, only="two")]
@@ -113,7 +113,7 @@ def test_a_habit_may_be_that_another_of_equally_good_nodes_is_taken() -> None:
     assert {bool(unbound_pods(asked, placed, SchedulerVariant(seed=seed))) for seed in range(4)} == {True, False}
 
 
-def test_a_newer_scheduler_asks_what_a_pod_improves() -> None:
+def test_a_newer_scheduler_scores_what_a_pod_improves() -> None:
     """Kubernetes 1.36 (kubernetes/kubernetes#135573): the pod wants memory; on the node short of CPU it evens the use
     out, which counts more than that the other one is even already."""
     uneven = NodeInfo("uneven", {}, (), {"cpu": 1000, "memory": 4 * GI}, {"cpu": 4000, "memory": 4 * GI})
@@ -141,12 +141,12 @@ def test_a_run_leaves_nothing_behind_for_the_next_one_on_the_same_nodes() -> Non
     assert len(fewer.unbound) == 1
 
 
-def test_without_requests_a_newer_scheduler_looks_at_no_balance() -> None:
+def test_a_newer_scheduler_scores_no_balance_for_a_pod_without_requests() -> None:
     half = NodeInfo("half", {}, (), {"cpu": 2000, "memory": 2 * GI}, {"cpu": 4000, "memory": 4 * GI})
     assert NodeUsage(half, {}).score(PodLoad({}, (0, 0), newer=True)) == 50
 
 
-def test_whole_is_a_plan_that_leaves_nobody_over_by_any_habit() -> None:
+def test_a_plan_binds_whole_only_if_every_variant_binds_all_pods() -> None:
     """By age the small pods come first and take the large node; by name the large one does."""
     work = Workloads().add("big", 1, shape(3500), created=2).add("small", 4, shape(500, memory=GI), created=1)
     asked = problem(work, ladder(2, 4))
@@ -156,7 +156,7 @@ def test_whole_is_a_plan_that_leaves_nobody_over_by_any_habit() -> None:
     assert all(unbound_pods(asked, made, habit) == () for habit in SCHEDULER_VARIANTS)
 
 
-def test_for_a_scheduler_that_is_told_the_plan_nothing_is_paid_for_one_that_binds_without() -> None:
+def test_with_nominations_no_dearer_plan_is_taken_because_it_binds_whole() -> None:
     work = Workloads().add("a", 8, shape(700), created=1)
     work.add("b", 2, shape(1900, node_selector={lbl.ZONE: "z1"}), created=2)
     asked = problem(work, ladder(2, 4, 8))
@@ -169,7 +169,7 @@ def test_for_a_scheduler_that_is_told_the_plan_nothing_is_paid_for_one_that_bind
     assert not alone.unbound
 
 
-def test_taints_hold_and_soft_ones_only_repel() -> None:
+def test_hard_taints_filter_and_soft_ones_only_cost_score() -> None:
     hard = pool("p", taints=(Taint("t", "NoSchedule"),))
     tolerant = shape(500, tolerations=(Toleration("t", "Exists"),))
     asked = problem(Workloads().add("web", 2, tolerant), ladder(2), hard)
@@ -186,14 +186,14 @@ def test_a258_a_planned_node_has_the_labels_that_its_claim_is_narrowed_to() -> N
     assert unbound_pods(asked, made) == ()
 
 
-def test_daemons_take_their_part_of_a_planned_node() -> None:
+def test_daemon_sets_take_their_part_of_a_planned_node() -> None:
     asked = problem(Workloads().add("web", 1, shape(1500)), ladder(2, 4), daemons=[shape(1000)])
     planned = plan(asked)
     assert planned.claims[0].instance_types == ("t04",)
     assert unbound_pods(asked, planned) == ()
 
 
-def test_what_would_be_left_over_gets_a_node_if_that_is_still_cheaper() -> None:
+def test_unbound_pods_get_a_node_if_that_is_still_cheaper() -> None:
     """A tight packing of unlike pods on unlike nodes, against a dear giant that holds them all."""
     types = Catalogue(
         (

@@ -1,4 +1,4 @@
-"""What kube-scheduler's scores look at, as it was seen to do on a real one (benchmarks/binding.py)."""
+"""Scores on resources, as a real kube-scheduler was seen to compute them (benchmarks/binding.py)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_pods_that_request_no_memory_count_as_if_they_did() -> None:
     assert score(bare, asked) - score(laden, asked) == 13  # memory is half of it, and a quarter of that is taken
 
 
-def test_what_bound_pods_count_for_is_known_of_a_cluster() -> None:
+def test_what_bound_pods_count_as_is_known_of_a_cluster() -> None:
     """Five pods that request memory alone: each counts as 100m CPU. Those of DaemonSets are known by their sets."""
     world = in_service()
     (there,) = problem_of(world.runtime.state, world.now).nodes
@@ -55,7 +55,7 @@ def test_what_bound_pods_count_for_is_known_of_a_cluster() -> None:
     assert there.assumed == {"cpu": 400}
 
 
-def test_and_of_a_scenario() -> None:
+def test_what_bound_pods_count_as_is_known_of_a_scenario() -> None:
     pod = {"metadata": {"name": "b"}, "spec": {"containers": [{"resources": {"requests": {"cpu": "1"}}}]}}
     amounts = {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "10"}}
     there = {"metadata": {"name": "n"}, "spec": {}, "status": amounts}
@@ -63,7 +63,7 @@ def test_and_of_a_scenario() -> None:
     assert (found.assumed, found.total) == ({"memory": 200 * 2**20}, {"cpu": 4000, "memory": 8 * GI})
 
 
-def test_so_do_those_of_daemon_sets_on_nodes_that_are_and_that_are_planned() -> None:
+def test_pods_of_daemon_sets_count_on_existing_and_planned_nodes() -> None:
     work = Workloads().add("web", 1, shape(500))
     found = []
     for given in ([], [shape(0)]):

@@ -1,4 +1,4 @@
-"""Plans improved within an effort: what the search gains, and what it must not touch."""
+"""Plans optimized within an effort: what the search gains, and what it must not change."""
 
 from __future__ import annotations
 

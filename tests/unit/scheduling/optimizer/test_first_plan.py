@@ -1,4 +1,4 @@
-"""Plans that are made again because topology went wrong in the first one (S-134)."""
+"""Problems that are planned again with changes because topology left pods pending (S-134)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def spread(key: str, skew: int = 1) -> SpreadConstraint:
 
 
 def over_two_keys(beside: int, zonal: int) -> Problem:
-    """Large pods one to a node, wherever that is; small ones that count them by zones."""
+    """Large pods, one to a node in any zone, and small ones with a spread over zones that counts them."""
     work = Workloads().add("large", beside, shape(1500, labels=APP, spread=(spread(lbl.HOSTNAME, 2),)))
     work.add("small", zonal, shape(100, labels=APP, spread=(spread(lbl.ZONE),)))
     return problem(work, ladder(2, 4))
@@ -215,7 +215,7 @@ def test_s134_a_pod_is_told_of_types_and_zones_that_are_left_out() -> None:
     )
 
 
-def test_s134_two_zones_that_have_to_be_left_out_together() -> None:
+def test_s134_two_zones_are_left_out_together_where_one_does_not_help() -> None:
     work = Workloads().add("large", 4, shape(3_000, labels=APP, spread=(spread(lbl.ZONE),)))
     tiny = (instance_type("tiny", 1, zones=("z2",)), instance_type("mini", 1, zones=("z3",)))
     asked = problem(work, Catalogue((instance_type("fits", 4, zones=("z1",)), *tiny)))
@@ -231,7 +231,7 @@ def test_s134_in_a_large_problem_what_helps_is_found_without_the_pods_that_have_
     assert not left(first_plan(small_zone(LARGE_PROBLEM))[1])
 
 
-def test_s134_questions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_s134_retries_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pods that topology keeps pending whatever is changed: no more than so many plans are made for them."""
     asked: list[int] = []
 

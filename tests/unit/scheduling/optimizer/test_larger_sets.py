@@ -1,4 +1,4 @@
-"""What a search thinks of before it asks the scheduler's model: which pods may go to a node, and what that costs."""
+"""Larger sets of nodes: which pods a node admits, and what it costs to look for such sets."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_node_admits_the_pods_that_it_has_room_for_and_that_may_go_there() -> 
             assert names == here | ({"elsewhere"} if node_sets.labels(node)[lbl.ZONE] == "z2" else set())
 
 
-def test_what_is_thought_of_is_charged_whether_or_not_it_is_cheap_enough_to_be_tried() -> None:
+def test_estimating_a_larger_set_is_charged_even_if_it_is_too_dear_to_be_tried() -> None:
     work = Workloads().add("a-small", 8, shape(900, GI), created=1).add("z-large", 2, shape(3000, GI), created=2)
     asked = problem(work, ladder(4, 8, 16))
     found, touches = larger_sets(*started(asked), [], math.inf)

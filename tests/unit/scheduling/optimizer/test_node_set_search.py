@@ -1,4 +1,4 @@
-"""From nodes on which the scheduler leaves pods over to nodes that it fills whole (S-208)."""
+"""The search for a set of nodes on which kube-scheduler binds every pod (S-208)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def begun(asked: Problem, effort: Effort, kind: str, count: int) -> tuple[NodeSe
     return search, start
 
 
-def test_s208_fewer_larger_nodes_are_thought_to_have_room_for_a_late_large_pod() -> None:
+def test_s208_fewer_larger_nodes_are_expected_to_have_room_for_a_late_large_pod() -> None:
     asked = late_and_large(4, 8, 16)
     node_sets = node_sets_of(asked)
     four = evaluated(node_sets, asked, sized(node_sets, asked, "t04", 4))
@@ -70,7 +70,7 @@ def test_s208_fewer_larger_nodes_are_thought_to_have_room_for_a_late_large_pod()
     assert estimate.unbound(four.nodes) >= estimate.unbound(two) >= estimate.unbound(one)
 
 
-def test_s208_pods_that_must_be_apart_are_thought_to_need_a_node_each() -> None:
+def test_s208_pods_that_must_be_apart_are_expected_to_need_a_node_each() -> None:
     apart = AffinityTerm(lbl.HOSTNAME, Selector({"app": "apart"}))
     evenly = SpreadConstraint(lbl.HOSTNAME, selector=Selector({"app": "evenly"}), max_skew=2)
     work = Workloads().add("apart", 4, shape(500, labels={"app": "apart"}, anti_affinity=(apart,)))
@@ -85,7 +85,7 @@ def test_s208_pods_that_must_be_apart_are_thought_to_need_a_node_each() -> None:
     assert estimate.unbound(large) == 3 + 4
 
 
-def test_s208_where_a_pod_may_go_nowhere_all_of_its_shape_are_thought_to_be_left() -> None:
+def test_s208_pods_that_may_go_nowhere_are_expected_to_stay_unbound() -> None:
     work = Workloads().add("here", 3, shape(500, node_selector={lbl.INSTANCE_TYPE: "t04"}))
     asked = problem(work, ladder(4, 8))
     node_sets = node_sets_of(asked)
@@ -117,7 +117,7 @@ def test_s208_nothing_is_tried_twice_and_nothing_without_effort() -> None:
     assert search.whole([search.trail(start, math.inf)], math.inf) is None
 
 
-def test_s208_what_nothing_helps_is_tried_as_far_as_the_effort_goes() -> None:
+def test_s208_a_search_without_success_ends_with_its_effort() -> None:
     """Each of the late pods needs a node of the largest type for itself, and the small ones are on all nodes first."""
     work = Workloads().add("a-small", 40, shape(300, GI), created=1).add("z-large", 6, shape(3800, GI), created=2)
     asked = problem(work, ladder(1, 2, 3, 4))
@@ -129,7 +129,7 @@ def test_s208_what_nothing_helps_is_tried_as_far_as_the_effort_goes() -> None:
     assert effort.left < before // 2
 
 
-def test_s208_each_fleet_that_is_found_whole_is_cheaper_than_the_one_before() -> None:
+def test_s208_each_next_set_that_binds_whole_is_cheaper_than_the_one_before() -> None:
     work = Workloads().add("a-small", 24, shape(900, GI), created=1).add("z-large", 4, shape(3000, GI), created=2)
     asked = problem(work, ladder(2, 4, 8, 16, 32))
     search, start = begun(asked, Effort(1_200_000), "t04", 6)
@@ -154,7 +154,7 @@ def test_s208_a_node_that_holds_reservations_is_in_every_set_that_is_tried() -> 
     assert all(fixed in each for each in tried)
 
 
-def test_s208_nodes_that_stay_empty_are_no_reason_for_others() -> None:
+def test_s208_a_node_without_pods_is_not_replaced_by_nodes_of_one_type() -> None:
     work = Workloads().add("one", 1, shape(500, node_selector={lbl.ZONE: "z1"}))
     asked = problem(work.add("other", 1, shape(500, node_selector={lbl.ZONE: "z2"})), ladder(2, 4))
     node_sets = node_sets_of(asked)
@@ -166,7 +166,7 @@ def test_s208_nodes_that_stay_empty_are_no_reason_for_others() -> None:
     assert larger_sets(node_sets, start, [], math.inf)[0]
 
 
-def test_s208_what_is_left_over_counts_for_what_a_fleet_costs_in_the_end() -> None:
+def test_s208_unbound_pods_count_in_the_price_of_a_set_in_the_end() -> None:
     asked = late_and_large(4)
     node_sets = node_sets_of(asked)
     four, six = (evaluated(node_sets, asked, sized(node_sets, asked, "t04", count)) for count in (4, 6))
@@ -176,7 +176,7 @@ def test_s208_what_is_left_over_counts_for_what_a_fleet_costs_in_the_end() -> No
     assert price_in_the_end(four) == pytest.approx(four.price * (1 + 2 * len(four.bindings.unbound) / 10))
 
 
-def test_s208_larger_fleets_are_tried_here_and_there_first() -> None:
+def test_s208_equally_promising_sets_are_tried_spread_out() -> None:
     assert list(spread_out("abcdefgh")) == ["a", "e", "c", "g", "b", "d", "f", "h"]
     assert [sorted(spread_out(range(count))) for count in range(9)] == [list(range(count)) for count in range(9)]
 
@@ -188,7 +188,7 @@ def test_s208_a_plan_that_binds_whole_may_be_a_quarter_or_half_a_dollar_dearer()
 
 
 @pytest.mark.parametrize(("spare", "known"), [(-1, False), (0, True)])
-def test_s208_a_run_ends_when_more_pods_are_left_over_for_good_than_may_be(spare: int, known: bool) -> None:
+def test_s208_a_run_ends_once_more_pods_than_allowed_are_certain_to_stay_unbound(spare: int, known: bool) -> None:
     """`spare`: by how many more, or fewer, than are."""
     asked = late_and_large(4)
     node_sets = node_sets_of(asked)
@@ -201,7 +201,7 @@ def test_s208_a_run_ends_when_more_pods_are_left_over_for_good_than_may_be(spare
     assert touches > 0
 
 
-def test_s208_what_waits_for_others_is_not_left_over_for_good() -> None:
+def test_s208_a_pod_that_waits_for_others_is_not_certain_to_stay_unbound() -> None:
     """A pod that must be beside one that comes later finds no place at first."""
     beside = AffinityTerm(lbl.HOSTNAME, Selector({"app": "late"}))
     work = Workloads().add("a", 1, shape(500, labels={"app": "early"}, affinity=(beside,)), created=1)

@@ -1,4 +1,4 @@
-"""Which pods may be put on other nodes, as what, and in what groups (S-208)."""
+"""Which pods may move to other nodes, and in what groups (S-208)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def web(given: PodShape, count: int = 2) -> Problem:
     return problem(Workloads().add("web", count, given), ladder(4, 8))
 
 
-def test_s208_a_pod_of_a_spread_is_held_in_its_zone() -> None:
+def test_s208_a_pod_with_a_spread_may_only_move_within_its_zone() -> None:
     asked = web(shape(900, labels=WEB, spread=(SpreadConstraint(lbl.ZONE, selector=APP),)))
     found = held(asked)
     assert found is not None
@@ -54,7 +54,7 @@ def test_s208_a_pod_of_a_spread_is_held_in_its_zone() -> None:
     assert loose.labels == ()
 
 
-def test_s208_a_pod_that_only_others_look_at_is_held_too() -> None:
+def test_s208_a_pod_that_only_others_rules_concern_stays_in_its_domain() -> None:
     lonely = shape(900, labels={"app": "lonely"}, anti_affinity=(AffinityTerm(lbl.ZONE, APP),))
     found = held(problem(Workloads().add("web", 2, shape(500, labels=WEB)).add("lonely", 1, lonely), ladder(4, 8)))
     assert found is not None
@@ -62,7 +62,7 @@ def test_s208_a_pod_that_only_others_look_at_is_held_too() -> None:
     assert found.labels == ((lbl.ZONE, "z1"),)
 
 
-def test_s208_pods_that_keep_away_from_their_like_are_moved_so_many_to_a_node() -> None:
+def test_s208_pods_with_anti_affinity_to_their_like_move_one_to_a_node() -> None:
     apart = held(web(shape(900, labels=WEB, anti_affinity=(AffinityTerm(lbl.HOSTNAME, APP),))))
     evenly = held(web(shape(900, labels=WEB, spread=(SpreadConstraint(lbl.HOSTNAME, max_skew=3, selector=APP),))))
     assert apart is not None
@@ -70,13 +70,13 @@ def test_s208_pods_that_keep_away_from_their_like_are_moved_so_many_to_a_node() 
     assert [each.max_per_node and each.max_per_node[2] for each in (apart, evenly)] == [1, 3]
 
 
-def test_s208_pods_that_keep_away_from_nobody_who_is_there_may_share_a_node() -> None:
+def test_s208_anti_affinity_to_pods_that_are_not_there_sets_no_limit() -> None:
     found = held(web(shape(900, labels=WEB, anti_affinity=(AffinityTerm(lbl.HOSTNAME, Selector({"app": "gone"})),))))
     assert found is not None
     assert found.max_per_node is None
 
 
-def test_s208_pods_that_look_at_others_on_their_node_stay() -> None:
+def test_s208_pods_with_rules_about_others_on_their_node_stay() -> None:
     other = (AffinityTerm(lbl.HOSTNAME, Selector({"app": "other"})),)
     for given in (shape(900, labels=WEB, anti_affinity=other), shape(900, labels=WEB, affinity=other)):
         work = Workloads().add("other", 1, shape(500, labels={"app": "other"}))
@@ -103,7 +103,7 @@ def kind(
     return PodKind((cpu, GI, 1), Requirements.of_labels(dict(labels)), (), (), 0, labels, max_per_node)
 
 
-def test_s208_what_is_left_over_goes_to_a_small_node() -> None:
+def test_s208_the_last_pods_go_to_a_small_node() -> None:
     dear_small = Catalogue((instance_type("t02", 2, price=0.3), instance_type("t08", 8)))
     assert groups(problem(Workloads(), dear_small), [kind(1900)], [5]) == [("t02", 1), ("t08", 4)]
 
@@ -113,7 +113,7 @@ def test_s208_pods_of_two_zones_share_no_node() -> None:
     assert groups(problem(Workloads(), ladder(4)), kinds, [2, 2]) == [("t04", 2), ("t04", 2)]
 
 
-def test_s208_no_more_of_a_kind_than_may_be_on_one_node() -> None:
+def test_s208_a_group_has_no_more_pods_of_a_kind_than_one_node_may_have() -> None:
     kinds = [kind(900, max_per_node=("default", "web", 2)), kind(500)]
     assert groups(problem(Workloads(), ladder(8)), kinds, [4, 2]) == [("t08", 2), ("t08", 4)]
 

@@ -1,4 +1,4 @@
-"""Pods that nothing helps: no question is asked for them (S-134), though for others that look alike some are."""
+"""Pods that no change of the problem can place: nothing is tried for them (S-134), but for similar ones it is."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_s134_a_pod_of_a_higher_priority_may_still_take_the_place_of_one_that_is
     assert {uid for each in first_plan(given)[1].unplaced for uid in each.pods} < {f"apart-{n}" for n in range(3)}
 
 
-def test_s134_pods_that_must_be_with_none_that_there_are_and_those_that_must_be_with_these(asked: Asked) -> None:
+def test_s134_pods_without_a_partner_and_those_whose_partners_have_none(asked: Asked) -> None:
     work = Workloads().add("alone", 2, shape(100, labels={"app": "a"}, affinity=term("nobody")))
     work.add("follower", 2, shape(100, affinity=term("a")))
     given = problem(work, ladder(2))
@@ -138,14 +138,16 @@ def test_s134_pods_that_would_rather_be_apart_are_no_limit() -> None:
     assert not first_plan(given)[1].unplaced
 
 
-def test_to_find_an_order_of_binding_takes_as_long_as_there_are_pods(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_search_for_an_order_of_binding_takes_time_in_proportion_to_the_pods(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Four times the pods: looked at about four times as often, and not sixteen times."""
     looked = [0]
     real = InterpodCounts.allows
 
-    def counted(company: InterpodCounts, pair: ShapeKey, place: int) -> bool:
+    def counted(counts: InterpodCounts, shape_key: ShapeKey, node: int) -> bool:
         looked[0] += 1
-        return real(company, pair, place)
+        return real(counts, shape_key, node)
 
     monkeypatch.setattr(InterpodCounts, "allows", counted)
     costs = []
