@@ -1,4 +1,4 @@
-"""Which cluster this is."""
+"""Asks the API server which cluster it is of: the uid of the namespace kube-system."""
 
 from __future__ import annotations
 

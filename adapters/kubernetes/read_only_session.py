@@ -1,4 +1,4 @@
-"""A connection for observe mode: nothing can be written through it, whatever the credentials allow."""
+"""A connection for observe mode. It refuses every write, whatever the credentials allow."""
 
 from __future__ import annotations
 

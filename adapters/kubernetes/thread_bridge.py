@@ -1,4 +1,4 @@
-"""From the threads that carry out effects to the loop that has the connection."""
+"""Lets threads, which carry out effects, call the connection, which belongs to the event loop."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ class NodeClaim(Struct, omit_defaults=True):
     inconsistent: tuple[Plain, ...] = ()  # resources of which its Node reports too little (L-241)
     inconsistent_changed: int = 0
     verdict: Plain = ""  # the code of the latest disruption verdict
-    turns: tuple[int, ...] = ()  # by which its pods leave, if it goes with others (disruption.turns)
+    turns: tuple[int, ...] = ()  # by which its pods leave, if it goes with others (see ProposedMovesResult)
 
     def lifetime(self, now: int) -> tuple[int, float]:
         """How long the instance has run by `now`, in ms, and what that has cost, in USD at its launch price."""

@@ -1,7 +1,7 @@
 """What a record that does not begin at position 1 begins with: the state after an entry that is not there any more.
 
 A snapshot is a cache and may be dropped; a base may not, because nothing else says what was before it. So it says of
-which schemas it is, and is brought to today's like an entry (engine.state.base).
+which schemas it is, and is brought to today's like an entry (kerf.engine.state.base).
 """
 
 from __future__ import annotations

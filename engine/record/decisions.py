@@ -222,7 +222,7 @@ class Score(Struct, frozen=True):
 class Move(Struct, frozen=True, omit_defaults=True):
     """NodeClaims that go together, and what has to be there before. `why`: empty, underutilized, drifted. Replacements
     get their names when the move starts; placements are those of pods that move. `savings` in USD per hour. `turns`:
-    moves of one proposal that have them go together, and their pods leave by these turns (disruption.turns). `scores`:
+    moves of one proposal that have them go together, and their pods leave by these turns. `scores`:
     of the Balanced NodePools that its claims are of, when it was proposed."""
 
     why: Plain

@@ -1,4 +1,4 @@
-"""Whose record it is: one cluster's, known by the uid of its namespace kube-system."""
+"""Checks that a record belongs to this cluster, which is known by the uid of its namespace kube-system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What follows in observe mode: kerf decides beside a Karpenter that acts, and nothing comes of its decisions.
+"""What follows in observe mode: kerf decides beside a Karpenter that acts, and does nothing itself.
 
 NodeClaims follow their objects, which Karpenter writes. A plan and a removal are recorded without intents and without
 claim events; the pods of a plan stay pending for kerf until Karpenter has a node for them, and a move that stands its

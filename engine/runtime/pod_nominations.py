@@ -1,11 +1,12 @@
-"""Which pending pods have to be told their nodes (status.nominatedNodeName, KEP-5278), and of which that is taken back.
+"""Works out which pending pods are nominated for their planned node (status.nominatedNodeName, KEP-5278).
 
-For pods whose claim has been launched and is not in service yet, as soon as its Node's name is known; but not while all
-that wait are alike, because none takes another's place then. What the plan no longer says is taken back. A nomination
-that somebody else made is never touched. Nothing of it is decided or recorded: the fold sees what became of it.
+A pod is nominated when its claim has been launched, the name of the Node is known, and the claim is not in service yet.
+No pod is nominated while all waiting pods are alike: none can take another's place then. A nomination is taken back
+when the plan no longer says so. What somebody else nominated is never touched. Nothing of this is decided or recorded;
+the fold sees the result in the pods.
 
-Of pods that are spread, one at a time is told of a node: kube-scheduler counts what is nominated for a node as if it
-were there, and on that node alone. With two on each node none could go first.
+Of pods with a topology spread, one at a time is nominated for a node: kube-scheduler counts a nominated pod as if it
+were on that node already. With two on each node neither could be bound first.
 """
 
 from __future__ import annotations

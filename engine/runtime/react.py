@@ -42,7 +42,7 @@ from kerf.engine.state.nodeclaims.events import UNTIL_ANSWERED, nodes_of_instanc
 from kerf.engine.state.state import State
 
 MAX_ROUNDS = 100
-"""No chain of consequences at one instant is anywhere near this long; more means two deciders that undo each other."""
+"""Real chains of consequences are much shorter. A longer one means that two deciders undo each other's work."""
 
 
 class UnendingTurn(KerfError):

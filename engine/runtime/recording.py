@@ -1,4 +1,4 @@
-"""How decisions and claim events enter the record in a turn."""
+"""Puts decisions and claim events into the draft of a turn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One turn in the making: entries get their position, stream version and cause, and are folded as they are added."""
+"""The draft of one turn: each entry gets its position, stream version and cause, and is folded as it is added."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When claims must be looked at although nothing changed. Most wait for their expiry: no turn goes through them all."""
+"""When each claim must be looked at although nothing changed, so that no turn has to go through all claims."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the fold takes a decision: its intents are open until they are answered, its conclusions are remembered."""
+"""The fold of decisions: intents stay open until they are answered; conclusions are kept in the state."""
 
 from __future__ import annotations
 
@@ -50,8 +50,11 @@ def decision_made(state: State, decision: Decision, entry: Entry) -> None:
 
 
 def _planned(state: State, result: ProvisionResult, entry: Entry) -> None:
-    """The window is closed; pods wait for the claims that the plan put them on (S-169, S-171, D-8). A pass that goes
-    on with the rest of the one before closes no window: it does not look at the pods that opened it."""
+    """Closes the window and notes which pods wait for which claims (S-169, S-171, D-8).
+
+    A pass that goes on with the rest of the one before leaves the window open: it does not look at the pods that opened
+    it.
+    """
     facts = state.facts
     goes_on = bool(facts.rest)
     if not goes_on:
@@ -70,10 +73,12 @@ def _planned(state: State, result: ProvisionResult, entry: Entry) -> None:
 
 
 def _plan_again_at(state: State, result: ProvisionResult, at: int) -> int:
-    """When the pods that still wait then are planned for once more although nothing changed: when an offering is to be
-    had again; when a pod may get another node than that launched for it in vain; and when the scheduler has not bound a
-    pod to the node in service that the plan put it on, because others have taken the room (S-57; after ten seconds,
-    then after pauses that double)."""
+    """When pods that still wait are planned for again although nothing changed (ms since the epoch, 0 for never).
+
+    The earliest of three times: when an offering counts as available again; when a pod may get another node than the
+    one that was launched for it in vain; and ten seconds, then pauses that double, after the scheduler has not bound a
+    pod to its planned node in service (S-57).
+    """
     facts = state.facts
     times = list(facts.unavailable.values()) if facts.unplaced else []
     if any(uid in state.indexes.pending and in_service(facts, target) for uid, target in facts.targets.items()):
@@ -86,7 +91,7 @@ def _plan_again_at(state: State, result: ProvisionResult, at: int) -> int:
 def _expect_planned_pods(state: State, result: ProvisionResult, entry: Entry, goes_on: bool) -> None:
     facts, indexes = state.facts, state.indexes
     before = facts.buffered
-    indexes.touched.update(dict.fromkeys(indexes.waiting_for, entry.position))  # whom nobody may wait for any more
+    indexes.touched.update(dict.fromkeys(indexes.waiting_for, entry.position))  # perhaps no pod waits for them any more
     facts.targets = {}
     indexes.waiting_for = {}
     until = entry.at + nomination_period(facts.settings)

@@ -1,4 +1,4 @@
-"""How the fold takes disruption's moves: proposed, started, over; who is held back; and when the next pass is due.
+"""The fold of moves: which are proposed or started, which claims are held back, and when the next pass is due.
 
 A move that has started is over when each of its candidates is being drained, stays after all, or has to go for a reason
 that leaves no choice. Its replacements are NodeClaims like all others by then.

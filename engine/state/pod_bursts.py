@@ -1,12 +1,14 @@
 """Bursts: many pods that wait at once, planned for in one pass although kube-scheduler has not come to all of them yet.
 
-kube-scheduler says of some hundred pods a second that they fit nowhere; a plan of as many takes a fraction of that. So
-when `batch_enough` pods have come to wait since the latest pass, and the scheduler has just refused one, the window
-closes one idle time after it opened (S-55), or as soon as no more come, and the pass is about those too of which the
-scheduler has said nothing yet: nodes for half of a burst, and later for the other half, cost more than nodes for all of
-it. What such a pod finds
-room for on nodes in service is left to the scheduler. Left out are those that it may be holding back (they have waited
-for long), and those that may help themselves by preemption (their priority is above that of all it has refused).
+kube-scheduler refuses some hundred pods a second; a plan for as many takes a fraction of that time. Nodes for half of a
+burst, and later for the other half, cost more than nodes for all of it. So there is a burst once `batch_enough` pods
+have come to wait since the latest pass. When the scheduler then refuses one:
+
+- The window closes one idle time after it opened (S-55), or as soon as no more pods come.
+- The pass also plans for pods that the scheduler has not tried yet. Where such a pod fits on a node in service, that
+  is left to the scheduler.
+- Left out are pods that have waited for long, which the scheduler may be holding back, and pods whose priority is above
+  that of all refused ones, which may preempt others.
 """
 
 from __future__ import annotations

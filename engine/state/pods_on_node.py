@@ -1,5 +1,7 @@
-"""What the pods on one node come to, worked out once for as long as they are the same pods: a pass asks it of every
-node, and between two passes few of them change."""
+"""Sums over the pods of one node, kept for as long as these pods are the same.
+
+Each pass asks for every node, and between two passes few nodes change.
+"""
 
 from __future__ import annotations
 

@@ -20,8 +20,11 @@ def open_window(facts: Facts, at: int) -> None:
 
 
 def free_capacity_changed(state: State, at: int) -> None:
-    """Something changed that may give pods a place, or take the place away that was planned for them. The reference
-    asks again every ten seconds (S-57); here every change that a plan can depend on has to come by this way."""
+    """Notes a change that may give pods a place, or take their planned place away.
+
+    Karpenter plans again every ten seconds (S-57). kerf plans again when something changed, so every change that a plan
+    can depend on has to be noted here.
+    """
     facts, indexes = state.facts, state.indexes
     note_disruption_change(facts, at)
     waiting = has_active_buffers(facts) or bool(indexes.pending)
@@ -30,12 +33,12 @@ def free_capacity_changed(state: State, at: int) -> None:
 
 
 def has_active_buffers(facts: Facts) -> bool:
-    """Whether there are CapacityBuffers, which want their room although no pod waits (S-57)."""
+    """Whether there are CapacityBuffers, which are planned for although no pod waits (S-57)."""
     return facts.settings.capacity_buffers and bool(facts.buffers)
 
 
 def note_disruption_change(facts: Facts, at: int) -> None:
-    """Something changed that a disruption pass may come to another end by (D-27)."""
+    """Notes a change after which a disruption pass may decide otherwise (D-27)."""
     facts.moves_changed = facts.moves_changed or at
 
 

@@ -1,4 +1,4 @@
-"""How the fold takes what the record says of itself: its beginning, its writers, the settings, and cuts."""
+"""The fold of what the record says of itself: its beginning, its writers, the settings, and cuts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a write to a Node has to know of it beside the engine's own Node: lists that a patch replaces as a whole."""
+"""Keeps the lists of each Node that a patch replaces as a whole: a write needs them beside the engine's own Node."""
 
 from __future__ import annotations
 

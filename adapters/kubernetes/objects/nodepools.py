@@ -1,4 +1,4 @@
-"""What stands on NodePool objects: read for what a status is made from, written where it differs."""
+"""Reads the conditions of NodePool objects, and writes their annotations and status where they differ."""
 
 from __future__ import annotations
 

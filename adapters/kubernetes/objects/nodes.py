@@ -1,4 +1,4 @@
-"""Node objects as a provider needs them whose instances are Nodes."""
+"""Creates, reads and deletes Node objects, for a provider (KWOK) whose instances are Nodes."""
 
 from __future__ import annotations
 

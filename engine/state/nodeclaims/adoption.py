@@ -1,8 +1,7 @@
-"""How the fold takes what was found without a record of it: NodeClaim objects that it does not know, and how the
-cloud's listing of instances differs from it (L-237, L-238).
+"""The fold of what the record does not know yet: NodeClaim objects, and instances that the cloud lists (L-237, L-238).
 
-An object is kept in `found` until the engine has adopted it. An instance that belongs to no claim is an orphan from
-when it is old enough.
+An object stays in `found` until the engine has adopted it. An instance that belongs to no claim becomes an orphan once
+it is old enough.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How the fold keeps what was last said of a claim's consistency (L-241)."""
+"""The fold of consistency decisions: what the state keeps of a claim's latest one (L-241)."""
 
 from __future__ import annotations
 

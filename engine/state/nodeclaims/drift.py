@@ -1,5 +1,5 @@
-"""How the fold keeps what NodePools and NodeClasses ask for, to compare it with what NodeClaims were made from
-(D-124…D-129, A-334), and what a drift decision leaves behind (D-122, D-123)."""
+"""The fold of what drift compares: what NodePools and NodeClasses ask for, and what claims were made from
+(D-124…D-129, A-334); and of drift decisions (D-122, D-123)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DRIFTED, AS_ASKED = "drifted", "not-drifted"
 
 
 def keep_nodepool_template(state: State, pool: NodePool) -> None:
-    """A NodePool was seen: what its NodeClaims are made from is remembered for as long as there is one."""
+    """Keeps the template of a NodePool that was seen, for as long as a NodeClaim was made from it."""
     facts = state.facts
     if not pool.hash:
         return
@@ -45,7 +45,7 @@ def migrate_hash(claim: NodeClaim, pool: NodePool) -> None:
 
 
 def adopt_hashes(state: State, claim: NodeClaim) -> None:
-    """A claim without a record: its hashes are another writer's, or there are none."""
+    """Completes the hashes of an adopted claim: another writer made them, or there are none."""
     facts = state.facts
     pool = facts.pools.get(claim.node_pool)
     if pool is not None and pool.hash and pool.hash_version != VERSION:
@@ -57,8 +57,10 @@ def adopt_hashes(state: State, claim: NodeClaim) -> None:
 
 
 def keep_nodeclass_terms(state: State, seen: NodeClassSeen, entry: Entry) -> None:
-    """A NodeClass changed: its claims are looked at, and its terms remembered. A claim that was adopted before the
-    class was seen is compared from here on."""
+    """Keeps the terms of a NodeClass that changed, and has its claims looked at.
+
+    A claim that was adopted before the class was seen is compared with these terms from now on.
+    """
     facts, terms = state.facts, seen.terms
     if terms is not None and terms.hash not in facts.made_from:
         facts.made_from[terms.hash] = terms.static

@@ -1,4 +1,4 @@
-"""How the fold takes what concerns one NodeClaim: its own events, the answers to effects on it, interruptions."""
+"""The fold of what concerns one NodeClaim: its own events, the answers to effects on it, and interruptions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ NO_SPOT_ROLE = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"  # A-296
 
 
 def claim_event(state: State, event: Any, entry: Entry) -> None:
-    """Any event of the aggregate: the claim moves, and leaves the state when it is over."""
+    """Applies an event to its claim, and removes the claim from the state when it has ended."""
     facts = state.facts
     name: str = event.claim
     claim = facts.claims.get(name)
@@ -88,14 +88,15 @@ def claim_event(state: State, event: Any, entry: Entry) -> None:
 
 
 def look_at_interrupted(state: State, entry: Entry) -> None:
-    """The next places of pods may have changed: those of interrupted nodes wait for them (engine.lifecycle.notice)."""
+    """Looks again at interrupted claims: where their pods can go may have changed, and their drain waits for that
+    (kerf.engine.lifecycle.drain.interruption_notice)."""
     for name in state.indexes.going:
         if state.facts.claims[name].interruption:
             state.indexes.touched[name] = entry.position
 
 
 def index_claim(state: State, claim: NodeClaim) -> None:
-    """Makes the claim findable by what is known of it now."""
+    """Enters the claim into the indexes by provider id, instance and node, as far as these are known."""
     indexes = state.indexes
     if claim.provider_id and claim.provider_id not in indexes.claim_by_provider:
         indexes.claim_by_provider[claim.provider_id] = claim.name
@@ -105,7 +106,7 @@ def index_claim(state: State, claim: NodeClaim) -> None:
 
 
 def _claim_ended(state: State, claim: NodeClaim, entry: Entry) -> None:
-    """The claim has ended: nothing of it stays but what the record says, and an instance that may still turn up."""
+    """Removes an ended claim. If a launch may still have started an instance, a search for that is noted."""
     facts, indexes = state.facts, state.indexes
     del facts.claims[claim.name]
     facts.over[claim.name] = entry.position
@@ -118,7 +119,9 @@ def _claim_ended(state: State, claim: NodeClaim, entry: Entry) -> None:
         indexes.claim_by_node.pop(node, None)
     for uid in indexes.waiting_for.pop(claim.name, {}):
         if uid in indexes.pending and not facts.pods[uid].unschedulable:
-            facts.targets[uid] = ""  # it waits only because it was planned for, and goes on waiting (burst.is_planned)
+            facts.targets[uid] = (
+                ""  # it waits only because it was planned for, and goes on waiting (pod_bursts.is_planned)
+            )
         else:
             facts.targets.pop(uid, None)
     indexes.touched.pop(claim.name, None)
@@ -126,13 +129,13 @@ def _claim_ended(state: State, claim: NodeClaim, entry: Entry) -> None:
 
 
 def _is_refusal_remembered(claim: NodeClaim) -> bool:
-    """Whether the refusal of the claim's launch is known of its offerings, so that the next plan avoids them."""
+    """Whether the refused offerings are marked as unavailable, so that the next plan avoids them."""
     errors = claim.answer.errors if claim.answer is not None else ()
     return any(e.code == NO_SPOT_ROLE or (e.code in CAPACITY_CODES and e.instance_type) for e in errors)
 
 
 def _refused_for_good(claim: NodeClaim) -> bool:
-    """The cloud's first and only answer was that it started nothing."""
+    """Whether the cloud has answered once, after one attempt, that it started nothing."""
     launch, answer = claim.effects.get(LAUNCH), claim.answer
     if launch is None or answer is None or launch.attempts > 1:
         return False
@@ -188,7 +191,7 @@ def answered(state: State, answer: seen.EffectAnswered, entry: Entry) -> None:
 
 
 def _settle(state: State, ref: str, *, ok: bool, code: str, entry: Entry) -> None:
-    """An intent has its outcome. A refused one may be tried again after a back-off that doubles."""
+    """Notes the outcome of an intent. After a failure it may be tried again; the pause doubles each time."""
     asked = state.facts.intents.pop(ref, None)
     if asked is None:
         return
@@ -216,7 +219,8 @@ def _ends_orphan(intent: Intent, state: State) -> TypeGuard[TerminateInstance]:
 
 
 def _settle_orphan(state: State, instance: str, *, ok: bool, entry: Entry) -> None:
-    """It is over with its Nodes, whose finalizer nobody else takes off: what asked for their end may have failed."""
+    """Notes the answer to the end of an instance that no claim has. It stays known until its Nodes are gone as well:
+    nobody else takes their finalizer off, and their deletion may have failed."""
     orphan = state.facts.orphans[instance]
     if not ok:
         retry_at = entry.at + backoff(orphan.attempts, MAX_BACKOFF)
@@ -240,7 +244,7 @@ def backoff(attempts: int, last: int) -> int:
 
 
 def intent_made(state: State, ref: str, intent: Intent, at: int) -> None:
-    """A decision asked for an effect: it has no outcome yet."""
+    """Notes an effect that a decision asked for, and that has no outcome yet."""
     facts = state.facts
     facts.intents[ref] = Asked(intent, at)
     if isinstance(intent, LaunchInstance) and not intent.again:

@@ -1,4 +1,4 @@
-"""How the fold takes CapacityBuffers (S-177), and how many of their pods a plan has put on which node (S-182)."""
+"""The fold of CapacityBuffers (S-177), and how many of their pods a plan has put on which node (S-182)."""
 
 from __future__ import annotations
 

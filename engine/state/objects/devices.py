@@ -1,4 +1,4 @@
-"""How the fold takes devices: ResourceClaims, DeviceClasses and ResourceSlices (S-195…S-199), and which slices are a
+"""The fold of devices: ResourceClaims, DeviceClasses and ResourceSlices (S-195…S-199), and which slices are a
 node's own, which its initialization waits for (L-175)."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How the fold takes Namespaces."""
+"""The fold of Namespaces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the fold takes NodeClasses, their catalogues of instance types, and their capacity reservations."""
+"""The fold of NodeClasses, their catalogues of instance types, and their capacity reservations."""
 
 from __future__ import annotations
 

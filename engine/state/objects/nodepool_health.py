@@ -1,4 +1,4 @@
-"""How the fold keeps NodePools' registration health (L-182…L-185)."""
+"""The fold of NodePools' registration health: whether their nodes register (L-182…L-185)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the fold takes NodePools."""
+"""The fold of NodePools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the fold takes Nodes: which NodeClaim each belongs to, and whether its room has changed."""
+"""The fold of Nodes: which NodeClaim each belongs to, and whether its room has changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the fold takes PodDisruptionBudgets: refused evictions are tried again when one changes."""
+"""The fold of PodDisruptionBudgets: refused evictions are tried again when one changes."""
 
 from __future__ import annotations
 

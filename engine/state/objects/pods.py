@@ -1,4 +1,4 @@
-"""How the fold takes pods: which wait to be provisioned for, which are bound where, and what leaves a node."""
+"""The fold of pods: which wait to be provisioned for, which are bound where, and what leaves a node."""
 
 from __future__ import annotations
 

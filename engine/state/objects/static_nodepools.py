@@ -1,4 +1,4 @@
-"""How the fold follows NodePools of a fixed size: what was last said of each, and when one is to be looked at."""
+"""The fold of NodePools with a fixed size: what was last decided of each, and which are to be looked at again."""
 
 from __future__ import annotations
 
