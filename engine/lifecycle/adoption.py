@@ -23,16 +23,16 @@ from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.state.state import Found, State
 
 VERSION = 3
-PATIENCE = 60_000
-"""For so long (ms) what belongs to it is waited for: the instance types of its NodeClass, which know its price, and its
-Node, without which it would be taken for one whose Node was deleted."""
+MAX_WAIT = 60_000
+"""How long (ms) an object waits for what belongs to it: the instance types of its NodeClass, which know its price, and
+its Node, without which it would be taken for a claim whose Node was deleted."""
 ACTOR = "unknown"
 
 
 def due_at(state: State) -> int:
-    """When the patience with what was found ends (ms since the epoch), 0 for never."""
+    """When the first object that was found has waited long enough (ms since the epoch), 0 for never."""
     ours = (each for each in state.facts.found.values() if managed(each.claim, state))
-    return min((each.at + PATIENCE for each in ours), default=0)
+    return min((each.at + MAX_WAIT for each in ours), default=0)
 
 
 def adopt(found: Found, state: State, now: int) -> Step:
@@ -40,8 +40,8 @@ def adopt(found: Found, state: State, now: int) -> Step:
     claim = found.claim
     if not managed(claim, state):
         return wait(LifecycleCode.ADOPT_NOT_MANAGED)
-    if not _complete(claim, state) and now < found.at + PATIENCE:
-        return wait(LifecycleCode.ADOPT_WAITING, due=found.at + PATIENCE)
+    if not _complete(claim, state) and now < found.at + MAX_WAIT:
+        return wait(LifecycleCode.ADOPT_WAITING, due=found.at + MAX_WAIT)
     if claim.provider_id:
         return Step(events=(adopted(claim, state),), reason=Reason.of(LifecycleCode.ADOPTED))
     if claim.deleting:  # nothing was launched: there is nothing to end
@@ -51,7 +51,7 @@ def adopt(found: Found, state: State, now: int) -> Step:
 
 
 def managed(claim: NodeClaimObject, state: State) -> bool:
-    """L-48: of a kind of NodeClass that this cloud has, also where there is none; others are another controller's."""
+    """Whether the object is kerf's: of the kind of NodeClass that this cloud has, even if there is none (L-48)."""
     kind = f"{claim.node_class.group}/{claim.node_class.kind}"
     return kind == state.facts.settings.node_classes or any(
         key.startswith(f"{kind}/") for key in state.facts.node_classes

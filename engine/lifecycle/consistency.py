@@ -10,18 +10,23 @@ from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
 
 VERSION = 1
-ENOUGH = 90
-"""Per cent of the claim's capacity that its Node has to report."""
+MIN_CAPACITY_PERCENT = 90
+"""How much of the claim's capacity its Node has to report, in percent."""
 
 
 def check(claim: NodeClaim, state: State) -> Reason | None:
-    """What there is to say anew: the requested resources that the Node of a claim in service has too little of, or that
-    it has enough of all again. None when nothing has changed, or the Node has not reported its capacity."""
+    """A new finding about the Node of a claim in service: it has too little of some requested resources, or enough
+    again.
+
+    None when nothing has changed, or the Node has not reported its capacity yet.
+    """
     node = node_of(claim, state) if claim.state == INITIALIZED else None
     if node is None or not node.capacity:
         return None
     asked = (name for name, amount in sorted(claim.requests.items()) if amount and claim.capacity.get(name))
-    short = tuple(name for name in asked if node.capacity.get(name, 0) * 100 < claim.capacity[name] * ENOUGH)
+    short = tuple(
+        name for name in asked if node.capacity.get(name, 0) * 100 < claim.capacity[name] * MIN_CAPACITY_PERCENT
+    )
     if short == claim.inconsistent:
         return None
     if not short:

@@ -22,8 +22,8 @@ from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
 
 VERSION = 5
-LAST_PAUSE = 3_600_000
-"""Between two orders that put back what somebody undoes again and again, in ms."""
+MAX_PAUSE = 3_600_000
+"""The longest pause (ms) between orders that put back what another controller undoes again and again."""
 
 
 def advance(claim: NodeClaim, state: State, now: int) -> Step:
@@ -41,8 +41,11 @@ def advance(claim: NodeClaim, state: State, now: int) -> Step:
 
 
 def _in_service(claim: NodeClaim, node: Node | None, now: int) -> Step:
-    """D-20: a node that is to stay does not carry the disrupted taint, whoever put it there. L-242, L-250: it has the
-    label of its NodeClass, and those of reserved capacity only as long as it runs on some."""
+    """Keep a node that stays as it should be.
+
+    It does not carry the disrupted taint, whoever put it there (D-20). It has the label of its NodeClass, and those of
+    reserved capacity only as long as it runs on some (L-242, L-250).
+    """
     if node is None:
         return wait(LifecycleCode.IN_SERVICE)
     if any((t.key, t.effect) == (lbl.DISRUPTED_TAINT, "NoSchedule") for t in node.taints):
@@ -50,7 +53,7 @@ def _in_service(claim: NodeClaim, node: Node | None, now: int) -> Step:
         return _undone_again(claim, effects.UNTAINT, now) or ask(
             claim, effects.UNTAINT, order, now, code=LifecycleCode.UNTAINT
         )
-    labels = _relabelled(claim, node)
+    labels = _labels_to_restore(claim, node)
     if labels is None:
         return wait(LifecycleCode.IN_SERVICE)
     return _undone_again(claim, effects.REGISTER, now) or ask(
@@ -59,16 +62,16 @@ def _in_service(claim: NodeClaim, node: Node | None, now: int) -> Step:
 
 
 def _undone_again(claim: NodeClaim, key: str, now: int) -> Step | None:
-    """Waits where another controller undoes the effect each time: the pauses double. Attempts that were refused undid
-    nothing."""
+    """Wait, where another controller undoes the effect each time: the pauses double. None if the effect may be asked
+    for now. Attempts that were refused do not count."""
     effect = claim.effect(key)
     if effect is None or not effect.ok:
         return None
-    due = effect.answered + min(VISIBLE_WITHIN << min(effect.done, 6), LAST_PAUSE)
+    due = effect.answered + min(VISIBLE_WITHIN << min(effect.done, 6), MAX_PAUSE)
     return wait(LifecycleCode.WAITING_TO_RETRY, effect=key, due=due) if now < due else None
 
 
-def _relabelled(claim: NodeClaim, node: Node) -> RegisterNode | None:
+def _labels_to_restore(claim: NodeClaim, node: Node) -> RegisterNode | None:
     ref = claim.node_class
     labels = {f"{ref.group}/{ref.kind.lower()}": ref.name}
     gone: tuple[str, ...] = ()
@@ -81,8 +84,7 @@ def _relabelled(claim: NodeClaim, node: Node) -> RegisterNode | None:
 
 
 def is_gone(claim: NodeClaim, state: State) -> bool:
-    """Whether its instance is: the cloud says so of it, or does not list it, and no Node says that its kubelet is there
-    (L-237)."""
+    """Whether its instance is gone: the cloud says so, or does not list it and its Node is not ready (L-237)."""
     if claim.instance_status in ENDED:
         return True
     node = node_of(claim, state)
@@ -90,7 +92,7 @@ def is_gone(claim: NodeClaim, state: State) -> bool:
 
 
 def _vanished(claim: NodeClaim, node: Node | None, now: int) -> Step:
-    """The instance is gone and nobody here ended it: the Node object goes, then the claim is over (L-237). A Node that
+    """Delete the Node of an instance that is gone although kerf did not end it, then end the claim (L-237). A Node that
     outlived its claim would keep kerf's finalizer for ever."""
     ended = claim.instance_status in ENDED
     if node is not None and ended:

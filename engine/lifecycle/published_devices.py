@@ -1,5 +1,7 @@
-"""Whether a new node's drivers have published its devices (L-175): before that it would be initialized without any, and
-the pods that it was launched for would get another node."""
+"""Whether the drivers of a new node have published its devices (L-175).
+
+A node that was initialized before would seem to have no devices, and its pods would get another node.
+"""
 
 from __future__ import annotations
 
@@ -15,20 +17,20 @@ from kerf.engine.state.state import State
 
 
 def drivers_missing(claim: NodeClaim, node: Node, state: State) -> Reason | None:
-    """The first driver without a complete pool among the node's own slices; None if there is none, or nobody asks."""
+    """The first awaited driver that has no complete pool among the node's slices; None if there is none."""
     if state.facts.settings.ignore_dra_requests:
         return None
-    wanted = _wanted(claim, state)
-    slices = own_slices(state, node.name) if wanted else []
-    for driver in wanted:
-        if not _published([resource_slice for resource_slice in slices if resource_slice.driver == driver]):
+    awaited = _awaited_drivers(claim, state)
+    slices = own_slices(state, node.name) if awaited else []
+    for driver in awaited:
+        if not _has_complete_pool([resource_slice for resource_slice in slices if resource_slice.driver == driver]):
             return Reason.of(LifecycleCode.DRA_DRIVER_POOLS_NOT_PUBLISHED, driver=driver, node=node.name)
     return None
 
 
-def _wanted(claim: NodeClaim, state: State) -> list[str]:
-    """The drivers that the claim was launched for (S-160), and if pods wait for it that ask for devices, all that its
-    instance type has. One that the type has not, because another type was launched, is not waited for."""
+def _awaited_drivers(claim: NodeClaim, state: State) -> list[str]:
+    """The drivers that are awaited: those that the claim was launched for (S-160), and all of its instance type if pods
+    that ask for devices wait for it. A driver that the launched type does not have is not awaited."""
     asked = {name for name in claim.annotations.get(DRA_DRIVERS, "").split(",") if name}
     waiting = state.indexes.waiting_for.get(claim.name, ())
     expected = any(state.indexes.blobs.shape(state.facts.pods[uid].shape).resource_claims for uid in waiting)
@@ -42,8 +44,8 @@ def _wanted(claim: NodeClaim, state: State) -> list[str]:
     return sorted(there if expected else asked & there)
 
 
-def _published(slices: list[ResourceSlice]) -> bool:
-    """At least one pool has as many slices of its highest generation as it says."""
+def _has_complete_pool(slices: list[ResourceSlice]) -> bool:
+    """Whether at least one pool is complete: it has as many slices of its latest generation as it says."""
     pools: dict[str, list[ResourceSlice]] = {}
     for resource_slice in slices:
         pools.setdefault(resource_slice.pool, []).append(resource_slice)

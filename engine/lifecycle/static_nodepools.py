@@ -30,52 +30,62 @@ from kerf.engine.state.state import State
 
 VERSION = 4
 ACTOR = "static scale-down"
+"""Who cancels a claim that is not launched yet, in its event."""
 NODES = "nodes"
+"""The resource of a NodePool's limits that counts nodes (D-163)."""
 UNLAUNCHED, EMPTY, WORKING = 0, 1, 2
+"""Which claims a scale-down removes first (D-166)."""
 
 
-class Outcome(Struct, frozen=True):
-    """`result` is None when there is nothing to say: the pool has its size, or what keeps it from it is known."""
+class StaticOutcome(Struct, frozen=True):
+    """`result` is None when there is nothing to record: the pool has its size, or the reason why not is recorded."""
 
     result: StaticResult | None = None
     intents: tuple[LaunchInstance, ...] = ()
     events: tuple[Struct, ...] = ()
 
 
-def keep_size(pool: NodePool, state: State, now: int) -> Outcome:
-    """Launches what the pool lacks, or removes what it has too much. `Requested` events for the claims of the result
-    are the caller's (they name the decision's position)."""
+def keep_size(pool: NodePool, state: State, now: int) -> StaticOutcome:
+    """Launch the nodes that the pool lacks, or remove those that it has too many.
+
+    The caller makes the `Requested` events for the claims of the result, which name the decision's position.
+    """
     outcome = _keep_size(pool, state, now)
     known = state.facts.static.get(pool.name)
     if outcome.result is None and known is not None and 0 < known.retry_at <= now:  # nothing is left to be tried again
         running = sum(
             claim.node_pool == pool.name and claim.state not in GOING for claim in state.facts.claims.values()
         )
-        return Outcome(StaticResult(pool.name, pool.replicas or 0, running, Reason.of(LifecycleCode.STATIC_AT_SIZE)))
+        return StaticOutcome(
+            StaticResult(pool.name, pool.replicas or 0, running, Reason.of(LifecycleCode.STATIC_AT_SIZE))
+        )
     return outcome
 
 
-def _keep_size(pool: NodePool, state: State, now: int) -> Outcome:
+def _keep_size(pool: NodePool, state: State, now: int) -> StaticOutcome:
     if pool.replicas is None or pool.deleting:
-        return Outcome()
+        return StaticOutcome()
     mine = [claim for _, claim in sorted(state.facts.claims.items()) if claim.node_pool == pool.name]
     running = [claim for claim in mine if claim.state not in GOING]
     if len(running) > pool.replicas:
         return _scale_down(pool, running, state, now)
     if len(running) < pool.replicas:
         return _scale_up(pool, len(running), len(mine), state, now)
-    return Outcome()
+    return StaticOutcome()
 
 
 # ── up ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _scale_up(pool: NodePool, running: int, counted: int, state: State, now: int) -> Outcome:
-    """S-191, D-164. `counted`: with those on their way out, which the limit counts as well (D-163)."""
+def _scale_up(pool: NodePool, running: int, counted: int, state: State, now: int) -> StaticOutcome:
+    """Launch nodes until the pool has its size (S-191, D-164), within its limit.
+
+    `counted` is the number of claims that the limit counts, those on their way out included (D-163).
+    """
     assert pool.replicas is not None
     known = state.facts.static.get(pool.name)
     if known is not None and known.retry_at > now:
-        return Outcome()
+        return StaticOutcome()
     if not _ready(pool, state):
         return _blocked(pool, running, Reason.of(LifecycleCode.STATIC_NOT_READY), state)
     granted = pool.replicas - running
@@ -84,16 +94,18 @@ def _scale_up(pool: NodePool, running: int, counted: int, state: State, now: int
         granted = min(granted, limit - counted)
     if granted <= 0:
         return _blocked(pool, running, Reason.of(LifecycleCode.STATIC_LIMIT, nodes=limit or 0), state)
-    asked = asked_for(pool, granted, state, now)
+    asked = claims_to_launch(pool, granted, state, now)
     if not asked:
         retry_at = min((t for t in state.facts.unavailable.values() if t > now), default=0)
         return _blocked(pool, running, Reason.of(LifecycleCode.STATIC_NO_OFFERING), state, retry_at)
     return _launches(pool, running, asked, state)
 
 
-def asked_for(pool: NodePool, count: int, state: State, now: int) -> list[ClaimWithoutPods]:
-    """What so many claims that come at once are launched as: no more of them in a reservation than it has left (A-210),
-    but where nothing else is to be had. None if there is nothing at all."""
+def claims_to_launch(pool: NodePool, count: int, state: State, now: int) -> list[ClaimWithoutPods]:
+    """What so many claims are launched as that start at the same time; empty if nothing is on offer.
+
+    No more of them go into a reservation than it has left (A-210), unless there is no other offer.
+    """
     first = asked = claim_from_template(pool, state, now)
     if not first.choice.offers:
         return []
@@ -106,22 +118,22 @@ def asked_for(pool: NodePool, count: int, state: State, now: int) -> list[ClaimW
     return found
 
 
-def _launches(pool: NodePool, running: int, asked: list[ClaimWithoutPods], state: State) -> Outcome:
+def _launches(pool: NodePool, running: int, asked: list[ClaimWithoutPods], state: State) -> StaticOutcome:
     assert pool.replicas is not None
     named = list(zip(claim_names([pool.name] * len(asked), state), asked, strict=True))
     claims = tuple(planned_without_pods(name, pool.name, each) for name, each in named)
     reason = Reason.of(LifecycleCode.STATIC_SCALE_UP, count=len(asked))
     result = StaticResult(pool.name, pool.replicas, running, reason, claims)
-    return Outcome(result, tuple(launch_order(name, pool, each) for name, each in named))
+    return StaticOutcome(result, tuple(launch_order(name, pool, each) for name, each in named))
 
 
-def _blocked(pool: NodePool, running: int, reason: Reason, state: State, retry_at: int = 0) -> Outcome:
-    """Said once, until the reason is another one."""
+def _blocked(pool: NodePool, running: int, reason: Reason, state: State, retry_at: int = 0) -> StaticOutcome:
+    """The reason why the pool cannot have its size. It is recorded once, until it is another one."""
     assert pool.replicas is not None
     known = state.facts.static.get(pool.name)
     if known is not None and (known.code, known.retry_at) == (reason.code, retry_at):
-        return Outcome()
-    return Outcome(StaticResult(pool.name, pool.replicas, running, reason, retry_at=retry_at))
+        return StaticOutcome()
+    return StaticOutcome(StaticResult(pool.name, pool.replicas, running, reason, retry_at=retry_at))
 
 
 def _ready(pool: NodePool, state: State) -> bool:
@@ -134,15 +146,16 @@ def _ready(pool: NodePool, state: State) -> bool:
 # ── down ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _scale_down(pool: NodePool, running: list[NodeClaim], state: State, now: int) -> Outcome:
-    """S-193, D-165: no budget holds it up, and no nomination; the drain that follows keeps to PodDisruptionBudgets."""
+def _scale_down(pool: NodePool, running: list[NodeClaim], state: State, now: int) -> StaticOutcome:
+    """Remove surplus nodes. Disruption budgets and nominations do not hold it up; the drain that follows respects
+    PodDisruptionBudgets (S-193, D-165)."""
     assert pool.replicas is not None
     surplus = len(running) - pool.replicas
     victims = victim_order(running, state, now)[:surplus]
     reason = Reason.of(LifecycleCode.STATIC_SCALE_DOWN, count=surplus)
     removed = tuple(claim.name for claim in victims)
     result = StaticResult(pool.name, pool.replicas, len(running), reason, removed=removed)
-    return Outcome(result, events=tuple(_removal(claim, now) for claim in victims))
+    return StaticOutcome(result, events=tuple(_removal(claim, now) for claim in victims))
 
 
 def _removal(claim: NodeClaim, now: int) -> Struct:
@@ -154,8 +167,11 @@ def _removal(claim: NodeClaim, now: int) -> Struct:
 
 
 def victim_order(claims: list[NodeClaim], state: State, now: int) -> list[NodeClaim]:
-    """D-166: claims that are not launched, then empty nodes, then those whose pods are cheapest to move. A pod with
-    do-not-disrupt puts its node last; it does not protect it."""
+    """The order of removal: claims that are not launched, then empty nodes, then those whose pods cost least to evict
+    (D-166).
+
+    A pod with do-not-disrupt puts its node last; it does not protect it.
+    """
     return sorted(claims, key=lambda claim: (*_rank(claim, state, now), claim.name))
 
 

@@ -1,4 +1,4 @@
-"""What a lifecycle decider concludes about one claim."""
+"""A step: what a lifecycle decider concludes about one claim, and when an effect may be asked for again."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from kerf.engine.nodeclaim.claim import Effect, NodeClaim
 from kerf.engine.record.decisions import Intent
 
 VISIBLE_WITHIN = 60_000
-"""An effect that was answered well shows in a watch within moments; if it does not by then it is asked for again."""
+"""How long (ms) an effect that was answered well may take to show in a watch. After that it is asked for again."""
 
 
 class Step(Struct, frozen=True):
-    """`events` and `intents` to record now; `reason` says why (or what is waited for); `due` is when to look again
+    """`events` and `intents` are recorded now. `reason` says why, or what is waited for. `due` is when to look again
     although nothing changed (ms since the epoch, 0 for never)."""
 
     events: tuple[Struct, ...] = ()
@@ -24,6 +24,7 @@ class Step(Struct, frozen=True):
 
 
 def wait(code: ReasonCode, *, due: int = 0, **params: str | int | float | list[str]) -> Step:
+    """Nothing is done now, for the reason `code`."""
     return Step(reason=Reason.of(code, **params), due=due)
 
 

@@ -16,8 +16,7 @@ from kerf.engine.errors import KerfError
 from kerf.engine.lifecycle import adoption as adopting
 from kerf.engine.lifecycle import consistency, static_nodepools
 from kerf.engine.lifecycle import launch_to_initialized as advancing
-from kerf.engine.lifecycle.drain import draining
-from kerf.engine.lifecycle.drain import nodes_without_claim as lone
+from kerf.engine.lifecycle.drain import draining, nodes_without_claim
 from kerf.engine.lifecycle.reasons import LifecycleCode
 from kerf.engine.lifecycle.step import Step, soonest
 from kerf.engine.model.reasons import Reason
@@ -58,7 +57,7 @@ def react(draft: TurnDraft) -> None:
         before = len(draft.entries)
         _adopt(draft)
         _claims(draft)
-        _lone_nodes(draft)
+        _nodes_without_claim(draft)
         _loose_ends(draft)
         _static(draft)
         due = provisioning.due_at(draft.state)
@@ -168,14 +167,16 @@ def _check(draft: TurnDraft, claim: NodeClaim) -> None:
         draft.add(new_decision(draft, CONSISTENCY, consistency.VERSION, result, ()))
 
 
-def _lone_nodes(draft: TurnDraft) -> None:
+def _nodes_without_claim(draft: TurnDraft) -> None:
     """Nodes on their way out that no claim looks after (W-80)."""
-    for node in lone.lone_nodes(draft.state):
-        step = lone.drain_lone(node, draft.state, draft.now)
+    for node in nodes_without_claim.deleted_nodes_without_claim(draft.state):
+        step = nodes_without_claim.drain_without_claim(node, draft.state, draft.now)
         if step.due:
             draft.state.indexes.due.by(node.name, step.due)
         if step.intents:
-            draft.add(new_decision(draft, lone.LONE, lone.VERSION, LifecycleResult("", step.reason), step.intents))
+            decider, version = nodes_without_claim.DECIDER, nodes_without_claim.VERSION
+            result = LifecycleResult("", step.reason)
+            draft.add(new_decision(draft, decider, version, result, step.intents))
 
 
 def _loose_ends(draft: TurnDraft) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from kerf.engine.lifecycle.drain.interruption_notice import stays_until
-from kerf.engine.lifecycle.drain.pods import awaited, turn_at
+from kerf.engine.lifecycle.drain.pods import awaited, wave_at
 from kerf.engine.lifecycle.reasons import LifecycleCode
 from kerf.engine.model.disruption_reasons import DisruptionCode
 from kerf.engine.model.kubernetes.pods import Pod
@@ -48,7 +48,7 @@ def _why(claim: NodeClaim, pod: Pod, effect: Effect | None, state: State) -> Rea
         return Reason.of(DisruptionCode.DO_NOT_DISRUPT)
     if effect is None and state.facts.at < stays_until(claim, pod, state):
         return Reason.of(LifecycleCode.WAITING_FOR_NEXT_PLACE)
-    if effect is None and state.facts.at < turn_at(claim, pod, state):
+    if effect is None and state.facts.at < wave_at(claim, pod, state):
         return Reason.of(LifecycleCode.WAITING_FOR_TURN)
     if effect is None or effect.ok is None:
         return Reason.of(LifecycleCode.WAITING_FOR_EFFECT, effect="the eviction")

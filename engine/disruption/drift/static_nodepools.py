@@ -9,7 +9,7 @@ from kerf.engine.disruption.budgets import allowed_disruptions
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.eligibility import Candidate, find_candidates
 from kerf.engine.disruption.moves.cluster_with_moves import with_moves
-from kerf.engine.lifecycle.static_nodepools import NODES, asked_for
+from kerf.engine.lifecycle.static_nodepools import NODES, claims_to_launch
 from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.state_table import GOING
@@ -60,7 +60,7 @@ def _replaced(candidates: list[Candidate], now: int, state: State) -> list[Move]
     if not candidates:
         return []
     pool = candidates[0].pool
-    asked = asked_for(pool, len(candidates), state, now)
+    asked = claims_to_launch(pool, len(candidates), state, now)
     return [
         Move(DisruptionReason.DRIFTED.value, (each.node.place.claim,), (planned_without_pods("", pool.name, new),))
         for each, new in zip(candidates, asked, strict=False)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from kerf.engine.lifecycle.drain.pods import DISRUPTED, awaited, leave, left
+from kerf.engine.lifecycle.drain.pods import DISRUPTED, accepted_evictions, awaited, leave
 from kerf.engine.lifecycle.drain.volumes import attached, detach
 from kerf.engine.lifecycle.reasons import LifecycleCode
 from kerf.engine.lifecycle.step import Step, ask, soonest, wait
@@ -35,7 +35,7 @@ def drain(claim: NodeClaim, state: State, now: int) -> Step:
     if claim.state == TAINTED:
         return _start(claim, node, state, now)
     if claim.effect(effects.TERMINATE) is None:  # there is no way back from it
-        step = _empty(claim, node, state, now) or detach(claim, node, state, now)
+        step = _evict_pods(claim, node, state, now) or detach(claim, node, state, now)
         if not _tainted(node):
             return _taint_again(claim, node, now, step)
         if step is not None:
@@ -44,7 +44,7 @@ def drain(claim: NodeClaim, state: State, now: int) -> Step:
 
 
 def _end(claim: NodeClaim, node: Node | None, now: int) -> Step:
-    """The instance is gone: the Node object goes, then the claim is over (L-201, L-192)."""
+    """After its instance is gone: delete the Node object, then end the claim (L-201, L-192)."""
     if node is not None:
         return ask(claim, effects.DELETE_NODE, DeleteNode(claim.name, node.name), now, code=LifecycleCode.DELETE_NODE)
     ended = ev.Terminated(claim.name, claim.why, *claim.lifetime(now))
@@ -57,7 +57,7 @@ def _terminate(claim: NodeClaim, now: int, code: LifecycleCode) -> Step:
 
 
 def _start(claim: NodeClaim, node: Node, state: State, now: int) -> Step:
-    """L-196: the drain starts once the taint is on the Node, and what replaces the Node is in service (D-116)."""
+    """Start the drain once the taint is on the Node (L-196) and what replaces the Node is in service (D-116)."""
     if _tainted(node):
         replacements = replacements_awaited(state, claim)
         if replacements and not node.deleting:
@@ -74,25 +74,25 @@ def _tainted(node: Node) -> bool:
 
 
 def _taint_again(claim: NodeClaim, node: Node, now: int, step: Step | None) -> Step:
-    """L-196: the taint was taken off while the node drains (by a user, or by an order from before that was late). It is
-    put on again, and until it shows no instance ends: pods may come."""
+    """Put the taint on again, which a user or a late order has taken off while the node drains (L-196). No instance is
+    ended before it shows, for pods may come."""
     taint = ask(claim, effects.TAINT, TaintNode(claim.name, node.name), now, code=LifecycleCode.TAINT)
     if step is None:
         return taint
     return replace(step, intents=(*taint.intents, *step.intents), due=soonest(step.due, taint.due))
 
 
-def _empty(claim: NodeClaim, node: Node, state: State, now: int) -> Step | None:
-    """Pods leave until none is left that is awaited (L-198); None if that is so. One that came later is awaited too, as
-    long as volumes are (D-146)."""
-    told = left(claim)
+def _evict_pods(claim: NodeClaim, node: Node, state: State, now: int) -> Step | None:
+    """Evict pods until none is awaited any more (L-198); None if so. A pod that came later is awaited too, while
+    volumes are (D-146)."""
+    accepted = accepted_evictions(claim)
     pods = awaited(node, state, now)
     if pods:
-        return replace(leave(claim, node, pods, state, now), events=told)
+        return replace(leave(claim, node, pods, state, now), events=accepted)
     if claim.drained:
-        return Step(events=told) if told else None
+        return Step(events=accepted) if accepted else None
     settled = claim.drain_started + state.facts.settings.drain_settle
     if now < settled:  # pods bound just before the taint was seen
-        return Step(events=told, reason=Reason.of(LifecycleCode.SETTLING), due=settled)
+        return Step(events=accepted, reason=Reason.of(LifecycleCode.SETTLING), due=settled)
     drained = ev.Drained(claim.name, now - claim.drain_started, len(attached(node, state, now)))
-    return Step(events=(*told, drained), reason=Reason.of(LifecycleCode.DRAINED))
+    return Step(events=(*accepted, drained), reason=Reason.of(LifecycleCode.DRAINED))

@@ -1,8 +1,8 @@
-"""Pods of a node that is interrupted keep running until their next place is up, as long as the notice allows.
+"""Interrupted nodes: how long their pods may stay, so that a new node is there when they leave.
 
-Where the reference evicts at once, a pod is down for as long as its replacement takes to start. Here it leaves when the
-claim that the plan put it on is in service, or when as much of the notice is left as it needs to end, and a margin for
-budgets and slow ends: whichever comes first.
+Karpenter evicts them at once, and each pod is down while its new node starts. Here a pod leaves when the claim that the
+plan puts it on is in service. At the latest it leaves when the rest of the interruption notice is just enough for it to
+end, with a margin for disruption budgets and slow ends.
 """
 
 from __future__ import annotations
@@ -12,24 +12,30 @@ from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import INITIALIZED
 from kerf.engine.state.state import State
 
-NOTICE = {"spot_interrupted": 120_000}
-"""How long an instance lives after its warning was sent, by the message's kind (A-346); others give no time."""
-MARGIN = 60_000
-DEFAULT_GRACE = 30  # seconds, as the API has it
+NOTICE_OF_KIND = {"spot_interrupted": 120_000}
+"""How long (ms) an instance lives after its warning was sent, by the kind of message (A-346). Others give no time."""
+NOTICE_MARGIN = 60_000
+"""Milliseconds that are left for budgets and pods that end slowly."""
+DEFAULT_GRACE = 30
+"""The API's default terminationGracePeriodSeconds."""
 
 
 def stays_until(claim: NodeClaim, pod: Pod, state: State) -> int:
-    """Until when the pod stays for want of its next place (ms since the epoch); 0 if nothing keeps it."""
-    notice = NOTICE.get(claim.interruption, 0)
+    """Until when the pod stays because its next node is not there (ms since the epoch); 0 if it need not wait."""
+    notice = NOTICE_OF_KIND.get(claim.interruption, 0)
     if not notice or not state.facts.settings.keep_until_replaced or not is_reschedulable(pod):
         return 0
     if _is_up(state.facts.targets.get(pod.uid, ""), state):
         return 0
     grace = state.indexes.blobs.shape(pod.shape).grace
-    return claim.interrupted + notice - max(MARGIN, (DEFAULT_GRACE if grace is None else grace) * 1000 + MARGIN // 4)
+    return (
+        claim.interrupted
+        + notice
+        - max(NOTICE_MARGIN, (DEFAULT_GRACE if grace is None else grace) * 1000 + NOTICE_MARGIN // 4)
+    )
 
 
 def _is_up(target: str, state: State) -> bool:
-    """Whether a claim, or a Node that kerf does not manage, is there to take the pod."""
+    """Whether the claim, or the Node that kerf does not manage, can take the pod now."""
     claim = state.facts.claims.get(target)
     return claim.state == INITIALIZED if claim is not None else target in state.facts.nodes

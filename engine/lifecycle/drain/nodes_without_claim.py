@@ -1,10 +1,13 @@
-"""Nodes that somebody deletes and that belong to no NodeClaim (L-239, W-80): they are drained, and let go. There is no
-instance to end, no deadline and no time to settle. Their effects name no claim; what came of them is kept by Node."""
+"""Deleted Nodes that belong to no NodeClaim: they are drained, then their finalizer is removed (L-239, W-80).
+
+There is no instance to end, no deadline and no time to settle. Their effects name no claim; the state keeps by Node
+what came of these.
+"""
 
 from __future__ import annotations
 
 from kerf.engine.lifecycle.drain.pods import DISRUPTED, awaited, leave
-from kerf.engine.lifecycle.drain.volumes import SHOWN, attached
+from kerf.engine.lifecycle.drain.volumes import MAX_VOLUMES_NAMED, attached
 from kerf.engine.lifecycle.reasons import LifecycleCode
 from kerf.engine.lifecycle.step import Step, ask, wait
 from kerf.engine.model.kubernetes.nodes import Node
@@ -14,12 +17,13 @@ from kerf.engine.record.decisions import DeleteNode, TaintNode
 from kerf.engine.state.state import State
 
 VERSION = 1
-LONE = "lone"
-"""The decider's name."""
+DECIDER = "lone"
+"""The decider's name in the record."""
 
 
-def lone_nodes(state: State) -> list[Node]:
-    """Those on their way out, by name. Whoever's NodeClaim is about to be adopted waits for that."""
+def deleted_nodes_without_claim(state: State) -> list[Node]:
+    """Nodes that are being deleted and have no claim, by name. A Node whose NodeClaim is about to be adopted waits for
+    that."""
     facts, indexes = state.facts, state.indexes
     names = sorted(name for name in indexes.deleted_nodes if name not in indexes.claim_by_node)
     if not names:
@@ -30,7 +34,7 @@ def lone_nodes(state: State) -> list[Node]:
     return [node for node in nodes if node.provider_id not in found and any(key in node.labels for key in ours)]
 
 
-def drain_lone(node: Node, state: State, now: int) -> Step:
+def drain_without_claim(node: Node, state: State, now: int) -> Step:
     """The next step of such a Node: the taint, its pods in their groups, its volumes, its finalizer (D-140, D-157)."""
     held = state.facts.lone.get(node.name, NodeClaim(""))
     if not any(taint.same(DISRUPTED) for taint in node.taints):
@@ -40,5 +44,5 @@ def drain_lone(node: Node, state: State, now: int) -> Step:
         return leave(held, node, pods, state, now)
     volumes = attached(node, state, now)
     if volumes:
-        return wait(LifecycleCode.WAITING_FOR_VOLUMES, volumes=list(volumes[:SHOWN]), count=len(volumes))
+        return wait(LifecycleCode.WAITING_FOR_VOLUMES, volumes=list(volumes[:MAX_VOLUMES_NAMED]), count=len(volumes))
     return ask(held, effects.DELETE_NODE, DeleteNode("", node.name), now, code=LifecycleCode.DELETE_NODE)

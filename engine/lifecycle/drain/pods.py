@@ -24,49 +24,53 @@ from kerf.engine.scheduling.pods.evictability import FOREVER, protected_until
 from kerf.engine.state.state import State
 
 DISRUPTED = Taint(lbl.DISRUPTED_TAINT, "NoSchedule")
-STUCK_AFTER = 60_000  # L-202: a pod longer than this past its deletion time is no longer awaited
-AT_ONCE = 1  # a time that has long passed
+STUCK_AFTER = 60_000
+"""How long (ms) a pod may be past its deletion time before it is no longer awaited (L-202)."""
+NOW = 1
+"""A time that has long passed."""
 
 Group = tuple[bool, bool]
 
 
 def awaited(node: Node, state: State, now: int) -> list[Pod]:
-    """L-202: pods that must leave before the instance may end, by namespace and name."""
+    """Pods that must leave before the instance may end, by namespace and name (L-202)."""
     pods = (state.facts.pods[uid] for uid in state.indexes.pods_by_node.get(node.name, {}))
     left = [p for p in pods if not is_terminal(p) and drainable(p, state, now)]
     return sorted(left, key=lambda p: (p.namespace, p.name, p.uid))
 
 
 def drainable(pod: Pod, state: State, now: int) -> bool:
-    """D-10: neither the node's own, nor at home on a disrupted node, nor stuck."""
+    """Whether a drain evicts the pod: it is no static pod, does not tolerate the disrupted taint, and is not stuck
+    (D-10)."""
     if owned_by(pod, NODE_OWNER) or (pod.deleting and now >= stuck_at(pod)):
         return False
     return not tolerates_all((DISRUPTED,), state.indexes.blobs.shape(pod.shape).tolerations)
 
 
 def stuck_at(pod: Pod) -> int:
-    """From when on a terminating pod is not awaited any more."""
+    """From when on a terminating pod is no longer awaited (ms since the epoch)."""
     return pod.deleting + STUCK_AFTER + 1
 
 
 def leave(claim: NodeClaim, node: Node, pods: list[Pod], state: State, now: int) -> Step:
-    """One look at the pods that are awaited: those whose deadline is near go by force, of the others those of the first
-    group that is left (L-203, L-204)."""
+    """The next step for the awaited pods: those whose deadline is near are deleted by force; of the others, the first
+    group that is left is evicted (L-203, L-204)."""
     first = min(_group(pod, state) for pod in pods)
-    steps = [_leave(claim, node, pod, state, now, its_turn=_group(pod, state) == first) for pod in pods]
+    steps = [_evict_or_wait(claim, node, pod, state, now, its_groups_turn=_group(pod, state) == first) for pod in pods]
     intents = tuple(intent for step in steps for intent in step.intents)
     reason = Reason.of(LifecycleCode.EVICT) if intents else Reason.of(LifecycleCode.WAITING_FOR_PODS, pods=len(pods))
     return Step(intents=intents, reason=reason, due=soonest(*(step.due for step in steps)))
 
 
 def _group(pod: Pod, state: State) -> Group:
-    """L-204, D-143: critical pods after the others, and of both those of DaemonSets after the rest."""
+    """The order of eviction: critical pods after the others, and within both those of DaemonSets last (L-204,
+    D-143)."""
     return state.indexes.blobs.shape(pod.shape).priority_class in CRITICAL, owned_by(pod, DAEMONSET)
 
 
-def _leave(claim: NodeClaim, node: Node, pod: Pod, state: State, now: int, *, its_turn: bool) -> Step:
-    """One pod's way out: by force when its deadline is near (L-203), else by eviction when its turn has come and it may
-    be disrupted."""
+def _evict_or_wait(claim: NodeClaim, node: Node, pod: Pod, state: State, now: int, *, its_groups_turn: bool) -> Step:
+    """Delete one pod by force when its deadline is near (L-203), else evict it when its group and wave have come and it
+    may be disrupted."""
     until_stuck = stuck_at(pod) if pod.deleting else 0
     forced_at = _forced_at(claim, pod, state)
     if forced_at and now > forced_at:
@@ -76,7 +80,7 @@ def _leave(claim: NodeClaim, node: Node, pod: Pod, state: State, now: int, *, it
     if pod.deleting:
         return wait(LifecycleCode.TERMINATING, due=until_stuck)
     due = forced_at + 1 if forced_at else 0
-    if not its_turn:
+    if not its_groups_turn:
         return wait(LifecycleCode.WAITING_FOR_GROUP, due=due)
     protected = protected_until(pod)
     if now < protected:  # D-147, D-12
@@ -84,9 +88,9 @@ def _leave(claim: NodeClaim, node: Node, pod: Pod, state: State, now: int, *, it
     stays = stays_until(claim, pod, state)
     if now < stays:
         return wait(LifecycleCode.WAITING_FOR_NEXT_PLACE, due=soonest(due, stays))
-    turn_comes = turn_at(claim, pod, state)
-    if now < turn_comes:
-        return wait(LifecycleCode.WAITING_FOR_TURN, due=soonest(due, turn_comes))
+    wave_comes = wave_at(claim, pod, state)
+    if now < wave_comes:
+        return wait(LifecycleCode.WAITING_FOR_TURN, due=soonest(due, wave_comes))
     key = effects.eviction(pod.uid)
     effect = claim.effect(key)
     attempt = effect.attempts + 1 if effect is not None else 1
@@ -94,21 +98,23 @@ def _leave(claim: NodeClaim, node: Node, pod: Pod, state: State, now: int, *, it
     return _unless_asked(claim, key, order, now, due=due)
 
 
-def turn_at(claim: NodeClaim, pod: Pod, state: State) -> int:
-    """When a pod leaves of a node that goes with others, large pods first (ms since the epoch); 0 for at once. A reason
-    that leaves no choice knows no turns."""
+def wave_at(claim: NodeClaim, pod: Pod, state: State) -> int:
+    """When the pod's eviction wave comes, on a node that goes together with others (ms since the epoch); 0 for at once.
+
+    Forced disruption has no waves.
+    """
     if not claim.turns or claim.why != DisruptionReason.UNDERUTILIZED:
         return 0
     return claim.drain_started + WAVE_INTERVAL * wave_of(state.indexes.blobs.shape(pod.shape), claim.turns)
 
 
 def _forced_at(claim: NodeClaim, pod: Pod, state: State) -> int:
-    """L-203, D-151: the instant after which a pod is deleted by force; 0 for never. One that would take longer than the
-    deadline to end is made to end by then."""
+    """When the pod is deleted by force (ms since the epoch), so that it has ended by the deadline; 0 for never (L-203,
+    D-151)."""
     if claim.deadline is None:
         return 0
     if pod.deleting:
-        return AT_ONCE if pod.deleting > claim.deadline else 0
+        return NOW if pod.deleting > claim.deadline else 0
     grace = state.indexes.blobs.shape(pod.shape).grace
     return 0 if grace is None else claim.deadline - grace * 1000
 
@@ -120,8 +126,8 @@ def _unless_asked(claim: NodeClaim, key: str, order: EvictPod | DeletePod, now: 
     return Step(due=soonest(due, ask_again_at(effect)))
 
 
-def left(claim: NodeClaim) -> tuple[Struct, ...]:
-    """The evictions and deletions that were accepted since the last look, as events."""
+def accepted_evictions(claim: NodeClaim) -> tuple[Struct, ...]:
+    """The evictions and deletions that the API server has accepted since the last step, as events."""
     happened: list[Struct] = []
     for key, effect in sorted(claim.effects.items()):
         if effect.ok and not effect.told:

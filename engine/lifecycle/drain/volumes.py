@@ -13,13 +13,13 @@ from kerf.engine.record import claim_events as ev
 from kerf.engine.scheduling.pods.pod_volumes import claim_names
 from kerf.engine.state.state import State
 
-SHOWN = 5
-"""So many volumes are named (EV-17)."""
+MAX_VOLUMES_NAMED = 5
+"""How many volumes a reason names (EV-17)."""
 
 
 def attached(node: Node, state: State, now: int) -> tuple[str, ...]:
-    """The PersistentVolumes that are awaited, by name: those attached to the node, but for what a pod uses that stays
-    on it."""
+    """The PersistentVolumes whose detachment is awaited, by name: all that are attached to the node, except those of
+    pods that stay on it."""
     facts = state.facts
     attachments = (facts.attachments[name] for name in state.indexes.attachments_by_node.get(node.name, {}))
     found = {attachment.volume for attachment in attachments if attachment.volume}
@@ -27,7 +27,7 @@ def attached(node: Node, state: State, now: int) -> tuple[str, ...]:
 
 
 def _staying(node: Node, state: State, now: int) -> set[str]:
-    """What the pods use that nobody drains. A claim that is missing uses nothing."""
+    """The volumes of pods that are not drained. A PersistentVolumeClaim that is missing counts as none."""
     facts = state.facts
     volumes: set[str] = set()
     for uid in state.indexes.pods_by_node.get(node.name, {}):
@@ -39,13 +39,13 @@ def _staying(node: Node, state: State, now: int) -> set[str]:
 
 
 def detach(claim: NodeClaim, node: Node, state: State, now: int) -> Step | None:
-    """The wait of a node that is drained, or its end; None if there is nothing (more) to wait for."""
+    """The wait for the volumes of a drained node, or its end; None if there is nothing to wait for."""
     if not claim.volumes or claim.detached:
         return None
     left = attached(node, state, now)
     if left and (claim.deadline is None or now <= claim.deadline):
         due = claim.deadline + 1 if claim.deadline is not None else 0
-        return wait(LifecycleCode.WAITING_FOR_VOLUMES, due=due, volumes=list(left[:SHOWN]), count=len(left))
+        return wait(LifecycleCode.WAITING_FOR_VOLUMES, due=due, volumes=list(left[:MAX_VOLUMES_NAMED]), count=len(left))
     detached = ev.VolumesDetached(claim.name, now - claim.drained, left)
     code = LifecycleCode.VOLUMES_LEFT if left else LifecycleCode.VOLUMES_DETACHED
     return Step(events=(detached,), reason=Reason.of(code))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from kerf.engine.lifecycle.adoption import PATIENCE
+from kerf.engine.lifecycle.adoption import MAX_WAIT
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject
 from kerf.engine.model.karpenter.nodepools import NodeClassRef
@@ -82,7 +82,7 @@ def test_l159_one_whose_class_is_missing_is_asked_for_and_refused_although_there
     """By the provider's kind; without it nobody would know whose the claim is."""
     made = World(node_classes=f"{NODE_CLASS.group}/{NODE_CLASS.kind}")
     made.see(Observation(claim(0)))
-    made.after(PATIENCE)
+    made.after(MAX_WAIT)
     ((ref, order),) = made.launches()
     assert order.offers == ()
     refused = LaunchAnswered(ref, "default-abcde", kind="insufficient-capacity", message="no EC2NodeClass default")
@@ -90,7 +90,7 @@ def test_l159_one_whose_class_is_missing_is_asked_for_and_refused_although_there
     assert not made.runtime.state.facts.claims
     nobodys = World()
     nobodys.see(Observation(claim(0)))
-    assert not nobodys.after(PATIENCE)
+    assert not nobodys.after(MAX_WAIT)
 
 
 def test_l48_one_of_another_providers_class_is_left_alone() -> None:
@@ -113,7 +113,7 @@ def test_its_node_is_waited_for_but_not_for_ever() -> None:
     late = World()
     late.prepare()
     late.see(Observation(claim()))
-    late.after(PATIENCE)
+    late.after(MAX_WAIT)
     assert claim_of(late).why == "deleted"
 
 
@@ -129,10 +129,10 @@ def test_without_the_types_of_its_class_it_waits_but_not_for_ever() -> None:
     other = NodeClassRef(NODE_CLASS.group, NODE_CLASS.kind, "gone")
     made.see(Observation(claim(1, node_class=other)))
     assert adopted(made) == []
-    assert made.runtime.next_due() == START + PATIENCE
-    made.after(PATIENCE)
+    assert made.runtime.next_due() == START + MAX_WAIT
+    made.after(MAX_WAIT)
     assert [each.price for each in adopted(made)] == [0.0]
-    assert made.runtime.next_due() != START + PATIENCE
+    assert made.runtime.next_due() != START + MAX_WAIT
     assert re_derived(made.store) == made.store.entries
 
 
