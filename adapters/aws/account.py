@@ -29,12 +29,12 @@ class EksCluster(Struct, frozen=True):
 def region() -> str:
     """The region: AWS_REGION, else the SDK's configuration, else the metadata of the instance that kerf runs on (A-16).
     Raises NoRegion (KERF344)."""
-    found = os.environ.get("AWS_REGION") or boto3.Session().region_name
-    if not found and os.environ.get("AWS_EC2_METADATA_DISABLED", "").lower() != "true":
-        found = InstanceMetadataRegionFetcher(timeout=2, num_attempts=2).retrieve_region()
-    if not found:
+    name = os.environ.get("AWS_REGION") or boto3.Session().region_name
+    if not name and os.environ.get("AWS_EC2_METADATA_DISABLED", "").lower() != "true":
+        name = InstanceMetadataRegionFetcher(timeout=2, num_attempts=2).retrieve_region()
+    if not name:
         raise NoRegion("no AWS region", where="AWS_REGION", hint="Set AWS_REGION to the cluster's region")
-    return str(found)
+    return str(name)
 
 
 def probe(clients: Clients) -> None:
@@ -48,7 +48,7 @@ def probe(clients: Clients) -> None:
 
 def eks_cluster(clients: Clients, name: str) -> EksCluster:
     """What EKS says of a cluster. Raises `AwsError`."""
-    found = call(clients.eks.describe_cluster, name=name)["cluster"]
-    network = found.get("kubernetesNetworkConfig", {})
+    cluster = call(clients.eks.describe_cluster, name=name)["cluster"]
+    network = cluster.get("kubernetesNetworkConfig", {})
     cidr = network.get("serviceIpv4Cidr") or network.get("serviceIpv6Cidr") or ""
-    return EksCluster(found.get("endpoint", ""), cidr, found.get("version", ""))
+    return EksCluster(cluster.get("endpoint", ""), cidr, cluster.get("version", ""))

@@ -75,24 +75,24 @@ def unsupported(alias: str, version: str) -> str:
 
 def image_queries(alias: str, version: str) -> tuple[ImageQuery, ...]:
     """The SSM parameters of an alias for a Kubernetes version such as "1.32" (A-102…A-108)."""
-    family, _, wanted = alias.partition("@")
-    family, latest = family.lower(), wanted == "latest"
+    family, _, release = alias.partition("@")
+    family, latest = family.lower(), release == "latest"
     if family == "al2":
-        return _al2(version, wanted, latest)
+        return _al2(version, release, latest)
     if family == "al2023":
-        return _al2023(version, wanted, latest)
+        return _al2023(version, release, latest)
     if family == "bottlerocket":
-        return _bottlerocket(version, "latest" if latest else wanted.removeprefix("v"))
+        return _bottlerocket(version, "latest" if latest else release.removeprefix("v"))
     year = family.removeprefix("windows")
     path = f"/aws/service/ami-windows-latest/Windows_Server-{year}-English-Core-EKS_Optimized-{version}"
     return (ImageQuery(path + "/image_id", ()),)
 
 
-def _al2(version: str, wanted: str, latest: bool) -> tuple[ImageQuery, ...]:
+def _al2(version: str, release: str, latest: bool) -> tuple[ImageQuery, ...]:
     base = f"/aws/service/eks/optimized-ami/{version}"
 
     def query(folder: str, node: str, variants: tuple[str, ...]) -> ImageQuery:
-        leaf = "recommended" if latest else f"amazon-eks-{node}-{version}-{wanted}"
+        leaf = "recommended" if latest else f"amazon-eks-{node}-{version}-{release}"
         return ImageQuery(f"{base}/{folder}/{leaf}/image_id", variants)
 
     return (
@@ -102,13 +102,13 @@ def _al2(version: str, wanted: str, latest: bool) -> tuple[ImageQuery, ...]:
     )
 
 
-def _al2023(version: str, wanted: str, latest: bool) -> tuple[ImageQuery, ...]:
+def _al2023(version: str, release: str, latest: bool) -> tuple[ImageQuery, ...]:
     base = f"/aws/service/eks/optimized-ami/{version}/amazon-linux-2023"
     kinds = (("x86_64", "standard"), ("x86_64", "nvidia"), ("x86_64", "neuron"), ("arm64", "standard"))
     return tuple(
         ImageQuery(
             f"{base}/{arch}/{variant}/"
-            + ("recommended" if latest else f"amazon-eks-node-al2023-{arch}-{variant}-{version}-{wanted}")
+            + ("recommended" if latest else f"amazon-eks-node-al2023-{arch}-{variant}-{version}-{release}")
             + "/image_id",
             (variant,),
         )
@@ -116,11 +116,11 @@ def _al2023(version: str, wanted: str, latest: bool) -> tuple[ImageQuery, ...]:
     )
 
 
-def _bottlerocket(version: str, wanted: str) -> tuple[ImageQuery, ...]:
+def _bottlerocket(version: str, release: str) -> tuple[ImageQuery, ...]:
     base = f"/aws/service/bottlerocket/aws-k8s-{version}"
     return (
-        ImageQuery(f"{base}/x86_64/{wanted}/image_id", ("standard", "neuron")),
-        ImageQuery(f"{base}/arm64/{wanted}/image_id", ("standard",)),
-        ImageQuery(f"{base}-nvidia/x86_64/{wanted}/image_id", ("nvidia",)),
-        ImageQuery(f"{base}-nvidia/arm64/{wanted}/image_id", ("nvidia",)),
+        ImageQuery(f"{base}/x86_64/{release}/image_id", ("standard", "neuron")),
+        ImageQuery(f"{base}/arm64/{release}/image_id", ("standard",)),
+        ImageQuery(f"{base}-nvidia/x86_64/{release}/image_id", ("nvidia",)),
+        ImageQuery(f"{base}-nvidia/arm64/{release}/image_id", ("nvidia",)),
     )

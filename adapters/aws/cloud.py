@@ -101,17 +101,17 @@ class AwsCloud:
         """What changed of NodeClasses and their catalogues since the last call, with AWS's refusals as
         `InputRefused`."""
         with self._resolving:
-            found = [Observation(refused) for refused in (*self._unreported, *self._markets.refresh())]
+            observations = [Observation(refused) for refused in (*self._unreported, *self._markets.refresh())]
             self._unreported.clear()
             if not self._observing:
-                found += self._kept_tidy()
+                observations += self._kept_tidy()
             objects = sorted(self._objects(), key=lambda node_class: node_class.name)
             self._known = {o.name: self._known[o.name] for o in objects if o.name in self._known}
             self._classes.forget(self._known)
             self._dry_runs.forget(self._known)
             for node_class in objects:
-                found += self._observe(node_class)
-            return found
+                observations += self._observe(node_class)
+            return observations
 
     def resolved(self, name: str) -> EC2NodeClass | None:
         """A class as it was last resolved, with its status; None before it was."""
@@ -130,10 +130,10 @@ class AwsCloud:
     def unhealthy(self) -> list[tuple[str, str]]:
         """(instance, kind) of the account's instances that EC2 calls unhealthy (A-351), or whose capacity block is
         about to end (A-375). Raises `AwsError`."""
-        found, now = unhealthy(self._clients, self._clock()), self._clock()
+        problems, now = unhealthy(self._clients, self._clock()), self._clock()
         held = (each for known in list(self._known.values()) for each in known.resolved.status.capacity_reservations)
         blocks = sorted({each.id for each in held if state_of(each, now) == "expiring"})
-        return found + [
+        return problems + [
             (instance, EXPIRING) for instance in (self._instances.of_reservations(blocks) if blocks else ())
         ]
 
@@ -145,20 +145,20 @@ class AwsCloud:
 
     def _kept_tidy(self) -> list[Observation]:
         """What nobody uses any more goes (A-123, A-237)."""
-        found = []
+        refusals = []
         try:
             self._templates.sweep()
         except AwsError as error:
-            found.append(Observation(_refused(error, "launch templates")))
+            refusals.append(Observation(_refused(error, "launch templates")))
         if self._settings.isolated_vpc or self._clock() < self._collect_at:
-            return found
+            return refusals
         self._collect_at = self._clock() + COLLECT_EVERY
         try:
             classes = [known.resolved for known in self._known.values()]
             self._classes.profiles.collect(classes, self._instances.profiles())
         except AwsError as error:
-            found.append(Observation(_refused(error, "instance profiles")))
-        return found
+            refusals.append(Observation(_refused(error, "instance profiles")))
+        return refusals
 
     def _observe(self, node_class: EC2NodeClass) -> list[Observation]:
         known = self._refreshed(node_class)
@@ -176,11 +176,11 @@ class AwsCloud:
             terms=replace(ec2_terms(known.resolved), placement_group=self._classes.placement_group(node_class.name).id),
             annotations=class_hashes(node_class.annotations),
         )
-        found = []
+        observations = []
         if seen != known.seen:
-            found.append(Observation(seen, {digest: known.resolved}))
+            observations.append(Observation(seen, {digest: known.resolved}))
             known.seen = seen
-        return found + self._catalogue(known)
+        return observations + self._catalogue(known)
 
     def _readiness(self, resolved: EC2NodeClass) -> Condition:
         """The condition Ready. In observe mode it is Karpenter's; without one, Karpenter has not judged the class
@@ -338,11 +338,11 @@ class AwsCloud:
             return failure(intent, order.claim, "NoLaunchableOffer", message)
         answer = call(self._clients.ec2.create_fleet, **request)
         zone_ids = zones(resolved.status)
-        told = answered(answer, request, order, zone_ids, intent=intent, now=self._clock())
-        if not told.instance:
-            return told
+        launched = answered(answer, request, order, zone_ids, intent=intent, now=self._clock())
+        if not launched.instance:
+            return launched
         terms = ec2_terms(resolved)  # it was launched by these, whatever the class says when the answer is read
-        return replace(told, class_hash=terms.hash, security_groups=terms.security_groups)
+        return replace(launched, class_hash=terms.hash, security_groups=terms.security_groups)
 
     def _subnets(self, order: LaunchInstance, known: _Known) -> dict[str, str]:
         """In each zone of the offers, the subnet with most free addresses; the first of equals (A-232)."""

@@ -24,13 +24,13 @@ _OVER = ("[Completed]", "[Canceled]", "[Cancelled]")
 def unhealthy(clients: Clients, now: int) -> list[tuple[str, str]]:
     """(instance, kind) of all unhealthy instances of the account, kerf's or not: failing checks come before announced
     events. Raises `AwsError`."""
-    found: dict[str, Mapping[str, Any]] = {}
+    entries: dict[str, Mapping[str, Any]] = {}
     for name, values in _QUERIES:
         asked = [{"Name": name, "Values": list(values)}]
         for entry in pages(clients.ec2.describe_instance_status, "InstanceStatuses", Filters=asked, MaxResults=1000):
-            found[entry["InstanceId"]] = entry
-    told = [(instance, kind) for instance, entry in found.items() for kind in _kinds(entry, now)]
-    return sorted(told, key=lambda each: (KINDS.index(each[1]), each[0]))
+            entries[entry["InstanceId"]] = entry
+    problems = [(instance, kind) for instance, entry in entries.items() for kind in _kinds(entry, now)]
+    return sorted(problems, key=lambda each: (KINDS.index(each[1]), each[0]))
 
 
 def _kinds(entry: Mapping[str, Any], now: int) -> Iterator[str]:

@@ -40,8 +40,8 @@ class Instances:
             {"Name": f"tag:{tags.CLUSTER}", "Values": [self._cluster]},
             *filters(instance_state_name=ALIVE),
         ]
-        found = sorted(self._described(Filters=conditions), key=lambda entry: str(entry["InstanceId"]))
-        return adopted(found[0], order, zone_ids, intent) if found else None
+        entries = sorted(self._described(Filters=conditions), key=lambda entry: str(entry["InstanceId"]))
+        return adopted(entries[0], order, zone_ids, intent) if entries else None
 
     def describe(self, instances: Sequence[str]) -> list[InstanceSeen]:
         """One for each id, in the order asked. Raises `AwsError`."""
@@ -58,15 +58,15 @@ class Instances:
             {"Name": f"tag:{tags.CLUSTER}", "Values": [self._cluster]},
             *filters(instance_state_name=ALIVE),
         ]
-        found = [_tagged(entry) for entry in self._described(Filters=conditions) if self._ours(entry)]
-        there = {each.instance for each in found}
+        tagged = [_tagged(entry) for entry in self._described(Filters=conditions) if self._ours(entry)]
+        there = {each.instance for each in tagged}
         now = self._clock()
         young = [
             TaggedInstance(instance, claim, started)
             for instance, (started, claim) in self._started.items()
             if instance not in there and now < started + SETTLING
         ]
-        return sorted([*found, *young], key=lambda each: each.instance)
+        return sorted([*tagged, *young], key=lambda each: each.instance)
 
     def profiles(self) -> set[str]:
         """The names of the instance profiles that instances of this cluster have. Raises `AwsError`."""
@@ -115,14 +115,14 @@ class Instances:
     def _batch(self, instances: list[str]) -> dict[str, Any]:
         """A-287: one id that EC2 does not know spoils the call; then each is asked for alone."""
         try:
-            found = self._described(InstanceIds=instances, Filters=filters(instance_state_name=VISIBLE))
+            entries = self._described(InstanceIds=instances, Filters=filters(instance_state_name=VISIBLE))
         except AwsError as error:
             if not error.not_found:
                 raise
             if len(instances) == 1:
                 return {}
             return {key: entry for one in instances for key, entry in self._batch([one]).items()}
-        return {entry["InstanceId"]: entry for entry in found}
+        return {entry["InstanceId"]: entry for entry in entries}
 
     def _described(self, **parameters: Any) -> list[dict[str, Any]]:
         reservations = pages(self._clients.ec2.describe_instances, "Reservations", **parameters)

@@ -135,11 +135,11 @@ class AwsInterruptions:
             VisibilityTimeout=VISIBILITY,
             WaitTimeSeconds=self._wait,
         )
-        found: list[Observation] = []
+        observations: list[Observation] = []
         for message in answer.get("Messages", ()):
             self._handles.append(message["ReceiptHandle"])
-            found += [Observation(seen) for seen in parse(message["MessageId"], message.get("Body", ""))]
-        return found
+            observations += [Observation(seen) for seen in parse(message["MessageId"], message.get("Body", ""))]
+        return observations
 
     def acknowledge(self) -> None:
         """Delete what was polled. A message that cannot be deleted comes back, and its id says that it is known."""

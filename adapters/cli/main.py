@@ -29,12 +29,12 @@ USAGE, CORRUPT, UNSUPPORTED, INTERRUPTED = 2, 3, 4, 130
 
 def main(tokens: Sequence[str] | None = None) -> int:
     """Run one command and give its exit code."""
-    given = list(sys.argv[1:] if tokens is None else tokens)
+    arguments = list(sys.argv[1:] if tokens is None else tokens)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a terminal without Unicode shows question marks, not a traceback
             stream.reconfigure(errors="replace")
     try:
-        done = _print_overview() if given[:1] in ([], ["--help"], ["-h"]) else _run(given)
+        done = _print_overview() if arguments[:1] in ([], ["--help"], ["-h"]) else _run(arguments)
         sys.stdout.flush()
     except KerfError as error:
         return _failed(" ".join(str(error).split()), exit_code(error))
@@ -62,7 +62,7 @@ def _print_overview() -> int:
     return 0
 
 
-def _run(given: list[str]) -> int:
+def _run(arguments: list[str]) -> int:
     """Parse the command line with cyclopts and run the command that it names."""
     from cyclopts import App, CycloptsError
 
@@ -74,7 +74,7 @@ def _run(given: list[str]) -> int:
     for command in COMMANDS:
         app.command(command.path, name=command.name)  # imported when it is used
     try:
-        done = app(given, exit_on_error=False, print_error=False, result_action="return_value")
+        done = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
         return _failed(f"KERF200: {_misused(error)} Try --help", USAGE)
     return done if isinstance(done, int) else 0

@@ -74,11 +74,11 @@ class InstancePolling:
 
     async def _look(self, pool: Executor) -> None:
         suspects, self._suspects = self._suspects, {}
-        wanted = sorted({*suspects, *self._watched})
-        if not wanted:
+        instances = sorted({*suspects, *self._watched})
+        if not instances:
             return
         try:
-            seen = await asyncio.get_running_loop().run_in_executor(pool, self._cloud.describe, wanted)
+            seen = await asyncio.get_running_loop().run_in_executor(pool, self._cloud.describe, instances)
         except KerfError as error:
             self.error = error
             self._suspects.update(suspects)

@@ -107,9 +107,9 @@ def _listed(item: dict[str, Any]) -> InstanceType:
         _offering({key.lower(): value for key, value in each.items()}) for each in item.get("offerings") or ()
     )
     systems = tuple(item.get("operatingsystems") or ())
-    made = _type(str(item["name"]), capacity, str(item.get("architecture", "")), systems, offerings)
+    kind = _type(str(item["name"]), capacity, str(item.get("architecture", "")), systems, offerings)
     slices = slice_templates(item.get("resourceslices") or ())
-    return replace(made, slices=slices, bindings=attribute_bindings(item.get("attributebindings") or ()))
+    return replace(kind, slices=slices, bindings=attribute_bindings(item.get("attributebindings") or ()))
 
 
 def _offering(item: dict[str, Any]) -> Offering:

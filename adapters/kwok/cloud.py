@@ -90,9 +90,9 @@ class KwokCloud:
 
     def observe(self) -> list[Observation]:
         with self._lock:
-            told = [self._classes[name] for name in sorted(self._untold)]
+            classes = [self._classes[name] for name in sorted(self._untold)]
             self._untold.clear()
-        return [observation for each in told for observation in self._seen(each)]
+        return [observation for each in classes for observation in self._seen(each)]
 
     def _seen(self, node_class: KWOKNodeClass) -> list[Observation]:
         digest = content(node_class)[0]
@@ -130,49 +130,49 @@ class KwokCloud:
             self._coming.pop(name, None)
 
     def _create(self, order: LaunchInstance, document: dict[str, Any], intent: str, token: str) -> LaunchAnswered:
-        status, found = self._nodes.create(document)
+        status, node = self._nodes.create(document)
         if status == CONFLICT:
             again = self.find(order, intent=intent, token=token)
             if again is not None:
                 return again
         if status >= 300:
-            message = str(found.get("message", ""))
+            message = str(node.get("message", ""))
             return LaunchAnswered(intent, order.claim, kind="error", code=str(status), message=message)
         return self._answer(order, intent, document, adopted=False)
 
     def find(self, order: LaunchInstance, *, intent: str, token: str) -> LaunchAnswered | None:
-        status, found = self._nodes.get(node_name(order.claim, token))
+        status, node = self._nodes.get(node_name(order.claim, token))
         if status == NOT_FOUND:
             return self._of_claim(order, intent)
         if status >= 300:
-            raise NodesRefused(f"{status}: {found.get('message', '')}", where=f"claim {order.claim}")
-        return None if _gone(found) else self._answer(order, intent, found, adopted=True)
+            raise NodesRefused(f"{status}: {node.get('message', '')}", where=f"claim {order.claim}")
+        return None if _gone(node) else self._answer(order, intent, node, adopted=True)
 
     def _of_claim(self, order: LaunchInstance, intent: str) -> LaunchAnswered | None:
         """A Node that was made by another record's token is the claim's all the same."""
-        status, found = self._nodes.labelled(CLAIM_LABEL, order.claim)
+        status, nodes = self._nodes.labelled(CLAIM_LABEL, order.claim)
         if status >= 300:
             raise NodesRefused(f"{status}", where=f"nodes of claim {order.claim}")
-        there = next((node for node in found if not _gone(node)), None)
+        there = next((node for node in nodes if not _gone(node)), None)
         return None if there is None else self._answer(order, intent, there, adopted=True)
 
     def terminate(self, instance: str, *, intent: str) -> EffectAnswered:
         self._coming.pop(instance, None)
-        status, found = self._nodes.annotate(instance, {ENDED: "true"})
+        status, node = self._nodes.annotate(instance, {ENDED: "true"})
         if status < 300:
-            status, found = self._nodes.delete(instance)
+            status, node = self._nodes.delete(instance)
         ok = status < 300 or status == NOT_FOUND
-        return EffectAnswered(intent, ok, "200" if ok else str(status), "" if ok else str(found.get("message", "")))
+        return EffectAnswered(intent, ok, "200" if ok else str(status), "" if ok else str(node.get("message", "")))
 
     def describe(self, instances: Sequence[str]) -> list[InstanceSeen]:
         return [self._described(instance) for instance in instances]
 
     def listing(self) -> list[TaggedInstance]:
         """Unlike L-238: a Node that was made for a claim of a lost record would stay for ever."""
-        status, found = self._nodes.labelled(CLAIM_LABEL)
+        status, nodes = self._nodes.labelled(CLAIM_LABEL)
         if status >= 300:
             raise NodesRefused(f"{status}", where="nodes of claims")
-        there = {str(node["metadata"]["name"]): node for node in found if not _gone(node)}
+        there = {str(node["metadata"]["name"]): node for node in nodes if not _gone(node)}
         coming = [
             TaggedInstance(name, claim, self._now()) for name, claim in list(self._coming.items()) if name not in there
         ]
@@ -184,13 +184,13 @@ class KwokCloud:
         coming = self._coming.get(instance)
         if coming is not None:
             return InstanceSeen(instance, "pending", coming)
-        status, found = self._nodes.get(instance)
-        if status == NOT_FOUND or (status < 300 and _gone(found)):
+        status, node = self._nodes.get(instance)
+        if status == NOT_FOUND or (status < 300 and _gone(node)):
             return InstanceSeen(instance, "gone")
         if status >= 300:
-            raise NodesRefused(f"{status}: {found.get('message', '')}", where=f"node {instance}")
-        claim = str(_labels(found).get(CLAIM_LABEL, ""))
-        return InstanceSeen(instance, "running" if _ready(found) else "pending", claim)
+            raise NodesRefused(f"{status}: {node.get('message', '')}", where=f"node {instance}")
+        claim = str(_labels(node).get(CLAIM_LABEL, ""))
+        return InstanceSeen(instance, "running" if _ready(node) else "pending", claim)
 
     def _answer(self, order: LaunchInstance, intent: str, node: dict[str, Any], *, adopted: bool) -> LaunchAnswered:
         marks = _labels(node)
@@ -232,8 +232,8 @@ def _nothing(order: LaunchInstance, intent: str, kind: str, message: str) -> Lau
 
 
 def _tagged(name: str, node: dict[str, Any]) -> TaggedInstance:
-    made = node["metadata"].get("creationTimestamp")
-    return TaggedInstance(name, str(_labels(node).get(CLAIM_LABEL, "")), parse_time(made) if made else 0)
+    created = node["metadata"].get("creationTimestamp")
+    return TaggedInstance(name, str(_labels(node).get(CLAIM_LABEL, "")), parse_time(created) if created else 0)
 
 
 def _labels(node: dict[str, Any]) -> dict[str, Any]:

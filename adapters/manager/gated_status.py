@@ -82,11 +82,11 @@ def _plain(conditions: Sequence[StatusCondition]) -> list[tuple[str, bool, str, 
 
 def _buffer(status: BufferStatus) -> dict[str, Any]:
     """The status of a CapacityBuffer as a document (L-58)."""
-    found: dict[str, Any] = {"provisioningStrategy": status.strategy}
+    document: dict[str, Any] = {"provisioningStrategy": status.strategy}
     if status.template:
-        found["podTemplateRef"] = {"name": status.template}
+        document["podTemplateRef"] = {"name": status.template}
     if status.generation is not None:
-        found["podTemplateGeneration"] = status.generation
+        document["podTemplateGeneration"] = status.generation
     if status.replicas is not None:
-        found["replicas"] = status.replicas
-    return found
+        document["replicas"] = status.replicas
+    return document

@@ -287,8 +287,8 @@ class KubernetesController:
 
     async def record(self, observations: Iterable[Observation]) -> None:
         self._inbox.put(observations)
-        wanted = self._inbox.put_in
-        while self._stored < wanted:
+        last = self._inbox.put_in
+        while self._stored < last:
             self._turned.clear()
             await self._turned.wait()
 
@@ -312,8 +312,8 @@ class KubernetesController:
             async with self.controller.between_turns:
                 state = self.runtime.state
                 ours = sorted(name for name, pool in state.facts.pools.items() if self._is_ours(pool))
-                found = [nodepool_status(state, name, self._pools.conditions(name)) for name in ours]
-            for each in found:
+                statuses = [nodepool_status(state, name, self._pools.conditions(name)) for name in ours]
+            for each in statuses:
                 status = pool_status(each.conditions, each.resources, each.nodes, each.node_class_generation)
                 await self._pools.write(each.name, each.annotations, status)
             await asyncio.sleep(POOLS_AGAIN if self._pools.errors else POOLS_EVERY)

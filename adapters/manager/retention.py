@@ -89,17 +89,17 @@ class RetentionLoop:
     def families(self) -> list[Family]:
         failed = Family("kerf_record_retention_errors_total", COUNTER, "Times that the record could not be cut.")
         failed.set(self.errors)
-        found = self.extent
-        if found is None:
+        extent_now = self.extent
+        if extent_now is None:
             return [failed]
         size = Family("kerf_record_size_bytes", GAUGE, "What the record takes.")
-        size.set(found.size)
+        size.set(extent_now.size)
         oldest = Family(
             "kerf_record_oldest_entry_timestamp_seconds", GAUGE, "Since when claims' events and decisions are kept."
         )
-        oldest.set(found.oldest / 1000)
+        oldest.set(extent_now.oldest / 1000)
         since = Family(
             "kerf_record_decidable_since_timestamp_seconds", GAUGE, "Since when everything is kept: decided again."
         )
-        since.set(found.since / 1000)
+        since.set(extent_now.since / 1000)
         return [size, oldest, since, failed]

@@ -103,10 +103,10 @@ class LiveMarket:
             ProductDescriptions=_PRODUCTS,
             MaxResults=1000,
         )
-        found = spot_prices(entries)
-        if not found:
+        prices = spot_prices(entries)
+        if not prices:
             raise AwsError("describe_spot_price_history", "EmptyAnswer", "the spot price history is empty")
-        self._price(f"spot prices of {self._today()}", spot=found)
+        self._price(f"spot prices of {self._today()}", spot=prices)
 
     def _price(
         self,

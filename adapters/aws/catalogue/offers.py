@@ -139,8 +139,8 @@ def offline_catalogue(
     the table does not know.
     """
     known = tables()
-    wanted = sorted(known.types if names is None else set(names))
-    if unknown := [name for name in wanted if name not in known.types]:
+    type_names = sorted(known.types if names is None else set(names))
+    if unknown := [name for name in type_names if name not in known.types]:
         raise InputError(
             f"unknown instance types: {', '.join(unknown)}",
             where="names",
@@ -149,7 +149,7 @@ def offline_catalogue(
         )
     spot = {
         (name, zone): spot_model(price, name, zone, spot_discount)
-        for name in wanted
+        for name in type_names
         if (price := known.prices.get(name))
         for zone in zones
     }
@@ -158,7 +158,7 @@ def offline_catalogue(
         f"spot prices are a model ({spot_discount:.0%} below on-demand, varied by type and zone)"
     )
     prices = Prices(on_demand=known.prices, spot=spot, source=source)
-    priced = [name for name in wanted if name in known.prices]
+    priced = [name for name in type_names if name in known.prices]
     market = Market(region=region, facts=known.types, prices=prices)
     return catalogue(
         market,

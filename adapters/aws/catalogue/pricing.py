@@ -71,7 +71,7 @@ def pricing_region(region: str) -> str:
 
 def product_filters(region: str, *, bare_metal: bool) -> list[dict[str, str]]:
     """The filters of the two queries for on-demand prices (A-204)."""
-    wanted = {
+    values = {
         "regionCode": region,
         "serviceCode": "AmazonEC2",
         "preInstalledSw": "NA",
@@ -81,7 +81,7 @@ def product_filters(region: str, *, bare_metal: bool) -> list[dict[str, str]]:
         "tenancy": "Dedicated" if bare_metal else "Shared",
         "productFamily": "Compute Instance (bare metal)" if bare_metal else "Compute Instance",
     }
-    return [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in wanted.items()]
+    return [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in values.items()]
 
 
 def product_prices(documents: Iterable[str], currency: str = "USD") -> dict[str, float]:

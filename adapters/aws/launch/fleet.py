@@ -33,16 +33,17 @@ def groups(
 ) -> tuple[Group, ...]:
     """The offers by launch template. Offers of unknown types, and of types that no image boots, are left out
     (A-115)."""
-    found: dict[tuple[str, int, int], list[Offer]] = {}
+    offers_by_template: dict[tuple[str, int, int], list[Offer]] = {}
     for offer in order.offers:
         kind = types.get(offer.instance_type)
         image = image_of(images, kind) if kind is not None else ""
         if kind is not None and image:
             efas = kind.capacity.get("vpc.amazonaws.com/efa", 0)
             efas = efas if order.requests.get("vpc.amazonaws.com/efa") else 0
-            found.setdefault((image, kind.capacity["pods"], efas), []).append(offer)
+            offers_by_template.setdefault((image, kind.capacity["pods"], efas), []).append(offer)
     return tuple(
-        Group(types[offers[0].instance_type], image, tuple(offers)) for (image, _, _), offers in sorted(found.items())
+        Group(types[offers[0].instance_type], image, tuple(offers))
+        for (image, _, _), offers in sorted(offers_by_template.items())
     )
 
 

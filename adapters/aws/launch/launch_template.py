@@ -96,12 +96,12 @@ def _boot(order: LaunchInstance, node_class: EC2NodeClass, settings: AwsSettings
 
 def metadata_options(spec: EC2NodeClassSpec) -> dict[str, Any]:
     """The options of the instance metadata service, with the CRD's defaults field by field (A-42, A-243)."""
-    given = spec.metadata_options
+    options = spec.metadata_options
     return {
-        "HttpEndpoint": given.http_endpoint,
-        "HttpProtocolIpv6": given.http_protocol_ipv6,
-        "HttpPutResponseHopLimit": given.http_put_response_hop_limit,
-        "HttpTokens": given.http_tokens,
+        "HttpEndpoint": options.http_endpoint,
+        "HttpProtocolIpv6": options.http_protocol_ipv6,
+        "HttpPutResponseHopLimit": options.http_put_response_hop_limit,
+        "HttpTokens": options.http_tokens,
         "InstanceMetadataTags": "disabled",
     }
 
@@ -126,7 +126,7 @@ def block_devices(spec: EC2NodeClassSpec, family: str) -> list[dict[str, Any]]:
 
 def _ebs(ebs: BlockDevice) -> dict[str, Any]:
     """A volume's settings. Unset fields and zeros are left out; sizes are whole GiB, rounded up (A-426)."""
-    given = {
+    values = {
         "DeleteOnTermination": ebs.delete_on_termination,
         "Encrypted": ebs.encrypted,
         "Iops": ebs.iops or None,
@@ -137,7 +137,7 @@ def _ebs(ebs: BlockDevice) -> dict[str, Any]:
         "VolumeSize": -(-volume_bytes(ebs) // GI) or None,
         "VolumeType": ebs.volume_type or None,
     }
-    return {name: value for name, value in given.items() if value is not None}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _reservation(order: LaunchInstance) -> dict[str, Any]:
@@ -176,21 +176,21 @@ def _interfaces(node_class: EC2NodeClass, settings: AwsSettings, efas: int) -> l
 
 def _addressing(spec: EC2NodeClassSpec, settings: AwsSettings) -> dict[str, Any]:
     """What an interface with addresses has beside its groups (A-255, A-256)."""
-    found: dict[str, Any] = {}
+    addressing: dict[str, Any] = {}
     if spec.associate_public_ip_address is not None:
-        found["AssociatePublicIpAddress"] = spec.associate_public_ip_address
+        addressing["AssociatePublicIpAddress"] = spec.associate_public_ip_address
     if spec.ip_prefix_count:
-        found["Ipv6PrefixCount" if settings.ipv6 else "Ipv4PrefixCount"] = spec.ip_prefix_count
+        addressing["Ipv6PrefixCount" if settings.ipv6 else "Ipv4PrefixCount"] = spec.ip_prefix_count
     if settings.ipv6:
-        found |= {"PrimaryIpv6": True, "Ipv6AddressCount": 1}
+        addressing |= {"PrimaryIpv6": True, "Ipv6AddressCount": 1}
     if tracking := spec.connection_tracking:
         limits = {
             "TcpEstablishedTimeout": tracking.tcp_established_timeout,
             "UdpStreamTimeout": tracking.udp_stream_timeout,
             "UdpTimeout": tracking.udp_timeout,
         }
-        found["ConnectionTrackingSpecification"] = {n: limit for n, limit in limits.items() if limit is not None}
-    return found
+        addressing["ConnectionTrackingSpecification"] = {n: limit for n, limit in limits.items() if limit is not None}
+    return addressing
 
 
 class LaunchTemplates:

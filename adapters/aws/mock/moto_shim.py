@@ -289,8 +289,8 @@ class MotoShim(Clients):
         return answerer(body if isinstance(body, dict) else json.loads(body))
 
     def _products(self, body: Mapping[str, Any]) -> Any:
-        wanted = {entry["Field"]: entry["Value"] for entry in body["Filters"]}
-        metal = wanted["tenancy"] == "Dedicated"
+        filters = {entry["Field"]: entry["Value"] for entry in body["Filters"]}
+        metal = filters["tenancy"] == "Dedicated"
         documents = [
             json.dumps(
                 {
@@ -329,18 +329,18 @@ class MotoShim(Clients):
 
     def _capacity_reservations(self, body: Mapping[str, Any]) -> Any:
         """By id, or all of them."""
-        wanted = body.get("CapacityReservationId.1")
-        known = [each for each in self.reservations if wanted in (None, each["CapacityReservationId"])]
-        if wanted and not known:
-            return _error(400, "InvalidCapacityReservationId.NotFound", f"{wanted} does not exist")
+        asked = body.get("CapacityReservationId.1")
+        known = [each for each in self.reservations if asked in (None, each["CapacityReservationId"])]
+        if asked and not known:
+            return _error(400, "InvalidCapacityReservationId.NotFound", f"{asked} does not exist")
         return _page("CapacityReservations", known, body)
 
     def _placement_groups(self, body: Mapping[str, Any]) -> Any:
         """By name or id; EC2 says so of one that it does not know."""
-        wanted = body.get("GroupName.1") or body.get("GroupId.1")
-        known = [each for each in self.placement_groups if wanted in (each["GroupName"], each["GroupId"])]
+        asked = body.get("GroupName.1") or body.get("GroupId.1")
+        known = [each for each in self.placement_groups if asked in (each["GroupName"], each["GroupId"])]
         if not known:
-            return _error(400, "InvalidPlacementGroup.Unknown", f"The Placement Group {wanted} is unknown.")
+            return _error(400, "InvalidPlacementGroup.Unknown", f"The Placement Group {asked} is unknown.")
         return _Http(200), {"PlacementGroups": known}
 
     def _instance_status(self, body: Mapping[str, Any]) -> Any:

@@ -36,14 +36,14 @@ class Reservations:
         """The active reservations that the class selects, by id, and the condition for them, which is True with none,
         too (A-62). Raises `AwsError`."""
         now = self._clock()
-        found: dict[str, ResolvedReservation] = {}
+        reservations: dict[str, ResolvedReservation] = {}
         for term in node_class.spec.capacity_reservation_selector_terms:
             for entry in self._selected(term):
                 known = _resolved(entry, now)
                 if known is not None:
-                    found[known.id] = known
+                    reservations[known.id] = known
                     self._left[known.id] = int(entry.get("AvailableInstanceCount", 0))
-        return tuple(each for _, each in sorted(found.items())), ready("CapacityReservationsReady")
+        return tuple(each for _, each in sorted(reservations.items())), ready("CapacityReservationsReady")
 
     def offered(self, status: EC2NodeClassStatus) -> tuple[Reservation, ...]:
         """The class's reservations as the catalogue takes them. One that is not known has nothing left."""
@@ -103,7 +103,7 @@ def _resolved(entry: dict[str, Any], now: int) -> ResolvedReservation | None:
     kind = entry.get("ReservationType") or "default"
     if (ends is not None and ends.timestamp() * 1000 <= now) or criteria not in _CRITERIA or kind not in _TYPES:
         return None
-    found = ResolvedReservation(
+    reservation = ResolvedReservation(
         availability_zone=entry["AvailabilityZone"],
         end_time=ends.strftime("%Y-%m-%dT%H:%M:%SZ") if ends is not None else "",
         id=entry["CapacityReservationId"],
@@ -113,4 +113,4 @@ def _resolved(entry: dict[str, Any], now: int) -> ResolvedReservation | None:
         reservation_type=kind,
         interruptible=bool(entry.get("Interruptible", False)),
     )
-    return replace(found, state=state_of(found, now))
+    return replace(reservation, state=state_of(reservation, now))

@@ -48,16 +48,16 @@ class DryRuns:
         if known is not None and of == asked and self._clock() < at + KNOWN_FOR:
             return known
         try:
-            found = self._asked(resolved, types())
+            condition = self._asked(resolved, types())
         except InputError as error:
-            found = _refused("UserDataInvalid", str(error))
+            condition = _refused("UserDataInvalid", str(error))
         except AwsError as error:
             if known is not None and of == asked:
                 return known  # as of what else is resolved (A-136): a disturbance takes no class out of service
             return Condition(VALID, "Unknown", "AwaitingReconciliation", str(error))
-        if found.reason != "InstanceProfileNotFound":
-            self._known[resolved.name] = asked, self._clock(), found
-        return found
+        if condition.reason != "InstanceProfileNotFound":
+            self._known[resolved.name] = asked, self._clock(), condition
+        return condition
 
     def forget(self, names: Container[str]) -> None:
         """Drop what is known of classes that are not in `names`: they are gone."""

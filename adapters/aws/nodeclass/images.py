@@ -37,10 +37,10 @@ class Images:
         if alias:
             if why := unsupported(alias, self._version):
                 return (), Condition("AMIsReady", "False", "UnsupportedAlias", why)
-            found = self._by_alias(alias, FAMILIES[node_class.ami_family].windows_build)
+            entries = self._by_alias(alias, FAMILIES[node_class.ami_family].windows_build)
         else:
-            found = self._by_terms(node_class.spec.ami_selector_terms)
-        images = select(found, self._clock())
+            entries = self._by_terms(node_class.spec.ami_selector_terms)
+        images = select(entries, self._clock())
         missing = Condition("AMIsReady", "False", "AMINotFound", "no image matches amiSelectorTerms")
         return images, ready("AMIsReady") if images else missing
 
@@ -68,7 +68,7 @@ class Images:
     def _by_terms(self, terms: Iterable[AMITerm]) -> list[tuple[dict[str, Any], Requirements]]:
         """The images that the terms select: all ids in one query, each other term in its own (A-99)."""
         ids: list[str] = []
-        found: dict[str, dict[str, Any]] = {}
+        images: dict[str, dict[str, Any]] = {}
         for term in terms:
             if term.id:
                 ids.append(term.id)
@@ -77,10 +77,10 @@ class Images:
             else:
                 conditions = tag_filters(term.tags) + (filters(name=[term.name]) if term.name else [])
                 owners = [term.owner] if term.owner else ["self", "amazon"] if term.name else []
-                found |= {image["ImageId"]: image for image in self._describe(conditions, owners)}
+                images |= {image["ImageId"]: image for image in self._describe(conditions, owners)}
         if ids:
-            found |= {image["ImageId"]: image for image in self._describe(filters(image_id=sorted(set(ids))))}
-        return [(image, ()) for _, image in sorted(found.items())]
+            images |= {image["ImageId"]: image for image in self._describe(filters(image_id=sorted(set(ids))))}
+        return [(image, ()) for _, image in sorted(images.items())]
 
     def _user_parameter(self, name: str) -> list[str]:
         """The image that a user's SSM parameter names. One that is missing, or holds no image id, is skipped
@@ -102,7 +102,7 @@ class Images:
         return known[1]
 
     def _describe(self, conditions: list[dict[str, Any]], owners: Iterable[str] = ()) -> list[dict[str, Any]]:
-        given = {"Owners": list(owners)} if owners else {}
+        owned = {"Owners": list(owners)} if owners else {}
         return list(
             pages(
                 self._clients.ec2.describe_images,
@@ -110,7 +110,7 @@ class Images:
                 Filters=[*conditions, *filters(state=["available"])],
                 IncludeDeprecated=True,
                 MaxResults=1000,
-                **given,
+                **owned,
             )
         )
 
@@ -120,14 +120,14 @@ def _windows(build: str) -> Requirements:
     return RequirementSpec(labels.OS, "In", ("windows",)), RequirementSpec(labels.WINDOWS_BUILD, "In", (build,))
 
 
-def select(found: Iterable[tuple[dict[str, Any], Requirements]], now: int) -> tuple[ResolvedAMI, ...]:
+def select(entries: Iterable[tuple[dict[str, Any], Requirements]], now: int) -> tuple[ResolvedAMI, ...]:
     """One image for each distinct set of requirements (A-112, A-113), newest first (A-114)."""
     best: dict[Requirements, tuple[dict[str, Any], ResolvedAMI]] = {}
-    for entry, wanted in found:
+    for entry, requirements in entries:
         arch = ARCHITECTURES.get(entry.get("Architecture", ""))
         if arch is None:
             continue
-        needs = (*wanted, RequirementSpec(labels.ARCH, "In", (arch,)))
+        needs = (*requirements, RequirementSpec(labels.ARCH, "In", (arch,)))
         key = tuple(sorted(needs, key=lambda need: (len(need.key), need.key)))
         expires = entry.get("DeprecationTime", "")
         deprecated = bool(expires) and parse_time(expires) <= now

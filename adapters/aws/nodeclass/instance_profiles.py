@@ -120,13 +120,13 @@ class InstanceProfiles:
                 raise
 
     def _under(self, path: str) -> list[str]:
-        found: list[str] = []
+        names: list[str] = []
         marker: dict[str, Any] = {}
         while True:
             answer = call(self._clients.iam.list_instance_profiles, PathPrefix=path, **marker)
-            found += [profile["InstanceProfileName"] for profile in answer.get("InstanceProfiles", ())]
+            names += [profile["InstanceProfileName"] for profile in answer.get("InstanceProfiles", ())]
             if not answer.get("IsTruncated"):
-                return sorted(found)
+                return sorted(names)
             marker = {"Marker": answer["Marker"]}
 
     def _path(self, node_class: EC2NodeClass) -> str:

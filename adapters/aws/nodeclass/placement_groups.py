@@ -28,14 +28,14 @@ def resolve(clients: Clients, node_class: EC2NodeClass) -> tuple[PlacementGroup,
     selector = node_class.spec.placement_group_selector
     if selector is None:
         return NONE, ready(READY)
-    wanted = {"GroupIds": [selector.id]} if selector.id else {"GroupNames": [selector.name]}
+    query = {"GroupIds": [selector.id]} if selector.id else {"GroupNames": [selector.name]}
     try:
-        answer = call(clients.ec2.describe_placement_groups, Filters=filters(state=["available"]), **wanted)
+        answer = call(clients.ec2.describe_placement_groups, Filters=filters(state=["available"]), **query)
     except AwsError as error:
         return NONE, Condition(READY, "False", FAILED, str(error))
-    found = answer.get("PlacementGroups", ())
-    if not found:
+    groups = answer.get("PlacementGroups", ())
+    if not groups:
         missing = f"there is no available placement group {selector.id or selector.name}"
         return NONE, Condition(READY, "False", "PlacementGroupNotFound", missing)
-    group = found[0]
+    group = groups[0]
     return PlacementGroup(group["GroupId"], group.get("GroupName", ""), group["Strategy"]), ready(READY)

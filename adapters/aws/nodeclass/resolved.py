@@ -119,15 +119,15 @@ def volume_bytes(ebs: BlockDevice | None) -> int:
 def _amounts(node_class: EC2NodeClass, field: str) -> dict[str, int]:
     """Quantities in base units. What is no quantity is an expression, unless it begins with a minus sign, which is
     never allowed (A-50, A-52)."""
-    found = {}
+    amounts = {}
     for resource, text in sorted((node_class.spec.kubelet.get(field) or {}).items()):
         try:
-            found[resource] = parse_quantity(text, resource)
+            amounts[resource] = parse_quantity(text, resource)
         except InputError as error:
             if not isinstance(text, str) or text.startswith("-"):
                 raise
             raise _expression(node_class, f"{field}.{resource}") from error
-    return found
+    return amounts
 
 
 def _expression(node_class: EC2NodeClass, field: str) -> InputError:

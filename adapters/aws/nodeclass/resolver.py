@@ -228,8 +228,8 @@ def _unsupported(family: str, kubelet: Mapping[str, Any]) -> str:
 
 def _well(status: EC2NodeClassStatus) -> bool:
     """Whether all that validation rests on is there."""
-    found = (condition(status, kind) for kind in DEPENDENTS if kind != "ValidationSucceeded")
-    return all(each is not None and each.status == "True" for each in found)
+    conditions = (condition(status, kind) for kind in DEPENDENTS if kind != "ValidationSucceeded")
+    return all(each is not None and each.status == "True" for each in conditions)
 
 
 def _invalid(reason: str, message: str) -> Condition:

@@ -31,5 +31,5 @@ class Boot(Struct, frozen=True, kw_only=True):
 
 def cluster_dns(boot: Boot) -> str:
     """The cluster's DNS address: the user's, else that of the cluster; "" if unknown."""
-    given = boot.kubelet.get("clusterDNS")
-    return str(given[0]) if given else boot.dns
+    addresses = boot.kubelet.get("clusterDNS")
+    return str(addresses[0]) if addresses else boot.dns

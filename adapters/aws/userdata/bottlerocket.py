@@ -68,7 +68,7 @@ def _kubernetes(boot: Boot, labels: Mapping[str, Any]) -> dict[str, Any]:
     taints: dict[str, list[str]] = {}
     for taint in boot.taints:
         taints.setdefault(taint.key, []).append(f"{taint.value}:{taint.effect}")
-    found: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "api-server": boot.endpoint,
         "cluster-certificate": boot.ca_bundle,
         "cluster-name": boot.cluster,
@@ -77,18 +77,18 @@ def _kubernetes(boot: Boot, labels: Mapping[str, Any]) -> dict[str, Any]:
         "max-pods": boot.max_pods,
     }
     if dns:
-        found["cluster-dns-ip"] = dns
-    found |= {name: dict(kubelet[key]) for key, name in _MAPS.items() if kubelet.get(key)}
+        settings["cluster-dns-ip"] = dns
+    settings |= {name: dict(kubelet[key]) for key, name in _MAPS.items() if kubelet.get(key)}
     for key, name in (("High", "high"), ("Low", "low")):
         if (percent := kubelet.get(f"imageGC{key}ThresholdPercent")) is not None:
-            found[f"image-gc-{name}-threshold-percent"] = str(percent)
+            settings[f"image-gc-{name}-threshold-percent"] = str(percent)
     for key, name in (
         ("evictionMaxPodGracePeriod", "eviction-max-pod-grace-period"),
         ("cpuCFSQuota", "cpu-cfs-quota-enforced"),
     ):
         if kubelet.get(key) is not None:
-            found[name] = kubelet[key]
-    return found
+            settings[name] = kubelet[key]
+    return settings
 
 
 def _version(node_class: EC2NodeClass) -> tuple[int, ...] | None:
@@ -120,10 +120,10 @@ def _given(text: str) -> dict[str, Any]:
 
 def _table(parent: dict[str, Any], key: str) -> dict[str, Any]:
     """The table under a key, made if it is not there."""
-    found = parent.setdefault(key, {})
-    if not isinstance(found, dict):
+    table = parent.setdefault(key, {})
+    if not isinstance(table, dict):
         raise _wrong(f"{key} is no table")
-    return found
+    return table
 
 
 def _wrong(message: str) -> InputError:

@@ -137,7 +137,7 @@ def _extra_arguments(boot: Boot) -> str:
     """The arguments of the kubelet; maps are sorted (A-260)."""
     kubelet = boot.kubelet
     taints = ",".join(f"{t.key}{'=' + t.value if t.value else ''}:{t.effect}" for t in boot.taints)
-    found: list[tuple[str, str]] = [
+    arguments: list[tuple[str, str]] = [
         ("node-labels", _quoted(_pairs(boot.labels))),
         ("register-with-taints", _quoted(taints)),
         ("max-pods", str(boot.max_pods)),
@@ -152,7 +152,7 @@ def _extra_arguments(boot: Boot) -> str:
         ("image-gc-low-threshold", _plain(kubelet.get("imageGCLowThresholdPercent"))),
         ("cpu-cfs-quota", _plain(kubelet.get("cpuCFSQuota"))),
     ]
-    return " ".join(f"--{name}={value}" for name, value in found if value)
+    return " ".join(f"--{name}={value}" for name, value in arguments if value)
 
 
 def _pairs(values: Mapping[str, Any], sign: str = "=") -> str:

@@ -99,12 +99,16 @@ class DemoScript:
         self._why(self._pods_of(launched.claim)[0])
         self.out.line()
         self.out.line("   The log line, as Karpenter writes it:")
-        found = next(each for each in self.lines if each["message"] == "launched nodeclaim")
-        self.out.line(line_json(found))
+        log_line = next(each for each in self.lines if each["message"] == "launched nodeclaim")
+        self.out.line(line_json(log_line))
         self.out.line()
-        given = {name: format_quantity(amount, name) for name, amount in launched.allocatable.items()}
+        allocatable = {name: format_quantity(amount, name) for name, amount in launched.allocatable.items()}
         self._check("kerf chose m5.large", launched.instance_type == "m5.large", launched.instance_type)
-        self._check("its allocatable is that of the workshop", given == WORKSHOP == found["allocatable"], str(given))
+        self._check(
+            "its allocatable is that of the workshop",
+            allocatable == WORKSHOP == log_line["allocatable"],
+            str(allocatable),
+        )
         self._check_running(launched.claim, launched.capacity_type, "on-demand")
 
     def _empty_node(self) -> None:
@@ -242,10 +246,10 @@ class DemoScript:
 
     def _the(self, kind: type[Any]) -> Any:
         """The latest of its kind."""
-        found = self._of(kind)
-        if not found:
+        payloads = self._of(kind)
+        if not payloads:
             raise DemoFailed(f"nothing was {kind.__name__.lower()}", where=self._part)
-        return found[-1]
+        return payloads[-1]
 
     def _pods_of(self, claim: str) -> list[str]:
         """Keys of the pods that a claim was requested for."""
@@ -266,8 +270,8 @@ class DemoScript:
             )
         self.out.line(f"   ok: {what}", "good")
 
-    def _check_running(self, claim: str, capacity_type: str, wanted: str) -> None:
-        self._check(f"the node is {wanted}", capacity_type == wanted, capacity_type)
+    def _check_running(self, claim: str, capacity_type: str, expected: str) -> None:
+        self._check(f"the node is {expected}", capacity_type == expected, capacity_type)
         node = self._state().facts.claims[claim].node
         running = [pod.key for pod in self._running() if pod.node == node]
         self._check(f"all {REPLICAS} pods run on {node}", len(running) == REPLICAS, f"{len(running)} of them")

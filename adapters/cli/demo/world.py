@@ -46,9 +46,9 @@ class DemoCloud:
     def put_node_class(self, node_class: NodeClassSeen, blobs: dict[str, Struct] | None = None) -> None:
         """Apply an EC2NodeClass: the adapter resolves it when it is next asked."""
         classes = self._environment.node_classes
-        given = [blob for blob in (blobs or {}).values() if isinstance(blob, EC2NodeClass)]
-        names = {each.name for each in given}
-        classes[:] = [each for each in classes if each.name not in names] + given
+        applied = [blob for blob in (blobs or {}).values() if isinstance(blob, EC2NodeClass)]
+        names = {each.name for each in applied}
+        classes[:] = [each for each in classes if each.name not in names] + applied
         self._unreported = True
 
     def reconnect(self) -> None:
@@ -63,11 +63,11 @@ class DemoCloud:
         return self.observe()
 
     def observe(self) -> list[Observation]:
-        found = self._cloud.observe()
-        for blob in (blob for each in found for blob in each.blobs.values()):
+        observations = self._cloud.observe()
+        for blob in (blob for each in observations for blob in each.blobs.values()):
             if isinstance(blob, Catalogue):
                 self._types = {kind.name: kind for kind in blob.types}
-        return found
+        return observations
 
     def launch(self, order: LaunchInstance, *, intent: str, token: str) -> LaunchAnswered:
         answer = self._cloud.launch(order, intent=intent, token=token)

@@ -32,8 +32,8 @@ def check_account(options: AwsOptions, *, observe: bool) -> list[Finding]:
     except (AwsError, BotoCoreError) as error:
         hint = "Its credentials come from the pod's service account, the environment, or ~/.aws"
         return [Finding("aws", BAD, f"EC2 does not let kerf in: {error}", hint)]
-    found = [Finding("aws", OK, f"EC2 answers in {where}"), _reads(clients), _cluster(clients, options)]
-    return found if observe else [*found, _queue(clients, options)]
+    findings = [Finding("aws", OK, f"EC2 answers in {where}"), _reads(clients), _cluster(clients, options)]
+    return findings if observe else [*findings, _queue(clients, options)]
 
 
 def _reads(clients: Clients) -> Finding:

@@ -41,9 +41,9 @@ async def check_cluster(session: Session, mode: str, provider: str, options: Opt
 # ── the API server ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _version(found: dict[str, Any], host: str) -> Finding:
-    numbers = [int(re.sub(r"\D", "", str(found.get(part, ""))) or 0) for part in ("major", "minor")]
-    text = f"{found.get('gitVersion')} at {host}"
+def _version(version: dict[str, Any], host: str) -> Finding:
+    numbers = [int(re.sub(r"\D", "", str(version.get(part, ""))) or 0) for part in ("major", "minor")]
+    text = f"{version.get('gitVersion')} at {host}"
     if tuple(numbers) < OLDEST:
         return Finding("api server", BAD, text, f"kerf needs Kubernetes {OLDEST[0]}.{OLDEST[1]} or newer")
     return Finding("api server", OK, text)
@@ -89,12 +89,12 @@ def _allowed(rights: list[Right], missing: list[Right]) -> Finding:
 async def _definitions(session: Session, provider: str, options: Options) -> AsyncIterator[Finding]:
     """By discovery, which needs no right of its own."""
     group, resource = NODE_CLASSES[provider]
-    wanted = {"karpenter.sh/v1": ["nodepools", "nodeclaims"], f"{group}/{_VERSIONS[provider]}": [resource]}
+    definitions = {"karpenter.sh/v1": ["nodepools", "nodeclaims"], f"{group}/{_VERSIONS[provider]}": [resource]}
     if options.engine.node_overlays:
-        wanted["karpenter.sh/v1alpha1"] = ["nodeoverlays"]
+        definitions["karpenter.sh/v1alpha1"] = ["nodeoverlays"]
     if options.engine.capacity_buffers:
-        wanted["autoscaling.x-k8s.io/v1beta1"] = ["capacitybuffers"]
-    for version, resources in wanted.items():
+        definitions["autoscaling.x-k8s.io/v1beta1"] = ["capacitybuffers"]
+    for version, resources in definitions.items():
         answer = await session.request("GET", f"/apis/{version}")
         there = {each["name"] for each in answer.json().get("resources", ())} if answer.ok else set()
         missing = [each for each in resources if each not in there]
@@ -139,8 +139,8 @@ async def _node_pools(session: Session, provider: str) -> Finding:
 
 
 async def _items(session: Session, path: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = (await session.request("GET", path)).checked(f"list {path}").json()["items"]
-    return found
+    items: list[dict[str, Any]] = (await session.request("GET", path)).checked(f"list {path}").json()["items"]
+    return items
 
 
 def _is_ready(node_class: dict[str, Any]) -> bool:

@@ -39,15 +39,15 @@ def check_manifests(files: list[str]) -> list[Checked]:
     return checked
 
 
-def _checked(place: str, found: Judgement) -> Checked:
-    notes = [manifest_note_sentence(note) for note in found.notes]
-    if found.old:
-        notes.insert(0, _OLD[found.verdict])
-    return Checked(place, found.object, found.verdict, found.violations, tuple(notes))
+def _checked(place: str, judgement: Judgement) -> Checked:
+    notes = [manifest_note_sentence(note) for note in judgement.notes]
+    if judgement.old:
+        notes.insert(0, _OLD[judgement.verdict])
+    return Checked(place, judgement.object, judgement.verdict, judgement.violations, tuple(notes))
 
 
 def count_verdicts(checked: Iterable[Checked]) -> dict[Verdict, int]:
     """How many objects have each verdict."""
     verdicts: tuple[Verdict, ...] = ("accepted", "refused", "unchecked")
-    given = [each.verdict for each in checked]
-    return {verdict: given.count(verdict) for verdict in verdicts}
+    all_verdicts = [each.verdict for each in checked]
+    return {verdict: all_verdicts.count(verdict) for verdict in verdicts}

@@ -29,8 +29,8 @@ def kerf_command() -> str:
     program = sys.argv[0]
     if Path(program).name != "kerf":
         return "kerf"
-    found = which("kerf")
-    return "kerf" if found is not None and Path(found).absolute() == Path(program).absolute() else program
+    installed = which("kerf")
+    return "kerf" if installed is not None and Path(installed).absolute() == Path(program).absolute() else program
 
 
 class LiveStory:

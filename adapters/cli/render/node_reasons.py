@@ -79,11 +79,11 @@ def _pods(printer: Printer, pods: Sequence[DrainedPod]) -> None:
 def came_for_text(origin: Displacement, node: str) -> str:
     """Says of a pod in whose place it came."""
     left = "ended with" if origin.how == "ended" else f"{origin.how} from"
-    told = f"it came in the place of {origin.pod}, {left} {origin.node}, which had to go: {origin.why}"
+    origin_text = f"it came in the place of {origin.pod}, {left} {origin.node}, which had to go: {origin.why}"
     if not origin.planned:
-        return told
+        return origin_text
     where = "this node" if origin.planned == node else origin.planned
-    return f"{told}; the move {origin.move} had {where} in mind for it"
+    return f"{origin_text}; the move {origin.move} had {where} in mind for it"
 
 
 def left_text(end: Displacement) -> str:
@@ -145,11 +145,11 @@ def _goes(goes: WouldGo) -> str:
 
 def _need(need: PodsNeed) -> str:
     asked = quantities({name: amount for name, amount in need.requests.items() if name != "pods"}) or "nothing"
-    told = f"its {count(need.pods, 'pod')} to move {'asks' if need.pods == 1 else 'ask'} for {asked}"
+    asks = f"its {count(need.pods, 'pod')} to move {'asks' if need.pods == 1 else 'ask'} for {asked}"
     if need.instance_type:
         cheapest = f"a {need.instance_type} at {dollars(need.price)}/h"
-        return f"{told}; the cheapest new node for what finds no room elsewhere is {cheapest}"
-    return f"{told}; it would take {count(need.nodes, 'new node')}" if need.nodes else told
+        return f"{asks}; the cheapest new node for what finds no room elsewhere is {cheapest}"
+    return f"{asks}; it would take {count(need.nodes, 'new node')}" if need.nodes else asks
 
 
 def _history(printer: Printer, method: MethodVerdict) -> None:

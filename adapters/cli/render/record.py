@@ -20,15 +20,15 @@ def event_line(event: Event, started: int) -> str:
     return f"{moment(event.at)}  +{since:<9} {event.position:>7}  {event_sentence(event)}"
 
 
-def story_text(printer: Printer, found: Story, started: int) -> None:
-    printer.line(f"The story of {found.subject.replace('/', ' ', 1)}", "title")
-    if found.others:
-        printer.line("with " + ", ".join(other.replace("/", " ", 1) for other in found.others))
-    for number, link in enumerate(found.chain):
+def story_text(printer: Printer, story: Story, started: int) -> None:
+    printer.line(f"The story of {story.subject.replace('/', ' ', 1)}", "title")
+    if story.others:
+        printer.line("with " + ", ".join(other.replace("/", " ", 1) for other in story.others))
+    for number, link in enumerate(story.chain):
         printer.line(("the chain: " if not number else "           ") + _link(link))
-    told = {event.position for event in found.events}
-    for event in group_events(found.events):
-        because = f"  (because of {event.cause})" if event.cause in told else ""
+    positions = {event.position for event in story.events}
+    for event in group_events(story.events):
+        because = f"  (because of {event.cause})" if event.cause in positions else ""
         printer.line(event_line(event, started) + because, event.level)
 
 
@@ -48,8 +48,8 @@ def _link(link: ChainLink) -> str:
 
 
 def report_text(printer: Printer, report: Report) -> None:
-    for found in report.divergences:
-        title, *lines = divergence_lines(found)
+    for divergence in report.divergences:
+        title, *lines = divergence_lines(divergence)
         printer.line(title, "error")
         for line in lines:
             printer.line("  " + line)

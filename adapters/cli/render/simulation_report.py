@@ -152,7 +152,7 @@ class ReportFold:
 
     def _waiting(self, state: State) -> Iterable[PodsWithoutNode]:
         """Pods that wait for provisioning, grouped by reasons, in the order of their names."""
-        told = {
+        reasons_by_pod = {
             uid: group.reasons
             for plan in self._plans
             for group in (*plan.unplaced, *plan.ignored)
@@ -161,7 +161,7 @@ class ReportFold:
         alike: dict[tuple[str, ...], list[str]] = {}
         reasons: dict[tuple[str, ...], tuple[WaitReason, ...]] = {}
         for uid in sorted(state.indexes.pending, key=lambda uid: (state.facts.pods[uid].key, uid)):
-            why = tuple(WaitReason(each.code, sentence(each), each.params) for each in told.get(uid, ()))
+            why = tuple(WaitReason(each.code, sentence(each), each.params) for each in reasons_by_pod.get(uid, ()))
             why = why or (_on_its_way(state.facts.targets.get(uid, "")),)
             key = tuple(each.text for each in why)
             alike.setdefault(key, []).append(state.facts.pods[uid].key)

@@ -28,14 +28,14 @@ def catalogues(region: str, zones: Sequence[str]) -> Callable[[Struct | None], C
 
     It raises InputError for settings that cannot be read, such as maxPods as an expression (KERF522).
     """
-    made: dict[bytes, Catalogue] = {}
+    known: dict[bytes, Catalogue] = {}
 
     def catalogue_of(node_class: Struct | None) -> Catalogue:
         settings = node_settings(node_class) if isinstance(node_class, EC2NodeClass) else NodeSettings()
         key = msgspec.json.encode(settings, order="deterministic")
-        if key not in made:
-            made[key] = offline_catalogue(region=region, zones=zones, settings=settings)
-        return made[key]
+        if key not in known:
+            known[key] = offline_catalogue(region=region, zones=zones, settings=settings)
+        return known[key]
 
     return catalogue_of
 
@@ -47,9 +47,9 @@ def zones_of(documents: Iterable[dict[str, Any]]) -> tuple[str, tuple[str, ...]]
     anywhere = False
     for document in documents:
         if document.get("kind") == "NodePool":
-            wanted = _wanted_zones(document)
-            named.update(dict.fromkeys(wanted))
-            anywhere = anywhere or not wanted
+            pool_zones = _wanted_zones(document)
+            named.update(dict.fromkeys(pool_zones))
+            anywhere = anywhere or not pool_zones
     known = [zone for zone in named if zone in ZONES]
     match = next(filter(None, map(_ZONE.fullmatch, known or named)), None)
     region = match[1] if match else DEFAULT_REGION
@@ -73,13 +73,13 @@ def _wanted_zones(pool: dict[str, Any]) -> list[str]:
     """The zones in a NodePool's requirements and labels. Malformed ones are refused elsewhere."""
     template = _part(_part(pool, "spec"), "template")
     zone = _part(_part(template, "metadata"), "labels").get(ZONE)
-    found = [zone] if isinstance(zone, str) else []
+    zones = [zone] if isinstance(zone, str) else []
     requirements = _part(template, "spec").get("requirements")
     for each in requirements if isinstance(requirements, list) else ():
         if isinstance(each, dict) and each.get("key") == ZONE and each.get("operator") == "In":
             values = each.get("values")
-            found += [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
-    return found
+            zones += [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
+    return zones
 
 
 def _part(document: dict[str, Any], key: str) -> dict[str, Any]:

@@ -40,10 +40,10 @@ def simulation_settings(gates: str, scheduler_config: Path | None, *, nominate: 
     settings = with_gates(Settings(nominations=nominate), gates)
     if scheduler_config is None:
         return settings
-    found = read_documents([scheduler_config])
-    for refused in found.refused:
+    documents = read_documents([scheduler_config])
+    for refused in documents.refused:
         raise refused.error
-    return replace(settings, default_spread=default_constraints(found.good[0] if found.good else None))
+    return replace(settings, default_spread=default_constraints(documents.good[0] if documents.good else None))
 
 
 def simulated_time(text: str) -> int:

@@ -36,17 +36,17 @@ class _Made(Collector):
 def _metric(family: Family) -> Metric:
     if family.kind in (COUNTER, GAUGE):
         kind = CounterMetricFamily if family.kind == COUNTER else GaugeMetricFamily
-        made = kind(family.name, family.help, labels=family.labels)
+        metric = kind(family.name, family.help, labels=family.labels)
         for values, amount in family.samples.items():
-            made.add_metric(values, amount)
-        return made
+            metric.add_metric(values, amount)
+        return metric
     if family.kind == HISTOGRAM:
         histogram = HistogramMetricFamily(family.name, family.help, labels=family.labels)
-        for values, found in family.distributions.items():
-            buckets = [(f"{bound:g}", float(count)) for bound, count in found.cumulative()]
-            histogram.add_metric(values, [*buckets, ("+Inf", float(found.count))], found.sum)
+        for values, distribution in family.distributions.items():
+            buckets = [(f"{bound:g}", float(count)) for bound, count in distribution.cumulative()]
+            histogram.add_metric(values, [*buckets, ("+Inf", float(distribution.count))], distribution.sum)
         return histogram
     summary = SummaryMetricFamily(family.name, family.help, labels=family.labels)
-    for values, found in family.distributions.items():
-        summary.add_metric(values, found.count, found.sum)
+    for values, distribution in family.distributions.items():
+        summary.add_metric(values, distribution.count, distribution.sum)
     return summary

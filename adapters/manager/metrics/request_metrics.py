@@ -35,10 +35,10 @@ class RequestMetrics:
     def note(self, method: str, path: str, status: int, seconds: float) -> None:
         """`status` is 0 for a request that had no answer. A watch counts when it begins."""
         self._total.inc(str(status) if status else "<error>", method)
-        found = _PATH.match(path)
-        if found is not None:
-            verb = _VERBS.get(method) or ("GET" if found["name"] else "LIST")
-            labels = (verb, found["group"] or "", found["version"], found["kind"], found["subresource"] or "")
+        match = _PATH.match(path)
+        if match is not None:
+            verb = _VERBS.get(method) or ("GET" if match["name"] else "LIST")
+            labels = (verb, match["group"] or "", match["version"], match["kind"], match["subresource"] or "")
             self._took.observe(seconds, *labels)
 
 

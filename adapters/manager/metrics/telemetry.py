@@ -70,12 +70,12 @@ class Telemetry:
             return [f"the record is being read: position {self._reading[0]} of {self._reading[1]}"]
         if world is None:
             return []
-        found = [f"not listed yet: {each.resource.path}" for each in world.reflectors if not each.listed.is_set()]
-        found += [str(each.error) for each in world.reflectors if each.error is not None]
-        found += [str(each) for each in world.forbidden]
+        faults = [f"not listed yet: {each.resource.path}" for each in world.reflectors if not each.listed.is_set()]
+        faults += [str(each.error) for each in world.reflectors if each.error is not None]
+        faults += [str(each) for each in world.forbidden]
         if world.runtime.error is not None:
-            found.append(str(world.runtime.error))
-        return found if found or world.ready else ["the cluster has not been looked at yet"]
+            faults.append(str(world.runtime.error))
+        return faults if faults or world.ready else ["the cluster has not been looked at yet"]
 
     async def metrics(self) -> bytes:
         """All metrics in Prometheus's text format. No turn runs while the state is read."""
@@ -105,8 +105,8 @@ class Telemetry:
 
     def _gauges(self, state: State, metrics: RecordCounters) -> list[Family]:
         now = wall_clock()
-        found = condition_families(state, now, self._provider) + offering_families(state, now)
-        return found + cluster_gauges(state, metrics, now) if self._state_metrics else found
+        families = condition_families(state, now, self._provider) + offering_families(state, now)
+        return families + cluster_gauges(state, metrics, now) if self._state_metrics else families
 
     def _synced(self) -> list[Family]:
         """Whether all that is watched has been listed, and whether kerf may act (L-382)."""

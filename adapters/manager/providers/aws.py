@@ -187,8 +187,8 @@ class AwsProvider:
         message = f"Waiting on NodeClaim termination for {', '.join(users[:MAX_NAMES_SHOWN])}{more}"
         about = Subject(f"{GROUP}/v1", KIND, node_class.name, uid=node_class.uid)
         key = (node_class.uid or node_class.name,)
-        told = Happening(about, "Normal", "WaitingOnNodeClaimTermination", message, key, window=600_000)
-        self._recorder.tell([told])
+        event = Happening(about, "Normal", "WaitingOnNodeClaimTermination", message, key, window=600_000)
+        self._recorder.tell([event])
 
     # ── interruptions ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -294,8 +294,8 @@ async def _asked_of_eks(clients: Clients, options: AwsOptions) -> EksCluster:
 
 async def _version(session: Session) -> str:
     """The API server's minor version, such as 1.33 (A-372)."""
-    found = (await session.request("GET", "/version")).checked("version of the API server").json()
-    major, minor = (re.sub(r"\D", "", str(found.get(part, ""))) for part in ("major", "minor"))
+    version = (await session.request("GET", "/version")).checked("version of the API server").json()
+    major, minor = (re.sub(r"\D", "", str(version.get(part, ""))) for part in ("major", "minor"))
     return f"{major}.{minor}"
 
 

@@ -33,12 +33,12 @@ class InstanceMaintenance:
             await asyncio.sleep(NAME_EVERY)
             joined = {instance: node for instance, node in (await host.instances()).items() if node}
             self._named &= joined.keys()
-            wanted = {instance: joined[instance] for instance in sorted(joined.keys() - self._named)[:NAMED_AT_ONCE]}
-            if not wanted:
+            unnamed = {instance: joined[instance] for instance in sorted(joined.keys() - self._named)[:NAMED_AT_ONCE]}
+            if not unnamed:
                 continue
             try:
-                await loop.run_in_executor(self._pool, self._cloud.name, wanted)
-                self._named |= wanted.keys()
+                await loop.run_in_executor(self._pool, self._cloud.name, unnamed)
+                self._named |= unnamed.keys()
             except AwsError as error:
                 self._say(host, error)
                 await asyncio.sleep(LOOK_EVERY)
@@ -50,24 +50,24 @@ class InstanceMaintenance:
         await asyncio.sleep(LOOK_AFTER)
         while True:
             try:
-                found = await loop.run_in_executor(self._pool, self._cloud.unhealthy)
+                unhealthy = await loop.run_in_executor(self._pool, self._cloud.unhealthy)
             except AwsError as error:
                 self._say(host, error)
                 if error.aws_code == REFUSED:
                     await asyncio.Event().wait()
             else:
-                await self._tell(host, set(found))
+                await self._tell(host, set(unhealthy))
             await asyncio.sleep(LOOK_EVERY)
 
-    async def _tell(self, host: ProviderHost, found: set[tuple[str, str]]) -> None:
+    async def _tell(self, host: ProviderHost, unhealthy: set[tuple[str, str]]) -> None:
         """Record each problem of kerf's instances once for as long as EC2 reports it (A-353)."""
         own = await host.instances()
-        found = {each for each in found if each[0] in own}
+        unhealthy = {each for each in unhealthy if each[0] in own}
         news = [
             Observation(InterruptionSeen(f"status/{instance}/{kind}", kind, instance))
-            for instance, kind in sorted(found - self._unwell, key=lambda each: (each[1] == "event_status", each))
+            for instance, kind in sorted(unhealthy - self._unwell, key=lambda each: (each[1] == "event_status", each))
         ]
-        self._unwell = found
+        self._unwell = unhealthy
         if news:
             host.put(news)
 

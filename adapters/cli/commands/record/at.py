@@ -30,8 +30,8 @@ def at(record: str, when: When = "end", /, *, json: Json = False) -> None:
     from kerf.replay.time_travel.state_summary import summarize
 
     with opened(record) as store:
-        found = summarize(load(store, located(store, when)))
+        state = summarize(load(store, located(store, when)))
     if json:
-        emit_json(found)
+        emit_json(state)
     else:
-        summary_text(Printer(), found)
+        summary_text(Printer(), state)
