@@ -60,7 +60,7 @@ def _follow(draft: TurnDraft) -> None:
     for name in sorted({*facts.found, *facts.claims}):
         found, claim = facts.found.get(name), facts.claims.get(name)
         if found is None and claim is not None:
-            draft.state.indexes.followed.pop(name, None)
+            draft.state.indexes.unchanged_objects.pop(name, None)
             for event in _ended(claim, draft.now):
                 record_claim_event(draft, event, facts.position)
         elif found is not None and claim is None and _new(name, found.at, found.claim, draft.state):
@@ -71,7 +71,7 @@ def _follow(draft: TurnDraft) -> None:
 
 def _go_on(claim: NodeClaim, found: Found, draft: TurnDraft) -> None:
     """One that is not on its way out goes on when its object says something else, or its Node is there."""
-    seen = draft.state.indexes.followed
+    seen = draft.state.indexes.unchanged_objects
     since = found.position, claim.state, found.claim.node in draft.state.facts.nodes
     if seen.get(claim.name) == since and not found.claim.deleting:
         return

@@ -118,15 +118,12 @@ class Indexes:
         self.touched: dict[str, int] = {}
         self.static: dict[str, None] = {}  # NodePools of a fixed size whose size is to be looked at
         self.due = ClaimTimers()
-        self.uses: tuple[int, dict[str, Any]] = (
-            0,
-            {},
-        )  # position → NodePool → use of its budgets
+        # position → NodePool → use of its budgets
+        self.budget_uses: tuple[int, dict[str, Any]] = (0, {})
         self.health: tuple[int, dict[str, tuple[int, int]]] = (0, {})  # position → NodePool → unhealthy nodes of all
-        self.followed: dict[
-            str, tuple[int, str, bool]
-        ] = {}  # claim → the state of its object when nothing followed from it (observe mode)
+        # In observe mode: claim → the state of its object when nothing followed from it.
+        self.unchanged_objects: dict[str, tuple[int, str, bool]] = {}
         self.on_nodes: dict[str, Any] = {}  # node → the sums over its pods (pods_on_node.PodsOnNode)
         self.node_inputs: dict[str, Any] = {}  # by name: the nodes of the latest problem
         self.cluster_nodes: dict[str, Any] = {}  # by name: those of the latest `Cluster`
-        self.judged: dict[str, Any] = {}  # claim → what its latest verdict on drift followed from
+        self.drift_inputs: dict[str, Any] = {}  # claim → what its latest verdict on drift followed from

@@ -44,7 +44,7 @@ def detect_drift(state: State, now: int, claims: Iterable[str]) -> DriftVerdicts
     """Looks at the named claims, unless all that their verdicts follow from is as it was the last time."""
     verdicts: list[Verdict] = []
     due: dict[str, int] = {}
-    latest_inputs = state.indexes.judged
+    latest_inputs = state.indexes.drift_inputs
     if len(latest_inputs) > 2 * len(state.facts.claims) + 1_000:
         latest_inputs.clear()  # of claims that are over
     for name in sorted(claims):

@@ -68,9 +68,9 @@ class BudgetHeadroom:
         """Counted once for each position, for it is asked for several times between two entries."""
         if self._uses is None:
             facts, indexes = self._state.facts, self._state.indexes
-            if indexes.uses[0] != facts.position:
-                indexes.uses = facts.position, _count(self._state)
-            self._uses = dict(indexes.uses[1])
+            if indexes.budget_uses[0] != facts.position:
+                indexes.budget_uses = facts.position, _count(self._state)
+            self._uses = dict(indexes.budget_uses[1])
         return self._uses
 
 

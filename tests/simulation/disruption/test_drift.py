@@ -67,7 +67,7 @@ def test_what_was_not_judged_again_would_come_to_the_same(seed: int) -> None:
     run = Run(frozen(scale("10s", 5), *edits, *scales), seed=seed, until=30 * 60_000)
     state = run.runtime.state
     assert any(claim.drifted_since for claim in state.facts.claims.values())
-    state.indexes.judged.clear()
+    state.indexes.drift_inputs.clear()
     assert detection.detect_drift(state, state.facts.at, state.facts.claims).verdicts == ()
 
 
