@@ -1,7 +1,7 @@
-"""What a record that does not begin at position 1 begins with: the state after an entry that is not there any more.
+"""The base of a record that was cut: the state that the record begins with, in place of the entries that were removed.
 
-A snapshot is a cache and may be dropped; a base may not, because nothing else says what was before it. So it says of
-which schemas it is, and is brought to today's like an entry (kerf.engine.state.base).
+A snapshot is a cache and may be dropped. A base may not, because nothing else holds what was before it. So a base names
+the schemas that it was written with, and is upcast like an entry (kerf.engine.state.base).
 """
 
 from __future__ import annotations
@@ -11,9 +11,13 @@ from msgspec import Struct
 
 
 class Base(Struct, frozen=True, kw_only=True):
-    """The record goes on after `position`, which ended a turn at `at` (ms since the epoch). `chain` is the value of the
-    chain there, and so the hash of all that was before. `state` is the facts as a snapshot has them and `digest` their
-    digest; `schema` is the facts' own number, `types` those of the record's types that stand in them."""
+    """The state at `position`, after which the record goes on. `at` is when that position's turn ran (ms since the
+    epoch).
+
+    `chain` is the chain's value at `position`: the hash of all entries up to it. `state` is the encoded facts, as in a
+    snapshot, and `digest` their digest. `schema` is the schema number of the facts, `types` those of the record's types
+    inside them.
+    """
 
     position: int
     at: int
@@ -26,8 +30,11 @@ class Base(Struct, frozen=True, kw_only=True):
 
 
 class KeptHistory(Struct, frozen=True, kw_only=True):
-    """What a record that was cut has of the time up to its base: `entries` claims' events and decisions, with positions
-    from `after` to `base`. `before` and `history` are the values (hex) of their own chain before and after them."""
+    """The claim events and decisions that a cut kept from the time before its `base`.
+
+    There are `entries` of them, at positions after `after` and up to `base`. They have a chain of their own: `before`
+    is its value (hex) before the first of them, `history` its value after the last.
+    """
 
     base: int
     after: int

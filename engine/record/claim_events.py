@@ -1,7 +1,7 @@
-"""What happened to a NodeClaim: past tense, each with the facts that a reader of an incident needs.
+"""Claim events: what happened to a NodeClaim, in the past tense, with the facts that an incident's reader needs.
 
-Payloads only: the envelope (`kerf.engine.record.entries.Entry`) carries stream, version, position and time. Durations
-are milliseconds, prices USD per hour.
+These are payloads only: the envelope (`kerf.engine.record.entries.Entry`) carries stream, version, position and time.
+Durations are milliseconds, prices USD per hour.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from kerf.engine.model.names import (
 
 
 class Requested(Struct, frozen=True, omit_defaults=True):
-    """The intent to launch is durable, nothing is launched yet (L-139…L-143). `decision`: the position of its plan."""
+    """The intent to launch is recorded; nothing is launched yet (L-139…L-143). `decision`: the position of its plan."""
 
     claim: NodeClaimName
     node_pool: NodePoolName
@@ -68,7 +68,7 @@ class Launched(Struct, frozen=True, omit_defaults=True):
 
 
 class LaunchFailed(Struct, frozen=True, omit_defaults=True):
-    """Terminal (L-152, L-153): `kind` as in LaunchAnswered."""
+    """The launch failed for good and the claim is over (L-152, L-153). `kind` is as in LaunchAnswered."""
 
     claim: NodeClaimName
     kind: Plain
@@ -78,7 +78,7 @@ class LaunchFailed(Struct, frozen=True, omit_defaults=True):
 
 
 class LaunchTimedOut(Struct, frozen=True, omit_defaults=True):
-    """L-178: no instance within the launch limit. `message` is the last error."""
+    """The launch limit passed without an instance (L-178). `message` is the last error."""
 
     claim: NodeClaimName
     waited: int
@@ -86,15 +86,19 @@ class LaunchTimedOut(Struct, frozen=True, omit_defaults=True):
 
 
 class Cancelled(Struct, frozen=True, omit_defaults=True):
-    """Deleted by a user before launch."""
+    """A user deleted the claim before its launch."""
 
     claim: NodeClaimName
     actor: ActorName = ""
 
 
 class Adopted(Struct, frozen=True, omit_defaults=True):
-    """Found in the cluster without a record: enters `state` with what could be read of its object. Times as there (ms
-    since the epoch), 0 for what has not happened; `why` and `deadline` for one that was on its way out."""
+    """kerf took over a NodeClaim object that the record did not know. The claim begins in `state`, with what its object
+    says.
+
+    Times are copied from the object (ms since the epoch); 0 means that it has not happened. `why` and `deadline` are
+    set for a claim that was already being removed.
+    """
 
     claim: NodeClaimName
     state: Plain
@@ -140,8 +144,11 @@ class Initialized(Struct, frozen=True, omit_defaults=True):
 
 
 class Tainted(Struct, frozen=True, omit_defaults=True):
-    """The claim is to go. `why`: drifted, empty, underutilized, expired, interrupted, unhealthy, launch-timeout,
-    registration-timeout, deleted. `deadline` is when pods are deleted by force, None without a grace period."""
+    """The claim is to be removed. `deadline` is when its pods are deleted by force; None without a grace period.
+
+    `why` is one of: drifted, empty, underutilized, expired, interrupted, unhealthy, launch-timeout,
+    registration-timeout, deleted.
+    """
 
     claim: NodeClaimName
     why: Plain
@@ -151,7 +158,7 @@ class Tainted(Struct, frozen=True, omit_defaults=True):
 
 
 class ReasonRaised(Struct, frozen=True, omit_defaults=True):
-    """A stronger reason replaced a weaker one while the claim was on its way out."""
+    """A stronger reason replaced a weaker one while the claim was being removed."""
 
     claim: NodeClaimName
     why: Plain
@@ -186,7 +193,9 @@ class PodForced(Struct, frozen=True, omit_defaults=True):
 
 
 class Drained(Struct, frozen=True, omit_defaults=True):
-    """Every pod that had to leave has left. `volumes`: how many are still attached, and awaited (L-199)."""
+    """Every pod that had to leave has left. `volumes` counts the volumes that are still attached and waited for
+    (L-199).
+    """
 
     claim: NodeClaimName
     took: int = 0
@@ -194,8 +203,10 @@ class Drained(Struct, frozen=True, omit_defaults=True):
 
 
 class VolumesDetached(Struct, frozen=True, omit_defaults=True):
-    """The volumes that the end of the instance waited for are detached, but for those that are `left` because the
-    deadline has passed (D-156). `took`: since the node was drained."""
+    """The wait for volumes is over: all are detached, except `left`, for which the deadline passed first (D-156).
+
+    `took` counts from the end of the drain.
+    """
 
     claim: NodeClaimName
     took: int = 0
@@ -203,7 +214,7 @@ class VolumesDetached(Struct, frozen=True, omit_defaults=True):
 
 
 class InstanceVanished(Struct, frozen=True, omit_defaults=True):
-    """The instance is gone and kerf did not end it. `lifetime` and `cost` as in Terminated."""
+    """The instance is gone although kerf did not terminate it. `lifetime` and `cost` are as in Terminated."""
 
     claim: NodeClaimName
     instance: InstanceId
@@ -213,7 +224,9 @@ class InstanceVanished(Struct, frozen=True, omit_defaults=True):
 
 
 class Terminated(Struct, frozen=True, omit_defaults=True):
-    """Instance gone, Node object gone. `lifetime` since launch; `cost` is price × lifetime in USD."""
+    """The instance and the Node object are gone. `lifetime` counts from the launch; `cost` is price × lifetime
+    in USD.
+    """
 
     claim: NodeClaimName
     why: Plain

@@ -1,8 +1,8 @@
-"""Entries as bytes: one MessagePack array of the envelope's nine fields, in the order of `Entry`, and the payload.
+"""Encodes entries: one MessagePack array of the envelope's nine fields, in the order of `Entry`, and the payload.
 
-The payload is a map, decoded in a second step: by its type's own decoder when type and schema are the current ones;
-through the upcasters when the schema is older; not at all when the type is unknown or the schema newer (`UnknownEntry`
-keeps the bytes, and encodes to the same bytes again). Equal entries have equal bytes: map keys are sorted.
+The payload is a map and is decoded in a second step. If type and schema are current, the type's own decoder reads it.
+If the schema is older, the upcasters convert it first. If the type is unknown or the schema is newer, an `UnknownEntry`
+keeps the bytes, and encodes to the same bytes again. Equal entries have equal bytes, because map keys are sorted.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Codec:
         }
 
     def encode(self, entry: Entry) -> bytes:
-        """The entry's bytes. Raises `EntryRefused`."""
+        """Returns the entry's bytes. Raises `EntryRefused`."""
         payload = entry.payload
         known = self._types.get(entry.type)
         if isinstance(payload, UnknownEntry):
@@ -57,7 +57,9 @@ class Codec:
             raise _refused(entry, str(error)) from error
 
     def decode(self, encoded: bytes) -> Entry:
-        """The entry of these bytes, its payload at the current schema. Raises `EntryUndecodable`, `UpcastFailed`."""
+        """Returns the entry that these bytes hold, its payload at the current schema. Raises `EntryUndecodable`,
+        `UpcastFailed`.
+        """
         try:
             position, turn, stream, version, name, schema, at, cause, epoch, raw = self._envelope(encoded)
         except _UNDECODABLE as error:
@@ -77,7 +79,9 @@ class Codec:
         return Entry(position, turn, stream, version, name, schema, at, cause, epoch, payload)
 
     def _other(self, name: str, schema: int, raw: Raw, position: int) -> tuple[int, Any]:
-        """The schema and payload of an entry that is not of a current type."""
+        """Reads a payload whose type is unknown or whose schema is not the current one. Returns its schema and the
+        payload.
+        """
         known = self._types.get(name)
         if known is None or schema > known.schema:
             return schema, UnknownEntry(name, schema, raw.copy())

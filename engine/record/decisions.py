@@ -1,4 +1,4 @@
-"""Decisions and the intents that follow from them. An intent lives in its decision and is known as "position.index"."""
+"""Decisions and their intents. An intent is stored in its decision and is known as "position.index"."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from kerf.engine.model.reasons import Reason
 
 
 class Offer(Struct, frozen=True, array_like=True):
-    """One (type, zone) pool that a launch may draw from, with the price per hour known at the time of decision."""
+    """One (instance type, zone) pair that a launch may choose, with the price per hour known when it was decided."""
 
     instance_type: Plain
     zone: Plain
@@ -36,7 +36,9 @@ class Offer(Struct, frozen=True, array_like=True):
 
 
 class LaunchInstance(Struct, frozen=True, tag="launch-instance", omit_defaults=True):
-    """One CreateFleet of type instant for one claim (A-273…A-282), with token and tags. Offers are cheapest first."""
+    """Sends one CreateFleet request of type instant for one claim (A-273…A-282), with token and tags. Offers are
+    cheapest first.
+    """
 
     claim: NodeClaimName
     node_pool: NodePoolName
@@ -53,16 +55,22 @@ class LaunchInstance(Struct, frozen=True, tag="launch-instance", omit_defaults=T
 
 
 class FindInstance(Struct, frozen=True, tag="find-instance"):
-    """The claim is over, and one of its launches may have started an instance that nobody was told of: look for its
-    tag, so that what is found can be ended. Answered by a LaunchAnswered (`kind` "not-found" without an instance)."""
+    """Looks for an instance of a claim that is over, by its tag, so that it can be terminated.
+
+    One of the claim's launches may have started an instance without an answer. Answered by a LaunchAnswered (`kind`
+    "not-found" if there is no instance).
+    """
 
     claim: NodeClaimName
     order: LaunchInstance
 
 
 class RegisterNode(Struct, frozen=True, tag="register-node", omit_defaults=True):
-    """L-163, L-164: sync labels, annotations and taints onto the Node, remove the unregistered taint, add the label
-    `karpenter.sh/registered`, the finalizer and the owner. `without`: labels that it does not have any more (L-250)."""
+    """Syncs labels, annotations and taints onto the Node (L-163, L-164).
+
+    Also removes the unregistered taint, and adds the label `karpenter.sh/registered`, the finalizer and the owner.
+    `without` names the labels to remove (L-250).
+    """
 
     claim: NodeClaimName
     node: NodeName
@@ -73,14 +81,16 @@ class RegisterNode(Struct, frozen=True, tag="register-node", omit_defaults=True)
 
 
 class InitializeNode(Struct, frozen=True, tag="initialize-node"):
-    """L-176: add the label `karpenter.sh/initialized`."""
+    """Adds the label `karpenter.sh/initialized` (L-176)."""
 
     claim: NodeClaimName
     node: NodeName
 
 
 class TaintNode(Struct, frozen=True, tag="taint-node"):
-    """Put `karpenter.sh/disrupted:NoSchedule` on the Node, and the label that ends load balancing to it (L-196)."""
+    """Puts the taint `karpenter.sh/disrupted:NoSchedule` on the Node, and the label that ends load balancing to it
+    (L-196).
+    """
 
     claim: NodeClaimName
     node: NodeName
@@ -92,7 +102,9 @@ class UntaintNode(Struct, frozen=True, tag="untaint-node"):
 
 
 class EvictPod(Struct, frozen=True, tag="evict-pod"):
-    """The eviction API with a UID precondition (L-205). `attempt` counts from 1; a 429 is tried again later."""
+    """Calls the eviction API with a UID precondition (L-205). `attempt` counts from 1; a refusal with 429 is tried
+    again later.
+    """
 
     claim: NodeClaimName
     node: NodeName
@@ -103,7 +115,9 @@ class EvictPod(Struct, frozen=True, tag="evict-pod"):
 
 
 class DeletePod(Struct, frozen=True, tag="delete-pod"):
-    """Forced deletion by deadline: DELETE with `grace` seconds and a UID precondition (D-152)."""
+    """Deletes a pod by force because its deadline is near: DELETE with `grace` seconds and a UID precondition
+    (D-152).
+    """
 
     claim: NodeClaimName
     node: NodeName
@@ -119,7 +133,7 @@ class TerminateInstance(Struct, frozen=True, tag="terminate-instance"):
 
 
 class DeleteNode(Struct, frozen=True, tag="delete-node"):
-    """Delete the Node object and take its finalizer off: the instance is gone (L-201)."""
+    """Deletes the Node object and removes its finalizer, because the instance is gone (L-201)."""
 
     claim: NodeClaimName
     node: NodeName
@@ -142,8 +156,11 @@ Intent = (
 
 
 class PlannedClaim(Struct, frozen=True, omit_defaults=True):
-    """A node that the plan opens. `pods` are uids; `instance_types` are all it may still become, cheapest first;
-    `requests` include DaemonSet overhead and the resource `pods`; `price` is the cheapest offering's, USD per hour."""
+    """A NodeClaim that the plan opens. `pods` are uids; `price` is that of the cheapest offering, in USD per hour.
+
+    `instance_types` are all that the launch may choose from, cheapest first. `requests` include DaemonSet overhead and
+    the resource `pods`.
+    """
 
     name: NodeClaimName
     node_pool: NodePoolName
@@ -160,7 +177,10 @@ class PlannedClaim(Struct, frozen=True, omit_defaults=True):
 
 
 class Placement(Struct, frozen=True):
-    """Pods (uids) that the plan puts on a node that exists or is on its way; `claim` is empty for unmanaged nodes."""
+    """Pods (uids) that the plan puts on an existing node or on one that is being launched.
+
+    `claim` is empty for a node that kerf does not manage.
+    """
 
     node: NodeName
     claim: NodeClaimName
@@ -188,9 +208,11 @@ class ProvisionResult(Struct, frozen=True, tag="provision", omit_defaults=True):
 
 
 class Verdict(Struct, frozen=True, omit_defaults=True):
-    """What a disruption method concluded of one claim: `action` is "keep" or "remove"; "note" for what is worth
-    telling of a claim that stays; of the method "drifted" also "drifted" or "not-drifted".
-    `differences`: in what the claim is not as it should be."""
+    """What a disruption method concluded about one claim, and why.
+
+    `action` is "keep", "remove", or "note" for a remark about a claim that stays. The method "drifted" also has
+    "drifted" and "not-drifted". `differences` says which fields of the claim have drifted.
+    """
 
     claim: NodeClaimName
     method: Plain  # empty, expired, interrupted, deleted, launch-timeout, registration-timeout, …
@@ -204,8 +226,11 @@ class DisruptResult(Struct, frozen=True, tag="disrupt", omit_defaults=True):
 
 
 class Score(Struct, frozen=True):
-    """How a Balanced NodePool finds a move (D-80): which share of its cost that saves, and which share of its
-    disruption that takes."""
+    """How a Balanced NodePool rates a move (D-80).
+
+    `savings` is the share of the NodePool's cost that the move saves; `disruption` is the share of its disruption cost
+    that the move takes.
+    """
 
     node_pool: NodePoolName
     savings: float
@@ -213,17 +238,20 @@ class Score(Struct, frozen=True):
 
     @property
     def worth(self) -> float:
-        """Their quotient; 0 for what saves nothing."""
+        """Returns savings divided by disruption; 0 if the move saves nothing."""
         if self.savings <= 0:
             return 0.0
         return self.savings / self.disruption if self.disruption else math.inf
 
 
 class Move(Struct, frozen=True, omit_defaults=True):
-    """NodeClaims that go together, and what has to be there before. `why`: empty, underutilized, drifted. Replacements
-    get their names when the move starts; placements are those of pods that move. `savings` in USD per hour. `turns`:
-    moves of one proposal that have them go together, and their pods leave by these turns. `scores`:
-    of the Balanced NodePools that its claims are of, when it was proposed."""
+    """NodeClaims that are removed together, and the replacements that must be in service first.
+
+    `why` is empty, underutilized or drifted. Replacements get their names when the move starts. `placements` are those
+    of the pods that move. `savings` is in USD per hour. `turns` is set for the moves of one proposal that remove nodes
+    together: it says in which waves their pods leave. `scores` holds the rating by each Balanced NodePool of the
+    claims, at the time of the proposal.
+    """
 
     why: Plain
     claims: tuple[NodeClaimName, ...]
@@ -235,9 +263,11 @@ class Move(Struct, frozen=True, omit_defaults=True):
 
 
 class ProposedMovesResult(Struct, frozen=True, tag="moves", omit_defaults=True):
-    """One disruption pass. A move is known as "position.index" of the decision that proposed it. `verdicts`: those that
-    differ from the claim's latest. `look_at`: when the next pass is due although nothing changes (ms since the epoch, 0
-    for never). `exhausted`: the search ended by its steps."""
+    """The result of one disruption pass. A move is known as "position.index" of the decision that proposed it.
+
+    `verdicts` holds those that differ from the claim's latest. `look_at` is when the next pass is due even if nothing
+    changes (ms since the epoch, 0 for never). `exhausted` says that the search ended because its steps were used up.
+    """
 
     proposed: tuple[Move, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
@@ -246,8 +276,11 @@ class ProposedMovesResult(Struct, frozen=True, tag="moves", omit_defaults=True):
 
 
 class MoveStepResult(Struct, frozen=True, tag="move", omit_defaults=True):
-    """A move's next step: "started" (`begun` is the move as it is carried out), "withdrawn" before that, or "abandoned"
-    after it: the nodes stay after all; "observed" where it would start, but another controller acts."""
+    """The next step of a move.
+
+    "started": `begun` is the move as it is carried out. "withdrawn": it ended before its start. "abandoned": it ended
+    after its start, and the nodes stay. "observed": it would start, but another controller acts.
+    """
 
     move: Plain
     step: Plain
@@ -257,16 +290,18 @@ class MoveStepResult(Struct, frozen=True, tag="move", omit_defaults=True):
 
 
 class LifecycleResult(Struct, frozen=True, tag="lifecycle"):
-    """What `advance` or `drain` concluded about one claim: the step it took or what it waits for."""
+    """What `advance` or `drain` concluded about one claim: the step that it took, or what it waits for."""
 
     claim: NodeClaimName
     reason: Reason
 
 
 class StaticResult(Struct, frozen=True, tag="static", omit_defaults=True):
-    """What was done so that a NodePool with spec.replicas keeps its size (S-191, S-193), or what keeps it from that.
-    `running` are the claims that are not on their way out; `retry_at`: when it is looked at again although nothing
-    happens (ms since the epoch)."""
+    """What was done to keep a NodePool with spec.replicas at its size, or what prevents it (S-191, S-193).
+
+    `running` counts the claims that are not being removed. `retry_at` is when the NodePool is looked at again even if
+    nothing changes (ms since the epoch).
+    """
 
     node_pool: NodePoolName
     replicas: int
@@ -281,7 +316,9 @@ Result = ProvisionResult | DisruptResult | ProposedMovesResult | MoveStepResult 
 
 
 class Decision(Struct, frozen=True, omit_defaults=True):
-    """`looked_at` is the position of the last entry the decider had seen, `version` its decision version."""
+    """One decision. `looked_at` is the position of the last entry that the decider saw, `version` the decider's
+    VERSION.
+    """
 
     decider: Plain  # provision, drift, disrupt, moves, move, advance, drain, static
     looked_at: int

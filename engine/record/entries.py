@@ -1,4 +1,4 @@
-"""The envelope of the record and the list of everything that may stand in it."""
+"""The envelope of the record, and the declaration of an entry type."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from msgspec import Raw, Struct
 class Entry(Struct, frozen=True):
     """One line of the record.
 
-    `position` is global, from 1 without holes. `turn` is the position of the first entry of the turn (one transaction)
-    that it belongs to. `at` is the turn's time in milliseconds since the epoch. `cause` is the position of the entry
-    that brought it about, 0 for none. `payload` is a struct of a known type or an `UnknownEntry`.
+    `position` is global: from 1, without gaps. `turn` is the position of the first entry of the same turn (one
+    transaction). `at` is the turn's time in milliseconds since the epoch. `cause` is the position of the entry that
+    brought this one about, 0 for none. `payload` is a struct of a known type or an `UnknownEntry`.
     """
 
     position: int
@@ -29,7 +29,9 @@ class Entry(Struct, frozen=True):
 
 
 class UnknownEntry(Struct, frozen=True):
-    """An entry of a type or schema that this version does not know: kept, reported, skipped by the fold."""
+    """The payload of an entry whose type or schema this version does not know. It is kept and reported; the fold skips
+    it.
+    """
 
     type: str
     schema: int

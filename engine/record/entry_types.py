@@ -1,4 +1,4 @@
-"""Which types may stand in the record. Names and schema numbers are a contract with every record ever written."""
+"""The list of all entry types. Their names and schema numbers are a contract with every record ever written."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _kebab(name: str) -> str:
 
 
 def entry_types_of(kinds: Iterable[WatchedKind]) -> tuple[EntryType, ...]:
-    """What the record calls the objects of watched kinds."""
+    """Returns the entry types for the objects of watched kinds."""
     return tuple(EntryType(f"{kind.name}.seen", kind.schema, kind.struct, kind.upcasters) for kind in kinds)
 
 
@@ -50,11 +50,13 @@ TYPES: dict[str, EntryType] = {t.name: t for t in (*OBSERVATIONS, *CLAIM, DECISI
 NAME_OF: dict[type[Struct], str] = {t.payload: t.name for t in TYPES.values()}
 
 STREAM_OF: dict[type[Struct], str] = {t.payload: "seen/" + t.name.partition(".")[0] for t in OBSERVATIONS}
-"""Observations go to one stream a kind; claim events to `nodeclaim/<name>`; decisions to `decision/<decider>`."""
+"""Maps each payload struct to its stream. Observations have one stream per kind; claim events `nodeclaim/<name>`;
+decisions `decision/<decider>`.
+"""
 
 
 def stream_of(payload: Struct) -> str:
-    """The stream an entry with this payload belongs to."""
+    """Returns the stream that an entry with this payload belongs to."""
     if isinstance(payload, Decision):
         return "decision/" + payload.decider
     stream = STREAM_OF.get(type(payload))
@@ -66,10 +68,10 @@ BLOB_FIELD: dict[type[Struct], str] = {
     seen.CatalogueSeen: "digest",
     seen.NodeClassSeen: "digest",
 }
-"""Which field of a payload names a blob by its digest (empty: none)."""
+"""Maps each payload struct to the field that names a blob by its digest; empty if there is none."""
 
 
 def blob_of(payload: Struct) -> str:
-    """The digest of the blob that this payload names, empty when it names none."""
+    """Returns the digest of the blob that this payload names; empty if it names none."""
     field = BLOB_FIELD.get(type(payload))
     return getattr(payload, field) if field is not None else ""

@@ -1,7 +1,7 @@
-"""What may go wrong with the record (KERF1xx). Any store raises these, whatever it stands on.
+"""What may go wrong with the record (KERF1xx). Every store raises these errors, whatever database or file it uses.
 
-None of them is ever answered by guessing: after an error of `append` nothing of the turn is stored, and what a reader
-got before an error is good.
+No error is ever handled by guessing. After an error of `append` nothing of the turn is stored. What a reader got before
+an error is good.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from kerf.engine.errors import KerfError
 
 
 class StoreError(KerfError):
-    """Root of the record's errors, and itself a fault that has no name of its own (an I/O error, say).
+    """Root of the record's errors. Raised itself for a fault that has no class of its own (an I/O error, say).
 
-    `position` is the first position that the error is about, 0 when it is about none.
+    `position` is the first position that the error is about, 0 if it is about none.
     """
 
     code = "KERF100"
@@ -24,31 +24,31 @@ class StoreError(KerfError):
 
 
 class PositionConflict(StoreError):
-    """The turn does not begin right after the stored end: somebody else has appended, or a turn was left out."""
+    """The turn does not begin right after the stored end: somebody else appended, or a turn is missing."""
 
     code = "KERF101"
 
 
 class StreamConflict(StoreError):
-    """A version of a stream is taken already."""
+    """The stream already has an entry with this version."""
 
     code = "KERF102"
 
 
 class EpochRefused(StoreError):
-    """The turn's epoch is older than the stored one: this writer is no longer the one writer."""
+    """The turn's epoch is older than the stored one: another writer has taken over."""
 
     code = "KERF103"
 
 
 class TurnRefused(StoreError):
-    """The turn is not well formed: empty, holes in its positions, or a blob that its digest does not name."""
+    """The turn is malformed: it is empty, has gaps in its positions, or has a blob that does not match its digest."""
 
     code = "KERF104"
 
 
 class StoreFull(StoreError):
-    """No room left on the disk."""
+    """The disk is full."""
 
     code = "KERF105"
 
@@ -60,13 +60,13 @@ class StoreLocked(StoreError):
 
 
 class StoreReadOnly(StoreError):
-    """A write to a record that was opened for reading or lies on read-only media."""
+    """A write to a record that was opened for reading, or that lies on read-only media."""
 
     code = "KERF107"
 
 
 class NotARecord(StoreError):
-    """The file or folder is something else."""
+    """The file or folder is not a record."""
 
     code = "KERF108"
 
@@ -84,48 +84,48 @@ class FormatUnsupported(StoreError):
 
 
 class BlobMissing(StoreError):
-    """No blob of this digest is stored."""
+    """The store has no blob with this digest."""
 
     code = "KERF111"
 
 
 class BlobCorrupt(StoreError):
-    """A blob's content is not what its digest names."""
+    """A blob's content does not match its digest."""
 
     code = "KERF112"
 
 
 class RecordNotFound(StoreError):
-    """There is nothing at this path."""
+    """There is no file, folder or database at this path."""
 
     code = "KERF113"
 
 
 class RecordExists(StoreError):
-    """There is something at this path already, and it is never overwritten."""
+    """Something exists at this path, and a record never overwrites anything."""
 
     code = "KERF114"
 
 
 class EntryRefused(StoreError):
-    """An entry that cannot be encoded: its payload is not of its type, or holds a value without a MessagePack form."""
+    """An entry cannot be encoded: its payload is not of its type, or holds a value that MessagePack cannot express."""
 
     code = "KERF115"
 
 
 class EntryUndecodable(StoreError):
-    """The stored bytes of an entry of a known type and schema do not fit that type."""
+    """The stored bytes of an entry do not fit its type, although type and schema are known."""
 
     code = "KERF116"
 
 
 class UpcastFailed(StoreError):
-    """The upcaster from an older schema is missing or failed."""
+    """The upcaster from an older schema is missing, or it failed."""
 
     code = "KERF117"
 
 
 class RecordShortened(StoreError):
-    """The record was cut: of what is asked for only claims' events and decisions are kept, or nothing."""
+    """The record was cut: of the requested entries, only claim events and decisions are kept, or nothing."""
 
     code = "KERF118"

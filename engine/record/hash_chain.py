@@ -1,8 +1,8 @@
-"""The hash chain over the encoded entries: a changed, missing or moved entry shows, and so does where.
+"""The hash chain over the encoded entries. It shows whether an entry was changed, removed or moved, and which one.
 
-The chain value of an entry is BLAKE2b of the value before it followed by the entry's bytes. MessagePack delimits
-itself, so no two sequences of entries share a chain. A `Checkpoint` is a value with its position: who keeps one outside
-of the record can tell whether the record up to there is still the same.
+The chain's value at an entry is BLAKE2b of the value before it and the entry's bytes. MessagePack delimits itself, so
+no two sequences of entries share a chain. A `Checkpoint` is a value with its position. Whoever keeps one outside of the
+record can check later that the record up to there is unchanged.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ START = Checkpoint(0, bytes(SIZE))
 
 
 def link(previous: bytes, encoded: bytes) -> bytes:
-    """The chain value of an entry, from the value before it and the entry's bytes."""
+    """Returns the chain's value at an entry, from the value before it and the entry's bytes."""
     return blake2b(previous + encoded, digest_size=SIZE).digest()
 
 
 def extend(start: Checkpoint, entries: Iterable[bytes]) -> Checkpoint:
-    """The checkpoint after these encoded entries, which follow `start` in order."""
+    """Returns the checkpoint after these encoded entries, which follow `start` in order."""
     position, value = start.position, start.value
     for encoded in entries:
         position += 1

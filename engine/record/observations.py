@@ -1,7 +1,7 @@
-"""What the outside showed. Adapters hand these (and nothing else) to the runtime.
+"""Observations: what the outside showed. Adapters hand the runtime these and nothing else.
 
-A payload is a frozen struct; model objects (`Pod`, `Node`, `NodePool`, …) are payloads themselves, so that folding a
-watch event builds nothing. `Observation` adds the blobs that a payload's digests refer to.
+A payload is a frozen struct. Model objects (`Pod`, `Node`, `NodePool`, …) are payloads themselves, so folding a watch
+event builds no further object. `Observation` adds the blobs that a payload's digests name.
 """
 
 from __future__ import annotations
@@ -33,31 +33,35 @@ from kerf.engine.model.settings import Settings
 
 
 class Observation(Struct, frozen=True):
-    """One thing to be recorded: the payload, and the content-addressed objects it names by digest (digest → object)."""
+    """One payload to be recorded, with the blobs that it names by digest (digest → object)."""
 
     payload: Struct
     blobs: dict[str, Struct] = {}
 
 
 class RecordStarted(Struct, frozen=True):
-    """The first entry of every record. `record` is random: keys of effects are derived from it (design, idea 4)."""
+    """The first entry of every record. `record` is a random id; keys of effects are derived from it (design,
+    idea 4).
+    """
 
     record: Plain
     engine: Plain
 
 
 class OfficeTaken(Struct, frozen=True):
-    """A writer became the one writer. `epoch` fences every older one."""
+    """A writer took over the record. The store refuses all epochs older than `epoch`."""
 
     epoch: int
     holder: LeaseHolder
 
 
 class RecordCut(Struct, frozen=True, omit_defaults=True):
-    """What was before is removed, but for claims' events and decisions. The record now begins after `base`: `chain` is
-    the chain's value there, the hash of all that goes, and `state` the digest of the state. Of what is kept the oldest
-    comes after `after`; `before` and `history` are the values of its own chain there and at the base. `removed`: up to
-    there an earlier cut had removed everything already."""
+    """The record's entries up to `base` are removed, except for claim events and decisions.
+
+    `chain` is the chain's value at `base`, and so the hash of everything removed; `state` is the digest of the state
+    there. The kept entries come after `after` and have a chain of their own: `before` is its value at `after`,
+    `history` its value at `base`. Up to `removed`, an earlier cut had already removed everything.
+    """
 
     base: int
     chain: Plain
@@ -73,16 +77,20 @@ class SettingsSeen(Struct, frozen=True):
 
 
 class ObjectGone(Struct, frozen=True):
-    """A watched object was deleted. `kind` is the lower-case singular ("pod", "node", "nodepool", …); `key` is the uid
-    for pods, DaemonSets and PodDisruptionBudgets, namespace/name for PersistentVolumeClaims ("pvc"), the name for
-    cluster-scoped kinds."""
+    """A watched object was deleted. `kind` is the lower-case singular ("pod", "node", "nodepool", …).
+
+    `key` is the uid for pods, DaemonSets and PodDisruptionBudgets, namespace/name for PersistentVolumeClaims ("pvc"),
+    and the name for cluster-scoped kinds.
+    """
 
     kind: str
     key: str
 
 
 class NodeClassSeen(Struct, frozen=True, omit_defaults=True):
-    """A NodeClass as far as core needs it; `digest` names the provider's own object (its spec and resolved status)."""
+    """A NodeClass, as far as the engine needs it. `digest` names the provider's own object (its spec and resolved
+    status).
+    """
 
     group: Plain
     kind: Plain
@@ -104,8 +112,10 @@ class CatalogueSeen(Struct, frozen=True):
 
 
 class ReservationsSeen(Struct, frozen=True):
-    """How many instances each capacity reservation of a NodeClass (`group/kind/name`) has left, by its id. Which have
-    any at all the NodeClass's catalogue says, with the numbers of when it was made."""
+    """How many instances each capacity reservation of a NodeClass (`group/kind/name`) has left, by reservation id.
+
+    Which reservations exist stands in the NodeClass's catalogue, with the numbers at the time it was made.
+    """
 
     node_class: NodeClassKey
     left: dict[ReservationId, int]
@@ -119,7 +129,7 @@ class NodeClaimDeletionSeen(Struct, frozen=True, omit_defaults=True):
 
 
 class LaunchError(Struct, frozen=True, omit_defaults=True):
-    """One error of a fleet answer, per offering tried; `code` is EC2's (A-290)."""
+    """One error in the answer to a CreateFleet request, for one offering that was tried; `code` is EC2's (A-290)."""
 
     code: Plain
     message: FreeText = ""
@@ -129,11 +139,11 @@ class LaunchError(Struct, frozen=True, omit_defaults=True):
 
 
 class LaunchAnswered(Struct, frozen=True, omit_defaults=True):
-    """The cloud answered a launch. With `instance` empty nothing was started.
+    """The cloud's answer to a launch. If `instance` is empty, nothing was started.
 
-    `kind` says how an empty answer is to be taken: "insufficient-capacity" (L-152), "nodeclass-not-ready" (L-153),
-    "error" (L-154, L-155: tried again until the launch limit), "not-found" (the answer to a FindInstance). `adopted`
-    means that the instance was found by its tag after a crash or a lost answer. `intent` is "position.index".
+    `kind` then says why: "insufficient-capacity" (L-152), "nodeclass-not-ready" (L-153), "error" (L-154, L-155: tried
+    again until the launch limit), "not-found" (the answer to a FindInstance). `adopted` means that the instance was
+    found by its tag, after a crash or a lost answer. `intent` is "position.index".
     """
 
     intent: Plain
@@ -157,7 +167,7 @@ class LaunchAnswered(Struct, frozen=True, omit_defaults=True):
 
 
 class InstanceSeen(Struct, frozen=True, omit_defaults=True):
-    """The cloud described an instance: `status` is EC2's state name, "gone" when EC2 no longer knows it."""
+    """The cloud described an instance. `status` is EC2's state name, or "gone" if EC2 no longer knows the instance."""
 
     instance: InstanceId
     status: Plain
@@ -165,8 +175,10 @@ class InstanceSeen(Struct, frozen=True, omit_defaults=True):
 
 
 class TaggedInstance(Struct, frozen=True, omit_defaults=True):
-    """One instance of a listing. `claim` is what its tag says; `launched` in ms since the epoch; `capacity_type` what
-    it runs as, where the cloud says so."""
+    """One instance of a listing. `claim` is what its tag says; `launched` is in ms since the epoch.
+
+    `capacity_type` is what the instance runs as, if the cloud says so.
+    """
 
     instance: InstanceId
     claim: NodeClaimName = ""
@@ -175,9 +187,11 @@ class TaggedInstance(Struct, frozen=True, omit_defaults=True):
 
 
 class InstancesListed(Struct, frozen=True, omit_defaults=True):
-    """How the cloud's listing of this cluster's instances differs from the record: `missing` are the instances of
-    registered claims that it does not have, `strays` are those that belong to no claim, `demoted` those of claims on
-    reserved capacity that run as on-demand (L-250). Recorded when it changes."""
+    """How the cloud's listing of this cluster's instances differs from the record. Recorded when it changes.
+
+    `missing`: instances of registered claims that the cloud does not list. `strays`: instances that belong to no claim.
+    `demoted`: instances of claims on reserved capacity that run as on-demand (L-250).
+    """
 
     missing: tuple[InstanceId, ...] = ()
     strays: tuple[TaggedInstance, ...] = ()
@@ -185,7 +199,7 @@ class InstancesListed(Struct, frozen=True, omit_defaults=True):
 
 
 class EffectAnswered(Struct, frozen=True, omit_defaults=True):
-    """The answer to any other effect. `code` is the API's (200, 404, 409, 429, 500, or EC2's error code)."""
+    """The answer to any other intent. `code` is the API's (200, 404, 409, 429, 500, or EC2's error code)."""
 
     intent: Plain
     ok: bool
@@ -194,7 +208,7 @@ class EffectAnswered(Struct, frozen=True, omit_defaults=True):
 
 
 class InterruptionSeen(Struct, frozen=True, omit_defaults=True):
-    """A message from the interruption queue, by the kinds of A-346…A-350. `sent` is the event's own time."""
+    """A message from the interruption queue. `kind` is one of A-346…A-350; `sent` is the time in the message."""
 
     message: MessageId
     kind: Plain
@@ -203,7 +217,7 @@ class InterruptionSeen(Struct, frozen=True, omit_defaults=True):
 
 
 class InputRefused(Struct, frozen=True, omit_defaults=True):
-    """Bad input that was refused at the edge: recorded and shown, and nothing else stopped for it."""
+    """The edge refused bad input. It is recorded and shown, and everything else goes on."""
 
     code: Plain
     source: Plain  # "manifest", "queue", "watch", "prices", …
@@ -213,7 +227,9 @@ class InputRefused(Struct, frozen=True, omit_defaults=True):
 
 
 class WatchGap(Struct, frozen=True, omit_defaults=True):
-    """A watch was interrupted and relisted; changes in between were synthesised from the difference."""
+    """A watch was interrupted and its objects were listed again. Changes in between were derived from the
+    difference.
+    """
 
     kind: Plain
     since: Plain = ""

@@ -1,4 +1,4 @@
-"""What the engine asks of the store that keeps the record, as a Protocol. kerf.adapters.store implements it."""
+"""The port for the store that keeps the record, as a Protocol. kerf.adapters.store implements it."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from kerf.engine.record.entries import Entry
 
 
 class Append(Struct, frozen=True):
-    """One turn, ready to be stored: entries in order (positions assigned) and the encoded blobs they name."""
+    """One turn, ready to be stored: its entries in order, with positions, and the encoded blobs that they name."""
 
     entries: tuple[Entry, ...]
     blobs: dict[str, bytes]
 
 
 class Store(Protocol):
-    """The record's storage. Its contract is tests/contract/store_contract.py."""
+    """Stores the record. tests/contract/store_contract.py holds the contract that every store must pass."""
 
     def append(self, turn: Append) -> None:
-        """All or nothing, durable on return.
+        """Stores the whole turn or nothing; it is durable when this returns.
 
         Raises `StoreError` (KERF1xx): conflict of position or stream version, an epoch older than the stored one, disk
         full, locked. After an error nothing of the turn is stored.
@@ -30,19 +30,21 @@ class Store(Protocol):
         ...
 
     def scan(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
-        """Entries with after < position <= until, in order, decoded. Up to the base these are only what is kept."""
+        """Yields entries with after < position <= until, in order and decoded. Up to the base, only kept entries
+        remain.
+        """
         ...
 
     def base(self) -> Base | None:
-        """The state that the record begins with, where it does not begin at position 1."""
+        """Returns the state that the record begins with; None if it begins at position 1."""
         ...
 
     def kept(self) -> KeptHistory | None:
-        """What is kept of the time before the base of a record that was cut; None for any other, and for a copy."""
+        """Returns what a cut kept from before the base; None if the record was not cut or is a copy."""
         ...
 
     def blob(self, digest: str) -> bytes:
-        """The content of a blob. Raises `StoreError` if it is not there."""
+        """Returns the content of a blob. Raises `StoreError` if the store does not have it."""
         ...
 
     def last_position(self) -> int: ...
@@ -50,11 +52,11 @@ class Store(Protocol):
     def epoch(self) -> int: ...
 
     def put_snapshot(self, position: int, schema: str, state: bytes, digest: str) -> None:
-        """Keep a snapshot (a cache, never the truth)."""
+        """Keeps a snapshot. Snapshots are a cache and may be dropped."""
         ...
 
     def snapshot(self, until: int | None, schema: str) -> tuple[int, bytes, str] | None:
-        """The latest snapshot of this schema at or before `until`: position, state, digest."""
+        """Returns the latest snapshot of this schema at or before `until`: position, state, digest."""
         ...
 
     def close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""From an older schema of a payload to today's, one step at a time, plain builtins to plain builtins."""
+"""Converts payloads of an older schema to today's, one step at a time, on plain builtins."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from kerf.engine.record.errors import UpcastFailed
 
 
 def upcast(known: EntryType, schema: int, plain: dict[str, Any], *, position: int = 0) -> dict[str, Any]:
-    """The payload `plain`, written with `schema`, in the form of `known.schema`.
+    """Returns the payload `plain`, written with `schema`, in the form of `known.schema`.
 
-    An upcaster may change the dict it is given. Raises `UpcastFailed` when a step is missing or fails.
+    An upcaster may change the dict that it is given. Raises `UpcastFailed` if a step is missing or fails.
     """
     for step in range(schema, known.schema):
         upcaster = known.upcasters.get(step)
