@@ -80,29 +80,29 @@ def claim_without_pods(
     return ClaimWithoutPods(requirements, dict(labels), requests, choice)
 
 
-def planned_without_pods(name: str, pool: str, asked: ClaimWithoutPods) -> PlannedClaim:
+def planned_without_pods(name: str, pool: str, claim: ClaimWithoutPods) -> PlannedClaim:
     return PlannedClaim(
         name=name,
         node_pool=pool,
         pods=(),
-        instance_types=asked.instance_types,
-        requirements=tuple(spec for requirement in asked.requirements for spec in requirement.specs()),
-        requests=asked.requests,
-        price=asked.price,
-        capacity_types=(asked.choice.capacity_type,),
-        labels=asked.labels,
+        instance_types=claim.instance_types,
+        requirements=tuple(spec for requirement in claim.requirements for spec in requirement.specs()),
+        requests=claim.requests,
+        price=claim.price,
+        capacity_types=(claim.choice.capacity_type,),
+        labels=claim.labels,
     )
 
 
-def launch_order(name: str, pool: NodePool, asked: ClaimWithoutPods) -> LaunchInstance:
+def launch_order(name: str, pool: NodePool, claim: ClaimWithoutPods) -> LaunchInstance:
     return LaunchInstance(
         claim=name,
         node_pool=pool.name,
         node_class=pool.node_class,
-        capacity_type=asked.choice.capacity_type,
-        offers=asked.choice.offers,
-        reservation=asked.choice.reservation,
-        requests=asked.requests,
-        labels=asked.labels,
+        capacity_type=claim.choice.capacity_type,
+        offers=claim.choice.offers,
+        reservation=claim.choice.reservation,
+        requests=claim.requests,
+        labels=claim.labels,
         taints=(*pool.taints, *pool.startup_taints),
     )

@@ -241,7 +241,7 @@ def _finished_claims(
     for claim in packing.claims:
         claim.close()
         launch, template = launches.of(claim), claim.template
-        missing = template.unmet_min_values(claim.state.min_values, launch.mask) if strict else {}
+        missing = template.unmet_min_values(claim.narrowed.min_values, launch.mask) if strict else {}
         if missing:
             why = reason(SchedulingCode.MIN_VALUES, node_pool=template.name, keys=sorted(missing))
             unmet += [(pod.uid, why) for pod in claim.pods]

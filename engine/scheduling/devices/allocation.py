@@ -170,21 +170,23 @@ class Devices:
         }
         return tuple(sorted(local))
 
-    def offer_on(self, site: NodeDevices) -> tuple[DeviceOffer, ...]:
-        offers = self._sites.get(site.name)
+    def offer_on(self, node_devices: NodeDevices) -> tuple[DeviceOffer, ...]:
+        offers = self._sites.get(node_devices.name)
         if offers is None:
-            near = self._published.near(site.name)
-            offers = tuple(device_offer(near, group, site.name, site.labels) for group in site.groups)
-            self._sites[site.name] = offers
+            near = self._published.near(node_devices.name)
+            offers = tuple(
+                device_offer(near, group, node_devices.name, node_devices.labels) for group in node_devices.groups
+            )
+            self._sites[node_devices.name] = offers
         return offers
 
-    def offer_of(self, publishes: OwnDevices, state: NarrowedTemplate) -> DeviceOffer:
+    def offer_of(self, publishes: OwnDevices, narrowed: NarrowedTemplate) -> DeviceOffer:
         """The devices for a claim of this narrowed template."""
-        key = id(publishes), id(state)
+        key = id(publishes), id(narrowed)
         device_offers = self._offers.get(key)
         if device_offers is None:
             device_offers = self._offers[key] = device_offer(
-                self._published.near(""), publishes, "", state.requirements
+                self._published.near(""), publishes, "", narrowed.requirements
             )
         return device_offers
 
@@ -208,23 +210,23 @@ class DeviceWant:
 
     # ── existing nodes ──────────────────────────────────────
 
-    def on_site(self, site: NodeDevices) -> bool:
+    def on_site(self, node_devices: NodeDevices) -> bool:
         """Whether the devices of an existing node satisfy the claims; if so, the next step uses them (S-94, step 6)."""
-        before = self._before(site.name, site.labels)
+        before = self._before(node_devices.name, node_devices.labels)
         if before is None:
             return False
         left = self._unsettled()
         refused = self._devices.refused.setdefault(_request_key(left), set()) if left else set()
-        if site.name in refused:
+        if node_devices.name in refused:
             return False
         solutions: list[tuple[int, Solution]] = []
-        for number, offered in enumerate(self._devices.offer_on(site) if left else ()):
-            solution = self._solved(offered, site.name, number, site.labels, left, site.taken)
+        for number, offered in enumerate(self._devices.offer_on(node_devices) if left else ()):
+            solution = self._solved(offered, node_devices.name, number, node_devices.labels, left, node_devices.taken)
             if solution is None:
-                refused.add(site.name)
+                refused.add(node_devices.name)
                 return False  # whatever the node becomes, the pod is to run there
             solutions.append((1 << number, solution))
-        self._on_sites[site.name] = self._devices.version, tuple(solutions)
+        self._on_sites[node_devices.name] = self._devices.version, tuple(solutions)
         return True
 
     def take_site(self, name: str) -> None:
@@ -236,34 +238,38 @@ class DeviceWant:
 
     # ── claims ──────────────────────────────────────
 
-    def narrowed(self, claim: int, template: Template, state: NarrowedTemplate, types: int) -> NarrowedTemplate | None:
+    def narrowed(
+        self, claim: int, template: Template, narrowed: NarrowedTemplate, types: int
+    ) -> NarrowedTemplate | None:
         """The narrowed template that a claim comes to by taking the pod (S-99 step 4, S-202); None if it cannot.
         `types`: those that it can still become; `capable` says which of them have the devices."""
-        key = claim, id(state), types, self._devices.version
+        key = claim, id(narrowed), types, self._devices.version
         if key not in self._narrowed:
-            self._narrowed[key] = self._narrow(claim, template, state, types)
+            self._narrowed[key] = self._narrow(claim, template, narrowed, types)
         return self._narrowed[key]
 
-    def _narrow(self, claim: int, template: Template, state: NarrowedTemplate, types: int) -> NarrowedTemplate | None:
-        before = self._before(claim, state.requirements)
+    def _narrow(
+        self, claim: int, template: Template, narrowed: NarrowedTemplate, types: int
+    ) -> NarrowedTemplate | None:
+        before = self._before(claim, narrowed.requirements)
         if before is None:
             return None
         left = self._unsettled()
         solutions: list[tuple[int, Solution]] = []
-        labels = state.requirements.merged(before)
+        labels = narrowed.requirements.merged(before)
         asked = before
         if left:
             for mask, publishes in self._devices.groups(template.catalogue.types):
                 if not mask & types:
                     continue
                 group = (mask & -mask).bit_length() - 1
-                solution = self._solved(self._devices.offer_of(publishes, state), claim, group, labels, left)
+                solution = self._solved(self._devices.offer_of(publishes, narrowed), claim, group, labels, left)
                 if solution is not None:
                     solutions.append((mask, solution))
                     labels, asked = labels.merged(solution.requirements), asked.merged(solution.requirements)
             if not solutions:
                 return None
-        following = template.step(state, asked) if len(asked) else state
+        following = template.step(narrowed, asked) if len(asked) else narrowed
         if not isinstance(following, NarrowedTemplate) or not following.viable:
             return None
         self._on_claims[claim, id(following)] = tuple(solutions)
@@ -272,19 +278,19 @@ class DeviceWant:
     def suiting(self, template: Template) -> int:
         """The types that have the pod's devices on a new node, whatever else it asks for."""
         everything = template.catalogue.everything
-        state = self._narrow(_NEW_CLAIM, template, template.state, everything)
+        state = self._narrow(_NEW_CLAIM, template, template.base, everything)
         return self.capable(_NEW_CLAIM, state, everything) if state is not None else 0
 
-    def capable(self, claim: int, state: NarrowedTemplate, types: int) -> int:
+    def capable(self, claim: int, narrowed: NarrowedTemplate, types: int) -> int:
         """Those of these types that have the devices, as the latest `narrowed` to this template found."""
         types &= self._given.get(claim, types)
-        solutions = self._on_claims.get((claim, id(state)), ())
+        solutions = self._on_claims.get((claim, id(narrowed)), ())
         return types & sum(mask for mask, _ in solutions) if solutions else types
 
-    def take_claim(self, claim: int, state: NarrowedTemplate, place: GrantedClaim) -> None:
+    def take_claim(self, claim: int, narrowed: NarrowedTemplate, place: GrantedClaim) -> None:
         """Give the pod the devices that the latest `narrowed` to this template found."""
         if self._unsettled():
-            solutions = self._on_claims[claim, id(state)]
+            solutions = self._on_claims[claim, id(narrowed)]
             self._given[claim] = sum(mask for mask, _ in solutions)
             self._devices.give(DeviceGrant(claim, place, solutions))
 
@@ -327,26 +333,26 @@ class DeviceWant:
 
     # ── reasons ──────────────────────────────────────
 
-    def refusal_on(self, site: NodeDevices) -> Reason | None:
+    def refusal_on(self, node_devices: NodeDevices) -> Reason | None:
         """Why a node cannot give the devices; None if it can."""
-        if self._before(site.name, site.labels) is None:
+        if self._before(node_devices.name, node_devices.labels) is None:
             return refusal(self._devices.matcher, None, self._claims, {})
         left = self._unsettled()
-        for number, offered in enumerate(self._devices.offer_on(site) if left else ()):
-            if self._solved(offered, site.name, number, site.labels, left, site.taken) is None:
-                taken = self._devices.ledger.usage(site.name, number, offered.pools).taken | site.taken
+        for number, offered in enumerate(self._devices.offer_on(node_devices) if left else ()):
+            if self._solved(offered, node_devices.name, number, node_devices.labels, left, node_devices.taken) is None:
+                taken = self._devices.ledger.usage(node_devices.name, number, offered.pools).taken | node_devices.taken
                 return refusal(self._devices.matcher, offered, left, {}, taken)
         return None
 
-    def refusal_of(self, claim: int, template: Template, state: NarrowedTemplate, types: int) -> Reason | None:
+    def refusal_of(self, claim: int, template: Template, narrowed: NarrowedTemplate, types: int) -> Reason | None:
         """Why a claim cannot have the devices, whichever type it becomes; None if it can."""
-        if self._narrow(claim, template, state, types) is not None:
+        if self._narrow(claim, template, narrowed, types) is not None:
             return None
         about = {"node_pool": template.name}
-        if self._before(claim, state.requirements) is None:
+        if self._before(claim, narrowed.requirements) is None:
             return refusal(self._devices.matcher, None, self._claims, about)
         offers = [
-            (self._devices.offer_of(publishes, state), (mask & -mask).bit_length() - 1)
+            (self._devices.offer_of(publishes, narrowed), (mask & -mask).bit_length() - 1)
             for mask, publishes in self._devices.groups(template.catalogue.types)
             if mask & types
         ]

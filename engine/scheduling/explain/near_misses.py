@@ -74,7 +74,7 @@ def _passing_but(template: Template, filters: Iterable[TypeFilter], key: str) ->
 
 
 def _amount_near_misses(template: Template, pod_class: PodClass, filters: Sequence[TypeFilter]) -> Iterator[NearMiss]:
-    state = template.at(template.state.requirements.merged(pod_class.requirements))
+    state = template.at(template.base.requirements.merged(pod_class.requirements))
     for type_filter in (
         type_filter
         for type_filter in filters
@@ -123,7 +123,7 @@ def _beyond_limits(template: Template, pod_class: PodClass, filters: Sequence[Ty
 
 def _places_beyond_limits(template: Template, pod_class: PodClass) -> int:
     """The types that topology would allow if limits left some of each. Volumes have a filter of their own."""
-    following, demand = template.step(template.state, pod_class.requirements), pod_class.demand
+    following, demand = template.step(template.base, pod_class.requirements), pod_class.demand
     if not isinstance(following, NarrowedTemplate) or not demand.allows_host(NEW_CLAIM_HOST):
         return 0
     types = following.viable
@@ -136,11 +136,11 @@ def _places_beyond_limits(template: Template, pod_class: PodClass) -> int:
     return types
 
 
-def _would_know(template: Template, state: NarrowedTemplate, rule: Rule, domain: str) -> bool:
+def _would_know(template: Template, narrowed: NarrowedTemplate, rule: Rule, domain: str) -> bool:
     """Whether a rule would allow a domain in which a node of this narrowed template could be launched."""
     if domain in rule.count.counts:
         return rule.allows(domain)
-    counts_here = isinstance(rule.count, PodCount) and rule.count.admits_claim(template, state)
+    counts_here = isinstance(rule.count, PodCount) and rule.count.admits_claim(template, narrowed)
     return counts_here and _would_allow(rule, domain)
 
 
@@ -161,7 +161,7 @@ def _near_misses_of_requirement(
 ) -> Iterator[NearMiss]:
     """What would come through if the pod, or the NodePool, did not ask this of the label. Offerings are looked at anew,
     because a label also decides which of them are usable."""
-    requirements = template.state.requirements.merged(asked)
+    requirements = template.base.requirements.merged(asked)
     through = 0 if type_filter.passed == 0 else template.at(requirements).viable
     for side, kept, freed in _sides(template, asked, type_filter.key):
         if freed is None and (side == POD or type_filter.passed):
@@ -191,13 +191,13 @@ def _sides(
     template: Template, asked: Requirements, key: str
 ) -> tuple[tuple[str, Requirement | None, Requirement | None], ...]:
     """Who would have to change, what the other side asks of the label, and what this side asks itself."""
-    of_pool, of_pod = template.state.requirements.find(key), asked.find(key)
+    of_pool, of_pod = template.base.requirements.find(key), asked.find(key)
     return (POD, of_pool, of_pod), (NODE_POOL, of_pod, of_pool)
 
 
 def _values_needed(
     template: Template,
-    state: NarrowedTemplate,
+    narrowed: NarrowedTemplate,
     key: str,
     types: int,
     freed: Requirement | None,
@@ -208,7 +208,7 @@ def _values_needed(
     first."""
     offered = {
         value
-        for number in state.slots
+        for number in narrowed.slots
         if template.available[number] & types
         for requirement in template.slots[number].requirements()
         if requirement.key == key
@@ -221,7 +221,7 @@ def _values_needed(
     needed = {v for v in values if (freed is None or not freed.has(v)) and (kept is None or kept.has(v))}
     if key == INSTANCE_TYPE:
         names = template.catalogue.names
-        return tuple(names[number] for _, number in template.by_price(state) if names[number] in needed)
+        return tuple(names[number] for _, number in template.by_price(narrowed) if names[number] in needed)
     return _ordered(needed, freed)
 
 
@@ -246,12 +246,12 @@ def likely_meant(
     return tuple(sorted(similar & set(values)))
 
 
-def cheapest(template: Template, state: NarrowedTemplate, types: int) -> str:
+def cheapest(template: Template, narrowed: NarrowedTemplate, types: int) -> str:
     """The name of the cheapest of some types, by what a node of this narrowed template costs. If all are sold out, by
     what they cost otherwise; else the first by name."""
-    there = template.by_price(state)
-    if template.cheapest(state, types) == inf:
-        there = template.catalogue.by_price(tuple((slot, template.catalogue.everything) for slot in state.slots))
+    there = template.by_price(narrowed)
+    if template.cheapest(narrowed, types) == inf:
+        there = template.catalogue.by_price(tuple((slot, template.catalogue.everything) for slot in narrowed.slots))
     return template.catalogue.names[next(number for _, number in there if types >> number & 1)]
 
 
@@ -260,7 +260,7 @@ def cheapest(template: Template, state: NarrowedTemplate, types: int) -> str:
 
 def _volume_near_misses(template: Template, pod_class: PodClass, filters: Sequence[TypeFilter]) -> Iterator[NearMiss]:
     """The near misses over volumes: the pod, or the NodePool, would allow the places of the volumes."""
-    base = template.step(template.state, pod_class.requirements)
+    base = template.step(template.base, pod_class.requirements)
     if not any(
         type_filter.kind == FilterKind.VOLUMES and not type_filter.passed for type_filter in filters
     ) or not isinstance(base, NarrowedTemplate):
@@ -286,7 +286,7 @@ def _volume_near_misses(template: Template, pod_class: PodClass, filters: Sequen
 def _topology_near_misses(template: Template, pod_class: PodClass, filters: Sequence[TypeFilter]) -> Iterator[NearMiss]:
     """The near misses over topology: the rules of one kind would allow another domain; or the pod, or the NodePool,
     would allow a domain that the rules leave."""
-    following = template.step(template.state, pod_class.requirements)
+    following = template.step(template.base, pod_class.requirements)
     if not isinstance(following, NarrowedTemplate):
         return
     left = template.catalogue.everything
@@ -318,7 +318,7 @@ def _topology_near_misses(template: Template, pod_class: PodClass, filters: Sequ
 def _elsewhere(template: Template, pod_class: PodClass, rules: Sequence[Rule], types: int) -> Iterator[NearMiss]:
     """The domains that all rules over one key leave, but pod or NodePool do not allow."""
     key = rules[0].key
-    rest = template.state.requirements.merged(pod_class.requirements).without([key])
+    rest = template.base.requirements.merged(pod_class.requirements).without([key])
     for side, kept, freed in _sides(template, pod_class.requirements, key):
         if freed is None:
             continue
@@ -339,12 +339,12 @@ def _would_allow(rule: Rule, domain: str) -> bool:
 
 
 def _through(
-    template: Template, state: NarrowedTemplate, domains: tuple[str, ...], types: int, miss: NearMiss
+    template: Template, narrowed: NarrowedTemplate, domains: tuple[str, ...], types: int, miss: NearMiss
 ) -> Iterator[NearMiss]:
     """The near miss, if some of the types can be had in these domains."""
     if not domains:
         return
-    pinned = template.pin(state, miss.key, domains)
+    pinned = template.pin(narrowed, miss.key, domains)
     types_through = pinned.viable & types
     if types_through:
         yield replace(

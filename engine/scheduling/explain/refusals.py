@@ -54,17 +54,17 @@ def trace_opening(claim: PackedClaim, pod_class: PodClass, tracer: Tracer, why: 
 def explain_dropped(template: Template, tracer: Tracer | None) -> Reason:
     """Why a NodePool has nothing to launch (S-66). Near misses depend on what pods ask for, so the tracer gets a
     function that finds them."""
-    catalogue, name, left = template.catalogue, template.name, template.state.viable
+    catalogue, name, left = template.catalogue, template.name, template.base.viable
     why = reason(SchedulingCode.NO_INSTANCE_TYPES, node_pool=name, types=len(catalogue.types))
     if left:
-        keys = sorted(template.unmet_min_values(template.state.min_values, left))
+        keys = sorted(template.unmet_min_values(template.base.min_values, left))
         count = len(catalogue.types)
         why = reason(SchedulingCode.TOO_FEW_TYPES, node_pool=name, types=count, left=left.bit_count(), keys=keys)
     if tracer is not None:
         few = [TypeFilter(FilterKind.MIN_VALUES, 0)] if left else []
         filters = [
-            *requirement_filters(catalogue, template.state.requirements),
-            *offering_filters(template, template.state),
+            *requirement_filters(catalogue, template.base.requirements),
+            *offering_filters(template, template.base),
             *few,
         ]
 
@@ -84,9 +84,9 @@ def explain_claim(claim: PackedClaim, pod_class: PodClass) -> Reason:
     taken = port_conflicts(pod_class.ports, claim.ports)
     if taken:
         return reason(SchedulingCode.HOST_PORTS, node_pool=name, ports=port_names(pod_class))
-    following = template.step(claim.state, pod_class.requirements)
+    following = template.step(claim.narrowed, pod_class.requirements)
     if not isinstance(following, NarrowedTemplate):
-        return conflict_reason(following, claim.state.requirements, node_pool=name)
+        return conflict_reason(following, claim.narrowed.requirements, node_pool=name)
     refusing = pod_class.demand.refusing(template, following, claim.index)
     if refusing is not None:
         return topology_reason(refusing, node_pool=name)
@@ -128,9 +128,9 @@ def _template_refusal(template: Template, pod_class: PodClass, filters: list[Typ
     taints = untolerated(template.pool.taints, pod_class.tolerations)
     if taints:
         return reason(SchedulingCode.TAINTS, node_pool=name, taints=[taint_text(taint) for taint in taints])
-    following = template.step(template.state, pod_class.requirements)
+    following = template.step(template.base, pod_class.requirements)
     if not isinstance(following, NarrowedTemplate):
-        return conflict_reason(following, template.state.requirements, node_pool=name)
+        return conflict_reason(following, template.base.requirements, node_pool=name)
     if template.node_limit_reached:
         return reason(SchedulingCode.NODE_LIMIT, node_pool=name, limit=(template.pool.limits or {}).get(NODES_LIMIT, 0))
     allowed = template.within_limits(template.types)
@@ -153,10 +153,10 @@ def _template_refusal(template: Template, pod_class: PodClass, filters: list[Typ
     return _type_refusal(template, pod_class, filters, allowed or template.types)
 
 
-def _refusing(template: Template, state: NarrowedTemplate, pod_class: PodClass) -> Rule | None:
+def _refusing(template: Template, narrowed: NarrowedTemplate, pod_class: PodClass) -> Rule | None:
     """The topology rule that leaves a new claim no domain. If only all rules together leave none, the first rule."""
     rules = (*pod_class.demand.rules, *pod_class.demand.host_rules)
-    return pod_class.demand.refusing(template, state, NEW_CLAIM_HOST) or next(iter(rules), None)
+    return pod_class.demand.refusing(template, narrowed, NEW_CLAIM_HOST) or next(iter(rules), None)
 
 
 def _limits_refusal(template: Template, filters: list[TypeFilter]) -> Reason:
@@ -211,7 +211,7 @@ def _type_funnel(template: Template, pod_class: PodClass, filters: list[TypeFilt
         template.name,
         len(template.catalogue.types),
         _cuts(template.catalogue, filters),
-        types_by_price(template, template.at(template.state.requirements.merged(pod_class.requirements)), left),
+        types_by_price(template, template.at(template.base.requirements.merged(pod_class.requirements)), left),
         near_misses(template, pod_class, filters),
     )
 
@@ -226,7 +226,7 @@ def _cuts(catalogue: CompiledCatalogue, filters: list[TypeFilter]) -> tuple[Cut,
     return tuple(cuts)
 
 
-def types_by_price(template: Template, state: NarrowedTemplate, types: int) -> tuple[Candidate, ...]:
+def types_by_price(template: Template, narrowed: NarrowedTemplate, types: int) -> tuple[Candidate, ...]:
     """These types with their prices, cheapest first."""
     names = template.catalogue.names
-    return tuple(Candidate(names[i], price) for price, i in template.by_price(state) if types >> i & 1)
+    return tuple(Candidate(names[i], price) for price, i in template.by_price(narrowed) if types >> i & 1)

@@ -69,7 +69,7 @@ class TypeFilter(Struct, frozen=True):
 def type_filters(template: Template, pod_class: PodClass) -> list[TypeFilter]:
     """The filters, in the order in which a reader asks; `place_filters` come after them. A taint or label that the
     NodePool itself rules out stops every type. Limits come after what pod and NodePool can do for each other at all."""
-    requirements = template.state.requirements.merged(pod_class.requirements)
+    requirements = template.base.requirements.merged(pod_class.requirements)
     untolerable = untolerated(template.pool.taints, pod_class.tolerations)
     conflicting = _conflicts(template, pod_class)
     return [
@@ -84,7 +84,7 @@ def type_filters(template: Template, pod_class: PodClass) -> list[TypeFilter]:
 
 
 def _conflicts(template: Template, pod_class: PodClass) -> tuple[Conflict, ...]:
-    following = template.step(template.state, pod_class.requirements)
+    following = template.step(template.base, pod_class.requirements)
     return following if isinstance(following, tuple) else ()
 
 
@@ -105,12 +105,12 @@ def requirement_filters(catalogue: CompiledCatalogue, requirements: Requirements
             )
 
 
-def offering_filters(template: Template, state: NarrowedTemplate) -> Iterator[TypeFilter]:
+def offering_filters(template: Template, narrowed: NarrowedTemplate) -> Iterator[TypeFilter]:
     """Three filters: types that the cloud does not offer this way; types that this try of the search leaves out; types
     without capacity when they were last asked for. Types that are listed but not on offer (A-200) stop only at the
     first: the cloud may offer them again."""
     listed = on_offer = there = 0
-    for number in state.slots:
+    for number in narrowed.slots:
         on_offer |= template.slots[number].types
         there |= template.available[number]
         for each in template.slots[number].prices:
@@ -163,7 +163,7 @@ def types_passing(types: int, filters: Iterable[TypeFilter], *kinds: FilterKind)
 def place_filters(template: Template, pod_class: PodClass) -> Iterator[TypeFilter]:
     """Two filters: types that cannot be had where the pod's volumes are, and types that cannot be had where topology
     allows. If no type is left, the place is the obstacle, whatever the type."""
-    demand, base = pod_class.demand, template.step(template.state, pod_class.requirements)
+    demand, base = pod_class.demand, template.step(template.base, pod_class.requirements)
     if not isinstance(base, NarrowedTemplate) or not base.viable:
         return
     there = base.viable
@@ -173,7 +173,7 @@ def place_filters(template: Template, pod_class: PodClass) -> Iterator[TypeFilte
         allowed = " or ".join(_requirements_text(alternative) for alternative in demand.alternatives)
         yield TypeFilter(FilterKind.VOLUMES, _types_outside(template, base.viable, there), "", allowed)
     if demand.asks and there:
-        left = _any_of(state for _, state in demand.options(template, template.state))
+        left = _any_of(state for _, state in demand.options(template, template.base))
         passed = _types_outside(template, there, left) if demand.allows_host(NEW_CLAIM_HOST) else 0
         yield TypeFilter(
             FilterKind.TOPOLOGY,

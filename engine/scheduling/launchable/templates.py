@@ -99,9 +99,9 @@ class Template:
         requirements = Requirements.of_specs(pool.requirements).merged(
             [*Requirements.of_labels(self.labels), *Requirements.of_labels(simulated)]
         )
-        self.state = self.at(requirements)
-        self.types = self.state.viable
-        if strict and not self.meets_min_values(self.state.min_values, self.types):
+        self.base = self.at(requirements)
+        self.types = self.base.viable
+        if strict and not self.meets_min_values(self.base.min_values, self.types):
             self.types = 0
         self.groups = daemon_groups(daemons, pool.taints, requirements, catalogue, self.types)
 
@@ -114,45 +114,45 @@ class Template:
             state = self._states[requirements] = self._evaluate(requirements)
         return state
 
-    def step(self, state: NarrowedTemplate, requirements: Requirements) -> NarrowedTemplate | tuple[Conflict, ...]:
+    def step(self, narrowed: NarrowedTemplate, requirements: Requirements) -> NarrowedTemplate | tuple[Conflict, ...]:
         """The narrowed template that a pod's requirements lead to; or the conflicts, if they cannot hold there (S-99
         step 2)."""
-        following = state.steps.get(requirements)
+        following = narrowed.steps.get(requirements)
         if following is None:
-            following = state.requirements.incompatibilities(requirements, WELL_KNOWN) or self.at(
-                state.requirements.merged(requirements)
+            following = narrowed.requirements.incompatibilities(requirements, WELL_KNOWN) or self.at(
+                narrowed.requirements.merged(requirements)
             )
-            state.steps[requirements] = following
+            narrowed.steps[requirements] = following
         return following
 
-    def domains(self, state: NarrowedTemplate, key: str) -> tuple[str, ...]:
+    def domains(self, narrowed: NarrowedTemplate, key: str) -> tuple[str, ...]:
         """The values of a label that nodes of this narrowed template can have, sorted: those of offerings that can be
         launched; else of types that can; else those that the requirements list (S-126, but only what can be
         launched)."""
-        values = state.domains.get(key)
+        values = narrowed.domains.get(key)
         if values is None:
-            values = state.domains[key] = tuple(sorted(self.domains_of(state, key, state.viable)))
+            values = narrowed.domains[key] = tuple(sorted(self.domains_of(narrowed, key, narrowed.viable)))
         return values
 
-    def domains_of(self, state: NarrowedTemplate, key: str, types: int) -> set[str]:
+    def domains_of(self, narrowed: NarrowedTemplate, key: str, types: int) -> set[str]:
         """The values of a label that nodes of these types can have."""
-        requirement = state.requirements.get(key)
+        requirement = narrowed.requirements.get(key)
         attribute = SLOT_LABELS.get(key)
         if attribute is not None:
-            offered = {getattr(self.slots[n], attribute) for n in state.slots if self.available[n] & types}
+            offered = {getattr(self.slots[n], attribute) for n in narrowed.slots if self.available[n] & types}
             return {value for value in offered if value and requirement.has(value)}
         index = self.catalogue.labels.get(key)
         if index is not None and index.known & types:
             return {value for value, there in index.values.items() if there & types and requirement.has(value)}
         return set() if requirement.complement or not types else set(requirement.values)
 
-    def lacks(self, state: NarrowedTemplate, key: str) -> bool:
+    def lacks(self, narrowed: NarrowedTemplate, key: str) -> bool:
         """Whether nodes of this narrowed template will not have a label, because nothing that they are launched by
         mentions it. Well-known labels they will have."""
-        requirement, index = state.requirements.find(key), self.catalogue.labels.get(key)
+        requirement, index = narrowed.requirements.find(key), self.catalogue.labels.get(key)
         if requirement is not None and (requirement.complement or requirement.values):
             return False
-        return key not in WELL_KNOWN and (index is None or not index.known & state.viable & ~index.absent)
+        return key not in WELL_KNOWN and (index is None or not index.known & narrowed.viable & ~index.absent)
 
     def pin(self, state: NarrowedTemplate, key: str, values: tuple[str, ...]) -> NarrowedTemplate:
         """The narrowed template with only these values of a label."""
@@ -162,16 +162,16 @@ class Template:
             pinned = state.pins[key, values] = self.at(narrowed)
         return pinned
 
-    def cheapest(self, state: NarrowedTemplate, types: int) -> float:
+    def cheapest(self, narrowed: NarrowedTemplate, types: int) -> float:
         """The lowest price of these types, USD per hour; infinity for none."""
-        return next((price for price, number in self.by_price(state) if types >> number & 1), float("inf"))
+        return next((price for price, number in self.by_price(narrowed) if types >> number & 1), float("inf"))
 
-    def precedence(self, claim: int, state: NarrowedTemplate, types: int) -> float:
+    def precedence(self, claim: int, narrowed: NarrowedTemplate, types: int) -> float:
         """A number by which domains of equal rank are ordered, the least first: the price (S-140); in another variant,
         a number that has nothing to do with the price but is the same for the same claim."""
         if not self._variant:
-            return self.cheapest(state, types)
-        domains = " ".join(str(requirement) for requirement in state.requirements if requirement.single)
+            return self.cheapest(narrowed, types)
+        domains = " ".join(str(requirement) for requirement in narrowed.requirements if requirement.single)
         return float(crc32(f"{self._variant}/{claim}/{domains}".encode()))
 
     def usable_slots(self, requirements: Requirements) -> tuple[int, ...]:
@@ -220,13 +220,13 @@ class Template:
         counts = {key: (self.catalogue.distinct_values(key, types), least) for key, least in min_values}
         return {key: count for key, (count, least) in counts.items() if count < least}
 
-    def by_price(self, state: NarrowedTemplate) -> tuple[tuple[float, int], ...]:
+    def by_price(self, narrowed: NarrowedTemplate) -> tuple[tuple[float, int], ...]:
         """All types as (price, number): the cheapest usable available offering first, then by name (S-204). A type
         without one comes last, at infinity."""
-        order = self._orders.get(state.slots)
+        order = self._orders.get(narrowed.slots)
         if order is None:
-            offers = tuple((number, self.available[number]) for number in state.slots)
-            order = self._orders[state.slots] = self.catalogue.by_price(offers)
+            offers = tuple((number, self.available[number]) for number in narrowed.slots)
+            order = self._orders[narrowed.slots] = self.catalogue.by_price(offers)
         return order
 
     # ── limits ──────────────────────────────────────

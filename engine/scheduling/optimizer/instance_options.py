@@ -85,7 +85,7 @@ class InstanceOptions:
     ) -> NarrowedTemplate | None:
         """A template (by number) narrowed by requirements, further than `start`; None if no type meets them."""
         template = self.templates[number]
-        narrowed = template.step(start or template.state, requirements)
+        narrowed = template.step(start or template.base, requirements)
         return narrowed if isinstance(narrowed, NarrowedTemplate) and narrowed.viable & template.types else None
 
     def tolerated(self, template: int, kind: PodKind) -> bool:

@@ -119,8 +119,8 @@ class ClaimSearch:
     def moved(self, claim: PackedClaim) -> None:
         """Log that a claim is new or has been narrowed, so that classes it refused ask again."""
         if claim.index == len(self._states):
-            self._states.append(claim.state)
-        self._states[claim.index] = claim.state
+            self._states.append(claim.narrowed)
+        self._states[claim.index] = claim.narrowed
         self._moves.append(claim.index)
 
     def find(self, pod_class: PodClass) -> PackedClaim | None:
@@ -147,7 +147,7 @@ class ClaimSearch:
         demand = pod_class.demand
         if not demand.allows_host(claim.index):
             return False
-        options = demand.options(claim.template, claim.state)
+        options = demand.options(claim.template, claim.narrowed)
         return bool(options) and claim.accept(pod_class, options, self._reservations)
 
     def _follow(self, pod_class: PodClass, hosts: list[int]) -> PackedClaim | None:
@@ -167,12 +167,12 @@ class ClaimSearch:
                 best = heap
         return best
 
-    def _tidy(self, heap: list[tuple[int, int, int]], state: NarrowedTemplate) -> None:
+    def _tidy(self, heap: list[tuple[int, int, int]], narrowed: NarrowedTemplate) -> None:
         """Bring the first entry of a heap up to date: the claim may have grown, or been narrowed further."""
         while heap:
             pods, order, index = heap[0]
             claim = self._claims[index]
-            if claim.state is not state:
+            if claim.narrowed is not narrowed:
                 heappop(heap)
             elif pods != len(claim.pods) or order != claim.order:
                 heapreplace(heap, (len(claim.pods), claim.order, index))
@@ -199,8 +199,8 @@ class ClaimSearch:
         if not claim.may_fit(pod_class):
             look.small.append(claim.index)
             self._tell(claim, pod_class)
-        elif not pod_class.demand.never(claim.template, claim.state):
-            _, heap = look.heaps.setdefault(claim.state, (claim.template, []))
+        elif not pod_class.demand.never(claim.template, claim.narrowed):
+            _, heap = look.heaps.setdefault(claim.narrowed, (claim.template, []))
             heappush(heap, (len(claim.pods), claim.order, claim.index))
         else:
             self._tell(claim, pod_class)
@@ -212,8 +212,8 @@ class ClaimSearch:
         self._tell(claim, pod_class)
         if not demand.allows_host(claim.index):
             return
-        following = claim.template.step(claim.state, demand.requirements)
-        narrows = bool(demand.keys) and following is not claim.state
+        following = claim.template.step(claim.narrowed, demand.requirements)
+        narrows = bool(demand.keys) and following is not claim.narrowed
         reservable = isinstance(following, NarrowedTemplate) and following.reservable
         (look.undecided if claim.may_fit(pod_class) and (narrows or reservable) else look.small).append(claim.index)
 

@@ -30,8 +30,8 @@ from kerf.engine.scheduling.plan import OpenedClaim
 def final_template(claim: PackedClaim) -> NarrowedTemplate:
     """The claim's requirements after packing: if it holds reservations, narrowed to these (S-160)."""
     if not claim.held:
-        return claim.state
-    narrowed = claim.state.requirements.without([CAPACITY_TYPE]).merged(
+        return claim.narrowed
+    narrowed = claim.narrowed.requirements.without([CAPACITY_TYPE]).merged(
         [
             Requirement(CAPACITY_TYPE, False, frozenset([RESERVED])),
             Requirement(RESERVATION_ID, False, claim.held),
@@ -71,11 +71,11 @@ class ClaimSpecs:
         return spec
 
 
-def _claim_spec(template: Template, state: NarrowedTemplate, types: int, most: int) -> ClaimSpec:
-    chosen = types_by_price(template, state, types)[:most]
+def _claim_spec(template: Template, narrowed: NarrowedTemplate, types: int, most: int) -> ClaimSpec:
+    chosen = types_by_price(template, narrowed, types)[:most]
     mask = sum(1 << template.catalogue.numbers[candidate.instance_type] for candidate in chosen)
-    constraints = state.requirements.without([HOSTNAME, *PLANNING_ONLY_LABELS])
-    capacity_types = _capacity_types(template, state, mask)
+    constraints = narrowed.requirements.without([HOSTNAME, *PLANNING_ONLY_LABELS])
+    capacity_types = _capacity_types(template, narrowed, mask)
     return ClaimSpec(
         chosen=chosen,
         mask=mask,
@@ -131,10 +131,10 @@ def daemon_overhead(claim: PackedClaim) -> Resources:
     return {name: min(group[name] for group in groups) for name in sorted(shared)}
 
 
-def _capacity_types(template: Template, state: NarrowedTemplate, types: int) -> tuple[str, ...]:
+def _capacity_types(template: Template, narrowed: NarrowedTemplate, types: int) -> tuple[str, ...]:
     """The capacity types of the usable, available offerings of these types (S-164)."""
     capacity_types = {
-        template.slots[number].capacity_type for number in state.slots if template.available[number] & types
+        template.slots[number].capacity_type for number in narrowed.slots if template.available[number] & types
     }
     return tuple(sorted(capacity_types))
 

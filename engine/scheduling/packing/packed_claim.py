@@ -27,10 +27,10 @@ from kerf.engine.scheduling.topology.pod_counts import PodCount
 class PackedClaim:
     """A NodeClaim being filled with pods. `order`: its place among claims with as many pods (see `packing`)."""
 
-    def __init__(self, index: int, template: Template, state: NarrowedTemplate, types: int, relaxed: bool) -> None:
+    def __init__(self, index: int, template: Template, narrowed: NarrowedTemplate, types: int, relaxed: bool) -> None:
         self.index = index
         self.template = template
-        self.state = state
+        self.narrowed = narrowed
         self.types = types
         self.relaxed = relaxed
         self.requests: Resources = {}
@@ -54,7 +54,7 @@ class PackedClaim:
     def accept(self, pod_class: PodClass, options: Sequence[Option], reservations: Reservations) -> bool:
         """Whether one more pod of the class fits. If so, the claim is narrowed to one of the options (lowest rank
         first, then the cheapest), and `take` must follow."""
-        if self._class is pod_class and self._left > 0 and len(options) == 1 and options[0][1] is self.state:
+        if self._class is pod_class and self._left > 0 and len(options) == 1 and options[0][1] is self.narrowed:
             return True
         streak = 2 * self._taken if self._class is pod_class else 1
         self.settle()
@@ -83,10 +83,10 @@ class PackedClaim:
         self._taken += 1
         for count in pod_class.counted:
             if count.key == HOSTNAME:
-                if count.admits_claim(self.template, self.state):
+                if count.admits_claim(self.template, self.narrowed):
                     count.add(self.index)
             elif count.possible:
-                for domain in self.template.domains(self.state, count.key):
+                for domain in self.template.domains(self.narrowed, count.key):
                     count.add(domain)
             else:
                 _, pods, free = self._uncounted.get(count.number, (count, 0, 0))
@@ -97,10 +97,10 @@ class PackedClaim:
     def _count(self) -> None:
         """Count the pods in each domain that the claim has settled on (S-134). The others wait until it has."""
         for number, (each, pods, free) in tuple(self._uncounted.items()):
-            domain = self.state.settled(each.key)
+            domain = self.narrowed.settled(each.key)
             if domain is not None:
                 del self._uncounted[number]
-                if each.admits_claim(self.template, self.state):
+                if each.admits_claim(self.template, self.narrowed):
                     each.add(domain, pods)
                     if each.hard and number in self._waiting:
                         each.late[domain] = each.late.get(domain, 0) + free
@@ -110,10 +110,10 @@ class PackedClaim:
         """Finish the claim: no more pods follow. Pods that are not counted yet are counted where the remaining types
         leave one domain."""
         self.settle()
-        types = self.types & self.state.viable
+        types = self.types & self.narrowed.viable
         for each, pods, free in self._uncounted.values():
-            domains = self.template.domains_of(self.state, each.key, types) if each.hard else ()
-            if len(domains) == 1 and each.admits_claim(self.template, self.state):
+            domains = self.template.domains_of(self.narrowed, each.key, types) if each.hard else ()
+            if len(domains) == 1 and each.admits_claim(self.template, self.narrowed):
                 (domain,) = domains
                 each.add(domain, pods)
                 each.late[domain] = each.late.get(domain, 0) + free
@@ -125,13 +125,13 @@ class PackedClaim:
         if pod_class is None or not taken:
             return
         self.requests = added(self.requests, pod_class.requests, taken)
-        self.types = self._survivors(self.state, self.requests, pod_class, self.ports_before(pod_class))
+        self.types = self._survivors(self.narrowed, self.requests, pod_class, self.ports_before(pod_class))
         self._bound()
 
     # ── inside ──────────────────────────────────────
 
     def _narrow(self, following: NarrowedTemplate, pod_class: PodClass) -> None:
-        self.state = following
+        self.narrowed = following
         self.ports += pod_class.ports
 
     def _best(self, pod_class: PodClass, options: Sequence[Option]) -> NarrowedTemplate:
@@ -159,21 +159,23 @@ class PackedClaim:
         return self.ports[: len(self.ports) - len(pod_class.ports)]
 
     def _survivors(
-        self, state: NarrowedTemplate, requests: Resources, pod_class: PodClass, taken: tuple[HostPort, ...]
+        self, narrowed: NarrowedTemplate, requests: Resources, pod_class: PodClass, taken: tuple[HostPort, ...]
     ) -> int:
-        left = self.template.survivors(self.types & state.viable, requests, pod_class.ports, taken)
+        left = self.template.survivors(self.types & narrowed.viable, requests, pod_class.ports, taken)
         if pod_class.devices is not None:
-            left = pod_class.devices.capable(self.index, state, left)
-        if state.min_values and not self.template.meets_min_values(state.min_values, left):
+            left = pod_class.devices.capable(self.index, narrowed, left)
+        if narrowed.min_values and not self.template.meets_min_values(narrowed.min_values, left):
             return 0
         return left
 
-    def _room(self, pod_class: PodClass, state: NarrowedTemplate, streak: int) -> int:
+    def _room(self, pod_class: PodClass, narrowed: NarrowedTemplate, streak: int) -> int:
         """How many more pods of the class certainly fit: `streak` (twice as many as have just come in a row), else one,
         else none. If fewer pods do not fit, more never do."""
 
         def fits(count: int) -> bool:
-            return self._survivors(state, added(self.requests, pod_class.requests, count), pod_class, self.ports) != 0
+            return (
+                self._survivors(narrowed, added(self.requests, pod_class.requests, count), pod_class, self.ports) != 0
+            )
 
         if streak > 1 and not pod_class.ports and fits(streak):
             return streak
@@ -187,11 +189,11 @@ class PackedClaim:
         }
         self._cpu, self._memory, self._pods = free["cpu"], free["memory"], free["pods"]
 
-    def _reserve(self, pod_class: PodClass, state: NarrowedTemplate, reservations: Reservations) -> bool:
+    def _reserve(self, pod_class: PodClass, narrowed: NarrowedTemplate, reservations: Reservations) -> bool:
         """Hold the reservations that the claim can use once the pod is on it (S-113 to S-115). False if reserved
         capacity would do, but none is left for it."""
-        types = self._survivors(state, added(self.requests, pod_class.requests), pod_class, self.ports)
-        usable = reservations.usable(self.template, state, types)
+        types = self._survivors(narrowed, added(self.requests, pod_class.requests), pod_class, self.ports)
+        usable = reservations.usable(self.template, narrowed, types)
         held = reservations.reservable(usable, self.held)
         if not held and (usable or self.held):
             return False

@@ -177,13 +177,13 @@ class Packing:
         else:
             place.take(pod, pod_class)
             if pod_class.devices is not None:
-                pod_class.devices.take_claim(place.index, place.state, place)
+                pod_class.devices.take_claim(place.index, place.narrowed, place)
             if len(place.pods) > 1:
                 self._grown += 1
                 place.order = -self._grown
-            if place.state is not self._on_claims.state_of(place):
+            if place.narrowed is not self._on_claims.state_of(place):
                 self._on_claims.moved(place)
-                self._topology.settled(place.template, place.state)
+                self._topology.settled(place.template, place.narrowed)
         if self._tracer is not None:
             self._tracer.placed(pod, pod_class, place.name if isinstance(place, ExistingNode) else place.index)
 
@@ -202,12 +202,12 @@ class Packing:
         for place, template in enumerate(self.templates):
             if place in opening.final:
                 continue
-            options = demand.options(template, template.state)
+            options = demand.options(template, template.base)
             claim = self._open(template, pod_class, options) if opening.untried.get(place) is not options else None
             if claim is None:
                 self._refuse(opening, place, template, pod_class, options)
                 continue
-            if not claim.accept(pod_class, ((0, claim.state),), self.reservations):
+            if not claim.accept(pod_class, ((0, claim.narrowed),), self.reservations):
                 opening.deferred = reason(SchedulingCode.RESERVATION, node_pool=template.name)  # S-90
                 return None
             if self._tracer is not None:
@@ -220,7 +220,7 @@ class Packing:
     def _refuse(
         self, opening: _NewClaimAttempts, place: int, template: Template, pod_class: PodClass, options: Sequence[Option]
     ) -> None:
-        if pod_class.demand.keys and not pod_class.demand.never(template, template.state):
+        if pod_class.demand.keys and not pod_class.demand.never(template, template.base):
             opening.untried[place] = options  # other domains may do later
         else:
             tracer = self._tracer if self._explained_templates is self.templates else None
@@ -239,7 +239,7 @@ class Packing:
                 break
             claim = self._opened(template, pod_class, option, allowed)
             if claim is not None:
-                order = template.precedence(claim.index, claim.state, claim.types)
+                order = template.precedence(claim.index, claim.narrowed, claim.types)
                 claims.append((rank, order, number, claim))
         return min(claims, key=lambda each: each[:3])[3] if claims else None
 
@@ -284,7 +284,7 @@ class Packing:
 
     def _reason_of_whole_pool(self, template: Template, pod_class: PodClass) -> Reason:
         """Why a NodePool with all its types launches no node for the class, after all pods are placed."""
-        claim = self._open(template, pod_class, pod_class.demand.options(template, template.state))
+        claim = self._open(template, pod_class, pod_class.demand.options(template, template.base))
         if claim is None:
             return explain_template(template, pod_class, self._tracer)
         why = reason(SchedulingCode.LEFT_OUT, node_pool=template.name)

@@ -21,13 +21,13 @@ class Reservations:
                     present = self.left.get(slot.reservation_id, amount)
                     self.left[slot.reservation_id] = min(present, amount)  # S-112: shared ones are tracked once
 
-    def usable(self, template: Template, state: NarrowedTemplate, types: int) -> frozenset[str]:
+    def usable(self, template: Template, narrowed: NarrowedTemplate, types: int) -> frozenset[str]:
         """The reservations of usable, available offerings of these types (S-113)."""
-        if not state.reservable:
+        if not narrowed.reservable:
             return frozenset()
         return frozenset(
             template.slots[number].reservation_id
-            for number in state.slots
+            for number in narrowed.slots
             if template.slots[number].capacity_type == RESERVED and template.available[number] & types
         )
 

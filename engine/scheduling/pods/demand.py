@@ -106,14 +106,14 @@ class Demand:
                 return rule
         return None
 
-    def refusing(self, template: Template, state: NarrowedTemplate, host: Domain) -> Rule | None:
+    def refusing(self, template: Template, narrowed: NarrowedTemplate, host: Domain) -> Rule | None:
         """The first rule that leaves a claim no domain; None if each rule alone leaves some."""
         for rule in self.host_rules:
             if not rule.allows(host):
                 return rule
         for rule in self.rules:
-            without = not rule.needs_label and template.lacks(state, rule.key)
-            if not without and not any(rule.allows(domain) for domain in template.domains(state, rule.key)):
+            without = not rule.needs_label and template.lacks(narrowed, rule.key)
+            if not without and not any(rule.allows(domain) for domain in template.domains(narrowed, rule.key)):
                 return rule
         return None
 
@@ -124,30 +124,30 @@ class Demand:
         """A number that changes whenever the answer of `options` may change."""
         return sum(count.version for count in self._watched)
 
-    def never(self, template: Template, state: NarrowedTemplate) -> bool:
+    def never(self, template: Template, narrowed: NarrowedTemplate) -> bool:
         """Whether taints or requirements rule this narrowed template out, whatever is counted."""
-        answer = self._never.get(state)
+        answer = self._never.get(narrowed)
         if answer is None:
-            answer = self._never[state] = bool(untolerated(template.pool.taints, self.tolerations)) or isinstance(
-                template.step(state, self.requirements), tuple
+            answer = self._never[narrowed] = bool(untolerated(template.pool.taints, self.tolerations)) or isinstance(
+                template.step(narrowed, self.requirements), tuple
             )
         return answer
 
-    def options(self, template: Template, state: NarrowedTemplate) -> tuple[Option, ...]:
+    def options(self, template: Template, narrowed: NarrowedTemplate) -> tuple[Option, ...]:
         """What a claim of this narrowed template may be narrowed to for one pod, lowest rank first."""
         version = self.version
-        known = self._known.get(state)
+        known = self._known.get(narrowed)
         if known is None or known[0] != version:
-            fresh = self._options(template, state)
+            fresh = self._options(template, narrowed)
             if known is not None and known[1] == fresh:
                 fresh = known[1]  # the same object: callers compare by identity
-            known = self._known[state] = (version, fresh)
+            known = self._known[narrowed] = (version, fresh)
         return known[1]
 
-    def _options(self, template: Template, state: NarrowedTemplate) -> tuple[Option, ...]:
-        if self.never(template, state):
+    def _options(self, template: Template, narrowed: NarrowedTemplate) -> tuple[Option, ...]:
+        if self.never(template, narrowed):
             return NO_OPTIONS
-        base = template.step(state, self.requirements)
+        base = template.step(narrowed, self.requirements)
         assert isinstance(base, NarrowedTemplate)
         if not self.alternatives:
             return self._in_domains(template, base)

@@ -103,9 +103,9 @@ class PodClasses:
         volumes: PodVolumes | None,
         devices: DeviceWant | None,
     ) -> PodClass:
-        bonds = self._topology.bonds(namespace, original_shape, shape)
-        rules = tuple(rule.number for rule in bonds.rules)
-        counted = tuple(count.number for count in bonds.counted)
+        class_topology = self._topology.of_class(namespace, original_shape, shape)
+        rules = tuple(rule.number for rule in class_topology.rules)
+        counted = tuple(count.number for count in class_topology.counted)
         plain = _plain(shape)
         terms = (
             _encoder.encode(_plain(original_shape)) if len(original_shape.required_terms) > 1 else b""
@@ -113,22 +113,22 @@ class PodClasses:
         key = _encoder.encode(plain), terms, rules, counted, volumes, devices
         pod_class = self._by_key.get(key)
         if pod_class is None:
-            demand = self._demand(plain, bonds, volumes, devices)
+            demand = self._demand(plain, class_topology, volumes, devices)
             made = PodClass(
-                len(self._by_key), namespace, original_shape, plain, demand, bonds.counted, volumes, devices
+                len(self._by_key), namespace, original_shape, plain, demand, class_topology.counted, volumes, devices
             )
             made.contradictions = contradictions(plain, self._respect)
             pod_class = self._by_key[key] = made
         return pod_class
 
     def _demand(
-        self, shape: PodShape, bonds: ClassTopology, volumes: PodVolumes | None, devices: DeviceWant | None
+        self, shape: PodShape, class_topology: ClassTopology, volumes: PodVolumes | None, devices: DeviceWant | None
     ) -> Demand:
         """The demand of a shape: with its heaviest preference by policy Respect, without preferences by Ignore (S-29).
         Pods that ask for devices share no demand: that one of them is refused says nothing of the next."""
         requirements = requirements_of(shape, preferences=self._respect)
-        rules = tuple(rule.number for rule in bonds.rules)
-        sought = tuple(count.number for count in bonds.sought)
+        rules = tuple(rule.number for rule in class_topology.rules)
+        sought = tuple(count.number for count in class_topology.sought)
         alternatives = volumes.alternatives if volumes is not None else ()
         key = requirements, alternatives, shape.tolerations, shape.host_ports, rules, sought, devices
         demand = self._demands.get(key)
@@ -139,8 +139,8 @@ class PodClasses:
                 alternatives,
                 shape.tolerations,
                 shape.host_ports,
-                bonds.rules,
-                bonds.sought,
+                class_topology.rules,
+                class_topology.sought,
             )
         return demand
 

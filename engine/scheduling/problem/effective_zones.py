@@ -29,7 +29,7 @@ def effective_zones(problem: Problem) -> dict[str, str]:
     nodes = [ExistingNode(node, ()) for node in problem.nodes]
     topology = Topology(problem, templates, nodes, [ExistingNode(node_input, ()) for node_input in problem.leaving])
     classes = PodClasses(problem.shapes, topology, problem.settings.preference_policy, False, problem.volumes)
-    zones = {zone for template in templates for zone in template.domains(template.state, ZONE)}
+    zones = {zone for template in templates for zone in template.domains(template.base, ZONE)}
     zones |= {zone for node in nodes for zone in node.domains(ZONE) or ()}
     zone_of_class: dict[int, str] = {}
     zone_of_pod = {}

@@ -39,15 +39,15 @@ class NodeFilter(Struct, frozen=True, cache_hash=True):
             return False
         return not self.by_affinity or any(labels.compatible(alternative) for alternative in self.alternatives)
 
-    def labelled(self, template: Template, state: NarrowedTemplate) -> bool:
+    def labelled(self, template: Template, narrowed: NarrowedTemplate) -> bool:
         """Whether nodes of this narrowed template have all the labels of `keys`."""
-        return all(template.domains(state, key) for key in self.keys)
+        return all(template.domains(narrowed, key) for key in self.keys)
 
-    def admits_claim(self, template: Template, state: NarrowedTemplate) -> bool:
-        if (self.by_taints and not self.reachable(template.pool.taints)) or not self.labelled(template, state):
+    def admits_claim(self, template: Template, narrowed: NarrowedTemplate) -> bool:
+        if (self.by_taints and not self.reachable(template.pool.taints)) or not self.labelled(template, narrowed):
             return False
         return not self.by_affinity or any(
-            state.requirements.compatible(alternative, WELL_KNOWN) for alternative in self.alternatives
+            narrowed.requirements.compatible(alternative, WELL_KNOWN) for alternative in self.alternatives
         )
 
 
@@ -87,10 +87,10 @@ class PodCount(DomainCount):
     def admits_node(self, taints: Iterable[Taint], labels: Requirements) -> bool:
         return self.filter is None or self.filter.admits_node(taints, labels)
 
-    def admits_claim(self, template: Template, state: NarrowedTemplate) -> bool:
+    def admits_claim(self, template: Template, narrowed: NarrowedTemplate) -> bool:
         if self.filter is None:
             return True
-        admitted = self._admitted.get(state)
+        admitted = self._admitted.get(narrowed)
         if admitted is None:
-            admitted = self._admitted[state] = self.filter.admits_claim(template, state)
+            admitted = self._admitted[narrowed] = self.filter.admits_claim(template, narrowed)
         return admitted

@@ -83,7 +83,7 @@ class Topology:
         self.count(problem.bound, problem.shapes)
         self._spreads = [count for count in self._counts.values() if count.filter is not None and count.key != HOSTNAME]
 
-    def bonds(self, namespace: str, original_shape: PodShape, shape: PodShape) -> ClassTopology:
+    def of_class(self, namespace: str, original_shape: PodShape, shape: PodShape) -> ClassTopology:
         """The topology of pods with this original shape that have been relaxed to `shape`."""
         rules = self._own_rules(namespace, original_shape, shape)
         matching = self._matching(namespace, original_shape.labels)
@@ -103,11 +103,11 @@ class Topology:
             tuple(count for _, count in sorted(sought.items())),
         )
 
-    def settled(self, template: Template, state: NarrowedTemplate) -> None:
+    def settled(self, template: Template, narrowed: NarrowedTemplate) -> None:
         """Make the domains of a node that is on its way known to the spreads (S-129)."""
         for count in self._spreads:
-            domain = state.settled(count.key)
-            if domain is not None and domain not in count.counts and count.admits_claim(template, state):
+            domain = narrowed.settled(count.key)
+            if domain is not None and domain not in count.counts and count.admits_claim(template, narrowed):
                 count.know(domain)
 
     @property
@@ -235,7 +235,7 @@ class Topology:
             if not node_filter.reachable(template.pool.taints):
                 continue
             for alternative in node_filter.alternatives:
-                state = template.step(template.state, alternative)
+                state = template.step(template.base, alternative)
                 if (
                     isinstance(state, NarrowedTemplate)
                     and template.within_limits(state.viable & template.types)

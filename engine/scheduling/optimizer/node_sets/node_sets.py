@@ -239,7 +239,7 @@ class NodeSets:
         allowed = self._within_limits(node, state.viable & template.types, number)
         order = [(price, type_number) for price, type_number in template.by_price(state) if allowed >> type_number & 1]
         names = tuple(template.catalogue.names[type_number] for _, type_number in order)
-        min_values = template.state.min_values
+        min_values = template.base.min_values
         capacity_types = tuple(
             sorted({template.slots[n].capacity_type for n in state.slots if template.available[n] & allowed})
         )

@@ -93,7 +93,7 @@ class PlanOfNodeSet:
     def _kept_labels(self, node: NewNode, pods: Iterable[PendingPod]) -> list[str]:
         """The labels that the claim must keep: those by which it was narrowed, and all topology keys if one of its pods
         has to do with other pods."""
-        own = self._options.templates[self._templates[node.claim.node_pool]].state.requirements
+        own = self._options.templates[self._templates[node.claim.node_pool]].base.requirements
         narrowed = {each.key for each in node.claim.constraints if own.find(each.key) != each}
         related = any((each.namespace, each.shape) not in self._node_sets.independent for each in pods)
         return sorted(narrowed.union(self._topology_keys if related else ()))
