@@ -102,8 +102,11 @@ def value(budget: Budget, total: int, now: int) -> int:
 
 
 def active(budget: Budget, now: int) -> bool:
-    """D-45: whether the first firing after now - duration has been. A schedule that never fires is always active
-    (D-46). Raises `InputError` KERF314 if the schedule cannot be read, or stands without a duration."""
+    """Whether the budget is in force: its schedule has fired within its duration before now (D-45).
+
+    A schedule that never fires is always active (D-46). Raises `InputError` KERF314 if the schedule cannot be read, or
+    stands without a duration.
+    """
     if budget.schedule is None and budget.duration is None:
         return True
     if budget.schedule is None or budget.duration is None:

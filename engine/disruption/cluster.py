@@ -1,7 +1,7 @@
-"""The cluster as disruption looks at it: nodes with their pods, NodePools, and the question that the planner is asked
-when some of the nodes are gone (D-4…D-8, D-87…D-93).
+"""The cluster as disruption sees it: nodes with their pods, NodePools, and the problem that the planner gets when some
+nodes are gone (D-4…D-8, D-87…D-93).
 
-Deciders build it from the state, `kerf disrupt` from a scenario. It is a value: moves make a new one.
+Deciders build it from the state, `kerf disrupt` from a scenario. A cluster is a value: moves make a new one.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from kerf.engine.scheduling.pods.evictability import EvictionRules
 from kerf.engine.scheduling.problem.problem import BoundPod, NodeInput, PendingPod, PoolInput, Problem
 
 NO_LIMIT = 1 << 62
-"""A what-if has no limit of steps (S-60), and no effort: one search is not made within another."""
+"""Simulations have no limit of steps (S-60), and no optimizer effort: one search does not run inside another."""
 SETTLING = Taint("kerf.sh/settling", "NoSchedule")
-"""Stands, in simulations only, on nodes that are under consolidateAfter (D-93)."""
+"""The taint of nodes under consolidateAfter, in simulations only (D-93)."""
 SETTLING_TOLERATED = Toleration(key=SETTLING.key, operator="Exists", effect=SETTLING.effect)
 
 
 class ClusterNode(Struct, frozen=True, dict=True):
-    """A state node (D-4). `place` is what the planner sees of it; `pods` are all pods bound to it. Times are
-    milliseconds since the epoch, 0 when absent; `created`, `expire_after` and `grace_period` are the NodeClaim's.
+    """A node (D-4). `place` is what the planner sees of it, `pods` are all pods bound to it.
 
-    `tracked`: it may take pods at all (S-71). `marked`: on its way out (D-7). `nominated`: pods were promised it (D-8).
-    `queued`: part of a command that is being carried out. `buffers`: virtual pods that it holds room for (D-9).
-    `held_until`: a command of it failed, and it is left alone for a while.
+    Times are milliseconds since the epoch, 0 when absent; `created`, `expire_after` and `grace_period` are the
+    NodeClaim's. `tracked`: pods may be placed on it at all (S-71). `marked`: it is on its way out (D-7). `nominated`:
+    pods are expected on it (D-8). `queued`: a command that takes it is being carried out. `buffers`: how many virtual
+    pods it holds room for (D-9). `held_until`: a command for it failed, and it is not considered before this time.
     """
 
     place: NodeInput
@@ -88,13 +88,16 @@ class ClusterNode(Struct, frozen=True, dict=True):
 
 
 class Cluster(Struct, frozen=True):
-    """Everything that a disruption pass looks at. `base` is the planner's question as it stands: shapes, NodePools,
-    catalogues, DaemonSets and settings are taken from it, pods and places are asked anew each time (`what_if`).
-    `pending` are provisionable pods, `virtual` those of them (uids) that stand for the room of CapacityBuffers;
-    `spot_to_spot` is the feature gate (D-102); `now` in milliseconds.
+    """Everything that a disruption pass looks at.
 
-    `live`: the controller looks, and by its own rules where they differ from the reference's on purpose: a node with
-    pods that run is never empty (D-35), and pods that have no place anyhow hold up no move of others (D-96)."""
+    `base` is the planner's problem as it stands. Shapes, NodePools, catalogues, DaemonSets and settings are taken from
+    it; pods and nodes are set anew for each simulation (`what_if`). `pending` are provisionable pods; `virtual` are
+    those of them (uids) that stand for the room of CapacityBuffers. `spot_to_spot` is the feature gate (D-102); `now`
+    is in milliseconds.
+
+    `live`: the controller asks, by kerf's own rules where these differ from Karpenter's on purpose. A node on which
+    pods run is never empty (D-35), and pods that have no place anyway hold up no move of others (D-96).
+    """
 
     now: int
     nodes: tuple[ClusterNode, ...]
@@ -139,7 +142,7 @@ class Cluster(Struct, frozen=True):
         }
 
     def settling(self, node: ClusterNode) -> bool:
-        """Under consolidateAfter (D-56), as a destination (D-93)."""
+        """Whether the node is under consolidateAfter (D-56), so that it is no destination (D-93)."""
         pool = self.pool(node.node_pool)
         if pool is None or pool.replicas is not None or not pool.ready or pool.deleting:
             return False
@@ -149,7 +152,7 @@ class Cluster(Struct, frozen=True):
 
 
 def moving_pods(cluster: Cluster, leaving: frozenset[str]) -> tuple[list[Pod], list[Pod]]:
-    """The pods that need another place: of the nodes that are to go, and of those already marked (D-88)."""
+    """The pods that need another node: those of the nodes that are to go, and those of nodes already marked (D-88)."""
     rules = cluster.rules
     going = [pod for node in cluster.nodes if node.name in leaving for pod in node.pods if rules.moves(pod)]
     gone = [
@@ -163,9 +166,11 @@ def moving_pods(cluster: Cluster, leaving: frozenset[str]) -> tuple[list[Pod], l
 
 
 def what_if(cluster: Cluster, leaving: frozenset[str], *, respect_settling: bool) -> Problem:
-    """The planner's question with these nodes gone (D-87…D-91). Preferences count as they do when pods are placed.
-    `respect_settling`: nodes under
-    consolidateAfter take only pods that are pending or on nodes marked for deletion (D-93)."""
+    """The planner's problem with these nodes gone (D-87…D-91). Preferences count as they do in a provisioning pass.
+
+    With `respect_settling`, nodes under consolidateAfter take only pods that are pending or on nodes marked for
+    deletion (D-93).
+    """
     going, gone = moving_pods(cluster, leaving)
     stays = [node for node in cluster.nodes if node.tracked and not node.marked and node.name not in leaving]
     leaves = [node for node in cluster.nodes if not (node.tracked and not node.marked and node.name not in leaving)]
@@ -194,7 +199,7 @@ def what_if(cluster: Cluster, leaving: frozenset[str], *, respect_settling: bool
 
 
 def is_pending(pod: Pod) -> bool:
-    """Bound, and not running yet: like one without a node, it may go where nodes are settling (S-78)."""
+    """Whether a pod is bound and not running yet. Like a pod without a node, it may go to settling nodes (S-78)."""
     return pod.phase == "Pending"
 
 
@@ -223,7 +228,7 @@ def _usage(nodes: Iterable[ClusterNode], pool: str) -> Resources:
 
 
 def noticed(cluster: Cluster, moving: Iterable[PodShape]) -> bool:
-    """Whether it can matter to a pod that moves which others are where (S-119, S-131, S-159)."""
+    """Whether it can matter to one of the moving pods where other pods are (S-119, S-131, S-159)."""
     volumes = cluster.base.volumes
     limited = volumes is not None and bool(volumes.limits)
     return any(each.spread or (limited and each.volumes) for each in moving) or any(

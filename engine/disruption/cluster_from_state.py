@@ -1,4 +1,4 @@
-"""From the state to disruption's `Cluster` (D-4…D-8, D-49…D-58)."""
+"""Builds disruption's `Cluster` from the state (D-4…D-8, D-49…D-58)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NEVER = 1 << 62
 
 
 def cluster_of(state: State, now: int) -> Cluster:
-    """The cluster as the state shows it. Nodes of moves that were only proposed stand as if nobody had."""
+    """The cluster as the state shows it. Moves that are only proposed do not count."""
     facts = state.facts
     base = problem_of(state, now)
     nodes = _as_before(_nodes(state, {node.claim or node.name: node for node in base.nodes}, now), state)
@@ -46,7 +46,8 @@ def cluster_of(state: State, now: int) -> Cluster:
 
 
 def _as_before(nodes: Iterable[ClusterNode], state: State) -> tuple[ClusterNode, ...]:
-    """For nodes that equal those of the cluster before these themselves, with what has been worked out of them."""
+    """The nodes, where one equals a node of the latest cluster as that very object: it keeps what has been computed
+    about it."""
     before: dict[str, ClusterNode] = state.indexes.cluster_nodes
     kept = tuple(known if (known := before.get(node.name)) == node else node for node in nodes)
     state.indexes.cluster_nodes = {each.name: each for each in kept}
@@ -54,8 +55,8 @@ def _as_before(nodes: Iterable[ClusterNode], state: State) -> tuple[ClusterNode,
 
 
 def _nodes(state: State, places: dict[str, NodeInput], now: int) -> Iterator[ClusterNode]:
-    """Those of NodeClaims by their names, then the others. What replaces nodes that have not begun to drain is
-    promised to their pods, however long others of their replacements take."""
+    """Nodes of NodeClaims by their names, then the others. A replacement is promised to the pods of the nodes that it
+    replaces until these begin to drain."""
     facts = state.facts
     started = (underway.move for underway in facts.moves.values() if underway.started)
     replacing = frozenset(new.name for move in started for new in move.replacements)
@@ -108,7 +109,7 @@ def _managed(claim: NodeClaim, node: Node | None, place: NodeInput | None, state
 
 
 def quiet_at(claim: NodeClaim, state: State) -> int:
-    """D-55, D-56: when the claim becomes Consolidatable, or has (ms since the epoch); `NEVER` if it does not."""
+    """When the claim becomes, or became, Consolidatable (ms since the epoch); `NEVER` if it does not (D-55, D-56)."""
     pool = state.facts.pools.get(claim.node_pool)
     if claim.state != INITIALIZED or pool is None or pool.replicas is not None or pool.consolidate_after is None:
         return NEVER
@@ -116,7 +117,7 @@ def quiet_at(claim: NodeClaim, state: State) -> int:
 
 
 def _gone(name: str, claim: str, node: Node | None, initialized: bool) -> NodeInput:
-    """What is no place for pods any more."""
+    """A node that is no longer a place for pods."""
     labels = node.labels if node is not None else {}
     return NodeInput(name, claim, labels, node.taints if node is not None else (), {}, initialized=initialized)
 
@@ -131,7 +132,7 @@ def _in_order(pods: list[Pod]) -> tuple[Pod, ...]:
 
 
 def _capacity(claim: NodeClaim, state: State) -> Resources:
-    """S-70, S-73: of a claim that is not launched the most that it may come to have."""
+    """The node's capacity; for a claim that is not launched, the most that it may come to have (S-70, S-73)."""
     if claim.state != REQUESTED:
         return capacity_of(claim, state)
     ref = claim.node_class

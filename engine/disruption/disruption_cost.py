@@ -15,18 +15,19 @@ NODE_COST = 1.0
 
 
 def rescheduling_cost(pods: Iterable[Pod], shapes: Mapping[str, PodShape]) -> float:
-    """D-38: of a node with these reschedulable pods."""
+    """The disruption cost of a node with these reschedulable pods (D-38)."""
     return math.fsum([NODE_COST, *[max(0.0, pod_cost(pod, shapes)) for pod in pods]])
 
 
 def node_cost(pods: Iterable[Pod], shapes: Mapping[str, PodShape]) -> float:
-    """D-78: a node's own figure, from all pods bound to it, for nodes that are no candidates."""
+    """The disruption cost of a node that is no candidate, from all pods bound to it (D-78)."""
     counted = [pod for pod in pods if not is_terminal(pod) and not owned_by(pod, DAEMONSET)]
     return rescheduling_cost(counted, shapes)
 
 
 def node_price(instance_type: InstanceType | None, labels: Mapping[str, str]) -> float:
-    """D-34: of the first offering of the node's type in its zone and capacity type, available or not; 0 for none."""
+    """The price of the first offering of the node's type in its zone and capacity type, available or not; 0 if there is
+    none (D-34)."""
     offerings = () if instance_type is None else instance_type.offerings
     for offering in offerings:
         if offering.zone == labels.get(ZONE) and offering.capacity_type == labels.get(CAPACITY_TYPE):

@@ -1,4 +1,5 @@
-"""Which nodes a method may disrupt at all, and the coded reason why another may not (D-28…D-35, D-59, D-67)."""
+"""Eligibility: which nodes a disruption method may take at all, and why it may not take the others (D-28…D-35, D-59,
+D-67)."""
 
 from __future__ import annotations
 
@@ -20,8 +21,11 @@ WHEN_EMPTY = "WhenEmpty"
 
 
 class Candidate(Struct, frozen=True, dict=True):
-    """A node that may be disrupted (D-33). `pods` are its reschedulable ones; `price` is in USD per hour (D-34), `cost`
-    its rescheduling cost (D-38). `strict`: only a node without such pods is empty."""
+    """A node that may be disrupted (D-33).
+
+    `pods` are its reschedulable pods, `price` is in USD per hour (D-34), `cost` is its rescheduling cost (D-38). With
+    `strict`, only a node without such pods is empty.
+    """
 
     node: ClusterNode
     pool: NodePool
@@ -41,7 +45,7 @@ class Candidate(Struct, frozen=True, dict=True):
 
     @property
     def empty(self) -> bool:
-        """D-35: no pod has a positive eviction cost."""
+        """Whether no pod has a positive eviction cost (D-35)."""
         return not self.pods if self.strict else self.cost <= NODE_COST
 
     @property
@@ -53,8 +57,8 @@ Filter = Callable[[Candidate], Reason | None]
 
 
 class Candidates(Struct, frozen=True):
-    """The candidates of a method in their order (D-40), those before the method's own filter, and why each other node
-    is none."""
+    """A method's candidates in their order (D-40), all before the method's own filter, and why each other node is
+    none."""
 
     chosen: tuple[Candidate, ...]
     eligible: tuple[Candidate, ...]
@@ -65,8 +69,10 @@ NodeEligibility = tuple[tuple[ClusterNode, Candidate | Reason], ...]
 
 
 def judge_nodes(cluster: Cluster, *, eventual: bool = False, claims: Container[str] | None = None) -> NodeEligibility:
-    """What is the same for all methods of a class (D-31): of each node the candidate, or why it is none. `claims`:
-    only of the nodes of these; None for all."""
+    """Each node's candidate, or why it is none, as far as that is the same for all methods of a class (D-31).
+
+    `claims` limits it to the nodes of these claims; None means all.
+    """
     types = cluster.types()
     nodes = cluster.nodes if claims is None else [node for node in cluster.nodes if node.place.claim in claims]
     return tuple((node, judge_node(node, cluster, eventual=eventual, types=types)) for node in nodes)
@@ -96,7 +102,7 @@ def find_candidates(
 
 
 def ordered(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
-    """D-40: by savings ratio, highest first; then by name."""
+    """Candidates by savings ratio, highest first, then by name (D-40)."""
     return tuple(sorted(candidates, key=lambda candidate: (-candidate.ratio, candidate.name)))
 
 
@@ -107,7 +113,7 @@ def judge_node(
     eventual: bool = False,
     types: Mapping[str, Mapping[str, InstanceType]] | None = None,
 ) -> Candidate | Reason:
-    """The candidate, or the first of the checks of D-30 that excludes the node. `types`: those of the cluster."""
+    """The node's candidate, or the first check of D-30 that excludes it. `types` are those of the cluster."""
     types = cluster.types() if types is None else types
     pool = cluster.pool(node.node_pool)
     why = _unfit(node, cluster.now) or _unknown_pool(node, pool, types)
@@ -122,7 +128,8 @@ def judge_node(
 
 
 def _unfit(node: ClusterNode, now: int) -> Reason | None:
-    """D-30, steps 1 to 8, and the pause after a failure (D-66)."""
+    """Why a node is no candidate by itself: the checks of D-30, steps 1 to 8, and the pause after a failed move
+    (D-66)."""
     if node.queued:
         return Reason.of(DisruptionCode.BEING_DISRUPTED)
     if not node.managed:
@@ -174,7 +181,8 @@ def _by_name(pod: Pod) -> tuple[str, str, str]:
 
 
 def emptiness(candidate: Candidate) -> Reason | None:
-    """D-59. A node whose running pods all cost nothing to evict is empty too (D-35)."""
+    """Why a node is not removed as empty, None if it is. A node is empty too if evicting its running pods costs nothing
+    (D-59, D-35)."""
     pool = candidate.pool
     if pool.replicas is not None:
         return Reason.of(DisruptionCode.STATIC_NODEPOOL)
@@ -188,7 +196,7 @@ def emptiness(candidate: Candidate) -> Reason | None:
 
 
 def consolidation(candidate: Candidate) -> Reason | None:
-    """D-67: multi-node and single-node."""
+    """Why a node is no candidate for multi-node and single-node consolidation, None if it is one (D-67)."""
     pool, labels = candidate.pool, candidate.node.labels
     if pool.replicas is not None:
         return Reason.of(DisruptionCode.STATIC_NODEPOOL)

@@ -1,4 +1,4 @@
-"""What-ifs about one cluster, prepared: the plans of `what_if`, with everything compiled once that does not depend on
+"""Prepared simulations: the plans of `what_if` for one cluster, with everything compiled once that does not depend on
 which nodes go."""
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kerf.engine.scheduling.problem.problem import BoundPod, PendingPod
 
 
 class Answer(Struct, frozen=True):
-    """A plan and what was looked at for it: how many nodes, and how many pods where they are."""
+    """A plan, the pods that it is about, and how many nodes and bound pods were looked at."""
 
     planned: Plan
     asked: tuple[PendingPod, ...]
@@ -35,7 +35,7 @@ class Answer(Struct, frozen=True):
 
 
 class _Leaver(Struct, frozen=True):
-    """The pods of one node that move if it goes: as they are asked about, and as they counted until then."""
+    """The pods of one node that move if it goes: as pods to place, and as they were counted where they are."""
 
     asked: tuple[PendingPod, ...]
     line: PodQueue
@@ -43,8 +43,11 @@ class _Leaver(Struct, frozen=True):
 
 
 class PreparedSimulations:
-    """Of one cluster; `settling` as in `what_if`. Topology, pod classes and templates are shared by all questions: pods
-    are counted where they are, and those that move are taken out of the counts for their question."""
+    """Simulations of one cluster, with `consolidating` as in `Simulator.without`.
+
+    Topology, pod classes and templates are shared by all of them. Pods are counted where they are; those that move are
+    taken out of the counts for the one simulation.
+    """
 
     def __init__(self, cluster: Cluster, *, consolidating: bool) -> None:
         still = what_if(cluster, frozenset(), respect_settling=consolidating)
@@ -72,9 +75,11 @@ class PreparedSimulations:
         self._within = self._limits({})
 
     def plan(self, leaving: frozenset[str], most_claims: float) -> Answer | None:
-        """The plan with these nodes gone; None if it has to be asked from the beginning: some of them were no places or
-        are settling, or have pods that may go where others are, or the limits leave other types without them, or
-        nothing else keeps a domain known in which they are (S-129)."""
+        """The plan with these nodes gone. None if it has to be made from the beginning, because:
+
+        some nodes are no places or are settling; or they have pods that may go where others are; or the limits leave
+        other types without them; or nothing else keeps a domain known in which they are (S-129).
+        """
         if not leaving <= self._places.keys() or self._settling & leaving:
             return None
         going = [self._places[name] for name in sorted(leaving)]
@@ -109,7 +114,7 @@ class PreparedSimulations:
         return found
 
     def _freed(self, going: Iterable[ClusterNode]) -> dict[str, Resources]:
-        """What the NodePools that are limited use less of with these nodes gone."""
+        """What NodePools with limits use less with these nodes gone."""
         limited = {template.name for template in self._ground.templates if template.pool.limits}
         freed: dict[str, Resources] = {}
         for node in going:
@@ -118,15 +123,15 @@ class PreparedSimulations:
         return freed
 
     def _limits(self, freed: dict[str, Resources]) -> list[int]:
-        """The types that the limits leave of each template, which starts from there."""
+        """The types of each template that the NodePool's limits leave; the templates start from there."""
         for template in self._ground.templates:
             template.restart(added(self._usage[template.name], freed.get(template.name, {}), -1))
         return [template.within_limits(template.types) for template in self._ground.templates]
 
 
 def suited(cluster: Cluster) -> bool:
-    """Whether prepared questions give the same plans: devices are allocated for each plan anew, and which pods others
-    seek to be with depends on who asks."""
+    """Whether prepared simulations give the same plans. They do not where devices are allocated, which is done anew for
+    each plan, or where pods have affinity, for whom they seek depends on who asks."""
     return cluster.base.devices is None and not any(shape.affinity for shape in cluster.shapes.values())
 
 

@@ -1,4 +1,5 @@
-"""Prices of what a replacement may become (D-74, D-82, D-99, S-204…S-207)."""
+"""Prices of what a replacement may become: cheapest offering, worst launch price, capacity types (D-74, D-82, D-99,
+S-204…S-207)."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ LAUNCH_ORDER = (RESERVED, SPOT, ON_DEMAND)
 
 
 class Market:
-    """The offerings of one catalogue, less those known to lack capacity."""
+    """The offerings of one catalogue, without those known to lack capacity."""
 
     def __init__(self, digest: str, catalogue: Catalogue, unavailable: frozenset[tuple[str, str, str]]) -> None:
         self._compiled = compiled_catalogue(digest, catalogue)
@@ -38,7 +39,7 @@ class Market:
         return min((price for _, price in self._offers(name, requirements)), default=math.inf)
 
     def cheapest_at_all(self, name: str, requirements: Requirements) -> float | None:
-        """As `cheapest`, for offerings available or not; None for none (D-74)."""
+        """The lowest price of an offering of a type, available or not; None if it has none (D-74)."""
         number = self._compiled.numbers.get(name, -1)
         slots = self._compiled.slots
         prices = (slots[each].prices.get(number) for each in self.usable(requirements))
@@ -57,11 +58,12 @@ class Market:
         return found
 
     def capacity_types(self, names: Iterable[str], requirements: Requirements) -> tuple[str, ...]:
-        """Those of the available offerings of these types."""
+        """The capacity types of the available offerings of these types."""
         return tuple(sorted({kind for name in names for kind, _ in self._offers(name, requirements)}))
 
     def meets_min_values(self, names: Iterable[str], requirements: Requirements) -> bool:
-        """S-108, S-207: no types at all count as met."""
+        """Whether these types have as many distinct values as minValues asks for; true of no types at all (S-108,
+        S-207)."""
         mask = sum(1 << self._compiled.numbers[name] for name in names)
         least = requirements.min_values
         return not mask or all(self._compiled.distinct_values(key, mask) >= count for key, count in least)

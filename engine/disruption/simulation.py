@@ -1,4 +1,5 @@
-"""What happens to the pods if some nodes go (D-87…D-97): the planner is asked, and its plan judged."""
+"""Simulations: what happens to the pods if some nodes go (D-87…D-97). The planner makes a plan without these nodes;
+this module says whether the plan is good enough."""
 
 from __future__ import annotations
 
@@ -23,11 +24,12 @@ from kerf.engine.scheduling.problem.problem import PendingPod, Problem
 from kerf.engine.scheduling.reasons import SchedulingCode
 
 MAX_PODS_NAMED = 5
-"""How many pods a failure names."""
+"""How many pods a reason names."""
 
 
 class SimulationOutcome(Struct, frozen=True):
-    """`failure` says why the nodes cannot go: pods that are not pending have no place (D-96)."""
+    """What a plan without the nodes launches and where it places pods. `failure` says why the nodes cannot go: pods
+    that are not pending have no place (D-96)."""
 
     claims: tuple[OpenedClaim, ...] = ()
     placements: tuple[Placement, ...] = ()
@@ -35,17 +37,20 @@ class SimulationOutcome(Struct, frozen=True):
 
 
 STEPS_PER_PLAN, STEPS_PER_POD = 40, 2
-"""What a plan costs besides looking at each node, and what it costs to place a pod; to look at a node is one."""
+"""Steps that a plan costs, and that placing one pod costs. Looking at a node costs one."""
 BOUND_PODS_PER_STEP = 20
-"""So many pods are counted where they are for the cost of a node."""
+"""How many bound pods are counted for one step."""
 
 
 class Simulator:
-    """Simulations of one cluster. `work` is what the plans cost that were made: searches end by it, never by a clock.
-    `most_claims`: a plan that opens more is broken off there, for such an outcome is only refused."""
+    """Simulations of one cluster.
+
+    `work` counts the steps of all plans made: searches end by it, never by a clock. A plan that opens more than
+    `most_claims` claims is broken off, since such an outcome would only be refused.
+    """
 
     def __init__(self, cluster: Cluster, most_claims: float = math.inf, *, prepared: bool = True) -> None:
-        """`prepared`: many questions will be asked, so what they share is compiled once."""
+        """With `prepared`, what simulations share is compiled once: for many of them."""
         self.cluster = cluster
         self.work = 0
         self._most_claims = most_claims
@@ -57,14 +62,14 @@ class Simulator:
         self._done: dict[tuple[frozenset[str], bool], SimulationOutcome] = {}
 
     def following(self, cluster: Cluster) -> Simulator:
-        """For a cluster that a command of this one has led to."""
+        """The simulator for the cluster that a command on this one leads to."""
         made = Simulator(cluster, self._most_claims)
         if cluster.base.unavailable == self.cluster.base.unavailable:
             made._markets = self._markets
         return made
 
     def market(self, pool: str) -> Market:
-        """The offerings that a NodePool may use. Raises KeyError for a pool that there is none of."""
+        """The offerings that a NodePool may use. Raises KeyError for an unknown NodePool."""
         digest = next(pool_input.catalogue for pool_input in self.cluster.pools if pool_input.pool.name == pool)
         found = self._markets.get(digest)
         if found is None:
@@ -73,8 +78,8 @@ class Simulator:
         return found
 
     def without(self, names: Iterable[str], *, consolidating: bool = True) -> SimulationOutcome:
-        """The plan for the cluster without these nodes. `consolidating`: nodes under consolidateAfter are no places for
-        the pods that move (D-93)."""
+        """The outcome without these nodes. With `consolidating`, nodes under consolidateAfter take no pods that move
+        (D-93)."""
         key = frozenset(names), consolidating
         found = self._done.get(key)
         if found is None:
@@ -95,8 +100,8 @@ class Simulator:
         return SimulationOutcome(planned.claims, planned.placements)
 
     def _plan(self, leaving: frozenset[str], consolidating: bool) -> tuple[Plan, tuple[PendingPod, ...]]:
-        """The plan, and the pods that it is about. Reserved capacity is used while there is any, and no pod waits for
-        it (D-90)."""
+        """The plan, and the pods that it is about. It uses reserved capacity while there is any; no pod waits for it
+        (D-90)."""
         answer = self._prepared(leaving, consolidating)
         if answer is not None and not _short(answer.planned):
             self._charge(answer.planned, len(answer.asked), answer.nodes, answer.bound)
@@ -108,7 +113,7 @@ class Simulator:
         return planned, problem.pods
 
     def _prepared(self, leaving: frozenset[str], consolidating: bool) -> Answer | None:
-        """The plan as prepared questions give it, if they can."""
+        """The plan from prepared simulations, where these can tell."""
         if not self._suited:
             return None
         asked = self._asked.get(consolidating)
@@ -127,7 +132,7 @@ class Simulator:
         )
 
     def _failed(self, planned: Plan, asked: Iterable[PendingPod], leaving: frozenset[str]) -> list[str]:
-        """The pods that have no place, pending ones apart (D-95, D-96), as namespace/name."""
+        """The pods without a place, as namespace/name; pending pods do not count (D-95, D-96)."""
         waiting, gone = self._elsewhere
         failed = {uid for each in (*planned.unplaced, *planned.ignored) for uid in each.pods} | set(planned.truncated)
         failed |= {
@@ -153,7 +158,7 @@ class Simulator:
         return frozenset(node.name for node in self.cluster.nodes if not node.initialized)
 
     def _homeless(self) -> frozenset[str]:
-        """Pods of nodes marked for deletion that have no place although nothing else moves: they hold up nobody."""
+        """Pods of nodes marked for deletion that have no place although nothing else moves: they hold up no move."""
         if self._without_place is None:
             planned, _ = self._plan(frozenset(), True)
             self._without_place = frozenset(uid for each in planned.unplaced for uid in each.pods)

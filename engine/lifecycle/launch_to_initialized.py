@@ -131,14 +131,15 @@ def _launch(claim: NodeClaim, state: State, now: int) -> Step:
 
 
 def _launch_again(claim: NodeClaim, state: State, now: int, deadline: int) -> Step:
-    """L-154, L-155: any other error is tried again, with the first attempt's order and token, so that an answer that
-    was lost on the way cannot become a second instance."""
+    """Try a failed launch again, with the first attempt's order and token, so that an answer that was lost is found
+    (L-154, L-155)."""
     order = state.facts.launches[claim.name]
     return ask(claim, effects.LAUNCH, order, now, code=LifecycleCode.LAUNCH_AGAIN, due=deadline)
 
 
 def launched(claim: NodeClaim, answer: LaunchAnswered, state: State, now: int) -> ev.Launched:
-    """L-151, A-218: what was started, with the capacity and price that its type has, overlays included."""
+    """The event of a launch: what was started, with the capacity and price of its type, overlays included (L-151,
+    A-218)."""
     order = state.facts.launches.get(claim.name)
     digest = PoolCatalogues(state).of_claim(claim)
     found = state.indexes.blobs.instance_type(digest, answer.instance_type) if digest else None

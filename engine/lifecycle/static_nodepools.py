@@ -137,7 +137,7 @@ def _blocked(pool: NodePool, running: int, reason: Reason, state: State, retry_a
 
 
 def _ready(pool: NodePool, state: State) -> bool:
-    """L-253: it is the NodeClass that makes a NodePool ready."""
+    """Whether the pool is ready, for which its NodeClass must be (L-253)."""
     ref = pool.node_class
     node_class = state.facts.node_classes.get(f"{ref.group}/{ref.kind}/{ref.name}")
     return pool.ready and node_class is not None and node_class.ready

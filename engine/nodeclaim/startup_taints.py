@@ -18,10 +18,11 @@ EPHEMERAL_TAINTS: frozenset[tuple[str, str]] = frozenset(
 
 
 def is_ephemeral(taint: Taint) -> bool:
-    """L-101: a taint that goes by itself while a node starts."""
+    """Whether the taint goes by itself while a node starts (L-101)."""
     return (taint.key, taint.effect) in EPHEMERAL_TAINTS or taint.key.startswith("readiness.k8s.io/")
 
 
 def counting_taints(taints: tuple[Taint, ...], startup: tuple[Taint, ...]) -> tuple[Taint, ...]:
-    """S-72: the taints of an uninitialized node that pods must tolerate. `startup`: the NodePool's startup taints."""
+    """The taints of an uninitialized node that pods must tolerate (S-72). `startup` are the NodePool's startup
+    taints."""
     return tuple(t for t in taints if not is_ephemeral(t) and not any(t.same(s) for s in startup))

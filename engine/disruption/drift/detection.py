@@ -113,8 +113,10 @@ def _verdict(claim: NodeClaim, facts: Facts) -> Verdict | None:
 
 
 def template(claim: NodeClaim, facts: Facts) -> Drift | None:
-    """D-124: both hashes are there, made the same way, and differ. The fields are known if the claim was made from a
-    template that the record has seen."""
+    """Drift of the template: claim and NodePool have hashes of the same version that differ (D-124).
+
+    The fields are known if the record has seen the template that the claim was made from.
+    """
     pool, own = facts.pool, claim.annotations
     mine, version = own.get(lbl.NODEPOOL_HASH), own.get(lbl.NODEPOOL_HASH_VERSION)
     if not mine or not pool.hash or version != facts.hash_version or mine == pool.hash:
@@ -125,7 +127,7 @@ def template(claim: NodeClaim, facts: Facts) -> Drift | None:
 
 
 def requirements(claim: NodeClaim, facts: Facts) -> Drift | None:
-    """D-125: the claim's labels against the requirements of the template, strictly."""
+    """Drift of the requirements: the claim's labels do not meet those of the NodePool's template, strictly (D-125)."""
     own = {lbl.normalise(key): value for key, value in claim.labels.items()}
     unmet = []
     for requirement in sorted(_compiled(facts.pool.requirements), key=lambda each: each.key):
@@ -146,7 +148,8 @@ def _compiled(specs: tuple[RequirementSpec, ...]) -> Requirements:
 
 
 def instance_type(claim: NodeClaim, facts: Facts) -> Drift | Unknown | None:
-    """D-126: the type is no longer among the NodePool's, or nowhere sold as the claim has it."""
+    """Drift of the instance type: the NodePool no longer has it, or it is not sold any more as the claim has it
+    (D-126)."""
     if not facts.old_enough:
         return None
     if not facts.catalogue or not facts.blobs.catalogue(facts.catalogue).types:
@@ -170,10 +173,10 @@ def _sold(offering: Offering, claim: NodeClaim) -> bool:
 
 
 def _where(found: InstanceType | None, claim: NodeClaim) -> str | None:
-    """What is left of the type: nothing, or that it is sold elsewhere or otherwise."""
+    """What is left of the type: None for nothing, else that it is sold in other ways only."""
     return None if found is None else f"not sold as {claim.capacity_type} in {claim.zone}"
 
 
 Check = Callable[[NodeClaim, Facts], Drift | Unknown | None]
 CHECKS: tuple[Check, ...] = (template, requirements, instance_type, *CLASS_CHECKS)
-"""In the order of D-122: the first that finds something is the reason."""
+"""In the order of D-122: the first check that finds something gives the reason."""

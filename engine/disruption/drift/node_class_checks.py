@@ -1,4 +1,4 @@
-"""Drift against the NodeClass (A-332…A-341): what the provider says of it, in one form for all providers."""
+"""Drift against the NodeClass: what each provider asks of its nodes, in one form for all (A-332…A-341)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Finding = Drift | Unknown | None
 
 
 def _about(check: Callable[[NodeClaim, NodeClassSeen, NodeClassTerms, Facts], Finding]) -> Callable[..., Finding]:
-    """A check that is only made against a NodeClass that is there, stays, and says what it asks for."""
+    """The check, made only against a NodeClass that exists, is not being deleted, and says what it asks for."""
 
     def checked(claim: NodeClaim, facts: Facts) -> Finding:
         seen = facts.node_class
@@ -31,7 +31,8 @@ def _about(check: Callable[[NodeClaim, NodeClassSeen, NodeClassTerms, Facts], Fi
 
 
 def static(claim: NodeClaim, seen: NodeClassSeen, terms: NodeClassTerms, facts: Facts) -> Finding:
-    """A-334. For a claim that another controller made, by that one's hashes; else by kerf's own."""
+    """Drift of the NodeClass's static fields, by their hashes (A-334). A claim that another controller made is compared
+    by that controller's hashes, others by kerf's own."""
     key = f"{seen.group}/{seen.kind.lower()}-hash"
     hashes = (claim.annotations.get(key), seen.annotations.get(key))
     versions = (claim.annotations.get(f"{key}-version"), seen.annotations.get(f"{key}-version"))
@@ -47,7 +48,7 @@ def static(claim: NodeClaim, seen: NodeClassSeen, terms: NodeClassTerms, facts: 
 
 
 def image(claim: NodeClaim, seen: NodeClassSeen, terms: NodeClassTerms, facts: Facts) -> Finding:
-    """A-335: the image is not the one that the claim's type would boot today."""
+    """Drift of the image: it is not the one that the claim's type would boot today (A-335)."""
     kind = facts.blobs.instance_type(facts.catalogue, claim.instance_type) if facts.catalogue else None
     wanted = image_for(terms.images, kind) if kind is not None else ""
     if not wanted or not claim.image:
@@ -79,7 +80,8 @@ def subnet(claim: NodeClaim, seen: NodeClassSeen, terms: NodeClassTerms, facts: 
 
 
 def reservation(claim: NodeClaim, seen: NodeClassSeen, terms: NodeClassTerms, facts: Facts) -> Finding:
-    """A-338. One that fell back to on-demand has not drifted."""
+    """Drift of the capacity reservation: the NodeClass no longer selects it. A claim that fell back to on-demand has
+    not drifted (A-338)."""
     mine = claim.labels.get(lbl.RESERVATION_ID, "")
     if claim.labels.get(lbl.CAPACITY_TYPE) != lbl.RESERVED or not mine or mine in terms.reservations:
         return None
@@ -88,7 +90,8 @@ def reservation(claim: NodeClaim, seen: NodeClassSeen, terms: NodeClassTerms, fa
 
 
 def placement_group(claim: NodeClaim, seen: NodeClassSeen, terms: NodeClassTerms, facts: Facts) -> Finding:
-    """A-339, where the class's group is known: a selector that comes or goes is drift by itself (A-334)."""
+    """Drift of the placement group, where the NodeClass's group is known (A-339). A selector that comes or goes is
+    drift of static fields (A-334)."""
     mine = claim.labels.get(lbl.PLACEMENT_GROUP, "")
     if not terms.placement_group or mine == terms.placement_group:
         return None

@@ -1,4 +1,4 @@
-"""StaticDrift (D-167): drifted nodes of a NodePool with a fixed size, each replaced straight from the template."""
+"""StaticDrift: drifted nodes of NodePools with a fixed size, each replaced straight from the template (D-167)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,11 @@ from kerf.engine.state.state import State
 
 
 def replace_drifted_static(cluster: Cluster, state: State, refused: dict[str, Reason]) -> tuple[list[Move], Cluster]:
-    """One move a node, the replacement first: the moves, and the cluster with them under way. Why others cannot go is
-    left in `refused`. Nothing is simulated: what runs there is not what the node is for."""
+    """One move for each drifted node, replacement first; and the cluster with these moves under way.
+
+    Writes to `refused` why each other drifted node cannot go now. Nothing is simulated: such a node is not there for
+    the pods on it.
+    """
     moves: list[Move] = []
     if not state.facts.settings.static_capacity:
         return moves, cluster
@@ -36,13 +39,15 @@ def replace_drifted_static(cluster: Cluster, state: State, refused: dict[str, Re
 
 
 def _longest(candidate: Candidate) -> tuple[str, int, str]:
-    """By pool, then those that have drifted longest."""
+    """The order: by NodePool, then the node that drifted first."""
     return candidate.pool.name, candidate.node.drifted_since, candidate.name
 
 
 def _granted(candidate: Candidate, budget: int, state: State) -> tuple[int, Reason]:
-    """How many nodes of the candidate's pool may be replaced now, and why no more: a scale-down goes before, and
-    replacements count against the limit while the old nodes are there (D-168)."""
+    """How many nodes of the candidate's NodePool may be replaced now, and why no more.
+
+    A scale-down comes first, and replacements count against the limit while the old nodes are there (D-168).
+    """
     pool = candidate.pool
     mine = [claim for claim in state.facts.claims.values() if claim.node_pool == pool.name]
     running = sum(claim.state not in GOING for claim in mine)
@@ -56,7 +61,7 @@ def _granted(candidate: Candidate, budget: int, state: State) -> tuple[int, Reas
 
 
 def _replaced(candidates: list[Candidate], now: int, state: State) -> list[Move]:
-    """None if nothing is on offer."""
+    """The moves that replace these candidates; none if nothing is on offer."""
     if not candidates:
         return []
     pool = candidates[0].pool

@@ -131,7 +131,7 @@ def interrupted(claim: NodeClaim, state: State, now: int) -> Finding:
 
 
 def deleted(claim: NodeClaim, state: State, now: int) -> Finding:
-    """A user deleted the NodeClaim (L-189…L-192) or its Node (L-193)."""
+    """Remove a claim that a user deleted (L-189…L-192), or whose Node a user deleted (L-193)."""
     if claim.deletion:
         return remove(DisruptionReason.DELETED, DisruptionReason.DELETED, detail=claim.deletion)
     if claim.state in GOING:  # kerf itself deletes the Node in the end
@@ -143,7 +143,7 @@ def deleted(claim: NodeClaim, state: State, now: int) -> Finding:
 
 
 def expired(claim: NodeClaim, state: State, now: int) -> Finding:
-    """D-131: at creation + expireAfter, whatever the budgets say."""
+    """Remove a claim that has reached its expireAfter, whatever the budgets say (D-131)."""
     if claim.expire_after is None:
         return keep(DisruptionReason.EXPIRED, DisruptionCode.NEVER_EXPIRES)
     at = claim.created + claim.expire_after
@@ -153,7 +153,7 @@ def expired(claim: NodeClaim, state: State, now: int) -> Finding:
 
 
 def registration_timeout(claim: NodeClaim, state: State, now: int) -> Finding:
-    """L-179: a node that has not registered by then never will."""
+    """Remove a claim whose node has not registered within the limit: it never will (L-179)."""
     if claim.state != LAUNCHED:
         return keep(DisruptionReason.REGISTRATION_TIMEOUT, DisruptionCode.REGISTERED)
     at = claim.created + state.facts.settings.registration_timeout
@@ -166,4 +166,4 @@ def registration_timeout(claim: NodeClaim, state: State, now: int) -> Finding:
 
 Method = Callable[[NodeClaim, State, int], Finding]
 FORCEFUL: tuple[Method, ...] = (interrupted, unhealthy, deleted, registration_timeout, expired)
-"""In the order of strength: the first that says remove wins."""
+"""In the order of strength: the first that removes the claim wins."""

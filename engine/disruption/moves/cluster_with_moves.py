@@ -1,5 +1,8 @@
-"""The cluster with moves under way that it does not show yet: what is chosen or validated beside them must not build on
-what they take, nor spend what they spend of the budgets."""
+"""The cluster as it will be with moves that are under way or proposed.
+
+What is chosen or validated beside these moves must not place pods where they do, nor use the disruption budgets that
+they use.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,12 @@ from kerf.engine.scheduling.problem.problem import NodeInput
 
 
 def with_moves(cluster: Cluster, moves: Iterable[Move]) -> Cluster:
-    """The candidates are marked (so that they count for the budgets), their pods and those of nodes that are going
-    anyway (D-88) are where the moves put them, and what took pods is promised. Each replacement is a node on its way
-    that takes no further pods."""
+    """The cluster with these moves carried out.
+
+    Their nodes are marked, so that they count for the budgets. Their pods, and those of nodes that are marked anyway
+    (D-88), are where the moves put them, and nodes that take pods are nominated. Each replacement is a node on its way
+    that takes no further pods.
+    """
     moves = tuple(moves)
     if not moves:
         return cluster
@@ -39,9 +45,11 @@ def with_moves(cluster: Cluster, moves: Iterable[Move]) -> Cluster:
 
 
 def without_late_pods(move: Move, cluster: Cluster, proposed: Iterable[Move]) -> Move:
-    """The move as far as it is about pods that are to go. On nodes that moves beside it have only been proposed for
-    there may be pods that came later: a simulation gives them places, too, but they may well stay. `cluster`: before
-    those moves were laid over it."""
+    """The move without pods that came late to nodes of moves which are only proposed.
+
+    A simulation places these pods too, but they may well stay where they are. `cluster` is as it was before
+    `with_moves`.
+    """
     claims = frozenset(name for each in proposed for name in each.claims)
     nodes = [node for node in cluster.nodes if node.place.claim in claims and not node.marked]
     late = frozenset(pod.uid for node in nodes for pod in node.pods)
@@ -77,7 +85,7 @@ def _changed(
 
 
 def _arriving(new: PlannedClaim, name: str, pods: Mapping[str, Pod], cluster: Cluster) -> ClusterNode:
-    """It has no room for others (D-95), and counts for limits and topology."""
+    """A replacement that is not there yet: it has no room for other pods (D-95), and counts for limits and topology."""
     wanted = Requirements.of_specs(new.requirements)
     single = {each.key: next(iter(each.values)) for each in wanted if each.single}
     kinds = {CAPACITY_TYPE: new.capacity_types[0]} if len(new.capacity_types) == 1 else {}
@@ -92,7 +100,7 @@ def _arriving(new: PlannedClaim, name: str, pods: Mapping[str, Pod], cluster: Cl
 
 
 def _most(new: PlannedClaim, cluster: Cluster) -> Resources:
-    """S-70: the most of each resource that it may come to have."""
+    """The most of each resource that the replacement may come to have (S-70)."""
     catalogue, most = cluster.catalogue(new.node_pool), dict[str, int]()
     names = frozenset(new.instance_types)
     for instance_type in () if catalogue is None else catalogue.types:

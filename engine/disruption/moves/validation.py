@@ -1,4 +1,4 @@
-"""A second look at a command before it is carried out (D-108…D-113). It is answered from the cluster as it is then."""
+"""Validates a command before it is carried out, on the cluster as it is then (D-108…D-113)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ DELAY = 15_000
 
 
 def still_empty(command: Command, later: Cluster) -> Command | Reason:
-    """D-109: the command for those of its nodes that are still candidates and within budget."""
+    """The command for those of its nodes that are still empty candidates, within the budgets; or why there is none
+    (D-109)."""
     names = frozenset(command.names)
     present = [
         candidate for candidate in find_candidates(later, eligibility.emptiness).chosen if candidate.name in names
@@ -30,7 +31,8 @@ def still_empty(command: Command, later: Cluster) -> Command | Reason:
 
 
 def still_valid(command: Command, later: Simulator) -> Reason | None:
-    """D-110: all or nothing. None if the command may go on as it was decided (D-111)."""
+    """Why the command is not carried out, None if it is as it was decided (D-110, D-111). All of its nodes go, or
+    none."""
     names = frozenset(command.names)
     cluster = later.cluster
     present = [
@@ -49,7 +51,7 @@ def still_valid(command: Command, later: Simulator) -> Reason | None:
 def simulated(
     later: Simulator, names: Iterable[str], replacements: int, options: Iterable[str]
 ) -> SimulationOutcome | Reason:
-    """D-110, step 2: what a new simulation comes to, or why it is not what was decided."""
+    """The outcome of a new simulation, or how it differs from what was decided (D-110, step 2)."""
     outcome = later.without(names)
     if outcome.failure is not None:
         return Reason.of(DisruptionCode.SCHEDULING, why=outcome.failure.code)

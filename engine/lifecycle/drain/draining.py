@@ -1,6 +1,6 @@
-"""`drain(claim, state, now)`: from the taint to the end (lifecycle.md 3.9 to 3.11, disruption.md 11).
+"""`drain(claim, state, now)`: a claim from its taint to its end (L-194 to L-203).
 
-The order is pods (`drain_pods`), volumes (`drain_volumes`), the instance, the Node.
+The order is pods (`drain.pods`), volumes (`drain.volumes`), the instance, the Node.
 """
 
 from __future__ import annotations
