@@ -73,7 +73,7 @@ class ModelForecast:
         self.left: list[tuple[str, ...]] = []
         self._bindings: list[Bindings] = []
         self._kinds = {each.name: _node_kind(each) for each in new}
-        self._pods = {each.uid: _pod_kind(each) for each in problem.pods}
+        self._pods = {pod.uid: _pod_kind(pod) for pod in problem.pods}
         for variant in SCHEDULER_VARIANTS:
             binding, _ = scheduler.bind(new, plan.placed, variant=variant)
             assert binding is not None  # there is no end to the effort
@@ -157,7 +157,7 @@ def measure_scenario(
     return {
         **identity,
         "claims": len(plan.claims),
-        "price": round(math.fsum(each.price for each in plan.claims), 6),
+        "price": round(math.fsum(claim.price for claim in plan.claims), 6),
         "rated": plan.rated,
         "left_by_plan": sorted(plan.unbound) if plan.rated else None,
         "left_by_habit": [len(each) for each in foreseen.left],
@@ -167,11 +167,11 @@ def measure_scenario(
 
 def summary(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Sum up the results of all scenarios."""
-    with_runs = [each for each in results if "runs" in each]
-    launching = [each for each in with_runs if each["claims"]]
-    rated = [each for each in with_runs if each["rated"]]
+    with_runs = [result for result in results if "runs" in result]
+    launching = [with_run for with_run in with_runs if with_run["claims"]]
+    rated = [with_run for with_run in with_runs if with_run["rated"]]
     foreseen = Counter(f"model {_word(not each['left_by_plan'])}, real {_word(_is_whole(each))}" for each in rated)
-    pods = sum(each["pods"] * len(each["runs"]) for each in with_runs)
+    pods = sum(with_run["pods"] * len(with_run["runs"]) for with_run in with_runs)
     return {
         "scenarios": len(with_runs),
         "whole": sum(map(_is_whole, with_runs)),
@@ -183,19 +183,19 @@ def summary(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "foreseen": dict(sorted(foreseen.items())),
         "habits": [
             {
-                "right": sum(_is_whole(each) == (not each["left_by_habit"][variant]) for each in with_runs),
+                "right": sum(_is_whole(with_run) == (not with_run["left_by_habit"][variant]) for with_run in with_runs),
                 "seats": round(
-                    sum(r["agreement"][variant] for each in with_runs for r in each["runs"]) / max(1, pods), 4
+                    sum(r["agreement"][variant] for with_run in with_runs for r in with_run["runs"]) / max(1, pods), 4
                 ),
             }
             for variant in range(len(SCHEDULER_VARIANTS))
         ],
         "not_whole": {
-            each["name"]: {"left": [run["left"] for run in each["runs"]], "model": each["left_by_plan"]}
-            for each in with_runs
-            if not _is_whole(each)
+            with_run["name"]: {"left": [run["left"] for run in with_run["runs"]], "model": with_run["left_by_plan"]}
+            for with_run in with_runs
+            if not _is_whole(with_run)
         },
-        "obstacles": {each["name"]: each["obstacle"] for each in results if "obstacle" in each},
+        "obstacles": {result["name"]: result["obstacle"] for result in results if "obstacle" in result},
     }
 
 

@@ -235,7 +235,7 @@ def _owned(claim: Document, pod: Key, uids: Mapping[Key, str]) -> Document:
 
 def _condition(pod: Document) -> Document:
     conditions = pod.get("status", {}).get("conditions") or []
-    answer: Document = next((each for each in conditions if each["type"] == "PodScheduled"), {})
+    answer: Document = next((condition for condition in conditions if condition["type"] == "PodScheduled"), {})
     return answer
 
 

@@ -54,9 +54,9 @@ def node_name(number: int) -> str:
 
 def obstacle(scenario: Mapping[str, Any], problem: Problem) -> str:
     """Why it cannot be put on a cluster; "" if it can."""
-    if any(each.virtual for each in problem.pods):
+    if any(pod.virtual for pod in problem.pods):
         return "its CapacityBuffers stand for pods that nobody makes"
-    if any(each.device_claims for each in problem.pods) or scenario.get("resourceSlices"):
+    if any(pod.device_claims for pod in problem.pods) or scenario.get("resourceSlices"):
         return "its devices would need drivers"
     names = Counter(each.name for each in (*problem.nodes, *problem.leaving))
     if any(count > 1 for count in names.values()):
@@ -112,11 +112,11 @@ def _existing(scenario: Mapping[str, Any], problem: Problem) -> Iterator[Documen
         if entry.get("node") and entry["node"].get("spec", {}).get("unschedulable")
     }
     for leaving, nodes in ((False, problem.nodes), (True, problem.leaving)):
-        for each in nodes:
-            there = _used_on(each, problem)
-            taints = [*map(_taint, each.taints), *([DISRUPTED] if leaving else [])]
-            amounts = {name: max(0, n + there.get(name, 0)) for name, n in each.available.items()}
-            yield _node(each.name, each.labels, taints, amounts, cordoned=leaving or each.name in cordoned)
+        for node in nodes:
+            there = _used_on(node, problem)
+            taints = [*map(_taint, node.taints), *([DISRUPTED] if leaving else [])]
+            amounts = {name: max(0, n + there.get(name, 0)) for name, n in node.available.items()}
+            yield _node(node.name, node.labels, taints, amounts, cordoned=leaving or node.name in cordoned)
 
 
 def _used_on(node: NodeInput, problem: Problem) -> Resources:
@@ -129,14 +129,14 @@ def _planned(problem: Problem, plan: Plan) -> Iterator[Document]:
         node = planned_node(node_name(number), claim, given, problem)
         waiting = reserved_for_daemons(given, node.taints, Requirements.of_labels(node.labels), {})
         amounts = {name: free + waiting.get(name, 0) for name, free in node.free.items()}
-        yield _node(node.name, node.labels, [_taint(each) for each in node.taints], amounts)
+        yield _node(node.name, node.labels, [_taint(taint) for taint in node.taints], amounts)
 
 
 def _node(
     name: str, labels: Mapping[str, str], taints: list[Document], amounts: Resources, *, cordoned: bool = False
 ) -> Document:
     aliases = {alias: labels[key] for alias, key in ALIASES.items() if key in labels}
-    distinct = {(each["key"], each["effect"]): each for each in taints}
+    distinct = {(taint["key"], taint["effect"]): taint for taint in taints}
     quantities = {key: f"{n}m" if key == "cpu" else str(n) for key, n in amounts.items()}
     return {
         "apiVersion": "v1",
@@ -235,7 +235,7 @@ def _services(pods: Iterable[Document]) -> Iterator[Document]:
 
 
 def _namespaces(scenario: Mapping[str, Any], problem: Problem, pods: Iterable[Document]) -> Iterator[Document]:
-    listed = {each.name: each.labels for each in problem.namespaces}
+    listed = {namespace.name: namespace.labels for namespace in problem.namespaces}
     claims = {each["metadata"].get("namespace", "default") for each in scenario.get("pvcs") or []}
     for name in sorted({*listed, *claims, *(key_of(pod)[0] for pod in pods)}):
         yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": listed.get(name, {})}}

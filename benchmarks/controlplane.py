@@ -107,11 +107,11 @@ class Run:
         prices: list[tuple[float, float]] = []
         names: set[str] = set()
         nodes = self.plane.items("/api/v1/nodes")
-        before = {each["metadata"]["name"] for each in nodes}
+        before = {node["metadata"]["name"] for node in nodes}
         while (at := time.monotonic() - started) < seconds:
             nodes = self.plane.items("/api/v1/nodes")
             prices.append((at, _price(nodes)))
-            names.update(each["metadata"]["name"] for each in nodes)
+            names.update(node["metadata"]["name"] for node in nodes)
             time.sleep(2)
         requests = self.plane.requests_by(self._agent, began)
         return {

@@ -89,7 +89,7 @@ def floor() -> float:
     driver.run(START + 500)
     assert isinstance(driver.runtime, Runtime)
     made = best_plan(problem_of(driver.runtime.state, START + 500), HIGHEST)
-    return sum(each.price for each in made.claims)
+    return sum(claim.price for claim in made.claims)
 
 
 def _over(course: list[tuple[float, float]], least: float) -> float:

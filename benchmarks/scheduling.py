@@ -90,7 +90,7 @@ def measure(shape: str, pods: int, runs: int, effort: int) -> dict[str, Any]:
         "shape": shape,
         "pods": pods,
         "effort": effort,
-        "types": sum(len(each.types) for each in problem.catalogues.values()),
+        "types": sum(len(catalogue.types) for catalogue in problem.catalogues.values()),
         "pods_per_s": round(pods / seconds, 1),
         "seconds": round(seconds, 6),
         "cpu_seconds": round(cpu, 6),

@@ -144,7 +144,7 @@ def measure(pods: int, runs: int, *, peer: bool) -> dict[str, Any]:
     results = [read(data) for _ in range(runs)]
     if {told for *_, told in results} != {frames}:
         raise SystemExit("not every event was told: the benchmark or the reflector is wrong")
-    seconds, used = min(each[0] for each in results), min(each[1] for each in results)
+    seconds, used = min(result[0] for result in results), min(result[1] for result in results)
     return {
         "pods": pods,
         "events": frames,

@@ -105,7 +105,7 @@ class CostFold:
                 costs.setdefault(hour, {}).setdefault(paid.node_pool, []).append(amount)
         return [
             HourlyCost(
-                hour, fsum(a for each in pools.values() for a in each), {p: fsum(a) for p, a in sorted(pools.items())}
+                hour, fsum(a for pool in pools.values() for a in pool), {p: fsum(a) for p, a in sorted(pools.items())}
             )
             for hour, pools in sorted(costs.items())
         ]

@@ -150,7 +150,7 @@ class ComparisonFold:
             case ev.Tainted():
                 self._removed(payload.claim, payload.why, entry.at)
             case ev.Untainted():
-                self._removals = [each for each in self._removals if each.claim != payload.claim]
+                self._removals = [removal for removal in self._removals if removal.claim != payload.claim]
             case ev.Terminated() | ev.InstanceVanished():
                 if isinstance(payload, ev.InstanceVanished):
                     self._removed(payload.claim, "vanished", entry.at)
@@ -177,7 +177,7 @@ class ComparisonFold:
     def report(self) -> Comparison:
         counted: set[str] = set()
         batches = tuple(self._batch(each, counted) for each in self._planned)
-        gone = {each.claim for each in self._removals}
+        gone = {removal.claim for removal in self._removals}
         unremoved = tuple(
             UnremovedNode(name, opinion.reason, opinion.at, self._claims[name].price)
             for name, opinion in sorted(self._opinions.items())
@@ -234,10 +234,10 @@ class ComparisonFold:
     # ── removals ────────────────────────────────────────────────────────────────────────────────────────────
 
     def _judged(self, verdicts: Iterable[Verdict], at: int) -> None:
-        for each in verdicts:
-            if each.action in ("keep", "remove") and each.reason.code not in UNREMOVED_AFTER:
-                reason = each.method if each.action == "remove" else each.reason.code
-                self._opine(each.claim, _LatestVerdict(each.action, reason, at))
+        for verdict in verdicts:
+            if verdict.action in ("keep", "remove") and verdict.reason.code not in UNREMOVED_AFTER:
+                reason = verdict.method if verdict.action == "remove" else verdict.reason.code
+                self._opine(verdict.claim, _LatestVerdict(verdict.action, reason, at))
 
     def _want(self, move: Move, at: int) -> None:
         for claim in move.claims:
@@ -258,7 +258,7 @@ class ComparisonFold:
                     self._opinions[claim] = _LatestVerdict("keep", result.reason.code, at)
 
     def _removed(self, claim: str, reason: str, at: int) -> None:
-        if any(each.claim == claim for each in self._removals):
+        if any(removal.claim == claim for removal in self._removals):
             return
         opinion = self._opinions.get(claim)
         if opinion is None:

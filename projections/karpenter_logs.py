@@ -132,7 +132,7 @@ class KarpenterLog:
         failures = [
             (INFO if codes == {SchedulingCode.RESOURCE_CLAIMS} else ERROR, uid, sentences(group.reasons))
             for group in result.unplaced
-            if SchedulingCode.RESERVATION not in (codes := {each.code for each in group.reasons})
+            if SchedulingCode.RESERVATION not in (codes := {reason.code for reason in group.reasons})
             for uid in group.pods
         ]
         sampled = [*failures[:_ALL_WRITTEN], *failures[2 * _ALL_WRITTEN - 1 :: _ALL_WRITTEN]]

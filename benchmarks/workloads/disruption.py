@@ -43,15 +43,18 @@ NODE_CLASS = NodeClassRef("karpenter.k8s.aws", "EC2NodeClass", "default")
 def scale_in(at: str, budget: str) -> list[dict[str, Any]]:
     """The documents, with a Timeline that scales in at `at`."""
     documents = [*before(budget), *_node_class()]
-    return [*documents, _timeline([_scale(at, each, LEFT) for each in documents if each["kind"] == "Deployment"])]
+    return [
+        *documents,
+        _timeline([_scale(at, document, LEFT) for document in documents if document["kind"] == "Deployment"]),
+    ]
 
 
 def after_scale_in() -> list[dict[str, Any]]:
     """A cluster that never had more than the pods that stay."""
     documents = before("0")
-    for each in documents:
-        if each["kind"] == "Deployment":
-            each["spec"]["replicas"] = LEFT
+    for document in documents:
+        if document["kind"] == "Deployment":
+            document["spec"]["replicas"] = LEFT
     return [*documents, *_node_class()]
 
 
@@ -69,11 +72,14 @@ def before(budget: str) -> list[dict[str, Any]]:
 def daily_wave(days: int, low: int, high: int) -> list[dict[str, Any]]:
     """The same Deployments with `high` replicas each from eight to eight o'clock, `low` by night."""
     documents = [*before("10%"), *_node_class()]
-    deployments = [each for each in documents if each["kind"] == "Deployment"]
-    for each in deployments:
-        each["spec"]["replicas"] = low
+    deployments = [document for document in documents if document["kind"] == "Deployment"]
+    for deployment in deployments:
+        deployment["spec"]["replicas"] = low
     hours = ((24 * day + hour, size) for day in range(days) for hour, size in ((8, high), (20, low)))
-    return [*documents, _timeline([_scale(f"{at}h", each, size) for at, size in hours for each in deployments])]
+    return [
+        *documents,
+        _timeline([_scale(f"{at}h", deployment, size) for at, size in hours for deployment in deployments]),
+    ]
 
 
 def _scale(at: str, deployment: dict[str, Any], replicas: int) -> dict[str, Any]:
@@ -108,7 +114,7 @@ def many_nodes(nodes: int, pods: int, *, still: bool) -> tuple[State, int]:
     requirements = (RequirementSpec(lbl.CAPACITY_TYPE, "In", ("on-demand",)),)
     after = None if still else 10_000
     draft.add(NodePool("default", NODE_CLASS, requirements=requirements, consolidate_after=after, budgets=(Budget(),)))
-    kind = next(each for each in catalogue.types if each.capacity["cpu"] == 8_000)
+    kind = next(instance_type for instance_type in catalogue.types if instance_type.capacity["cpu"] == 8_000)
     price = min(offer.price for offer in kind.offerings if offer.capacity_type == "on-demand")
     shapes = [PodShape(requests={"cpu": 10 * n, "memory": n << 24}, labels={"app": f"a{n}"}) for n in range(1, 41)]
     zones = sorted({offer.zone for offer in kind.offerings})

@@ -126,7 +126,7 @@ class DecisionEvents:
         """Tell pods that they have no place, and others where they should go (S-168, S-170, S-171, S-173)."""
         events = self._without_types(result)
         for group in (*result.unplaced, *result.ignored):
-            if any(each.code in NOT_REPORTED for each in group.reasons):
+            if any(reason.code in NOT_REPORTED for reason in group.reasons):
                 continue
             why = f"Failed to schedule pod, {_escaped(sentences(group.reasons))}"
             for uid in group.pods:
@@ -211,7 +211,7 @@ class DecisionEvents:
     def _command(self, move: Move) -> str:
         """Write a move as Karpenter writes a command: what goes, and how many nodes replace it (D-106)."""
         claims = (self._state.facts.claims.get(name) for name in move.claims)
-        named = ", ".join(each.node for each in claims if each is not None)
+        named = ", ".join(claim.node for claim in claims if claim is not None)
         if not move.replacements:
             return f"delete: [{named}]"
         return f"replace: [{named}] -> [{count(len(move.replacements), 'replacement')}]"
@@ -221,7 +221,7 @@ class DecisionEvents:
         their taint (EV-5)."""
         if result.step == "started":
             move = result.begun
-            replacements = [] if move is None else [self._claim(each.name) for each in move.replacements]
+            replacements = [] if move is None else [self._claim(replacement.name) for replacement in move.replacements]
             why = karpenter_spelling(move.why) if move is not None else ""
             return self._events(replacements, NORMAL, "DisruptionLaunching", f"Launching {{kind}}: {why}", why)
         known = self._moves.pop(result.move, None)
@@ -337,7 +337,7 @@ def _approval_message(score: Score) -> str:
 
 def _likely_type(move: Move) -> str:
     """Name the instance types that will most likely come."""
-    types = "; ".join(each.instance_types[0] for each in move.replacements if each.instance_types)
+    types = "; ".join(replacement.instance_types[0] for replacement in move.replacements if replacement.instance_types)
     return f", by {types}" if types else ""
 
 

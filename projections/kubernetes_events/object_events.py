@@ -30,7 +30,7 @@ class ObjectEvents:
     def __init__(self, state: State) -> None:
         self._state = state
         self._replacements = {
-            each.name: None for going in state.facts.moves.values() for each in going.move.replacements
+            replacement.name: None for going in state.facts.moves.values() for replacement in going.move.replacements
         }
         self._annotated: dict[str, str] = {}  # uid → what was said of a pod's do-not-disrupt
         self._pools = {name: self._statuses(name) for name in state.facts.pools}
@@ -92,13 +92,16 @@ class ObjectEvents:
         return events
 
     def _statuses(self, pool: str) -> dict[str, tuple[str, str]]:
-        return {each.type: (each.status, each.reason) for each in nodepool_status(self._state, pool).conditions}
+        return {
+            condition.type: (condition.status, condition.reason)
+            for condition in nodepool_status(self._state, pool).conditions
+        }
 
     # ── what is wrong, and what is over ─────────────────────────────────────────────────────────────────────
 
     def _decision(self, decision: Decision, entry: Entry) -> list[KubernetesEvent]:
         if isinstance(decision.result, MoveStepResult) and decision.result.begun is not None:
-            self._replacements |= dict.fromkeys(each.name for each in decision.result.begun.replacements)
+            self._replacements |= dict.fromkeys(replacement.name for replacement in decision.result.begun.replacements)
         orders = [intent for intent in decision.intents if isinstance(intent, RegisterNode)]
         return [event for order in orders for event in self._registering(order)]
 

@@ -36,11 +36,11 @@ def condition_families(state: State, now: int, provider: str) -> list[Family]:
 def _of_pools(state: State, now: int) -> list[Family]:
     count, age = _gauges("nodepool", ())
     for name in state.facts.pools:
-        for each in nodepool_status(state, name).conditions:
-            labels = ("", name, each.type, each.status, each.reason or each.type)
+        for condition in nodepool_status(state, name).conditions:
+            labels = ("", name, condition.type, condition.status, condition.reason or condition.type)
             count.set(1, *labels)
-            if each.since:
-                age.set(max(0, now - each.since) / 1000, *labels)
+            if condition.since:
+                age.set(max(0, now - condition.since) / 1000, *labels)
     return [count, age]
 
 

@@ -155,7 +155,7 @@ class RecordCounters:
     def _weighed(self, result: ProposedMovesResult) -> None:
         """Count moves that a NodePool approves or rejects (M-11, M-12; D-84, D-85). A node's refusal counts once until
         its verdict changes."""
-        refused = [each.claim for each in result.verdicts if each.reason.code == DisruptionCode.NOT_WORTH_IT]
+        refused = [verdict.claim for verdict in result.verdicts if verdict.reason.code == DisruptionCode.NOT_WORTH_IT]
         decided = [("approved", each.claims) for each in result.proposed if each.why == DisruptionReason.UNDERUTILIZED]
         for decision, claims in decided + [("rejected", (claim,)) for claim in refused]:
             for pool in sorted({self._claim(name).node_pool for name in claims}):
@@ -170,20 +170,20 @@ class RecordCounters:
 
     def _provisioned(self, result: ProvisionResult, entry: Entry) -> None:
         self._plan(result.claims, "provisioned")
-        self._families["scheduler_ignored_pods_count"].set(sum(len(each.pods) for each in result.ignored))
+        self._families["scheduler_ignored_pods_count"].set(sum(len(group.pods) for group in result.ignored))
         deferred = [
-            each for each in result.unplaced if any(why.code == SchedulingCode.RESERVATION for why in each.reasons)
+            group for group in result.unplaced if any(why.code == SchedulingCode.RESERVATION for why in group.reasons)
         ]
-        left = [uid for each in result.unplaced for uid in each.pods]
+        left = [uid for group in result.unplaced for uid in group.pods]
         waiting = len(left) - sum(len(each.pods) for each in deferred)  # S-175
         self._families["scheduler_unschedulable_pods_count"].set(waiting, "provisioner")
-        groups = [each.pods for each in result.claims] + [each.pods for each in result.placements]
+        groups = [claim.pods for claim in result.claims] + [placement.pods for placement in result.placements]
         placed = [uid for pods in groups for uid in pods]
         self._waiting_pods.plan(placed, left, entry)
 
     def _plan(self, claims: Sequence[PlannedClaim], why: str) -> None:
-        for each in claims:
-            self._made[each.name] = why, each.min_values_relaxed
+        for claim in claims:
+            self._made[claim.name] = why, claim.min_values_relaxed
 
     def _move(self, result: MoveStepResult) -> None:
         move = result.begun or self._moves.get(result.move)

@@ -23,12 +23,12 @@ def offering_families(state: State, now: int) -> list[Family]:
     memory = Family(f"{_PREFIX}memory_bytes", GAUGE, "Memory of instance types.", ("instance_type",))
     avoided = {key for key, until in state.facts.unavailable.items() if until > now}
     for digest in sorted(set(state.facts.catalogues.values())):
-        for each in state.indexes.blobs.catalogue(digest).types:
-            cores.set(each.capacity.get("cpu", 0) / 1000, each.name)
-            memory.set(each.capacity.get("memory", 0), each.name)
-            for offering in each.offerings:
-                labels = (each.name, offering.capacity_type, offering.zone)
-                keys = (f"{offering.capacity_type}|{each.name}|{offering.zone}", f"{offering.capacity_type}||")
+        for instance_type in state.indexes.blobs.catalogue(digest).types:
+            cores.set(instance_type.capacity.get("cpu", 0) / 1000, instance_type.name)
+            memory.set(instance_type.capacity.get("memory", 0), instance_type.name)
+            for offering in instance_type.offerings:
+                labels = (instance_type.name, offering.capacity_type, offering.zone)
+                keys = (f"{offering.capacity_type}|{instance_type.name}|{offering.zone}", f"{offering.capacity_type}||")
                 there = offering.available and avoided.isdisjoint(keys)
                 available.set(max(float(there), available.samples.get(labels, 0.0)), *labels)
                 price.set(offering.price, *labels)

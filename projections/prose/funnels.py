@@ -68,6 +68,6 @@ def _wanted_values(miss: NearMiss) -> str:
 
 
 def given_up_sentence(given_up: RelaxedPreference) -> str:
-    asked = " and ".join(requirement_words(each) for each in given_up.requirements)
+    asked = " and ".join(requirement_words(requirement) for requirement in given_up.requirements)
     weight = f" (weight {given_up.weight})" if given_up.weight else ""
     return _RELAXATION_KINDS[given_up.what].sentence.format(asked=asked or "any node", key=given_up.key) + weight

@@ -86,7 +86,7 @@ def _initialized(claim: NodeClaim, state: State) -> Condition:
 
 def _ready(dependents: tuple[Condition, ...], claim: NodeClaim) -> Condition:
     """The condition Ready, which follows from the others (L-68)."""
-    bad = [each for each in dependents if each.status != TRUE]
+    bad = [dependent for dependent in dependents if dependent.status != TRUE]
     if not bad:
         return Condition("Ready", TRUE, "Ready", since=claim.initialized)
     words = ", ".join(f"{each.type}={each.status}" for each in bad)

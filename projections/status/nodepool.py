@@ -45,7 +45,7 @@ class NodePoolStatus(Struct, frozen=True, kw_only=True):
     node_class_generation: int
 
     def condition(self, kind: str) -> Condition:
-        return next(each for each in self.conditions if each.type == kind)
+        return next(condition for condition in self.conditions if condition.type == kind)
 
     @property
     def ready(self) -> bool:
@@ -66,7 +66,7 @@ def nodepool_status(state: State, name: str, before: Sequence[Condition] = ()) -
     return NodePoolStatus(
         name=name,
         annotations=hash_annotations(pool),
-        conditions=tuple(_since(each, before, facts.at) for each in conditions),
+        conditions=tuple(_since(condition, before, facts.at) for condition in conditions),
         resources=resources,
         nodes=resources["nodes"],
         node_class_generation=node_class.generation if node_class is not None else 0,
@@ -102,7 +102,7 @@ def _registration(health: PoolHealth) -> Condition:
 
 def _ready(dependents: Sequence[Condition]) -> Condition:
     """The condition Ready, which follows from the others (L-68)."""
-    bad = [each for each in dependents if each.status != "True"]
+    bad = [dependent for dependent in dependents if dependent.status != "True"]
     if not bad:
         return Condition("Ready", "True", "Ready")
     return Condition("Ready", "False", "UnhealthyDependents", ", ".join(f"{e.type}={e.status}" for e in bad))

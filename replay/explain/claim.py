@@ -250,12 +250,12 @@ def _staying(claim: NodeClaim, state: State, history: ClaimHistory, methods: tup
     finding = strongest_finding(claim, state, state.facts.at)
     if not finding.remove and claim.state == INITIALIZED:
         recorded = next(
-            (each.verdict.reason for each in reversed(history.verdicts) if each.verdict.action == "keep"), None
+            (verdict.verdict.reason for verdict in reversed(history.verdicts) if verdict.verdict.action == "keep"), None
         )
         reason = why_nodes_stay.why_it_stays(claim, state, state.facts.at) or recorded
         reason = reason or Reason.of(DisruptionCode.NOT_LOOKED_AT)
         reason = next(
-            (each.reason for each in methods if each.reason.code in _MORE_PRECISE.get(reason.code, ())), reason
+            (method.reason for method in methods if method.reason.code in _MORE_PRECISE.get(reason.code, ())), reason
         )
         finding = Finding(why_nodes_stay.METHOD, reason, due=soonest(finding.due, disruption_pass.due_at(state)))
     elif not finding.remove and claim.state == LAUNCHED:

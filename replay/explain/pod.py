@@ -83,8 +83,8 @@ def explain_pod(store: Store, name: str, position: int | None = None) -> PodExpl
 
 def _decisive(pod: PodHistory) -> PodDecision | None:
     """Return the decision that gave the pod its place, or else the latest about it."""
-    decisions = [each for each in pod.decisions if not pod.bound or each.at <= pod.bound]
-    with_place = [each for each in decisions if each.result in (NEW_CLAIM, EXISTING)]
+    decisions = [decision for decision in pod.decisions if not pod.bound or decision.at <= pod.bound]
+    with_place = [decision for decision in decisions if decision.result in (NEW_CLAIM, EXISTING)]
     if pod.node and with_place:
         on_new_nodes = [each for each in with_place if each.result == NEW_CLAIM]
         return on_new_nodes[-1] if on_new_nodes else with_place[-1]

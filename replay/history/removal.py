@@ -176,7 +176,11 @@ def _move_of(histories: Histories, claim: ClaimHistory, ending: Entry, why: str)
 
 def _reason_and_decision(histories: Histories, claim: ClaimHistory, ending: Entry, why_word: str) -> tuple[Reason, int]:
     """Return what the decider said, and the position of its decision (0 for an end that nobody decided)."""
-    removals = [each for each in claim.verdicts if each.position <= ending.position and each.verdict.action == "remove"]
+    removals = [
+        verdict
+        for verdict in claim.verdicts
+        if verdict.position <= ending.position and verdict.verdict.action == "remove"
+    ]
     for recorded in reversed(removals):
         if recorded.verdict.method == why_word:
             return recorded.verdict.reason, recorded.position

@@ -103,7 +103,7 @@ def subject_of(histories: Histories, name: str) -> str:
             *histories.claims,
             *histories.nodes,
             *histories.uids,
-            *(each.instance for each in histories.claims.values()),
+            *(claim.instance for claim in histories.claims.values()),
         )
         raise unknown_subject(
             f"the record knows no pod, node, NodeClaim or instance called {name!r}",

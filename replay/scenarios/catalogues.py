@@ -125,16 +125,19 @@ class Catalogues:
         types = self._picked(wire) if wire.catalogue else []
         types += [_instance_type(each) for each in wire.inline]
         if wire.zones is not None:
-            types = [_restricted(each, frozenset(wire.zones)) for each in types]
+            types = [_restricted(instance_type, frozenset(wire.zones)) for instance_type in types]
         for patch in wire.patches:
-            types = [_patched(each, patch) for each in types]
+            types = [_patched(instance_type, patch) for instance_type in types]
         for reservation in wire.reservations:
-            if not any(each.name == reservation.type for each in types):
+            if not any(instance_type.name == reservation.type for instance_type in types):
                 raise CatalogueError(
                     f"reservation {reservation.id} names no instance type of its source: {reservation.type}",
                     hint="Name one of the types that the source lists",
                 )
-            types = [_reserved(each, reservation) if each.name == reservation.type else each for each in types]
+            types = [
+                _reserved(instance_type, reservation) if instance_type.name == reservation.type else instance_type
+                for instance_type in types
+            ]
         return Catalogue(tuple(types), source=wire.catalogue or "inline")
 
     def _picked(self, wire: SourceWire) -> list[InstanceType]:
@@ -173,7 +176,7 @@ def _instance_type(wire: InstanceTypeWire) -> InstanceType:
         _resources(wire.capacity),
         total(_resources(part) for part in parts),
         {key: tuple(values) for key, values in wire.requirements.items()},
-        tuple(_offering(each) for each in wire.offerings),
+        tuple(_offering(offering) for offering in wire.offerings),
         slices=slice_templates(wire.resource_slices),
         bindings=attribute_bindings(msgspec.to_builtins(wire.attribute_bindings)),
     )
@@ -194,7 +197,7 @@ def _offering(wire: OfferingWire) -> Offering:
 
 def _restricted(instance_type: InstanceType, zones: frozenset[str]) -> InstanceType:
     """Keep the offerings in these zones, and shrink the zone and zone-id requirements alike."""
-    kept = tuple(each for each in instance_type.offerings if each.zone in zones)
+    kept = tuple(offering for offering in instance_type.offerings if offering.zone in zones)
     ids = frozenset(each.zone_id for each in kept)
     allowed = {ZONE: zones, ZONE_ID: ids}
     requirements = {
@@ -207,7 +210,7 @@ def _restricted(instance_type: InstanceType, zones: frozenset[str]) -> InstanceT
 def _patched(instance_type: InstanceType, patch: PatchWire) -> InstanceType:
     if patch.types is not None and instance_type.name not in patch.types:
         return instance_type
-    return replace(instance_type, offerings=tuple(_changed(each, patch) for each in instance_type.offerings))
+    return replace(instance_type, offerings=tuple(_changed(offering, patch) for offering in instance_type.offerings))
 
 
 def _changed(offering: Offering, patch: PatchWire) -> Offering:

@@ -47,7 +47,7 @@ def moves_of(moves: ChosenCommands, cluster: Cluster) -> dict[str, Any]:
         name: {"code": why.code, **({"params": why.params} if why.params else {})} for name, why in moves.kept.items()
     }
     result = {
-        "commands": [command_of(each, cluster) for each in moves.commands],
+        "commands": [command_of(command, cluster) for command in moves.commands],
         "endPrice": moves.end_price,
         "evictions": moves.evictions,
         "kept": kept,
@@ -58,7 +58,8 @@ def moves_of(moves: ChosenCommands, cluster: Cluster) -> dict[str, Any]:
 def command_of(command: Command, cluster: Cluster) -> dict[str, Any]:
     names = _pods_by_uid(command, cluster)
     existing = [
-        {"name": each.node, "pods": sorted(names[uid].name for uid in each.pods)} for each in command.placements
+        {"name": placement.node, "pods": sorted(names[uid].name for uid in placement.pods)}
+        for placement in command.placements
     ]
     result: dict[str, Any] = {
         "decision": command.decision,
@@ -66,7 +67,7 @@ def command_of(command: Command, cluster: Cluster) -> dict[str, Any]:
         "candidates": list(command.names),
     }
     if command.replacements:
-        result["replacements"] = [_replacement_of(each, names) for each in command.replacements]
+        result["replacements"] = [_replacement_of(replacement, names) for replacement in command.replacements]
     if existing:
         result["podsToExistingNodes"] = existing
     return {**result, "estimatedSavings": command.savings}
@@ -84,7 +85,11 @@ def _replacement_of(new: Replacement, pods: Mapping[str, Pod]) -> dict[str, Any]
         "nodePool": new.claim.node_pool,
         "pods": sorted(pods[uid].name for uid in new.claim.pods),
         "instanceTypes": list(new.instance_types),
-        "requirements": {each.key: requirement_of(each) for each in new.requirements if each.key != HOSTNAME},
+        "requirements": {
+            requirement.key: requirement_of(requirement)
+            for requirement in new.requirements
+            if requirement.key != HOSTNAME
+        },
         "requests": {name: f"{amount}m" if name == "cpu" else str(amount) for name, amount in requests.items()},
         "cheapestPrice": new.price,
         "cheapestInstanceType": new.instance_types[0],

@@ -131,7 +131,7 @@ def _capacity(state: StateNode) -> Resources:
 
 
 def _claimed(node: ClusterNode, claim: NodeClaimObject) -> ClusterNode:
-    since = {each.type: each.since for each in claim.conditions if each.status == "True"}
+    since = {condition.type: condition.since for condition in claim.conditions if condition.status == "True"}
     return replace(
         node,
         created=claim.created,

@@ -72,7 +72,9 @@ class OptionalFeatures(Struct, frozen=True):
             conditions = evaluate_overlays(self.overlays, pools).conditions
             results["overlays"] = {name: str(conditions[name]) for name in sorted(conditions)}
         if self.buffers:
-            results["buffers"] = [self._of_buffer(each, planned) for each in sorted(self.buffers, key=lambda b: b.key)]
+            results["buffers"] = [
+                self._of_buffer(buffer, planned) for buffer in sorted(self.buffers, key=lambda b: b.key)
+            ]
         return results
 
     def _of_buffer(self, buffer: CapacityBuffer, planned: Plan) -> dict[str, Any]:
@@ -98,10 +100,10 @@ def read_optional_features(
     return OptionalFeatures(
         shapes=shapes,
         constraints=default_constraints(scenario.get("schedulerConfig")),
-        kinship=SelectorSources(tuple(services), {each.key: each for each in workloads}),
+        kinship=SelectorSources(tuple(services), {workload.key: workload for workload in workloads}),
         overlays=tuple(read(each, _OVERLAYS, "NodeOverlay", NodeOverlay) for each in listed("nodeOverlays")),
         buffers=tuple(read(each, _BUFFERS, "CapacityBuffer", CapacityBuffer) for each in listed("capacityBuffers")),
-        templates={each.key: each for each in templates},
+        templates={template.key: template for template in templates},
     )
 
 

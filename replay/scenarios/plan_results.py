@@ -36,10 +36,13 @@ def result_of(identity: Mapping[str, str], problem: Problem, planned: Plan, funn
     """Write a plan as `{name, family, summary, result, kerf}`."""
     pods = {pod.uid: pod for pod in problem.pods}
     claims = sorted(
-        (claim_of(each, pods) for each in planned.claims),
+        (claim_of(claim, pods) for claim in planned.claims),
         key=lambda each: (each["nodePool"], each["pods"][0]),
     )
-    existing = [{"name": each.node, "pods": sorted(pods[uid].name for uid in each.pods)} for each in planned.placements]
+    existing = [
+        {"name": placement.node, "pods": sorted(pods[uid].name for uid in placement.pods)}
+        for placement in planned.placements
+    ]
     unprocessed, errors, deferred = _failures(planned.unplaced, pods)
     unprocessed = sorted([*unprocessed, *(pods[uid].name for uid in planned.truncated)])
     result: dict[str, Any] = {"newNodeClaims": claims, "existingNodes": existing, "errors": errors}
@@ -47,8 +50,8 @@ def result_of(identity: Mapping[str, str], problem: Problem, planned: Plan, funn
     result |= {name: value for name, value in optional.items() if value}
     summary = {
         "nodes": len(claims),
-        "totalCheapestPrice": math.fsum(each.price for each in planned.claims),
-        "podsOnExistingNodes": sum(len(each.pods) for each in planned.placements),
+        "totalCheapestPrice": math.fsum(claim.price for claim in planned.claims),
+        "podsOnExistingNodes": sum(len(placement.pods) for placement in planned.placements),
         "unschedulableCount": len(errors),
     }
     return {**identity, "summary": summary, "result": result, "kerf": _extra(planned, pods, funnel)}
@@ -118,10 +121,10 @@ def _text(unplaced: Unplaced) -> str:
 
 def _extra(planned: Plan, pods: Mapping[str, PendingPod], funnel: Funnel | None) -> dict[str, Any]:
     extra: dict[str, Any] = {
-        "unplaced": [_reasons(each, pods, _misses(funnel, each)) for each in planned.unplaced],
-        "ignored": [_reasons(each, pods, {}) for each in planned.ignored],
+        "unplaced": [_reasons(group, pods, _misses(funnel, group)) for group in planned.unplaced],
+        "ignored": [_reasons(group, pods, {}) for group in planned.ignored],
         "reasonCounts": dict(
-            sorted(Counter(reason.code for each in planned.unplaced for reason in each.reasons).items())
+            sorted(Counter(reason.code for group in planned.unplaced for reason in group.reasons).items())
         ),
     }
     if planned.truncated:
@@ -136,7 +139,7 @@ def _extra(planned: Plan, pods: Mapping[str, PendingPod], funnel: Funnel | None)
 def _gains(planned: Plan, pods: Mapping[str, PendingPod]) -> dict[str, Any]:
     """Say what the effort gained. Prices are in USD per hour; `gap` is the part of the price that the lower bound
     leaves open."""
-    cost = math.fsum(each.price for each in planned.claims)
+    cost = math.fsum(claim.price for claim in planned.claims)
     gains: dict[str, Any] = {"firstPrice": planned.first_price, "lowerBound": planned.lower_bound}
     if cost:
         gains["gap"] = round(1 - planned.lower_bound / cost, 6)

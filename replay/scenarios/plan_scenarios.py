@@ -215,7 +215,7 @@ class ScenarioReading:
             pools=pools,
             catalogues=used,
             nodes=tuple(node.input(self.shapes) for node in nodes if node.tracked and not node.going),
-            daemons=tuple(self._expected(each, nodes) for each in daemons),
+            daemons=tuple(self._expected(daemon, nodes) for daemon in daemons),
             namespaces=self._namespaces(),
             settings=Settings(
                 preference_policy=self._option("preferencePolicy", "Respect", "Ignore"),
@@ -237,10 +237,10 @@ class ScenarioReading:
     def _overlaid(
         self, pools: tuple[PoolInput, ...], used: dict[str, Any]
     ) -> tuple[tuple[PoolInput, ...], dict[str, Any]]:
-        self.offered = [(each.pool, used[each.catalogue]) for each in pools]
-        changed = self.features.catalogues([(each.pool, each.catalogue, used[each.catalogue]) for each in pools])
+        self.offered = [(pool.pool, used[pool.catalogue]) for pool in pools]
+        changed = self.features.catalogues([(pool.pool, pool.catalogue, used[pool.catalogue]) for pool in pools])
         own = {name: digest for name, (digest, _) in changed.items()}
-        pool_inputs = tuple(replace(each, catalogue=own.get(each.pool.name, each.catalogue)) for each in pools)
+        pool_inputs = tuple(replace(pool, catalogue=own.get(pool.pool.name, pool.catalogue)) for pool in pools)
         return pool_inputs, {**used, **dict(changed.values())}
 
     def _volumes(self) -> VolumeFacts:
@@ -250,12 +250,12 @@ class ScenarioReading:
         claims = read("pvcs", "v1", "PersistentVolumeClaim", VolumeClaim)
         nodes = read("csiNodes", "storage.k8s.io/v1", "CSINode", CSINode)
         return VolumeFacts(
-            claims={each.key: each for each in claims},
+            claims={claim.key: claim for claim in claims},
             volumes={each.name: each for each in read("pvs", "v1", "PersistentVolume", Volume)},
             classes={
                 each.name: each for each in read("storageClasses", "storage.k8s.io/v1", "StorageClass", StorageClass)
             },
-            limits={each.name: each.limits for each in nodes},
+            limits={node.name: node.limits for node in nodes},
         )
 
     def _devices(self, nodes: list[StateNode]) -> DeviceFacts:
@@ -264,7 +264,7 @@ class ScenarioReading:
 
         claims = read("resourceClaims", "ResourceClaim", ResourceClaim)
         return DeviceFacts(
-            claims={each.key: each for each in claims},
+            claims={claim.key: claim for claim in claims},
             classes={each.name: each for each in read("deviceClasses", "DeviceClass", DeviceClass)},
             slices={each.name: each for each in read("resourceSlices", "ResourceSlice", ResourceSlice)},
             made=made_from_templates(claims),

@@ -164,10 +164,10 @@ class _Verifier:
                 "the record was cut here, and no entry after it announces that", position=base.position
             )  # fmt: skip
         # The latest may not have begun yet: it is announced before anything goes, and kerf may have been killed there.
-        cuts = [each for each in self.cuts if (each.chain, each.state) == (base.chain.hex(), base.digest)]
+        cuts = [cut for cut in self.cuts if (cut.chain, cut.state) == (base.chain.hex(), base.digest)]
         if not cuts:
             raise RecordCorrupt("the cut is not the one that the record announces", position=base.position)
-        if (kept.after, kept.history) not in [(each.after, each.history) for each in cuts]:
+        if (kept.after, kept.history) not in [(cut.after, cut.history) for cut in cuts]:
             raise RecordCorrupt("what is kept from before the cut is not all that was kept", position=kept.after + 1)
 
     def _counted(self, recorded: list[Entry]) -> None:

@@ -158,9 +158,9 @@ def _consolidate_after(cluster: Cluster, node: ClusterNode, method: DisruptionRe
 
 def _min_values(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> WithoutBlocker | None:
     pool = cluster.pool(node.node_pool)
-    if pool is None or all(each.min_values is None for each in pool.requirements):
+    if pool is None or all(requirement.min_values is None for requirement in pool.requirements):
         return None
-    free = tuple(replace(each, min_values=None) for each in pool.requirements)
+    free = tuple(replace(requirement, min_values=None) for requirement in pool.requirements)
     return WithoutBlocker(
         Reason.of(ChangeCode.WITHOUT_MIN_VALUES, nodepool=pool.name), _pool_with(cluster, pool, requirements=free)
     )
@@ -172,10 +172,10 @@ def _spot_to_spot(cluster: Cluster, node: ClusterNode, method: DisruptionReason)
 
 def _limits(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> WithoutBlocker | None:
     """Lift the limits of NodePools, which may be why pods have no other place."""
-    bounded = sorted(each.pool.name for each in cluster.pools if each.pool.limits)
+    bounded = sorted(pool.pool.name for pool in cluster.pools if pool.pool.limits)
     if not bounded:
         return None
-    free = tuple(replace(each, pool=replace(each.pool, limits=None)) for each in cluster.pools)
+    free = tuple(replace(pool, pool=replace(pool.pool, limits=None)) for pool in cluster.pools)
     base = replace(cluster.base, pools=free)
     return WithoutBlocker(Reason.of(ChangeCode.WITHOUT_LIMITS, nodepools=bounded), replace(cluster, base=base))
 

@@ -115,7 +115,7 @@ def explore_changes(cluster: Cluster, claim: str, ask: Method, method: Disruptio
             reasons.pop()
             changes.pop()
             break
-        repeated = any(each.code == answer.code for each in reasons)
+        repeated = any(reason.code == answer.code for reason in reasons)
         without = None if repeated or len(changes) == MAX_CHANGES else without_blocker(answer, cluster, node, method)
         if without is None:
             break
@@ -134,7 +134,7 @@ def explore_changes(cluster: Cluster, claim: str, ask: Method, method: Disruptio
 
 
 def node_in(cluster: Cluster, claim: str) -> ClusterNode:
-    return next(each for each in cluster.nodes if each.place.claim == claim)
+    return next(node for node in cluster.nodes if node.place.claim == claim)
 
 
 # ── the methods ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -189,10 +189,10 @@ def _candidate(
 
 def _would_go(command: Command) -> WouldGo:
     return WouldGo(
-        claims=tuple(sorted(each.node.place.claim for each in command.candidates)),
+        claims=tuple(sorted(candidate.node.place.claim for candidate in command.candidates)),
         replacements=tuple(new.instance_types[0] for new in command.replacements),
         price=math.fsum(new.price for new in command.replacements),
-        onto=tuple(sorted({each.node for each in command.placements})),
+        onto=tuple(sorted({placement.node for placement in command.placements})),
         savings=command.savings,
     )
 
@@ -204,7 +204,7 @@ def _would_be_replaced(move: Move, candidate: Candidate) -> WouldGo:
         claims=move.claims,
         replacements=tuple(new.instance_types[0] for new in move.replacements),
         price=price,
-        onto=tuple(sorted({each.node for each in move.placements if moving.intersection(each.pods)})),
+        onto=tuple(sorted({placement.node for placement in move.placements if moving.intersection(placement.pods)})),
         savings=candidate.price - price,
     )
 

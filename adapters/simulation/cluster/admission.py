@@ -16,7 +16,7 @@ def with_priority(shape: PodShape, classes: Mapping[str, PriorityClass]) -> PodS
     if shape.priority:
         return shape
     known = {each.name: each for each in BUILT_IN} | dict(classes)
-    usual = max((each.value for each in classes.values() if each.default), default=0)
+    usual = max((priority_class.value for priority_class in classes.values() if priority_class.default), default=0)
     named = known.get(shape.priority_class)
     priority = named.value if named is not None else 0 if shape.priority_class else usual
     return replace(shape, priority=priority)

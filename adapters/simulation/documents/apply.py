@@ -108,7 +108,7 @@ def _unknown_fields(document: Document) -> list[tuple[str, str]]:
     dropped, but somebody may have mistyped them."""
     report = Report()
     admit(dict(document), report)
-    return [(each.path, each.hint) for each in report.violations if each.code == "KERF320"]
+    return [(violation.path, violation.hint) for violation in report.violations if violation.code == "KERF320"]
 
 
 def _is_wanted(simulation: Simulation, document: Document) -> bool:

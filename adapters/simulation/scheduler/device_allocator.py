@@ -85,11 +85,11 @@ class DeviceAllocator:
                 return None
         reachable, complete = self._reach(node)
         budget = {
-            (part.driver, part.pool, each.counter_set, name): amount
+            (part.driver, part.pool, counter.counter_set, name): amount
             for pool in self._pools
             for part in pool
-            for each in part.counters
-            for name, amount in each.counters.items()
+            for counter in part.counters
+            for name, amount in counter.counters.items()
         }
         search_result = _NodeSearch(self._classes, reachable, complete, budget).claims(open_claims, self._used)
         if search_result is None:
@@ -102,10 +102,10 @@ class DeviceAllocator:
         devices, complete = [], True
         for pool in self._pools:
             of_pool = [
-                ReachableDevice((part.driver, part.pool, each.name), each, part)
+                ReachableDevice((part.driver, part.pool, device.name), device, part)
                 for part in pool
-                for each in part.devices
-                if _reaches(each if each.node or each.all_nodes or each.terms else part, node)
+                for device in part.devices
+                if _reaches(device if device.node or device.all_nodes or device.terms else part, node)
             ]
             whole = all(part.count == len(pool) for part in pool) and len({s.device.name for s in of_pool}) == len(
                 of_pool

@@ -12,7 +12,7 @@ def scheduling_gates(spec: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the names of the gates in a pod spec. While a pod has gates no scheduler looks at it, so it is never found
     unschedulable and nothing is launched for it (S-40)."""
     gates = spec.get("schedulingGates")
-    named = [each.get("name") for each in gates if isinstance(each, Mapping)] if isinstance(gates, list) else []
+    named = [gate.get("name") for gate in gates if isinstance(gate, Mapping)] if isinstance(gates, list) else []
     return tuple(str(name) for name in named if name)
 
 

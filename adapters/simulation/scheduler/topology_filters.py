@@ -71,7 +71,7 @@ class TopologyFilter:
 
     def possible_beside(self, others: Iterable[Pod], pod: Pod, shape: PodShape, node: Node) -> bool:
         """Whether these rules would let the pod onto a node if these other pods were there, too."""
-        added = Counter(PodsAlike(each.namespace, each.shape, False) for each in others)
+        added = Counter(PodsAlike(other.namespace, other.shape, False) for other in others)
         here = self._running.setdefault(node.name, Counter())
         self._running[node.name] = here + added
         check = self.for_pod(pod, shape)

@@ -59,7 +59,10 @@ class DeviceControllers:
     def _keys(self, pod: Pod) -> list[str]:
         made = {claim.own_name: claim.key for claim in self._api.resource_claims.values() if claim.made_for == pod.uid}
         references = map(read_reference, self._api.shape(pod).resource_claims)
-        return [f"{pod.namespace}/{each.claim}" if each.claim else made.get(each.own, "") for each in references]
+        return [
+            f"{pod.namespace}/{reference.claim}" if reference.claim else made.get(reference.own, "")
+            for reference in references
+        ]
 
     def _allocator(self) -> DeviceAllocator:
         """Return an allocator for the objects as they are now."""
@@ -96,7 +99,9 @@ class DeviceControllers:
             )  # fmt: skip
 
     def _unpublish(self, node: str) -> None:
-        for each in [each for each in self._api.resource_slices.values() if each.owner == node]:
+        for each in [
+            resource_slice for resource_slice in self._api.resource_slices.values() if resource_slice.owner == node
+        ]:
             if node not in self._api.nodes:
                 self._api.remove(each)
 
@@ -150,11 +155,11 @@ def _shared_attribute_values(
 ) -> dict[tuple[str, str, str], dict[str, str]]:
     """Return the values of attributes that only a node has. Devices that are bound together get the same value."""
     groups: list[tuple[str, set[tuple[str, str, str]]]] = []
-    for each in bindings:
-        joined = set(each.devices)
-        near = [group for group in groups if group[0] == each.attribute and group[1] & joined]
+    for binding in bindings:
+        joined = set(binding.devices)
+        near = [group for group in groups if group[0] == binding.attribute and group[1] & joined]
         groups = [group for group in groups if group not in near]
-        groups.append((each.attribute, joined.union(*(devices for _, devices in near))))
+        groups.append((binding.attribute, joined.union(*(devices for _, devices in near))))
     values_of_device: dict[tuple[str, str, str], dict[str, str]] = {}
     for number, (attribute, devices) in enumerate(groups):
         for device in sorted(devices):
