@@ -64,17 +64,17 @@ class BindableChoice:
     def __init__(self, problem: Problem, first: Plan, search: Search, effort: Effort) -> None:
         self._problem, self._first, self._search, self._effort = problem, first, search, effort
         self._node_set_search = NodeSetSearch(search.node_sets, len(problem.nodes), effort)
-        self._first_price = search.found[0].price
+        self._first_price = search.candidates[0].price
         self._effort_spent = False
 
     def best(self) -> RatedCandidate | None:
         """The best of the candidates and of those made from them; None if the effort is too little to rate the
         cheapest."""
-        cheapest = sorted(self._search.found, key=lambda each: (each.price, len(each.claims)))
+        cheapest = sorted(self._search.candidates, key=lambda each: (each.price, len(each.claims)))
         if self._problem.settings.nominations:
             return self._best_nominated([each for each in cheapest if each.price < cheapest[0].price + TOLERANCE])
         rated: list[RatedCandidate] = []
-        for candidate in [*cheapest[:MAX_CANDIDATES_RATED], self._search.found[0]]:
+        for candidate in [*cheapest[:MAX_CANDIDATES_RATED], self._search.candidates[0]]:
             below = min((e.candidate.price for e in rated if not e.unbound), default=self._first_price + 2 * TOLERANCE)
             rated += self._rated_with_further_nodes(candidate, below)
             if self._effort_spent:
@@ -167,7 +167,7 @@ class BindableChoice:
         """The nodes of the candidate, of the first plan, and those that the planner launches for what kube-scheduler
         leaves unbound on the existing nodes."""
         node_sets, uids = self._search.node_sets, self._first.placed
-        for each in (candidate, self._search.found[0]):
+        for each in (candidate, self._search.candidates[0]):
             node_set = self._node_set_search.evaluate(node_sets.nodes_of(part.claim for part in each.claims), uids)
             if node_set is not None:
                 yield node_set

@@ -241,14 +241,14 @@ def keeps_domains(problem: Problem, gone: frozenset[str]) -> bool:
 
 
 def _domains(catalogue: Catalogue, keys: list[str], gone: frozenset[str]) -> set[tuple[str, str]]:
-    found = set()
+    domains = set()
     for each in catalogue.types:
         if each.name not in gone:
             offers = [offer for offer in each.offerings if offer.available]
             values = {ZONE: [o.zone for o in offers], ZONE_ID: [o.zone_id for o in offers],
                       CAPACITY_TYPE: [o.capacity_type for o in offers]}  # fmt: skip
-            found |= {(key, value) for key in keys for value in values.get(key, each.requirements.get(key, ()))}
-    return found
+            domains |= {(key, value) for key in keys for value in values.get(key, each.requirements.get(key, ()))}
+    return domains
 
 
 def counted_against_limits(pool: NodePool, claim: OpenedClaim, problem: Problem, catalogue: str) -> dict[str, int]:

@@ -85,11 +85,11 @@ def _maximised(shares: Sequence[Sequence[float]], prices: Sequence[float], colum
                 table[number] = _reduced(other, row, column)
         gain = _reduced(gain, row, column)
         inside[pivot], outside[column] = outside[column], inside[pivot]
-    found = [0.0] * columns
+    values = [0.0] * columns
     for row, variable in zip(table, inside, strict=True):
         if variable < columns:
-            found[variable] = max(0.0, row[-1])
-    return found
+            values[variable] = max(0.0, row[-1])
+    return values
 
 
 def _divided(row: list[float], column: int) -> list[float]:

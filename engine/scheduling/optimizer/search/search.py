@@ -69,14 +69,14 @@ CAPS_BEFORE_REGROUPING = 2
 
 
 class Search:
-    """The search for one problem. `best` is the cheapest candidate so far, `found` has all that count; both begin with
-    the first plan."""
+    """The search for one problem. `best` is the cheapest candidate so far, `candidates` has all that count; both begin
+    with the first plan."""
 
     def __init__(
         self, problem: Problem, first: Plan, options: InstanceOptions, effort: Effort, lower_bound: float
     ) -> None:
         self.best = first_candidate(problem, first)
-        self.found = [self.best]
+        self.candidates = [self.best]
         self._problem, self._first, self._options = problem, first, options
         self._effort, self._lower_bound = effort, lower_bound
         self._pods = {each.uid: each for each in problem.pods}
@@ -156,7 +156,7 @@ class Search:
         """Note a candidate if it may replace the first plan; True if it is the cheapest so far."""
         if candidate is None or not self._allowed(candidate) or not self._bindable(candidate):
             return False
-        self.found.append(candidate)
+        self.candidates.append(candidate)
         if candidate.price > self.best.price - TOLERANCE:
             return False
         self.best = candidate
