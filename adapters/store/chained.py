@@ -1,7 +1,7 @@
-"""What the stores in databases have in common: turns are checked before they are stored, and every scan checks the
-hash chain. A damaged record is readable up to the damage, and says where that is.
+"""The part that both databases share: checks turns before they are stored, and checks the hash chain in every scan.
 
-A subclass says how rows are read and written; see `ChainedStore`'s abstract methods.
+A damaged record is readable up to the damage, and the error says where that is. A subclass says how rows are read and
+written; see `ChainedStore`'s abstract methods.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ from kerf.engine.record.store import Append
 Mode = Literal["create", "write", "read"]
 ENTRIES_PER_PAGE = 4096  # entries per read transaction of a scan
 KEPT_SNAPSHOTS = 16
-"""So many snapshots of the state's schema are kept; one more, and the one that leaves the smallest gap goes."""
+"""How many snapshots of the state's schema are kept. One more, and the one whose loss leaves the smallest gap is
+dropped.
+"""
 
 ChainRow = tuple[int, bytes, bytes]
 """Position, encoded entry, chain value."""
@@ -72,15 +74,17 @@ class ChainedStore(ABC):
         epochs: tuple[int, int],
         record_id: str,
     ) -> None:
-        """Events, blobs and the new head in one transaction, in which the old head was checked (`head.follow`)."""
+        """Stores events, blobs and the new head in one transaction, after checking the old head in it
+        (`head.follow`).
+        """
 
     @abstractmethod
     def _rows(self, after: int, until: int) -> tuple[list[ChainRow], Exception | None]:
-        """A page of rows, as far as they can be read, and what stopped the reading."""
+        """Returns a page of rows, as far as they can be read, and the error that stopped the reading."""
 
     @abstractmethod
     def _chain_value(self, position: int) -> bytes | None:
-        """What is stored as the chain's value after a position."""
+        """Returns the stored chain value after a position."""
 
     @abstractmethod
     def _position_of(self, stream: str, version: int) -> int | None: ...
@@ -99,25 +103,27 @@ class ChainedStore(ABC):
 
     @abstractmethod
     def session(self, *, commit: bool = False) -> AbstractContextManager[Session]:
-        """A transaction. One that commits locks other writers out, and must be short."""
+        """Opens a transaction. One that commits locks other writers out, so it must be short."""
 
     @abstractmethod
     def _has_cut(self, session: Session) -> bool:
-        """Whether the tables of a cut are there: a record of an older kerf gets them with its first."""
+        """Returns whether the tables of a cut exist. A record of an older kerf gets them with its first cut."""
 
     @abstractmethod
     def size(self, entries: int) -> int:
-        """Bytes that the record takes, without room that it has and does not use; its entries take about `entries`."""
+        """Returns how many bytes the record takes, without its unused room; `entries` is the approximate size of its
+        entries.
+        """
 
     @abstractmethod
     def give_back(self) -> Iterator[None]:
-        """Gives room that is not used any more back to the system, where that is the store's business, in steps."""
+        """Returns unused room to the file system, in steps, if the store has to do this itself."""
 
     # ── the port Store ─────────────────────────────────────────────────────────────────────────────────────────────
 
     @property
     def record_id(self) -> str:
-        """The id that `RecordStarted` gave the record, empty before it."""
+        """Returns the id that `RecordStarted` gave the record; empty before that entry."""
         head, broken_head = self._end()
         if broken_head is None:
             return head.id
@@ -127,7 +133,9 @@ class ChainedStore(ABC):
         return next((started_as(entry) for entry in self.scan(until=1)), "")
 
     def append(self, turn: Append) -> None:
-        """As `Store.append`. A stream's versions are unique; positions go on from the end without holes."""
+        """Stores a turn as `Store.append` does. Versions of a stream are unique; positions continue from the end
+        without gaps.
+        """
         self.must_write()
         events = self._events(turn)
         blobs = sorted(turn.blobs.items())
@@ -147,7 +155,7 @@ class ChainedStore(ABC):
             raise StoreReadOnly("the record was opened for reading", where=self.place)
 
     def _events(self, turn: Append) -> list[StoredEvent]:
-        """The turn as the recorder wants it. Raises `TurnRefused`."""
+        """Converts the turn to the recorder's events. Raises `TurnRefused`."""
         if not turn.entries:
             raise TurnRefused("the turn has no entries", hint="A turn in which nothing happened is not appended")
         first = turn.entries[0].position
@@ -167,7 +175,9 @@ class ChainedStore(ABC):
         ]
 
     def _taken(self, turn: Append) -> StreamConflict | None:
-        """Which version of which stream is stored already; None if the turn holds it twice itself."""
+        """Returns the error for the first version of a stream that is stored already; None if the turn itself has one
+        twice.
+        """
         for entry in turn.entries:
             position = self._position_of(entry.stream, entry.version)
             if position is not None:
@@ -179,18 +189,22 @@ class ChainedStore(ABC):
         return None
 
     def scan(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
-        """As `Store.scan`, up to the record's end at the time of the first entry. Raises `RecordCorrupt` at the
-        first position that is damaged, after yielding all before it."""
+        """Yields entries as `Store.scan` does, up to the record's end at the time of the first entry.
+
+        Raises `RecordCorrupt` at the first damaged position, after yielding all entries before it.
+        """
         yield from map(self._codec.decode, self.history(after, until))
         yield from map(self._codec.decode, self.encoded(after, until))
 
     def history(self, after: int = 0, until: int | None = None) -> Iterator[bytes]:
-        """The bytes of what is kept up to the base: claims' events and decisions, checked against their own chain."""
+        """Yields the bytes of the entries kept from before the base, checked against their own chain."""
         return (encoded for _, encoded, _ in cut_tables.history(self, after, until))
 
     def encoded(self, after: int = 0, until: int | None = None) -> Iterator[bytes]:
-        """The bytes of the entries from the base on, checked against the chain. Where the head is damaged, all
-        entries that there are come before the error."""
+        """Yields the bytes of the entries from the base on, checked against the chain.
+
+        If the head is damaged, all readable entries come before the error.
+        """
         head, broken_head = self._end()
         cut = self.cut()
         end = head.position if until is None else min(until, head.position)
@@ -215,14 +229,16 @@ class ChainedStore(ABC):
             raise damage(end, "the end is not the one that the head names")
 
     def _end(self) -> tuple[Head, RecordCorrupt | None]:
-        """The head; if it is damaged, one that is never reached, and what is wrong with the real one."""
+        """Returns the head. If it is damaged, returns one whose end is never reached, and the error."""
         try:
             return self.head(), None
         except RecordCorrupt as error:
             return Head(FORMAT, "", sys.maxsize, b"", 0), error
 
     def _chain_at(self, position: int, head: Head, cut: Cut) -> bytes:
-        """The chain value after the entry at `position`. Raises `RecordCorrupt`; before the base `RecordShortened`."""
+        """Returns the chain's value after the entry at `position`. Raises `RecordCorrupt`; before the base
+        `RecordShortened`.
+        """
         if position == START.position and not cut.base:
             return START.value
         if position < cut.base:
@@ -233,17 +249,17 @@ class ChainedStore(ABC):
         return value
 
     def checkpoint(self, position: int | None = None) -> Checkpoint:
-        """The chain's value after `position`, or at the end of the record if that comes before."""
+        """Returns the chain's value after `position`, or at the end of the record if that comes before."""
         head, _ = self._end()
         at = head.position if position is None else min(position, head.position)
         return Checkpoint(at, self._chain_at(at, head, self.cut()))
 
     def first_position(self) -> int:
-        """The first one that can be decided again."""
+        """Returns the first position that can be decided again."""
         return self.cut().base + 1
 
     def cut(self) -> Cut:
-        """How far the record is cut. Raises `RecordCorrupt`."""
+        """Returns how far the record is cut. Raises `RecordCorrupt`."""
         with self.session() as session:
             return cut_tables.read_cut(session) if self._has_cut(session) else cut_tables.NONE
 
@@ -263,7 +279,7 @@ class ChainedStore(ABC):
         return cut_tables.kept(self)
 
     def read_head(self, session: Session) -> Head:
-        """The head within a transaction. Raises `RecordCorrupt`."""
+        """Reads the head within a transaction. Raises `RecordCorrupt`."""
         rows = session.run("SELECT format, id, position, chain, epoch, seal FROM record")
         return checked_head(rows[0] if rows else ())
 
@@ -287,8 +303,10 @@ class ChainedStore(ABC):
         return content
 
     def put_snapshot(self, position: int, schema: str, state: bytes, digest: str) -> None:
-        """As `Store.put_snapshot`. Snapshots of other schemas are of no use any more and go, and so do all but
-        `KEPT_SNAPSHOTS` of this one."""
+        """Keeps a snapshot as `Store.put_snapshot` does.
+
+        Drops the snapshots of other schemas, and those beyond `KEPT_SNAPSHOTS` of this schema.
+        """
         self.must_write()
         if position > self.last_position():
             raise StoreError("a snapshot beyond the end of the record", position=position)
@@ -297,7 +315,7 @@ class ChainedStore(ABC):
         self._keep_snapshot(schema, (position, digest, seal, how, len(state), packed))
 
     def snapshot(self, until: int | None, schema: str) -> tuple[int, bytes, str] | None:
-        """As `Store.snapshot`. A damaged one is passed over: it is only a cache."""
+        """Returns a snapshot as `Store.snapshot` does. Skips damaged ones, since a snapshot is only a cache."""
         with suppress(RecordCorrupt):
             for position, digest, seal, how, size, packed in self._snapshot_rows(until, schema):
                 with suppress(Unpackable, TypeError):
@@ -321,10 +339,11 @@ class ChainedStore(ABC):
 
 
 def crowded(positions: Iterable[int], most: int = KEPT_SNAPSHOTS) -> list[int]:
-    """Which snapshots to drop so that at most `most` stay: the newest stays, and the others thin out with their age.
+    """Returns which snapshots to drop so that at most `most` stay. The newest always stays; older ones are further
+    apart.
 
-    A snapshot's cost is the gap that its loss would leave, measured against its distance from the end: so the gaps
-    grow with age, and any state is a fold of a bounded share of its age.
+    The cost of a snapshot is the gap that its loss would leave, divided by its distance from the end. So gaps grow with
+    age, and the entries to fold for any state are a bounded share of its age.
     """
     kept, dropped = sorted(positions), []
     while len(kept) > most:

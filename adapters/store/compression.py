@@ -1,4 +1,6 @@
-"""Bytes in the store: compressed with zstd where that makes them smaller, and checked by length when unpacked."""
+"""Compresses bytes for the store with zstd, if that makes them smaller, and checks their length when it unpacks
+them.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +18,14 @@ class Unpackable(ValueError):
 
 
 def digest_of(content: bytes) -> str:
-    """The content address: the same as `kerf.engine.model.content_digest.content` gives for the encoded object."""
+    """Returns the content address: the same as `kerf.engine.model.content_digest.content` gives for the encoded
+    object.
+    """
     return blake2b(content, digest_size=16).hexdigest()
 
 
 def pack(content: bytes, level: int = _LEVEL) -> tuple[int, bytes]:
-    """How the content is packed (`PLAIN` or `ZSTD`), and the packed bytes."""
+    """Returns how the content is packed (`PLAIN` or `ZSTD`), and the packed bytes."""
     if len(content) >= _SMALLEST:
         packed = zstandard.ZstdCompressor(level=level).compress(content)
         if len(packed) < len(content):
@@ -30,7 +34,7 @@ def pack(content: bytes, level: int = _LEVEL) -> tuple[int, bytes]:
 
 
 def unpack(how: int, size: int, packed: bytes) -> bytes:
-    """The content of `size` bytes. Raises `Unpackable`; never takes more memory than `size` says."""
+    """Returns the content of `size` bytes. Raises `Unpackable`; never takes more memory than `size` says."""
     content = packed
     if how == ZSTD:
         try:

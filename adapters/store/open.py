@@ -1,4 +1,4 @@
-"""Opens a record whatever its form: a SQLite file, a PostgreSQL database, a bundle, or a golden folder."""
+"""Opens a record in any form: a SQLite file, a PostgreSQL database, a bundle, or a golden folder."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ AnyStore = ChainedStore | BundleStore | GoldenStore
 
 
 def open_record(path: str | Path, mode: Mode = "read") -> AnyStore:
-    """The store at `path`: a URL (postgresql://…, sqlite:///absolute/path), or a file recognised by its first bytes.
+    """Opens the store at `path`: a URL (postgresql://…, sqlite:///absolute/path), or a file recognised by its first
+    bytes.
 
-    Only databases can be opened for writing; "create" makes one. Raises what the store's class raises.
+    Only databases can be opened for writing; mode "create" makes one. Raises what the store's class raises.
     """
     if str(path).startswith(_POSTGRES):
         return _postgres(str(path), mode)
@@ -47,7 +48,9 @@ def open_record(path: str | Path, mode: Mode = "read") -> AnyStore:
 
 
 def require_url(url: str) -> None:
-    """A controller's record is named by a URL, and no path is relative to wherever the process was started."""
+    """Requires a URL for a controller's record, so that no path depends on the folder in which the process was
+    started.
+    """
     if not url.startswith((_SQLITE, *_POSTGRES)):
         hint = "Write sqlite:///var/lib/kerf/record.kerf or postgresql://user@host/database"
         raise InputError("a store is named by a URL", where=f"--store {url}", hint=hint, code="KERF333")

@@ -1,4 +1,4 @@
-"""What the stores that can only be read have in common, and which blobs an entry names."""
+"""The base of the stores that can only be read, and the search for the blobs that an entry names."""
 
 from __future__ import annotations
 
@@ -28,30 +28,30 @@ class Source(Protocol):
     @property
     def record_id(self) -> str: ...
     def checkpoint(self, position: int) -> Checkpoint:
-        """The chain's value after `position`, or at the end of the record if that comes before."""
+        """Returns the chain's value after `position`, or at the end of the record if that comes before."""
         ...
 
     def first_position(self) -> int: ...
     def base(self) -> Base | None: ...
     def history(self, after: int = 0, until: int | None = None) -> Iterator[bytes]:
-        """What is kept up to the base."""
+        """Yields the entries kept from before the base."""
         ...
 
     def encoded(self, after: int = 0, until: int | None = None) -> Iterator[bytes]:
-        """The entries from the base on."""
+        """Yields the entries from the base on."""
         ...
 
     def blob(self, digest: str) -> bytes: ...
 
 
 class ReadOnlyStore(ABC):
-    """The half of `Store` that writes, refused; and `scan` on top of `encoded`."""
+    """Refuses the writing half of `Store`, and builds `scan` on `encoded`."""
 
     _codec: Codec
 
     @abstractmethod
     def encoded(self, after: int = 0, until: int | None = None) -> Iterator[bytes]:
-        """The stored bytes of the entries with after < position <= until, in order."""
+        """Yields the stored bytes of the entries with after < position <= until, in order."""
 
     def base(self) -> Base | None:
         return None
@@ -60,7 +60,7 @@ class ReadOnlyStore(ABC):
         return iter(())
 
     def kept(self) -> KeptHistory | None:
-        """This is a copy: nothing was cut here."""
+        """Returns None: this is a copy, and no cut was made here."""
         return None
 
     def scan(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
@@ -77,17 +77,19 @@ class ReadOnlyStore(ABC):
         return None
 
     def close(self) -> None:
-        """Nothing is held open between calls."""
+        """Does nothing: no file stays open between calls."""
         return
 
 
 def started_as(first: Entry) -> str:
-    """The id of the record that begins with this entry, empty when it does not say."""
+    """Returns the id of the record that begins with this entry; empty if the entry holds none."""
     return first.payload.record if isinstance(first.payload, RecordStarted) else ""
 
 
 def blobs_of(entry: Entry) -> list[str]:
-    """The digests of the blobs that an entry names. Of an entry of an unknown type, all that look like digests."""
+    """Returns the digests of the blobs that an entry names. For an entry of an unknown type, all texts that look like
+    digests.
+    """
     if isinstance(entry.payload, UnknownEntry):
         try:
             plain = msgspec.msgpack.decode(entry.payload.raw)
@@ -99,7 +101,9 @@ def blobs_of(entry: Entry) -> list[str]:
 
 
 def blobs_of_base(base: Base) -> list[str]:
-    """The digests of the blobs that a base may name: all that look like digests, without decoding it."""
+    """Returns the digests of the blobs that a base may name: all texts that look like digests, without decoding the
+    base.
+    """
     return sorted({found.decode() for found in _AS_TEXT.findall(base.state)})
 
 

@@ -1,4 +1,6 @@
-"""What every database that holds a record keeps beside the entries: the head, sealed, and the chain's rows."""
+"""The sealed head of a record, which every database keeps beside the entries, and the rows of a turn with their chain
+values.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from kerf.engine.record.errors import EpochRefused, PositionConflict, RecordCorr
 from kerf.engine.record.hash_chain import START, link
 
 WHOLE, CUT = 1, 2
-"""Formats: a record from position 1 on, which every kerf reads, and one that was cut."""
+"""Formats: a record from position 1 on, which every kerf reads, and a record that was cut."""
 FORMAT = CUT
 SALVAGE = "Keep the file, export what comes before as a bundle, and start a new record"
 
@@ -24,7 +26,7 @@ EventRow = tuple[int, Any, int, str, bytes, bytes]
 
 
 class Head(Struct, frozen=True, array_like=True):
-    """Where the record ends."""
+    """Where the record ends: its last position with the chain's value there, and the epoch."""
 
     format: int
     id: str
@@ -40,8 +42,10 @@ EMPTY = Head(WHOLE, "", START.position, START.value, 0)
 
 
 def checked_head(row: Sequence[Any]) -> Head:
-    """The head of its stored fields and seal. Raises `RecordCorrupt` when it is not what was sealed, so that no writer
-    goes on from it."""
+    """Returns the head from its stored fields and seal. Raises `RecordCorrupt` if they differ from what was sealed.
+
+    So no writer continues from a damaged head.
+    """
     try:
         head = msgspec.convert(tuple(row)[:5], Head, strict=True)
     except msgspec.ValidationError as error:
@@ -54,8 +58,11 @@ def checked_head(row: Sequence[Any]) -> Head:
 def follow(
     head: Head, events: Sequence[StoredEvent], *, first: int, epochs: tuple[int, int], record_id: str
 ) -> tuple[Head, list[EventRow]]:
-    """The head after a turn, and the turn's rows. `first` is the position of the first event, `epochs` the lowest and
-    highest epoch among them. Raises `EpochRefused` and `PositionConflict`."""
+    """Returns the head after a turn, and the turn's rows.
+
+    `first` is the position of the first event, `epochs` the lowest and highest epoch among the events. Raises
+    `EpochRefused` and `PositionConflict`.
+    """
     if epochs[0] < head.epoch:
         raise EpochRefused(
             f"the turn has epoch {epochs[0]}, the record has {head.epoch}",

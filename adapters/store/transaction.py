@@ -1,4 +1,4 @@
-"""One short transaction in either database, in the SQL that both understand."""
+"""One short transaction, in the SQL that both databases understand."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from typing import Any, Protocol
 
 
 class Session(Protocol):
-    """Statements have `?` for values, and may name `{position}` (the column of stored_events that is the position),
-    `{blob}` and `{bigint}` (types). A session that commits holds the lock that writers wait for."""
+    """Runs statements in one transaction. A session that commits holds the lock that writers wait for.
+
+    Statements have `?` for values, and may contain `{position}` (the column of stored_events that holds the position),
+    `{blob}` and `{bigint}` (types).
+    """
 
     def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        """The rows of the answer, none where it has none."""
+        """Runs a statement and returns the rows of its answer, if any."""
         ...
 
     def many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Once for each row of values."""
+        """Runs a statement once for each row of values."""
         ...

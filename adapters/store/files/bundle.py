@@ -42,7 +42,7 @@ from kerf.engine.record.hash_chain import START, Checkpoint, extend
 
 MAGIC = b"kerfb\x00"
 WITHOUT_BASE, FORMAT = 1, 2
-"""1: a record from its beginning, or a part that cannot be decided again. 2: it begins with a base."""
+"""Format 1: a record from its beginning, or a part that cannot be decided again. Format 2: it begins with a base."""
 _SIZE = 16
 _PREFIX = len(MAGIC) + 2 + 4
 _FRAME_ENTRIES = 4096
@@ -52,10 +52,12 @@ _HINT = "Ask for the bundle again, or read what comes before the damage"
 
 
 class BundleInfo(Struct, frozen=True, kw_only=True):
-    """What a bundle holds. `created` in milliseconds since the epoch; `chain_before` and `chain` are the chain's values
-    (hex) before the first and after the last entry; `missing` counts the named blobs that the source did not have.
-    `based`: it begins with the state before the first entry, so that what follows can be decided again; `kept` entries
-    are claims' events and decisions from before that."""
+    """The header's description of a bundle. `created` is in milliseconds since the epoch.
+
+    `chain_before` and `chain` are the chain's values (hex) before the first and after the last entry. `missing` counts
+    the named blobs that the source did not have. `based`: the bundle begins with the state before its first entry, so
+    that its entries can be decided again. `kept` counts the claim events and decisions from before that state.
+    """
 
     format: int
     record: str
@@ -90,7 +92,7 @@ class _Header(Struct, frozen=True):
 
 
 class _Writer:
-    """Gathers the frames of a bundle."""
+    """Collects the frames of a bundle."""
 
     def __init__(self) -> None:
         self.frames: list[_Frame] = []
@@ -134,13 +136,15 @@ def export_bundle(
     salt: str = "",
     created: int | None = None,
 ) -> BundleInfo:
-    """Writes the entries with after < position <= until, and the blobs they name, as a bundle. A record that was cut
-    brings its base along, and what is kept from before; for a part of a record `base` is the state at its beginning.
+    """Writes the entries with after < position <= until, and the blobs they name, as a bundle.
 
-    `pseudonymise` replaces names (see `kerf.adapters.store.pseudonyms`), keyed by `salt`. `created` is now if not
-    given. Raises `RecordExists` when there is a file at `path`, another `StoreError` where it cannot be written, and
-    what reading the source raises: of a damaged record, what comes before the damage is had with `until` one less than
-    the error's position.
+    The bundle of a record that was cut includes its base, and the entries kept from before. For a part of a record,
+    `base` is the state at its beginning. `pseudonymise` replaces names (see `kerf.adapters.store.pseudonyms`), keyed by
+    `salt`. `created` defaults to now.
+
+    Raises `RecordExists` if there is a file at `path`, another `StoreError` if it cannot be written, and what reading
+    the source raises. To export what a damaged record has before the damage, set `until` to one less than the error's
+    position.
     """
     target = Path(path)
     if target.exists():
@@ -204,7 +208,7 @@ def _batches(entries: Iterable[bytes]) -> Iterator[list[bytes]]:
 
 
 def _add_blobs(writer: _Writer, source: Source, digests: Iterable[str]) -> int:
-    """Adds the blobs that the source has, in the order of their digests, and says how many those are."""
+    """Adds the blobs that the source has, in the order of their digests, and returns how many there are."""
     frame: list[tuple[str, bytes]] = []
     stored = size = 0
     for digest in sorted(digests):
@@ -224,7 +228,7 @@ def _add_blobs(writer: _Writer, source: Source, digests: Iterable[str]) -> int:
 
 
 def inspect_bundle(path: str | Path) -> BundleInfo:
-    """What a bundle holds, after checking every byte of it. Raises as `BundleStore` and `BundleStore.verify`."""
+    """Returns what a bundle holds, after checking every byte. Raises as `BundleStore` and `BundleStore.verify` do."""
     store = BundleStore(path)
     store.verify()
     return store.info
@@ -269,7 +273,7 @@ class BundleStore(ReadOnlyStore):
         return extend(start, self.encoded(start.position, position))
 
     def base(self) -> Base | None:
-        """The state that it begins with. Raises `RecordCorrupt`."""
+        """Returns the state that the bundle begins with. Raises `RecordCorrupt`."""
         for frame, offset in self._frames:
             if frame.kind == "base":
                 try:
@@ -285,7 +289,9 @@ class BundleStore(ReadOnlyStore):
                     yield bytes(encoded)
 
     def encoded(self, after: int = 0, until: int | None = None) -> Iterator[bytes]:
-        """As `scan`. Raises `RecordCorrupt` with the first position of a damaged frame, after yielding all before."""
+        """Yields the entries' bytes. Raises `RecordCorrupt` with a damaged frame's first position, after yielding all
+        before.
+        """
         end = self.info.last if until is None else until
         for frame, offset in self._frames:
             if frame.kind != "entries" or frame.last <= after or frame.first > end:
@@ -323,7 +329,7 @@ class BundleStore(ReadOnlyStore):
             raise self._corrupt("there is something behind the last frame")
 
     def _read_header(self) -> tuple[_Header, int]:
-        """The header, and where the first frame begins."""
+        """Returns the header, and the offset of the first frame."""
         data = self._bytes
         if not data.startswith(MAGIC) or len(data) < _PREFIX:
             raise NotARecord("the file is not a bundle", where=str(self.path), hint="Give a file made by kerf (.kerfb)")
@@ -343,7 +349,7 @@ class BundleStore(ReadOnlyStore):
             raise self._corrupt(f"the header is not one of format {FORMAT}: {error}") from error
 
     def _unpacked(self, frame: _Frame, offset: int, kind: type[T]) -> T:
-        """A frame's list."""
+        """Returns the list in a frame."""
         try:
             return msgspec.msgpack.decode(self._content(frame, offset), type=kind)
         except msgspec.MsgspecError as error:

@@ -1,14 +1,15 @@
-"""The golden form of a record: a folder to be read by people and compared by git.
+"""The golden form of a record: a folder that people read and git compares.
 
-- `record.jsonl`: one entry a line, but for the decisions.
+- `record.jsonl`: one entry a line, except for the decisions.
 - `decisions.jsonl`: the decisions, one a line; so a changed decision is a changed line here and nowhere else.
 - `blobs.jsonl`: one blob a line, by digest.
 
-It is the stored bytes written as JSON, not what this version makes of them: entries of older schemas and of unknown
-types come back as they were. Fields keep the order of their types, map keys are sorted already. `GoldenStore` reads
-both files as one record, by position. What msgspec packs as a long map although it has few keys (an object of a type
-with more than fifteen fields) stands as {"$wide": object}; bytes that JSON cannot hold (a NaN, say) stand as
-{"$msgpack": base64}.
+The files hold the stored bytes written as JSON, without upcasting: entries of older schemas and of unknown types are
+read back as they were. Fields keep the order of their types; map keys are sorted already. `GoldenStore` reads both
+entry files as one record, by position.
+
+Two values need a wrapper. {"$wide": object} is a map with few keys that msgspec packs as a long map (an object of a
+type with more than fifteen fields). {"$msgpack": base64} holds bytes that JSON cannot express (a NaN, say).
 """
 
 from __future__ import annotations
@@ -70,9 +71,11 @@ class _BlobLine(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def write_golden(source: Source, folder: str | Path, *, after: int = 0, until: int | None = None) -> None:
-    """Writes the entries with after < position <= until, and the blobs they name. The folder's own three files are
-    refused if they exist (`RecordExists`); anything else in it (a README) is left alone. Where they cannot all be
-    written (another `StoreError`), none of them stays."""
+    """Writes the entries with after < position <= until, and the blobs they name.
+
+    Raises `RecordExists` if one of the three files exists; leaves anything else in the folder alone (a README). If one
+    file cannot be written (another `StoreError`), removes them all.
+    """
     target = Path(folder)
     for name in (RECORD, DECISIONS, BLOBS):
         if (target / name).exists():
@@ -96,7 +99,7 @@ def write_golden(source: Source, folder: str | Path, *, after: int = 0, until: i
 
 
 def _write_all(folder: Path, files: dict[str, bytes]) -> None:
-    """Writes them, or on an error none, and no folder either if there was none."""
+    """Writes the files. On an error it removes them all, and the folder if it did not exist before."""
     made = [each for each in (folder, *folder.parents) if not each.exists()]
     with refused_by_system(folder):
         try:
@@ -140,7 +143,9 @@ class GoldenStore(ReadOnlyStore):
         return self._blobs[digest]
 
     def checkpoint(self, position: int) -> Checkpoint:
-        """The chain over what the folder holds; of a range it begins anew."""
+        """Returns the checkpoint over the folder's entries. For a range of a record, the chain begins with the
+        range.
+        """
         return extend(Checkpoint(self.first_position() - 1, START.value), self.encoded(0, position))
 
     def first_position(self) -> int:
@@ -214,7 +219,7 @@ def _from_json(line: _Line) -> bytes:
 
 
 def _readable(packed: bytes) -> Any:
-    """The plain object, or one in a wrapper, where reading it back gives the same bytes."""
+    """Returns the plain object, or one in a wrapper if only that reads back to the same bytes."""
     try:
         plain = msgspec.msgpack.decode(packed)
         for shown in (plain, {_WIDE: plain}):
@@ -234,7 +239,7 @@ def _bytes(plain: Any) -> bytes:
 
 
 def _wide(plain: Any) -> bytes:
-    """A map of at most fifteen keys, which has a short header, with a long one."""
+    """Packs a map of at most fifteen keys with the header of a long map, in place of its short one."""
     if not isinstance(plain, dict) or len(plain) > _SHORT_MAP:
         raise ValueError(f"{_WIDE} holds no object of at most {_SHORT_MAP} keys")
     return b"\xde" + len(plain).to_bytes(2, "big") + _pack(plain)[1:]

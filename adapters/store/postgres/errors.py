@@ -1,4 +1,4 @@
-"""PostgreSQL's errors as the record's own."""
+"""Translates PostgreSQL's errors into the record's own."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _KINDS: tuple[tuple[type[psycopg.Error], type[StoreError], str, str], ...] = (
 
 
 def translated(error: psycopg.Error, place: str, position: int = 0) -> StoreError:
-    """The record's error for psycopg's, to be raised from it. libpq's messages hold no password."""
+    """Returns the record's error for psycopg's; the caller raises it from that. libpq's messages hold no password."""
     said = " ".join(str(error).split())
     for kind, own, message, hint in _KINDS:
         if isinstance(error, kind):

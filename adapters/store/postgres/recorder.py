@@ -1,8 +1,8 @@
-"""`eventsourcing`'s PostgreSQL recorder, with what a record needs in the same transaction as the events.
+"""`eventsourcing`'s PostgreSQL recorder, extended to store the record's head and blobs in the events' transaction.
 
-A record is a schema of a database. The recorder's table `stored_events` keeps its columns, but `notification_id` is the
-entry's position, given by the writer and without holes, and the entry's chain value stands beside it. The head's row is
-locked while a turn is stored: writers follow one another, and each sees the position and the epoch that the last left.
+A record is one schema of a database. The recorder's table `stored_events` keeps its columns, but the writer assigns
+`notification_id`, the entry's position, without gaps; the entry's chain value is in a further column. The head's row is
+locked while a turn is stored. So writers take turns, and each sees the position and the epoch that the last one left.
 """
 
 from __future__ import annotations
@@ -67,11 +67,11 @@ class Datastore(PostgresDatastore):
         )
 
     def register_type_adapters(self) -> None:
-        """The library inserts composite values; a record's rows are plain."""
+        """Registers nothing: the library inserts composite values, but a record's rows are plain."""
 
     @contextmanager
     def transaction(self, *, commit: bool = False) -> Iterator[Cursor[Any]]:
-        """Like the library's, with psycopg's own errors."""
+        """Opens a transaction as the library does, but raises psycopg's own errors."""
         self.pool.open()
         with self.pool.connection() as connection, connection.transaction(force_rollback=not commit):
             yield connection.cursor()
@@ -92,7 +92,7 @@ class RecordRecorder(PostgresApplicationRecorder):
         ]
 
     def create_table(self) -> None:
-        """In one transaction. Raises psycopg's DuplicateTable where there is a record already."""
+        """Makes the tables in one transaction. Raises psycopg's DuplicateTable if there is a record already."""
         with self.datastore.transaction(commit=True) as c:
             c.execute(SQL("CREATE SCHEMA IF NOT EXISTS {}").format(Identifier(self.datastore.schema)))
             self._create_table(c)
@@ -108,10 +108,10 @@ class RecordRecorder(PostgresApplicationRecorder):
         blobs: Sequence[tuple[str, bytes]] = (),
         **_: Any,
     ) -> Sequence[int]:
-        """The other arguments are those of `head.follow`.
+        """Inserts a turn's events. The other arguments are those of `head.follow`.
 
-        A connection that breaks during the commit leaves open whether the turn is stored. The chain tells: its value
-        after the turn is that of no other record.
+        If the connection breaks during the commit, it is unknown whether the turn was stored. The chain tells, because
+        no other record has its value after the turn.
         """
         stored: Head | None = None
         try:
@@ -137,7 +137,7 @@ class RecordRecorder(PostgresApplicationRecorder):
         return range(first, first + len(stored_events))
 
     def _holds(self, head: Head) -> bool:
-        """Whether the chain has this value at this position."""
+        """Returns whether the chain has this value at this position."""
         with self.datastore.transaction() as c:
             c.execute("SELECT chain FROM stored_events WHERE notification_id = %s", (head.position,))
             row = c.fetchone()
@@ -163,7 +163,7 @@ def write_head(c: Cursor[Any], head: Head) -> None:
 
 
 def read_head(c: Cursor[Any], *, lock: bool = False) -> Head:
-    """Raises `RecordCorrupt`. With `lock`, other writers wait until the transaction ends."""
+    """Reads the head. Raises `RecordCorrupt`. With `lock`, other writers wait until the transaction ends."""
     columns = "SELECT format, id, position, chain, epoch, seal FROM record"
     c.execute(f"{columns} FOR UPDATE" if lock else columns)
     return checked_head(c.fetchone() or ())

@@ -1,9 +1,9 @@
-"""The record in a PostgreSQL database, for several replicas with history: any number of readers, and writers that the
-epoch fences.
+"""The record in a PostgreSQL database, for controllers with several replicas: any number of readers, one writer at a
+time.
 
-The place is a URL, `postgresql://user@host:port/database?schema=kerf`; all but `schema` is libpq's own, and so are the
-environment's PGPASSWORD, PGPASSFILE and PGSSLMODE. A record is one schema; without one in the URL it is "kerf".
-A turn that `append` has returned from is on the server's disk. Every scan checks the hash chain.
+The epoch keeps a replaced writer out. The place is a URL, `postgresql://user@host:port/database?schema=kerf`. All parts
+but `schema` are libpq's own, as are the environment's PGPASSWORD, PGPASSFILE and PGSSLMODE. A record is one schema,
+"kerf" if the URL names none. A turn is on the server's disk when `append` returns. Every scan checks the hash chain.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ class PostgresStore(ChainedStore):
     """`kerf.engine.record.store.Store` in a schema of a database. `mode`: "create" a new record, "write" or "read" an
     existing one.
 
-    `lock_timeout` is how long a write waits for another process's lock, and `idle_timeout` after which the server takes
-    the lock from one that stands still in the middle of a turn (suspended, or cut off), in milliseconds: less than it
-    takes another replica to get the Lease. Opening raises
-    `RecordNotFound`, `RecordExists`, `NotARecord`, `FormatUnsupported`, `RecordCorrupt` or another `StoreError`.
+    `lock_timeout` (ms) is how long a write waits for another process's lock. `idle_timeout` (ms) is when the server
+    takes the lock from a process that stopped in the middle of a turn (suspended, or cut off). It must be shorter than
+    another replica needs to get the Lease. Opening raises `RecordNotFound`, `RecordExists`, `NotARecord`,
+    `FormatUnsupported`, `RecordCorrupt` or another `StoreError`.
     """
 
     def __init__(
@@ -82,7 +82,9 @@ class PostgresStore(ChainedStore):
             raise
 
     def _connect(self, conninfo: str) -> None:
-        """Once without the pool, which would try until its time is over and then not say why."""
+        """Connects once without the pool, because the pool would retry until its timeout and then not say what
+        failed.
+        """
         with self._translated():
             psycopg.connect(conninfo, connect_timeout=_CONNECT_TIMEOUT).close()
 
@@ -190,13 +192,13 @@ class PostgresStore(ChainedStore):
         return session.run("SELECT to_regclass('cut')")[0][0] is not None
 
     def size(self, entries: int) -> int:
-        """An estimate: what the tables of entries take on disk has room in it that is used again."""
+        """Estimates the size: on disk, the entries' tables also have unused room that will be used again."""
         with self.session() as session:
             rest = [each for each in _OTHER_TABLES if session.run("SELECT to_regclass(?)", each)[0][0] is not None]
             return entries + sum(int(session.run("SELECT pg_total_relation_size(?)", each)[0][0]) for each in rest)
 
     def give_back(self) -> Iterator[None]:
-        """The server's autovacuum has the room used again."""
+        """Does nothing: the server's autovacuum makes the room usable again."""
         return iter(())
 
     def close(self) -> None:
@@ -216,7 +218,7 @@ class PostgresStore(ChainedStore):
 
 
 def without_password(url: str) -> str:
-    """The URL as it may be shown. Raises `RecordNotFound` for what is none."""
+    """Returns the URL without its password, to be shown. Raises `RecordNotFound` if it is not a URL."""
     try:
         parts = urlsplit(url)
     except ValueError as error:
@@ -227,7 +229,7 @@ def without_password(url: str) -> str:
 
 
 def _split(url: str, place: str) -> tuple[str, str]:
-    """libpq's part of the URL, and the schema. Raises `RecordNotFound`."""
+    """Splits the URL into libpq's part and the schema. Raises `RecordNotFound`."""
     parts = urlsplit(url)
     query = parse_qsl(parts.query, keep_blank_values=True)
     schema = next((value for key, value in query if key == "schema" and value), SCHEMA)

@@ -1,16 +1,16 @@
-"""A record with its names replaced, so that it can be handed to strangers and still be replayed.
+"""A record with its names replaced, so that it can be given to strangers and still be replayed.
 
-Replaced: names of pods, namespaces, workloads, nodes, NodeClaims, NodePools, NodeClasses, volumes, clusters,
-instances and images; label and taint keys outside of Kubernetes' and Karpenter's domains; label values, but for
-well-known labels, numbers and booleans. Left out: messages of the cloud and of the API server, the NodeClasses' own
-objects, and payloads of unknown types. Kept: uids (random by nature), resources, topology, prices, times, reasons'
-codes, the record's id.
+Replaced: names of pods, namespaces, workloads, nodes, NodeClaims, NodePools, NodeClasses, volumes, clusters, instances
+and images; label and taint keys outside of Kubernetes' and Karpenter's domains; label values, except for well-known
+labels, numbers and booleans. Left out: messages of the cloud and of the API server, the NodeClasses' own objects, and
+payloads of unknown types. Kept: uids (random by nature), resources, topology, prices, times, reasons' codes, the
+record's id.
 
-A pseudonym is kind, rank and keyed hash ("pod-0042-9f3a1c"). The rank keeps the order of names of a kind, since
-deciders break ties by name: replaying the bundle takes the same decisions. So keys of labels and names of nodes also
-keep their place among the names that stay, and a claim keeps its last letters, which come from the record's id. The
-hash is the same in every bundle made with the same salt. Limit: strings inside of reasons are replaced word by word
-where a word is a name found in the record.
+A pseudonym consists of kind, rank and keyed hash ("pod-0042-9f3a1c"). The rank keeps the order of names of a kind,
+because deciders break ties by name: so replaying the bundle takes the same decisions. For the same reason label keys
+and node names keep their place among the names that stay, and a claim keeps its last letters, which come from the
+record's id. The hash is the same in every bundle made with the same salt. Limit: strings inside of reasons are replaced
+word by word, if a word is a name found in the record.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _LABELS = ("key", "value")
 
 
 class Pseudonyms:
-    """Gathers names at first; after `settle` gives each its pseudonym."""
+    """Collects names first; after `settle`, returns the pseudonym of each."""
 
     def __init__(self, salt: str) -> None:
         self._salt = salt.encode()
@@ -70,11 +70,13 @@ class Pseudonyms:
         return text
 
     def words(self, text: str) -> str:
-        """The text with each word replaced that is a name of any kind (a label key, with its slash, if that is all)."""
+        """Replaces each word that is a name of any kind. A text that is a label key as a whole is replaced with its
+        slash.
+        """
         return self._words.get(text) or _WORD.sub(lambda word: self._words.get(word[0], word[0]), text)
 
     def public_key(self, text: str) -> None:
-        """A label key that stays as it is: the others keep their order to it."""
+        """Notes a label key that is not replaced: replaced keys keep their order relative to it."""
         self._public.add(text)
 
     def settle(self) -> None:
@@ -91,14 +93,18 @@ class Pseudonyms:
         self._settled = True
 
     def _settle_claims(self) -> None:
-        """A claim is named after its NodePool and the record's id: deciding again must come to the same name."""
+        """Names each claim after its NodePool's pseudonym and the record's id, because replay makes its name the same
+        way.
+        """
         for text in self._of("claim"):
             pool, _, letters = text.rpartition("-")
             if ("nodepool", pool) in self._given:
                 self._given["claim", text] = f"{self._given['nodepool', pool]}-{letters}"
 
     def _settle_volume_claims(self) -> None:
-        """That of an ephemeral volume is named after pod and volume (S-152): it is found by that name."""
+        """Names the claim of an ephemeral volume after its pod's and volume's pseudonyms, by which it is found
+        (S-152).
+        """
         for text in self._of("volume-claim"):
             for end in (found.start() for found in re.finditer("-", text)):
                 pod, volume = ("pod", text[:end]), ("pod-volume", text[end + 1 :])
@@ -106,8 +112,10 @@ class Pseudonyms:
                     self._given["volume-claim", text] = f"{self._given[pod]}-{self._given[volume]}"
 
     def _settle_order(self) -> None:
-        """Keys are sorted among those that stay, and nodes among the claims that are still to become nodes: each gets
-        its place right behind the one that it stood behind."""
+        """Keeps replaced label keys in order among the public ones, and nodes among the claims that still become nodes.
+
+        Each gets a pseudonym that sorts right behind the name that it stood behind.
+        """
         public, claims = sorted(self._public), self._of("claim")
         for text in self._of("key"):
             before = _before(public, text)
@@ -124,7 +132,7 @@ class Pseudonyms:
 
 
 def _before(ordered: list[str], text: str) -> str:
-    """The last one that sorts before the text, empty for none."""
+    """Returns the last name that sorts before the text; empty if there is none."""
     index = bisect_left(ordered, text)
     return ordered[index - 1] if index else ""
 
@@ -158,14 +166,14 @@ class Pseudonymised:
         return self._source.record_id
 
     def checkpoint(self, position: int) -> Checkpoint:
-        """The chain is another one and begins where the range does."""
+        """Returns a checkpoint of the copy's own chain, which begins with the range."""
         return Checkpoint(self._source.checkpoint(position).position, START.value)
 
     def first_position(self) -> int:
         return self._source.first_position()
 
     def base(self) -> Base | None:
-        """The state that the range begins with. Raises StoreError."""
+        """Returns the state that the range begins with. Raises StoreError."""
         base = self._own_base
         if base is None:
             return None
@@ -182,7 +190,7 @@ class Pseudonymised:
         )  # fmt: skip
 
     def _plan_digest(self, position: int) -> str:
-        """Of the result of the decision at a position, empty where that is not there any more."""
+        """Returns the digest of the result of the decision at a position; empty if that entry was removed."""
         for encoded in (*self._source.history(position - 1, position), *self._source.encoded(position - 1, position)):
             entry = self._entry(CODEC.decode(encoded))
             if isinstance(entry.payload, Decision) and entry.position == position:
@@ -190,7 +198,7 @@ class Pseudonymised:
         return ""
 
     def history(self, after: int = 0, until: int | None = None) -> Iterator[bytes]:
-        """Of what is kept from before the base."""
+        """Yields the entries kept from before the base."""
         if self._own_base is not None and self._kept:
             for encoded in self._source.history(after, until):
                 yield CODEC.encode(self._entry(CODEC.decode(encoded)))
@@ -199,7 +207,7 @@ class Pseudonymised:
         return map(CODEC.encode, self._entries(after, until))
 
     def blob(self, digest: str) -> bytes:
-        """A blob that an entry given out so far names."""
+        """Returns a blob that an entry yielded so far names."""
         if digest not in self._blobs:
             raise BlobMissing(f"the blob {digest!r} is left out of a pseudonymised record")
         return self._blobs[digest]
@@ -261,7 +269,7 @@ class Pseudonymised:
         return value
 
     def _digest(self, digest: str, blob_type: type[Struct]) -> str:
-        """The digest of the blob's pseudonymised form. A blob that the source lacks keeps its digest."""
+        """Returns the digest of the blob's pseudonymised form. A blob that the source lacks keeps its digest."""
         if digest and digest not in self._digests:
             try:
                 packed = self._source.blob(digest)

@@ -1,4 +1,4 @@
-"""How a name, or a text with names in it, is replaced: the rules that the marks of fields stand for (see rules)."""
+"""Replaces names, and names inside texts: one function per rule that a field's mark names (see `rules`)."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def keep(value: Any, names: Names) -> Any:
 
 
 def blank(value: str, names: Names) -> str:
-    """Free text of other programs: account numbers, ARNs and names may stand in it."""
+    """Empties free text of other programs, because account numbers, ARNs and names may stand in it."""
     return ""
 
 
 def words(value: Any, names: Names) -> Any:
-    """Text of kerf's own, in strings, lists and maps."""
+    """Replaces names in kerf's own text, in strings, lists and maps."""
     if isinstance(value, str):
         return _sentence(value, names)
     if isinstance(value, list | tuple):
@@ -49,7 +49,7 @@ def words(value: Any, names: Names) -> Any:
 
 
 def params(value: dict[str, Any], names: Names) -> dict[str, Any]:
-    """Parameters of a reason: some are names of one kind, the others text."""
+    """Replaces the parameters of a reason: some are names of one kind, the others are text."""
     return {name: _param(name, part, names) for name, part in value.items()}
 
 
@@ -75,7 +75,7 @@ _PARAM_KINDS = {
 
 
 def name_of(kind: str) -> Rule:
-    """A name, or a tuple of names, of this kind."""
+    """Returns the rule for a name, or a tuple of names, of this kind."""
 
     def rule(value: Any, names: Names) -> Any:
         if isinstance(value, tuple):
@@ -86,24 +86,26 @@ def name_of(kind: str) -> Rule:
 
 
 def claim_references(value: Any, names: Names) -> Any:
-    """A pod's own names of its ResourceClaims, with "=" and the object's name, or with "@" and the template's."""
+    """Replaces a pod's own names of its ResourceClaims, each with "=" and the object's name or "@" and the
+    template's.
+    """
     return tuple(re.sub("[^=@]+", lambda part: names.name("resource-claim", part[0]), each) for each in value)
 
 
 def request_names(value: Any, names: Names) -> Any:
-    """Of device requests; in constraints some with a slash and the name of an alternative."""
+    """Replaces names of device requests. In constraints some have a slash and the name of an alternative."""
     if isinstance(value, str):
         return names.name("device-request", value)
     return tuple("/".join(names.name("device-request", part) for part in each.split("/")) for each in value)
 
 
 def bound_devices(value: Any, names: Names) -> Any:
-    """Driver, pool and name of each."""
+    """Replaces driver, pool and name of each device."""
     return tuple((driver, names.name("device-pool", pool), device) for driver, pool, device in value)
 
 
 def last_part(name: str) -> Rule:
-    """What stands behind the last slash is a name of this kind."""
+    """Returns the rule for a path whose part after the last slash is a name of this kind."""
 
     def rule(value: str, names: Names) -> str:
         start, slash, end = value.rpartition("/")
@@ -113,7 +115,7 @@ def last_part(name: str) -> Rule:
 
 
 def key_of(kind: str) -> Rule:
-    """namespace/name, with or without something before it."""
+    """Returns the rule for a key namespace/name, with or without something before it."""
 
     def rule(value: str, names: Names) -> str:
         start, slash, name = value.rpartition("/")
@@ -129,18 +131,18 @@ def namespaced(name_kind: str, value: str, names: Names) -> str:
 
 
 def priority_class(value: str, names: Names) -> str:
-    """Kubernetes' own two decide when a pod leaves (D-144)."""
+    """Keeps Kubernetes' own two priority classes, because they decide when a pod leaves (D-144)."""
     return value if value.startswith("system-") else names.name("priority-class", value)
 
 
 class Keyed:
-    """The rule for the keys of a map, and for its values; without one, structs there are walked."""
+    """The rule for the keys of a map, and for its values. Without a rule for values, structs among them are walked."""
 
     def __init__(self, key: Rule, value: Rule | None = None) -> None:
         self.key, self.value = key, value
 
     def __call__(self, value: dict[str, Any], names: Names) -> dict[str, Any]:
-        """Only the keys: the walker sees to the values."""
+        """Replaces only the keys; the walker replaces the values."""
         return {self.key(each, names): part for each, part in value.items()}
 
 
@@ -165,8 +167,10 @@ _PUBLIC_VALUES = ("karpenter.sh/", "karpenter.k8s.aws/", "node.kubernetes.io/", 
 
 
 def key(value: Any, names: Names) -> Any:
-    """A label, taint or annotation key, or a tuple of them: public domains stay, and what deciders read
-    as another key (S-5)."""
+    """Replaces a label, taint or annotation key, or a tuple of them.
+
+    Public domains stay, and so do keys that deciders read as another key (S-5).
+    """
     if isinstance(value, tuple):
         return tuple(key(part, names) for part in value)
     if _is_public(value):
@@ -195,7 +199,7 @@ def _is_public(label: str) -> bool:
 
 
 def key_map(value: dict[str, Any], names: Names) -> dict[str, Any]:
-    """Labels, annotations, or requirements of an instance type (key → values)."""
+    """Replaces labels, annotations, or the requirements of an instance type (key → values)."""
     return {
         key(k, names): tuple(value_under(k, part, names) for part in v)
         if isinstance(v, tuple)
@@ -213,7 +217,7 @@ _KEYED = re.compile(
 
 
 def _sentence(text: str, names: Names) -> str:
-    """A value gets the pseudonym that it has under its key: the same text may also name something else."""
+    """Replaces a value by the pseudonym that it has under its key, since the same text may also name something else."""
     parts, end = [], 0
     for found in _KEYED.finditer(text):
         parts += [names.words(text[end : found.start()]), _keyed(found, names)]
@@ -249,7 +253,9 @@ _PUBLIC_FIELDS = ("nodeClassRef.group", "nodeClassRef.kind", "expireAfter", "ter
 
 
 def difference(found: templates.Difference, names: Names) -> Struct:
-    """One field of a NodePool or NodeClass; a value gets the pseudonym that it has where it came from."""
+    """Replaces one field of a NodePool or NodeClass. A value gets the pseudonym that it has in the object it
+    came from.
+    """
     was = _field_value(found.field, found.key, found.was, names)
     if found.field == "requirements":  # `now` is what stands behind the key in a requirement's text (S-14)
         now: str | None = _sentence(f"{found.key} {found.now}", names).partition(" ")[2]
@@ -259,7 +265,7 @@ def difference(found: templates.Difference, names: Names) -> Struct:
 
 
 def template(value: dict[str, str], names: Names) -> dict[str, str]:
-    """The fields of a NodeClass: whatever stands there may be a name, a tag or a script."""
+    """Replaces the fields of a NodeClass. Any value may be a name, a tag or a script."""
     shown = {}
     for path, text in value.items():
         field, space, at = path.partition(" ")
@@ -285,7 +291,7 @@ def _field_value(field: str, at: str, text: str | None, names: Names) -> str | N
 
 
 def made_from(found: dict[str, str], names: Names) -> dict[str, str]:
-    """The fields of a NodePool or of a NodeClass."""
+    """Replaces the fields of a NodePool or of a NodeClass."""
     if "nodeClassRef.name" not in found:
         return template(found, names)
     changed = {}
@@ -302,7 +308,7 @@ def actor_or_unknown(actor: str, names: Names) -> str:
 
 
 def pool_health(health: PoolHealth, names: Names) -> Struct:
-    """The message is kerf's own, or the cloud's."""
+    """Replaces names in the message if it is kerf's own, and empties it if it is the cloud's."""
     said = words(health.message, names) if health.reason == "RegistrationFailed" else ""
     return replace(health, message=said)
 

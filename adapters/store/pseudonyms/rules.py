@@ -1,5 +1,8 @@
-"""Which rule each field of the record's types and of the state has: by the mark that stands at the field
-(kerf.engine.model.names). A field with text and no mark stops the export."""
+"""Finds the rule for each field of the record's types and of the state, by the mark on the field
+(kerf.engine.model.names).
+
+A field with text and no mark stops the export.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,7 @@ _RULES: dict[str, Rule] = {
 
 @cache
 def rules_of(struct: type[Struct]) -> dict[str, Rule] | StructRule:
-    """By field, or of the struct as a whole."""
+    """Returns the rules of a struct by field, or one rule for the struct as a whole."""
     if struct in _STRUCT_RULES:
         return _STRUCT_RULES[struct]
     hints = get_type_hints(struct, include_extras=True)
@@ -58,7 +61,7 @@ def rules_of(struct: type[Struct]) -> dict[str, Rule] | StructRule:
 
 
 def _rule_of(hint: Any) -> Rule | None:
-    """The rule of a value with this type: the first mark in it, but for maps, whose keys and values have one each."""
+    """Returns the rule for a type: that of the first mark in it. Maps have one rule for keys and one for values."""
     for mark in getattr(hint, "__metadata__", ()):
         if isinstance(mark, Mark):
             return _OF_KIND[mark.rule](mark.kind) if mark.rule in _OF_KIND else _RULES[mark.rule]
@@ -76,7 +79,9 @@ def _unmarked(value: str, names: Names) -> str:
 
 
 def key_rules(kinds: Iterable[WatchedKind]) -> dict[str, Rule]:
-    """How the key of a deleted object is replaced, by the kind's name: it is a uid, or has the object's name in it."""
+    """Returns, by the kind's name, how to replace a deleted object's key: it is a uid, or contains the object's
+    name.
+    """
     return {kind.name: _key_rule(kind) for kind in kinds}
 
 
@@ -108,4 +113,4 @@ _STRUCT_RULES: dict[type[Struct], StructRule] = {
     ObjectGone: object_gone,
     PoolHealth: r.pool_health,
 }
-"""Structs of which one field says how another is to be replaced."""
+"""Rules for structs in which one field decides how another is replaced."""

@@ -1,4 +1,4 @@
-"""What the fold makes of names is made of the pseudonyms, so that deciding goes on as in the record."""
+"""Recomputes what the fold derives from names, so that deciding goes on as in the record."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from kerf.engine.state.state import Facts
 
 
 def made_anew(facts: Facts, plan_digest: str) -> None:
-    """What the fold makes of names, made of the pseudonyms that now stand there: digests of what was compared with the
-    same in the record before. `plan_digest` is that of the latest plan's result."""
+    """Recomputes from the pseudonyms what the fold derived from names: the digests that later digests are compared
+    with.
+
+    `plan_digest` is that of the latest plan's result.
+    """
     facts.settings_digest = deviation(facts.settings)
     facts.plan_digest = plan_digest
     pools: Mapping[str, NodePool] = facts.pools

@@ -1,13 +1,12 @@
-"""Cutting a record: what is old goes, and the rest can still be decided again.
+"""Cuts a record: removes old entries, in such a way that the rest can still be decided again.
 
-A record that was cut begins after its *base*, a state that is kept like an entry is. Claims' events and decisions from
-before it move to a table of their own, `history`, with a hash chain of their own, and go later. What is removed is the
-beginning and only that: `RecordCut` announces it in the record, with the chain's value at the base (so the hash of all
-that goes) and that of what is kept, before anything is removed.
+A record that was cut begins after its *base*, a state that is kept like an entry. Claim events and decisions from
+before it move to a table of their own, `history`, with a hash chain of their own, and are removed later. Only the
+beginning of a record is ever removed. Before that, the entry `RecordCut` announces it, with the chain's value at the
+base (the hash of all that is removed) and the value of the kept entries' chain.
 
-The order is safe at any kill point. The base's document is stored (`propose`); the announcement is appended by the
-runtime; from `begin` on the record begins there; `steps` removes the rest in short transactions, and may be called
-again at any time.
+A crash at any point does no harm. `propose` stores the base; the runtime appends the announcement; from `begin` on the
+record begins at the base; `steps` removes the rest in short transactions, and may be called again at any time.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from kerf.engine.record.hash_chain import link
 from kerf.engine.record.observations import RecordCut
 
 ENTRIES_PER_STEP = 1_000
-"""Entries in one transaction while a record is cut: a writer waits for no more."""
+"""Entries per transaction while a record is cut. A writer waits for one transaction at most."""
 _BLOBS_PER_STEP = 100
 
 
@@ -46,8 +45,10 @@ _BLOBS_PER_STEP = 100
 
 
 def propose(store: ChainedStore, base: Base, *, after: int = 0) -> RecordCut:
-    """Stores the base, which changes nothing yet, and gives what is to be announced in the record before `begin`. Of
-    what is kept, that up to `after` goes. Raises StoreError."""
+    """Stores the base, which changes nothing yet, and returns what the record must announce before `begin`.
+
+    Of the kept entries, those up to `after` are removed. Raises StoreError.
+    """
     store.must_write()
     with store.session(commit=True) as session:
         for table in TABLES:
@@ -96,7 +97,7 @@ def _to_be_kept(store: ChainedStore, after: int, until: int) -> Iterator[tuple[i
 
 
 def begin(store: ChainedStore, position: int) -> None:
-    """From now on the record begins at the base that the entry at `position` announces. Raises StoreError."""
+    """Makes the record begin at the base that the entry at `position` announces. Raises StoreError."""
     announced = next((entry.payload for entry in store.scan(position - 1, position)), None)
     if not isinstance(announced, RecordCut):
         raise StoreError("the entry announces no cut", position=position)
@@ -125,8 +126,10 @@ def begin(store: ChainedStore, position: int) -> None:
 
 
 def steps(store: ChainedStore) -> Iterator[int]:
-    """Removes what the cut leaves behind, one short transaction a step, and yields the position that is reached. Who
-    stops in the middle, or is killed, goes on with another call. Nothing to do where nothing was cut."""
+    """Removes what the cut leaves behind, one short transaction a step, and yields the position reached.
+
+    A process that stops or is killed in between continues with another call. Does nothing if nothing was cut.
+    """
     while (cut := store.cut()).moved < cut.base:
         yield _move(store)
     while cut.base and _drop_history(store):
@@ -139,7 +142,7 @@ def steps(store: ChainedStore) -> Iterator[int]:
 
 
 def _move(store: ChainedStore) -> int:
-    """The next entries leave the chain; what is kept of them goes to `history`."""
+    """Removes the next entries from the chain, and moves those that are kept to `history`."""
     with store.session(commit=True) as session:
         cut = read_cut(session)
         end = min(cut.moved + ENTRIES_PER_STEP, cut.base)

@@ -1,5 +1,7 @@
-"""What a store in a database keeps of a record that was cut: the base, what is kept from before it, and how far the cut
-has come. retention.cut writes these tables."""
+"""Reads and writes the tables of a record that was cut: its base, the kept entries, and the progress of the cut.
+
+kerf.adapters.store.retention.cut decides what stands in them.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ from kerf.engine.record.hash_chain import START, link
 ROWS_PER_PAGE = 4_096
 """Rows that are read at once."""
 KEPT_LONGEST = "(topic LIKE 'claim.%' OR topic LIKE 'record.%' OR topic = 'decision.made')"
-"""What is kept longest. It has no blobs."""
+"""Selects the entries that are kept longest: claim events, decisions and the record's own. They have no blobs."""
 
 TABLES = (
     "CREATE TABLE IF NOT EXISTS cut (one INTEGER PRIMARY KEY CHECK (one = 1), document {blob}, seal {blob})",
@@ -32,9 +34,12 @@ TABLES = (
 
 
 class Cut(Struct, frozen=True, array_like=True):
-    """How far a record is cut; all zero for one that is not. It begins after `base`, where its chain has the value
-    `chain`. `history` is the value of the kept entries' chain up to `moved`, where they number `entries` in their own
-    table; those up to `after`, with the value `before`, go, or are gone. `swept`: no blob is left over."""
+    """How far a record is cut; all fields are zero if it is not.
+
+    The record begins after `base`, where its chain has the value `chain`. Kept entries have been moved to their own
+    table up to `moved`: there are `entries` of them, and the value of their chain is `history`. Kept entries up to
+    `after`, with the chain value `before`, are removed or will be. `swept`: no unused blob remains.
+    """
 
     base: int = 0
     at: int = 0  # of the base
@@ -51,7 +56,7 @@ NONE = Cut()
 
 
 class Readable(Protocol):
-    """As much of a store as reading these tables needs."""
+    """The part of a store that reading these tables needs."""
 
     def cut(self) -> Cut: ...
     def session(self) -> AbstractContextManager[Session]: ...
@@ -65,7 +70,7 @@ def seal_of(document: bytes) -> bytes:
 
 
 def read_cut(session: Session) -> Cut:
-    """Raises RecordCorrupt when it is not what was written. The tables must be there."""
+    """Returns how far the record is cut. Raises RecordCorrupt if that was changed. The tables must exist."""
     rows = session.run("SELECT document, seal FROM cut")
     if not rows:
         return NONE
@@ -79,7 +84,7 @@ def read_cut(session: Session) -> Cut:
 
 
 def read_base(session: Session, position: int) -> Base:
-    """Raises RecordCorrupt."""
+    """Returns the base at a position. Raises RecordCorrupt."""
     rows = session.run("SELECT packed, size, document, seal FROM bases WHERE position = ?", position)
     if not rows:
         raise RecordCorrupt("the state that the record begins with is missing", position=position, hint=SALVAGE)
@@ -94,8 +99,10 @@ def read_base(session: Session, position: int) -> Base:
 
 
 def history(store: Readable, after: int, until: int | None) -> Iterator[tuple[int, bytes, bytes]]:
-    """Position, bytes and own chain value of what is kept up to the base. Raises RecordCorrupt at the first that is not
-    what was kept, after yielding all before it."""
+    """Yields position, bytes and own chain value of each entry kept from before the base.
+
+    Raises RecordCorrupt at the first entry that was changed, after yielding all before it.
+    """
     cut = store.cut()
     end = cut.base if until is None else min(until, cut.base)
     position = max(after, cut.after)
@@ -122,14 +129,16 @@ _KEPT_PAGE = (
 
 
 def history_value(session: Session, cut: Cut, position: int) -> bytes:
-    """The value of the kept entries' chain at a position that they have been moved up to."""
+    """Returns the value of the kept entries' chain at a position up to which entries have been moved."""
     rows = session.run("SELECT chain FROM history WHERE position <= ? ORDER BY position DESC LIMIT 1", position)
     value: bytes = rows[0][0] if rows and position > cut.after else cut.before
     return value
 
 
 def kept(store: Readable) -> KeptHistory | None:
-    """What is kept, every byte of it looked at. Raises RecordCorrupt."""
+    """Checks every byte of the kept entries and returns their summary; None if the record was not cut. Raises
+    RecordCorrupt.
+    """
     cut = store.cut()
     if not cut.base:
         return None

@@ -1,7 +1,7 @@
-"""How long the record is kept, by age and size: where it is to be cut next.
+"""How long the record is kept, by age and size, and where it is to be cut next.
 
-Observations are most of a record, and go first; claims' events and decisions stay for longer. While a controller
-writes, a record is cut at one of its snapshots, because that costs nothing; a command cuts it anywhere.
+Observations are most of a record and are removed first. Claim events and decisions stay for longer. A controller cuts a
+record at one of its snapshots, because that costs nothing; a command cuts it at the end of any turn.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from kerf.engine.state.load import load
 
 DAY = 24 * 60 * 60 * 1000  # ms
 FULL, GOAL = 0.9, 0.8
-"""Shares of the size allowed: a cut is due from the one on, and makes the record as small as the other."""
+"""Shares of the allowed size: a cut is due when the record reaches the first, and shrinks it to the second."""
 _GRAIN = DAY
-"""What is kept only goes when this much of it is due: each cut is an entry."""
+"""Kept entries are removed only when this much time's worth of them is due, because each cut adds an entry."""
 _PLACES, _ROWS = 16, 32  # of a sample
 _ROW_BYTES = 150  # of a row beside its content: headers, stream, type, chain value, indexes
 
 
 class Retention(Struct, frozen=True):
-    """Ages in ms, the size in bytes; 0 is for ever, and without limit."""
+    """How long to keep a record: ages in ms and the size in bytes; 0 means for ever, and without limit."""
 
     observations: int = 7 * DAY
     decisions: int = 90 * DAY
@@ -43,20 +43,22 @@ class Retention(Struct, frozen=True):
 
 
 class AnyRecord(Source, Store, Protocol):
-    """A record in any form."""
+    """A record in any form that can be cut or looked at."""
 
 
 class Due(Struct, frozen=True):
-    """The next cut: the record begins after `base`, and of what is kept that up to `after` goes."""
+    """The next cut: the record will begin after `base`, and kept entries up to `after` are removed."""
 
     base: int
     after: int
 
 
 class Extent(Struct, frozen=True):
-    """What the record takes, in bytes: in all, its entries from the base on, and what is kept from before (estimates,
-    but for SQLite's `size`). `since`: the time of the base, or of the first entry; `oldest`: that of the oldest entry
-    that is there (ms since the epoch, 0 for an empty record)."""
+    """The bytes that the record takes: in all, its entries from the base on, and those kept from before.
+
+    These are estimates, except for SQLite's `size`. `since` is the time of the base, or of the first entry; `oldest`
+    that of the oldest entry still stored (ms since the epoch, 0 for an empty record).
+    """
 
     size: int
     live: int
@@ -66,7 +68,7 @@ class Extent(Struct, frozen=True):
 
 
 def extent(store: ChainedStore) -> Extent:
-    """Raises StoreError."""
+    """Measures what the record takes. Raises StoreError."""
     cut, last = store.cut(), store.last_position()
     live = _weight(store, "stored_events", "{position}", cut.moved, last) * (last - cut.moved)
     kept = _weight(store, "history", "position", cut.after, cut.moved) * cut.entries if cut.entries else 0
@@ -78,7 +80,7 @@ def extent(store: ChainedStore) -> Extent:
 
 
 def _weight(store: ChainedStore, table: str, position: str, first: int, last: int) -> float:
-    """Bytes of a row between two positions, on average over rows at some places in between."""
+    """Returns the average bytes of a row between two positions, from a sample of rows."""
     sizes: list[int] = []
     statement = f"SELECT length(state) FROM {table} WHERE {position} > ? ORDER BY {position} LIMIT {_ROWS}"
     with store.session() as session:
@@ -88,8 +90,10 @@ def _weight(store: ChainedStore, table: str, position: str, first: int, last: in
 
 
 def due(store: ChainedStore, wanted: Retention, now: int, *, candidates: Sequence[int] | None = None) -> Due | None:
-    """The cut that is due at `now`: at one of `candidates` (positions in order), or where a turn ends. None for none,
-    and while an earlier one is not finished. Raises StoreError."""
+    """Returns the cut that is due at `now`; None if there is none, or while an earlier cut is not finished.
+
+    It is made at one of `candidates` (positions in order), or where a turn ends. Raises StoreError.
+    """
     cut, last = store.cut(), store.last_position()
     if not last or cut.moved < cut.base:
         return None
@@ -109,7 +113,9 @@ def due(store: ChainedStore, wanted: Retention, now: int, *, candidates: Sequenc
 def _smaller(
     store: ChainedStore, found: Extent, excess: int, cut: Cut, base: int, after: int, candidates: Sequence[int] | None
 ) -> tuple[int, int]:
-    """The cut that also takes `excess` bytes away: observations as long as there are any, then what is kept."""
+    """Returns a cut that also frees `excess` bytes: from observations as long as there are any, then from kept
+    entries.
+    """
     last = store.last_position()
     each = found.live / max(1, last - cut.moved)
     wished = min(last, cut.base + int(excess / each) + 1) if each else cut.base
@@ -124,13 +130,15 @@ def _smaller(
 
 
 class _When(Struct):
-    """Of the facts only their time: the rest is passed over."""
+    """Decodes only the time of the facts, and skips the rest."""
 
     at: int = 0
 
 
 def base_at(store: AnyRecord, position: int) -> Base:
-    """The base after a position that ends a turn: of the snapshot there, else by folding. Raises StoreError."""
+    """Returns the base after a position that ends a turn, from the snapshot there or else by folding. Raises
+    StoreError.
+    """
     found = store.snapshot(position, snapshot.SCHEMA)
     if found is not None and found[0] == position:
         _, data, digest = found
@@ -142,7 +150,7 @@ def base_at(store: AnyRecord, position: int) -> Base:
 
 
 def before_turn(store: AnyRecord, position: int) -> int:
-    """The position before the turn that the entry at a position belongs to. Raises StoreError."""
+    """Returns the position before the turn that the entry at `position` belongs to. Raises StoreError."""
     return next((entry.turn - 1 for entry in store.scan(position - 1, position)), position - 1)
 
 
@@ -150,13 +158,13 @@ def before_turn(store: AnyRecord, position: int) -> int:
 
 
 class _Times:
-    """When entries are from."""
+    """Looks up the times of entries."""
 
     def __init__(self, store: ChainedStore, cut: Cut) -> None:
         self._store, self._cut = store, cut
 
     def at(self, position: int) -> int:
-        """The time of the last entry that is there up to a position, 0 for none."""
+        """Returns the time of the last stored entry up to a position, 0 for none."""
         cut = self._cut
         if cut.base and position == cut.base:
             return cut.at
@@ -166,8 +174,10 @@ class _Times:
         return found.at if found is not None else 0
 
     def last_at(self, first: int, last: int, time: int) -> int:
-        """The last position after `first` whose entry is not later than `time`; `first` if there is none. Times never
-        go back, so it ends a turn."""
+        """Returns the last position after `first` whose entry is not later than `time`; `first` if there is none.
+
+        Time never goes backwards in a record, so that position ends a turn.
+        """
         return first + bisect_right(range(first + 1, last + 1), time, key=self.at)
 
     def oldest(self) -> int:
@@ -189,7 +199,7 @@ def _one(store: ChainedStore, statement: str, position: int) -> Entry | None:
 
 
 def _turn_end(store: ChainedStore, position: int) -> int:
-    """The end of the turn that the entry at a position belongs to."""
+    """Returns the last position of the turn that the entry at `position` belongs to."""
     end = position
     for entry in store.scan(position - 1):
         if entry.position > position and entry.turn == entry.position:
@@ -199,7 +209,7 @@ def _turn_end(store: ChainedStore, position: int) -> int:
 
 
 def _latest(candidates: Sequence[int] | None, position: int) -> int:
-    """The latest candidate up to a position, 0 for none."""
+    """Returns the latest candidate up to a position, 0 for none."""
     if candidates is None:
         return position
     index = bisect_right(candidates, position)
@@ -207,6 +217,6 @@ def _latest(candidates: Sequence[int] | None, position: int) -> int:
 
 
 def _next(candidates: Sequence[int], position: int, otherwise: int) -> int:
-    """The first candidate from a position on, or the last there is."""
+    """Returns the first candidate from a position on, or else the last one."""
     index = bisect_left(candidates, position)
     return candidates[min(index, len(candidates) - 1)] if candidates else otherwise

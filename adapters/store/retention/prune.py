@@ -1,4 +1,4 @@
-"""Cuts a record that no controller writes: what `kerf run` does bit by bit, at once."""
+"""Cuts a record that no controller writes. Does at once what `kerf run` does bit by bit."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ Progress = Callable[[int], None]
 
 
 def cut_now(store: ChainedStore, due: Due, *, progress: Progress | None = None) -> None:
-    """Cuts the record. A writer that is there all the same is fenced: this takes office, at the time of the record's
-    last entry, when nothing else follows. Raises StoreError."""
+    """Cuts the record. Raises StoreError.
+
+    Takes office first, at the time of the record's last entry, so that the store refuses any writer that still runs.
+    """
     base = base_at(store, due.base)
     announced = cutting.propose(store, base, after=due.after)
     facts = load(store).facts

@@ -1,4 +1,4 @@
-"""SQLite's errors, and the file system's, as the record's own."""
+"""Translates the errors of SQLite and of the file system into the record's own."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _OTHER = (StoreError, "the record's file fails", _PERMISSIONS)
 
 
 def translated(error: Exception, path: Path, position: int = 0) -> StoreError:
-    """The record's error for SQLite's, to be raised from it."""
+    """Returns the record's error for SQLite's; the caller raises it from that."""
     if isinstance(error, ConnectionUnavailableError):
         return StoreLocked("no connection to the record became free", where=str(path), hint="Close scans that are open")
     # What Python's sqlite3 raises by itself carries no code: text that is not UTF-8 was stored by nobody.
@@ -67,7 +67,7 @@ def translated(error: Exception, path: Path, position: int = 0) -> StoreError:
 
 @contextmanager
 def refused_by_system(path: Path) -> Iterator[None]:
-    """Makes an OSError while something is written at `path` the record's own."""
+    """Translates an OSError raised while something is written at `path` into the record's own error."""
     try:
         yield
     except OSError as error:

@@ -1,8 +1,8 @@
-"""`eventsourcing`'s SQLite recorder, with what a record needs in the same transaction as the events.
+"""`eventsourcing`'s SQLite recorder, extended to store the record's head and blobs in the events' transaction.
 
 The recorder's table `stored_events` keeps its columns (stream, stream version, type, encoded entry; the rowid is the
-position) and gets the entry's chain value beside them. One row of `record` is the head: format, record id, last
-position with its chain value, epoch, sealed by a hash of its own.
+position) and has the entry's chain value in a further column. One row of `record` is the head: format, record id, last
+position with its chain value, and epoch, sealed by a hash of its own.
 """
 
 from __future__ import annotations
@@ -73,8 +73,11 @@ class Datastore(SQLiteDatastore):
 
     @contextmanager
     def transaction(self, *, commit: bool) -> Iterator[SQLiteCursor]:
-        """Like the library's, but takes the write lock at once, and rolls back when the commit itself fails (a full
-        disk shows there): the connection goes back to the pool clean."""
+        """Opens a transaction as the library does, but takes the write lock at once.
+
+        Rolls back if the commit itself fails (a full disk shows there), so that the connection returns clean to the
+        pool.
+        """
         # Without `is_writer`: the pool would never free its writer lock if opening a connection failed.
         connection = self.pool.get_connection()
         try:
@@ -117,7 +120,7 @@ class RecordRecorder(SQLiteApplicationRecorder):
         blobs: Sequence[tuple[str, bytes]] = (),
         **_: Any,
     ) -> Sequence[int]:
-        """The other arguments are those of `head.follow`."""
+        """Inserts a turn's events. The other arguments are those of `head.follow`."""
         head, rows = follow(read_head(c), stored_events, first=first, epochs=epochs, record_id=record_id)
         c.executemany(
             "INSERT INTO stored_events (rowid, originator_id, originator_version, topic, state, chain) "
@@ -142,6 +145,6 @@ def write_head(c: SQLiteCursor, head: Head) -> None:
 
 
 def read_head(c: SQLiteCursor) -> Head:
-    """Raises `RecordCorrupt`."""
+    """Reads the head. Raises `RecordCorrupt`."""
     c.execute("SELECT format, id, position, chain, epoch, seal FROM record")
     return checked_head(tuple(c.fetchone() or ()))

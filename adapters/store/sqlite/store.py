@@ -1,8 +1,8 @@
 """The record in one SQLite file (.kerf): one writer, any number of readers.
 
-The writer's connection is in WAL mode with synchronous=FULL: a turn that `append` has returned from survives a power
-cut. A reader opens the file read-only, also from read-only media, and never changes it. Every scan checks the hash
-chain; a damaged file is readable up to the damage, and says where that is.
+The writer's connection is in WAL mode with synchronous=FULL, so a turn survives a power cut once `append` has returned.
+A reader opens the file read-only, even from read-only media, and never changes it. Every scan checks the hash chain. A
+damaged file is readable up to the damage, and the error says where that is.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from kerf.engine.record.errors import (
 )
 
 LOG_BYTES = 64 << 20
-"""The write-ahead log is not left larger than that."""
+"""SQLite truncates the write-ahead log to this size."""
 _PAGES = ("page_count", "freelist_count", "page_size")
 _STEP_PAGES = 250
 
@@ -85,7 +85,7 @@ class SQLiteStore(ChainedStore):
         return f"file:{quote(str(self.path.absolute()))}?{query}"
 
     def _log(self) -> Path:
-        """SQLite's write-ahead log, which is there while a connection is open, and after a crash."""
+        """Returns the path of SQLite's write-ahead log, which exists while a connection is open, and after a crash."""
         return Path(f"{self.path}-wal")
 
     def _open_for_writing(self) -> Datastore:
@@ -100,7 +100,9 @@ class SQLiteStore(ChainedStore):
         return Datastore(self._uri(f"mode={mode}"), pragmas=pragmas, read_only=False)
 
     def _let_it_shrink(self) -> None:
-        """A file can give room back only if it says so before anything is in it, its WAL mode included."""
+        """Enables auto-vacuum, so that the file can shrink later. SQLite accepts it only before anything is in the
+        file.
+        """
         try:
             with closing(sqlite3.connect(self._uri("mode=rwc"), uri=True)) as connection:
                 connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
@@ -109,7 +111,7 @@ class SQLiteStore(ChainedStore):
             raise translated(error, self.path) from error
 
     def _look_first(self) -> None:
-        """Refuses a file without having touched it: opening for writing puts any database into WAL mode."""
+        """Checks a file without changing it: opening for writing would put any database into WAL mode."""
         tidy = not self._log().exists()
         self._datastore = self._reader("mode=ro", salvage=False)
         try:
@@ -124,8 +126,11 @@ class SQLiteStore(ChainedStore):
                 self._remove_empty_log()
 
     def _open_for_reading(self) -> Datastore:
-        """Where the folder cannot be written (SQLite wants files beside a record in WAL mode), nobody else can be
-        writing there either, and the file is opened as immutable. A file that was cut off is opened all the same."""
+        """Opens the file read-only.
+
+        SQLite needs files beside a record in WAL mode. Where the folder cannot be written, nobody else can write there
+        either, so the file is opened as immutable. A truncated file is opened too.
+        """
         self._tidy = not self._log().exists()
         unmerged = not self._tidy and self._log().stat().st_size > 0
         query, salvage = "mode=ro", False
@@ -158,7 +163,7 @@ class SQLiteStore(ChainedStore):
         return Datastore(self._uri(query), pragmas=pragmas, read_only=True)
 
     def _create(self) -> None:
-        """Makes the tables in one transaction; what a crash in the middle leaves can be created again."""
+        """Makes the tables in one transaction. A file that a crash left half made can be created again."""
         with self._transaction(commit=True) as c:
             self._refuse_tables(c)
             self._recorder._create_table(c)
@@ -276,8 +281,9 @@ class SQLiteStore(ChainedStore):
         return int((pages - unused) * size)
 
     def give_back(self) -> Iterator[None]:
-        """Pages that are not used go to the end of the file, and the file gets shorter. A file of an older kerf cannot:
-        there they are used again."""
+        """Moves unused pages to the end of the file and truncates it. A file of an older kerf cannot shrink; it uses
+        them again.
+        """
         with self.session() as session:
             shrinks = session.run("PRAGMA auto_vacuum")[0][0] != 0
         while shrinks:
@@ -290,8 +296,10 @@ class SQLiteStore(ChainedStore):
             yield
 
     def rebuild(self) -> None:
-        """Writes the whole file anew, so that one of an older kerf gets shorter now and from now on. Needs as much room
-        again as the record takes, and locks writers out meanwhile."""
+        """Rewrites the whole file, so that one of an older kerf shrinks now and can shrink later.
+
+        Needs as much free room as the record takes, and locks writers out meanwhile.
+        """
         self.must_write()
         try:
             connection = self._datastore.pool.get_connection()
@@ -312,8 +320,11 @@ class SQLiteStore(ChainedStore):
             self._remove_empty_log()
 
     def _remove_empty_log(self) -> None:
-        """A reader leaves an empty -wal and -shm behind. SQLite removes them under its own locks when the last
-        connection that may write closes; if a writer is there, or the media is read-only, this does nothing."""
+        """Removes the empty -wal and -shm that a reader leaves behind.
+
+        SQLite removes them under its own locks when the last connection that may write closes. Does nothing if a writer
+        is there, or if the media is read-only.
+        """
         with suppress(*FAULTS), closing(sqlite3.connect(self._uri("mode=rw"), uri=True)) as connection:
             connection.execute("SELECT count(*) FROM sqlite_master")
 
