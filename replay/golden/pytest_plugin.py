@@ -24,11 +24,11 @@ if TYPE_CHECKING:  # pytest loads this module wherever kerf is installed: the en
 
 OPTION = "--golden-update"
 RECORD, DECISIONS, README = "record.jsonl", "decisions.jsonl", "README.md"
-WHEN = "docs/CONTRIBUTING.md of kerf"
+VERSION_RULES = "docs/CONTRIBUTING.md of kerf"
 """Where it is written when a decider's VERSION is raised."""
 _PROPERTY = "kerf-golden"
-_SHOWN = 5
-"""So many divergences are shown of a case that fails."""
+_MAX_DIVERGENCES_SHOWN = 5
+"""At most this many divergences of a failed case are shown."""
 
 Open = Callable[[Path], "Store"]
 Write = Callable[["Rerun", Path], list[str]]
@@ -96,7 +96,7 @@ class GoldenItem(pytest.Item):
             return
         from kerf.replay.verify.verify import verify
 
-        report = verify(self.plugin.open_folder(self.path), keep=_SHOWN)
+        report = verify(self.plugin.open_folder(self.path), keep=_MAX_DIVERGENCES_SHOWN)
         if report.exit_code:
             raise GoldenFailure(failure(report))
 
@@ -112,7 +112,7 @@ class GoldenItem(pytest.Item):
         if diverged:
             lines.append(
                 f"{self.path}: {count(diverged, 'turn')} decided otherwise by deciders whose VERSION is the recorded "
-                f"one. If you changed a decider on purpose, raise its VERSION and update again ({WHEN})"
+                f"one. If you changed a decider on purpose, raise its VERSION and update again ({VERSION_RULES})"
             )
         if rerun.dropped:
             lines.append(
@@ -143,5 +143,5 @@ def failure(report: Report) -> str:
         lines.append(f"… and {hidden} more")
     lines += obstacle_lines(report)
     lines.append(f"If this is meant, raise the decider's VERSION and run pytest {OPTION}, and look at the difference.")
-    lines.append(f"When a VERSION is raised: {WHEN}")
+    lines.append(f"When a VERSION is raised: {VERSION_RULES}")
     return "\n".join(lines)

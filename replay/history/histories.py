@@ -1,4 +1,4 @@
-"""Fold a record into the history of each pod, claim and move: decisions, nodes, answers and verdicts, linked up."""
+"""Fold a record into the history of each pod, claim and move: their decisions, nodes, answers and verdicts."""
 
 from __future__ import annotations
 
