@@ -1,5 +1,6 @@
-"""Schedules of disruption budgets: five cron fields or a macro, in UTC, with the meaning that robfig/cron gives them
-(D-46). Pure: the caller says what time it is.
+"""Schedules of disruption budgets: five cron fields or a macro, in UTC, with robfig/cron's meaning (D-46).
+
+Pure: the caller says what time it is.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ MACROS = {
     "@hourly": "0 * * * *",
 }
 HORIZON = 5
-"""Years that are searched, after the year in which the search starts."""
+"""How many years are searched, after the year in which the search starts."""
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
@@ -48,8 +49,11 @@ _FIELDS = (
 
 
 class Cron(Struct, frozen=True):
-    """When it fires: the values of each field, ascending. `any_day`: a day field is unrestricted, so both must match;
-    where both are restricted, either does."""
+    """A parsed schedule: the values of each field, ascending.
+
+    `any_day` means that a day field is unrestricted, so that both must match. If both are restricted, one match is
+    enough.
+    """
 
     minutes: tuple[int, ...]
     hours: tuple[int, ...]
@@ -67,7 +71,7 @@ class Cron(Struct, frozen=True):
 
 @lru_cache(maxsize=512)
 def parse(text: str) -> Cron:
-    """A schedule of a budget. Raises `InputError` KERF314 that says which field is wrong."""
+    """Parses a budget's schedule. Raises `InputError` KERF314, which says which field is wrong."""
     if len(text) > _LONGEST:
         raise _bad(text, "it is too long")
     parts = MACROS.get(text.strip(), text).split()
@@ -82,7 +86,7 @@ def parse(text: str) -> Cron:
 
 
 def unreadable(text: str) -> InputError | None:
-    """What is wrong with a schedule, None for one that can be read."""
+    """Returns what is wrong with a schedule; None if it can be read."""
     try:
         parse(text)
     except InputError as error:
@@ -91,8 +95,10 @@ def unreadable(text: str) -> InputError | None:
 
 
 def next_after(cron: Cron, at: int) -> int | None:
-    """The first firing strictly after `at` (both milliseconds since the epoch); None if there is none before the end of
-    the fifth year after."""
+    """Returns the first firing strictly after `at` (both milliseconds since the epoch).
+
+    Returns None if there is none before the end of the fifth year after.
+    """
     earliest = (at // _MINUTE + 1) * _MINUTE
     first = datetime.fromtimestamp(earliest / 1000, UTC).date()
     minute_of_day = earliest % _DAY // _MINUTE
@@ -115,7 +121,7 @@ def _next_month(day: date) -> date:
 
 
 def _minute_from(cron: Cron, earliest: int) -> int | None:
-    """The first firing of a day from this minute of the day on."""
+    """Returns the first firing of a day at or after this minute of the day."""
     for hour in cron.hours:
         if hour * 60 + cron.minutes[-1] < earliest:
             continue
@@ -126,7 +132,7 @@ def _minute_from(cron: Cron, earliest: int) -> int | None:
 
 
 def _field(text: str, part: str, field: _Field) -> tuple[set[int], bool]:
-    """The values of one field, and whether it is unrestricted."""
+    """Returns the values of one field, and whether it is unrestricted."""
     values: set[int] = set()
     star = False
     for item in part.split(","):

@@ -11,12 +11,14 @@ from kerf.engine.model.reasons import ReasonCode
 IN_BUDGETS = "in budgets"
 """`spec.disruption.budgets` of a NodePool may name this reason. kerf chooses it, and may take it back (Untainted)."""
 DELETION = "deletion"
-"""It counts as a deletion: no disruption metric and no disruption Event (D-165)."""
+"""The reason counts as a deletion: no disruption metric and no disruption Event (D-165)."""
 
 
 class DisruptionReason(ReasonCode):
-    """Why a claim goes, the weakest first: a stronger reason replaces a weaker one (ReasonRaised), for it leaves less
-    choice."""
+    """Why a claim goes, the weakest reason first. A stronger reason replaces a weaker one (ReasonRaised).
+
+    The stronger a reason, the less choice it leaves.
+    """
 
     UNDERUTILIZED = "underutilized", "its pods have room elsewhere, or on a cheaper node", IN_BUDGETS
     EMPTY = "empty", "nothing that needs a place has run on it for {quiet}", IN_BUDGETS
@@ -49,32 +51,32 @@ _STRENGTH = {reason.value: rank for rank, reason in enumerate(DisruptionReason)}
 
 
 def strength(why: str) -> int:
-    """How strong a recorded reason is; -1 for one that this engine does not know, and for none."""
+    """Returns how strong a recorded reason is; -1 if this engine does not know it, or if there is none."""
     return _STRENGTH.get(why, -1)
 
 
 def karpenter_spelling(why: str) -> str:
-    """Karpenter's spelling of a recorded reason, also of one that this engine does not know."""
+    """Returns Karpenter's spelling of a recorded reason, even if this engine does not know the reason."""
     return "".join(part.capitalize() for part in why.split("-"))
 
 
 def metric_label(why: str) -> str:
-    """The value of a metric's label for a recorded reason, also for one that this engine does not know."""
+    """Returns the value of a metric's label for a recorded reason, even if this engine does not know the reason."""
     return why.replace("-", "_")
 
 
 def is_deletion(why: str) -> bool:
-    """Whether a recorded reason counts as a deletion and not as a disruption (D-165)."""
+    """Returns whether a recorded reason counts as a deletion and not as a disruption (D-165)."""
     return any(reason.is_deletion for reason in DisruptionReason if reason == why)
 
 
 def budget_reason(why: str) -> DisruptionReason:
-    """The reason by which the budgets count a move: its own, if they know it."""
+    """Returns the reason by which budgets count a move: its own if budgets can name it, else underutilized."""
     return next((reason for reason in BUDGET_REASONS if reason == why), DisruptionReason.UNDERUTILIZED)
 
 
 class DriftReason(ReasonCode):
-    """What a claim has drifted by (D-122…D-127), in the order in which it is looked for."""
+    """In what a claim has drifted (D-122…D-127), in the order in which drift is looked for."""
 
     NODEPOOL_DRIFTED = (
         "nodepool-drifted",
@@ -116,7 +118,7 @@ class DriftReason(ReasonCode):
 
 
 class DisruptionCode(ReasonCode):
-    """What the disruption deciders say beside these: why a node stays, or why a move does not go on."""
+    """The other codes of the disruption deciders: why a node stays, or why a move does not go on."""
 
     AWAITING_PODS = "awaiting-pods", "pods that are planned onto it have not arrived yet"
     BAD_BUDGET = (

@@ -1,6 +1,6 @@
-"""Durations and times as they stand in Kubernetes objects, to and from integer milliseconds.
+"""Converts durations and times of Kubernetes objects to and from integer milliseconds.
 
-Two grammars of durations: Go's own (`1h30m`, `1.5s`, `250ms`; in annotations), and the stricter one of
+There are two grammars of durations: Go's own (`1h30m`, `1.5s`, `250ms`; in annotations), and the stricter one of
 Karpenter's API fields (whole hours, minutes and seconds: "DUR" and "DURN" of the specification).
 """
 
@@ -36,7 +36,7 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 @lru_cache(maxsize=4_096)
 def parse_go_duration(text: str) -> int:
-    """Milliseconds of a Go duration, rounded away from zero, so that a positive one stays positive (D-12).
+    """Returns a Go duration in milliseconds, rounded away from zero, so that a positive one stays positive (D-12).
 
     Raises `InputError` KERF307.
     """
@@ -53,14 +53,14 @@ def parse_go_duration(text: str) -> int:
 
 
 def parse_duration(text: str) -> int:
-    """Milliseconds of an API duration (whole hours, minutes and seconds). Raises `InputError` KERF307."""
+    """Returns an API duration (whole hours, minutes and seconds) in milliseconds. Raises `InputError` KERF307."""
     if len(text) > _LONGEST or not _API.fullmatch(text):
         raise _bad_duration(text, 'Write whole hours, minutes and seconds, such as "30m" or "168h"')
     return parse_go_duration(text)
 
 
 def parse_nillable_duration(text: str) -> int | None:
-    """As `parse_duration`, and None for `Never` (L-47). Raises `InputError` KERF307."""
+    """Returns an API duration in milliseconds, or None for `Never` (L-47). Raises `InputError` KERF307."""
     if text == NEVER:
         return None
     try:
@@ -70,7 +70,7 @@ def parse_nillable_duration(text: str) -> int | None:
 
 
 def format_duration(milliseconds: int | None) -> str:
-    """The duration as Go writes it: `720h0m0s`, `1m30s`, `250ms`, `0s`; `Never` for None (L-47)."""
+    """Formats a duration as Go does: `720h0m0s`, `1m30s`, `250ms`, `0s`; `Never` for None (L-47)."""
     if milliseconds is None:
         return NEVER
     sign, left = ("-", -milliseconds) if milliseconds < 0 else ("", milliseconds)
@@ -88,7 +88,7 @@ def format_duration(milliseconds: int | None) -> str:
 
 @lru_cache(maxsize=16_384)
 def parse_time(text: str) -> int:
-    """Milliseconds since the epoch of an RFC 3339 time; finer parts are cut. Raises `InputError` KERF308."""
+    """Returns an RFC 3339 time in milliseconds since the epoch, rounded down. Raises `InputError` KERF308."""
     match = _TIME.fullmatch(text)
     if match is None:
         raise _bad_time(text)
@@ -105,7 +105,7 @@ def parse_time(text: str) -> int:
 
 
 def format_time(milliseconds: int) -> str:
-    """The time as RFC 3339 in UTC: to the second as Kubernetes writes it, to the millisecond if need be."""
+    """Formats a time as RFC 3339 in UTC: to the second, as Kubernetes does, or to the millisecond if it has some."""
     moment = _EPOCH + timedelta(milliseconds=milliseconds)
     precision = "milliseconds" if milliseconds % 1_000 else "seconds"
     return moment.replace(tzinfo=None).isoformat(timespec=precision) + "Z"

@@ -1,4 +1,4 @@
-"""Feature gates as they are given to the controller: `Name=true,Name=false` (L-288, L-315)."""
+"""Reads feature gates as the controller gets them: `Name=true,Name=false` (L-288, L-315)."""
 
 from __future__ import annotations
 
@@ -16,21 +16,24 @@ FIELDS = {
     "SpotToSpotConsolidation": "spot_to_spot",
     "StaticCapacity": "static_capacity",
 }
-"""Gate → the setting that it is."""
+"""Maps each gate to the setting that it switches."""
 OTHERS = ("Drift", "ReservedCapacity")
-"""Gates of the reference that change nothing here: what they open is always on."""
+"""Gates of the reference that change nothing in kerf, because what they enable is always on."""
 _VALUES = dict.fromkeys(("1", "t", "true"), True) | dict.fromkeys(("0", "f", "false"), False)
 
 
 class FeatureGatesError(InputError):
-    """Feature gates that cannot be read: kerf does not start with them."""
+    """The feature gates cannot be read. kerf does not start with them."""
 
     code = "KERF339"
 
 
 def with_gates(settings: Settings, text: str) -> Settings:
-    """The settings with these gates; gates that are not named stay as they are, names that nobody knows do nothing
-    (`unknown_gates` says which these are). Raises FeatureGatesError (KERF339) for what is no `Name=bool`."""
+    """Returns the settings with these gates applied. Gates that are not named keep their setting; unknown names do
+    nothing.
+
+    `unknown_gates` returns the unknown ones. Raises FeatureGatesError (KERF339) for a part that is not `Name=bool`.
+    """
     changed: dict[str, bool] = {}
     for part in filter(None, (each.strip() for each in text.split(","))):
         name, equals, value = part.partition("=")
@@ -44,8 +47,9 @@ def with_gates(settings: Settings, text: str) -> Settings:
 
 
 def unknown_gates(text: str) -> tuple[Reason, ...]:
-    """What should be said of gates that nobody knows, with the name that may be meant: whoever mistypes one waits for
-    what never happens."""
+    """Returns a note for each unknown gate, with the name that may be meant. Else its author would wait in vain for its
+    effect.
+    """
     names = (part.partition("=")[0].strip() for part in text.split(",") if part.strip())
     return tuple(_unknown(name) for name in names if name not in FIELDS and name not in OTHERS)
 

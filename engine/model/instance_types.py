@@ -25,10 +25,12 @@ class Offering(Struct, frozen=True, omit_defaults=True):
 
 
 class InstanceType(Struct, frozen=True, omit_defaults=True):
-    """`requirements`: label key → possible values; an empty tuple means DoesNotExist. `overhead` is the sum of kube
-    reserved, system reserved and the eviction threshold. `overlaid`: what of it NodeOverlays have changed ("price",
-    "capacity"). `slices`: the devices that a node of the type will publish (slice templates, S-196); `bindings`: what
-    is known of attributes that only a node has (S-200)."""
+    """One instance type. `requirements` maps a label key to its possible values; an empty tuple means DoesNotExist.
+
+    `overhead` is the sum of kube reserved, system reserved and the eviction threshold. `overlaid` names what
+    NodeOverlays have changed ("price", "capacity"). `slices` are the devices that its nodes will publish (slice
+    templates, S-196); `bindings` says what is known of attributes that only a node has (S-200).
+    """
 
     name: Plain
     capacity: Resources
@@ -40,7 +42,7 @@ class InstanceType(Struct, frozen=True, omit_defaults=True):
     bindings: tuple[AttributeBinding, ...] = ()
 
     def allocatable(self) -> Resources:
-        """Capacity less overhead; hugepages also reduce memory (S-104, A-187)."""
+        """Returns capacity minus overhead. Hugepages also reduce memory (S-104, A-187)."""
         left = {name: amount - self.overhead.get(name, 0) for name, amount in self.capacity.items()}
         huge = sum(amount for name, amount in self.capacity.items() if name.startswith("hugepages-"))
         if huge and "memory" in left:

@@ -1,7 +1,7 @@
-"""What the API server would refuse in a document, told with everything else that it would refuse.
+"""Reports everything in a document that the API server would refuse.
 
-A rule is asked only about values whose types are right and that have what is required. Absent fields take their
-defaults, and `null` counts as absent, as on the API server.
+A rule sees only values that have the right types and all required fields. Absent fields take their defaults, and `null`
+counts as absent, as on the API server.
 """
 
 from __future__ import annotations
@@ -28,13 +28,14 @@ def check(schema: Schema, value: Any, report: Report, path: str = "", *, strict:
 
 
 def check_document(schema: Schema, document: dict[str, Any], report: Report, *, strict: bool = False) -> None:
-    """As `check`, of an object as its author writes it: the API server drops a status that comes with it."""
+    """Checks an object as its author writes it. Ignores its status, because the API server drops that."""
     check(schema, {key: each for key, each in document.items() if key not in _HEAD}, report, strict=strict)
 
 
 def defaulted(schema: Schema, value: Any) -> Any:
-    """A copy with defaults in the place of absent fields, and without nulls but those of unknown fields, which stay as
-    they are, however deep."""
+    """Returns a copy with defaults for absent fields and without nulls. Unknown fields stay as they are,
+    however deep.
+    """
     if schema is _ANYTHING:
         return value
     if isinstance(value, Mapping):
@@ -60,7 +61,7 @@ def _field(schema: Schema, key: Any) -> Schema:
 
 
 def _check(schema: Schema, value: Any, report: Report, path: str, strict: bool) -> bool:
-    """Whether all that rules count on is in there: right types, and what is required."""
+    """Checks a value and returns whether rules may look at it: types are right, and required fields are there."""
     if not _has_type(schema, value):
         wanted = _TYPES.get(schema.type, "an integer")
         hint = f'Put it in quotes: "{value}"' if schema.type == "string" and _is_number(value) else ""
@@ -109,7 +110,7 @@ def _is_integer(value: Any) -> bool:
 
 
 def _short(value: Any) -> str:
-    """As much of a text as fits a line."""
+    """Cuts a text to the length of a line."""
     shown = repr(value)
     return shown if len(shown) <= _LINE else f"{shown[:_LINE]}…"
 

@@ -1,4 +1,4 @@
-"""The kinds of the API: how each is named, shown and declared (L-1 to L-6, A-23), and its CustomResourceDefinition."""
+"""The kinds of kerf's API: their names, columns and schemas (L-1 to L-6, A-23), and their CustomResourceDefinitions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9]
 
 
 class Column(Struct, frozen=True):
-    """A column of kubectl get; one that is not `narrow` is shown with -o wide only."""
+    """A column of kubectl get. One that is not `narrow` is shown only with -o wide."""
 
     name: str
     path: str
@@ -30,7 +30,7 @@ class Column(Struct, frozen=True):
 
 
 class Kind(Struct, frozen=True, kw_only=True):
-    """`short` are its short names; `scale` the paths of wanted and present replicas."""
+    """A kind of the API. `short` are its short names; `scale` holds the paths of desired and present replicas."""
 
     group: str
     version: str
@@ -145,11 +145,11 @@ KINDS: tuple[Kind, ...] = (
     ),
 )
 BY_NAME: dict[str, Kind] = {f"{kind.api_version}/{kind.kind}": kind for kind in KINDS}
-"""By "apiVersion/kind"."""
+"""The kinds by "apiVersion/kind"."""
 
 
 def definition(kind: Kind) -> dict[str, Any]:
-    """The CustomResourceDefinition."""
+    """Returns the CustomResourceDefinition of a kind."""
     names = {
         "categories": [kind.category],
         "kind": kind.kind,
@@ -196,9 +196,9 @@ def _column(column: Column) -> dict[str, Any]:
 
 
 def admit(document: dict[str, Any], report: Report, *, strict: bool = True) -> Kind | None:
-    """Reports what the API server would refuse in an object of these kinds; None for one of another kind.
+    """Reports what the API server would refuse in an object of these kinds. Returns None for an object of another kind.
 
-    `strict`: as kubectl does, refuses fields that are not there as well; else they are dropped in silence.
+    `strict` also refuses unknown fields, as kubectl does; without it they are dropped silently.
     """
     kind = BY_NAME.get(f"{document.get('apiVersion')}/{document.get('kind')}")
     if kind is None:
@@ -211,7 +211,7 @@ def admit(document: dict[str, Any], report: Report, *, strict: bool = True) -> K
 
 
 def _check_scale(spec: Any, report: Report) -> None:
-    """The API server takes no replicas that a Scale could not hold, whatever the schema says."""
+    """Refuses replicas that a Scale could not hold. The API server does so, whatever the schema says."""
     replicas = spec.get("replicas") if isinstance(spec, dict) else None
     if isinstance(replicas, int) and replicas > _MOST_REPLICAS:
         report.add("KERF309", "spec.replicas", f"replicas is at most {_MOST_REPLICAS}, not {replicas}")

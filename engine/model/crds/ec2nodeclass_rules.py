@@ -1,4 +1,4 @@
-"""The rules of EC2NodeClasses that are more than a field's own form (A-25 to A-46), in CEL and in Python."""
+"""The rules of EC2NodeClasses that concern more than one field's own form (A-25 to A-46), in CEL and in Python."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _has(name: str) -> str:
 
 
 def selects(*by: str) -> Rule:
-    """Each term has one of these fields (A-25 to A-29)."""
+    """Returns the rule that each term has one of these fields (A-25 to A-29)."""
 
     def faults(terms: list[Any]) -> Iterator[Fault]:
         for at, term in enumerate(terms):
@@ -34,7 +34,9 @@ def selects(*by: str) -> Rule:
 
 
 def not_all_with(name: str, *others: str) -> Rule:
-    """A-46: only a list in which every term breaks the rule is refused; else `id` wins, then `name`."""
+    """Returns the rule that refuses a list only if every term breaks it; else `id` takes precedence, then `name`
+    (A-46).
+    """
 
     def faults(terms: list[Any]) -> Iterator[Fault]:
         if terms and all(name in term and any(other in term for other in others) for term in terms):

@@ -1,4 +1,4 @@
-"""EC2NodeClass (karpenter.k8s.aws/v1): A-23 to A-54, L-64. Its rules are in ec2_rules."""
+"""The schema of EC2NodeClass (karpenter.k8s.aws/v1): A-23 to A-54, L-64. Its rules are in ec2nodeclass_rules."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ VOLUME_SIZE = (
     r"|([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-3][0-9]{3}|64000)G"
     r"|([1-9]|[1-5][0-7]|58)?Ti|([1-9]|[1-5][0-9]|6[0-4])?T)$"
 )
-"""A-37, with the reference's slips: a bare "Ti" passes, which the controller then refuses."""
+"""The pattern of volume sizes (A-37). Like the reference's it lets a bare "Ti" pass, which the controller then
+refuses.
+"""
 
 
 def _terms(fields: dict[str, Schema], description: str, **keywords: Any) -> Schema:

@@ -21,7 +21,7 @@ from kerf.engine.model.karpenter.nodeoverlays import FIXED_RESOURCES
 
 PRICE = r"^[0-9]+(\.[0-9]+)?$"
 PRICE_ADJUSTMENT = r"^([+-][0-9]*\.?[0-9]+|\+[0-9]*\.?[0-9]+%|-[0-9]{1,2}(\.[0-9]+)?%|-100%)$"
-"""L-50."""
+"""The pattern of price adjustments (L-50)."""
 
 
 def _both_prices(spec: Any) -> Iterator[Fault]:

@@ -1,4 +1,4 @@
-"""KWOKNodeClass (karpenter.kwok.sh/v1alpha1): L-63."""
+"""The schema of KWOKNodeClass (karpenter.kwok.sh/v1alpha1): L-63."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NodePool and NodeClaim (karpenter.sh/v1): L-9 to L-46."""
+"""The schemas of NodePool and NodeClaim (karpenter.sh/v1): L-9 to L-46."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ THIRTY_DAYS = "720h"
 
 
 def _claim_spec(of_pool: bool) -> dict[str, Schema]:
-    """What a NodePool's template and a NodeClaim have in common (L-42)."""
+    """Returns the fields that a NodePool's template and a NodeClaim share (L-42)."""
     forbidden = (labels.NODEPOOL, labels.HOSTNAME) if of_pool else (labels.HOSTNAME,)
     return {
         "requirements": requirements(*key_rules(KARPENTER, AWS, KWOK, forbidden=forbidden)),
@@ -80,7 +80,7 @@ BUDGETS = list_of(
         Rule("self.all(b, has(b.schedule) == has(b.duration))", "schedule and duration go together", _one_of_two),
     ),
 )  # fmt: skip
-"""L-20 to L-24."""
+"""Disruption budgets (L-20 to L-24)."""
 
 DISRUPTION = object_of(
     {
@@ -94,7 +94,7 @@ DISRUPTION = object_of(
     "How nodes are removed and replaced",
     default={"consolidateAfter": "0s"},
 )  # fmt: skip
-"""L-17 to L-19."""
+"""Disruption settings (L-17 to L-19)."""
 
 
 def _weighted(spec: Any) -> Iterator[Fault]:
@@ -169,7 +169,7 @@ NODE_POOL = object_of(
     "A kind of nodes that may be launched for pods",
     required=("spec",),
 )
-"""L-9 to L-40."""
+"""The schema of NodePool (L-9 to L-40)."""
 
 NODE_CLAIM = object_of(
     {
@@ -200,7 +200,7 @@ NODE_CLAIM = object_of(
     "One node, from the wish for it to its end",
     required=("spec",),
 )
-"""L-41 to L-46."""
+"""The schema of NodeClaim (L-41 to L-46)."""
 
 SEEN_CLAIM = object_of(
     {
@@ -211,4 +211,6 @@ SEEN_CLAIM = object_of(
     },
     required=("spec",),
 )
-"""As much of a NodeClaim as is checked in one that exists, whatever its keys: a running node must be adopted."""
+"""The part of a NodeClaim that is checked on an existing object. Its keys are free, because a running node must be
+adopted.
+"""

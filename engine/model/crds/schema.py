@@ -1,7 +1,7 @@
-"""How a field of the API is declared, and how it stands in a CustomResourceDefinition.
+"""Declares fields of the API, and renders them for a CustomResourceDefinition.
 
-A `Schema` is both halves: what the API server enforces (its OpenAPI keywords and CEL rules), and how a violation is
-told offline (code, words, hint). A `Rule` is CEL with its equal in Python: tests/controlplane hold the two equal on the
+A `Schema` holds both what the API server enforces (OpenAPI keywords and CEL rules) and how a violation is reported
+offline (code, message, hint). A `Rule` is CEL with its equivalent in Python: tests/controlplane compare the two on the
 API server.
 """
 
@@ -25,9 +25,10 @@ class Fault(NamedTuple):
 
 
 class Rule(Struct, frozen=True):
-    """`faults` gives, for a value of the right types, why CEL would refuse it: also by an error while it evaluates.
+    """A rule on a value. `faults` takes a value of the right types and yields why CEL would refuse it.
 
-    Without `faults` it is a rule of updates, which compares with `oldSelf`.
+    CEL also refuses a value when a rule fails with an error. Without `faults` it is a rule about updates, which
+    compares with `oldSelf`.
     """
 
     cel: str
@@ -36,10 +37,10 @@ class Rule(Struct, frozen=True):
 
 
 class Schema(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One field. `type` is OpenAPI's, or "quantity" (an integer or a string). Names are OpenAPI's but for the maps:
-    `values` is the schema of a map's values, `open` keeps unknown fields.
+    """One field. `type` is OpenAPI's, or "quantity" (an integer or a string).
 
-    `what` ends the sentence "… is not" where the pattern does not match, `code` is the code for that.
+    The other names are OpenAPI's, except for maps: `values` is the schema of a map's values, and `open` keeps unknown
+    fields. `what` ends the sentence "… is not" if the pattern does not match, and `code` is the code of that violation.
     """
 
     type: str
@@ -68,7 +69,7 @@ class Schema(Struct, frozen=True, kw_only=True, omit_defaults=True):
     code: str = "KERF312"
     hint: str = ""
     missing: str = ""
-    """The hint where the field is required and absent."""
+    """The hint if the field is required and absent."""
 
 
 QUANTITY = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+))?$"
@@ -112,7 +113,7 @@ def list_of(items: Schema, description: str = "", **keywords: Any) -> Schema:
 
 
 def openapi(schema: Schema) -> dict[str, Any]:
-    """The schema as a structural schema of a CustomResourceDefinition."""
+    """Returns the schema as a structural schema of a CustomResourceDefinition."""
     found: dict[str, Any] = {}
     if schema.type == "quantity":
         found |= {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}
@@ -144,5 +145,7 @@ def openapi(schema: Schema) -> dict[str, Any]:
 
 @cache
 def compiled(pattern: str) -> re.Pattern[str]:
-    """A pattern of OpenAPI, which is Go's: it need not match the whole text, and `$` is the very end of it."""
+    """Compiles a pattern of OpenAPI with Go's meaning: it may match a part of the text, and `$` is the very end of the
+    text.
+    """
     return re.compile(re.sub(r"\$(?=\)*$|\||\))", r"\\Z", pattern), re.ASCII)

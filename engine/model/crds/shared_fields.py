@@ -24,9 +24,9 @@ from kerf.engine.model.mistyped import suggestion
 QUALIFIED = (
     r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"
 )
-"""QKEY of the specification: a name, with a DNS domain before it or not."""
+"""QKEY of the specification: a name, with or without a DNS domain before it."""
 LABEL_VALUE = r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"
-"""LVAL without its length."""
+"""LVAL of the specification, without its length."""
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Gte", "Lte")
 NUMERIC = ("Gt", "Lt", "Gte", "Lte")
@@ -38,14 +38,14 @@ _DURATION_HINT = 'Write whole hours, minutes and seconds, such as "30m" or "168h
 
 
 def duration(description: str, **keywords: Any) -> Schema:
-    """DUR."""
+    """Returns the schema of a duration (DUR of the specification)."""
     return text(
         description, pattern=f"^{API_DURATION}$", what="a duration", code="KERF307", hint=_DURATION_HINT, **keywords
     )
 
 
 def nillable_duration(description: str, **keywords: Any) -> Schema:
-    """DURN."""
+    """Returns the schema of a duration or `Never` (DURN of the specification)."""
     hint = f'{_DURATION_HINT}, or "Never"'
     return text(
         description, pattern=f"^({API_DURATION}|{NEVER})$", what="a duration", code="KERF307", hint=hint, **keywords
@@ -62,20 +62,24 @@ _KWOK = ("kwoknodeclass", "instance-cpu", "instance-memory", "instance-family", 
 _NOT_FOR_OVERLAYS = ("capacity-reservation-", "instance-tenancy", "placement-group-")
 
 KARPENTER = ("karpenter.sh", (labels.CAPACITY_TYPE, labels.NODEPOOL))
-"""L-30: the domain, and the keys of it that are allowed all the same."""
+"""The restricted domain, and the keys in it that are allowed nevertheless (L-30)."""
 AWS = ("karpenter.k8s.aws", (*sorted(labels.AWS_WELL_KNOWN), labels.EC2NODECLASS))
-"""L-31, A-69."""
+"""The restricted domain of the AWS provider, and the keys in it that are allowed (L-31, A-69)."""
 AWS_OVERLAY = (AWS[0], tuple(k for k in AWS[1] if not k.partition("/")[2].startswith(_NOT_FOR_OVERLAYS)))
-"""A-69."""
+"""As `AWS`, with the keys that a NodeOverlay may select on (A-69)."""
 KWOK = ("karpenter.kwok.sh", tuple(f"karpenter.kwok.sh/{name}" for name in _KWOK))
-"""L-31."""
+"""The restricted domain of the KWOK provider, and the keys in it that are allowed (L-31)."""
 
 
 def key_rules(
     *domains: tuple[str, tuple[str, ...]], forbidden: Iterable[str] = (), each: bool = False
 ) -> tuple[Rule, ...]:
-    """L-30, L-31: keys in these domains are refused but for those listed, `forbidden` ones always. It is a plain suffix
-    test, wider than what scheduling restricts (S-25). `each`: of the keys of a map, not of a text."""
+    """Returns rules that refuse keys in these domains, except for the listed ones (L-30, L-31). `forbidden` keys are
+    always refused.
+
+    The test is a plain suffix test, wider than what scheduling restricts (S-25). With `each` the rules apply to the
+    keys of a map, else to a text.
+    """
     name, opening, closing = ("k", "self.all(k, ", ")") if each else ("self", "", "")
     rules = [
         Rule(
@@ -173,9 +177,9 @@ _MIN_VALUES_RULE = Rule(
 
 
 def requirements(*rules: Rule, overlay: bool = False) -> Schema:
-    """L-13, L-32, L-33; of a NodeOverlay L-49. `rules` are those of keys.
+    """Returns the schema of requirements (L-13, L-32, L-33; of a NodeOverlay L-49). `rules` apply to their keys.
 
-    As in the reference, the texts of values are not judged here but by the controller (L-34).
+    As in the reference, the controller checks the texts of values, not the schema (L-34).
     """
     key = text(
         "The label's key", max_length=316, pattern=QUALIFIED, what="a label key", rules=rules,
@@ -236,7 +240,7 @@ def _filled(name: str, **keywords: Any) -> Schema:
 
 
 def node_class_ref(*, immutable: bool) -> Schema:
-    """L-14: group and kind may not change where the object itself may."""
+    """Returns the schema of a nodeClassRef (L-14). Group and kind must not change, even where the object may."""
     fields = ("group", "kind") if immutable else ()
     return object_of(
         {
@@ -252,7 +256,7 @@ def node_class_ref(*, immutable: bool) -> Schema:
 
 
 def conditions(*, loose: bool = False, keyed: bool = False) -> Schema:
-    """L-40; `loose` is L-46."""
+    """Returns the schema of status.conditions (L-40); `loose` is that of NodeClaims (L-46)."""
     reason = {} if loose else {"min_length": 1, "pattern": r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"}
     return list_of(
         object_of(

@@ -1,4 +1,4 @@
-"""CapacityBuffers (autoscaling.x-k8s.io): room to be kept free (L-57…L-62, S-177…S-182)."""
+"""CapacityBuffers (autoscaling.x-k8s.io): room that is kept free (L-57…L-62, S-177…S-182)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ ACTIVE = "buffer.x-k8s.io/active-capacity"
 
 
 class CapacityBuffer(Struct, frozen=True, omit_defaults=True):
-    """Room to be kept free. The pods it is for are of a PodTemplate (`template`, its name) or of a workload (`kind` as
-    in `Workload`, and `workload`, its name), all in the buffer's namespace."""
+    """Room to keep free for pods like those of a PodTemplate or of a workload, in the buffer's namespace.
+
+    `template` is the PodTemplate's name. `workload` is the workload's name and `kind` its kind, as in `Workload`.
+    """
 
     uid: Plain
     namespace: NamespaceName
@@ -34,12 +36,14 @@ class CapacityBuffer(Struct, frozen=True, omit_defaults=True):
 
 
 def virtual_name(buffer: CapacityBuffer, number: str | int) -> str:
-    """The name of the pod of a buffer (S-179); its uid is the buffer's, a dash, and the number."""
+    """Returns the name of a buffer's virtual pod (S-179). The pod's uid is the buffer's uid, a dash, and the number."""
     return f"capacity-buffer-{buffer.name}-{number}"
 
 
 def virtual_key(uid: str, buffers: Mapping[str, CapacityBuffer]) -> str | None:
-    """Namespace and name of the pod with this uid, if it is of one of the buffers (by their uids)."""
+    """Returns namespace/name of the virtual pod with this uid; None if it belongs to none of the buffers (by their
+    uids).
+    """
     owner, _, number = uid.rpartition("-")
     buffer = buffers.get(owner)
     return f"{buffer.namespace}/{virtual_name(buffer, number)}" if buffer is not None else None

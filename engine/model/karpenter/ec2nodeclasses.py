@@ -1,7 +1,7 @@
-"""EC2NodeClass (karpenter.k8s.aws/v1): everything of its spec and status (A-25…A-45, A-54).
+"""EC2NodeClass (karpenter.k8s.aws/v1): its spec and status in full (A-25…A-45, A-54).
 
-The nested structs keep the names that the API gives them when they are encoded (`volumeSize`, `kmsKeyID`), so the same
-struct reads the API's JSON and stands in the record. Lists of the API become tuples.
+The nested structs encode their fields under the API's names (`volumeSize`, `kmsKeyID`), so the same structs read the
+API's JSON and are recorded. Lists of the API become tuples.
 """
 
 from __future__ import annotations
@@ -70,7 +70,9 @@ class AMITerm(Part, frozen=True):
 
 
 class BlockDevice(Part, frozen=True):
-    """A-36, A-37. `volume_size` is the API's text: the hash compares it as such (A-64)."""
+    """The volume of a block device mapping (A-36, A-37). `volume_size` is the API's text, because the hash compares
+    texts (A-64).
+    """
 
     delete_on_termination: bool | None = None
     encrypted: bool | None = None
@@ -109,7 +111,7 @@ class MetadataOptions(Part, frozen=True):
 
 
 class ConnectionTracking(Part, frozen=True):
-    """A-43, in seconds."""
+    """Timeouts of connection tracking, in seconds (A-43)."""
 
     tcp_established_timeout: Int32 | None = None
     udp_stream_timeout: Int32 | None = None
@@ -123,7 +125,7 @@ class CPUOptions(Part, frozen=True):
 
 
 class EC2NodeClassSpec(Part, frozen=True):
-    """A-25…A-45. `kubelet` is an open object, kept as it is (A-35)."""
+    """The spec of an EC2NodeClass (A-25…A-45). `kubelet` is an open object and is kept as it is (A-35)."""
 
     subnet_selector_terms: tuple[SubnetTerm, ...] = ()
     security_group_selector_terms: tuple[SecurityGroupTerm, ...] = ()
@@ -167,7 +169,7 @@ class ResolvedAMI(Part, frozen=True):
 
 
 class ResolvedReservation(Part, frozen=True):
-    """`end_time` is RFC 3339 text, "" for a reservation without an end."""
+    """A capacity reservation in the status. `end_time` is RFC 3339 text, "" for a reservation without an end."""
 
     availability_zone: str = ""
     end_time: str = ""
@@ -205,12 +207,14 @@ class EC2NodeClass(Struct, frozen=True, omit_defaults=True):
 
     @property
     def ready(self) -> bool:
-        """L-64: the condition Ready; a NodeClass without it has not been looked at yet."""
+        """Returns whether the condition Ready is True (L-64). A NodeClass without the condition was not looked
+        at yet.
+        """
         return any(c.type == "Ready" and c.status == "True" for c in self.status.conditions)
 
     @property
     def ami_family(self) -> str:
-        """A-48: spec.amiFamily, else the family of the alias, else Custom."""
+        """Returns spec.amiFamily, else the family of the alias, else Custom (A-48)."""
         aliases = [term.alias_family for term in self.spec.ami_selector_terms if term.alias]
         return self.spec.ami_family or (AMI_FAMILIES.get(aliases[0], "Custom") if aliases else "Custom")
 
@@ -223,4 +227,4 @@ AMI_FAMILIES: dict[str, str] = {
     "windows2022": "Windows2022",
     "windows2025": "Windows2025",
 }
-"""A-30: the family of an alias, and the name that amiFamily has for it."""
+"""Maps the family in an alias to its name in amiFamily (A-30)."""

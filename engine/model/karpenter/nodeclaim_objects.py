@@ -1,7 +1,8 @@
-"""NodeClaim objects as the API server shows them: what adoption and comparison with a real Karpenter need.
+"""NodeClaim objects as the API server shows them, as far as adoption and the comparison with a real Karpenter need
+them.
 
-kerf's own NodeClaims are aggregates (kerf.engine.nodeclaim); these objects are their projections, or another
-writer's.
+kerf's own NodeClaims are aggregates (kerf.engine.nodeclaim). These objects are projections of them, or another
+controller's.
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ class Condition(Struct, frozen=True, omit_defaults=True):
 
 
 class NodeClaimObject(Struct, frozen=True, omit_defaults=True):
-    """A karpenter.sh/v1 NodeClaim. Times are milliseconds since the epoch, 0 when absent; durations
-    milliseconds, None meaning Never (expire_after) or unset (the grace period)."""
+    """A karpenter.sh/v1 NodeClaim. Times are milliseconds since the epoch, 0 when absent; durations are milliseconds.
+
+    A duration of None means Never (expire_after) or unset (the grace period).
+    """
 
     name: NodeClaimName
     node_class: NodeClassRef

@@ -1,6 +1,6 @@
-"""What a NodeClaim was made from, field by field: drift is told by fields and not by two hashes (D-124, A-334).
+"""The template that a NodeClaim was made from, field by field. Drift compares fields, not two hashes (D-124, A-334).
 
-A template is kept flat: `field` or `field key` → the value's text. Absent fields have no entry.
+A template is a flat map: `field` or `field key` → the value's text. Absent fields have no entry.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ Template = dict[str, str]
 
 
 class Difference(Struct, frozen=True, omit_defaults=True):
-    """One field that is not as it was: `was` is what the NodeClaim has, `now` what is asked for; None is absent. `key`
-    names the entry of a map, or the requirement."""
+    """One field that differs: `was` is what the NodeClaim has, `now` what the template says today; None means absent.
+
+    `key` names the entry of a map, or the requirement.
+    """
 
     field: str
     key: str = ""
@@ -26,7 +28,7 @@ class Difference(Struct, frozen=True, omit_defaults=True):
 
 
 def pool_template(pool: NodePool) -> Template:
-    """The fields of spec.template that drift compares (D-127)."""
+    """Returns the fields of spec.template that drift compares (D-127)."""
     template = {
         "nodeClassRef.group": pool.node_class.group,
         "nodeClassRef.kind": pool.node_class.kind,
@@ -43,7 +45,7 @@ def pool_template(pool: NodePool) -> Template:
 
 
 def differences(was: Mapping[str, str], now: Mapping[str, str]) -> tuple[Difference, ...]:
-    """The fields that differ, in order of their names."""
+    """Returns the fields that differ, in order of their names."""
     found = []
     for path in sorted(was.keys() | now.keys()):
         if was.get(path) != now.get(path):

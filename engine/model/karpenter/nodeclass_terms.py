@@ -25,22 +25,27 @@ from kerf.engine.model.names import (
 )
 
 MADE = "kerf2"
-"""How `NodeClassTerms.hash` is made, and its first part. To be raised with any change of what is hashed: an upgrade of
-kerf must drift nothing (A-65)."""
+"""The way in which `NodeClassTerms.hash` is made; every hash begins with it.
+
+Raise it with any change of what is hashed, so that an upgrade of kerf drifts no node (A-65).
+"""
 SHOWN = 80
-"""A value longer than this is shown by its beginning and a digest."""
+"""Longer values are shown by their beginning and a digest."""
 
 
 class Image(Struct, frozen=True, omit_defaults=True):
-    """A machine image and the instance types that boot it."""
+    """A machine image, and requirements for the instance types that can boot it."""
 
     id: ImageId
     requirements: tuple[RequirementSpec, ...] = ()
 
 
 class NodeClassTerms(Struct, frozen=True, omit_defaults=True):
-    """`static` are the fields that drift by themselves (A-341) and `hash` their digest; the others drift by what they
-    select. `images` in the order of preference (A-114); the rest are ids, sorted. Empty means not known."""
+    """The terms. `static` are the fields that drift by a change of their own (A-341), and `hash` is their digest.
+
+    The other fields drift by what they select: `images` in order of preference (A-114), the rest sorted ids. Empty
+    means not known.
+    """
 
     hash: Plain = ""
     static: Annotated[Template, NODECLASS_SETTINGS] = {}
@@ -52,20 +57,23 @@ class NodeClassTerms(Struct, frozen=True, omit_defaults=True):
 
 
 def made(terms_hash: str) -> str:
-    """How a hash was made: only hashes that were made the same way can be compared."""
+    """Returns in which way a hash was made. Only hashes made in the same way can be compared."""
     return terms_hash.rpartition("/")[0]
 
 
 def made_anew(own: str, now: str, *, drifted: bool) -> str:
-    """The hash of a claim that was launched by terms hashed `own`, now that they hash to `now` (A-66): if that is made
-    another way, the claim is taken to be as asked for, unless it has drifted."""
+    """Returns the hash that a claim has today, if it was launched with the hash `own` and the NodeClass's is `now`
+    (A-66).
+
+    If the two were made in different ways, the claim counts as matching its NodeClass, unless it had drifted before.
+    """
     if own and made(own) == made(now):
         return own
     return f"{made(now)}/{own.rpartition('/')[2]}" if own and drifted else now
 
 
 def boots(requirements: Iterable[RequirementSpec], kind: InstanceType) -> bool:
-    """Whether instances of this type can boot an image with these requirements (A-110…A-115)."""
+    """Returns whether instances of this type can boot an image with these requirements (A-110…A-115)."""
     for requirement in requirements:
         values = kind.requirements.get(requirement.key, ())
         match requirement.operator:
@@ -81,17 +89,17 @@ def boots(requirements: Iterable[RequirementSpec], kind: InstanceType) -> bool:
 
 
 def image_for(images: Sequence[Image], kind: InstanceType) -> str:
-    """The first image that the type boots, "" for none (A-115)."""
+    """Returns the first image that the type boots, "" for none (A-115)."""
     return next((image.id for image in images if boots(image.requirements, kind)), "")
 
 
 def class_hashes(annotations: Mapping[str, str]) -> dict[str, str]:
-    """The hash that another controller wrote on a NodeClass, and its version (A-66)."""
+    """Returns the hash that another controller wrote on a NodeClass, and its version (A-66)."""
     return {key: value for key, value in sorted(annotations.items()) if key.endswith(("-hash", "-hash-version"))}
 
 
 def ec2_terms(node_class: EC2NodeClass) -> NodeClassTerms:
-    """Those of an EC2NodeClass, by its spec and resolved status."""
+    """Returns the terms of an EC2NodeClass, from its spec and resolved status."""
     status = node_class.status
     static = _static(node_class)
     return NodeClassTerms(
@@ -105,8 +113,11 @@ def ec2_terms(node_class: EC2NodeClass) -> NodeClassTerms:
 
 
 def _static(node_class: EC2NodeClass) -> Template:
-    """A-64: the hashed fields without those that are absent, zero or the default, also where somebody wrote that; the
-    order of lists does not count."""
+    """Returns the hashed fields that say something (A-64).
+
+    Fields that are absent, zero or the default are left out, even if the author wrote them. The order of lists does not
+    count.
+    """
     spec = node_class.spec
     hashed: dict[str, Any] = {
         "amiFamily": node_class.ami_family,
@@ -131,8 +142,10 @@ def _static(node_class: EC2NodeClass) -> Template:
 
 
 def _plain(value: Any) -> Any:
-    """A part of the API's object as JSON has it, less what says nothing: msgspec itself leaves out only defaults that
-    nobody wrote."""
+    """Returns a part of the API's object as plain JSON, without empty and default values.
+
+    msgspec alone would leave out only defaults that nobody wrote.
+    """
     if isinstance(value, Struct):
         found = ((known, getattr(value, known.name)) for known in fields(value))
         return {known.encode_name: _plain(each) for known, each in found if each and each != known.default}

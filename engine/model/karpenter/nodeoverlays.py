@@ -1,4 +1,6 @@
-"""NodeOverlays (karpenter.sh/v1alpha1): what a user knows better than the cloud's lists (L-49…L-56, S-183…S-189)."""
+"""NodeOverlays (karpenter.sh/v1alpha1): corrections by users of the cloud's prices and capacities (L-49…L-56,
+S-183…S-189).
+"""
 
 from __future__ import annotations
 
@@ -16,13 +18,15 @@ class Adjustment(Struct, frozen=True):
     percent: bool = False
 
     def of(self, price: float) -> float:
-        """L-51: never below nothing."""
+        """Returns the changed price, never below zero (L-51)."""
         return max(0.0, price * (1 + self.amount / 100) if self.percent else price + self.amount)
 
 
 class NodeOverlay(Struct, frozen=True, omit_defaults=True):
-    """`price` replaces (USD per hour), `adjustment` changes a price; at most one of them is set. `capacity` adds
-    resources to a type."""
+    """A NodeOverlay. `price` replaces a price (USD per hour), `adjustment` changes one; at most one of them is set.
+
+    `capacity` adds resources to a type.
+    """
 
     name: NodeOverlayName
     uid: Plain = ""
@@ -34,15 +38,15 @@ class NodeOverlay(Struct, frozen=True, omit_defaults=True):
 
     @property
     def prices(self) -> bool:
-        """Whether it says anything of prices."""
+        """Returns whether the overlay changes prices."""
         return self.price is not None or self.adjustment is not None
 
     def priced(self, price: float) -> float:
-        """What it makes of a price."""
+        """Returns a price as the overlay changes it."""
         if self.price is not None:
             return self.price
         return price if self.adjustment is None else self.adjustment.of(price)
 
 
 FIXED_RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods")
-"""L-52: what no overlay may set."""
+"""Resources that no overlay may set (L-52)."""

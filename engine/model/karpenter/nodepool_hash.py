@@ -1,9 +1,9 @@
-"""The hash of a NodePool's template, bit for bit the reference's (D-129, L-103): a cluster that is taken over or
-observed must not look drifted.
+"""The hash of a NodePool's template, equal bit for bit to the reference's (D-129, L-103).
 
-FNV-1 over 64 bits with the structure of the Go types: fields that are absent or zero are left out, lists count as sets,
-maps by their entries. It is taken where a NodePool is read, and stands in the record from there on: deciders compare it
-as text, also in a record whose names were replaced.
+So no node looks drifted in a cluster that kerf takes over or observes. The hash is FNV-1 over 64 bits, with the
+structure of the Go types: fields that are absent or zero are left out, lists count as sets, maps by their entries. It
+is computed when a NodePool is read, and recorded. Deciders compare it as text, so it still works in a record whose
+names were replaced.
 """
 
 from __future__ import annotations
@@ -17,25 +17,27 @@ from kerf.engine.model.kubernetes.pods import Taint
 from kerf.engine.model.labels import NODEPOOL_HASH, NODEPOOL_HASH_VERSION
 
 VERSION = "v3"
-"""What stands in the annotation `karpenter.sh/nodepool-hash-version` beside a hash made this way (D-128)."""
+"""The value of the annotation `karpenter.sh/nodepool-hash-version` beside a hash made in this way (D-128)."""
 
 _OFFSET, _PRIME, _MASK = 14695981039346656037, 1099511628211, (1 << 64) - 1
 _NANOSECONDS = 1_000_000  # in a millisecond
 
 
 def hashed(pool: NodePool, *, empty: Collection[str] = ()) -> NodePool:
-    """The NodePool with its hash."""
+    """Returns the NodePool with its hash."""
     return replace(pool, hash=template_hash(pool, empty=empty))
 
 
 def hash_annotations(pool: NodePool) -> dict[str, str]:
-    """What a NodeClaim, and the NodePool itself, carry of it (L-141, D-128)."""
+    """Returns the annotations with the hash, for NodeClaims and for the NodePool itself (L-141, D-128)."""
     return {NODEPOOL_HASH: pool.hash, NODEPOOL_HASH_VERSION: VERSION} if pool.hash else {}
 
 
 def template_hash(pool: NodePool, *, empty: Collection[str] = ()) -> str:
-    """The decimal text of the hash of `spec.template` (D-129). `empty` names those of `labels` and `annotations` that
-    are written down as empty maps: they are told from absent ones."""
+    """Returns the hash of `spec.template` as decimal text (D-129).
+
+    `empty` says which of `labels` and `annotations` are written as empty maps, because those differ from absent ones.
+    """
     metadata = {
         "Labels": _map(pool.labels) if pool.labels or "labels" in empty else None,
         "Annotations": _map(pool.annotations) if pool.annotations or "annotations" in empty else None,
@@ -79,7 +81,7 @@ def _finish(value: int) -> int:
 
 
 def _struct(name: str, fields: Mapping[str, int | None]) -> int:
-    """Fields in declared order; None is a field that is absent or zero."""
+    """Hashes the fields in declared order. None stands for a field that is absent or zero."""
     value = _text(name)
     for field, part in fields.items():
         if part is not None:
@@ -95,7 +97,7 @@ def _map(entries: Mapping[str, str]) -> int:
 
 
 def _taints(taints: Iterable[Taint]) -> int | None:
-    """A list is the exclusive or of its elements, whatever their order; an empty one is absent."""
+    """Hashes a list as the exclusive or of its elements, so that order does not count. An empty list is absent."""
     value = None
     for taint in taints:
         parts = {"Key": taint.key, "Value": taint.value, "Effect": taint.effect}
@@ -111,14 +113,14 @@ def _node_class(ref: NodeClassRef) -> int | None:
 
 
 def _grace_period(milliseconds: int | None) -> int | None:
-    """`0s` is a duration without fields, not an absent one."""
+    """Hashes a grace period. `0s` is a duration without fields, not an absent one."""
     if milliseconds is None:
         return None
     return _struct("Duration", {"Duration": _nanoseconds(milliseconds) if milliseconds else None})
 
 
 def _expire_after(milliseconds: int | None) -> int | None:
-    """`Never` is absent."""
+    """Hashes an expiry. `Never` is absent."""
     return None if milliseconds is None else _struct("NillableDuration", {"Duration": _nanoseconds(milliseconds)})
 
 

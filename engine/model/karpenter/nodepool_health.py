@@ -1,4 +1,4 @@
-"""Whether the nodes of a NodePool register at all (L-182…L-187): the latest outcomes and what is said of them."""
+"""Whether a NodePool's nodes register (L-182…L-187): the latest outcomes, and the condition made from them."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 RING = 4
-"""So many of the latest outcomes count."""
+"""How many of the latest outcomes count."""
 FAILURES = 2
-"""So many failures among them are too many."""
+"""How many failures among them make the NodePool unhealthy."""
 UNKNOWN, HEALTHY, UNHEALTHY = "Unknown", "True", "False"
 
 
 class PoolHealth(Struct, frozen=True, omit_defaults=True):
-    """`ring`: the latest outcomes, oldest first, True for a node that registered. `status`, `reason`, `message` and
-    `since` (ms) are those of the condition NodeRegistrationHealthy. `pool` and `node_class` tell one version of these
-    from the next."""
+    """The registration health of a NodePool. `ring` holds the latest outcomes, oldest first; True is a registered node.
+
+    `status`, `reason`, `message` and `since` (ms) are those of the condition NodeRegistrationHealthy. `pool` and
+    `node_class` identify the versions of both that the outcomes belong to.
+    """
 
     uid: str = ""
     first_seen: int = 0
@@ -29,8 +31,11 @@ class PoolHealth(Struct, frozen=True, omit_defaults=True):
 
 
 def after(health: PoolHealth, success: bool, now: int, *, reason: str = "", message: str = "") -> PoolHealth:
-    """L-184: with one more outcome. Success says so as soon as failures are few enough, and takes nothing back; a
-    failure says so when they are too many, and gives the reason of the first that was."""
+    """Returns the health after one more outcome (L-184).
+
+    A success makes the condition True if there are few enough failures, but never takes it back. A failure makes it
+    False if there are too many, with the reason of the failure that was one too many.
+    """
     ring = (*health.ring, success)[-RING:]
     bad = ring.count(False) >= FAILURES
     if success and not bad and health.status != HEALTHY:
@@ -41,6 +46,6 @@ def after(health: PoolHealth, success: bool, now: int, *, reason: str = "", mess
 
 
 def anew(health: PoolHealth, now: int) -> PoolHealth:
-    """L-185: the NodePool or its NodeClass is another: what happened before says nothing."""
+    """Returns the health after a change of the NodePool or its NodeClass: earlier outcomes no longer count (L-185)."""
     since = health.since if health.status == UNKNOWN else now
     return replace(health, ring=(), status=UNKNOWN, reason="AwaitingReconciliation", message="", since=since)

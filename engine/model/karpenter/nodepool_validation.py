@@ -1,4 +1,4 @@
-"""What a controller refuses in a NodePool that the API server took: messages of ValidationSucceeded (L-36…L-39)."""
+"""Why a controller refuses a NodePool that the API server accepted: messages of ValidationSucceeded (L-36…L-39)."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ KNOWN_VALUES: dict[str, frozenset[str]] = {
     lbl.CAPACITY_TYPE: frozenset([lbl.ON_DEMAND, lbl.SPOT, lbl.RESERVED]),
     "karpenter.k8s.aws/instance-tenancy": frozenset(["default", "dedicated"]),
 }
-"""L-39: well-known keys with a closed set of values."""
+"""Well-known keys with a closed set of values (L-39)."""
 
 
 def violations(pool: NodePool) -> tuple[str, ...]:
-    """All of them, in the order of the fields; none for a valid NodePool."""
+    """Returns all violations, in the order of the fields; none for a valid NodePool."""
     return (*_labels(pool), *_taints(pool), *_requirements(pool))
 
 
 def qualified(key: str) -> bool:
-    """A qualified name: at most 63 characters behind a DNS domain of at most 253."""
+    """Returns whether a text is a qualified name: at most 63 characters behind a DNS domain of at most 253."""
     found = _KEY.fullmatch(key)
     return found is not None and len(found["name"]) <= 63 and len(found["domain"] or "") <= 253
 
 
 def _labels(pool: NodePool) -> Iterator[str]:
-    """What is wrong with the labels of the template (L-36)."""
+    """Returns what is wrong with the labels of the template (L-36)."""
     for key, value in sorted(pool.labels.items()):
         if key == lbl.NODEPOOL or lbl.is_restricted(key):
             yield f"label {key} is restricted"
@@ -48,7 +48,7 @@ def _labels(pool: NodePool) -> Iterator[str]:
 
 
 def _taints(pool: NodePool) -> Iterator[str]:
-    """What is wrong with the taints and startup taints of the template (L-37)."""
+    """Returns what is wrong with the taints and startup taints of the template (L-37)."""
     seen: set[tuple[str, str]] = set()
     for taint in (*pool.taints, *pool.startup_taints):
         if not qualified(taint.key):
@@ -68,7 +68,7 @@ def _requirements(pool: NodePool) -> Iterator[str]:
 
 
 def _requirement(found: RequirementSpec, key: str) -> Iterator[str]:
-    """What is wrong with one requirement (L-38, L-39)."""
+    """Returns what is wrong with one requirement (L-38, L-39)."""
     if found.operator not in OPERATORS:
         yield f"requirement {key} has the unknown operator {found.operator}"
     if key == lbl.NODEPOOL or lbl.is_restricted(key):
