@@ -194,6 +194,7 @@ class CutContract(ABC):
 
     # ── kills ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
+    @pytest.mark.slow
     def test_killed_at_any_point_it_is_a_record_and_goes_on(self, tmp_path: Path) -> None:
         """After each transaction the process may be gone: the next one reads a good record, and finishes."""
         points = range(-2, 7)

@@ -67,8 +67,8 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-LONG = {"README.md", "simulate.md"}
-"""Documents with dozens of commands."""
+LONG = {"README.md", "getting-started.md", "manifests.md", "simulate.md", "simulation.md"}
+"""Documents whose commands take many seconds."""
 
 
 @pytest.mark.parametrize(

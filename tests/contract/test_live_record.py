@@ -116,6 +116,7 @@ def _until(lines: queue.Queue[str], text: str) -> None:
         pass
 
 
+@pytest.mark.slow
 def test_it_is_explained_told_and_taken_out_while_it_is_written(url: str, tmp_path: Path) -> None:
     with Writer(url) as writer:
         writer.go_on()

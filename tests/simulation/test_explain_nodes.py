@@ -32,6 +32,7 @@ from tests.support.simulation.edits import apply, edited
 from tests.support.simulation.run import HOUR, Run, scale, workshop
 from tests.support.simulation.static_pool import STATIC, document
 from tests.support.simulation.static_pool import run as static_run
+from tests.support.slow import slow
 
 CHOSEN = ("emptiness", "drift", "consolidation")
 FORCEFUL = ("expiration", "repair", "interruption", "deletion")
@@ -59,7 +60,7 @@ def told(found: ClaimExplanation, capsys: pytest.CaptureFixture[str]) -> str:
 # ── picked at random ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [*range(4), *slow(*range(4, 12))])
 def test_every_node_has_an_answer_at_any_position(seed: int, capsys: pytest.CaptureFixture[str]) -> None:
     run, dice = chaos(seed), random.Random(seed)
     for name in dice.sample(claims(run), min(4, len(claims(run)))):
@@ -98,7 +99,7 @@ def reasoned(found: ClaimExplanation) -> None:
             assert all(change.code in set(ChangeCode) and change_words(change) for change in each.way.changes)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [*range(3), *slow(*range(3, 6))])
 def test_every_node_that_is_gone_has_the_cause_that_the_record_has(seed: int) -> None:
     run = chaos(seed)
     ended = {entry.payload.claim: entry for entry in run.entries("claim.terminated")}

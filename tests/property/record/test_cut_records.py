@@ -29,9 +29,10 @@ from kerf.replay.verify.verify import verify
 from tests.support.memory import MemoryStore
 from tests.support.records import stored
 from tests.support.simulation.chaos import chaos
+from tests.support.slow import slow
 
 
-@pytest.fixture(scope="module", params=(100, 102))
+@pytest.fixture(scope="module", params=[102, *slow(100)])
 def record(request: pytest.FixtureRequest) -> MemoryStore:
     """Random work and faults, restarts of the process included."""
     return chaos(request.param).memory

@@ -18,6 +18,7 @@ from tests.support.records import re_derived
 from tests.support.simulation.budgets import budget, given
 from tests.support.simulation.chaos import deployment
 from tests.support.simulation.run import HOUR, Run, scale
+from tests.support.slow import slow
 
 MINUTE = 60_000
 
@@ -185,7 +186,7 @@ def test_killed_at_every_point_of_a_move_nothing_is_doubled_or_lost(intent: int,
     assert re_derived(run.memory) == run.memory.entries
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [*range(4), *slow(*range(4, 12))])
 def test_a_steady_workload_becomes_still(seed: int) -> None:
     """Random workloads, scaled in once: what is launched after that replaces something dearer, nothing is launched for
     pods that a move left over (the cluster's scheduler does not know the plan), and in the end nothing happens."""
