@@ -19,7 +19,7 @@ class _Namespace(msgspec.Struct):
 
 
 async def cluster_uid(session: Session) -> str:
-    """The uid of its namespace kube-system, which a cluster has for life; "" where the API server does not say it."""
+    """Returns the uid of the namespace kube-system, which never changes; "" if the API server does not return it."""
     try:
         answer = await session.request("GET", PATH)
         return msgspec.json.decode(answer.body, type=_Namespace).metadata.uid

@@ -1,4 +1,4 @@
-"""What can go wrong between kerf and an API server."""
+"""The errors between kerf and an API server."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ class ClusterError(KerfError):
 
     @property
     def forbidden(self) -> bool:
-        """A right is missing: all of the kind will fail until somebody gives it."""
+        """Returns whether a right is missing: then all requests of this kind fail until somebody grants it."""
         return self.status in (401, 403)
 
 
 class Unreachable(KerfError):
-    """No answer: what was asked for may have happened or not."""
+    """The API server did not answer. The request may have been carried out or not."""
 
     code = "KERF602"
 
 
 class NoCluster(KerfError):
-    """There is no usable kubeconfig, and this is no pod."""
+    """There is no usable kubeconfig, and kerf does not run in a pod."""
 
     code = "KERF603"
 
 
 class LeaseLost(KerfError):
-    """Another process holds the Lease, or ours could not be renewed in time: this one must not act any more."""
+    """Another process holds the Lease, or kerf could not renew its own in time. This process must not act any more."""
 
     code = "KERF604"

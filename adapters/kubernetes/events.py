@@ -1,8 +1,9 @@
-"""Kubernetes Events: what client-go's recorder and Karpenter's do about repetition and floods, and the writes.
+"""Writes Kubernetes Events, limited like those of client-go's recorder and Karpenter.
 
-In this order: an event of the same reason and key within its window is dropped (L-435); rates that are shared; then for
-each object 25 at once and one every five minutes (client-go's spam filter). What says the same of the same object again
-raises the count of the Event that is there. Events are help for people: one that cannot be written is lost.
+The limits apply in this order. An event is dropped if one of the same reason and key came within its window (L-435).
+Some reasons share a rate. Each object has 25 events at once and one more every five minutes (client-go's spam filter).
+An event that repeats an earlier one of the same object raises the count of that Event. Events only help people: one
+that cannot be written is lost.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ MAX_EVENTS_QUEUED = 1000  # events that wait to be written; further ones are los
 MAX_KEYS_REMEMBERED = 4096  # keys, objects and Events, each
 SPAM_BURST, SPAM_EVERY = 25, 300.0  # of one object; seconds
 SHARED_RATES: dict[str, tuple[int, float]] = {"nominated": (10, 0.2)}
-"""Rates by name: so many at once, then one every so many seconds."""
+"""Shared rates by name: how many events at once, and then one every how many seconds."""
 NOT_FOUND = 404
 UID_TIMEOUT = 5.0  # seconds for the object of a NodeClaim to be made
 
 
 class Subject(Struct, frozen=True):
-    """What an event is about. Without a uid it is asked for: of NodeClaims."""
+    """The object that an event is about. If it is a NodeClaim without a uid, the recorder looks the uid up."""
 
     api_version: str
     kind: str
@@ -42,7 +43,7 @@ class Subject(Struct, frozen=True):
 
 
 class Happening(Struct, frozen=True):
-    """One event. `window` in ms; `limit` is a name in SHARED_RATES, or empty."""
+    """One event. `window` is in ms; `limit` is a name in SHARED_RATES, or empty."""
 
     about: Subject
     type: str
@@ -67,7 +68,10 @@ class _Bucket(Struct):
 
 
 class EventRecorder:
-    """`tell` on the loop, any time; `run` writes. `claim_uid` gives the uid of a NodeClaim object, or ""."""
+    """Collects events with `tell`, which may be called on the loop at any time; `run` writes them.
+
+    `claim_uid` returns the uid of a NodeClaim object, or "".
+    """
 
     def __init__(
         self,
@@ -95,13 +99,13 @@ class EventRecorder:
                 self.dropped += 1
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Writes events until it is cancelled."""
         while True:
             await self._write(await self._queue.get())
             self._queue.task_done()
 
     async def settle(self) -> None:
-        """Until all that was told is written or lost."""
+        """Waits until every event is written or lost."""
         await self._queue.join()
 
     def _wanted(self, each: Happening) -> bool:
@@ -177,7 +181,7 @@ class EventRecorder:
 
 
 def _remember(table: OrderedDict[Any, Any], key: object, value: object) -> None:
-    """The oldest is forgotten where there are too many."""
+    """Stores a value under a key. Forgets the oldest key if there are too many."""
     table[key] = value
     table.move_to_end(key)
     if len(table) > MAX_KEYS_REMEMBERED:

@@ -1,7 +1,8 @@
-"""Lease election: which process may act. kerf takes Karpenter's own Lease (L-296), so that the two never act together.
+"""Leader election: decides which process may act. kerf takes Karpenter's own Lease (L-296), so that the two never both
+act.
 
-Times are measured on the monotonic clock of this process, never compared with what others wrote: a holder counts as
-gone when its Lease has not changed for its whole duration here. A holder gives up before others may think so.
+Times are measured on this process's monotonic clock, never compared with what others wrote. A holder counts as gone
+when its Lease has not changed here for its whole duration. A holder gives up before others may conclude that.
 """
 
 from __future__ import annotations
@@ -39,8 +40,9 @@ class _Lease(Struct):
 
 
 class Lease:
-    """`acquire`, then `hold` for as long as there is work, then `release`. `waits` is told of each holder waited
-    for."""
+    """The Lease: `acquire` it, `hold` it while there is work, then `release` it. `waits` is called with each other
+    holder.
+    """
 
     def __init__(
         self,
@@ -65,7 +67,9 @@ class Lease:
         self._acquired = _now()
 
     async def acquire(self) -> int:
-        """Waits until the Lease is ours. Returns its transitions: the record's epoch must be higher."""
+        """Waits until this process has the Lease. Returns its number of transitions: the record's epoch must be
+        higher.
+        """
         told = ""
         while True:
             try:
@@ -79,7 +83,9 @@ class Lease:
             await self._sleep(RETRY)
 
     async def hold(self) -> None:
-        """Renews for ever. Raises LeaseLost (KERF604) when another has it, or it could not be renewed in time."""
+        """Renews the Lease for ever. Raises LeaseLost (KERF604) if another process has it, or if it could not be
+        renewed in time.
+        """
         while True:
             await self._sleep(RETRY)
             try:
@@ -90,7 +96,9 @@ class Lease:
                     raise self._lost(f"it could not be renewed for {RENEW_WITHIN:.0f} s: {error}") from error
 
     async def release(self) -> None:
-        """Lets the next one in at once. One that is not ours, or cannot be reached, is left alone."""
+        """Releases the Lease, so that the next process gets it at once. Ignores a Lease of others, and an unreachable
+        API server.
+        """
         if self.holder != self.identity:
             return
         self.holder = ""
@@ -100,7 +108,7 @@ class Lease:
             return
 
     async def _try(self) -> bool:
-        """Takes or renews the Lease if that is possible now: in one request as long as nobody else writes it."""
+        """Takes or renews the Lease if that is possible now. Needs one request as long as nobody else writes it."""
         asked = self._clock()
         if self.holder == self.identity:
             renewed = await self._put(self._document())

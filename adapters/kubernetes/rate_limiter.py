@@ -1,4 +1,4 @@
-"""The token bucket in front of all requests, as client-go has it: QPS on average, bursts of some more."""
+"""The token bucket in front of all requests, as in client-go: a rate on average, with bursts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Callable
 
 
 class TokenBucket:
-    """`wait` gives a token, in the order of asking: `qps` each second, `burst` at once after a quiet time."""
+    """Gives one token per `wait`, in the order of the calls: `qps` each second, and `burst` at once after a
+    quiet time.
+    """
 
     def __init__(self, qps: float, burst: int, clock: Callable[[], float]) -> None:
         self._qps, self._burst, self._clock = qps, burst, clock

@@ -15,7 +15,7 @@ class WriteRefused(KerfError):
 
 
 class ReadingSession(Session):
-    """Raises WriteRefused (KERF606) for everything but GET."""
+    """A session that raises WriteRefused (KERF606) for everything but GET."""
 
     async def request(
         self,

@@ -1,5 +1,7 @@
-"""One connection to an API server: the official client for configuration, authentication, TLS and HTTP; bytes in and
-out for everything else, because its typed models cost milliseconds an object.
+"""One connection to an API server.
+
+The official client does configuration, authentication and TLS. Bodies are bytes in and out, because the client's typed
+models cost milliseconds per object.
 """
 
 from __future__ import annotations
@@ -35,15 +37,15 @@ REQUEST_TIMEOUT = 30.0  # seconds, of a request that is no watch
 CONNECT_TIMEOUT = 10.0
 _NETWORK = (aiohttp.ClientError, TimeoutError, OSError)
 _NO_CONFIGURATION = (config.ConfigException, OSError, YAMLError, AttributeError, KeyError, TypeError, ValueError)
-"""What the client raises of a file that is no kubeconfig, by what stands in it."""
+"""What the client raises for a file that is not a kubeconfig, depending on its content."""
 
 
 Note = Callable[[str, str, int, float], None]
-"""Told of each answer: method, path, HTTP status (0: there was none), seconds."""
+"""Called after each answer: method, path, HTTP status (0 if there was none), seconds."""
 
 
 class Status(Struct):
-    """metav1.Status, as far as it is shown."""
+    """metav1.Status, with the fields that kerf shows."""
 
     message: str = ""
     reason: str = ""
@@ -62,7 +64,7 @@ class Answer(Struct, frozen=True):
         return self.status < 300
 
     def message(self) -> str:
-        """What the API server says about a refusal."""
+        """Returns what the API server says about a refusal."""
         try:
             return msgspec.json.decode(self.body, type=Status).message
         except msgspec.DecodeError:
@@ -72,7 +74,7 @@ class Answer(Struct, frozen=True):
         return msgspec.json.decode(self.body, type=dict[str, Any])
 
     def checked(self, where: str) -> Answer:
-        """Raises ClusterError (KERF601) for a refusal."""
+        """Returns itself, or raises ClusterError (KERF601) if it is a refusal."""
         if not self.ok:
             raise ClusterError(f"{self.status}: {self.message()}", status=self.status, where=where)
         return self
@@ -94,7 +96,7 @@ class Session:
         return str(self._configuration.host)
 
     def certificate(self) -> bytes:
-        """The certificate authority of the API server, PEM; empty where none is given."""
+        """Returns the certificate authority of the API server as PEM; empty if none is given."""
         file = self._configuration.ssl_ca_cert
         return Path(str(file)).read_bytes() if file else b""
 
@@ -109,8 +111,11 @@ class Session:
         timeout: float = REQUEST_TIMEOUT,
         limited: bool = True,
     ) -> Answer:
-        """One request and its whole answer. `limited=False` passes by the token bucket and those under way (the Lease
-        must not wait behind evictions). Raises Unreachable (KERF602)."""
+        """Sends one request and returns its whole answer. Raises Unreachable (KERF602).
+
+        `limited=False` bypasses the token bucket and the limit of requests under way: the Lease must not wait behind
+        evictions.
+        """
         if limited:
             await self._bucket.wait()
         limits = aiohttp.ClientTimeout(total=timeout, sock_connect=CONNECT_TIMEOUT)
@@ -122,9 +127,11 @@ class Session:
             raise _unreachable(error, f"{method} {path}") from error
 
     async def stream(self, path: str, *, query: Mapping[str, str | int], timeout: float) -> AsyncIterator[bytes]:
-        """The answer of a watch as it comes, in pieces that end anywhere, the first one empty: it is there, though
-        nothing happens. A whole answer is read within `timeout` seconds. Raises ClusterError (KERF601) when it is
-        refused, Unreachable (KERF602) when it breaks."""
+        """Yields the answer of a watch as it arrives, in pieces that may end anywhere.
+
+        The first piece is empty and says that the watch is open, even if nothing happens. A whole answer is read within
+        `timeout` seconds. Raises ClusterError (KERF601) if the watch is refused, Unreachable (KERF602) if it breaks.
+        """
         await self._bucket.wait()
         limits = aiohttp.ClientTimeout(total=timeout, sock_connect=CONNECT_TIMEOUT)
         try:
@@ -173,7 +180,9 @@ class Session:
                 self.note(method, path, status, time.monotonic() - begun)
 
     async def _authorization(self) -> dict[str, str]:
-        """Asked for each request: a token of a pod or of a cloud's plug-in is renewed on the way."""
+        """Returns the authorization header. Asked for each request, because tokens of pods and cloud plug-ins are
+        renewed.
+        """
         settings: dict[str, Any] = {**await self._configuration.auth_settings()}
         return {each["key"]: each["value"] for each in settings.values() if each["in"] == "header" and each["value"]}
 
@@ -186,7 +195,8 @@ async def connect(
     burst: int = BURST,
     kind: type[Session] = Session,
 ) -> Session:
-    """The cluster that a kubeconfig names, else the one that this pod runs in, else that of the default kubeconfig.
+    """Connects to the cluster that a kubeconfig names, else to the one this pod runs in, else to the default
+    kubeconfig's.
 
     Raises NoCluster (KERF603).
     """

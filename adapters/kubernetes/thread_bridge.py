@@ -10,11 +10,13 @@ T = TypeVar("T")
 
 
 class Bridge:
-    """Runs coroutines on one loop for callers in other threads: the ports of the engine are synchronous."""
+    """Runs coroutines on one loop for callers in other threads, because the engine's ports are synchronous."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result, or what it raises. Never called from the loop's own thread."""
+        """Runs a coroutine and returns its result, or raises what it raises. Never call it from the loop's own
+        thread.
+        """
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()

@@ -1,4 +1,4 @@
-"""The instance types that the KWOK provider sells: 144 by a formula, or those of a file (L-466…L-471)."""
+"""The instance types that the KWOK provider offers: 144 made by a formula, or those of a file (L-466…L-471)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _AWS_NAME = re.compile(r"[a-z0-9-]+\.(?P<size>[a-z0-9-]+)")
 
 
 def built_in() -> Catalogue:
-    """The 144 types that KWOK has by itself, by CPU, family, system and architecture (L-467, L-468)."""
+    """Returns KWOK's own 144 types, by CPU, family, system and architecture (L-467, L-468)."""
     types = [
         _by_formula(family, cpu, system, architecture)
         for cpu in CPUS
@@ -58,7 +58,7 @@ def _by_formula(family: str, cpu: int, system: str, architecture: str) -> Instan
 def _type(
     name: str, capacity: Resources, architecture: str, systems: tuple[str, ...], offerings: tuple[Offering, ...]
 ) -> InstanceType:
-    """A type whose labels follow from its name and CPU (L-469)."""
+    """Returns a type whose labels follow from its name and CPU (L-469)."""
     sized = _AWS_NAME.fullmatch(name)
     cpu = str(capacity.get("cpu", 0) // 1000)
     parts = re.split(r"[.-]", name, maxsplit=1)
@@ -85,8 +85,10 @@ def _unique(values: Iterable[str]) -> tuple[str, ...]:
 
 
 def read_catalogue(data: bytes, source: str) -> Catalogue:
-    """The types of a file in KWOK's format, names of fields in any case, and of each what its nodes will publish of
-    devices (`resourceSlices`, `attributeBindings`). Raises CatalogueRefused (KERF352)."""
+    """Reads the types of a file in KWOK's format; field names may be in any case. Raises CatalogueRefused (KERF352).
+
+    A type may say which devices its nodes will publish (`resourceSlices`, `attributeBindings`).
+    """
     try:
         items = msgspec.json.decode(data, type=list[dict[str, Any]])
     except msgspec.DecodeError as error:
@@ -113,7 +115,7 @@ def _listed(item: dict[str, Any]) -> InstanceType:
 
 
 def _offering(item: dict[str, Any]) -> Offering:
-    """Always available (L-466); what its requirements do not say is empty."""
+    """Returns an offering, always available (L-466). What its requirements do not say is empty."""
     said: dict[str, str] = {}
     for requirement in item.get("requirements") or ():
         lowered = {key.lower(): value for key, value in requirement.items()}

@@ -1,8 +1,8 @@
 """`kerf.engine.runtime.ports.Cloud` without a cloud: an instance is a Node object that KWOK keeps alive.
 
-A launch makes the Node, named after its token, so that the same launch never makes a second one; ending an instance
-deletes the Node. What the reference leaves to a random number (which of equal prices, the name) follows from the order
-and the token here.
+A launch makes the Node. Its name is derived from the launch's token, so a repeated launch never makes a second one.
+Ending an instance deletes the Node. Where the reference draws a random number (which of equal prices, the name), the
+order and the token decide here.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ SCHEME = "kwok://"
 CONFLICT, NOT_FOUND = 409, 404
 CLAIM_LABEL = f"{GROUP}/nodeclaim"
 ENDED = f"{GROUP}/ended"
-"""An annotation: kerf has ended the instance. A Node that somebody else deletes runs on while it is drained."""
+"""The annotation that says that kerf has ended the instance. A Node that somebody else deletes runs on while it is
+drained.
+"""
 _WORDS = (
     "amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heath", "islet", "jetty", "knoll", "larch",
     "maple", "north", "ocean", "pearl", "quartz", "ridge", "slate", "tidal", "umber", "vale", "wharf", "yarrow",
@@ -45,7 +47,7 @@ _WORDS = (
 
 
 class Nodes(Protocol):
-    """Node objects on an API server. Each call gives an HTTP status and the object, if there is one."""
+    """Node objects on an API server. Each call returns an HTTP status, and the object if there is one."""
 
     def create(self, document: dict[str, Any]) -> tuple[int, dict[str, Any]]: ...
     def get(self, name: str) -> tuple[int, dict[str, Any]]: ...
@@ -55,8 +57,10 @@ class Nodes(Protocol):
 
 
 class KwokCloud:
-    """Launches Nodes instead of instances; safe for threads. `put` and `drop` say which NodeClasses there are;
-    `observe` returns them with their catalogues."""
+    """Launches Nodes instead of instances. Threads may share it.
+
+    `put` and `drop` say which NodeClasses there are; `observe` returns them with their catalogues.
+    """
 
     def __init__(
         self,
@@ -124,7 +128,7 @@ class KwokCloud:
         return self._answer(order, intent, document, adopted=False)
 
     def _join(self, name: str, document: dict[str, Any]) -> None:
-        """The Node of an instance that takes its time; if it cannot be made, the claim's registration times out."""
+        """Makes the Node of an instance that takes its time. If that fails, the claim's registration times out."""
         if self._coming.get(name) is not None:
             self._nodes.create(document)
             self._coming.pop(name, None)
@@ -149,7 +153,7 @@ class KwokCloud:
         return None if _gone(node) else self._answer(order, intent, node, adopted=True)
 
     def _of_claim(self, order: LaunchInstance, intent: str) -> LaunchAnswered | None:
-        """A Node that was made by another record's token is the claim's all the same."""
+        """Returns the claim's Node, even if another record's token made it."""
         status, nodes = self._nodes.labelled(CLAIM_LABEL, order.claim)
         if status >= 300:
             raise NodesRefused(f"{status}", where=f"nodes of claim {order.claim}")
@@ -168,7 +172,9 @@ class KwokCloud:
         return [self._described(instance) for instance in instances]
 
     def listing(self) -> list[TaggedInstance]:
-        """Unlike L-238: a Node that was made for a claim of a lost record would stay for ever."""
+        """Lists the instances. Unlike L-238 it includes Nodes of lost records' claims, which would otherwise stay for
+        ever.
+        """
         status, nodes = self._nodes.labelled(CLAIM_LABEL)
         if status >= 300:
             raise NodesRefused(f"{status}", where="nodes of claims")
@@ -179,8 +185,11 @@ class KwokCloud:
         return [*coming, *(_tagged(name, node) for name, node in there.items())]
 
     def _described(self, instance: str) -> InstanceSeen:
-        """L-475: a Node that is missing or being deleted is an instance that is gone; but one that is ready, and that
-        kerf has not ended, is still to be drained (L-194). Its finalizer holds it."""
+        """Describes an instance (L-475): a Node that is missing or being deleted is an instance that is gone.
+
+        The exception is a ready Node that kerf has not ended: it still has to be drained (L-194), and its finalizer
+        keeps it.
+        """
         coming = self._coming.get(instance)
         if coming is not None:
             return InstanceSeen(instance, "pending", coming)
@@ -215,7 +224,7 @@ class NodesRefused(KerfError):
 
 
 def node_name(claim: str, token: str) -> str:
-    """The Node's name, `kwok-<claim>-<random name>-<uint32>`, derived from the token (L-473)."""
+    """Returns the Node's name, `kwok-<claim>-<random name>-<uint32>`, derived from the token (L-473)."""
     digest = blake2b(token.encode(), digest_size=8).digest()
     word = _WORDS[digest[0] % len(_WORDS)]
     return f"kwok-{claim}-{word}-{int.from_bytes(digest[4:])}"

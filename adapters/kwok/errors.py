@@ -1,4 +1,4 @@
-"""What the KWOK provider can refuse."""
+"""The errors of the KWOK provider."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from kerf.engine.errors import InputError
 
 
 class CatalogueRefused(InputError):
-    """A file of instance types that cannot be read (L-466, L-471)."""
+    """A file of instance types cannot be read (L-466, L-471)."""
 
     code = "KERF352"

@@ -1,4 +1,4 @@
-"""The Node object that stands for an instance (L-473, L-474)."""
+"""Makes the Node object that stands for an instance (L-473, L-474)."""
 
 from __future__ import annotations
 
@@ -26,8 +26,11 @@ class NodeOrder(Struct, frozen=True):
 
 
 def node_document(wanted: NodeOrder) -> dict[str, Any]:
-    """The Node, pending and unregistered, with the resources of its type. (The reference's Node has what its claim asks
-    for. kerf's claims know their types, and would find such a Node too small.)"""
+    """Returns the Node, pending and unregistered, with the resources of its type.
+
+    The reference's Node has what its claim requests. kerf's claims know their type, and such a Node would be too small
+    for them.
+    """
     order = wanted.order
     return {
         "apiVersion": "v1",

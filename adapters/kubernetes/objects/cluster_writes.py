@@ -1,7 +1,7 @@
 """Writes to the Kubernetes API: `kerf.engine.runtime.ports.Cluster` on a real API server.
 
-A write that replaces a list carries the version it was made from; after a conflict it is made anew from what is there
-now. Answers have the API's codes, with 200 for every success.
+A write that replaces a list carries the resourceVersion that it was made from. After a conflict it is made again from
+the current object. Answers have the API's codes, and 200 for every success.
 """
 
 from __future__ import annotations
@@ -37,9 +37,12 @@ Written = Callable[[str], Awaitable[None]]
 
 
 class KubernetesCluster:
-    """`claim_uid` gives the uid of a NodeClaim object, "" if there is none: a Node is owned by its NodeClaim, and the
-    garbage collector deletes what is owned by nobody. `nominated` returns when what is being written of pods planned
-    onto a Node has been: pods can be bound to it as soon as it is registered."""
+    """Carries out the engine's writes. `claim_uid` returns the uid of a NodeClaim object, "" if there is none.
+
+    A Node needs that uid, because its NodeClaim owns it, and the garbage collector deletes objects whose owner does not
+    exist. `nominated` waits until the nominations of a Node's planned pods are written: pods can be bound to the Node
+    as soon as it is registered.
+    """
 
     def __init__(
         self, session: Session, bridge: Bridge, nodes: NodeCache, claim_uid: Uids, nominated: Written | None = None
@@ -86,14 +89,14 @@ class KubernetesCluster:
     # ── nodes ───────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _register(self, order: RegisterNode, intent: str) -> EffectAnswered:
-        """L-163, L-164, in one write."""
+        """Registers a Node in one write (L-163, L-164)."""
         owner = await self._claim_uid(order.claim)
         if self._nominated is not None:
             await self._nominated(order.node)
         return await self._patch_node(order.node, lambda parts: _registered(parts, order, owner), intent)
 
     async def _patch_node(self, node: str, make: Callable[[NodeParts], Patch], intent: str) -> EffectAnswered:
-        """A merge patch made from the Node as it is; made anew after a conflict."""
+        """Sends a merge patch made from the current Node. Makes it again after a conflict."""
         path = f"/api/v1/nodes/{node}"
         answer = Answer(CONFLICT, b"")
         for attempt in range(MAX_WRITE_ATTEMPTS):
@@ -115,7 +118,7 @@ class KubernetesCluster:
         return answered(intent, answer)
 
     async def _delete_node(self, node: str, intent: str) -> EffectAnswered:
-        """The Node is deleted, then its finalizer taken off (L-201): in this order, nothing can bind to it between."""
+        """Deletes the Node, then removes its finalizer (L-201). In this order nothing can bind to it in between."""
         path = f"/api/v1/nodes/{node}"
         answer = await self._session.request("DELETE", path)
         if not answer.ok or answer.json().get("kind") != "Node":
@@ -151,7 +154,7 @@ def _registered(parts: NodeParts, order: RegisterNode, owner: str) -> Patch:
 
 
 def _tainted(parts: NodeParts) -> Patch:
-    """L-196: taints of the same key and another effect go first."""
+    """Adds the taint, and removes taints of the same key and another effect (L-196)."""
     left = [taint for taint in parts.spec.taints if taint.get("key") != DISRUPTED.key]
     labels = {names.EXCLUDE_FROM_LB: "karpenter"}
     return {"metadata": {"labels": labels}, "spec": {"taints": [*left, _taint(DISRUPTED)]}}

@@ -20,7 +20,7 @@ class _Spec(Struct):
 
 
 class NodeParts(Struct):
-    """Lists as they stand in the object; taints with all their fields."""
+    """The lists as they stand in the object; taints with all their fields."""
 
     metadata: _Metadata = field(default_factory=_Metadata)
     spec: _Spec = field(default_factory=_Spec)
@@ -30,18 +30,18 @@ _read = msgspec.json.Decoder(NodeParts).decode
 
 
 def read_parts(data: bytes | Raw) -> NodeParts:
-    """Raises msgspec.DecodeError."""
+    """Reads the lists from a Node's JSON. Raises msgspec.DecodeError."""
     return _read(data)
 
 
 class NodeCache:
-    """The parts of all Nodes, from the watch: a write then costs one request instead of two."""
+    """Keeps these lists of all Nodes from the watch, so that a write takes one request instead of two."""
 
     def __init__(self) -> None:
         self._parts: dict[str, NodeParts] = {}
 
     def seen(self, name: str, data: Raw | None) -> None:
-        """A reflector's `raw`: the Node's bytes, None when it is gone."""
+        """Takes a Node's bytes from a reflector (its `raw`), or None when the Node is gone."""
         self._parts.pop(name, None)
         if data is not None:
             self.put(name, bytes(data))

@@ -1,4 +1,4 @@
-"""A NodeClaim object as karpenter.sh/v1 has it, from the aggregate that it shows (L-41…L-46, L-139…L-143)."""
+"""Makes the NodeClaim object of karpenter.sh/v1 for an aggregate (L-41…L-46, L-139…L-143)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Document = dict[str, Any]
 
 
 def claim_document(claim: NodeClaim, pool_uid: str) -> Document:
-    """All but the status. Without a pool it has no owner."""
+    """Returns the object without its status. It has no owner if there is no NodePool."""
     metadata: Document = {
         "name": claim.name,
         "labels": dict(claim.labels),
@@ -50,7 +50,7 @@ def claim_document(claim: NodeClaim, pool_uid: str) -> Document:
 
 
 def _deadline(claim: NodeClaim) -> dict[str, str]:
-    """L-93, L-189: when its pods go by force."""
+    """Returns when the claim's pods are deleted by force (L-93, L-189)."""
     return {names.TERMINATION_TIMESTAMP: timestamp(claim.deadline)} if claim.deadline is not None else {}
 
 
@@ -97,7 +97,7 @@ def taint_document(taint: Taint) -> Document:
 
 
 def quantities(resources: Resources) -> dict[str, str]:
-    """As Kubernetes writes them: cpu in cores or milli-CPU, binary multiples with their suffix."""
+    """Formats amounts as Kubernetes does: cpu in cores or milli-CPU, binary multiples with their suffix."""
     return {name: _quantity(name, amount) for name, amount in resources.items()}
 
 
@@ -111,7 +111,7 @@ def _quantity(name: str, amount: int) -> str:
 
 
 def duration(milliseconds: int | None) -> str:
-    """A Go duration; None is Never."""
+    """Formats a Go duration; None is Never."""
     if milliseconds is None:
         return "Never"
     seconds, rest = divmod(milliseconds, 1000)

@@ -1,8 +1,8 @@
-"""NodeClaim objects: projections of kerf's aggregates, so that users see them where they always did.
+"""Writes NodeClaim objects: projections of kerf's aggregates, so that users find them where Karpenter has them.
 
-What a claim should look like is taken from the state after a turn; one task an object brings it there by server-side
-apply, always to the latest, leaving out what came between: after each write an object rests for a second, as the
-reference's do, in which a node mostly gets through more than one step. Nothing here decides anything.
+The state after a turn says what an object should look like. One task per object applies that on the server side. It
+always writes the latest, and skips states in between: after each write an object rests for a second, as the reference's
+do, and a node mostly gets through more than one step in that time. Nothing here decides anything.
 """
 
 from __future__ import annotations
@@ -43,8 +43,10 @@ class _Object(Struct):
 
 
 class WantedObject(Struct):
-    """`document` and `status` are None for an object that should be gone; `going` is one that is deleted and waits for
-    its finalizer (L-188)."""
+    """What an object should look like. `document` and `status` are None if the object should not exist.
+
+    `going` marks one that is deleted and waits for its finalizer (L-188).
+    """
 
     document: dict[str, object] | None
     status: dict[str, object] | None
@@ -52,7 +54,10 @@ class WantedObject(Struct):
 
 
 class ClaimObjects:
-    """`project` after each turn; `uid` for who needs an object's uid. `conditions` says what those of a claim are."""
+    """Keeps the NodeClaim objects up to date: call `project` after each turn. `uid` returns an object's uid.
+
+    `conditions` returns the conditions of a claim.
+    """
 
     def __init__(self, session: Session, conditions: Conditions) -> None:
         self.error: KerfError | None = None
@@ -72,12 +77,12 @@ class ClaimObjects:
     # ── what is there ───────────────────────────────────────────────────────────────────────────────────────
 
     def seen(self, claim: NodeClaimObject) -> None:
-        """From the watch."""
+        """Takes an object from the watch."""
         self._shown[claim.name] = claim
         self._has(claim.name, claim.uid)
 
     def gone(self, name: str) -> None:
-        """From the watch: somebody took it away, or we did."""
+        """Forgets an object that the watch reports as gone, whoever deleted it."""
         self._uids.pop(name, None)
         self._shown.pop(name, None)
         self._written.pop(name, None)
@@ -91,7 +96,9 @@ class ClaimObjects:
         return sorted(self._uids)
 
     def shows(self, claim: NodeClaim, state: State, now: int) -> bool:
-        """Whether the object, as last seen, says of the claim what matters: a new process need not write it again."""
+        """Returns whether the object, as last seen, shows the claim's node and conditions. Then a new process need not
+        write it.
+        """
         shown = self._shown.get(claim.name)
         if shown is None or (shown.provider_id, shown.node) != (claim.provider_id, claim.node):
             return False
@@ -99,7 +106,9 @@ class ClaimObjects:
         return wanted == {each.type: each.status for each in shown.conditions}
 
     async def uid(self, name: str) -> str:
-        """The uid of a claim's object, waiting for one that is about to be made; "" if none is wanted."""
+        """Returns the uid of a claim's object; "" if none is wanted. Waits for an object that is about to be
+        created.
+        """
         if name in self._uids:
             return self._uids[name]
         if name not in self._tasks:
@@ -110,8 +119,10 @@ class ClaimObjects:
     # ── what should be there ────────────────────────────────────────────────────────────────────────────────
 
     def project(self, state: State, names: Iterable[str], now: int) -> None:
-        """Brings the objects of these claims to what the state says at `now` (ms since the epoch). Called on the loop,
-        between turns."""
+        """Brings the objects of these claims to what the state says at `now` (ms since the epoch).
+
+        Call it on the loop, between turns.
+        """
         for name in names:
             claim = state.facts.claims.get(name)
             self._wanted[name] = self._made(claim, state, now) if claim is not None else WantedObject(None, None)
@@ -127,7 +138,7 @@ class ClaimObjects:
         return WantedObject(document, status, going=claim.state == DRAINING)
 
     async def settle(self) -> None:
-        """Until all that is wanted is written."""
+        """Waits until everything is written."""
         while self._tasks:
             await asyncio.wait(list(self._tasks.values()))
 
@@ -159,8 +170,10 @@ class ClaimObjects:
                 waiting.set()
 
     async def _write(self, name: str, wanted: WantedObject) -> bool:
-        """Whether all of it is written: the status of a new object waits until it has rested, because the claim that
-        it is about is being launched meanwhile."""
+        """Writes an object and returns whether all of it is written.
+
+        The status of a new object waits until it has rested, because its claim is being launched meanwhile.
+        """
         path = f"{NODE_CLAIMS}/{name}"
         if wanted.document is None or wanted.status is None:
             await self._remove(name, path)
@@ -184,7 +197,9 @@ class ClaimObjects:
         return not is_new
 
     async def _apply(self, name: str, path: str, document: dict[str, object]) -> _Object:
-        """A spec never changes (L-41), not even in how it is written: one of somebody else is left as it stands."""
+        """Applies the object. A spec never changes (L-41), not even in spelling, so one that somebody else wrote stays
+        as it is.
+        """
         body = {**document, "spec": self._specs.get(name, document["spec"])}
         answer = await self._session.request("PATCH", path, query=_QUERY, body=body, content_type=APPLY)
         if answer.status == INVALID and name not in self._specs:
@@ -195,7 +210,7 @@ class ClaimObjects:
         return msgspec.json.decode(answer.checked(f"apply NodeClaim {name}").body, type=_Object)
 
     async def _delete(self, name: str, path: str) -> None:
-        """Once; its finalizer holds it."""
+        """Deletes the object, once. Its finalizer keeps it."""
         if name in self._going or (name in self._shown and self._shown[name].deleting):
             return
         answer = await self._session.request("DELETE", path)
@@ -204,7 +219,7 @@ class ClaimObjects:
         self._going.add(name)
 
     async def _remove(self, name: str, path: str) -> None:
-        """The object goes at once: what it stood for is over."""
+        """Removes the finalizer and deletes the object, because its claim is over."""
         patch: Mapping[str, object] = {"metadata": {"finalizers": None}}
         answer = await self._session.request("PATCH", path, body=patch, content_type=MERGE, query=_MANAGED)
         if answer.status != NOT_FOUND:

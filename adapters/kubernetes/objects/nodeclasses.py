@@ -1,4 +1,4 @@
-"""What a provider keeps on its NodeClass objects: a finalizer, annotations, and the status (A-54, A-56, A-66, A-74)."""
+"""Writes what a provider keeps on its NodeClass objects: finalizer, annotations, status (A-54, A-56, A-66, A-74)."""
 
 from __future__ import annotations
 
@@ -34,8 +34,11 @@ _read = msgspec.json.Decoder(_Parts).decode
 
 
 class NodeClassObjects:
-    """`seen` is a reflector's `raw`; the others bring one object to what is wanted, and do nothing where it is so. They
-    raise ClusterError and Unreachable."""
+    """Keeps NodeClass objects up to date. `seen` takes a reflector's `raw`.
+
+    The other methods bring one object to what is wanted, and do nothing if it already is. They raise ClusterError and
+    Unreachable.
+    """
 
     def __init__(self, session: Session, resource: Resource) -> None:
         self._session, self._resource = session, resource
@@ -53,11 +56,13 @@ class NodeClassObjects:
             return
 
     def held(self, name: str, finalizer: str) -> bool:
-        """Whether the object has the finalizer."""
+        """Returns whether the object has the finalizer."""
         return name in self._parts and finalizer in self._parts[name].finalizers
 
     async def mark(self, name: str, finalizer: str, annotations: Mapping[str, str]) -> None:
-        """The finalizer and the annotations. Somebody else's change in between is waited for: the watch shows it."""
+        """Adds the finalizer and the annotations. If somebody else changed the object, waits for the watch to show
+        that.
+        """
         there = self._parts.get(name)
         if there is None:
             return
@@ -68,7 +73,7 @@ class NodeClassObjects:
         await self._patch(name, there, {"finalizers": finalizers, "annotations": dict(annotations)})
 
     async def let_go(self, name: str, finalizer: str) -> None:
-        """The finalizer is taken off: the object goes."""
+        """Removes the finalizer, so that the object can go."""
         there = self._parts.get(name)
         if there is not None:
             await self._patch(name, there, {"finalizers": [each for each in there.finalizers if each != finalizer]})
@@ -76,7 +81,7 @@ class NodeClassObjects:
     async def write_status(
         self, name: str, generation: int, status: Mapping[str, Any], conditions: Sequence[Condition]
     ) -> None:
-        """`status` is all but the conditions."""
+        """Writes the status. `status` is everything except the conditions."""
         shown = [_condition(each, generation) for each in conditions]
         whole = {**status, "conditions": shown}
         encoded = _encode(whole)

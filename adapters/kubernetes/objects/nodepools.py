@@ -40,7 +40,9 @@ _read = msgspec.json.Decoder(_Parts).decode
 
 
 class PoolObjects:
-    """`seen` is a reflector's `raw`; `write` brings one object to what is wanted."""
+    """Keeps NodePool objects up to date. `seen` takes a reflector's `raw`; `write` brings one object to what is
+    wanted.
+    """
 
     def __init__(self, session: Session) -> None:
         self.errors: dict[str, KerfError] = {}  # by the NodePool whose latest write was refused
@@ -60,12 +62,12 @@ class PoolObjects:
             return
 
     def conditions(self, name: str) -> tuple[Condition, ...]:
-        """Those that the object carries; a time that cannot be read is 0."""
+        """Returns the conditions that the object has. A time that cannot be read is 0."""
         wires = self._parts[name].status.conditions if name in self._parts else []
         return tuple(Condition(c.type, c.status, c.reason, c.message, _time(c.last_transition_time)) for c in wires)
 
     async def write(self, name: str, annotations: Mapping[str, str], status: Mapping[str, Any]) -> None:
-        """A refusal is kept in `errors`, until a write of the same object is taken."""
+        """Writes one object. A refusal stays in `errors` until a write of the same object is accepted."""
         try:
             await self._annotate(name, annotations)
             await self._apply(name, status)
@@ -101,7 +103,7 @@ _MANAGED = {"fieldManager": FIELD_MANAGER}
 def pool_status(
     conditions: tuple[Condition, ...], resources: Resources, nodes: int, node_class_generation: int
 ) -> dict[str, Any]:
-    """A NodePool's status as karpenter.sh/v1 has it (L-36…L-39)."""
+    """Returns a NodePool's status as karpenter.sh/v1 has it (L-36…L-39)."""
     return {
         "conditions": [
             {

@@ -11,7 +11,8 @@ NODES = "/api/v1/nodes"
 
 
 class NodeObjects:
-    """`kerf.adapters.kwok.cloud.Nodes`, from threads: an HTTP status, and the object or the Status that came with it.
+    """`kerf.adapters.kwok.cloud.Nodes`, called from threads. Returns an HTTP status, and the object or Status in the
+    answer.
 
     Raises Unreachable (KERF602).
     """
@@ -32,7 +33,7 @@ class NodeObjects:
         return self._ask("DELETE", f"{NODES}/{name}")
 
     def labelled(self, label: str, value: str = "") -> tuple[int, list[dict[str, Any]]]:
-        """Those that have the label, with any value if none is given."""
+        """Returns the Nodes that have the label, with any value if none is given."""
         query = {"labelSelector": f"{label}={value}" if value else label}
         answer: Answer = self._bridge.call(self._session.request("GET", NODES, query=query))
         return answer.status, list(answer.json().get("items", ()))

@@ -1,7 +1,8 @@
-"""Writes planned nodes' names into pending pods (status.nominatedNodeName), so that kube-scheduler follows the plan.
+"""Writes the names of planned nodes into pending pods (status.nominatedNodeName), so that kube-scheduler follows the
+plan.
 
-What is written and taken back is the business of kerf.engine.runtime.pod_nominations. API servers before 1.35 ignore or
-mistake such nominations (KEP-5278), so that nothing is written there.
+kerf.engine.runtime.pod_nominations says what to write and what to take back. API servers before 1.35 ignore or
+misinterpret such nominations (KEP-5278), so nothing is written there.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ class _Version(Struct):
 
 
 async def supported(session: Session) -> bool:
-    """Whether the API server takes nominations by others than the scheduler. One that does not say so does not."""
+    """Returns whether the API server takes nominations by others than the scheduler. If it does not say so, it does
+    not.
+    """
     try:
         answer = await session.request("GET", "/version")
         said = msgspec.json.decode(answer.body, type=_Version)
@@ -43,7 +46,7 @@ async def supported(session: Session) -> bool:
 
 
 class Nominations:
-    """`project` after each turn. `node_name`: as PodNominations has it."""
+    """Writes nominations: call `project` after each turn. `node_name` is as in PodNominations."""
 
     def __init__(self, session: Session, node_name: Callable[[NodeClaim], str]) -> None:
         self.error: KerfError | None = None
@@ -52,12 +55,12 @@ class Nominations:
         self._gate = asyncio.Semaphore(MAX_REQUESTS_UNDER_WAY)
 
     def project(self, state: State) -> None:
-        """Writes what is new and takes back what no longer holds. Called on the loop, between turns."""
+        """Writes new nominations and takes back those that no longer hold. Call it on the loop, between turns."""
         for pod, node in self._nominating.due(state):
             self._start(pod, node or None)
 
     async def written(self, node: str) -> None:
-        """When what is being written of this node has been, or after a while."""
+        """Waits until the nominations of this node are written, but no longer than a limit."""
         of_node = [task for task, named in self._tasks.items() if named == node]
         if of_node:
             await asyncio.wait(of_node, timeout=MAX_SECONDS_HELD_UP)
@@ -73,7 +76,7 @@ class Nominations:
         task.add_done_callback(self._tasks.pop)
 
     async def _patch(self, pod: Pod, node: str | None) -> None:
-        """One that fails is left: the scheduler finds a place without it."""
+        """Writes one nomination. A failure is not retried: the scheduler finds a place without it."""
         path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/status"
         body = {"metadata": {"uid": pod.uid}, "status": {"nominatedNodeName": node}}
         async with self._gate:

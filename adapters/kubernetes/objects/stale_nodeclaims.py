@@ -1,5 +1,7 @@
-"""Which NodeClaim objects show something new although their claims have no event: what a Node, an answer of the cloud
-or time alone changes of their conditions."""
+"""Finds NodeClaim objects that are out of date although their claims have no event.
+
+A Node, an answer of the cloud or time alone may change their conditions.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from kerf.engine.record.observations import EffectAnswered, LaunchAnswered
 from kerf.engine.state.state import State
 
 QUIETED_BY: tuple[type[Struct], ...] = (Pod, NodePool, *CLAIM_EVENTS)
-"""What can move the time from which a claim is Consolidatable (D-55 to D-57)."""
+"""The entries that can move the time at which a claim becomes Consolidatable (D-55 to D-57)."""
 
 
 class StaleNodeClaims:
@@ -27,8 +29,11 @@ class StaleNodeClaims:
         self._quiet: frozenset[str] = frozenset()
 
     def touched(self, entries: Sequence[Entry], state: State) -> list[str]:
-        """The claims that a turn's entries say something of: how a launch failed (L-70), what a node that is not in
-        service yet waits for (L-71, L-72), that the cloud ends an instance (C-6)."""
+        """Returns the claims whose conditions a turn's entries may change.
+
+        They are: how a launch failed (L-70), what a node that is not in service yet waits for (L-71, L-72), and that
+        the cloud ends an instance (C-6).
+        """
         found: dict[str, None] = {}
         for entry in entries:
             payload = entry.payload
@@ -45,8 +50,11 @@ class StaleNodeClaims:
         return [name for name in found if name in state.facts.claims]
 
     def consolidatable(self, state: State, now: int) -> tuple[list[str], int]:
-        """The claims that have become Consolidatable, or are so no more, since the last call, and when the next one
-        will be (ms since the epoch; NEVER if none)."""
+        """Returns the claims that became Consolidatable, or ceased to be, since the last call, and when the next one
+        will.
+
+        That time is in ms since the epoch; NEVER if there is none.
+        """
         times = {name: quiet_at(claim, state) for name, claim in state.facts.claims.items()}
         quiet = frozenset(name for name, at in times.items() if at <= now)
         changed = sorted(name for name in quiet ^ self._quiet if name in times)

@@ -1,4 +1,6 @@
-"""The status of objects that kerf only comments on: server-side applied, when it differs from what was applied last."""
+"""Writes the status of objects that kerf only comments on: by server-side apply, if it differs from the last one
+applied.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ _QUERY = {"fieldManager": FIELD_MANAGER, "force": "true"}
 
 
 class Commented(Struct, frozen=True):
-    """An object: `plural` as in its path, `namespace` empty for one of the whole cluster."""
+    """An object: `plural` is as in its path, `namespace` is empty for a cluster-scoped one."""
 
     api_version: str
     kind: str
@@ -32,7 +34,7 @@ class Commented(Struct, frozen=True):
 
 
 class StatusWriter:
-    """`write` brings an object's status to what is wanted. A refusal is kept in `error`, and tried again next time."""
+    """Brings an object's status to what is wanted. A refusal is kept in `error`, and tried again next time."""
 
     def __init__(self, session: Session) -> None:
         self.error: KerfError | None = None
@@ -42,7 +44,9 @@ class StatusWriter:
     async def write(
         self, about: Commented, status: dict[str, Any], conditions: Sequence[tuple[str, bool, str, str]]
     ) -> None:
-        """`conditions`: type, whether it is True, reason, message. Their times are those of their last change."""
+        """Writes one status. `conditions` are type, whether it is True, reason, message. Their times are those of their
+        last change.
+        """
         wanted = {**status, "conditions": [_condition(*each) for each in conditions]}
         if self._written.get(about) == wanted:
             return

@@ -1,5 +1,6 @@
-"""From the bytes of a list or a watch to objects of the engine's model, each by itself: one that cannot be read is
-refused, and those beside it are not touched.
+"""Decodes the bytes of a list or a watch into objects of the engine's model.
+
+Each object is decoded by itself: one that cannot be read is refused, and the others are not affected.
 """
 
 from __future__ import annotations
@@ -55,17 +56,17 @@ _status = msgspec.json.Decoder(Status).decode
 
 
 def read_page(data: bytes) -> Page:
-    """Raises msgspec.DecodeError."""
+    """Reads a page of a list. Raises msgspec.DecodeError."""
     return _page(data)
 
 
 def read_frames(lines: bytes) -> list[Frame]:
-    """Whole lines of a watch. Raises msgspec.DecodeError: what is no frame is no answer of an API server."""
+    """Reads whole lines of a watch. Raises msgspec.DecodeError if they are not frames."""
     return _frames(lines)
 
 
 def read_status(data: Raw) -> Status:
-    """The Status that an ERROR frame carries; an empty one if it carries something else."""
+    """Returns the Status in an ERROR frame; an empty one if the frame holds something else."""
     try:
         return _status(data)
     except msgspec.DecodeError:
@@ -73,7 +74,7 @@ def read_status(data: Raw) -> Status:
 
 
 def version_of(data: Raw) -> str:
-    """metadata.resourceVersion, "" if it cannot be read."""
+    """Returns metadata.resourceVersion, "" if it cannot be read."""
     try:
         return _object(data).metadata.resource_version
     except msgspec.DecodeError:
@@ -81,7 +82,7 @@ def version_of(data: Raw) -> str:
 
 
 def reader(api: str, trim: Callable[[Struct], Struct] | None = None) -> Callable[[Raw], Read | InputRefused]:
-    """Reads objects of one kind (a key of KINDS), and trims them if told how."""
+    """Returns a function that reads objects of one kind (a key of KINDS), and trims them if told how."""
     read = KINDS[api].read
 
     def read_object(data: Raw) -> Read | InputRefused:
@@ -109,7 +110,7 @@ def _slowly(data: bytes, api: str) -> Read | InputRefused:
 
 
 def subject(api: str, data: bytes | Raw) -> str:
-    """ "Kind/namespace/name" of an object that may not be readable otherwise."""
+    """Returns "Kind/namespace/name" of an object that may otherwise be unreadable."""
     try:
         metadata = _object(data).metadata
     except msgspec.DecodeError:
@@ -118,7 +119,7 @@ def subject(api: str, data: bytes | Raw) -> str:
 
 
 def identity(data: Raw) -> tuple[str, str]:
-    """uid and name of an object that may not be readable otherwise, "" for what it lacks."""
+    """Returns uid and name of an object that may otherwise be unreadable; "" for what it lacks."""
     try:
         metadata = _object(data).metadata
     except msgspec.DecodeError:

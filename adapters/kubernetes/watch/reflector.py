@@ -1,9 +1,9 @@
-"""A list and a watch on one kind, kept up for as long as kerf runs.
+"""Keeps up a list and a watch on one kind, for as long as kerf runs.
 
-The list is paged; the watch goes on from its version, with bookmarks and a time limit that is not the same for all
-kinds, so that they do not all begin anew at once. When the API server no longer knows the version (410), all objects
-are listed again, the difference is told, and the gap is recorded. One object that cannot be read is refused and told
-of once, and stops nothing.
+The list is paged. The watch continues from the list's resourceVersion, with bookmarks and a time limit that differs
+between kinds, so that they do not all restart at once. When the API server no longer knows the version (410), all
+objects are listed again, the difference is reported, and the gap is recorded. An object that cannot be read is refused
+and reported once; the others go on.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MAX_REFUSALS_REMEMBERED = 10_000  # objects that are remembered as refused
 
 
 class Change(Struct, frozen=True):
-    """`old` is None for a new object, `new` is None for one that is gone; `blobs` are the new one's."""
+    """One change. `old` is None for a new object, `new` is None for one that is gone; `blobs` are the new one's."""
 
     kind: str
     key: str
@@ -44,25 +44,26 @@ class Change(Struct, frozen=True):
 
 
 def as_it_is(change: Change) -> list[Observation]:
-    """The observation of a change of a kind that the engine watches itself."""
+    """Returns the observation of a change, for a kind that the engine watches itself."""
     if change.new is None:
         return [Observation(ObjectGone(change.kind, change.key))]
     return [Observation(change.new, change.blobs)]
 
 
 class Expired(Exception):
-    """The version to go on from is no longer known (410)."""
+    """The API server no longer knows the version to continue from (410)."""
 
 
 class NotServed(ClusterError):
-    """The API server knows no such kind, and need not."""
+    """The API server does not serve this kind, and need not."""
 
 
 class Reflector:
-    """`known` is what the record knows of this kind, key → object: the first list tells only what differs from it.
+    """Reports the changes of one kind. `known` is what the record holds (key → object); the first list reports what
+    differs.
 
-    `tell` gets observations in order. `interpret` makes them of a change; `raw` sees the bytes of each object first
-    (None for one that is gone).
+    `tell` receives observations in order. `interpret` makes them from a change. `raw` receives the bytes of each object
+    first (None for one that is gone).
     """
 
     def __init__(
@@ -96,7 +97,7 @@ class Reflector:
         return self.listed.is_set()
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Lists and watches until it is cancelled."""
         while True:
             try:
                 if not self._version:
@@ -123,7 +124,7 @@ class Reflector:
     # ── lists ───────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _list(self) -> None:
-        """All objects; what differs from what is known is told behind the gap."""
+        """Lists all objects and reports the gap, then what differs from what is known."""
         since = self._last
         found: dict[str, Read] = {}
         unread: set[str] = set()
@@ -215,7 +216,7 @@ class Reflector:
             raise Unreachable("the watch ended at once", where=self.resource.path)
 
     def take(self, lines: bytes) -> None:
-        """Whole lines, as they came in one piece. Raises Expired."""
+        """Takes whole lines that arrived in one piece. Raises Expired."""
         told: list[Observation] = []
         frames = self._frames(lines, told)
         for index, frame in enumerate(frames):
@@ -285,7 +286,7 @@ class Reflector:
         return [] if old is None else self._interpret(Change(self.resource.kind, key, old, None))
 
     def _refusal(self, refused: InputRefused) -> list[Observation]:
-        """The same refusal of the same object is told once."""
+        """Returns the refusal of an object, or nothing if it was reported already."""
         said = f"{refused.code} {refused.field} {refused.message}"
         if self._refused.get(refused.object) == said:
             return []

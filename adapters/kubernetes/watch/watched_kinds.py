@@ -1,4 +1,6 @@
-"""What is listed and watched: for each resource its path, how its objects are read, and what the record calls them."""
+"""Declares what is listed and watched: each resource's path, how its objects are read, and what the record
+calls them.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,10 @@ Known = Callable[[Facts], Mapping[str, Struct]]
 
 
 class Resource(Struct, frozen=True):
-    """One resource of the API. `kind` is as in ObjectGone, `api` a key of kerf.engine.model.manifests.decode.KINDS;
-    `known` is what the record knows of it, key → object."""
+    """One resource of the API. `kind` is as in ObjectGone, `api` a key of kerf.engine.model.manifests.decode.KINDS.
+
+    `known` is what the record holds of it, key → object.
+    """
 
     kind: str
     api: str
@@ -32,7 +36,7 @@ class Resource(Struct, frozen=True):
 
 
 def resources(kind: WatchedKind) -> list[Resource]:
-    """What is watched for the objects of one kind."""
+    """Returns the resources to watch for the objects of one kind."""
     return [
         Resource(
             kind.name, served.api, served.path, attrgetter(kind.key), _known(kind, served), kind.trim,
@@ -43,7 +47,7 @@ def resources(kind: WatchedKind) -> list[Resource]:
 
 
 def _known(kind: WatchedKind, served: ServedKind) -> Known:
-    """Of a kind with several resources, those objects that say they are of this one."""
+    """Returns the known objects of this resource, for a kind that has several."""
     if not kind.facts:
         return lambda facts: {}
     table = attrgetter(kind.facts)
@@ -71,6 +75,8 @@ NODE_CLAIMS = NODECLAIMS.path
 
 
 def observed(settings: Settings, kinds: Iterable[WatchedKind] = WATCHED) -> list[Resource]:
-    """What is watched under these settings, and whose objects are observations as they are, in the order in which a
-    first list is told."""
+    """Returns the resources to watch under these settings whose objects are observations themselves.
+
+    Their order is that in which the first lists are reported.
+    """
     return [each for kind in kinds if kind.facts and kind.watched_with(settings) for each in resources(kind)]
