@@ -50,7 +50,7 @@ ALIASES: dict[str, str] = {
     "beta.kubernetes.io/os": OS,
     "beta.kubernetes.io/instance-type": INSTANCE_TYPE,
 }
-"""S-5, A-19: a key is replaced by its stable form wherever a requirement or a label is read."""
+"""Deprecated keys and their stable forms, which replace them wherever a requirement or a label is read (S-5, A-19)."""
 
 _AWS = "karpenter.k8s.aws/"
 AWS_WELL_KNOWN: frozenset[str] = frozenset(
@@ -69,30 +69,30 @@ AWS_WELL_KNOWN: frozenset[str] = frozenset(
     ]
     + [ZONE_ID, WINDOWS_BUILD]
 )  # fmt: skip
-"""A-68."""
+"""Well-known keys of the AWS provider (A-68)."""
 
 KWOK_WELL_KNOWN: frozenset[str] = frozenset(
     f"karpenter.kwok.sh/instance-{name}" for name in ("size", "family", "cpu", "memory")
 )
-"""L-469."""
+"""Well-known keys of the KWOK provider (L-469)."""
 
 WELL_KNOWN: frozenset[str] = (
     frozenset([NODEPOOL, ZONE, REGION, INSTANCE_TYPE, ARCH, OS, CAPACITY_TYPE, WINDOWS_BUILD])
     | AWS_WELL_KNOWN
     | KWOK_WELL_KNOWN
 )
-"""S-21 with the providers' additions: an undefined key of these denies nothing (S-20)."""
+"""Well-known keys, those of providers included (S-21). Left undefined, such a key denies no requirement (S-20)."""
 
 RESTRICTED_DOMAINS: tuple[str, ...] = ("karpenter.k8s.aws", "karpenter.kwok.sh", "karpenter.sh")
 
 
 def normalise(key: str) -> str:
-    """The stable form of a label key (S-5)."""
+    """Returns the stable form of a label key (S-5)."""
     return ALIASES.get(key, key)
 
 
 def is_restricted(key: str) -> bool:
-    """Whether pods and NodePools may not select on this key (S-25, A-69)."""
+    """Returns whether pods and NodePools must not select on this key (S-25, A-69)."""
     if key in WELL_KNOWN:
         return False
     if key == HOSTNAME:

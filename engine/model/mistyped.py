@@ -1,7 +1,7 @@
-"""What may be meant by a label, a value or a kind of NodeClass that is spelt nearly like a known one.
+"""Finds labels, values and kinds of NodeClass that are spelt nearly like a known one.
 
-None of it decides anything: whoever wrote it is told. A label that nobody knows is legal (nodes may have any), and a
-type that kerf's tables do not have yet may exist.
+The author only gets a note; nothing is decided by it. An unknown label is legal (nodes may have any), and a type may
+exist that kerf's tables do not have yet.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.model.reasons import Reason
 
 LABEL_SIMILARITY, VALUE_SIMILARITY = 0.9, 0.75
-"""What a key or a value has to share with what may be meant (`did_you_mean`): less for a value, which is shorter."""
+"""How similar a key, or a value, must be to a known one (`did_you_mean`). Less for a value, because values are
+shorter.
+"""
 
 Known = Mapping[str, Collection[str]]
 """Label key → all values that it has."""
@@ -29,12 +31,12 @@ CLOSED: Known = {
     lbl.ARCH: ("amd64", "arm64"),
     lbl.OS: ("linux", "windows"),
 }
-"""Those that are the same everywhere."""
+"""Labels whose values are the same everywhere."""
 _ZONE = re.compile(r"([a-z]+(?:-[a-z]+)+-[0-9]+)[a-z]")
 _OF_REGION = re.compile(r"[a-z]|-[a-z0-9-]+")
-"""What stands behind the region in the name of a zone, also of a local one."""
+"""What follows the region in the name of a zone, also of a local zone."""
 NODE_CLASSES = ("karpenter.k8s.aws/EC2NodeClass", "karpenter.kwok.sh/KWOKNodeClass")
-"""group/Kind of those for which kerf launches nodes."""
+"""The kinds of NodeClass for which kerf launches nodes, as group/Kind."""
 _MARKS = (lbl.EC2NODECLASS, lbl.KWOKNODECLASS)
 _KNOWN_LABELS = lbl.WELL_KNOWN | {*lbl.ALIASES, *_MARKS, lbl.HOSTNAME}
 
@@ -49,7 +51,7 @@ _TEMPLATE = "spec.template"
 
 
 def values_of(catalogue: Catalogue) -> Known:
-    """All values that the types of a catalogue have of each label, and those that are closed."""
+    """Returns all values that a catalogue's types have for each label, and the closed sets."""
     found: dict[str, set[str]] = {}
     for kind in catalogue.types:
         for key, values in kind.requirements.items():
@@ -59,8 +61,11 @@ def values_of(catalogue: Catalogue) -> Known:
 
 
 def suggestion(key: str, undefined: frozenset[str], own: Iterable[str]) -> str | None:
-    """The known label that an unknown one may have been meant to be (S-22). Of several, one with the same
-    ending is named rather than one that contains the key, then the least; if there is none, one spelt nearly so."""
+    """Returns the known label that an unknown one may be meant to be (S-22).
+
+    A label with the same ending comes before one that contains the key; among equals the least comes first. If there is
+    neither, one with a similar spelling.
+    """
     ending = key.partition("/")[2] if "/" in key else key
     known = sorted(undefined), sorted(own)
     for candidates in known:
@@ -71,22 +76,26 @@ def suggestion(key: str, undefined: frozenset[str], own: Iterable[str]) -> str |
 
 
 def near_value(value: str, known: Collection[str]) -> str:
-    """The known value that an unknown one may have been meant to be; "" if it is known, a number, another zone of a
-    region that is known, or like none."""
+    """Returns the known value that an unknown one may be meant to be; "" if there is none.
+
+    There is none for a known value, a number, or another zone of a known region.
+    """
     if value in known or value.isdigit() or any(_beside(value, each) for each in known):
         return ""
     return next(iter(did_you_mean(value, known, similarity=VALUE_SIMILARITY)), "")
 
 
 def _beside(value: str, known: str) -> bool:
-    """Whether it is a zone of the region of one that is known: us-west-2d, us-west-2-lax-1a beside us-west-2a."""
+    """Returns whether it is a zone in the region of a known zone: us-west-2d or us-west-2-lax-1a beside us-west-2a."""
     region = _ZONE.fullmatch(known)
     return region is not None and _OF_REGION.fullmatch(value.removeprefix(region[1])) is not None
 
 
 def near_node_class(ref: NodeClassRef) -> str:
-    """The group/Kind that a reference to a NodeClass of no known kind may have been meant to be; "" if it is known, or
-    like none."""
+    """Returns the group/Kind that a reference to an unknown kind of NodeClass may be meant to be.
+
+    Returns "" if the kind is known, or if none is similar.
+    """
     given = f"{ref.group}/{ref.kind}"
     if given in NODE_CLASSES:
         return ""
@@ -95,8 +104,11 @@ def near_node_class(ref: NodeClassRef) -> str:
 
 
 def mistyped(item: Struct, shapes: Iterable[Struct] = (), known: Known = CLOSED) -> Iterator[Reason]:
-    """Notes on what may be mistyped in an object: a NodePool's labels, requirements and NodeClass, and what pods of
-    these shapes (its own, or its template's) ask of nodes."""
+    """Yields notes on what may be mistyped in an object.
+
+    Looks at a NodePool's labels, requirements and NodeClass, and at what pods of these shapes ask of nodes (the
+    object's own shape, or its template's).
+    """
     if isinstance(item, NodePool):
         yield from _of_pool(item, known)
     for shape in shapes:

@@ -1,8 +1,9 @@
-"""What the text in a field is: the name of an object, a label's key, a sentence, or nothing that names anything.
+"""Types for text fields, which say what the text is: an object's name, a label's key, a sentence, or nothing that names
+anything.
 
-Fields of everything that is recorded are declared with these types. To the codec they are plain text; a pseudonymised
-copy of a record replaces what names something (kerf.adapters.store.pseudonyms). A field of type `str` without a mark
-stops such a copy, so each new field says what it holds.
+Fields of everything that is recorded are declared with these types. To the codec they are plain text. A pseudonymised
+copy of a record replaces texts that name something (kerf.adapters.store.pseudonyms). A field of type `str` without a
+mark stops such a copy, so each new field must say what it holds.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from msgspec import Struct
 
 
 class Mark(Struct, frozen=True):
-    """`rule` says how the text is replaced; `kind` of what it is the name."""
+    """Says how to replace the text (`rule`), and which kind of object it names (`kind`)."""
 
     rule: str
     kind: str = ""
 
 
 NAME, LAST_PART, NAMESPACED, WORKLOAD_KEY = "name", "last-part", "namespaced", "workload-key"
-"""A name; a path whose last part is one; namespace/name; kind/namespace/name."""
+"""Rules for a name; a path whose last part is a name; namespace/name; kind/namespace/name."""
 
 LABELS = Mark("labels")
 """Labels, annotations, or an instance type's requirements: a map from key to value or values."""
@@ -34,11 +35,13 @@ REASON_PARAMETERS, NODECLASS_SETTINGS, MADE_FROM = (
 Plain = Annotated[str, Mark("keep")]
 """Text that names nothing of the user's: an enum's value, a uid, a digest, an instance type, a zone."""
 Digest = Annotated[str, Mark("digest")]
-"""Of a blob, which is pseudonymised as well."""
+"""The digest of a blob, which is pseudonymised too."""
 FreeText = Annotated[str, Mark("blank")]
-"""Written by other programs. Account numbers, ARNs and names may stand in it: a pseudonymised copy leaves it out."""
+"""Text written by other programs. It may contain account numbers, ARNs and names, so a pseudonymised copy leaves it
+out.
+"""
 Sentence = Annotated[str, Mark("words")]
-"""kerf's own words, with names among them."""
+"""A text of kerf's own that may contain names."""
 LabelKey = Annotated[str, Mark("key")]
 LabelMap = Annotated[dict[str, str], LABELS]
 

@@ -1,7 +1,7 @@
 """Kubernetes quantities as exact integers: `cpu` in milli-CPU, every other resource in base units.
 
-As by the API server's Value and MilliValue, a part of a unit is rounded away from zero, and an amount above 2^63 - 1
-units counts as that.
+As in the API server's Value and MilliValue, a fraction is rounded away from zero, and an amount above 2^63 - 1 units
+counts as that.
 """
 
 from __future__ import annotations
@@ -19,16 +19,15 @@ _DECIMAL = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15,
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _BINARY_RESOURCES = ("memory", "ephemeral-storage")
 LARGEST_AMOUNT = (1 << 63) - 1
-"""In the units of `parse_quantity`; a record keeps integers of 64 bits."""
+"""The largest amount, in the units of `parse_quantity`: a record keeps integers of 64 bits."""
 _LONGEST = 100  # characters; a longer text is no amount that anybody meant, and costs time to read
 _EXPONENT_BOUND = 2 * _LONGEST  # beyond it every mantissa of _LONGEST digits is capped, or less than one unit
 
 
 def parse_quantity(text: str | int | float, resource: str) -> int:
-    """The amount as an integer: milli-CPU for `cpu`, base units (bytes, devices, pods) for all others.
+    """Returns the amount as an integer: milli-CPU for `cpu`, base units (bytes, devices, pods) for all others.
 
-    Raises `InputError` KERF306 for a text that is not a quantity. Negative ones are read; callers may refuse
-    them.
+    Raises `InputError` KERF306 if the text is not a quantity. Accepts negative amounts; callers may refuse them.
     """
     if isinstance(text, str):
         return _parse(text, resource == "cpu")
@@ -64,7 +63,8 @@ def _refusal(text: str) -> InputError:
 
 @lru_cache(maxsize=65_536)
 def format_quantity(amount: int, resource: str) -> str:
-    """Kubernetes' canonical text of an amount in `parse_quantity`'s units: the largest suffix that is exact.
+    """Returns Kubernetes' canonical text of an amount in `parse_quantity`'s units: with the largest suffix that is
+    exact.
 
     Memory, ephemeral storage and hugepages take binary suffixes (from 1024 on), everything else decimal ones.
     """

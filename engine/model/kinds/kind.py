@@ -20,8 +20,10 @@ from kerf.engine.model.settings import Settings
 
 
 class ServedKind(Struct, frozen=True):
-    """One resource of the API: `api` is apiVersion and kind ("apps/v1/Deployment"), `wire` the JSON form of the whole
-    document, `read` turns its bytes into the model's struct."""
+    """One resource of the API: `api` is apiVersion and kind ("apps/v1/Deployment").
+
+    `wire` is the JSON form of the whole document; `read` turns its bytes into the model's struct.
+    """
 
     api: str
     plural: str
@@ -36,7 +38,7 @@ class ServedKind(Struct, frozen=True):
 
     @property
     def path(self) -> str:
-        """Where all its objects are listed."""
+        """Returns the path that lists all its objects."""
         return f"{'/apis' if self.group else '/api'}/{self.api.rpartition('/')[0]}/{self.plural}"
 
 
@@ -45,15 +47,16 @@ def _always(settings: Settings) -> bool:
 
 
 class WatchedKind(Struct, frozen=True, kw_only=True):
-    """`name` is the lower-case singular by which records and ObjectGone know it: its entries are of type "<name>.seen".
+    """The declaration of a kind. `name` is its lower-case singular in records and ObjectGone: its entries are of type
+    "<name>.seen".
 
-    `key` is the attribute of `struct` by which the state and ObjectGone know an object; `facts` is the field of `Facts`
-    that keeps the objects by this key, "" where the fold keeps something else. `digest_field` names the field with the
-    digest of a PodShape.
+    `key` is the attribute of `struct` by which the state and ObjectGone identify an object. `facts` is the field of
+    `Facts` that keeps the objects by this key; "" if the fold keeps something else. `digest_field` names the field that
+    holds the digest of a PodShape.
 
-    `planned_with` says whether a plan looks at these objects, by the settings and by whether CapacityBuffers keep room;
-    None for a kind with rules of its own in kerf.engine.state.objects. `asked_for_by`: only plans for pods of such a
-    shape look at them.
+    `planned_with` says whether a plan looks at these objects, given the settings and whether CapacityBuffers keep room.
+    It is None for a kind with rules of its own in kerf.engine.state.objects. `asked_for_by` restricts that to plans for
+    pods of certain shapes.
     """
 
     name: str

@@ -1,6 +1,6 @@
-"""The kinds of objects that kerf watches. Add a kind here, its struct and its decoder beside those of the others.
+"""The kinds of objects that kerf watches. To add a kind, declare it here, and add its struct and its decoder.
 
-NodeClasses are not here: which there are depends on the provider, and providers make observations of them.
+NodeClasses are not here, because they depend on the provider, and providers make observations of them.
 """
 
 from __future__ import annotations
@@ -286,4 +286,4 @@ WATCHED: tuple[WatchedKind, ...] = (
     CSI_NODE, VOLUME_ATTACHMENT, SERVICE, WORKLOAD, POD_TEMPLATE, NODE_OVERLAY, CAPACITY_BUFFER, DEVICE_CLASS,
     RESOURCE_SLICE, RESOURCE_CLAIM, NODE, POD, NODECLAIM,
 )  # fmt: skip
-"""In the order in which a first list is told: what pods and nodes refer to comes before them."""
+"""The kinds in the order in which first lists are reported: what pods and nodes refer to comes before them."""

@@ -1,8 +1,7 @@
-"""Dynamic resource allocation: what drivers publish (ResourceSlices), what pods ask for (ResourceClaims), and the
-classes between them (S-194…S-203).
+"""Dynamic resource allocation: ResourceSlices of drivers, ResourceClaims of pods, and device classes (S-194…S-203).
 
-Amounts (capacities, counters) are integers in thousandths of a unit. An attribute without a domain of its own has its
-driver's name as domain; all names here are full: `<domain>/<name>`.
+Amounts (capacities, counters) are integers in thousandths of a unit. All names of attributes are full:
+`<domain>/<name>`. An attribute without a domain has its driver's name as domain.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from kerf.engine.model.names import (
 )
 
 EXACT, ALL = "ExactCount", "All"
-"""How many devices of a request: so many, or every one that matches (at least one)."""
+"""How many devices a request asks for: an exact number, or every one that matches (at least one)."""
 
 
 class Version(Struct, frozen=True):
@@ -40,7 +39,7 @@ Attribute = bool | int | Plain | Version
 
 
 class ValidRange(Struct, frozen=True, omit_defaults=True):
-    """What may be consumed of a capacity: at least `min`, at most `max`, in steps from `min` on."""
+    """Which amounts of a capacity a claim may consume: at least `min`, at most `max`, in steps counted from `min`."""
 
     min: int
     max: int | None = None
@@ -48,8 +47,10 @@ class ValidRange(Struct, frozen=True, omit_defaults=True):
 
 
 class Capacity(Struct, frozen=True, omit_defaults=True):
-    """One dimension of a device. The rest is the policy by which requests take a part of it (S-201): `default` is taken
-    when a request does not name it; of `values` and `range` at most one is there."""
+    """One dimension of a device, and the policy by which requests take a part of it (S-201).
+
+    `default` is taken if a request does not name the capacity. At most one of `values` and `range` is set.
+    """
 
     value: int
     default: int | None = None
@@ -58,15 +59,18 @@ class Capacity(Struct, frozen=True, omit_defaults=True):
 
 
 class CounterUse(Struct, frozen=True, omit_defaults=True):
-    """What a device takes of a set of shared counters."""
+    """What a device consumes of a set of shared counters."""
 
     counter_set: Plain
     counters: dict[Plain, int] = {}
 
 
 class Device(Struct, frozen=True, omit_defaults=True):
-    """`shared`: several claims may have it at once, each a part of its capacity. `taints` keep requests away that do
-    not tolerate them. `node`, `all_nodes`, `terms`: as in ResourceSlice, of a device whose slice leaves them to it."""
+    """A device. `shared` means that several claims may have it at once, each with a part of its capacity.
+
+    Requests that do not tolerate the `taints` cannot have it. `node`, `all_nodes` and `terms` are as in ResourceSlice,
+    and are set if the slice leaves them to its devices.
+    """
 
     name: Plain
     attributes: dict[Plain, Attribute] = {}
@@ -80,8 +84,10 @@ class Device(Struct, frozen=True, omit_defaults=True):
 
 
 class ResourceSlice(Struct, frozen=True, omit_defaults=True):
-    """A part of a driver's pool of devices. `count`: of how many slices the pool consists in this `generation`;
-    `owner`: the Node that owns it. An instance type's slice templates are of this form, too, and need no name."""
+    """A part of a driver's pool of devices. `count` is how many slices the pool has in this `generation`.
+
+    `owner` is the Node that owns the slice. Slice templates of an instance type have this form too, and need no name.
+    """
 
     name: ResourceSliceName
     driver: Plain
@@ -97,24 +103,29 @@ class ResourceSlice(Struct, frozen=True, omit_defaults=True):
 
 
 class AttributeBinding(Struct, frozen=True, omit_defaults=True):
-    """Devices (driver, pool, name) of an instance type's slice templates that will have the same value of an attribute,
-    whatever that will be."""
+    """Devices of an instance type's slice templates (driver, pool, name) that will share an attribute's value.
+
+    The value itself is not known before a node exists.
+    """
 
     attribute: Plain
     devices: Annotated[tuple[tuple[str, str, str], ...], BOUND_DEVICES]
 
 
 class DeviceClass(Struct, frozen=True, omit_defaults=True):
-    """`selectors`: CEL, all of which must hold."""
+    """A device class. `selectors` are CEL expressions, all of which must hold."""
 
     name: DeviceClassName
     selectors: tuple[Plain, ...] = ()
 
 
 class DeviceRequest(Struct, frozen=True, omit_defaults=True):
-    """`first_of`: alternatives, the first that can be had counts; then only `name` says anything beside them.
-    `capacity`: the part of a shared device that is asked for. `admin`: to look after devices, whoever has them;
-    nothing is taken by that. `unsupported`: what of it kerf does not know."""
+    """One request of a ResourceClaim. `first_of` lists alternatives, of which the first available counts.
+
+    With `first_of`, only `name` is set besides. `capacity` is the requested part of a shared device. `admin` requests
+    access to look after devices, whoever has them, and takes nothing. `unsupported` names what kerf does not know of
+    the request.
+    """
 
     name: Annotated[str, REQUEST_NAMES]
     device_class: DeviceClassName = ""
@@ -129,15 +140,17 @@ class DeviceRequest(Struct, frozen=True, omit_defaults=True):
 
 
 class DeviceConstraint(Struct, frozen=True, omit_defaults=True):
-    """The devices of these requests (all, if empty) have the same value of `match`; "" is a constraint of another
-    kind, which nothing meets (S-200)."""
+    """Requires the same value of the attribute `match` from the devices of these requests (of all, if empty).
+
+    A `match` of "" stands for a constraint of another kind, which no device meets (S-200).
+    """
 
     match: Plain = ""
     requests: Annotated[tuple[str, ...], REQUEST_NAMES] = ()
 
 
 class AllocatedDevice(Struct, frozen=True, omit_defaults=True):
-    """`consumed`: of a shared device."""
+    """A device that a claim has. `consumed` is the part taken of a shared device."""
 
     driver: Plain
     pool: DevicePoolName
@@ -146,15 +159,18 @@ class AllocatedDevice(Struct, frozen=True, omit_defaults=True):
 
 
 class Allocation(Struct, frozen=True, omit_defaults=True):
-    """`terms`: the nodes that can use the devices; all if there are none."""
+    """What a claim was allocated. `terms` select the nodes that can use the devices; without terms all nodes can."""
 
     devices: tuple[AllocatedDevice, ...] = ()
     terms: tuple[NodeTerm, ...] = ()
 
 
 class ResourceClaim(Struct, frozen=True, omit_defaults=True):
-    """`pods`: the uids for which it is reserved; `others`: something that is no pod has it, too. `made_for`: the uid of
-    the pod for which it was made from a template, and `own_name` what the pod calls it."""
+    """A ResourceClaim. `pods` are the uids of the pods that it is reserved for; `others` means that it also is for
+    something else.
+
+    If it was made from a template, `made_for` is the uid of its pod, and `own_name` is what the pod calls it.
+    """
 
     namespace: NamespaceName
     name: ResourceClaimName
@@ -172,7 +188,7 @@ class ResourceClaim(Struct, frozen=True, omit_defaults=True):
 
 
 class ResourceClaimTemplate(Struct, frozen=True, omit_defaults=True):
-    """`claim`: what is made from it, without a name."""
+    """A ResourceClaimTemplate. `claim` is the claim that is made from it, without a name."""
 
     namespace: str
     name: str
@@ -184,7 +200,7 @@ class ResourceClaimTemplate(Struct, frozen=True, omit_defaults=True):
 
 
 class Reference(NamedTuple):
-    """One of `PodShape.resource_claims`: the pod's own name, and the ResourceClaim or the template that it names."""
+    """One of `PodShape.resource_claims`: the pod's own name, and the ResourceClaim or template that it refers to."""
 
     own: str
     claim: str = ""
@@ -200,10 +216,12 @@ def read_reference(text: str) -> Reference:
 
 
 class DeviceFacts(Struct, frozen=True):
-    """All that is known of devices: claims by namespace/name, classes and slices by name. `made`: the names of claims
-    from templates (one, unless somebody made more), by the uid of the pod that they were made for and what it calls
-    them. `leaving`: uids of the pods of nodes that are going, whose claims are allocated anew (S-198); `promised`: of
-    these those that have a place by a plan, which looked at their claims."""
+    """All that is known of devices: claims by namespace/name, classes and slices by name.
+
+    `made` holds the names of claims made from templates, by the uid of their pod and the pod's own name for them (one
+    each, unless somebody made more). `leaving` are uids of pods on nodes that are going; their claims are allocated
+    anew (S-198). `promised` are those of them for which a plan, made with their claims, has a place.
+    """
 
     claims: Mapping[str, ResourceClaim] = {}
     classes: Mapping[str, DeviceClass] = {}
@@ -213,9 +231,12 @@ class DeviceFacts(Struct, frozen=True):
     promised: frozenset[str] = frozenset()
 
     def claims_of(self, pod: Pod, shape: PodShape) -> tuple[str, ...]:
-        """S-195: the pod's ResourceClaims as namespace/name. One that is still to be made from its template goes by a
-        name that no object has, so the pod waits for it. Of a pod that is promised a place those are left that are
-        there: the others went with it, though its own end shows later. Its successor has claims of its own."""
+        """Returns the pod's ResourceClaims as namespace/name (S-195).
+
+        A claim that is still to be made from its template has a name that no object has, so the pod waits for it. For a
+        promised pod only existing claims are returned: missing ones were deleted with the pod, whose own deletion shows
+        later. Its successor has claims of its own.
+        """
         found = []
         for each in map(read_reference, shape.resource_claims):
             made = min(self.made.get((pod.uid, each.own), ()), default=f"{pod.name}/{each.own}")
@@ -224,7 +245,7 @@ class DeviceFacts(Struct, frozen=True):
 
 
 def made_from_templates(claims: Iterable[ResourceClaim]) -> dict[tuple[str, str], list[str]]:
-    """See `DeviceFacts.made`."""
+    """Returns the claims made from templates, as in `DeviceFacts.made`."""
     found: dict[tuple[str, str], list[str]] = {}
     for each in claims:
         if each.made_for:
@@ -233,5 +254,5 @@ def made_from_templates(claims: Iterable[ResourceClaim]) -> dict[tuple[str, str]
 
 
 def devices_without(facts: DeviceFacts | None, leaving: Iterable[str]) -> DeviceFacts | None:
-    """As if these pods were leaving, too (D-90)."""
+    """Returns the facts as if these pods were leaving too (D-90)."""
     return None if facts is None else replace(facts, leaving=facts.leaving.union(leaving))

@@ -11,11 +11,11 @@ READY = "Ready"
 REPAIRED = (
     "AcceleratedHardwareReady", "StorageReady", "NetworkingReady", "KernelReady", "ContainerRuntimeReady",
 )  # fmt: skip
-"""Conditions besides Ready by which nodes are repaired (A-405…A-410)."""
+"""Conditions besides Ready for which node repair replaces nodes (A-405…A-410)."""
 
 
 class NodeCondition(Struct, frozen=True, omit_defaults=True):
-    """`since` is lastTransitionTime."""
+    """A condition of a Node. `since` is its lastTransitionTime."""
 
     type: Plain
     status: Plain
@@ -23,8 +23,10 @@ class NodeCondition(Struct, frozen=True, omit_defaults=True):
 
 
 class Node(Struct, frozen=True, omit_defaults=True):
-    """A v1 Node. Times are milliseconds since the epoch, 0 when absent. `conditions` are those of REPAIRED that are not
-    True."""
+    """A v1 Node. Times are milliseconds since the epoch, 0 when absent.
+
+    `conditions` are those of REPAIRED that are not True.
+    """
 
     name: NodeName
     uid: Plain = ""

@@ -9,7 +9,7 @@ from kerf.engine.model.names import BudgetName, NamespaceName, Plain
 
 
 class PodDisruptionBudget(Struct, frozen=True, omit_defaults=True):
-    """`max_unavailable` and `min_available` keep the API's text ("0", "50%"); None when unset."""
+    """A PodDisruptionBudget. `max_unavailable` and `min_available` keep the API's text ("0", "50%"); None if unset."""
 
     uid: Plain
     namespace: NamespaceName

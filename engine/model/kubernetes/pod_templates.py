@@ -8,8 +8,7 @@ from kerf.engine.model.names import Digest, NamespaceName, PodTemplateName
 
 
 class PodTemplate(Struct, frozen=True, omit_defaults=True):
-    """A v1 PodTemplate; `shape` is the digest of the PodShape of its template. `generation` counts its changes, 0 where
-    it is not known."""
+    """A v1 PodTemplate. `shape` is the digest of its PodShape. `generation` counts its changes, 0 if unknown."""
 
     namespace: NamespaceName
     name: PodTemplateName

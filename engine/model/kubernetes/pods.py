@@ -27,16 +27,16 @@ Resources = dict[Plain, int]
 
 
 ASSUMED = (("cpu", 100), ("memory", 200 * 2**20))
-"""What kube-scheduler takes a pod for that requests none of these, when it looks for the least allocated node."""
+"""The amounts that kube-scheduler's scores assume for a pod that does not request them."""
 
 
 def assumed(requests: Resources) -> Resources:
-    """What kube-scheduler's scores take a pod with these requests for beyond them."""
+    """Returns what kube-scheduler's scores assume for a pod beyond these requests."""
     return {name: amount for name, amount in ASSUMED if not requests.get(name)}
 
 
 def scored(amounts: Resources) -> Resources:
-    """The part that kube-scheduler's scores look at."""
+    """Returns the part of these amounts that kube-scheduler's scores look at."""
     return {name: amounts[name] for name, _ in ASSUMED if name in amounts}
 
 
@@ -46,7 +46,7 @@ class Taint(Struct, frozen=True, omit_defaults=True, order=True):
     value: str = ""
 
     def same(self, other: Taint) -> bool:
-        """L-102: taints are equal by key and effect; values are ignored."""
+        """Returns whether two taints have the same key and effect. Values are ignored (L-102)."""
         return self.key == other.key and self.effect == other.effect
 
 
@@ -121,11 +121,11 @@ class VolumeRef(Struct, frozen=True, omit_defaults=True):
 
 
 class PodShape(Struct, frozen=True, omit_defaults=True):
-    """All of a pod that scheduling looks at. Equal shapes share one digest; the record stores each once.
+    """Everything in a pod that scheduling looks at. Equal shapes share one digest; the record stores each once.
 
-    `requests` are the effective ones (S-30) without the resource `pods`; units as in `Resources`. `resource_claims` are
-    the pod's own names of the claims that it needs, with "=" and the object's name, or with "@" and the template's
-    where one is made for the pod.
+    `requests` are the effective ones (S-30) without the resource `pods`; units as in `Resources`. Each of
+    `resource_claims` is the pod's own name of a claim that it needs, with "=" and the object's name, or with "@" and
+    the template's name if a claim is made for the pod.
     """
 
     requests: Resources = {}
@@ -188,7 +188,7 @@ def is_terminal(pod: Pod) -> bool:
 
 
 def is_active(pod: Pod) -> bool:
-    """D-10: neither terminal nor terminating."""
+    """Returns whether a pod is neither terminal nor terminating (D-10)."""
     return not pod.deleting and pod.phase not in ("Failed", "Succeeded")
 
 
@@ -197,12 +197,12 @@ def owned_by(pod: Pod, kind: str) -> bool:
 
 
 def is_provisionable(pod: Pod) -> bool:
-    """S-40: a pod that waits for a node which kerf may give it."""
+    """Returns whether a pod waits for a node that kerf may give it (S-40)."""
     return pod.unschedulable and _is_homeless(pod)
 
 
 def is_untried(pod: Pod) -> bool:
-    """A pod that would be provisionable if the scheduler refused it."""
+    """Returns whether a pod would be provisionable, but the scheduler has not tried it yet."""
     return pod.untried and not pod.unschedulable and not pod.deleting and _is_homeless(pod)
 
 
@@ -211,7 +211,7 @@ def _is_homeless(pod: Pod) -> bool:
 
 
 def is_reschedulable(pod: Pod) -> bool:
-    """S-47: a bound pod that will need another place when its node goes."""
+    """Returns whether a bound pod will need another place when its node goes (S-47)."""
     owner = "" if pod.owner is None else pod.owner.kind
     if is_terminal(pod) or owner in (DAEMONSET, NODE_OWNER):
         return False

@@ -1,4 +1,4 @@
-"""PriorityClasses: what admission makes of a pod's priorityClassName. In a cluster pods carry the outcome already."""
+"""PriorityClasses: how admission resolves a pod's priorityClassName. Pods in a cluster carry the result already."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class PriorityClass(Struct, frozen=True, omit_defaults=True):
-    """`default`: for pods that name none."""
+    """A PriorityClass. `default` marks the one for pods that name none."""
 
     name: str
     value: int
@@ -17,6 +17,6 @@ BUILT_IN = (
     PriorityClass("system-cluster-critical", 2_000_000_000),
     PriorityClass("system-node-critical", 2_000_001_000),
 )
-"""Those that every cluster has."""
+"""The classes that every cluster has."""
 CRITICAL = frozenset(each.name for each in BUILT_IN)
-"""D-144: pods of these classes leave a node after all others. The number of a priority does not count."""
+"""Pods of these classes leave a node after all others (D-144). The number of a priority does not count."""

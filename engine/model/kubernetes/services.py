@@ -1,4 +1,4 @@
-"""Services, as far as default topology spread looks at them (S-151)."""
+"""Services, as far as default topology spread needs them (S-151)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kerf.engine.model.names import LabelMap, NamespaceName, ServiceName
 
 
 class Service(Struct, frozen=True, omit_defaults=True):
-    """`selector` is empty for a Service that has none: neither selects any pod."""
+    """A Service. `selector` is empty if the Service has none; such a Service selects no pod."""
 
     namespace: NamespaceName
     name: ServiceName

@@ -20,7 +20,7 @@ from kerf.engine.model.names import (
 
 
 class VolumeClaim(Struct, frozen=True, omit_defaults=True):
-    """A PersistentVolumeClaim. `volume`: spec.volumeName; `bind_completed`: it carries the annotation."""
+    """A PersistentVolumeClaim. `volume` is spec.volumeName; `bind_completed` says that it has that annotation."""
 
     namespace: NamespaceName
     name: VolumeClaimName
@@ -36,8 +36,10 @@ class VolumeClaim(Struct, frozen=True, omit_defaults=True):
 
 
 class Volume(Struct, frozen=True, omit_defaults=True):
-    """A PersistentVolume. `driver`: its CSI driver, "" if it has none to count (S-158); `terms`: required node
-    affinity; `local`: Local or HostPath."""
+    """A PersistentVolume. `driver` is its CSI driver, "" if it has none that counts (S-158).
+
+    `terms` is its required node affinity; `local` means Local or HostPath.
+    """
 
     name: VolumeName
     driver: Plain = ""
@@ -47,8 +49,11 @@ class Volume(Struct, frozen=True, omit_defaults=True):
 
 
 class StorageClass(Struct, frozen=True, omit_defaults=True):
-    """`driver`: the provisioner, in-tree names translated (S-158); `topologies`: allowedTopologies, each as In;
-    `default`: the API server gives it to claims that name no class."""
+    """A StorageClass. `driver` is the provisioner, with in-tree names translated (S-158).
+
+    `topologies` are allowedTopologies, each as In. `default` means that the API server gives it to claims that name no
+    class.
+    """
 
     name: StorageClassName
     driver: Plain = ""
@@ -58,15 +63,17 @@ class StorageClass(Struct, frozen=True, omit_defaults=True):
 
 
 class CSINode(Struct, frozen=True, omit_defaults=True):
-    """How many volumes a node takes, by driver; one without a limit is left out (S-159)."""
+    """How many volumes a node takes, by driver. A driver without a limit is left out (S-159)."""
 
     name: NodeName
     limits: dict[Plain, int] = {}
 
 
 class VolumeAttachment(Struct, frozen=True, omit_defaults=True):
-    """A volume that is attached to a node, or on its way there or off. `volume`: the PersistentVolume's name, empty for
-    an inline one."""
+    """A volume that is attached to a node, or is being attached or detached.
+
+    `volume` is the PersistentVolume's name, empty for an inline volume.
+    """
 
     name: AttachmentName
     node: NodeName
@@ -75,8 +82,10 @@ class VolumeAttachment(Struct, frozen=True, omit_defaults=True):
 
 
 class VolumeFacts(Struct, frozen=True):
-    """All that is known of volumes: claims by namespace/name, volumes and classes by name, and per node how many
-    volumes of a driver it takes (S-159; a driver without a limit is left out)."""
+    """All that is known of volumes: claims by namespace/name, volumes and classes by name.
+
+    Also how many volumes of a driver each node takes; a driver without a limit is left out (S-159).
+    """
 
     claims: Mapping[str, VolumeClaim] = {}
     volumes: Mapping[str, Volume] = {}
@@ -93,5 +102,5 @@ IN_TREE = {
     "kubernetes.io/vsphere-volume": "csi.vsphere.vmware.com",
     "kubernetes.io/portworx-volume": "pxd.portworx.com",
 }
-"""S-158."""
+"""In-tree provisioners and the CSI drivers that replace them (S-158)."""
 EBS = "ebs.csi.aws.com"

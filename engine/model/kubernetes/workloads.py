@@ -1,5 +1,6 @@
-"""Deployments, ReplicaSets, StatefulSets and ReplicationControllers: where pods come from, which pods are theirs
-(S-151), and how many there are to be (S-177)."""
+"""Deployments, ReplicaSets, StatefulSets and ReplicationControllers: which pods are theirs (S-151), and how many
+(S-177).
+"""
 
 from __future__ import annotations
 
@@ -10,13 +11,15 @@ from kerf.engine.model.kubernetes.pods import Selector, VolumeRef
 from kerf.engine.model.names import Digest, LabelMap, NamespaceName, Plain, WorkloadName
 
 SCALABLE = ("apps/v1/Deployment", "apps/v1/StatefulSet", "apps/v1/ReplicaSet")
-"""S-177: what a CapacityBuffer may name."""
+"""The kinds of workloads that a CapacityBuffer may name (S-177)."""
 
 
 class Workload(Struct, frozen=True, omit_defaults=True):
-    """`kind` is with its group and version, as in `Owner` ("apps/v1/Deployment"). `shape` is the digest of
-    the PodShape of its template. `volume_claims`: what a StatefulSet claims for each of its pods. `created` in
-    milliseconds since the epoch, 0 when absent."""
+    """A workload. `kind` includes group and version, as in `Owner` ("apps/v1/Deployment").
+
+    `shape` is the digest of its template's PodShape. `volume_claims` are what a StatefulSet claims for each pod.
+    `created` is in milliseconds since the epoch, 0 when absent.
+    """
 
     kind: Plain
     namespace: NamespaceName
@@ -33,10 +36,10 @@ class Workload(Struct, frozen=True, omit_defaults=True):
 
     @property
     def key(self) -> str:
-        """Unique among all workloads."""
+        """Returns a key that is unique among all workloads."""
         return f"{self.kind}/{self.namespace}/{self.name}"
 
 
 def watched(workload: Workload) -> Workload:
-    """What the engine looks at: that goes into the record, and nothing else."""
+    """Returns the workload reduced to what the engine looks at. Only that is recorded."""
     return replace(workload, labels={}, template_labels={}, template_annotations={}, created=0, volume_claims=())

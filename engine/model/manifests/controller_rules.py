@@ -1,7 +1,7 @@
-"""What kerf refuses in objects that the API server takes (its rules are declared in kerf.engine.model.crds): what their
-controllers would refuse, or what no record could hold.
+"""Refuses what the API server accepts, but a controller would refuse, or no record could hold.
 
-Each rule is a function of the wire object and a report; its docstring cites the rule of the specification.
+The API server's rules are declared in kerf.engine.model.crds. Each rule here is a function of the wire object and a
+report.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ EC2NodeClassRule = Callable[[EC2NodeClassSpec, Report], None]
 
 
 def template_label_keys(pool: NodePoolWire, report: Report) -> None:
-    """L-36: the API server judges only the labels' values."""
+    """Checks keys of the template's labels, since the API server checks only their values (L-36)."""
     for key in pool.spec.template.metadata.labels or {}:
         if not compiled(QUALIFIED).search(key):
             report.add("KERF312", f"spec.template.metadata.labels[{key}]", f"{key!r} is not a label key")
 
 
 def repeated_taints(pool: NodePoolWire, report: Report) -> None:
-    """L-37: no key and effect twice among taints and startupTaints."""
+    """Refuses a key and effect that occur twice among taints and startupTaints (L-37)."""
     if pool.spec.template.spec is None:
         return
     seen: dict[tuple[str, str], str] = {}
@@ -48,7 +48,9 @@ def _taints(spec: ClaimTemplateSpecWire) -> tuple[tuple[str, Sequence[TaintWire]
 
 
 def fields_of_v1beta1(pool: NodePoolWire, report: Report) -> None:
-    """L-107, L-109: fields that v1 has elsewhere. Dropped in silence they would change how nodes run or end."""
+    """Refuses fields of v1beta1 that v1 has elsewhere: ignored silently, they would change how nodes run or end (L-107,
+    L-109).
+    """
     if pool.spec.disruption.expire_after is not None:
         hint = "Move it to spec.template.spec.expireAfter"
         report.add("KERF319", "spec.disruption.expireAfter", "expireAfter is not here in v1", hint)
@@ -58,7 +60,7 @@ def fields_of_v1beta1(pool: NodePoolWire, report: Report) -> None:
 
 
 def volume_sizes(spec: EC2NodeClassSpec, report: Report) -> None:
-    """A-37: the pattern lets a unit without a number pass."""
+    """Refuses a volume size without a number, which the API's pattern accepts (A-37)."""
     for index, mapping in enumerate(spec.block_device_mappings):
         if mapping.ebs is not None and mapping.ebs.volume_size in {"Ti", "T"}:
             path = f"spec.blockDeviceMappings[{index}].ebs.volumeSize"
@@ -66,7 +68,9 @@ def volume_sizes(spec: EC2NodeClassSpec, report: Report) -> None:
 
 
 def kubelet(spec: EC2NodeClassSpec, report: Report) -> None:
-    """A-35: an open object, judged by the controller (A-50); only what no record could hold is refused here."""
+    """Refuses kubelet settings that no record could hold (A-35). The rest of the open object is the controller's to
+    check (A-50).
+    """
     if any(isinstance(leaf, int) and abs(leaf) > LARGEST_AMOUNT for leaf in _leaves(spec.kubelet)):
         report.add("KERF309", "spec.kubelet", "An integer is beyond 64 bits")
 

@@ -1,7 +1,7 @@
-"""The model's edge: Kubernetes documents in, model structs out; anything wrong is refused with all that is wrong.
+"""Decodes Kubernetes documents into model structs, or refuses them with everything that is wrong.
 
-Callers give JSON bytes (watches) or parsed documents (YAML is the adapters' business). A document that decodes at once
-takes the fast way; one with values of wrong types is repaired first, so that its other mistakes are found as well.
+Callers pass JSON bytes (watches) or parsed documents (adapters parse YAML). A document that decodes takes the fast way.
+One with values of wrong types is repaired first, so that its other mistakes are found too.
 """
 
 from __future__ import annotations
@@ -36,8 +36,11 @@ Document = dict[str, Any]
 
 
 class Decoded(Struct, frozen=True):
-    """`object` is a struct of kerf.engine.model; `blobs` the structs that its digests name (digest → PodShape);
-    `notes` what its author should know although it was accepted."""
+    """A decoded document. `object` is a struct of kerf.engine.model.
+
+    `blobs` are the structs that its digests name (digest → PodShape). `notes` is what its author should know although
+    it was accepted.
+    """
 
     object: Struct
     blobs: dict[str, Struct] = {}
@@ -45,8 +48,10 @@ class Decoded(Struct, frozen=True):
 
 
 class Kind(Struct, frozen=True):
-    """How one kind is read: the wire struct of its whole document, the reader of valid bytes, and for an old version
-    the conversion that comes first, with the paths it moves fields from."""
+    """How to read one kind: the wire struct of the whole document, and the reader of valid bytes.
+
+    For an old version also the conversion that comes first, and the paths from which it moves fields.
+    """
 
     wire: type[Struct]
     read: Callable[[bytes, Report], Read]
@@ -55,7 +60,7 @@ class Kind(Struct, frozen=True):
 
 
 def decoders(kinds: Iterable[WatchedKind]) -> dict[str, Kind]:
-    """How the watched kinds are read, by apiVersion and kind."""
+    """Returns how to read the watched kinds, by apiVersion and kind."""
     return {served.api: Kind(served.wire, served.read) for kind in kinds for served in kind.served}
 
 
@@ -73,10 +78,10 @@ KINDS: dict[str, Kind] = {
     ),
     "karpenter.kwok.sh/v1alpha1/KWOKNodeClass": Kind(KWOKNodeClassWire, read_kwok_node_class),
 }
-"""What kerf reads, by apiVersion and kind."""
+"""How to read each kind that kerf knows, by apiVersion and kind."""
 
 _MIN_SIMILARITY = 0.9
-"""How alike (0 to 1, difflib's ratio) a kind's name must be to be offered for a misspelt one."""
+"""How similar (0 to 1, difflib's ratio) a kind's name must be to be suggested for a misspelt one."""
 _SUCCESSORS = {"Provisioner": "NodePool", "Machine": "NodeClaim", "AWSNodeTemplate": "EC2NodeClass"}  # L-138
 _CLUSTER_SCOPED = frozenset(
     [served.api.rpartition("/")[2] for kind in WATCHED if not kind.namespaced for served in kind.served]
@@ -99,7 +104,7 @@ _read_list = msgspec.json.Decoder(_List).decode
 
 
 def decode_object(document: bytes | Document, *, source: str = "", assume: str = "") -> Decoded:
-    """One Kubernetes object. `assume` is the kind of a document that names none ("v1/Pod": an item of a typed list).
+    """Decodes one Kubernetes object. `assume` is its kind if it names none ("v1/Pod": an item of a typed list).
 
     Raises `ManifestError` (an `InputError`) with every violation found; `source` says where the document is from.
     """
@@ -121,9 +126,10 @@ def decode_object(document: bytes | Document, *, source: str = "", assume: str =
 
 
 def decode_many(document: bytes | Document, *, source: str = "") -> tuple[list[Decoded], list[ManifestError]]:
-    """The items of a list (v1 List, PodList, …) or one object: those that were read, and the refusals of the others.
+    """Decodes one object, or the items of a list (v1 List, PodList, …). Returns the objects read and the refusals of
+    the others.
 
-    Raises `ManifestError` only for a document that is no object or no list of objects.
+    Raises `ManifestError` only for a document that is neither an object nor a list of objects.
     """
     data = document if isinstance(document, bytes) else _to_json(document, source)
     name = _kind_of(data, source, "")
@@ -143,7 +149,7 @@ def decode_many(document: bytes | Document, *, source: str = "") -> tuple[list[D
 
 
 def _read(kind: Kind, data: bytes, report: Report) -> Read | None:
-    """None when the document could not be repaired. The report then says why."""
+    """Reads a document; None if it could not be repaired. The report then says why."""
     try:
         return kind.read(data, report)
     except msgspec.ValidationError:
@@ -160,7 +166,7 @@ def _items(data: bytes, name: str, source: str) -> list[bytes]:
 
 
 def _to_json(document: object, source: str) -> bytes:
-    """Parsed YAML as JSON: keys become texts, dates RFC 3339."""
+    """Returns parsed YAML as JSON: keys become texts, dates RFC 3339."""
     try:
         return msgspec.json.encode(document)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
@@ -175,7 +181,7 @@ def _parse(data: bytes, source: str) -> Document:
 
 
 def _kind_of(data: bytes, source: str, assume: str) -> str:
-    """ "apiVersion/kind" of a document, `assume` if it names neither."""
+    """Returns "apiVersion/kind" of a document, or `assume` if it names neither."""
     try:
         head = _read_head(data)
     except _MALFORMED as error:
@@ -199,7 +205,9 @@ def _unknown(data: bytes, name: str, source: str) -> ManifestError:
 
 
 def near_kinds(name: str) -> list[str]:
-    """Those of KINDS that an unknown "apiVersion/kind" may be meant to be: of the same kind, or spelt nearly so."""
+    """Returns the known kinds that an unknown "apiVersion/kind" may be meant to be: the same kind, or a similar
+    spelling.
+    """
     kind = name.rpartition("/")[2]
     same = sorted(each for each in KINDS if each.rpartition("/")[2] == _SUCCESSORS.get(kind, kind))
     alike = same or did_you_mean(name, KINDS, most=3, similarity=_MIN_SIMILARITY)

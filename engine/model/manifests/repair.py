@@ -1,9 +1,8 @@
-"""The slow way for a document whose types are wrong: name every such field, and go on as if it held something
-neutral.
+"""Repairs a document whose types are wrong: reports each such field and replaces its value by a neutral one.
 
-msgspec stops at the first value of a wrong type. Here that value is replaced by a neutral one of the right
-type (text for a number, an empty list, …) and the document is tried again, so that the author sees all
-mistakes at once. A `null` is no mistake: Kubernetes takes it for an absent field.
+msgspec stops at the first value of a wrong type. Here that value is replaced by a neutral one of the right type (text
+for a number, an empty list, …), and the document is decoded again. So the author sees all mistakes at once. A `null` is
+no mistake: Kubernetes takes it for an absent field.
 """
 
 from __future__ import annotations
@@ -36,10 +35,10 @@ _NEUTRAL: dict[str, Callable[[], Any]] = {
 
 
 def repair(document: Any, wire: type[Struct], report: Report) -> bytes | None:
-    """JSON that decodes as `wire`, with every value of a wrong type reported and replaced. `document` is
-    changed.
+    """Returns JSON that decodes as `wire`, after reporting and replacing every value of a wrong type. Changes
+    `document`.
 
-    None when there is more wrong than can be named.
+    Returns None if there are more mistakes than can be reported.
     """
     for _ in range(_MOST):
         try:
@@ -51,7 +50,9 @@ def repair(document: Any, wire: type[Struct], report: Report) -> bytes | None:
 
 
 def _mend(document: Any, message: str, report: Report) -> bool:
-    """Report what msgspec complained of and put something neutral in its place; False when nothing can be put."""
+    """Reports msgspec's complaint and puts a neutral value in its place. Returns False if there is nothing to put
+    there.
+    """
     beyond = _BEYOND.fullmatch(message)
     if beyond is not None:
         holder, key, path = _locate(document, beyond["path"], "int")
@@ -73,10 +74,9 @@ def _mend(document: Any, message: str, report: Report) -> bool:
 
 
 def _locate(document: Any, path: str, got: str) -> tuple[Any, Any, str]:
-    """The container and key of the value at msgspec's `path` (without its `$`), and its Kubernetes field
-    path.
+    """Returns the container and key of the value at msgspec's `path` (without its `$`), and its Kubernetes field path.
 
-    msgspec writes `[...]` for any key of a map; the first one with a value of the type `got` is meant.
+    msgspec writes `[...]` for any key of a map. The first key with a value of the type `got` is taken.
     """
     holder, key, value, written = None, None, document, ""
     while path:
@@ -98,7 +98,7 @@ def _locate(document: Any, path: str, got: str) -> tuple[Any, Any, str]:
 
 
 def _kind(value: Any) -> str:
-    """msgspec's name for the type of a JSON value."""
+    """Returns msgspec's name for the type of a JSON value."""
     names = {dict: "object", list: "array", type(None): "null"}
     return names.get(type(value), type(value).__name__)
 

@@ -1,4 +1,4 @@
-"""What the API server and the controllers would say to a document, before anybody asks them."""
+"""Validates documents offline: reports what the API server and the controllers would refuse."""
 
 from __future__ import annotations
 
@@ -25,14 +25,17 @@ _GROUPS = frozenset(kind.group for kind in CUSTOM)
 
 
 class Judgement(Struct, frozen=True, omit_defaults=True):
-    """`object` is "Kind/name" or "Kind/namespace/name". Kinds that are none of kerf's business are unchecked."""
+    """The verdict on one object. `object` is "Kind/name" or "Kind/namespace/name".
+
+    A kind that does not concern kerf is "unchecked".
+    """
 
     object: str
     verdict: Verdict
     violations: tuple[Violation, ...] = ()
     notes: tuple[Reason, ...] = ()
     old: bool = False
-    """Of a version that `v1_of` converts."""
+    """The document is of an old version that `v1_of` converts."""
 
 
 class Converted(Struct, frozen=True):
@@ -42,8 +45,11 @@ class Converted(Struct, frozen=True):
 
 
 def judge(document: Document, known: Known = CLOSED) -> Judgement:
-    """The verdict on one object, with all that is wrong with it. Unknown fields are wrong, as they are for kubectl.
-    What may be mistyped is noted, by the values of labels that are `known`."""
+    """Returns the verdict on one object, with everything that is wrong. Unknown fields are wrong, as they are for
+    kubectl.
+
+    Notes what may be mistyped, by comparing label values with `known`.
+    """
     name = _name_of(document)
     kind = KINDS.get(name)
     if kind is None and not _ours(document):
@@ -74,8 +80,10 @@ def judge(document: Document, known: Known = CLOSED) -> Judgement:
 
 
 def _wrong(note: Reason, report: Report) -> bool:
-    """D-18: what the API server takes and the controllers cannot use is wrong all the same; a NodeClass of a kind that
-    is none, too, if it is clear which is meant."""
+    """Reports a note as a violation if the controllers cannot use what it is about, and returns whether it did (D-18).
+
+    A nodeClassRef of an unknown kind is a violation if it is clear which kind is meant.
+    """
     if note.code == "mistyped-node-class":
         message = f"{note.params['given']} is no kind of NodeClass that kerf knows"
         report.add("KERF305", str(note.params["path"]), message, f"Is it {note.params['near']}?")
@@ -89,7 +97,7 @@ def _wrong(note: Reason, report: Report) -> bool:
 
 
 def _unusable(pool: NodePool, report: Report) -> None:
-    """L-39: a closed set of values, none of which is asked for."""
+    """Reports requirements none of whose values can exist, because the key has a closed set of values (L-39)."""
     for index, each in enumerate(pool.requirements):
         values = KNOWN_VALUES.get(normalise(each.key), frozenset(each.values))
         if each.operator == "In" and each.values and not values.intersection(each.values):
@@ -100,13 +108,15 @@ def _unusable(pool: NodePool, report: Report) -> None:
 
 
 def _told(note: Reason, report: Report) -> bool:
-    """Whether a violation says the same."""
+    """Returns whether a violation already reports the note's field."""
     return any(each.path == note.params.get("path") for each in report.violations)
 
 
 def v1_of(document: Document) -> Converted:
-    """The v1 document of a v1beta1 one; any other as it is. Raises `ManifestError` for one that cannot be converted, or
-    that would be refused as v1."""
+    """Returns the v1 document of a v1beta1 one, and any other document unchanged.
+
+    Raises `ManifestError` if it cannot be converted, or would be refused as v1.
+    """
     name = _name_of(document)
     kind, plain = KINDS.get(name), _plain(document)
     if kind is None and not _ours(document):
@@ -127,14 +137,16 @@ def v1_of(document: Document) -> Converted:
 
 
 def _ours(document: Document) -> bool:
-    """Whether nobody else could know a kind of this group; a document without apiVersion is nobody's."""
+    """Returns whether only kerf could know a kind of this group; also for a document without an apiVersion."""
     version = document.get("apiVersion")
     return not isinstance(version, str) or not version or version.partition("/")[0] in _GROUPS
 
 
 def _misspelt(name: str) -> bool:
-    """Whether an unknown kind of Kubernetes is spelt nearly like one that is read. Groups of others have a dot, and may
-    have a Service of their own."""
+    """Returns whether an unknown kind of Kubernetes is spelt like a known one.
+
+    Other projects' groups have a dot, and may have a kind Service of their own.
+    """
     group = name.rpartition("/")[0].rpartition("/")[0]
     return "." not in group and bool(near_kinds(name))
 
@@ -144,7 +156,9 @@ def _name_of(document: Document) -> str:
 
 
 def _plain(document: Document) -> Document | None:
-    """As JSON would hold it: texts as keys, RFC 3339 times; None for what JSON cannot hold, which decoding refuses."""
+    """Returns a value as JSON would hold it: texts as keys, RFC 3339 times. None if JSON cannot hold it; decoding
+    refuses that.
+    """
     try:
         plain: Document = msgspec.json.decode(msgspec.json.encode(document))
     except (TypeError, ValueError, OverflowError, RecursionError):

@@ -1,4 +1,4 @@
-"""How an object is refused: every violation found in it, each with a code, the exact field and what to do."""
+"""How an object is refused: with every violation found, each with a code, the exact field and what to do."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 
 class Violation(Struct, frozen=True, omit_defaults=True):
-    """One thing wrong with an object. `path` is the Kubernetes field path, "" for the whole document."""
+    """One mistake in an object. `path` is the Kubernetes field path, "" for the whole document."""
 
     code: str
     path: str
@@ -49,8 +49,7 @@ class Violation(Struct, frozen=True, omit_defaults=True):
 
 
 class ManifestError(InputError):
-    """An object was refused. `violations` holds all that was found; the error's own code and text are the
-    first's.
+    """An object was refused. `violations` holds everything found; the error's code and text are those of the first.
 
     `object` is "Kind/name" or "Kind/namespace/name", as far as it could be read.
     """
@@ -76,7 +75,7 @@ class ManifestError(InputError):
 
 
 class Report:
-    """Collects what is found while one object is read. Paths are relative to the object.
+    """Collects violations and notes while one object is read. Paths are relative to the object.
 
     `moved` maps a path of the converted object to the path where the author wrote the field (v1beta1).
     """
@@ -87,17 +86,17 @@ class Report:
         self._moved = moved or {}
 
     def add(self, code: str, path: str, message: str, hint: str = "") -> None:
-        """Note a violation, unless one was found before at this field or at one that holds it."""
+        """Adds a violation, unless there is one already for this field or for a field that contains it."""
         path = self._written(path)
         if not any(_holds(found.path, path) for found in self.violations):
             self.violations.append(Violation(code, path, message, hint))
 
     def note(self, code: str, **params: str | int | float | list[str]) -> None:
-        """Something the author should know although the object is accepted."""
+        """Adds a note for the author, although the object is accepted."""
         self.notes.append(Reason(code, dict(params)))
 
     def attempt(self, path: str, parse: Callable[..., T], *arguments: str | int | float, otherwise: T) -> T:
-        """`parse(*arguments)`, or `otherwise` after noting its `InputError` at `path`."""
+        """Returns `parse(*arguments)`. If it raises an `InputError`, adds that at `path` and returns `otherwise`."""
         try:
             return parse(*arguments)
         except InputError as error:
@@ -105,7 +104,7 @@ class Report:
             return otherwise
 
     def one_of(self, path: str, value: str, allowed: tuple[str, ...], hint: str = "") -> bool:
-        """Whether an enumeration's value is known; notes KERF305 if not."""
+        """Returns whether an enumeration's value is known; adds KERF305 if not."""
         if value in allowed:
             return True
         names = ", ".join(name or '""' for name in allowed)
@@ -120,5 +119,5 @@ class Report:
 
 
 def _holds(outer: str, inner: str) -> bool:
-    """Whether the field at path `inner` is `outer` or lies within it."""
+    """Returns whether the field at path `inner` is `outer` or lies within it."""
     return not outer or inner == outer or (inner.startswith(outer) and inner[len(outer)] in ".[")
