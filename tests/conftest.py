@@ -1,4 +1,5 @@
-"""What all tests share: async tests run on a loop with virtual time, unless they are marked `real_time`."""
+"""What all tests share: async tests run on a loop with virtual time, unless they are marked `real_time`, and no
+property test fails because the machine is slow."""
 
 from __future__ import annotations
 
@@ -6,8 +7,12 @@ import asyncio
 from collections.abc import Callable, Mapping
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.support.virtual_time import VirtualTimeLoop
+
+settings.register_profile("kerf", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("kerf")
 
 
 def pytest_asyncio_loop_factories(
