@@ -156,6 +156,8 @@ def test_pytest_in_the_project_sees_both(installed: Path, project: Path) -> None
         "error",
         "-p",
         "no:cacheprovider",
+        "-p",
+        "no:asyncio",  # of the developers, and not of the project
         cwd=project,
         PYTHONPATH=str(installed),
     )
