@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.adapters.aws.catalogue.market import LiveMarket
-from kerf.adapters.aws.catalogue.offers import catalogue
+from kerf.adapters.aws.catalogue.offerings import catalogue
 from kerf.adapters.aws.health import unhealthy
 from kerf.adapters.aws.instances import Instances
 from kerf.adapters.aws.launch.client_tokens import ClientTokens

@@ -19,7 +19,7 @@ from kerf.engine.errors import KerfError
 from kerf.engine.record.decisions import Intent
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import Observation
-from kerf.engine.runtime import effects
+from kerf.engine.runtime import carry_out
 from kerf.engine.runtime.ports import Cloud, Cluster
 from kerf.engine.runtime.runtime import Runtime
 
@@ -80,7 +80,7 @@ class Controller:
         engine raises when it finds itself at fault (KERF7xx)."""
         self._listener(self.runtime, self.runtime.new_entries)
         for ref, intent in self.runtime.unanswered():
-            self._carry_out(ref, intent, effects.reconcile)
+            self._carry_out(ref, intent, carry_out.reconcile)
         looking = [
             asyncio.create_task(self._look(self._instances.run), name="describe instances"),
             asyncio.create_task(self._look(self._instances.list), name="list instances"),
@@ -129,7 +129,7 @@ class Controller:
         self._instances.saw(batch)
         self._listener(self.runtime, self.runtime.new_entries)
         for ref, intent in intents:
-            self._carry_out(ref, intent, effects.perform)
+            self._carry_out(ref, intent, carry_out.perform)
 
     async def _wait(self) -> None:
         """Wait for work. After a slow turn (a long transaction, a busy machine) it waits about as long again, so that
@@ -164,7 +164,7 @@ class Controller:
             except Exception as error:  # an adapter's defect is one effect's failure: it is recorded and tried again
                 fault = AdapterFault(f"{type(error).__name__}: {error}", where=f"intent {ref}", hint=REPORT)
                 self.error = fault
-                return Observation(effects.failed_answer(ref, intent, fault))
+                return Observation(carry_out.failed_answer(ref, intent, fault))
 
         self._inbox.put([await asyncio.get_running_loop().run_in_executor(self._pool, work)])
 

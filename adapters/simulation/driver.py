@@ -22,7 +22,7 @@ from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.decisions import Intent, LaunchInstance, TerminateInstance
 from kerf.engine.record.errors import EpochRefused
 from kerf.engine.record.observations import InstanceSeen, Observation, TaggedInstance
-from kerf.engine.runtime import effects
+from kerf.engine.runtime import carry_out
 from kerf.engine.runtime.pod_nominations import PodNominations
 from kerf.engine.state.state import State
 
@@ -155,7 +155,7 @@ class Driver:
         batch += [Observation(claim) for _, claim in sorted(objects.items()) if self._runtime.is_news(claim)]
         self._list_at = self._clock.now + LIST_AFTER
         for ref, intent in self._runtime.unanswered():
-            self._carry_out(ref, intent, effects.reconcile)
+            self._carry_out(ref, intent, carry_out.reconcile)
         return batch
 
     def _collect(self) -> list[Observation]:
@@ -217,7 +217,7 @@ class Driver:
         self._durable += 1
         kill = self.simulation.faults.kill_at(self._durable)
         if kill is not KillPoint.BEFORE_EFFECT:
-            self._carry_out(ref, intent, effects.perform, deadly=kill is KillPoint.BEFORE_RECORD)
+            self._carry_out(ref, intent, carry_out.perform, deadly=kill is KillPoint.BEFORE_RECORD)
         if kill in (KillPoint.BEFORE_EFFECT, KillPoint.AFTER_EFFECT):
             self._die()
             return False

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from kerf.adapters.aws.catalogue.facts import tables
-from kerf.adapters.aws.catalogue.offers import offline_catalogue
+from kerf.adapters.aws.catalogue.offerings import offline_catalogue
 from kerf.engine.model import labels
 from kerf.engine.model.content_digest import content
 from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from kerf.engine.disruption.cluster import Cluster, ClusterNode
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import Pod, Resources
-from kerf.engine.nodeclaim import effects
+from kerf.engine.nodeclaim import effect_keys
 from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.state_table import GOING, INITIALIZED, REQUESTED
 from kerf.engine.scheduling.problem.from_state import buffer_pods, capacity_of, problem_of, spread_by_default
@@ -83,7 +83,7 @@ def _nodes(state: State, places: dict[str, NodeInput], now: int) -> Iterator[Clu
 
 def _managed(claim: NodeClaim, node: Node | None, place: NodeInput | None, state: State, now: int) -> ClusterNode:
     facts = state.facts
-    ended, terminate = claim.instance_status in ENDED, claim.effect(effects.TERMINATE)
+    ended, terminate = claim.instance_status in ENDED, claim.effect(effect_keys.TERMINATE)
     hold = facts.holds.get(claim.name)
     return ClusterNode(
         place=place or _gone(node.name if node is not None else claim.name, claim.name, node, bool(claim.initialized)),

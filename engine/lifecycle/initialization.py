@@ -1,4 +1,4 @@
-"""When a node may be called initialized (L-169…L-174). `nodeclaim.startup_taints` lists the taints that delay it."""
+"""When a node may be called initialized (L-169…L-174). `nodeclaim.ephemeral_taints` lists the taints that delay it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import Taint
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.nodeclaim.startup_taints import is_ephemeral
+from kerf.engine.nodeclaim.ephemeral_taints import is_ephemeral
 
 
 def not_initialized_because(claim: NodeClaim, node: Node) -> Reason | None:

@@ -11,7 +11,7 @@ from kerf.engine.model.disruption_reasons import DisruptionReason
 from kerf.engine.model.instance_types import InstanceType
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.reasons import Reason
-from kerf.engine.nodeclaim import effects
+from kerf.engine.nodeclaim import effect_keys
 from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.state_table import INITIALIZED, LAUNCHED, REGISTERED, REQUESTED
 from kerf.engine.record import claim_events as ev
@@ -50,14 +50,14 @@ def _in_service(claim: NodeClaim, node: Node | None, now: int) -> Step:
         return wait(LifecycleCode.IN_SERVICE)
     if any((t.key, t.effect) == (lbl.DISRUPTED_TAINT, "NoSchedule") for t in node.taints):
         order = UntaintNode(claim.name, node.name)
-        return _undone_again(claim, effects.UNTAINT, now) or ask(
-            claim, effects.UNTAINT, order, now, code=LifecycleCode.UNTAINT
+        return _undone_again(claim, effect_keys.UNTAINT, now) or ask(
+            claim, effect_keys.UNTAINT, order, now, code=LifecycleCode.UNTAINT
         )
     labels = _labels_to_restore(claim, node)
     if labels is None:
         return wait(LifecycleCode.IN_SERVICE)
-    return _undone_again(claim, effects.REGISTER, now) or ask(
-        claim, effects.REGISTER, labels, now, code=LifecycleCode.RELABEL
+    return _undone_again(claim, effect_keys.REGISTER, now) or ask(
+        claim, effect_keys.REGISTER, labels, now, code=LifecycleCode.RELABEL
     )
 
 
@@ -97,11 +97,11 @@ def _vanished(claim: NodeClaim, node: Node | None, now: int) -> Step:
     ended = claim.instance_status in ENDED
     if node is not None and ended:
         return ask(
-            claim, effects.DELETE_NODE, DeleteNode(claim.name, node.name), now, code=LifecycleCode.INSTANCE_VANISHED
+            claim, effect_keys.DELETE_NODE, DeleteNode(claim.name, node.name), now, code=LifecycleCode.INSTANCE_VANISHED
         )
     if node is not None:
         return ask(
-            claim, effects.DELETE_NODE, DeleteNode(claim.name, node.name), now, code=LifecycleCode.GARBAGE_COLLECTED
+            claim, effect_keys.DELETE_NODE, DeleteNode(claim.name, node.name), now, code=LifecycleCode.GARBAGE_COLLECTED
         )
     status = claim.instance_status if ended else "unlisted"
     gone = ev.InstanceVanished(claim.name, claim.instance, status, *claim.lifetime(now))
@@ -134,7 +134,7 @@ def _launch_again(claim: NodeClaim, state: State, now: int, deadline: int) -> St
     """Try a failed launch again, with the first attempt's order and token, so that an answer that was lost is found
     (L-154, L-155)."""
     order = state.facts.launches[claim.name]
-    return ask(claim, effects.LAUNCH, order, now, code=LifecycleCode.LAUNCH_AGAIN, due=deadline)
+    return ask(claim, effect_keys.LAUNCH, order, now, code=LifecycleCode.LAUNCH_AGAIN, due=deadline)
 
 
 def launched(claim: NodeClaim, answer: LaunchAnswered, state: State, now: int) -> ev.Launched:
@@ -211,7 +211,7 @@ def _register(claim: NodeClaim, state: State, now: int) -> Step:
     annotations = {k: v for k, v in claim.annotations.items() if k != lbl.TERMINATION_TIMESTAMP}
     taints = () if node.labels.get(lbl.DO_NOT_SYNC_TAINTS) == "true" else (*claim.taints, *claim.startup_taints)
     order = RegisterNode(claim.name, node.name, claim.labels, annotations, taints)  # L-163
-    return ask(claim, effects.REGISTER, order, now, code=LifecycleCode.REGISTER)
+    return ask(claim, effect_keys.REGISTER, order, now, code=LifecycleCode.REGISTER)
 
 
 def _initialize(claim: NodeClaim, state: State, now: int) -> Step:
@@ -224,4 +224,4 @@ def _initialize(claim: NodeClaim, state: State, now: int) -> Step:
     missing = not_initialized_because(claim, node) or drivers_missing(claim, node, state)
     if missing is not None:
         return Step(reason=missing)
-    return ask(claim, effects.INITIALIZE, InitializeNode(claim.name, node.name), now, code=LifecycleCode.INITIALIZE)
+    return ask(claim, effect_keys.INITIALIZE, InitializeNode(claim.name, node.name), now, code=LifecycleCode.INITIALIZE)

@@ -26,7 +26,7 @@ from kerf.engine.model.names import (
     SubnetId,
 )
 from kerf.engine.model.reasons import Reason
-from kerf.engine.nodeclaim.effects import TAINT, UNTAINT, deletion, eviction
+from kerf.engine.nodeclaim.effect_keys import TAINT, UNTAINT, deletion, eviction
 from kerf.engine.nodeclaim.state_table import ABSENT, DRAINING, TAINTED, next_state, remembered_state
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.observations import LaunchAnswered

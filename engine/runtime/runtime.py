@@ -30,7 +30,7 @@ from kerf.engine.record.observations import (
     TaggedInstance,
 )
 from kerf.engine.record.store import Append, Store
-from kerf.engine.runtime import effects
+from kerf.engine.runtime import carry_out
 from kerf.engine.runtime.cluster_identity import settings_of_one_cluster
 from kerf.engine.runtime.react import next_due, react
 from kerf.engine.runtime.turn_draft import TurnDraft
@@ -212,7 +212,7 @@ class Runtime:
     def token(self, ref: str) -> str:
         """The idempotency key of an intent that has no outcome yet."""
         intent = self.state.facts.intents[ref].intent
-        return effects.token(self.record, effects.token_ref(ref, intent))
+        return carry_out.token(self.record, carry_out.token_ref(ref, intent))
 
     def _append(self, draft: TurnDraft) -> Append:
         return Append(tuple(draft.entries), {digest: _encode(value) for digest, value in draft.blobs.items()})

@@ -13,7 +13,7 @@ from kerf.engine.model.disruption_reasons import BUDGET_REASONS, DriftReason, ka
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.nodeclaim.effects import TERMINATE
+from kerf.engine.nodeclaim.effect_keys import TERMINATE
 from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
 from kerf.projections.prose.reasons import sentence

@@ -16,7 +16,7 @@ from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer, virtual
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import Pod, is_provisionable, is_terminal
-from kerf.engine.nodeclaim.effects import deletion, effect_key, eviction
+from kerf.engine.nodeclaim.effect_keys import deletion, effect_key, eviction
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record import observations as seen
 from kerf.engine.record.decisions import (

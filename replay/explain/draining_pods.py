@@ -11,7 +11,7 @@ from kerf.engine.model.disruption_reasons import DisruptionCode
 from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import Effect, NodeClaim
-from kerf.engine.nodeclaim.effects import eviction
+from kerf.engine.nodeclaim.effect_keys import eviction
 from kerf.engine.nodeclaim.state_table import DRAINING
 from kerf.engine.scheduling.pods.evictability import EvictionRules, protected_until
 from kerf.engine.state.node_of_claim import node_of

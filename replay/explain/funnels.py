@@ -15,7 +15,7 @@ from kerf.engine.record.store import Store
 from kerf.engine.scheduling import provision as provisioning
 from kerf.engine.scheduling.explain.funnel_tracer import ClassFunnel, Funnel, FunnelTracer, PoolAttempt, Refusal
 from kerf.engine.scheduling.explain.relaxed_preferences import RelaxedPreference
-from kerf.engine.scheduling.explain.tracer import Candidate, Cut, NearMiss
+from kerf.engine.scheduling.explain.tracer import Cut, NearMiss, PricedType
 from kerf.engine.state.load import load
 from kerf.engine.state.state import State
 from kerf.replay.errors import SubjectUnknown
@@ -37,7 +37,7 @@ class PoolFunnel(Struct, frozen=True, kw_only=True):
     types: int
     cuts: tuple[Cut, ...]
     left: int
-    cheapest: tuple[Candidate, ...]
+    cheapest: tuple[PricedType, ...]
     near: tuple[NearMiss, ...]
     reason: Reason | None
 
@@ -68,7 +68,7 @@ class PlacementExplanation(Struct, frozen=True, kw_only=True):
     rules: tuple[tuple[str, str], ...] = ()
     refused: tuple[RefusalCount, ...]
     pools: tuple[PoolFunnel, ...]
-    chosen: tuple[Candidate, ...]
+    chosen: tuple[PricedType, ...]
     chosen_types: int
     reasons: tuple[Reason, ...]
     gave_up: tuple[RelaxedPreference, ...] = ()
@@ -151,7 +151,7 @@ def explain_new_node(replan: Replan, claim: str) -> PlacementExplanation | None:
 def _placement(
     replan: Replan, pod_class: ClassFunnel, place: str | int | None, gave_up: tuple[RelaxedPreference, ...] = ()
 ) -> PlacementExplanation:
-    left: tuple[Candidate, ...] = ()
+    left: tuple[PricedType, ...] = ()
     if isinstance(place, int):
         left = next((c.left for c in replan.funnel.claims if c.claim == place), ())
     names = {c.claim: made.name for c, made in zip(replan.funnel.claims, replan.remade.claims, strict=True)}

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from kerf.engine.nodeclaim.effects import effect_key
+from kerf.engine.nodeclaim.effect_keys import effect_key
 from kerf.engine.record.base import Base
 from kerf.engine.record.codec import CODEC
 from kerf.engine.record.decisions import Decision, Intent, LaunchInstance

@@ -20,7 +20,7 @@ from kerf.engine.model.kubernetes.pods import (
     scored,
 )
 from kerf.engine.model.labels import INITIALIZED, INSTANCE_TYPE, NODEPOOL, REGISTERED
-from kerf.engine.nodeclaim.startup_taints import counting_taints
+from kerf.engine.nodeclaim.ephemeral_taints import counting_taints
 from kerf.engine.scheduling.matching.resources import total
 from kerf.engine.scheduling.problem.problem import NodeInput
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from msgspec.structs import replace
 
 from kerf.adapters.aws.catalogue.facts import facts_of
-from kerf.adapters.aws.catalogue.offers import offline_market
+from kerf.adapters.aws.catalogue.offerings import offline_market
 from kerf.adapters.aws.catalogue.pricing import pricing_region, product_filters, product_prices, spot_prices
 from kerf.adapters.aws.session import AwsError, Clients, filters, pages
 from kerf.engine.record.observations import InputRefused

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from kerf.adapters.aws.catalogue.offers import Reservation
+from kerf.adapters.aws.catalogue.offerings import Reservation
 from kerf.adapters.aws.nodeclass.resolved import ready
 from kerf.adapters.aws.session import AwsError, Clients, filters, pages, tag_filters
 from kerf.engine.model.durations import parse_time

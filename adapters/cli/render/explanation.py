@@ -12,7 +12,7 @@ from kerf.adapters.cli.render.text import MAX_NAMES_SHOWN, some
 from kerf.engine.model.settings import Settings
 from kerf.engine.nodeclaim.state_table import TERMINATED
 from kerf.engine.record.decisions import Offer, ProvisionResult
-from kerf.engine.scheduling.explain.tracer import Candidate, NearMiss
+from kerf.engine.scheduling.explain.tracer import NearMiss, PricedType
 from kerf.engine.scheduling.provision import VERSION
 from kerf.projections.prose.amounts import count, dollars, duration, moment
 from kerf.projections.prose.changes import WHAT_WOULD_FREE_IT
@@ -244,7 +244,7 @@ def _chosen(printer: Printer, how: PlacementExplanation) -> None:
         printer.line("  dearer: " + ", ".join(map(_choice, others)))
 
 
-def _choice(choice: Candidate) -> str:
+def _choice(choice: PricedType) -> str:
     """A type with its price. A type may be possible while nobody sells it, beside reserved capacity: then it has no
     price (S-164)."""
     price = f"{dollars(choice.price)}/h" if isfinite(choice.price) else "(none on offer)"

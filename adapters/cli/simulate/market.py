@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from kerf.adapters.aws.catalogue.instance_types import NodeSettings
-from kerf.adapters.aws.catalogue.offers import offline_catalogue
+from kerf.adapters.aws.catalogue.offerings import offline_catalogue
 from kerf.adapters.aws.catalogue.regions import ZONES
 from kerf.adapters.aws.nodeclass.resolved import node_settings
 from kerf.engine.model.instance_types import Catalogue

@@ -18,7 +18,7 @@ from kerf.engine.lifecycle.reasons import LifecycleCode
 from kerf.engine.lifecycle.step import may_ask, soonest
 from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason, strength
 from kerf.engine.model.reasons import Reason
-from kerf.engine.nodeclaim import effects
+from kerf.engine.nodeclaim import effect_keys
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import GOING, LAUNCHED, STEADY
 from kerf.engine.record import claim_events as ev
@@ -115,7 +115,7 @@ def _leaves_no_time(finding: Finding, detail: str) -> bool:
 
 def _taint(claim: NodeClaim, state: State, now: int) -> list[Intent]:
     node = node_of(claim, state)
-    if node is None or not claim.registered or not may_ask(claim.effect(effects.TAINT), now):
+    if node is None or not claim.registered or not may_ask(claim.effect(effect_keys.TAINT), now):
         return []
     return [TaintNode(claim.name, node.name)]
 

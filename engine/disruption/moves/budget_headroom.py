@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from kerf.engine.disruption.budgets import Use, remaining
 from kerf.engine.model.disruption_reasons import DisruptionReason, budget_reason
 from kerf.engine.model.karpenter.nodepools import NodePool
-from kerf.engine.nodeclaim import effects
+from kerf.engine.nodeclaim import effect_keys
 from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.state_table import GOING
 from kerf.engine.record.decisions import Move
@@ -87,5 +87,5 @@ def _count(state: State) -> dict[str, Use]:
 
 def _is_ending(claim: NodeClaim) -> bool:
     """Whether its instance is ending: then it counts no more (D-49)."""
-    asked = claim.effect(effects.TERMINATE)
+    asked = claim.effect(effect_keys.TERMINATE)
     return claim.instance_status in ENDED or (asked is not None and bool(asked.ok))

@@ -13,7 +13,7 @@ from kerf.engine.disruption.moves.due_moves import replacement_time_limit, waits
 from kerf.engine.lifecycle.step import may_ask
 from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
 from kerf.engine.model.reasons import Reason
-from kerf.engine.nodeclaim import effects
+from kerf.engine.nodeclaim import effect_keys
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import STEADY, TAINTED
 from kerf.engine.record import claim_events as ev
@@ -92,7 +92,7 @@ def _tainted(claim: NodeClaim, move: Move, now: int) -> ev.Tainted:
 
 def _taint(claim: NodeClaim, state: State, now: int) -> list[Intent]:
     node = node_of(claim, state)
-    if node is None or not may_ask(claim.effect(effects.TAINT), now):
+    if node is None or not may_ask(claim.effect(effect_keys.TAINT), now):
         return []
     return [TaintNode(claim.name, node.name)]
 

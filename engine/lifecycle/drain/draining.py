@@ -13,7 +13,7 @@ from kerf.engine.lifecycle.reasons import LifecycleCode
 from kerf.engine.lifecycle.step import Step, ask, soonest, wait
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.reasons import Reason
-from kerf.engine.nodeclaim import effects
+from kerf.engine.nodeclaim import effect_keys
 from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.state_table import TAINTED
 from kerf.engine.record import claim_events as ev
@@ -34,7 +34,7 @@ def drain(claim: NodeClaim, state: State, now: int) -> Step:
         return _terminate(claim, now, LifecycleCode.TERMINATE_WITHOUT_DRAIN)  # D-138, L-194
     if claim.state == TAINTED:
         return _start(claim, node, state, now)
-    if claim.effect(effects.TERMINATE) is None:  # there is no way back from it
+    if claim.effect(effect_keys.TERMINATE) is None:  # there is no way back from it
         step = _evict_pods(claim, node, state, now) or detach(claim, node, state, now)
         if not _tainted(node):
             return _taint_again(claim, node, now, step)
@@ -46,14 +46,16 @@ def drain(claim: NodeClaim, state: State, now: int) -> Step:
 def _end(claim: NodeClaim, node: Node | None, now: int) -> Step:
     """After its instance is gone: delete the Node object, then end the claim (L-201, L-192)."""
     if node is not None:
-        return ask(claim, effects.DELETE_NODE, DeleteNode(claim.name, node.name), now, code=LifecycleCode.DELETE_NODE)
+        return ask(
+            claim, effect_keys.DELETE_NODE, DeleteNode(claim.name, node.name), now, code=LifecycleCode.DELETE_NODE
+        )
     ended = ev.Terminated(claim.name, claim.why, *claim.lifetime(now))
     return Step(events=(ended,), reason=Reason.of(LifecycleCode.TERMINATED))
 
 
 def _terminate(claim: NodeClaim, now: int, code: LifecycleCode) -> Step:
     order = TerminateInstance(claim.name, claim.instance)
-    return ask(claim, effects.TERMINATE, order, now, code=code)
+    return ask(claim, effect_keys.TERMINATE, order, now, code=code)
 
 
 def _start(claim: NodeClaim, node: Node, state: State, now: int) -> Step:
@@ -66,7 +68,7 @@ def _start(claim: NodeClaim, node: Node, state: State, now: int) -> Step:
         deadline = None if grace is None else now + grace
         started = ev.DrainStarted(claim.name, node.name, len(awaited(node, state, now)), deadline)
         return Step(events=(started,), reason=Reason.of(LifecycleCode.DRAIN_STARTED))
-    return ask(claim, effects.TAINT, TaintNode(claim.name, node.name), now, code=LifecycleCode.TAINT)
+    return ask(claim, effect_keys.TAINT, TaintNode(claim.name, node.name), now, code=LifecycleCode.TAINT)
 
 
 def _tainted(node: Node) -> bool:
@@ -76,7 +78,7 @@ def _tainted(node: Node) -> bool:
 def _taint_again(claim: NodeClaim, node: Node, now: int, step: Step | None) -> Step:
     """Put the taint on again, which a user or a late order has taken off while the node drains (L-196). No instance is
     ended before it shows, for pods may come."""
-    taint = ask(claim, effects.TAINT, TaintNode(claim.name, node.name), now, code=LifecycleCode.TAINT)
+    taint = ask(claim, effect_keys.TAINT, TaintNode(claim.name, node.name), now, code=LifecycleCode.TAINT)
     if step is None:
         return taint
     return replace(step, intents=(*taint.intents, *step.intents), due=soonest(step.due, taint.due))

@@ -11,7 +11,7 @@ from kerf.engine.lifecycle.drain.volumes import MAX_VOLUMES_NAMED, attached
 from kerf.engine.lifecycle.reasons import LifecycleCode
 from kerf.engine.lifecycle.step import Step, ask, wait
 from kerf.engine.model.kubernetes.nodes import Node
-from kerf.engine.nodeclaim import effects
+from kerf.engine.nodeclaim import effect_keys
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.decisions import DeleteNode, TaintNode
 from kerf.engine.state.state import State
@@ -38,11 +38,11 @@ def drain_without_claim(node: Node, state: State, now: int) -> Step:
     """The next step of such a Node: the taint, its pods in their groups, its volumes, its finalizer (D-140, D-157)."""
     held = state.facts.lone.get(node.name, NodeClaim(""))
     if not any(taint.same(DISRUPTED) for taint in node.taints):
-        return ask(held, effects.TAINT, TaintNode("", node.name), now, code=LifecycleCode.NODE_WITHOUT_CLAIM)
+        return ask(held, effect_keys.TAINT, TaintNode("", node.name), now, code=LifecycleCode.NODE_WITHOUT_CLAIM)
     pods = awaited(node, state, now)
     if pods:
         return leave(held, node, pods, state, now)
     volumes = attached(node, state, now)
     if volumes:
         return wait(LifecycleCode.WAITING_FOR_VOLUMES, volumes=list(volumes[:MAX_VOLUMES_NAMED]), count=len(volumes))
-    return ask(held, effects.DELETE_NODE, DeleteNode("", node.name), now, code=LifecycleCode.DELETE_NODE)
+    return ask(held, effect_keys.DELETE_NODE, DeleteNode("", node.name), now, code=LifecycleCode.DELETE_NODE)

@@ -15,7 +15,7 @@ from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import DAEMONSET, NODE_OWNER, Pod, Taint, is_terminal, owned_by
 from kerf.engine.model.kubernetes.priority_classes import CRITICAL
 from kerf.engine.model.reasons import Reason
-from kerf.engine.nodeclaim import effects
+from kerf.engine.nodeclaim import effect_keys
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import DeletePod, EvictPod
@@ -76,7 +76,7 @@ def _evict_or_wait(claim: NodeClaim, node: Node, pod: Pod, state: State, now: in
     if forced_at and now > forced_at:
         grace = max(1, ((claim.deadline or now) - now) // 1000)  # D-152
         by_force = DeletePod(claim.name, node.name, pod.uid, pod.namespace, pod.name, grace)
-        return _unless_asked(claim, effects.deletion(pod.uid), by_force, now, due=until_stuck)
+        return _unless_asked(claim, effect_keys.deletion(pod.uid), by_force, now, due=until_stuck)
     if pod.deleting:
         return wait(LifecycleCode.TERMINATING, due=until_stuck)
     due = forced_at + 1 if forced_at else 0
@@ -91,7 +91,7 @@ def _evict_or_wait(claim: NodeClaim, node: Node, pod: Pod, state: State, now: in
     wave_comes = wave_at(claim, pod, state)
     if now < wave_comes:
         return wait(LifecycleCode.WAITING_FOR_TURN, due=soonest(due, wave_comes))
-    key = effects.eviction(pod.uid)
+    key = effect_keys.eviction(pod.uid)
     effect = claim.effect(key)
     attempt = effect.attempts + 1 if effect is not None else 1
     order = EvictPod(claim.name, node.name, pod.uid, pod.namespace, pod.name, attempt)
@@ -132,8 +132,8 @@ def accepted_evictions(claim: NodeClaim) -> tuple[Struct, ...]:
     for key, effect in sorted(claim.effects.items()):
         if effect.ok and not effect.told:
             what, _, uid = key.partition("/")
-            if what == effects.EVICT:
+            if what == effect_keys.EVICT:
                 happened.append(ev.PodEvicted(claim.name, uid, effect.pod))
-            elif what == effects.DELETE:
+            elif what == effect_keys.DELETE:
                 happened.append(ev.PodForced(claim.name, uid, effect.pod, effect.grace))
     return tuple(happened)

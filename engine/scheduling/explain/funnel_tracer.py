@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from kerf.engine.model.kubernetes.pods import PodShape, Resources
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.explain.relaxed_preferences import RelaxedPreference, relaxed_preferences
-from kerf.engine.scheduling.explain.tracer import Candidate, NearMissesFor, TypeFunnel
+from kerf.engine.scheduling.explain.tracer import NearMissesFor, PricedType, TypeFunnel
 from kerf.engine.scheduling.pods.pod_class import PodClass
 from kerf.engine.scheduling.problem.problem import PendingPod
 
@@ -64,7 +64,7 @@ class ClaimFunnel(Struct, frozen=True):
 
     claim: int
     node_pool: str
-    left: tuple[Candidate, ...]
+    left: tuple[PricedType, ...]
 
 
 class Funnel(Struct, frozen=True):
@@ -155,5 +155,5 @@ class FunnelTracer:
         record.unplaced.append(pod.uid)
         record.reasons = reasons
 
-    def claim_finished(self, claim: int, node_pool: str, left: tuple[Candidate, ...]) -> None:
+    def claim_finished(self, claim: int, node_pool: str, left: tuple[PricedType, ...]) -> None:
         self._claims.append(ClaimFunnel(claim, node_pool, left))

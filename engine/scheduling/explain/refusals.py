@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.explain.near_misses import near_misses, near_misses_of_dropped_pool
-from kerf.engine.scheduling.explain.tracer import Candidate, Cut, NearMiss, Tracer, TypeFunnel
+from kerf.engine.scheduling.explain.tracer import Cut, NearMiss, PricedType, Tracer, TypeFunnel
 from kerf.engine.scheduling.explain.type_filters import (
     NEW_CLAIM_HOST,
     ON_OFFER,
@@ -226,7 +226,7 @@ def _cuts(catalogue: CompiledCatalogue, filters: list[TypeFilter]) -> tuple[Cut,
     return tuple(cuts)
 
 
-def types_by_price(template: Template, narrowed: NarrowedTemplate, types: int) -> tuple[Candidate, ...]:
+def types_by_price(template: Template, narrowed: NarrowedTemplate, types: int) -> tuple[PricedType, ...]:
     """These types with their prices, cheapest first."""
     names = template.catalogue.names
-    return tuple(Candidate(names[i], price) for price, i in template.by_price(narrowed) if types >> i & 1)
+    return tuple(PricedType(names[i], price) for price, i in template.by_price(narrowed) if types >> i & 1)

@@ -47,7 +47,7 @@ class NearMiss(Struct, frozen=True, omit_defaults=True):
     meant: tuple[str, ...] = ()
 
 
-class Candidate(Struct, frozen=True, array_like=True):
+class PricedType(Struct, frozen=True, array_like=True):
     """A type that is left, and its cheapest available price in USD per hour."""
 
     instance_type: str
@@ -65,7 +65,7 @@ class TypeFunnel(Struct, frozen=True, omit_defaults=True):
     node_pool: str
     types: int
     cuts: tuple[Cut, ...] = ()
-    left: tuple[Candidate, ...] = ()
+    left: tuple[PricedType, ...] = ()
     near: tuple[NearMiss, ...] = ()
 
 
@@ -97,5 +97,5 @@ class Tracer(Protocol):
     def unplaced(self, pod: PendingPod, pod_class: PodClass, reasons: tuple[Reason, ...]) -> None:
         """A pod has no place."""
 
-    def claim_finished(self, claim: int, node_pool: str, left: tuple[Candidate, ...]) -> None:
+    def claim_finished(self, claim: int, node_pool: str, left: tuple[PricedType, ...]) -> None:
         """A claim as planned, with the types that it can become. The first is the cheapest, and so the chosen one."""

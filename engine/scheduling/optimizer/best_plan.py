@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from kerf.engine.scheduling.devices.node_devices import asks_for_devices
 from kerf.engine.scheduling.explain.tracer import Tracer
+from kerf.engine.scheduling.optimizer.alternative_plans import assembled, total_price
 from kerf.engine.scheduling.optimizer.bindability import BindableChoice
-from kerf.engine.scheduling.optimizer.candidates import assembled, total_price
 from kerf.engine.scheduling.optimizer.combined_trace import trace_candidate
 from kerf.engine.scheduling.optimizer.effort import Effort, touches_for_binding, touches_for_cheaper
 from kerf.engine.scheduling.optimizer.first_plan.first_plan import first_plan

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from kerf.engine.scheduling.optimizer.candidates import TOLERANCE, Candidate, assembled
+from kerf.engine.scheduling.optimizer.alternative_plans import TOLERANCE, AlternativePlan, assembled
 from kerf.engine.scheduling.optimizer.effort import Effort
 from kerf.engine.scheduling.optimizer.node_sets.node_set_search import NodeSetSearch
 from kerf.engine.scheduling.optimizer.node_sets.node_sets import NodeSet
@@ -42,7 +42,7 @@ class RatedCandidate(Struct, frozen=True):
     """A candidate with its rating: the pods (uids) that the first variant of kube-scheduler leaves `unbound` that does
     so, how many variants pass before it, and the `later_price` of nodes for these pods."""
 
-    candidate: Candidate
+    candidate: AlternativePlan
     unbound: tuple[str, ...]
     later_price: float
     variants_passed: int
@@ -94,12 +94,12 @@ class BindableChoice:
         good = whole or [each for each in affordable if each.cost <= least * PRICE_UNCERTAINTY]
         return min(good, key=lambda each: each.rank, default=None)
 
-    def _best_nominated(self, cheapest: list[Candidate]) -> RatedCandidate | None:
+    def _best_nominated(self, cheapest: list[AlternativePlan]) -> RatedCandidate | None:
         """The choice where pods are told their nodes: kube-scheduler follows the plan, so nothing more is paid for."""
         rated = [each for candidate in cheapest[:MAX_CANDIDATES_RATED] if (each := self._rate(candidate)) is not None]
         return self._choose(rated)
 
-    def _rated_with_further_nodes(self, candidate: Candidate | None, below: float) -> Iterator[RatedCandidate]:
+    def _rated_with_further_nodes(self, candidate: AlternativePlan | None, below: float) -> Iterator[RatedCandidate]:
         """The candidate, then what it becomes with further nodes for its unbound pods, while that costs less than
         `below`."""
         for _ in range(MAX_ROUNDS):
@@ -163,7 +163,7 @@ class BindableChoice:
             if again is not None:
                 yield again
 
-    def _starting_sets(self, candidate: Candidate) -> Iterator[NodeSet]:
+    def _starting_sets(self, candidate: AlternativePlan) -> Iterator[NodeSet]:
         """The nodes of the candidate, of the first plan, and those that the planner launches for what kube-scheduler
         leaves unbound on the existing nodes."""
         node_sets, uids = self._search.node_sets, self._first.placed
@@ -177,7 +177,7 @@ class BindableChoice:
         if node_set is not None:
             yield node_set
 
-    def _rate(self, candidate: Candidate) -> RatedCandidate | None:
+    def _rate(self, candidate: AlternativePlan) -> RatedCandidate | None:
         """None if the effort is spent."""
         plan = assembled(candidate, self._first)
         node_set = self._node_set_search.evaluate(self._search.node_sets.nodes_of(plan.claims), plan.placed)
@@ -191,7 +191,7 @@ class BindableChoice:
             later_price = math.fsum(each.claim.price for each in further)
         return RatedCandidate(candidate, unbound, later_price, node_set.variants_passed)
 
-    def _price_of_planned_nodes(self, candidate: Candidate, unbound: frozenset[str]) -> float:
+    def _price_of_planned_nodes(self, candidate: AlternativePlan, unbound: frozenset[str]) -> float:
         """Stands for the price of later nodes where the planner does not say: the nodes that these pods (uids) were
         planned for."""
         return math.fsum(each.claim.price for each in candidate.claims if not unbound.isdisjoint(each.claim.pods))

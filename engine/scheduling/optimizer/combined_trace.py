@@ -7,15 +7,14 @@ from copy import copy
 
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.explain.funnel_tracer import FunnelTracer
-from kerf.engine.scheduling.explain.tracer import Candidate as TypeCandidate
-from kerf.engine.scheduling.explain.tracer import NearMissesFor, Tracer, TypeFunnel
-from kerf.engine.scheduling.optimizer.candidates import Candidate
+from kerf.engine.scheduling.explain.tracer import NearMissesFor, PricedType, Tracer, TypeFunnel
+from kerf.engine.scheduling.optimizer.alternative_plans import AlternativePlan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.pods.pod_class import PodClass
 from kerf.engine.scheduling.problem.problem import PendingPod, Problem
 
 
-def trace_candidate(candidate: Candidate, tracer: Tracer) -> None:
+def trace_candidate(candidate: AlternativePlan, tracer: Tracer) -> None:
     """Plan the parts of a candidate again and tell the tracer of each.
 
     Claims get their numbers in the candidate. What concerns claims of the base plan that the candidate has not is left
@@ -37,7 +36,7 @@ def trace_candidate(candidate: Candidate, tracer: Tracer) -> None:
         tracer.claim_finished(number, each.claim.node_pool, types_left[number])
 
 
-def _types_left(problem: Problem) -> tuple[TypeCandidate, ...]:
+def _types_left(problem: Problem) -> tuple[PricedType, ...]:
     """The types that the one claim of a problem may become."""
     tracer = FunnelTracer()
     plan(problem, tracer)
@@ -57,7 +56,7 @@ class RenumberingTracer:
         self._place_of = place_of
         self._offset = classes
         self._known: dict[int, PodClass] = {}
-        self.finished: list[tuple[int, tuple[TypeCandidate, ...]]] = []
+        self.finished: list[tuple[int, tuple[PricedType, ...]]] = []
 
     @property
     def classes(self) -> int:
@@ -99,6 +98,6 @@ class RenumberingTracer:
     def unplaced(self, pod: PendingPod, wanted: PodClass, reasons: tuple[Reason, ...]) -> None:
         self._tracer.unplaced(pod, self._renumbered(wanted), reasons)
 
-    def claim_finished(self, claim: int, node_pool: str, left: tuple[TypeCandidate, ...]) -> None:
+    def claim_finished(self, claim: int, node_pool: str, left: tuple[PricedType, ...]) -> None:
         if claim in self._claims:
             self.finished.append((self._claims[claim], left))

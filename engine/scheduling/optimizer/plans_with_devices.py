@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from kerf.engine.scheduling.explain.tracer import Tracer
 from kerf.engine.scheduling.launchable.templates import NODES_LIMIT
-from kerf.engine.scheduling.optimizer.candidates import (
+from kerf.engine.scheduling.optimizer.alternative_plans import (
     counted_against_limits,
     independent_pods,
     may_replace,

@@ -18,7 +18,7 @@ from kerf.engine.model.labels import (
     WELL_KNOWN,
 )
 from kerf.engine.scheduling.explain.refusals import types_by_price
-from kerf.engine.scheduling.explain.tracer import Candidate
+from kerf.engine.scheduling.explain.tracer import PricedType
 from kerf.engine.scheduling.launchable.compiled_catalogue import bits
 from kerf.engine.scheduling.launchable.templates import PLANNING_ONLY_LABELS, NarrowedTemplate, Template
 from kerf.engine.scheduling.matching.requirements import Requirement, Requirements
@@ -44,7 +44,7 @@ class ClaimSpec(Struct, frozen=True):
     """What claims with equal requirements and types share, ready for the NodeClaim. `chosen`: the types, cheapest
     first, cut to the maximum (S-162); `mask`: their numbers."""
 
-    chosen: tuple[Candidate, ...]
+    chosen: tuple[PricedType, ...]
     mask: int
     instance_types: tuple[str, ...]
     requirements: tuple[RequirementSpec, ...]
@@ -140,7 +140,7 @@ def _capacity_types(template: Template, narrowed: NarrowedTemplate, types: int) 
 
 
 def _launch_requirements(
-    constraints: Requirements, chosen: tuple[Candidate, ...], capacity_types: tuple[str, ...]
+    constraints: Requirements, chosen: tuple[PricedType, ...], capacity_types: tuple[str, ...]
 ) -> Requirements:
     """The constraints with the chosen instance types and the capacity types by name; minValues are kept (S-164)."""
     return constraints.without([INSTANCE_TYPE]).merged(

@@ -11,7 +11,7 @@ from kerf.engine.model.karpenter.nodepool_validation import violations
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import Pod, PodShape, Resources, Taint, is_terminal, scored
 from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
-from kerf.engine.nodeclaim.startup_taints import counting_taints
+from kerf.engine.nodeclaim.ephemeral_taints import counting_taints
 from kerf.engine.nodeclaim.state_table import GOING, REQUESTED
 from kerf.engine.scheduling.launchable.pool_catalogues import PoolCatalogues
 from kerf.engine.scheduling.pods.evictability import EvictionRules

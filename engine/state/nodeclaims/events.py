@@ -8,7 +8,7 @@ import msgspec
 
 from kerf.engine.model.labels import SPOT
 from kerf.engine.nodeclaim.claim import Effect, NodeClaim, apply
-from kerf.engine.nodeclaim.effects import LAUNCH, effect_key
+from kerf.engine.nodeclaim.effect_keys import LAUNCH, effect_key
 from kerf.engine.nodeclaim.state_table import GOING, TERMINATED
 from kerf.engine.record import observations as seen
 from kerf.engine.record.claim_events import Adopted, Initialized, Launched, LaunchFailed, Requested, Tainted, Untainted

@@ -9,7 +9,7 @@ from msgspec import Struct
 from kerf.engine.model.karpenter.nodepools import NodeClassRef
 from kerf.engine.nodeclaim.aggregate import NodeClaimAggregate
 from kerf.engine.nodeclaim.claim import Effect, NodeClaim, apply
-from kerf.engine.nodeclaim.effects import deletion, eviction
+from kerf.engine.nodeclaim.effect_keys import deletion, eviction
 from kerf.engine.nodeclaim.state_table import STATES, TERMINATED, TransitionRefused
 from kerf.engine.record import claim_events as ev
 

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 from msgspec.structs import replace
 
-from kerf.adapters.aws.catalogue.offers import offline_catalogue
+from kerf.adapters.aws.catalogue.offerings import offline_catalogue
 from kerf.adapters.simulation.build import START, build_simulation
 from kerf.adapters.simulation.driver import Driver
 from kerf.adapters.simulation.faults import FaultPlan

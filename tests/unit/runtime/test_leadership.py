@@ -7,7 +7,7 @@ import pytest
 from kerf.engine.record.decisions import LaunchInstance
 from kerf.engine.record.errors import EpochRefused
 from kerf.engine.record.observations import LaunchAnswered, Observation
-from kerf.engine.runtime.effects import reconcile
+from kerf.engine.runtime.carry_out import reconcile
 from kerf.engine.runtime.react import UnendingTurn
 from tests.support.lives import asked, claim_of, types
 from tests.support.world import World

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TypeVar
 
-from kerf.engine.scheduling.optimizer.candidates import TOLERANCE
+from kerf.engine.scheduling.optimizer.alternative_plans import TOLERANCE
 from kerf.engine.scheduling.optimizer.node_sets.leftover_estimate import NODES_PER_TOUCH, LeftoverEstimate
 from kerf.engine.scheduling.optimizer.node_sets.node_sets import NewNode, NodeSet, NodeSets
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SCHEDULER_VARIANTS
-from kerf.engine.scheduling.optimizer.candidates import TOLERANCE
+from kerf.engine.scheduling.optimizer.alternative_plans import TOLERANCE
 from kerf.engine.scheduling.optimizer.effort import TOUCHES_PER_RUN, Effort
 from kerf.engine.scheduling.optimizer.node_sets.larger_sets import larger_sets, total_price
 from kerf.engine.scheduling.optimizer.node_sets.node_sets import NewNode, NodeSet, NodeSets

@@ -26,7 +26,7 @@ from kerf.engine.scheduling.launchable.daemons import daemons
 from kerf.engine.scheduling.launchable.templates import NODES_LIMIT
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.resources import fits, total
-from kerf.engine.scheduling.optimizer.candidates import TOLERANCE, NodeSetBounds
+from kerf.engine.scheduling.optimizer.alternative_plans import TOLERANCE, NodeSetBounds
 from kerf.engine.scheduling.optimizer.effort import TOUCHES_PER_TYPE, planning_touches
 from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions
 from kerf.engine.scheduling.optimizer.partial_problems import counted_capacity, limited_resources

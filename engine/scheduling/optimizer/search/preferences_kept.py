@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.model.reasons import Reason
-from kerf.engine.scheduling.explain.tracer import Candidate, NearMissesFor, TypeFunnel
+from kerf.engine.scheduling.explain.tracer import NearMissesFor, PricedType, TypeFunnel
 from kerf.engine.scheduling.matching.taints import TOLERATES_PREFER_NO_SCHEDULE
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.pods.pod_class import PodClass
@@ -27,7 +27,7 @@ class _PreferencesTracer:
         self, wanted: PodClass, reason: Reason | None, funnel: TypeFunnel, claim: int | None = None
     ) -> None: ...
     def unplaced(self, pod: PendingPod, wanted: PodClass, reasons: tuple[Reason, ...]) -> None: ...
-    def claim_finished(self, claim: int, node_pool: str, left: tuple[Candidate, ...]) -> None: ...
+    def claim_finished(self, claim: int, node_pool: str, left: tuple[PricedType, ...]) -> None: ...
 
 
 def preferences_kept(problem: Problem) -> dict[str, int]:

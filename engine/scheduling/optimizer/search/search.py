@@ -23,9 +23,9 @@ from kerf.engine.model.kubernetes.pods import PodShape, Resources
 from kerf.engine.model.labels import HOSTNAME, normalise
 from kerf.engine.scheduling.kube_scheduler.plan_binding import PlanBinding
 from kerf.engine.scheduling.matching.resources import added
-from kerf.engine.scheduling.optimizer.candidates import (
+from kerf.engine.scheduling.optimizer.alternative_plans import (
     TOLERANCE,
-    Candidate,
+    AlternativePlan,
     CandidateClaim,
     assembled,
     counted_against_limits,
@@ -97,7 +97,9 @@ class Search:
         self._vary_domains()
         self._regroup_worst()
 
-    def with_further_nodes(self, candidate: Candidate, uids: Iterable[str], below: float) -> Candidate | None:
+    def with_further_nodes(
+        self, candidate: AlternativePlan, uids: Iterable[str], below: float
+    ) -> AlternativePlan | None:
         """The candidate with these pods on further nodes, while the nodes that they leave stay as large. None if that
         costs `below` or more, or they cannot be moved."""
         leaving = frozenset(uids)
@@ -115,7 +117,7 @@ class Search:
         """What `candidate_of` costs, about, in touches."""
         return self._plan_of_node_set.planning_touches(node_set) + self._planning_touches
 
-    def candidate_of(self, node_set: NodeSet) -> Candidate | None:
+    def candidate_of(self, node_set: NodeSet) -> AlternativePlan | None:
         """The candidate with these nodes, and the pods where kube-scheduler puts them. None if the planner does not
         make each of the nodes for its pods, or the candidate may not replace the first plan."""
         claims = []
@@ -125,10 +127,10 @@ class Search:
                 return None
             claims.append(CandidateClaim(claim, -1, problem))
         base = Plan(placements=self._plan_of_node_set.placements(node_set))
-        candidate = Candidate(self._problem, base, tuple(claims))
+        candidate = AlternativePlan(self._problem, base, tuple(claims))
         return candidate if self._allowed(candidate, by_pod=False) and self._binds_in_some_order(candidate) else None
 
-    def _binds_in_some_order(self, candidate: Candidate) -> bool:
+    def _binds_in_some_order(self, candidate: AlternativePlan) -> bool:
         """Whether its pods can be bound as they stand, in some order, where topology matters. (That kube-scheduler's
         model found one order is not enough: it may be the only one.)"""
         if not any(shape.spread or shape.affinity for shape in self._problem.shapes.values()):
@@ -152,7 +154,7 @@ class Search:
     def _done(self) -> bool:
         return self.best.price <= self._lower_bound * CLOSE_TO_BOUND or self._effort.left == 0
 
-    def _offer(self, candidate: Candidate | None) -> bool:
+    def _offer(self, candidate: AlternativePlan | None) -> bool:
         """Note a candidate if it may replace the first plan; True if it is the cheapest so far."""
         if candidate is None or not self._allowed(candidate) or not self._bindable(candidate):
             return False
@@ -162,11 +164,11 @@ class Search:
         self.best = candidate
         return True
 
-    def _allowed(self, candidate: Candidate, *, by_pod: bool = True) -> bool:
+    def _allowed(self, candidate: AlternativePlan, *, by_pod: bool = True) -> bool:
         self._effort.charge(len(self._problem.pods))
         return may_replace(self._problem, self._first, assembled(candidate, self._first), by_pod=by_pod)
 
-    def _bindable(self, candidate: Candidate) -> bool:
+    def _bindable(self, candidate: AlternativePlan) -> bool:
         """Whether its pods can be bound in some order: checked where pods that others look at were moved, or where the
         planner was not sure (`Plan.uneven`) and was so of the first plan."""
         if not candidate.moved and (not candidate.base.uneven or self._first.uneven):
@@ -186,7 +188,7 @@ class Search:
         moving = self._movable_anywhere(uid for each in self.best.claims for uid in each.claim.pods)
         rest = replace(self._problem, pods=tuple(each for each in self._problem.pods if each.uid not in moving))
         if len(movable) < len(self._first.claims) and moving and self._effort.take(_planning_touches(rest)):
-            base = Candidate(rest, planned := plan(rest), first_candidate(rest, planned).claims)
+            base = AlternativePlan(rest, planned := plan(rest), first_candidate(rest, planned).claims)
             self._offer(self._with_groups(base, base.claims, moving, self.best.price))
 
     def _regroup_worst(self) -> None:
@@ -221,7 +223,7 @@ class Search:
         kinds = ((uid, self._movable_pods.anywhere(self._pods[uid])) for uid in uids)
         return {uid: kind for uid, kind in kinds if kind is not None}
 
-    def _regrouped(self, base: Candidate, chosen: Sequence[CandidateClaim]) -> Candidate | None:
+    def _regrouped(self, base: AlternativePlan, chosen: Sequence[CandidateClaim]) -> AlternativePlan | None:
         """The base with the pods of some claims in other groups, if that is cheaper than the best candidate."""
         if not chosen:
             return None
@@ -231,8 +233,8 @@ class Search:
         return self._with_groups(base, kept, moving, self.best.price)
 
     def _with_groups(
-        self, base: Candidate, kept: Sequence[CandidateClaim], moving: Mapping[str, PodKind], below: float
-    ) -> Candidate | None:
+        self, base: AlternativePlan, kept: Sequence[CandidateClaim], moving: Mapping[str, PodKind], below: float
+    ) -> AlternativePlan | None:
         """The base with `kept` of its claims and the `moving` pods in new groups, if it costs less than `below`."""
         self._effort.charge(len(moving) + len(kept))
         pods: dict[PodKind, list[PendingPod]] = {}
@@ -244,7 +246,7 @@ class Search:
             return None
         planned = self._plan_groups(groups, list(pods.items()), kept)
         moved = base.moved or any(kind.related for kind in pods)
-        return None if planned is None else Candidate(base.problem, base.base, (*kept, *planned), moved)
+        return None if planned is None else AlternativePlan(base.problem, base.base, (*kept, *planned), moved)
 
     def _plan_groups(
         self,
@@ -347,7 +349,7 @@ class Search:
         base = plan(problem)
         narrow = problem.unavailable != self._problem.unavailable
         claims = tuple(CandidateClaim(claim, number, narrow=narrow) for number, claim in enumerate(base.claims))
-        candidate = Candidate(problem, base, claims)
+        candidate = AlternativePlan(problem, base, claims)
         if not self._first.placed <= base.placed:
             return
         movable = [each for each in candidate.claims if self._all_movable(each)] if problem.variant else []
@@ -375,7 +377,7 @@ class Search:
 
     # ── all types again ──────────────────────────────────────
 
-    def widened(self, candidate: Candidate) -> Candidate:
+    def widened(self, candidate: AlternativePlan) -> AlternativePlan:
         """The candidate with all types that its claims may become, also for claims that were planned with fewer, as far
         as the effort goes and the cheapest type stays the same."""
         claims = tuple(self._widened_claim(each) if each.narrow else each for each in candidate.claims)

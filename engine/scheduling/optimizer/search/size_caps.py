@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from kerf.engine.scheduling.optimizer.candidates import keeps_domains
+from kerf.engine.scheduling.optimizer.alternative_plans import keeps_domains
 from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions, NodeDemands, all_options
 from kerf.engine.scheduling.optimizer.lower_bound import loosened
 from kerf.engine.scheduling.problem.problem import Problem

@@ -13,7 +13,7 @@ from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import ProvisionResult
 from kerf.engine.record.observations import NodeClaimDeletionSeen, Observation
 from kerf.engine.scheduling.explain.relaxed_preferences import RelaxedPreference
-from kerf.engine.scheduling.explain.tracer import Candidate, NearMiss
+from kerf.engine.scheduling.explain.tracer import NearMiss, PricedType
 from kerf.replay.explain.claim import explain_claim
 from kerf.replay.explain.decision import DecisionExplanation, PlanExplanation
 from kerf.replay.explain.funnels import PlacementExplanation, PoolFunnel
@@ -88,7 +88,7 @@ def test_the_counts_of_a_funnel_add_up(capsys: pytest.CaptureFixture[str], types
     pool = PoolFunnel(node_pool="p", types=900, cuts=(), left=900, cheapest=(), near=(), reason=None)
     how = PlacementExplanation(
         decision=1, version=1, same=True, pods=1, requests={}, requirements=(), refused=(), pools=(pool,),
-        chosen=(Candidate("c5.large", 0.085),), chosen_types=types, reasons=(),
+        chosen=(PricedType("c5.large", 0.085),), chosen_types=types, reasons=(),
     )  # fmt: skip
     decision_text(Printer(), explained(PlanExplanation(claim="p-1", pods=("default/a",), how=how)), [])
     assert f"    -{900 - types:<5} too small for all pods that {said}" in capsys.readouterr().out
@@ -124,7 +124,7 @@ def test_why_a_pod_has_no_place_and_what_would_help(capsys: pytest.CaptureFixtur
 
 def test_a_type_that_nobody_sells_now_has_no_price(capsys: pytest.CaptureFixture[str]) -> None:
     """S-164: beside reserved capacity a node may become types of which there is none on offer."""
-    chosen = (Candidate("c5.large", 0.085), Candidate("c5.xlarge", math.inf))
+    chosen = (PricedType("c5.large", 0.085), PricedType("c5.xlarge", math.inf))
     how = PlacementExplanation(
         decision=1, version=1, same=True, pods=1, requests={}, requirements=(), refused=(), pools=(), chosen=chosen,
         chosen_types=2, reasons=(),

@@ -10,8 +10,8 @@ from kerf.engine.model import labels as lbl
 from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.kubernetes.pods import AffinityTerm, Selector, SpreadConstraint
 from kerf.engine.scheduling.explain.funnel_tracer import FunnelTracer
+from kerf.engine.scheduling.optimizer.alternative_plans import may_replace
 from kerf.engine.scheduling.optimizer.best_plan import best_plan
-from kerf.engine.scheduling.optimizer.candidates import may_replace
 from kerf.engine.scheduling.optimizer.effort import Effort, planning_touches, touches_for_binding, touches_for_cheaper
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan

@@ -6,7 +6,7 @@ import math
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.kubernetes.pods import Taint, Toleration
-from kerf.engine.scheduling.optimizer.candidates import independent_pods, node_set_bounds
+from kerf.engine.scheduling.optimizer.alternative_plans import independent_pods, node_set_bounds
 from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions
 from kerf.engine.scheduling.optimizer.node_sets.larger_sets import larger_sets
 from kerf.engine.scheduling.optimizer.node_sets.node_admission import NodeAdmission

@@ -12,9 +12,9 @@ from kerf.engine.model.instance_types import Catalogue, InstanceType
 from kerf.engine.model.kubernetes.pods import AffinityTerm, Selector, SpreadConstraint
 from kerf.engine.scheduling.kube_scheduler.scheduler import KubeScheduler, new_node_name, unbound_pods
 from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SCHEDULER_VARIANTS
+from kerf.engine.scheduling.optimizer.alternative_plans import independent_pods, node_set_bounds
 from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.engine.scheduling.optimizer.bindability import max_bindable_price
-from kerf.engine.scheduling.optimizer.candidates import independent_pods, node_set_bounds
 from kerf.engine.scheduling.optimizer.effort import Effort
 from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions
 from kerf.engine.scheduling.optimizer.node_sets.larger_sets import larger_sets, spread_out

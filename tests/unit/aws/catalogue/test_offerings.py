@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from kerf.adapters.aws.catalogue.facts import facts_of, tables
 from kerf.adapters.aws.catalogue.instance_types import NodeSettings
 from kerf.adapters.aws.catalogue.make_table import table
-from kerf.adapters.aws.catalogue.offers import Reservation, catalogue, offline_catalogue, offline_market
+from kerf.adapters.aws.catalogue.offerings import Reservation, catalogue, offline_catalogue, offline_market
 from kerf.adapters.aws.catalogue.pricing import (
     SPOT_SPREAD,
     Prices,

@@ -1,6 +1,6 @@
-"""Candidates: plans that could take the place of the first plan, and whether they may.
+"""Alternative plans: what could take the place of the first plan, and whether it may.
 
-A candidate may replace the first plan only if nothing gets worse but, within bounds, its price (`may_replace`).
+An alternative plan may replace the first plan only if nothing gets worse but, within bounds, its price (`may_replace`).
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ TOLERANCE = 1e-9
 
 
 class CandidateClaim(Struct, frozen=True):
-    """A claim of a candidate.
+    """A claim of an alternative plan.
 
-    `base_number`: its number in the candidate's base plan, -1 if the claim was planned alone. `problem`: the problem of
+    `base_number`: its number in the base plan, -1 if the claim was planned alone. `problem`: the problem of
     this claim alone, None if only the base plan has it. `narrow`: it was planned with fewer types than there are.
     """
 
@@ -43,7 +43,7 @@ class CandidateClaim(Struct, frozen=True):
     narrow: bool = False
 
 
-class Candidate(Struct, frozen=True):
+class AlternativePlan(Struct, frozen=True):
     """A plan in parts: the placements of a base plan, and claims that are of the base plan or were planned alone.
 
     `problem`: the problem of the base plan. `moved`: pods that other pods look at are on other nodes than the planner
@@ -69,9 +69,11 @@ class NodeSetBounds(Struct, frozen=True):
     on_weight: Mapping[int, Resources]
 
 
-def first_candidate(problem: Problem, first: Plan) -> Candidate:
-    """The first plan as a candidate."""
-    return Candidate(problem, first, tuple(CandidateClaim(claim, number) for number, claim in enumerate(first.claims)))
+def first_candidate(problem: Problem, first: Plan) -> AlternativePlan:
+    """The first plan, in the parts of an alternative plan."""
+    return AlternativePlan(
+        problem, first, tuple(CandidateClaim(claim, number) for number, claim in enumerate(first.claims))
+    )
 
 
 def total_price(claims: Iterable[OpenedClaim]) -> float:
@@ -79,8 +81,8 @@ def total_price(claims: Iterable[OpenedClaim]) -> float:
     return math.fsum(each.price for each in claims)
 
 
-def assembled(candidate: Candidate, first: Plan) -> Plan:
-    """The candidate as one plan. Why pods have no place is what the first plan says."""
+def assembled(candidate: AlternativePlan, first: Plan) -> Plan:
+    """The alternative plan as one plan. Why pods have no place is what the first plan says."""
     claims = tuple(each.claim for each in candidate.claims)
     plan = Plan(claims, candidate.base.placements, (), first.ignored, first.truncated)
     return replace(plan, unplaced=_still_unplaced(first.unplaced, plan.placed))
