@@ -20,8 +20,8 @@ class Family(Struct, frozen=True):
     """`devices` are the default mappings (device, bytes); `data_device` is the one that pods' storage lies
     on.
 
-    `pods` is the default number of pods, 0 for the ENI formula; `reserve_by_eni` says that kube-reserved
-    memory is counted on the ENI formula without reserved ENIs rather than on the pods that were resolved.
+    `pods`: the default number of pods; 0 means that the ENI formula gives it. `reserve_by_eni`: kube-reserved
+    memory follows the ENI formula (reserved ENIs ignored), not the resolved number of pods.
     """
 
     name: str

@@ -199,7 +199,7 @@ def age(text: str) -> int:
 
 
 def size(text: str) -> int:
-    """A size in bytes; 0 for any."""
+    """A size in bytes; 0 for no limit."""
     try:
         number = parse_quantity(text, "memory")
     except InputError:

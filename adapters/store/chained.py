@@ -124,7 +124,7 @@ class ChainedStore(ABC):
     @property
     def record_id(self) -> str:
         """Returns the id that `RecordStarted` gave the record; empty before that entry."""
-        head, broken_head = self._end()
+        head, broken_head = self._head_or_damage()
         if broken_head is None:
             return head.id
         base = self.base()
@@ -205,7 +205,7 @@ class ChainedStore(ABC):
 
         If the head is damaged, all readable entries come before the error.
         """
-        head, broken_head = self._end()
+        head, broken_head = self._head_or_damage()
         cut = self.cut()
         end = head.position if until is None else min(until, head.position)
         position = max(after, cut.base)
@@ -228,8 +228,8 @@ class ChainedStore(ABC):
         if end == head.position and end > after and value != head.chain:
             raise damage(end, "the end is not the one that the head names")
 
-    def _end(self) -> tuple[Head, RecordCorrupt | None]:
-        """Returns the head. If it is damaged, returns one whose end is never reached, and the error."""
+    def _head_or_damage(self) -> tuple[Head, RecordCorrupt | None]:
+        """Returns the head and None. If the head is damaged: one with an end that is never reached, and the error."""
         try:
             return self.head(), None
         except RecordCorrupt as error:
@@ -250,7 +250,7 @@ class ChainedStore(ABC):
 
     def checkpoint(self, position: int | None = None) -> Checkpoint:
         """Returns the chain's value after `position`, or at the end of the record if that comes before."""
-        head, _ = self._end()
+        head, _ = self._head_or_damage()
         at = head.position if position is None else min(position, head.position)
         return Checkpoint(at, self._chain_at(at, head, self.cut()))
 

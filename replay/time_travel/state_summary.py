@@ -1,4 +1,4 @@
-"""Sum up the state at a position of a record: what `kerf replay at` shows."""
+"""Sum up the state at a position of a record: what `kerf at` shows."""
 
 from __future__ import annotations
 

@@ -150,8 +150,7 @@ class _Verifier:
         """Check that only what the record itself announces was removed from its beginning. Raises RecordCorrupt
         (KERF109).
 
-        The chain's value at the base stands for every entry before it, and the value of what is kept for each kept
-        entry.
+        The announced chain value vouches for all removed entries, the announced history value for the kept ones.
         """
         base, kept = self.base, self.store.kept()
         if base is not None and blake2b(base.state, digest_size=16).hexdigest() != base.digest:

@@ -26,7 +26,7 @@ def check_record(url: str) -> list[Finding]:
 
 
 def _new_record(url: str) -> Finding:
-    """Of a file, whether its folder takes one."""
+    """Whether a new record could be made at `url`: for a file, whether its folder can be written."""
     if not url.startswith("sqlite://"):
         return Finding("record", OK, "there is none yet; the server can be reached, and kerf makes it")
     folder = Path(url.removeprefix("sqlite://")).parent

@@ -147,7 +147,7 @@ class ReportFold:
             pods=dict(sorted(Counter(pod.phase for pod in state.facts.pods.values()).items())),
             waiting=(*self._waiting(state), *_gated(state, gated)),
             refused=tuple(self._refused),
-            notes=(*self._notes, *_pools_without_class(state)),
+            notes=(*self._notes, *_pools_without_ready_class(state)),
         )
 
     def _waiting(self, state: State) -> Iterable[PodsWithoutNode]:
@@ -169,8 +169,8 @@ class ReportFold:
         return [PodsWithoutNode(tuple(pods), reasons[key]) for key, pods in alike.items()]
 
 
-def _pools_without_class(state: State) -> Iterable[Note]:
-    """NodePools for which nothing can be launched."""
+def _pools_without_ready_class(state: State) -> Iterable[Note]:
+    """A note for each NodePool whose NodeClass is missing or not ready."""
     for name, pool in sorted(state.facts.pools.items()):
         ref = pool.node_class
         known = state.facts.node_classes.get(f"{ref.group}/{ref.kind}/{ref.name}")

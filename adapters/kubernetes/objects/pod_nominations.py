@@ -46,7 +46,10 @@ async def supported(session: Session) -> bool:
 
 
 class Nominations:
-    """Writes nominations: call `project` after each turn. `node_name` is as in PodNominations."""
+    """Writes nominations: call `project` after each turn.
+
+    `node_name` returns the name that the Node of a launched claim will have, or "" if only the Node itself can tell.
+    """
 
     def __init__(self, session: Session, node_name: Callable[[NodeClaim], str]) -> None:
         self.error: KerfError | None = None
