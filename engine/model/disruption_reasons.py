@@ -1,7 +1,6 @@
 """Why a NodeClaim is disrupted, and why it stays: closed lists, each code with its sentence.
 
-`DisruptionReason` says why a claim goes. To add one: a line in it, and the decider that gives it
-(`engine.disruption.forced`, `drift` or `consolidation`). Budget, metric and Event names follow from the line.
+`DisruptionReason` says why a claim goes; its docstring says how to add one. `DisruptionCode` says why one stays.
 """
 
 from __future__ import annotations
@@ -18,6 +17,16 @@ class DisruptionReason(ReasonCode):
     """Why a claim goes, the weakest reason first. A stronger reason replaces a weaker one (ReasonRaised).
 
     The stronger a reason, the less choice it leaves.
+
+    To add one:
+
+    * Add a line here. The names in budgets, metrics and Events follow from it.
+    * Let a decider give it: a method in `FORCEFUL` of `engine.disruption.forced.forced_disruption` at the place of its
+      strength, or `drift` or `consolidation`. `engine.lifecycle` gives OVERPROVISIONED and LAUNCH_TIMEOUT.
+    * Raise the VERSION of that decider.
+    * If it is IN_BUDGETS, run `make crds`: the schema of NodePools lists it.
+    * `kerf explain` shows a forced method by the code of its reason. `replay.explain.method_verdicts` may give it
+      another name.
     """
 
     UNDERUTILIZED = "underutilized", "its pods have room elsewhere, or on a cheaper node", IN_BUDGETS

@@ -14,8 +14,9 @@ from kerf.engine.disruption.budgets import window_ends
 from kerf.engine.disruption.cluster import Cluster, ClusterNode
 from kerf.engine.disruption.cluster_from_state import NEVER, cluster_of, quiet_at
 from kerf.engine.disruption.drift.static_nodepools import replace_drifted_static
-from kerf.engine.disruption.forced import forced_disruption
-from kerf.engine.disruption.forced.node_repair import POLICIES, first_due, unhealthy
+from kerf.engine.disruption.forced.finding import Finding
+from kerf.engine.disruption.forced.forced_disruption import FORCEFUL
+from kerf.engine.disruption.forced.node_repair import POLICIES, first_due
 from kerf.engine.disruption.moves.budget_headroom import BudgetHeadroom
 from kerf.engine.disruption.moves.cluster_with_moves import with_moves
 from kerf.engine.disruption.why_nodes_stay import METHOD
@@ -36,33 +37,23 @@ from kerf.replay.what_if.blockers import unreadable_budget
 from kerf.replay.what_if.node import WhatWouldChange, WouldGo, consolidation, drift, emptiness, explore_changes, node_in
 
 EMPTINESS, CONSOLIDATION, DRIFT = "emptiness", "consolidation", "drift"
-EXPIRATION, REPAIR, INTERRUPTION, DELETION, REGISTRATION = (
-    "expiration", "repair", "interruption", "deletion", "registration",
-)  # fmt: skip
-
-_FORCED_METHODS = (
-    (EXPIRATION, forced_disruption.expired),
-    (REPAIR, unhealthy),
-    (INTERRUPTION, forced_disruption.interrupted),
-    (DELETION, forced_disruption.deleted),
-    (REGISTRATION, forced_disruption.registration_timeout),
-)
-"""The methods of forced disruption, by the names that users know."""
 
 _METHOD_OF_MOVE: dict[str, str] = {
     DisruptionReason.EMPTY: EMPTINESS,
     DisruptionReason.UNDERUTILIZED: CONSOLIDATION,
     DisruptionReason.DRIFTED: DRIFT,
 }
-_METHOD_OF_VERDICT: dict[str, str] = {
-    **_METHOD_OF_MOVE,
-    METHOD: CONSOLIDATION,
-    DisruptionReason.EXPIRED: EXPIRATION,
-    DisruptionReason.UNHEALTHY: REPAIR,
-    DisruptionReason.INTERRUPTED: INTERRUPTION,
-    DisruptionReason.DELETED: DELETION,
-    DisruptionReason.REGISTRATION_TIMEOUT: REGISTRATION,
+_METHOD_OF_FORCED: dict[str, str] = {
+    DisruptionReason.EXPIRED: "expiration",
+    DisruptionReason.UNHEALTHY: "repair",
+    DisruptionReason.INTERRUPTED: "interruption",
+    DisruptionReason.DELETED: "deletion",
+    DisruptionReason.REGISTRATION_TIMEOUT: "registration",
 }
+"""The methods of forced disruption by the names that users know, in the order in which they are shown. A method whose
+reason is not here is shown after these, by the code of its reason."""
+_SHOWN_ORDER = tuple(_METHOD_OF_FORCED)
+_METHOD_OF_VERDICT = {**_METHOD_OF_MOVE, METHOD: CONSOLIDATION, **_METHOD_OF_FORCED}
 _EMPTINESS_CODES = (DisruptionCode.EMPTY_NOT_LONG_ENOUGH, DisruptionCode.HOLDS_BUFFERS)
 
 
@@ -91,10 +82,11 @@ def method_verdicts(claim: NodeClaim, state: State, recorded: Iterable[RecordedV
         return ()
     histories = _verdicts_by_method(recorded)
     verdicts = list(_voluntary_methods(claim, state, histories)) if claim.state == INITIALIZED else []
-    for name, method in _FORCED_METHODS:
-        finding = method(claim, state, state.facts.at)
-        if name == REGISTRATION and finding.reason.code == DisruptionCode.REGISTERED:
+    findings = [method(claim, state, state.facts.at) for method in FORCEFUL]
+    for finding in sorted(findings, key=_shown_at):
+        if finding.reason.code == DisruptionCode.REGISTERED:
             continue
+        name = _METHOD_OF_VERDICT.get(finding.method, finding.method)
         verdicts.append(
             MethodVerdict(
                 method=name,
@@ -107,6 +99,10 @@ def method_verdicts(claim: NodeClaim, state: State, recorded: Iterable[RecordedV
             )
         )
     return tuple(verdicts)
+
+
+def _shown_at(finding: Finding) -> int:
+    return _SHOWN_ORDER.index(finding.method) if finding.method in _SHOWN_ORDER else len(_SHOWN_ORDER)
 
 
 def _health_reason(claim: NodeClaim, state: State) -> Reason:
@@ -161,7 +157,7 @@ def _voluntary_methods(
 
 
 def _static_drift(claim: NodeClaim, state: State, cluster: Cluster) -> WhatWouldChange | None:
-    """Ask static drift, which replaces a drifted node of a NodePool with fixed size straight from its template (D-167).
+    """Ask static drift, which replaces a drifted node of a static NodePool straight from its template (D-167).
     Return None for a node that it does not decide about."""
     pool = state.facts.pools.get(claim.node_pool)
     if pool is None or pool.replicas is None or not claim.drifted_since:
