@@ -103,7 +103,7 @@ class Cluster(Struct, frozen=True):
     nodes: tuple[ClusterNode, ...]
     base: Problem
     pending: tuple[Pod, ...] = ()
-    budgets: tuple[PodDisruptionBudget, ...] = ()
+    pod_disruption_budgets: tuple[PodDisruptionBudget, ...] = ()
     spot_to_spot: bool = False
     live: bool = False
     virtual: frozenset[str] = frozenset()
@@ -117,8 +117,8 @@ class Cluster(Struct, frozen=True):
         return self.base.pools
 
     @property
-    def rules(self) -> EvictionRules:
-        return EvictionRules(self.shapes, self.budgets, self.now)
+    def eviction_rules(self) -> EvictionRules:
+        return EvictionRules(self.shapes, self.pod_disruption_budgets, self.now)
 
     def pool(self, name: str) -> NodePool | None:
         return next((pool_input.pool for pool_input in self.pools if pool_input.pool.name == name), None)
@@ -153,7 +153,7 @@ class Cluster(Struct, frozen=True):
 
 def moving_pods(cluster: Cluster, leaving: frozenset[str]) -> tuple[list[Pod], list[Pod]]:
     """The pods that need another node: those of the nodes that are to go, and those of nodes already marked (D-88)."""
-    rules = cluster.rules
+    rules = cluster.eviction_rules
     going = [pod for node in cluster.nodes if node.name in leaving for pod in node.pods if rules.moves(pod)]
     gone = [
         pod
@@ -180,11 +180,13 @@ def what_if(cluster: Cluster, leaving: frozenset[str], *, respect_settling: bool
     devices = devices_without(cluster.base.devices, (pod.uid for node in leaves for pod in node.pods))
     unbarred = {pod.uid for pod in (*free, *filter(is_pending, going))} if settling else set()
     pods = [
-        wanting(pod, _tolerating(pod.shape, shapes) if pod.uid in unbarred else pod.shape, shapes, devices)
+        pending_pod_of(
+            pod, _add_tolerating_shape(pod.shape, shapes) if pod.uid in unbarred else pod.shape, shapes, devices
+        )
         for pod in (*going, *free)
     ]
     moved = frozenset(pod.uid for pod in pods)
-    seen = noticed(cluster, [shapes[pod.shape] for pod in pods])
+    seen = positions_matter(cluster, [shapes[pod.shape] for pod in pods])
     return replace(
         cluster.base,
         pods=tuple(pods),
@@ -203,14 +205,14 @@ def is_pending(pod: Pod) -> bool:
     return pod.phase == "Pending"
 
 
-def wanting(pod: Pod, shape: str, shapes: Mapping[str, PodShape], devices: DeviceFacts | None) -> PendingPod:
+def pending_pod_of(pod: Pod, shape: str, shapes: Mapping[str, PodShape], devices: DeviceFacts | None) -> PendingPod:
     claims = devices.claims_of(pod, shapes[shape]) if devices is not None else ()
     return PendingPod(
         pod.uid, pod.namespace, pod.name, shape, pod.created, device_claims=claims, accepted=bool(pod.node)
     )
 
 
-def _tolerating(digest: str, shapes: dict[str, PodShape]) -> str:
+def _add_tolerating_shape(digest: str, shapes: dict[str, PodShape]) -> str:
     shape = shapes[digest]
     made = replace(shape, tolerations=(*shape.tolerations, SETTLING_TOLERATED))
     name = content(made)[0]
@@ -227,7 +229,7 @@ def _usage(nodes: Iterable[ClusterNode], pool: str) -> Resources:
     return total({**node.capacity, "nodes": 1} for node in nodes if node.node_pool == pool)
 
 
-def noticed(cluster: Cluster, moving: Iterable[PodShape]) -> bool:
+def positions_matter(cluster: Cluster, moving: Iterable[PodShape]) -> bool:
     """Whether it can matter to one of the moving pods where other pods are (S-119, S-131, S-159)."""
     volumes = cluster.base.volumes
     limited = volumes is not None and bool(volumes.limits)

@@ -160,11 +160,13 @@ def _unknown_pool(node: ClusterNode, pool: NodePool | None, types: Container[str
 
 def _held_by_pods(node: ClusterNode, cluster: Cluster) -> Reason | None:
     """Whether a pod may not be disrupted, by its annotation or a budget (D-30, steps 11 and 12)."""
-    rules = cluster.rules
+    rules = cluster.eviction_rules
     shielded = [pod for pod in node.pods if pod.do_not_disrupt]
     if shielded and (held := [pod for pod in shielded if not rules.disruptable(pod)]):
         return Reason.of(DisruptionCode.POD_DO_NOT_DISRUPT, pod=min(held, key=_by_name).key)
-    blocked = [(pod, found) for pod in node.pods if (found := rules.blocked_now(pod))] if rules.budgets else []
+    blocked = (
+        [(pod, found) for pod in node.pods if (found := rules.blocked_now(pod))] if rules.pod_disruption_budgets else []
+    )
     if blocked:
         pod, budgets = min(blocked, key=lambda each: _by_name(each[0]))
         names = [f"{budget.namespace}/{budget.name}" for budget in budgets]

@@ -14,8 +14,8 @@ from kerf.engine.disruption.cluster import (
     bound,
     is_pending,
     moving_pods,
-    noticed,
-    wanting,
+    pending_pod_of,
+    positions_matter,
     what_if,
 )
 from kerf.engine.model.kubernetes.pods import Resources
@@ -98,16 +98,16 @@ class PreparedSimulations:
             nodes[self._numbers[node.name]] = nodes[self._numbers[node.name]].gone()
         lines = [*(leaver.line for leaver in leavers), self._free_line]
         planned = self._ground.plan(lines, nodes, None, most_claims)
-        seen = noticed(self._cluster, (self._shapes[pod.shape] for pod in asked))
+        seen = positions_matter(self._cluster, (self._shapes[pod.shape] for pod in asked))
         counted = len(self._bound) - sum(len(leaver.bound) for leaver in leavers) if seen else 0
         return Answer(planned, asked, len(nodes) - len(going), counted)
 
     def _leaver(self, node: ClusterNode) -> _Leaver:
         found = self._leavers.get(node.name)
         if found is None:
-            rules = self._cluster.rules
+            rules = self._cluster.eviction_rules
             pods = [pod for pod in node.pods if rules.moves(pod)]
-            asked = tuple(wanting(pod, pod.shape, {}, None) for pod in pods)
+            asked = tuple(pending_pod_of(pod, pod.shape, {}, None) for pod in pods)
             found = self._leavers[node.name] = _Leaver(
                 asked, self._ground.queue_of(asked), tuple(bound([replace(node, pods=tuple(pods))], frozenset()))
             )

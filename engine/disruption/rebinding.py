@@ -12,7 +12,7 @@ from functools import cached_property
 from msgspec.structs import replace
 
 from kerf.engine.disruption.buffer_room import buffer_pods_without_room
-from kerf.engine.disruption.cluster import Cluster, bound, moving_pods, wanting, what_if
+from kerf.engine.disruption.cluster import Cluster, bound, moving_pods, pending_pod_of, what_if
 from kerf.engine.disruption.consolidation.commands import Command
 from kerf.engine.lifecycle.drain.eviction_waves import wave_of, weight
 from kerf.engine.model.kubernetes.pods import Pod
@@ -105,9 +105,9 @@ class Rebinding:
         moved = [((pod.namespace, pod.shape), self._nodes[pod.uid]) for pod in going if pod.uid in self._nodes]
         in_waves = frozenset(pod.uid for pod in going) if self._waves else frozenset()
         ranked = sorted(pods.values(), key=lambda pod: self._rank(pod, self._waves if pod.uid in in_waves else ()))
-        queue = [wanting(pod, pod.shape, self._unchanged.shapes, None) for pod in ranked]
+        queue = [pending_pod_of(pod, pod.shape, self._unchanged.shapes, None) for pod in ranked]
         scheduler = (
-            self._scheduler if self._compile_once else KubeScheduler(replace(self._unchanged, pods=tuple(queue)))
+            self._scheduler if self._few_enough_rules else KubeScheduler(replace(self._unchanged, pods=tuple(queue)))
         )
         unbound: frozenset[str] = frozenset()
         for variant in (SCHEDULER_VARIANTS[0], DEFAULT_VARIANT) if self._waves else (DEFAULT_VARIANT,):
@@ -119,7 +119,7 @@ class Rebinding:
         return unbound
 
     @cached_property
-    def _compile_once(self) -> bool:
+    def _few_enough_rules(self) -> bool:
         """Whether the rules of all pods of the cluster are few enough to be compiled together."""
         shapes = [self._unchanged.shapes[pod.shape] for pod in self._unchanged.pods]
         terms = sum(len(shape.affinity) + len(shape.anti_affinity) for shape in shapes)

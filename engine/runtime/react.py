@@ -58,7 +58,7 @@ def react(draft: TurnDraft) -> None:
         _adopt(draft)
         _claims(draft)
         _nodes_without_claim(draft)
-        _loose_ends(draft)
+        _orphaned_instances(draft)
         _static(draft)
         due = provisioning.due_at(draft.state)
         if due and draft.now >= due:
@@ -87,7 +87,7 @@ def next_due(state: State) -> int:
 
 
 def _adopt(draft: TurnDraft) -> None:
-    """NodeClaim objects without a claim in the record, by name."""
+    """Adopt NodeClaim objects that have no claim in the record, in the order of their names."""
     state = draft.state
     for name in sorted(state.facts.found):
         found = state.facts.found[name]
@@ -179,7 +179,7 @@ def _nodes_without_claim(draft: TurnDraft) -> None:
             draft.add(new_decision(draft, decider, version, result, step.intents))
 
 
-def _loose_ends(draft: TurnDraft) -> None:
+def _orphaned_instances(draft: TurnDraft) -> None:
     """Claims that are over may have left an instance: one that turned up late is ended, one that nobody was told of is
     looked for."""
     searches = draft.state.facts.searches
@@ -200,7 +200,7 @@ def _loose_ends(draft: TurnDraft) -> None:
         draft.add(new_decision(draft, "drain", draining.VERSION, result, intents))
 
 
-# ── NodePools of a fixed size ───────────────────────────────────────────────────────────────────────────────────────
+# ── static NodePools ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _static(draft: TurnDraft) -> None:

@@ -105,7 +105,7 @@ class _ClusterReading(ScenarioReading):
             ),
             base=base,
             pending=tuple(spread([*waiting, *self.features.virtual_pods()])),
-            budgets=budgets,
+            pod_disruption_budgets=budgets,
             spot_to_spot=bool(gates.get(GATE, False)),
         )
 

@@ -75,7 +75,7 @@ def _buffers(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> W
 def _pod_annotations(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> WithoutBlocker:
     """Remove the annotation from all pods of the node: beside another annotated pod, removing one would change
     nothing."""
-    rules = cluster.rules
+    rules = cluster.eviction_rules
     held = [pod for pod in node.pods if not rules.disruptable(pod)]
     free = tuple(replace(pod, do_not_disrupt="") if pod in held else pod for pod in node.pods)
     change = Reason.of(ChangeCode.WITHOUT_POD_ANNOTATION, pods=sorted(pod.key for pod in held))
@@ -84,11 +84,13 @@ def _pod_annotations(cluster: Cluster, node: ClusterNode, method: DisruptionReas
 
 def _pod_budgets(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> WithoutBlocker:
     """Drop the PodDisruptionBudgets that let no pod of the node be evicted."""
-    rules = cluster.rules
+    rules = cluster.eviction_rules
     holding = {budget.uid: budget for pod in node.pods for budget in rules.blocked_now(pod)}
     names = sorted(f"{each.namespace}/{each.name}" for each in holding.values())
-    left = tuple(budget for budget in cluster.budgets if budget.uid not in holding)
-    return WithoutBlocker(Reason.of(ChangeCode.WITHOUT_POD_BUDGET, budgets=names), replace(cluster, budgets=left))
+    left = tuple(budget for budget in cluster.pod_disruption_budgets if budget.uid not in holding)
+    return WithoutBlocker(
+        Reason.of(ChangeCode.WITHOUT_POD_BUDGET, budgets=names), replace(cluster, pod_disruption_budgets=left)
+    )
 
 
 def without_pod(cluster: Cluster, node: ClusterNode, pod: Pod) -> Cluster:

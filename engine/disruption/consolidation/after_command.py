@@ -27,7 +27,7 @@ def after(cluster: Cluster, command: Command, number: int) -> Cluster:
     settled = {uid for replacement in command.replacements for uid in replacement.claim.pods}
     nodes = [node for node in cluster.nodes if node.name not in leaving]
     there = {placement.node: [moved[uid] for uid in placement.pods if uid in moved] for placement in command.placements}
-    nodes = [_filled(_rid(node, settled), there.get(node.name, ()), cluster.shapes) for node in nodes]
+    nodes = [_filled(_without_settled_pods(node, settled), there.get(node.name, ()), cluster.shapes) for node in nodes]
     nodes += [
         _arriving(each, [pods[uid] for uid in each.claim.pods], f"replacement-{number}-{index}", cluster)
         for index, each in enumerate(command.replacements)
@@ -43,7 +43,7 @@ def after(cluster: Cluster, command: Command, number: int) -> Cluster:
     )
 
 
-def _rid(node: ClusterNode, settled: Iterable[str]) -> ClusterNode:
+def _without_settled_pods(node: ClusterNode, settled: Iterable[str]) -> ClusterNode:
     """A node marked for deletion without the pods that have a place elsewhere by now."""
     if not node.marked:
         return node

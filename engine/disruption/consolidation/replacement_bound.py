@@ -78,7 +78,7 @@ class Bound:
         """What the moving pods of a node need together, and the most that one of them needs."""
         found = self._together.get(candidate.name)
         if found is None:
-            rules, shapes = self._cluster.rules, self._cluster.shapes
+            rules, shapes = self._cluster.eviction_rules, self._cluster.shapes
             requests = [shapes[pod.shape].requests for pod in candidate.pods if rules.moves(pod)]
             needs = [tuple(each.get(name, 0) for name in RESOURCES) for each in requests]
             top = tuple(max((need[n] for need in needs), default=0) for n in AXES)

@@ -271,7 +271,7 @@ class _Search:
         """The sets of nodes to try, best possible rank first. They stay the same until a command is taken."""
         if self._open is None:
             found: dict[tuple[str, ...], list[Candidate]] = {}
-            for each in self._named():
+            for each in self._candidate_sets():
                 found.setdefault(_names(each), each)
             tried = [(self._bound(each), names, each) for names, each in found.items()]
             self._open = sorted(
@@ -279,7 +279,7 @@ class _Search:
             )
         return self._open
 
-    def _named(self) -> Iterator[list[Candidate]]:
+    def _candidate_sets(self) -> Iterator[list[Candidate]]:
         chosen = self._within_all(self._busy.chosen)
         yield from ([candidate] for candidate in chosen if not hopeless(candidate, self._totals))
         for order in _orders(chosen):

@@ -322,13 +322,13 @@ def _elsewhere(template: Template, pod_class: PodClass, rules: Sequence[Rule], t
     for side, kept, freed in _sides(template, pod_class.requirements, key):
         if freed is None:
             continue
-        state = template.at(rest.merged([kept]) if kept is not None else rest)
-        domains = template.domains(state, key)
+        narrowed = template.at(rest.merged([kept]) if kept is not None else rest)
+        domains = template.domains(narrowed, key)
         there = tuple(
             domain for domain in domains if not freed.has(domain) and all(_would_allow(r, domain) for r in rules)
         )
         yield from _through(
-            template, state, there, types, NearMiss(FilterKind.REQUIREMENT.value, 0, "", key, side=side)
+            template, narrowed, there, types, NearMiss(FilterKind.REQUIREMENT.value, 0, "", key, side=side)
         )
 
 

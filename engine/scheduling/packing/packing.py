@@ -244,24 +244,24 @@ class Packing:
         return min(claims, key=lambda each: each[:3])[3] if claims else None
 
     def _opened(
-        self, template: Template, pod_class: PodClass, state: NarrowedTemplate, allowed: int
+        self, template: Template, pod_class: PodClass, narrowed: NarrowedTemplate, allowed: int
     ) -> PackedClaim | None:
         """A new claim under one option; None if no type is left. Only here minValues may be lowered, by policy
         BestEffort; pods that join must keep to them (S-109). A template with lowered minValues is preferred to the next
         template."""
         if pod_class.devices is not None:
-            index, types = len(self.claims), allowed & state.viable
-            narrowed = pod_class.devices.narrowed(index, template, state, types)
-            if narrowed is None:
+            index, types = len(self.claims), allowed & narrowed.viable
+            with_devices = pod_class.devices.narrowed(index, template, narrowed, types)
+            if with_devices is None:
                 return None
-            state, allowed = narrowed, pod_class.devices.capable(index, narrowed, types)
-        types = template.survivors(allowed & state.viable, pod_class.requests, pod_class.ports, ())
-        unmet = template.unmet_min_values(state.min_values, types)
+            narrowed, allowed = with_devices, pod_class.devices.capable(index, with_devices, types)
+        types = template.survivors(allowed & narrowed.viable, pod_class.requests, pod_class.ports, ())
+        unmet = template.unmet_min_values(narrowed.min_values, types)
         if not types or (unmet and not self._best_effort):
             return None
         if unmet:
-            state = template.at(state.requirements.with_min_values(unmet))
-        return PackedClaim(len(self.claims), template, state, types, bool(unmet))
+            narrowed = template.at(narrowed.requirements.with_min_values(unmet))
+        return PackedClaim(len(self.claims), template, narrowed, types, bool(unmet))
 
     # ── reasons ──────────────────────────────────────
 

@@ -43,7 +43,7 @@ class EvictionRules(Struct, frozen=True):
     """What can be evicted at one moment. `now`: ms since the epoch."""
 
     shapes: Mapping[str, PodShape]
-    budgets: tuple[PodDisruptionBudget, ...]
+    pod_disruption_budgets: tuple[PodDisruptionBudget, ...]
     now: int
 
     def protected(self, pod: Pod) -> bool:
@@ -65,12 +65,12 @@ class EvictionRules(Struct, frozen=True):
 
     def matching(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
         """The PodDisruptionBudgets of a pod, by name; none for a pod that nobody would evict (D-13)."""
-        if not self.budgets or not self.evictable(pod):
+        if not self.pod_disruption_budgets or not self.evictable(pod):
             return ()
         labels = self.shapes[pod.shape].labels
         budgets = [
             budget
-            for budget in self.budgets
+            for budget in self.pod_disruption_budgets
             if budget.namespace == pod.namespace and selector_matches(budget.selector, labels)
         ]
         return tuple(sorted(budgets, key=lambda each: (each.name, each.uid)))

@@ -92,7 +92,7 @@ class Topology:
         counted = {count.number: count for selected in matching for count in selected.counts.values()}
         sought = {count.number: count for selected in matching for count in selected.sought.values()}
         for selected in matching:
-            rules += [self._apart(count) for count in selected.avoid.values()]
+            rules += [self._anti_affinity_rule(count) for count in selected.avoid.values()]
         bound_by = {rule.count.number for rule in rules}
         sought |= {n: count for n, count in counted.items() if count.evened and n not in bound_by}
         for owned in self._owned(namespace, original_shape):
@@ -128,14 +128,16 @@ class Topology:
         required = [term for term in shape.affinity if not term.weight]
         preferred = [(term,) for term in shape.affinity if term.weight and self._respect]
         everyone = tuple(self._of_term(term, namespace, labels) for term in required)
-        rules += [self._together(term, everyone, namespace, labels) for term in required]
+        rules += [self._affinity_rule(term, everyone, namespace, labels) for term in required]
         for (each,) in preferred:
-            rules.append(self._together(each, (self._of_term(each, namespace, labels),), namespace, labels))
+            rules.append(self._affinity_rule(each, (self._of_term(each, namespace, labels),), namespace, labels))
         for term in shape.anti_affinity:
             if self._respect or not term.weight:
                 selectors = (self._of_term(term, namespace, labels),)
                 soft = term.weight > 0
-                rules.append(self._apart(self._counting(selectors, term.topology_key, possible=soft), soft))
+                rules.append(
+                    self._anti_affinity_rule(self._counting(selectors, term.topology_key, possible=soft), soft)
+                )
         return rules
 
     def _of_term(self, term: AffinityTerm, namespace: str, labels: Mapping[str, str]) -> PodSelector:
@@ -169,14 +171,16 @@ class Topology:
         self._rules[identity] = rule
         return rule
 
-    def _together(self, term: AffinityTerm, selectors: Selectors, namespace: str, labels: Mapping[str, str]) -> Rule:
+    def _affinity_rule(
+        self, term: AffinityTerm, selectors: Selectors, namespace: str, labels: Mapping[str, str]
+    ) -> Rule:
         """The rule of an affinity term. kube-scheduler counts a pod only if it matches all required terms."""
         count = self._counting(selectors, term.topology_key)
         self._select(selectors).sought[count.number] = count
         own = int(all(selector.selects(namespace, labels) for selector in selectors))
         return self._interned((count.number, "together", own), lambda n: AffinityRule(n, count, own))
 
-    def _apart(self, count: PodCount, soft: bool = False) -> Rule:
+    def _anti_affinity_rule(self, count: PodCount, soft: bool = False) -> Rule:
         return self._interned((count.number, "apart", soft), lambda n: AntiAffinityRule(n, count, soft))
 
     def _interned(self, identity: Hashable, make: Callable[[int], Rule]) -> Rule:

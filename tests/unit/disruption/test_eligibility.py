@@ -132,18 +132,18 @@ def test_d12_w12_w13_a_duration_protects_a_pod_from_its_start(value: str, starte
     ],
 )
 def test_d13_w14_an_exhausted_budget_blocks_what_would_be_evicted(changes: dict[str, Any], expected: str) -> None:
-    assert code(node("n1", "small", web(**changes)), budgets=(budget(),)) == expected
+    assert code(node("n1", "small", web(**changes)), pod_disruption_budgets=(budget(),)) == expected
 
 
 def test_w14_w15_w16_the_budgets_that_match_decide() -> None:
     given = node("n1", "small", web())
-    assert code(given, budgets=(budget(namespace="other"),)) == ""
-    assert code(given, budgets=(budget(1),)) == ""
-    assert code(given, budgets=(budget(1), budget(1, "second"))) == "several-pod-budgets"
+    assert code(given, pod_disruption_budgets=(budget(namespace="other"),)) == ""
+    assert code(given, pod_disruption_budgets=(budget(1),)) == ""
+    assert code(given, pod_disruption_budgets=(budget(1), budget(1, "second"))) == "several-pod-budgets"
     unready = node("n1", "small", web(ready=False))
-    assert code(unready, budgets=(budget(),)) == "pod-budget-exhausted"
-    assert code(unready, budgets=(budget(always_allow_unhealthy=True),)) == ""
-    assert code(given, budgets=(budget(always_allow_unhealthy=True),)) == "pod-budget-exhausted"
+    assert code(unready, pod_disruption_budgets=(budget(),)) == "pod-budget-exhausted"
+    assert code(unready, pod_disruption_budgets=(budget(always_allow_unhealthy=True),)) == ""
+    assert code(given, pod_disruption_budgets=(budget(always_allow_unhealthy=True),)) == "pod-budget-exhausted"
 
 
 def test_d31_w17_a_grace_period_waives_pods_for_the_eventual_class_only() -> None:
@@ -169,11 +169,11 @@ def test_d31_w17_a_grace_period_waives_pods_for_the_eventual_class_only() -> Non
 def test_d15_d88_a_pod_that_may_never_be_evicted_does_not_move(
     budgets: tuple[PodDisruptionBudget, ...], moves: bool
 ) -> None:
-    assert cluster(node("n1", "small", web()), budgets=budgets).rules.moves(web()) is moves
+    assert cluster(node("n1", "small", web()), pod_disruption_budgets=budgets).eviction_rules.moves(web()) is moves
 
 
 def test_d88_a_daemon_a_mirror_and_a_finished_pod_do_not_move() -> None:
-    rules = cluster().rules
+    rules = cluster().eviction_rules
     moving = [pod("a"), pod("b", owner=STATEFUL, deleting=NOW)]
     staying = [pod("c", owner=DAEMON), pod("d", owner=MIRROR), pod("e", phase="Succeeded"), pod("f", deleting=NOW)]
     assert [each.name for each in (*moving, *staying) if rules.moves(each)] == ["a", "b"]

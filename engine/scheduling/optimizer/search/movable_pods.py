@@ -63,12 +63,12 @@ class MovablePods:
         self._kinds: dict[tuple[ShapeKey, int, Labels], PodKind | None] = {}
         self._ties: dict[ShapeKey, TopologyTies | None] | None = None
 
-    def anywhere(self, pod: PendingPod) -> PodKind | None:
+    def kind_for_any_node(self, pod: PendingPod) -> PodKind | None:
         """As what a pod may move to any node; None if it may not."""
         shape_key = pod.namespace, pod.shape
         return self._kind(pod, ()) if shape_key in self._independent else None
 
-    def beside(self, pod: PendingPod, claim: OpenedClaim) -> PodKind | None:
+    def kind_beside(self, pod: PendingPod, claim: OpenedClaim) -> PodKind | None:
         """As what a pod may move from this claim, where it is, to another node like it; None if it may not."""
         shape_key = pod.namespace, pod.shape
         if shape_key in self._independent:

@@ -215,12 +215,12 @@ class Search:
 
     def _movable_beside(self, part: CandidateClaim) -> dict[str, PodKind]:
         """The pods (uids) of a claim that may move to another node like it, and as what."""
-        kinds = ((uid, self._movable_pods.beside(self._pods[uid], part.claim)) for uid in part.claim.pods)
+        kinds = ((uid, self._movable_pods.kind_beside(self._pods[uid], part.claim)) for uid in part.claim.pods)
         return {uid: kind for uid, kind in kinds if kind is not None}
 
     def _movable_anywhere(self, uids: Iterable[str]) -> dict[str, PodKind]:
         """Those of the pods (uids) that may move to any node, and as what."""
-        kinds = ((uid, self._movable_pods.anywhere(self._pods[uid])) for uid in uids)
+        kinds = ((uid, self._movable_pods.kind_for_any_node(self._pods[uid])) for uid in uids)
         return {uid: kind for uid, kind in kinds if kind is not None}
 
     def _regrouped(self, base: AlternativePlan, chosen: Sequence[CandidateClaim]) -> AlternativePlan | None:

@@ -35,7 +35,7 @@ def held(asked: Problem, uid: str = "web-0", zones: tuple[str, ...] = ("z1",)) -
     weights = {uid: 0 for each in made.claims for uid in each.pods}
     movable = MovablePods(asked, options_of(asked), independent_pods(asked), weights)
     pod = next(each for each in asked.pods if each.uid == uid)
-    return movable.beside(pod, replace(claim, constraints=(*rest, *bound)))
+    return movable.kind_beside(pod, replace(claim, constraints=(*rest, *bound)))
 
 
 def web(given: PodShape, count: int = 2) -> Problem:
