@@ -1,5 +1,5 @@
 """The pure core: state, deciders and one synchronous turn; no I/O, no clock, no adapter.
 
-Its floors are packages: each imports only those below it (`layers` in pyproject.toml). Imports nothing of the other
+Its layers are packages: each imports only those below it (`layers` in pyproject.toml). Imports nothing of the other
 houses.
 """

@@ -5,5 +5,5 @@ that no longer match their NodePool or NodeClass, `consolidation` about empty no
 carries out what was chosen. The modules beside them hold what these share: the cluster as disruption sees it,
 candidates, budgets, costs and the simulation of a removal. `disruption_pass` puts them together.
 
-May import `lifecycle` and the floors below it, never `runtime`.
+May import `lifecycle` and the layers below it, never `runtime`.
 """

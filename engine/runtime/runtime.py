@@ -184,8 +184,10 @@ class Runtime:
         return adoption.is_news(self.state, claim)
 
     def listed(self, instances: Sequence[TaggedInstance] | None) -> list[Observation]:
-        """What a listing of the cloud's says that the record does not know: nothing, or one observation for the next
-        turn. Once all NodeClaim objects have been given to a turn, not before: what has no claim is ended."""
+        """Compare a listing of the cloud with the record: one observation for the next turn, or none if they agree.
+
+        Call it only after a turn has had all NodeClaim objects, because instances without a claim are ended.
+        """
         found = adoption.difference(self.state, instances) if instances is not None else None
         return [Observation(found)] if found is not None else []
 

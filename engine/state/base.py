@@ -59,7 +59,10 @@ def upcast_facts(
     plain: dict[str, Any], schema: int, types: Mapping[str, int], *, facts: EntryType = FACTS,
     known: Mapping[str, EntryType] = TYPES,
 ) -> dict[str, Any]:  # fmt: skip
-    """Plain facts of `schema`, holding payloads of `types`, in today's form. Raises UpcastFailed (KERF117)."""
+    """Bring decoded facts, of facts schema `schema` and with payloads of the versions in `types`, to today's form.
+
+    Raises UpcastFailed (KERF117).
+    """
     position = plain.get("position", 0)
 
     def each(value: Any, info: inspect.Type) -> Any:

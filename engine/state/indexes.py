@@ -116,7 +116,7 @@ class Indexes:
         self.waiting_for: dict[str, dict[str, None]] = {}  # claim → pods planned onto it that are not there yet
         self.move_of: dict[str, str] = {}  # candidates and replacements of moves that have started
         self.touched: dict[str, int] = {}
-        self.static: dict[str, None] = {}  # NodePools of a fixed size whose size is to be looked at
+        self.static: dict[str, None] = {}  # static NodePools whose size is to be looked at
         self.due = ClaimTimers()
         # position → NodePool → use of its budgets
         self.budget_uses: tuple[int, dict[str, Any]] = (0, {})

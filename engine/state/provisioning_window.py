@@ -73,7 +73,7 @@ def in_service(facts: Facts, target: str) -> bool:
 
 
 def going_pods(state: State, claim: NodeClaim) -> list[Pod]:
-    """S-46, S-47: the pods on a going claim's node that will need another place, by namespace and name."""
+    """Return the pods on a going claim's node that will need another place, by namespace and name (S-46, S-47)."""
     uids = state.indexes.pods_by_node.get(claim.node, {})
     pods = (state.facts.pods[uid] for uid in uids)
     return sorted((p for p in pods if is_reschedulable(p)), key=lambda p: (p.namespace, p.name, p.uid))

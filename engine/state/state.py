@@ -107,7 +107,7 @@ class Hold(Struct, frozen=True):
 
 
 class StaticPool(Struct, frozen=True, omit_defaults=True):
-    """A NodePool with a fixed size: the code of what was last decided, launches that failed in a row, and the time
+    """A static NodePool: the code of what was last decided, launches that failed in a row, and the time
     before which no further one is asked for."""
 
     code: Plain = ""

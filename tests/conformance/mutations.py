@@ -122,7 +122,7 @@ def _other_pools(made: Scenario, _: Sequence[Scenario], rng: random.Random) -> N
     for pool in pools:
         spec = pool["spec"]
         template = spec.setdefault("template", {}).setdefault("spec", {})
-        dynamic = "replicas" not in spec  # one of a fixed size has neither weight nor such limits
+        dynamic = "replicas" not in spec  # a static one has neither weight nor such limits
         if rng.random() < 0.3 and dynamic:
             spec["weight"] = rng.randint(1, 50)
         if rng.random() < 0.3 and dynamic:

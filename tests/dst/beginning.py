@@ -43,7 +43,7 @@ def node_class() -> Document:
 
 
 def node_pool(name: str, dice: random.Random, *, replicas: int | None = None) -> Document:
-    """`replicas`: of a fixed size."""
+    """`replicas`: of a static NodePool."""
     kinds = dice.choice([["spot"], ["on-demand"], ["spot", "on-demand"]])
     if dice.random() < 0.5:
         kinds = [*kinds, "reserved"]  # where there is any

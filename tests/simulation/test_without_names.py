@@ -1,4 +1,4 @@
-"""Records of fixed sizes and of adoption come to the same decisions when their names are taken out."""
+"""Records of static NodePools and of adoption come to the same decisions when their names are taken out."""
 
 from __future__ import annotations
 

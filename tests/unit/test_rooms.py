@@ -1,4 +1,4 @@
-"""The folder tree is a map: no room is crowded, and each package says what belongs there and what it may import."""
+"""The folder tree is a map: no package is crowded, and each package says what belongs there and what it may import."""
 
 from __future__ import annotations
 

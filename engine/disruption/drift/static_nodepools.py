@@ -1,4 +1,4 @@
-"""StaticDrift: drifted nodes of NodePools with a fixed size, each replaced straight from the template (D-167)."""
+"""StaticDrift: drifted nodes of static NodePools, each replaced straight from the template (D-167)."""
 
 from __future__ import annotations
 

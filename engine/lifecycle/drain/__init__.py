@@ -1,4 +1,4 @@
 """Drain: from the disruption taint to the deleted Node, in this order: pods, volumes, the instance, the Node.
 
-May import `lifecycle` and the floors below it.
+May import `lifecycle` and the layers below it.
 """

@@ -97,7 +97,7 @@ def _wrong(note: Reason, report: Report) -> bool:
 
 
 def _unusable(pool: NodePool, report: Report) -> None:
-    """Reports requirements none of whose values can exist, because the key has a closed set of values (L-39)."""
+    """Report a requirement `In` whose values are all unknown for a label with a closed list (L-39)."""
     for index, each in enumerate(pool.requirements):
         values = KNOWN_VALUES.get(normalise(each.key), frozenset(each.values))
         if each.operator == "In" and each.values and not values.intersection(each.values):

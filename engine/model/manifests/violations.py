@@ -96,7 +96,7 @@ class Report:
         self.notes.append(Reason(code, dict(params)))
 
     def attempt(self, path: str, parse: Callable[..., T], *arguments: str | int | float, otherwise: T) -> T:
-        """Returns `parse(*arguments)`. If it raises an `InputError`, adds that at `path` and returns `otherwise`."""
+        """Return `parse(*arguments)`. If it raises InputError, note that at `path` and return `otherwise`."""
         try:
             return parse(*arguments)
         except InputError as error:

@@ -136,8 +136,11 @@ class InterpodCounts:
     # ── what an order of binding looks at ──────────────────────────────────────
 
     def contention(self, shape_key: ShapeKey, node: int, spreads: Sequence[int]) -> tuple[bool, int]:
-        """How much a pod bound there would get in the way of pods with these spreads (counts, by number): whether it
-        enters none of them, and how many pods those that it enters count in its domains. Sort by it, least last."""
+        """How much binding such a pod there would hinder pods with these spreads. Sort by it, the least hindrance last.
+
+        `spreads`: numbers of counts. The answer: whether the pod enters none of them, and how many pods those that it
+        enters count in its domains.
+        """
         entered = self._rules.counts_entered(shape_key)
         counts = [number for number in spreads if number in entered]
         return not counts, sum([self._counts[number].at(node) for number in counts])

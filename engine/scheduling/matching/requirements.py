@@ -149,8 +149,11 @@ class Requirement(Struct, frozen=True, cache_hash=True):
         return "" if self.lte is not None and number > self.lte else str(number)
 
     def specs(self) -> tuple[RequirementSpec, ...]:
-        """The entries for a NodeClaim's spec.requirements (S-13). If there is a bound, excluded values are lost, as in
-        the reference: one entry of the API cannot say both."""
+        """The entries for a NodeClaim's spec.requirements (S-13).
+
+        A requirement with a bound (Gt, Lt) drops its excluded values, as Karpenter does: an entry of the API cannot
+        hold both.
+        """
         entries = []
         if self.gte is not None:
             entries.append(RequirementSpec(self.key, "Gte", (str(self.gte),), self.min_values))

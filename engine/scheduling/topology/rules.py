@@ -19,7 +19,8 @@ Domain = str | int
 class DomainCount:
     """How many pods of one kind are in each domain of a key. A known domain without pods counts 0.
 
-    * `before`: the counts that it was restarted from.
+    * Simulations of one cluster share their counts. Each begins with a restart, which sets the counts back to those of
+      the cluster as it is, with all its bound pods. `before`: the counts that the latest restart set.
     * `version`: counts changes. `number`: identifies the count.
     * `evened`: pods that are counted pin their node's domain at once, to the one with the fewest (see
       `Problem.careful`).
@@ -77,7 +78,8 @@ class Rule:
         raise NotImplementedError
 
     def refused_before(self, domain: Domain) -> bool:
-        """Whether the domain was refused when the count was restarted. Asked only of rules that are `final`."""
+        """Whether the domain was already refused by the counts that the search restarted from (`before`). Asked only of
+        rules that are `final`."""
         raise NotImplementedError
 
     def rank(self, domain: Domain) -> int:

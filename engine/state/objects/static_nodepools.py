@@ -1,4 +1,4 @@
-"""The fold of NodePools with a fixed size: what was last decided of each, and which are to be looked at again."""
+"""The fold of static NodePools: what was last decided of each, and which are to be looked at again."""
 
 from __future__ import annotations
 

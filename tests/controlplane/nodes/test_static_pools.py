@@ -1,4 +1,4 @@
-"""NodePools of a fixed size on a real API server (L-257 to L-259, D-160 to D-167; gate StaticCapacity)."""
+"""Static NodePools on a real API server (L-257 to L-259, D-160 to D-167; gate StaticCapacity)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A NodePool of a fixed size in the whole controller (S-190 to S-193, D-160 to D-168)."""
+"""A static NodePool in the whole controller (S-190 to S-193, D-160 to D-168)."""
 
 from __future__ import annotations
 

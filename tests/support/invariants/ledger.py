@@ -226,7 +226,7 @@ class Ledger:
                 self.picture.promised.pop(uid, None)
 
     def _grounds(self, picture: Picture, ref: str, move: Move, now: int) -> Iterator[tuple[str, str]]:
-        """Nothing forbids it to go (D-30, D-54), and its pods have a place. NodePools of a fixed size replace nodes by
+        """Nothing forbids it to go (D-30, D-54), and its pods have a place. Static NodePools replace nodes by
         the like, whatever runs there (D-167)."""
         lives = [self.lives[claim] for claim in move.claims]
         for life in lives:

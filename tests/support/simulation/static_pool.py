@@ -1,4 +1,4 @@
-"""Simulations with a NodePool of a fixed size."""
+"""Simulations with a static NodePool."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ STATIC = Settings(static_capacity=True)
 
 
 def document(replicas: int, **template: str) -> dict[str, Any]:
-    """The workshop's NodePool with a fixed size; `template` are labels of it."""
+    """The workshop's static NodePool; `template` are labels of it."""
     found = next(d for d in workshop() if d["kind"] == "NodePool")
     made: dict[str, Any] = copy.deepcopy(found)
     made["spec"]["replicas"] = replicas

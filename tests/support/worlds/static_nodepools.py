@@ -1,4 +1,4 @@
-"""Worlds with a NodePool of a fixed size."""
+"""Worlds with a static NodePool."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NodePools of a fixed size: S-190…S-193, D-160…D-166."""
+"""Static NodePools: S-190…S-193, D-160…D-166."""
 
 from __future__ import annotations
 

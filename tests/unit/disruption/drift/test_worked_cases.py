@@ -1,4 +1,4 @@
-"""The worked cases of drift and of NodePools of a fixed size (W-65 to W-69)."""
+"""The worked cases of drift and of static NodePools (W-65 to W-69)."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_w66_a_node_whose_reservation_is_over_stays_where_its_type_is_sold_on_de
     assert found(world)[0] == ("instance-type-not-found" if drifted else "")
 
 
-# ── NodePools of a fixed size ──────────────────────────────────────────────────────────────────────────────────────
+# ── static NodePools ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def running(replicas: int, nodes: int, **changes: object) -> World:
