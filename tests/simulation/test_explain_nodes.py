@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from kerf.adapters.cli.render.explanation import claim_text, pod_text
+from kerf.adapters.cli.render.explain.claim import claim_text
+from kerf.adapters.cli.render.explain.pod import pod_text
 from kerf.adapters.cli.render.output import Printer
 from kerf.adapters.cli.render.record import story_text
 from kerf.adapters.simulation.build import START

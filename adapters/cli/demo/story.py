@@ -12,7 +12,7 @@ import yaml
 
 from kerf.adapters.cli.demo.errors import DemoFailed
 from kerf.adapters.cli.demo.world import SPOT_WARNING, DemoWorld
-from kerf.adapters.cli.render.explanation import pod_text
+from kerf.adapters.cli.render.explain.pod import pod_text
 from kerf.adapters.cli.render.live_story import LiveStory, kerf_command
 from kerf.adapters.cli.render.output import Printer
 from kerf.adapters.cli.render.record import report_text

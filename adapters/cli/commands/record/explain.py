@@ -40,7 +40,9 @@ def explain(record: str, kind: _Kind, name: str = "", /, *, at: When = "end", js
         Print JSON: structs with coded reasons.
     """
     from kerf.adapters.cli.records import located, opened
-    from kerf.adapters.cli.render.explanation import claim_text, decision_text, pod_text
+    from kerf.adapters.cli.render.explain.claim import claim_text
+    from kerf.adapters.cli.render.explain.decision import decision_text
+    from kerf.adapters.cli.render.explain.pod import pod_text
     from kerf.adapters.cli.render.output import Printer, emit_json
     from kerf.replay.explain.claim import explain_claim, explain_node
     from kerf.replay.explain.decision import explain_decision

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kerf.adapters.cli.render.explanation import decision_text, pod_text
+from kerf.adapters.cli.render.explain.decision import decision_text
+from kerf.adapters.cli.render.explain.pod import pod_text
 from kerf.adapters.cli.render.output import Printer
 from kerf.engine.model.kubernetes.pods import HostPort
 from kerf.engine.record.observations import Observation

@@ -6,8 +6,11 @@ import math
 
 import pytest
 
-from kerf.adapters.cli.render.explanation import MAX_INSTANCE_TYPES, claim_text, decision_text, pod_text
-from kerf.adapters.cli.render.node_reasons import removal_text
+from kerf.adapters.cli.render.explain.claim import claim_text
+from kerf.adapters.cli.render.explain.decision import decision_text
+from kerf.adapters.cli.render.explain.node import removal_text
+from kerf.adapters.cli.render.explain.placement import MAX_INSTANCE_TYPES
+from kerf.adapters.cli.render.explain.pod import pod_text
 from kerf.adapters.cli.render.output import Printer
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import ProvisionResult

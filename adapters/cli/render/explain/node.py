@@ -13,7 +13,6 @@ from kerf.projections.prose.changes import budget_words, change_words
 from kerf.projections.prose.drift import difference_words, verdict_words
 from kerf.projections.prose.reasons import sentence
 from kerf.replay.explain.method_verdicts import MethodVerdict
-from kerf.replay.history.displacement import Displacement
 from kerf.replay.history.removal import Cause, DrainedPod, Removal, RemovalMove, ReplacementNode
 from kerf.replay.what_if.node import PodsNeed, WhatWouldChange, WouldGo
 
@@ -74,25 +73,6 @@ def _pods(printer: Printer, pods: Sequence[DrainedPod]) -> None:
         else:
             went = "; nothing in their place"
         printer.line(f"    {how}: {some([pod.pod for pod in who], MAX_NAMES_SHOWN)}{went}")
-
-
-def came_for_text(origin: Displacement, node: str) -> str:
-    """Says of a pod in whose place it came."""
-    left = "ended with" if origin.how == "ended" else f"{origin.how} from"
-    origin_text = f"it came in the place of {origin.pod}, {left} {origin.node}, which had to go: {origin.why}"
-    if not origin.planned:
-        return origin_text
-    where = "this node" if origin.planned == node else origin.planned
-    return f"{origin_text}; the move {origin.move} had {where} in mind for it"
-
-
-def left_text(end: Displacement) -> str:
-    """Says of a pod why it left its node."""
-    after = f"; {end.pod} came in its place" if end.pod else "; nothing came in its place"
-    return f"it was {end.how} from {end.node}, which had to go: {end.why}{after}"
-
-
-# ── why it is still here ───────────────────────────────────────────────────────────────────────────────────────────
 
 
 def methods_text(printer: Printer, methods: Sequence[MethodVerdict]) -> None:

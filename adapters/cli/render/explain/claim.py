@@ -1,0 +1,86 @@
+"""The explanation of a NodeClaim, as text."""
+
+from __future__ import annotations
+
+from kerf.adapters.cli.render.explain.node import methods_text, removal_text
+from kerf.adapters.cli.render.explain.placement import CUT_SINCE, launch_text, placement_text
+from kerf.adapters.cli.render.output import Printer
+from kerf.adapters.cli.render.text import MAX_NAMES_SHOWN, some
+from kerf.engine.nodeclaim.state_table import TERMINATED
+from kerf.projections.prose.amounts import count, dollars, duration, moment
+from kerf.projections.prose.changes import WHAT_WOULD_FREE_IT
+from kerf.projections.prose.drift import verdict_words as judged_words
+from kerf.projections.prose.reasons import sentence
+from kerf.replay.explain.claim import ClaimExplanation, Staying
+
+MAX_DRAINED_PODS_SHOWN = 10
+"""How many of the pods that hold up a drain are named."""
+
+
+def claim_text(printer: Printer, explained: ClaimExplanation) -> None:
+    node = f", node {explained.node}" if explained.node else ""
+    printer.line(
+        f"NodeClaim {explained.claim}{node}: {explained.state}, "
+        f"as of position {explained.position} ({moment(explained.at)}), "
+        f"{dollars(explained.cost)} {'in all' if explained.state == TERMINATED else 'so far'}",
+        "title",
+    )
+    if explained.adopted:
+        printer.line("it was found in the cluster without a record, and adopted")
+    elif explained.launched_for:
+        printer.line(f"launched for {some(explained.launched_for, MAX_NAMES_SHOWN)}, by decision {explained.decision}")
+    elif explained.decider == "static":
+        printer.line(
+            f"launched so that NodePool {explained.node_pool} keeps its size, by decision {explained.decision}"
+        )
+    if explained.replaces:
+        printer.line(f"it came in the place of {some(explained.replaces, MAX_NAMES_SHOWN)}")
+    if explained.how is not None:
+        placement_text(printer, explained.how)
+    elif explained.shortened:
+        printer.line(CUT_SINCE)
+    if explained.launch is not None:
+        launch_text(printer, explained.launch)
+    printer.line("its life:", "title")
+    for step in explained.steps:
+        detail = f" ({step.detail})" if step.detail else ""
+        printer.line(f"  {moment(step.at)}  +{duration(step.took):<9} {step.position:>7}  {step.type}{detail}")
+    if explained.waiting is not None:
+        printer.line(f"it waits: {sentence(explained.waiting)}")
+    _leaving(printer, explained)
+    if explained.verdicts and not explained.methods:  # which have their own histories
+        printer.line("what was found about removing it:", "title")
+    for judged in () if explained.methods else explained.verdicts:
+        verdict = judged.verdict
+        text = f"{verdict.action}: {judged_words(verdict.reason, verdict.differences)}"
+        printer.line(f"  {moment(judged.at)}             {judged.position:>7}  {text}")
+    if explained.removal is not None:
+        removal_text(printer, explained.removal, explained.removed)
+    if explained.staying is not None:
+        _staying(printer, explained.staying)
+    methods_text(printer, explained.methods)
+
+
+def _leaving(printer: Printer, explained: ClaimExplanation) -> None:
+    """Print the pods that hold up a drain, why, and until when."""
+    for each in explained.leaving[:MAX_DRAINED_PODS_SHOWN]:
+        tries = f" ({count(each.attempts, 'attempt')})" if each.attempts > 1 else ""
+        printer.line(f"  {each.pod}: {sentence(each.reason)}{tries}", "warning")
+    if len(explained.leaving) > MAX_DRAINED_PODS_SHOWN:
+        printer.line(f"  and {len(explained.leaving) - MAX_DRAINED_PODS_SHOWN} more", "warning")
+    if explained.leaving and explained.forced_at:
+        printer.line(f"  those still there are deleted by force, to be gone by {moment(explained.forced_at)}")
+    elif explained.leaving:
+        printer.line("  without a terminationGracePeriod it waits for as long as they stay")
+
+
+def _staying(printer: Printer, staying: Staying) -> None:
+    printer.line(f"it is still here: {sentence(staying.reason)}", "title")
+    if staying.pods:
+        more = f" and {staying.pods - len(staying.held_by)} more" if staying.pods > len(staying.held_by) else ""
+        printer.line(f"  {count(staying.pods, 'pod')} on it to move: {', '.join(staying.held_by)}{more}")
+    change = WHAT_WOULD_FREE_IT.get(staying.reason.code)
+    if change is not None:
+        printer.line(f"  it may go when {change}")
+    if staying.due:
+        printer.line(f"  it is looked at again at {moment(staying.due)} at the latest")

@@ -1,0 +1,32 @@
+"""The explanation of a decision, as text."""
+
+from __future__ import annotations
+
+from kerf.adapters.cli.render.explain.placement import CUT_SINCE, placement_text
+from kerf.adapters.cli.render.output import Printer
+from kerf.adapters.cli.render.text import MAX_NAMES_SHOWN, some
+from kerf.engine.record.decisions import ProvisionResult
+from kerf.projections.prose.amounts import count, moment
+from kerf.projections.prose.reasons import sentence
+from kerf.replay.explain.decision import DecisionExplanation
+
+
+def decision_text(printer: Printer, explained: DecisionExplanation, lines: list[str]) -> None:
+    printer.line(f"decision {explained.position} ({explained.decider}) at {moment(explained.now)}", "title")
+    printer.line(
+        f"it looked at the record up to position {explained.looked_at}; decision version {explained.version}, "
+        f"today's is {explained.version_today}; {count(explained.intents, 'intent')}"
+    )
+    for line in lines:
+        printer.line(f"  {line}")
+    if not isinstance(explained.result, ProvisionResult):
+        printer.line("kerf verify tells whether it would be decided so today")
+    elif explained.shortened:
+        printer.line(CUT_SINCE)
+    for plan in explained.plans:
+        target = f"{plan.claim}: " if plan.claim else "no place: "
+        printer.line(target + some(plan.pods, MAX_NAMES_SHOWN), "title")
+        for reason in plan.reasons:
+            printer.line(f"  {sentence(reason)}", "warning")
+        if plan.how is not None:
+            placement_text(printer, plan.how)

@@ -1,0 +1,83 @@
+"""The explanation of a pod, as text."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from kerf.adapters.cli.render.explain.placement import CUT_SINCE, launch_text, placement_text
+from kerf.adapters.cli.render.output import Printer
+from kerf.projections.prose.amounts import count, duration, moment
+from kerf.projections.prose.reasons import sentence
+from kerf.replay.explain.pod import PodExplanation
+from kerf.replay.history.displacement import Displacement
+from kerf.replay.history.histories import PodDecision
+
+_RESULTS = {
+    "new-claim": "planned onto the new node {place}",
+    "existing-node": "planned onto {place}",
+    "no-place": "no place",
+    "ignored": "not looked at",
+    "not-reached": "not reached within the effort limit",
+}
+
+
+def pod_text(printer: Printer, explained: PodExplanation) -> None:
+    printer.line(
+        f"pod {explained.pod}: {_where(explained)}, as of position {explained.position} ({moment(explained.at)})",
+        "title",
+    )
+    if explained.waited:
+        printer.line(f"it was without a node for {duration(explained.waited)}")
+    if explained.came_for is not None:
+        printer.line(came_for_text(explained.came_for, explained.node))
+    if explained.left is not None:
+        printer.line(left_text(explained.left))
+    _decisions(printer, explained.looks)
+    if explained.look_again:
+        printer.line(f"decision {explained.look_again} came to the same result again")
+    if explained.expected:
+        printer.line(f"the plan meant it for {explained.expected}: kube-scheduler chose {explained.node}", "warning")
+    for reason in explained.reasons:
+        printer.line(f"no place: {sentence(reason)}", "warning")
+    if explained.how is not None:
+        placement_text(printer, explained.how)
+    elif explained.shortened:
+        printer.line(CUT_SINCE)
+    elif not explained.looks and explained.came_for is None:
+        printer.line("no provisioning decision was about it" + _unasked(explained))
+    if explained.launch is not None:
+        launch_text(printer, explained.launch)
+
+
+def came_for_text(origin: Displacement, node: str) -> str:
+    """Says of a pod in whose place it came."""
+    left = "ended with" if origin.how == "ended" else f"{origin.how} from"
+    origin_text = f"it came in the place of {origin.pod}, {left} {origin.node}, which had to go: {origin.why}"
+    if not origin.planned:
+        return origin_text
+    where = "this node" if origin.planned == node else origin.planned
+    return f"{origin_text}; the move {origin.move} had {where} in mind for it"
+
+
+def left_text(end: Displacement) -> str:
+    """Says of a pod why it left its node."""
+    after = f"; {end.pod} came in its place" if end.pod else "; nothing came in its place"
+    return f"it was {end.how} from {end.node}, which had to go: {end.why}{after}"
+
+
+def _decisions(printer: Printer, looks: tuple[PodDecision, ...]) -> None:
+    """The decisions about the pod. Consecutive ones with the same result share a line."""
+    for (result, place), alike in groupby(looks, key=lambda look: (look.result, look.place)):
+        first, *rest = alike
+        again = f" (and {count(len(rest), 'time')} more, last by decision {rest[-1].position})" if rest else ""
+        printer.line(f"decision {first.position} at {moment(first.at)}: {_RESULTS[result].format(place=place)}{again}")
+
+
+def _where(explained: PodExplanation) -> str:
+    return f"{explained.status} to {explained.node}" if explained.status == "bound" else explained.status
+
+
+def _unasked(explained: PodExplanation) -> str:
+    if explained.status == "bound":
+        return ": kube-scheduler found room on a node that was there"
+    return ": the window may still be open" if explained.status == "waiting" else ""
