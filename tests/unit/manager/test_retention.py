@@ -158,7 +158,7 @@ async def test_a_sweep_ends_when_another_cuts_further(
     store: SQLiteStore, controller: Controller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What it looked at may have gone, and with it what names a blob."""
-    monkeypatch.setattr(cutting, "_BLOBS", 1)
+    monkeypatch.setattr(cutting, "_BLOBS_PER_STEP", 1)
     for day in range(40):
         controller.now += DAY
         shape = PodShape(requests={"cpu": 250 + day})
