@@ -205,7 +205,7 @@ def size(text: str) -> int:
     except InputError:
         number = -1
     if number < 0 or 0 < number < _MIN_RECORD_SIZE:
-        raise ValueError("a size from 64Mi on, such as 8Gi, or 0 for any")
+        raise ValueError("a size from 64Mi on, such as 8Gi, or 0 for no limit")
     return number
 
 

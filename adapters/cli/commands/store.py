@@ -44,7 +44,7 @@ def prune(
     decisions
         Keep claims' events and decisions for so long, likewise.
     size
-        Make the record smaller than this: 10Gi; 0 for any size.
+        Make the record smaller than this: 10Gi; 0 for no limit.
     dry_run
         Say what would go, and change nothing.
     rebuild
