@@ -24,6 +24,7 @@ TOLERANCE = 1e-9
 COLUMNS = ("scenarios", "first", "price", "bound", "cheaper", "dearer", "whole first", "whole")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not LARGE_SET.is_dir(), reason=ABSENT)
 def test_effort_makes_plans_cheaper_and_nothing_worse() -> None:
     catalogues = read_catalogues(LARGE_SET / "catalogues.json")

@@ -94,6 +94,7 @@ def table(counts: dict[str, Counter[Verdict]]) -> str:
     return "\n".join([head, *rows])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not LARGE_SET.is_dir(), reason=ABSENT)
 def test_families_that_are_done_stay_done() -> None:
     counts: dict[str, Counter[Verdict]] = {}

@@ -67,7 +67,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-LONG = {"README.md", "getting-started.md", "manifests.md", "simulate.md", "simulation.md"}
+LONG = {"README.md", "getting-started.md", "manifests.md", "operations.md", "simulate.md", "simulation.md"}
 """Documents whose commands take many seconds."""
 
 

@@ -105,6 +105,7 @@ def test_where_pods_depend_on_one_another_another_type_leaves_no_more_pending(fo
     assert len(pending(first_plan(more)[1])) <= len(pending(first_plan(problem)[1]))
 
 
+@pytest.mark.slow
 @given(topology_problems(), pools())
 @the_same_examples
 def test_where_pods_depend_on_one_another_another_nodepool_leaves_no_more_pending(
@@ -114,6 +115,7 @@ def test_where_pods_depend_on_one_another_another_nodepool_leaves_no_more_pendin
     assert len(pending(first_plan(with_pool(problem, extra[0]))[1])) <= len(pending(first_plan(problem)[1]))
 
 
+@pytest.mark.slow
 @given(topology_problems(), catalogues(), several_pools)
 @the_same_examples
 def test_several_types_and_nodepools_at_once_leave_no_more_pending(
@@ -135,6 +137,7 @@ JUDGED = 500
 """The judge takes minutes for more pods."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seeds", "workloads", "replicas"),
     [(range(70), 4, 7), (range(10), 12, 20), (range(4), 50, 60)],
