@@ -123,6 +123,7 @@ class DemoQueue:
 class DemoWorld(Simulation):
     """A simulation on the mock of AWS."""
 
+    # Stand-ins with the methods that a demonstration uses of a simulation's own cloud and queue.
     cloud: DemoCloud  # type: ignore[assignment]
     queue: DemoQueue  # type: ignore[assignment]
 
