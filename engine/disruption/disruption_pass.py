@@ -40,7 +40,7 @@ from kerf.engine.scheduling.pods.evictability import FOREVER, protected_until
 from kerf.engine.state.provisioning_window import window_closes_at
 from kerf.engine.state.state import State
 
-VERSION = 15
+VERSION = 16
 MIN_INTERVAL = 10_000
 """Between two passes, at least (D-16). Milliseconds."""
 SETTLE_TIME = 1_000
