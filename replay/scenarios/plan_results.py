@@ -54,7 +54,8 @@ def result_of(identity: Mapping[str, str], problem: Problem, planned: Plan, funn
         "podsOnExistingNodes": sum(len(placement.pods) for placement in planned.placements),
         "unschedulableCount": len(errors),
     }
-    return {**identity, "summary": summary, "result": result, "kerf": _extra(planned, pods, funnel)}
+    extra = _extra(planned, pods, funnel) | {"nominated": problem.settings.nominations}
+    return {**identity, "summary": summary, "result": result, "kerf": extra}
 
 
 def claim_of(claim: OpenedClaim, pods: Mapping[str, PendingPod]) -> dict[str, Any]:

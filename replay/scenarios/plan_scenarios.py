@@ -53,8 +53,8 @@ from kerf.replay.scenarios.pods import reschedulable, with_defaults, with_reques
 from kerf.replay.scenarios.typos import typo_notes
 
 DEFAULT = "default"
-EFFORT = Settings().effort
-MAX_STEPS = Settings().max_steps
+DEFAULTS = Settings()
+EFFORT, MAX_STEPS = DEFAULTS.effort, DEFAULTS.max_steps
 NO_SOURCE: dict[str, Any] = {}
 HINT = "See docs/plan.md, which describes the format"
 
@@ -130,12 +130,14 @@ def plan_scenario(
     trace: bool = False,
     effort: int = EFFORT,
     max_steps: int = MAX_STEPS,
+    nominate: bool = True,
 ) -> dict[str, Any]:
     """Plan one scenario: `{name, family, summary, result, kerf}`.
 
     `kerf` holds what the reference's form has no place for: the coded reasons of unplaced pods with counts, what the
     `effort` gained and how far the price is from the lower bound, what became of overlays and buffers, and names that
     may be mistyped where pods have no place. With `trace` it holds the whole funnel. `max_steps`: see `Settings`.
+    `nominate`: pods are told their nodes, as `kerf run` does.
     """
     known = catalogues if isinstance(catalogues, Catalogues) else Catalogues(catalogues)
     identity = {"name": str(scenario.get("name", "")), "family": str(scenario.get("family", ""))}
@@ -143,7 +145,7 @@ def plan_scenario(
         return failed(identity, str(scenario["error"]))
     try:
         check_scenario(scenario)
-        reading = ScenarioReading(scenario, known, max_steps)
+        reading = ScenarioReading(scenario, known, Settings(max_steps=max_steps, nominations=nominate))
         problem = reading.problem()
     except KerfError as error:
         return failed(identity, str(error))
@@ -160,20 +162,21 @@ def plan_scenario(
     return result
 
 
-def problem_of(scenario: Mapping[str, Any], catalogues: Catalogues) -> Problem:
-    """Read the planner's problem of a scenario, with all defaults applied (docs/plan.md, section 1.1)."""
-    return ScenarioReading(scenario, catalogues).problem()
+def problem_of(scenario: Mapping[str, Any], catalogues: Catalogues, settings: Settings = DEFAULTS) -> Problem:
+    """Read the planner's problem of a scenario, with all defaults applied (docs/plan.md, section 1.1). The scenario's
+    options replace those of the settings."""
+    return ScenarioReading(scenario, catalogues, settings).problem()
 
 
 class ScenarioReading:
     """Reads one scenario into a Problem."""
 
-    def __init__(self, scenario: Mapping[str, Any], catalogues: Catalogues, max_steps: int = MAX_STEPS) -> None:
+    def __init__(self, scenario: Mapping[str, Any], catalogues: Catalogues, settings: Settings = DEFAULTS) -> None:
         self.scenario = scenario
         self.catalogues = catalogues
         self.text_now = str(scenario.get("now", "1970-01-01T00:00:00Z"))
         self.now = parse_time(self.text_now)
-        self.max_steps = max_steps
+        self.settings = settings
         self.shapes: dict[str, PodShape] = {}
         self.features = OptionalFeatures(self.shapes)
         self.offered: list[tuple[NodePool, Catalogue]] = []  # before overlays
@@ -217,11 +220,11 @@ class ScenarioReading:
             nodes=tuple(node.input(self.shapes) for node in nodes if node.tracked and not node.going),
             daemons=tuple(self._expected(daemon, nodes) for daemon in daemons),
             namespaces=self._namespaces(),
-            settings=Settings(
+            settings=replace(
+                self.settings,
                 preference_policy=self._option("preferencePolicy", "Respect", "Ignore"),
                 min_values_policy=self._option("minValuesPolicy", "Strict", "BestEffort"),
                 ignore_dra_requests=self._option("ignoreDraRequests", "true", "false") == "true",
-                max_steps=self.max_steps,
             ),
             bound=tuple(
                 BoundPod(pod.uid, pod.namespace, pod.shape, node.name, bool(pod.deleting), pod.name)

@@ -79,7 +79,7 @@ def verdicts() -> Iterator[tuple[str, str, Verdict, float | None]]:
         found = Verdict.INVALID if wrong else verdict(planned, reference)
         more: float | None = None
         if found is Verdict.DEARER:
-            best = plan_scenario(scenario, catalogues)
+            best = plan_scenario(scenario, catalogues, nominate=False)
             found = improved(planned, best, reference)
             more = min(dearer(planned, reference), dearer(best, reference)) if found is Verdict.DEARER else None
         yield planned["family"], planned["name"], found, more

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
 EFFORT, MAX_STEPS = 100, 1_000_000
 """Those of `kerf.engine.model.settings.Settings`, which is not imported for a help page."""
+NOMINATED = "Pods are told their nodes, as by kerf run on Kubernetes 1.35 and later (--no-nominate: they are not)."
 REFUSED = 1
 """The exit code when a scenario could not be read."""
 
@@ -26,6 +27,9 @@ def plan(
     max_steps: Annotated[
         int, Parameter(validator=Number(gte=1), help="Attempts to place a pod, after which a plan ends.")
     ] = MAX_STEPS,
+    nominate: Annotated[
+        bool, Parameter(help="Plan as where kerf run tells pods their nodes (Kubernetes 1.35 and later).")
+    ] = True,
 ) -> int:
     """Decide once for each scenario: which pods go where, and which nodes are launched for the rest.
 
@@ -51,12 +55,15 @@ def plan(
     from kerf.replay.scenarios.catalogues import Catalogues
     from kerf.replay.scenarios.plan_scenarios import plan_scenario, read_catalogues
 
+    choices: dict[str, Any] = {"effort": effort, "max_steps": max_steps, "nominate": nominate}
     known = readable(catalogues, read_catalogues) if catalogues is not None else Catalogues({})
-    refused = False
+    refused = planned = False
     for scenario in readable(scenarios, scenarios_of):
-        result = plan_scenario(scenario, known, trace=trace, effort=effort, max_steps=max_steps)
+        result = plan_scenario(scenario, known, trace=trace, **choices)
         if not json and result["result"].get("errors"):  # people are told the nearest misses; it takes much longer
-            result = plan_scenario(scenario, known, trace=True, effort=effort, max_steps=max_steps)
-        refused = refused or "error" in result["result"]
+            result = plan_scenario(scenario, known, trace=True, **choices)
+        refused, planned = refused or "error" in result["result"], planned or "error" not in result["result"]
         print(msgspec.json.encode(result).decode() if json else "\n".join(describe(result)))
+    if planned and nominate and not json:
+        print(NOMINATED)
     return REFUSED if refused else 0

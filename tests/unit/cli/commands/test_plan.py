@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from kerf.adapters.cli.commands.plan import NOMINATED
 from kerf.adapters.cli.main import main
 from tests.support.repository import ROOT
 
@@ -152,6 +153,16 @@ def test_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert "fits: 1 new node for $0.0850 an hour" in text
     assert "no place for huge-0" in text
     assert "bad-quantity: refused\n  KERF306: " in text
+
+
+def test_s40_pods_are_told_their_nodes_unless_asked_otherwise(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = str(EXAMPLES / "workshop.json")
+    told, left_alone = planned(capsys, asked)[1], planned(capsys, asked, "--no-nominate")[1]
+    assert (told[0]["kerf"]["nominated"], left_alone[0]["kerf"]["nominated"]) == (True, False)
+    main(["plan", asked])
+    assert capsys.readouterr().out.endswith(f"{NOMINATED}\n")
+    main(["plan", asked, "--no-nominate"])
+    assert NOMINATED not in capsys.readouterr().out
 
 
 @pytest.mark.slow
