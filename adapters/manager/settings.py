@@ -119,6 +119,8 @@ def _engine(source: _Source) -> Settings:
             "min_values_policy", _one_of("Strict", "BestEffort"), Settings().min_values_policy
         ),
         ignore_dra_requests=source.truth("ignore_dra_requests", Settings().ignore_dra_requests),
+        effort=source.read("effort", _not_negative, Settings().effort),
+        keep_until_replaced=source.truth("keep_until_replaced", Settings().keep_until_replaced),
         default_spread=default_constraints(_document(source.text("scheduler_config", ""))),
     )
     return with_gates(settings, source.text("feature_gates", ""))

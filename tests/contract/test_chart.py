@@ -76,7 +76,7 @@ def test_every_setting_becomes_a_variable_that_kerf_knows() -> None:
         "schedulerConfig": None, "retainObservations": "3d", "retainDecisions": "0", "retainSize": "5Gi",
         "amiRefreshInterval": "5m", "subnetRefreshInterval": "2m",
     }  # fmt: skip
-    numbers = ("kubeClientQPS", "kubeClientBurst", "reservedENIs", "batchEnoughPods")
+    numbers = ("kubeClientQPS", "kubeClientBurst", "reservedENIs", "batchEnoughPods", "effort")
     names = [name for name in values if name not in ("featureGates", "schedulerConfig")]
     flags = [f"settings.{name}={given.get(name, '7' if name in numbers else 'false')}" for name in names]
     constraint = "settings.schedulerConfig.podTopologySpread.defaultConstraints[0]"
@@ -93,6 +93,7 @@ def test_every_setting_becomes_a_variable_that_kerf_knows() -> None:
     assert (options.engine.ignore_dra_requests, options.engine.node_overlays) == (False, True)
     assert (options.qps, options.aws.reserved_enis, options.aws.memory_overhead) == (7, 7, 0.0)
     assert options.engine.default_spread[0].max_skew == 2
+    assert (options.engine.effort, options.engine.keep_until_replaced) == (7, False)
     assert (options.retention.decisions, options.retention.size) == (0, 5 << 30)
     assert len(found) >= len(names)
 

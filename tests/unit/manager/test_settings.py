@@ -33,6 +33,12 @@ def test_a_flag_beats_the_environment_which_beats_the_default() -> None:
     assert (found.metrics_port, found.health_port, found.engine.batch_idle) == (9100, 8081, 90_000)
 
 
+def test_l287_effort_and_the_stay_of_interrupted_pods_are_settings() -> None:
+    found = read_settings(Flags(effort="0"), {"EFFORT": "7", "KEEP_UNTIL_REPLACED": "false"})
+    assert (found.engine.effort, found.engine.keep_until_replaced) == (0, False)
+    assert (Settings().effort, Settings().keep_until_replaced) == (100, True)
+
+
 def test_gates_of_a_flag_replace_all_of_the_environments() -> None:
     """Gates of a flag replace all gates of the environment (L-288)."""
     found = read_settings(Flags(feature_gates="NodeOverlay=true,Unknown=true"), {"FEATURE_GATES": "NodeRepair=true"})
@@ -91,6 +97,8 @@ def test_defaults_of_spreading_come_from_yaml_or_json() -> None:
         ("CLUSTER_ENDPOINT", "10.0.0.1", "a URL"),
         ("VM_MEMORY_OVERHEAD_PERCENT", "-0.1", "a share of 1"),
         ("RESERVED_ENIS", "-1", "from 0 on"),
+        ("EFFORT", "-1", "from 0 on"),
+        ("KEEP_UNTIL_REPLACED", "yes", "true or false"),
         ("AMI_REFRESH_INTERVAL", "59s", "at least 1m"),
         ("CPU_REQUESTS", "one", "a whole number"),
         ("ISOLATED_VPC", "yes", "true or false"),
