@@ -12,6 +12,7 @@ BLOCKS_ANY_DISRUPTION = frozenset[str](
         DisruptionCode.BEING_DISRUPTED,
         DisruptionCode.DO_NOT_DISRUPT,
         DisruptionCode.MISSING_LABEL,
+        DisruptionCode.NO_INSTANCE_TYPES,
         DisruptionCode.NO_NODE,
         DisruptionCode.NO_NODEPOOL,
         DisruptionCode.NO_NODEPOOL_LABEL,
@@ -28,8 +29,8 @@ BLOCKS_ANY_DISRUPTION = frozenset[str](
 BLOCKS_CONSOLIDATION = frozenset[str](
     [
         DisruptionCode.CONSOLIDATE_AFTER_NEVER,
+        DisruptionCode.HOLDS_BUFFERS,
         DisruptionCode.MIN_VALUES,
-        DisruptionCode.NO_INSTANCE_TYPES,
         DisruptionCode.NO_PLACE,
         DisruptionCode.NO_USABLE_NODEPOOL,
         DisruptionCode.NOTHING_CHEAPER,
@@ -43,6 +44,19 @@ BLOCKS_CONSOLIDATION = frozenset[str](
 )
 """What keeps a node from consolidation (EV-7). That Balanced finds it not worth it shows in the metrics alone
 (D-84)."""
+
+
+NO_DESTINATION = frozenset[str]([DisruptionCode.LEFT_OVER, DisruptionCode.NO_PLACE, DisruptionCode.NO_USABLE_NODEPOOL])
+"""What keeps a drifted node from any disruption: its pods have nowhere to go (D-64). Other nodes are only kept from
+consolidation."""
+
+
+REJECTED_FOR = {
+    DisruptionCode.BUDGET.value: "budget",
+    DisruptionCode.CHURN.value: "churn",
+    **dict.fromkeys((DisruptionCode.SCHEDULING.value, DisruptionCode.LEFT_OVER.value), "scheduling"),
+}
+"""Karpenter's categories of why the second look rejects a move (D-112)."""
 
 
 NOT_REPORTED = frozenset([SchedulingCode.OPTED_OUT, SchedulingCode.RESERVATION])

@@ -43,7 +43,7 @@ def problem_of(state: State, now: int) -> Problem:
     daemons = [daemon_shape(state, daemonset) for daemonset in daemonsets]
     asked_for = {p.shape for p in pods} | {p.shape for p in bound} | set(daemons)
     shapes = {digest: state.indexes.blobs.shape(digest) for digest in sorted(asked_for)}
-    pools = tuple(_pool(state, name, offered) for name in sorted(facts.pools))
+    pools = _pools(state, offered)
     digests = sorted({p.catalogue for p in pools if p.catalogue})
     targets, devices = facts.targets, device_facts(state)
     return Problem(
@@ -176,6 +176,15 @@ def unavailable(state: State, now: int) -> frozenset[tuple[str, str, str]]:
 
 
 # ── NodePools ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def pool_inputs(state: State) -> tuple[PoolInput, ...]:
+    """The NodePools of the question that `problem_of` asks, by name."""
+    return _pools(state, PoolCatalogues(state))
+
+
+def _pools(state: State, offered: PoolCatalogues) -> tuple[PoolInput, ...]:
+    return tuple(_pool(state, name, offered) for name in sorted(state.facts.pools))
 
 
 def _pool(state: State, name: str, offered: PoolCatalogues) -> PoolInput:

@@ -4,19 +4,23 @@ D-105, D-106, D-169, D-170)."""
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from kerf.engine.disruption.consolidation.balanced_policy import THRESHOLD
 from kerf.engine.model.feature_gates import FIELDS
 from kerf.engine.model.karpenter.nodepools import Budget, NodePool
+from kerf.engine.model.reasons import Reason
 from kerf.engine.model.settings import Settings
-from kerf.engine.record.decisions import Score
+from kerf.engine.record.claim_events import DrainStarted
+from kerf.engine.record.decisions import Decision, Move, MoveStepResult, ProposedMovesResult, Score
 from kerf.engine.record.observations import Observation
+from kerf.projections.kubernetes_events.decision_events import DecisionEvents
 from kerf.projections.kubernetes_events.event import MINUTE, NORMAL, KubernetesEvent, ObjectReference
 from tests.support.events import told
-from tests.support.lives import claim_of, half_empty
+from tests.support.lives import UNREGISTERED, claim_of, decide, half_empty, show_taint
 from tests.support.metrics import counted, value
 from tests.support.world import Mi, World, pool
-from tests.support.worlds.disruption import passes
+from tests.support.worlds.disruption import HOUR, passes, steps
 from tests.support.worlds.two_nodes import two_nodes
 
 MOVES, SCORE = "karpenter_consolidation_moves_total", "karpenter_consolidation_score"
@@ -93,7 +97,7 @@ def test_d85_several_nodes_for_one_are_told_once_of_their_nodepool() -> None:
 def test_d169_an_event_is_normal_and_holds_for_two_minutes_unless_it_says_otherwise() -> None:
     about = ObjectReference("v1", "Node", "n1")
     assert KubernetesEvent(about, NORMAL, "Any", "text", ()).window == 120_000
-    windows = {each.reason: each.window for each in told(beside("Balanced"))}
+    windows = {each.reason: each.window for each in told(beside("Balanced", memory=100))}
     assert windows["ConsolidationCandidate"] == windows["ConsolidationApproved"] == 120_000
     blocked = half_empty(budgets=(Budget("0"),))
     blocked.after(11_000)
@@ -113,20 +117,97 @@ def test_d86_d170_balanced_has_no_gate_and_no_dial() -> None:
 
 def test_d105_a_replacement_is_announced_when_it_is_decided_and_for_no_probe() -> None:
     """EV-8: passes ask of many nodes and sets of them; each was announced."""
-    world = beside("WhenEmptyOrUnderutilized")
+    world = beside("WhenEmptyOrUnderutilized", memory=100)
     (move,) = passes(world)[-1].proposed
     assert {each.about.name for each in of(world, "ConsolidationCandidate") if each.about.kind == "NodeClaim"} == set(
         move.claims
     )
 
 
-@pytest.mark.parametrize("replaced", [False, True])
-def test_d106_the_commands_text(replaced: bool) -> None:
-    world = half_empty() if replaced else beside("WhenEmptyOrUnderutilized")
+def test_ev8_d98_a_deletion_is_announced_as_no_candidate() -> None:
+    world = beside("WhenEmptyOrUnderutilized")
+    (move,) = passes(world)[-1].proposed
+    assert (move.why, move.replacements) == ("underutilized", ())
+    assert of(world, "ConsolidationCandidate") == []
+
+
+def test_ev9_d112_a_rejected_move_is_told_with_its_category() -> None:
+    """The second look finds a pod that may not be disrupted."""
+    world = half_empty()
+    world.after(11_000)
+    held = replace(world.pods["d"], do_not_disrupt="true")
+    world.see(Observation(held))
+    world.after(15_000)
+    events = of(world, "ConsolidationRejected")
+    assert {each.about.kind for each in events} == {"Node", "NodeClaim"}
+    assert {each.message.partition(", rejected: ")[2].partition(":")[0] for each in events} == {"churn"}
+    assert {each.message.partition(" (savings: $")[0] for each in events} == {"replace: [n1] -> [1 replacement]"}
+    assert {each.key[1:] for each in events} == {("replace: [n1] -> [1 replacement]", "churn")}
+
+
+@pytest.mark.parametrize(("why", "told_of"), [("drifted", False), ("empty", False), ("underutilized", True)])
+def test_ev9_d61_d98_only_consolidations_are_told_as_rejected(why: str, told_of: bool) -> None:
+    world = half_empty()
+    events, last = DecisionEvents(world.runtime.state), world.store.entries[-1]
+    proposal = ProposedMovesResult((Move(why, (claim_of(world).name,)),))
+    events.apply(replace(last, position=7, payload=Decision("moves", 1, 1, 1, "", proposal)))
+    for step, expected in (("withdrawn", told_of), ("abandoned", False)):
+        result = MoveStepResult("7.0", step, Reason("churn"))
+        found = events.apply(replace(last, payload=Decision("move", 1, 1, 1, "", result)))
+        assert any(each.reason == "ConsolidationRejected" for each in found) == expected
+
+
+def test_ev12_d115_pods_of_a_move_are_told_where_they_should_go() -> None:
+    world = beside("WhenEmptyOrUnderutilized")
+    since = world.runtime.state.facts.position
+    world.after(15_000)
+    (step,) = (each for each in steps(world) if each.begun is not None)
+    (placed,) = step.begun.placements if step.begun is not None else ()
+    nominated = [each for each in told(world, since) if each.reason == "Nominated"]
+    assert {each.about.uid for each in nominated} == set(placed.pods)
+    assert {each.message for each in nominated} == {
+        f"Pod should schedule on: nodeclaim/{placed.claim}, node/{placed.node}"
+    }
+    assert {each.limit for each in nominated} == {"nominated"}
+
+
+def test_ev5_d116_a_candidate_is_told_to_go_when_its_replacement_is_there() -> None:
+    world = half_empty()
+    decide(world)
+    ((ref, order),) = world.launches()
+    show_taint(world)
+    assert of(world, "DisruptionLaunching")
+    assert of(world, "DisruptionTerminating") == [], "it waits for its replacement"
+    world.answer_launch(ref, order, instance="i-2")
+    other = next(each for each in world.runtime.state.facts.claims.values() if each.instance == "i-2")
+    world.node("n2", other.provider_id, taints=(UNREGISTERED,))
+    world.answer_all()
+    world.node("n2", other.provider_id, registered="true")
+    world.answer_all()
+    world.node("n2", other.provider_id, registered="true", initialized="true")
+    world.answer_all()
+    events = of(world, "DisruptionTerminating")
+    assert {(each.about.kind, each.message) for each in events} == {
+        ("Node", "Disrupting Node: Underutilized"),
+        ("NodeClaim", "Disrupting NodeClaim: Underutilized"),
+    }
+
+
+def test_ev5_d132_an_expiration_is_told_as_no_disruption() -> None:
+    world = half_empty(expire_after=HOUR)
+    world.after(HOUR)
+    world.answer_all()
+    show_taint(world)
+    assert any(isinstance(each.payload, DrainStarted) for each in world.store.entries)
+    assert of(world, "DisruptionTerminating") == []
+
+
+def test_d106_the_commands_text() -> None:
+    world = half_empty()
     world.after(11_000)
     (move,) = next(each.proposed for each in reversed(passes(world)) if each.proposed)
     node = world.runtime.state.facts.claims[move.claims[0]].node
-    command = f"replace: [{node}] -> [1 replacement]" if replaced else f"delete: [{node}]"
+    command = f"replace: [{node}] -> [1 replacement]"
     events = of(world, "ConsolidationCandidate")
     assert {each.message.partition(" (savings: $")[0] for each in events} == {command}
     assert {each.key[1] for each in events} == {command}, "EV-8's de-duplication values"

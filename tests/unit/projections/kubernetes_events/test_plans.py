@@ -124,6 +124,19 @@ def test_s173_a_nodepool_without_types_is_told_so_with_the_cause() -> None:
         assert cause in failed.message
 
 
+def test_s66_s173_a_nodepool_without_types_is_told_so_beside_one_that_works() -> None:
+    """All pods have a place, so no pod's reason names the other NodePool."""
+    world = prepared()
+    none = RequirementSpec(lbl.INSTANCE_TYPE, "In", ("nosuch",))
+    world.see(Observation(replace(pool("other"), uid="u-2", requirements=(none,))))
+    world.pending("a")
+    world.after(1_000)
+    (told,) = [each for each in events(world) if each.reason == "NoCompatibleInstanceTypes"]
+    assert told.about.name == "other"
+    assert "leave none of its 4 instance types" in told.message
+    assert [each.about.name for each in events(world) if each.reason == "FailedScheduling"] == []
+
+
 def test_s173_windows_and_limits_of_what_is_told_of_pods() -> None:
     world = prepared()
     world.pending("fits")

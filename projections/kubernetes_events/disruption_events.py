@@ -1,0 +1,198 @@
+"""Make Kubernetes Events of disruption: why nodes stay, what moves would do, and what goes (EV-1 to EV-13, EV-20)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from kerf.engine.disruption.budgets import allowance
+from kerf.engine.disruption.consolidation.balanced_policy import THRESHOLD
+from kerf.engine.disruption.forced.node_repair import UNHEALTHY_SHARE
+from kerf.engine.model.disruption_reasons import (
+    BUDGET_REASONS,
+    DisruptionCode,
+    DisruptionReason,
+    karpenter_spelling,
+)
+from kerf.engine.model.kubernetes.pods import is_reschedulable
+from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.record.decisions import Move, MoveStepResult, ProposedMovesResult, Score, Verdict
+from kerf.engine.record.entries import Entry
+from kerf.engine.state.moves import WITHDRAWN
+from kerf.engine.state.state import State
+from kerf.projections.kubernetes_events.event import MINUTE, NORMAL, WARNING, KubernetesEvent
+from kerf.projections.kubernetes_events.events_by_code import (
+    BLOCKS_ANY_DISRUPTION,
+    BLOCKS_CONSOLIDATION,
+    NO_DESTINATION,
+    REJECTED_FOR,
+)
+from kerf.projections.kubernetes_events.references import References, escaped, events_about
+from kerf.projections.prose.amounts import count, dollars
+from kerf.projections.prose.reasons import sentence
+from kerf.projections.status.budget_use import budget_use
+
+NOMINATIONS = "nominated"
+"""The rate limit that all nominations share (L-437)."""
+
+
+class DisruptionEvents:
+    """Gives the Events of passes, of moves and of their candidates. `state` is the state that the turn left."""
+
+    def __init__(self, state: State) -> None:
+        self._state, self._objects = state, References(state)
+        self._moves = {ref: each.move for ref, each in state.facts.moves.items()}
+
+    # ── why nodes stay ──────────────────────────────────────────────────────────────────────────────────────
+
+    def verdicts(self, verdicts: Iterable[Verdict], at: int) -> list[KubernetesEvent]:
+        """Tell why nodes stay, and which NodePools' budgets allow nothing."""
+        events: list[KubernetesEvent] = []
+        short: dict[tuple[str, DisruptionReason], None] = {}
+        for verdict in verdicts:
+            if verdict.action == "remove":
+                continue
+            if verdict.reason.code == DisruptionCode.BUDGET:
+                short |= dict.fromkeys(self._short_of(verdict))
+            else:
+                events += self._stays(verdict)
+        return events + self._blocking_budgets(short, at)
+
+    def _stays(self, verdict: Verdict) -> list[KubernetesEvent]:
+        code, why, about = verdict.reason.code, escaped(sentence(verdict.reason)), self._objects.both(verdict.claim)
+        known = self._state.facts.claims.get(verdict.claim)
+        if code == DisruptionCode.REPAIR_BLOCKED:
+            text = f"more than {UNHEALTHY_SHARE}% nodes are unhealthy: {why}"
+            node = [self._objects.node_of(verdict.claim)]
+            return events_about(node, WARNING, "NodeRepairBlocked", text, window=15 * MINUTE)
+        drifted = known is not None and known.drift is not None and code in NO_DESTINATION  # D-64
+        if drifted or code in BLOCKS_ANY_DISRUPTION:
+            text = f"Cannot disrupt {{kind}}: {why}"
+            return events_about(about, NORMAL, "DisruptionBlocked", text, code) + self._blockers(verdict)
+        if code in BLOCKS_CONSOLIDATION:
+            return events_about(about, NORMAL, "Unconsolidatable", why, code, window=15 * MINUTE)
+        return []
+
+    def _blockers(self, verdict: Verdict) -> list[KubernetesEvent]:
+        """Tell the pod that blocks its node's disruption, and the PodDisruptionBudgets that do: their owners can do
+        something about it."""
+        node, params = self._objects.node_of(verdict.claim), verdict.reason.params
+        if node is None or "pod" not in params:
+            return []
+        here = (self._state.facts.pods[uid] for uid in self._state.indexes.pods_by_node.get(node.name, ()))
+        pods = [self._objects.pod(pod.uid) for pod in here if pod.key == params["pod"]]
+        named = params.get("budgets")
+        budgets = [self._objects.pod_disruption_budget(key) for key in named] if isinstance(named, list) else []
+        text = escaped(f"It keeps node {node.name} from being disrupted: {sentence(verdict.reason)}")
+        return events_about([*pods, *budgets], NORMAL, "DisruptionBlocked", text, node.name)
+
+    # ── budgets ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _short_of(self, verdict: Verdict) -> list[tuple[str, DisruptionReason]]:
+        """Return the NodePool of a claim that stays for its budget, and what the claim would go for."""
+        claim = self._state.facts.claims.get(verdict.claim)
+        return [] if claim is None else [(claim.node_pool, self._would_go_as(claim))]
+
+    def _would_go_as(self, claim: NodeClaim) -> DisruptionReason:
+        if claim.drift is not None:
+            return DisruptionReason.DRIFTED
+        pods = (self._state.facts.pods[uid] for uid in self._state.indexes.pods_by_node.get(claim.node, ()))
+        return DisruptionReason.UNDERUTILIZED if any(map(is_reschedulable, pods)) else DisruptionReason.EMPTY
+
+    def _blocking_budgets(self, short: Iterable[tuple[str, DisruptionReason]], at: int) -> list[KubernetesEvent]:
+        """Tell NodePools that their budgets allow nothing for a reason: the budgets themselves, not what already uses
+        them up (D-52, EV-2)."""
+        events: list[KubernetesEvent] = []
+        pools, use = self._state.facts.pools, budget_use(self._state) if short else {}
+        for name, reason in short:
+            nodes = use[name].total if name in use else 0
+            if name not in pools or not nodes or allowance(pools[name], reason, nodes, at).nodes:
+                continue
+            text = f"No allowed disruptions for disruption reason {reason.karpenter} due to blocking budget"
+            about = [self._objects.pool(name)]
+            events += events_about(about, NORMAL, "DisruptionBlocked", text, reason.karpenter, window=MINUTE)
+        return events
+
+    # ── moves ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def proposed(self, result: ProposedMovesResult, entry: Entry) -> list[KubernetesEvent]:
+        self._moves |= {f"{entry.position}.{index}": move for index, move in enumerate(result.proposed)}
+        return [event for move in result.proposed for event in self._proposal(move)]
+
+    def _proposal(self, move: Move) -> list[KubernetesEvent]:
+        """Tell which replacement is computed and what it saves (EV-8), and that a NodePool approves: to one node
+        (EV-10) or to the pool (EV-11)."""
+        about = [each for name in move.claims for each in self._objects.both(name)]
+        events: list[KubernetesEvent] = []
+        if move.replacements and move.why == DisruptionReason.UNDERUTILIZED:  # D-98, step 9
+            command = self._command(move)
+            text = escaped(f"{command} (savings: {dollars(move.savings)}/h{_likely_type(move)})")
+            events += events_about(about, NORMAL, "ConsolidationCandidate", text, command)
+        for score in move.scores:
+            scored = about if len(move.claims) == 1 else [self._objects.pool(score.node_pool)]
+            events += events_about(scored, NORMAL, "ConsolidationApproved", escaped(_approval_message(score)))
+        return events
+
+    def _command(self, move: Move) -> str:
+        """Write a move as Karpenter writes a command: what goes, and how many nodes replace it (D-106)."""
+        claims = (self._state.facts.claims.get(name) for name in move.claims)
+        named = ", ".join(claim.node for claim in claims if claim is not None)
+        if not move.replacements:
+            return f"delete: [{named}]"
+        return f"replace: [{named}] -> [{count(len(move.replacements), 'replacement')}]"
+
+    def moved(self, result: MoveStepResult) -> list[KubernetesEvent]:
+        """Tell that a move launches replacements (EV-3) and where its pods should go (EV-12), or that it was withdrawn
+        (EV-9). Candidates get their Events when they go (EV-5)."""
+        known = self._moves.pop(result.move, None)
+        if result.begun is not None:
+            return self._begun(result.begun)
+        if known is None or result.step != WITHDRAWN or known.why != DisruptionReason.UNDERUTILIZED:  # D-61
+            return []
+        about = [each for name in known.claims for each in self._objects.both(name)]
+        command, category = self._command(known), REJECTED_FOR.get(result.reason.code, "unknown")
+        text = f"{command} (savings: {dollars(known.savings)}/h), rejected: {category}: {sentence(result.reason)}"
+        return events_about(about, NORMAL, "ConsolidationRejected", escaped(text), command, category)
+
+    def _begun(self, move: Move) -> list[KubernetesEvent]:
+        why = karpenter_spelling(move.why)
+        replacements = [self._objects.claim(replacement.name) for replacement in move.replacements]
+        events = events_about(replacements, NORMAL, "DisruptionLaunching", f"Launching {{kind}}: {why}", why)
+        for placed in move.placements:  # D-115, step 8
+            events += self.nominated(placed.pods, where(placed.claim, placed.node))
+        return events
+
+    def nominated(self, pods: Sequence[str], target: str) -> list[KubernetesEvent]:
+        """Tell pods which node a plan gives them (L-437, EV-12)."""
+        references = [each for each in map(self._objects.pod, pods) if each is not None]
+        message = f"Pod should schedule on: {target}"
+        return [
+            KubernetesEvent(reference, NORMAL, "Nominated", message, (reference.uid,), limit=NOMINATIONS)
+            for reference in references
+        ]
+
+    def going(self, claim: str) -> list[KubernetesEvent]:
+        """Tell that a candidate of a move goes (EV-5): now, and not while it waits for what replaces it (D-116). What
+        goes for other reasons is no candidate of a move (D-132)."""
+        known = self._state.facts.claims.get(claim)
+        if known is None or known.why not in BUDGET_REASONS:
+            return []
+        why = karpenter_spelling(known.why)
+        about = self._objects.both(claim)
+        return events_about(about, NORMAL, "DisruptionTerminating", f"Disrupting {{kind}}: {why}", why)
+
+
+def where(claim: str, node: str) -> str:
+    """Name a pod's target: NodeClaim, Node or both (L-437)."""
+    return ", ".join([*([f"nodeclaim/{claim}"] if claim else []), *([f"node/{node}"] if node else [])])
+
+
+def _approval_message(score: Score) -> str:
+    worth = f"score {score.worth:.2f} (threshold {THRESHOLD:.2f}, k {1 / THRESHOLD:g})"
+    shares = f"saves {score.savings:.1%} of its cost for {score.disruption:.1%} of its disruption"
+    return f"NodePool {score.node_pool} approves, {worth}: {shares}"
+
+
+def _likely_type(move: Move) -> str:
+    """Name the instance types that will most likely come."""
+    types = "; ".join(replacement.instance_types[0] for replacement in move.replacements if replacement.instance_types)
+    return f", by {types}" if types else ""

@@ -1,0 +1,112 @@
+"""Make Kubernetes Events of drains: what a node waits for, and what its pods go through (EV-14 to EV-19)."""
+
+from __future__ import annotations
+
+from kerf.engine.lifecycle.drain.pods import awaited
+from kerf.engine.lifecycle.drain.volumes import MAX_VOLUMES_NAMED, attached
+from kerf.engine.model.disruption_reasons import karpenter_spelling
+from kerf.engine.model.durations import format_time
+from kerf.engine.record import claim_events as ev
+from kerf.engine.record.decisions import Decision, EvictPod, TaintNode
+from kerf.engine.record.entries import Entry
+from kerf.engine.record.observations import EffectAnswered
+from kerf.engine.state.state import State
+from kerf.projections.kubernetes_events.event import NORMAL, WARNING, KubernetesEvent, ObjectReference
+from kerf.projections.kubernetes_events.references import References, escaped, events_about
+from kerf.projections.prose.amounts import count
+
+BY_FORCE = "Forceful Termination"
+"""Why a pod goes whose claim has no reason to go (D-153)."""
+SEVERAL_BUDGETS = "more than one PodDisruptionBudget"
+"""What the API server says, with status 500, of a pod that several PodDisruptionBudgets cover (D-150)."""
+
+
+class DrainEvents:
+    """Gives the Events of nodes that are drained and of their pods. `state` is the state that the turn left."""
+
+    def __init__(self, state: State) -> None:
+        self._state, self._objects = state, References(state)
+        self._evictions: dict[str, EvictPod] = {}
+
+    # ── nodes ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def decided(self, decision: Decision, entry: Entry) -> list[KubernetesEvent]:
+        """Tell of the nodes of which this decision evicts pods, or that it begins to drain without a claim."""
+        nodes: dict[str, None] = {}
+        for index, intent in enumerate(decision.intents):
+            if isinstance(intent, EvictPod):
+                self._evictions[f"{entry.position}.{index}"] = intent
+                nodes[intent.node] = None
+            elif isinstance(intent, TaintNode) and not intent.claim:
+                nodes[intent.node] = None
+        return [event for node in nodes for event in self.waiting(node, entry.at)]
+
+    def started(self, event: ev.DrainStarted, entry: Entry) -> list[KubernetesEvent]:
+        return [*self.deadline(event.claim, event.deadline), *self.waiting(event.node, entry.at)]
+
+    def deadline(self, claim: str, deadline: int | None) -> list[KubernetesEvent]:
+        """Tell a node and its claim when its pods will be deleted (EV-18, EV-19)."""
+        if deadline is None:
+            return []
+        text = f"All pods will be deleted by {format_time(deadline)}"
+        return events_about(self._objects.both(claim), WARNING, "TerminationGracePeriodExpiring", text)
+
+    def waiting(self, node: str, now: int) -> list[KubernetesEvent]:
+        """Tell a node that is drained how many pods it waits for (D-145, EV-16)."""
+        known = self._state.facts.nodes.get(node)
+        pods = len(awaited(known, self._state, now)) if known is not None else 0
+        if not pods:
+            return []
+        waits = f"{count(pods, 'pod')} {'is' if pods == 1 else 'are'} waiting to be evicted"
+        about = [self._objects.node(node)]
+        return events_about(about, WARNING, "FailedDraining", f"Failed to drain node, {waits}")
+
+    def drained(self, event: ev.Drained, entry: Entry) -> list[KubernetesEvent]:
+        """Tell that a drained node waits for its volumes (L-199)."""
+        return self.volumes(event.claim) if event.volumes else []
+
+    def volumes(self, claim: str) -> list[KubernetesEvent]:
+        """Tell which volumes are still attached to a claim's node (EV-17)."""
+        known = self._state.facts.claims.get(claim)
+        node = self._state.facts.nodes.get(known.node) if known is not None else None
+        named = attached(node, self._state, self._state.facts.at)[:MAX_VOLUMES_NAMED] if node is not None else ()
+        if node is None or not named:
+            return []
+        text = f"Awaiting deletion VolumeAttachments bound to node ({', '.join(named)})"
+        return events_about([self._objects.node(node.name)], NORMAL, "AwaitingVolumeDetachment", text)
+
+    def answered(self, answer: EffectAnswered, entry: Entry) -> list[KubernetesEvent]:
+        """Tell that PodDisruptionBudgets refused an eviction (D-150, EV-16)."""
+        intent = self._evictions.pop(answer.intent, None)
+        if intent is None or answer.ok or not (answer.code == "429" or SEVERAL_BUDGETS in answer.message):
+            return []
+        text = f"Failed to drain node, evicting pod {intent.namespace}/{intent.name} violates a PDB: {answer.message}"
+        about = [self._objects.node(intent.node)]
+        return events_about(about, WARNING, "FailedDraining", escaped(text), intent.namespace, intent.name)
+
+    # ── pods ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def evicted(self, event: ev.PodEvicted, entry: Entry) -> list[KubernetesEvent]:
+        """Tell a pod that it was evicted, and why (EV-14)."""
+        return self._of_pod(event.uid, "Evicted", f"Evicted pod: {self._why(event.claim)}")
+
+    def forced(self, event: ev.PodForced, entry: Entry) -> list[KubernetesEvent]:
+        """Tell a pod that it was deleted for its node's deadline (EV-15)."""
+        claim, pod = self._state.facts.claims.get(event.claim), self._state.facts.pods.get(event.uid)
+        own = self._state.indexes.blobs.shape(pod.shape).grace if pod is not None else None
+        until = f" {format_time(claim.deadline)}" if claim is not None and claim.deadline is not None else ""
+        text = (
+            f"Deleting the pod for the deadline of its node{until}. It was granted {event.grace} seconds of "
+            f"grace-period of the {'' if own is None else f'{own} '}terminationGracePeriodSeconds configured"
+        )
+        return self._of_pod(event.uid, "Disrupted", text)
+
+    def _why(self, claim: str) -> str:
+        known = self._state.facts.claims.get(claim)
+        return (karpenter_spelling(known.why) if known is not None else "") or BY_FORCE
+
+    def _of_pod(self, uid: str, reason: str, text: str) -> list[KubernetesEvent]:
+        about: ObjectReference | None = self._objects.pod(uid)
+        if about is None:
+            return []
+        return [KubernetesEvent(about, NORMAL, reason, text, (about.namespace, about.name))]

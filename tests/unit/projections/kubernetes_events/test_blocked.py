@@ -1,0 +1,85 @@
+"""What is told of nodes that stay: budgets that allow nothing, and drifted nodes without a destination (D-52, D-64;
+EV-1, EV-2)."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from kerf.engine.model import labels as lbl
+from kerf.engine.model.karpenter.nodepools import Budget, NodePool, RequirementSpec
+from kerf.engine.model.reasons import Reason
+from kerf.engine.record.decisions import Decision, ProposedMovesResult, Verdict
+from kerf.engine.record.observations import Observation
+from kerf.projections.kubernetes_events.decision_events import DecisionEvents
+from kerf.projections.kubernetes_events.event import KubernetesEvent
+from tests.support.events import told
+from tests.support.lives import PODS, claim_of, half_empty
+from tests.support.world import World, pool
+from tests.support.worlds.two_nodes import two_nodes
+
+NONE = "No allowed disruptions for disruption reason {} due to blocking budget"
+
+
+def of(world: World, reason: str, since: int = 0) -> list[KubernetesEvent]:
+    return [each for each in told(world, since) if each.reason == reason]
+
+
+def blocked_pools(world: World) -> set[str]:
+    world.after(11_000)
+    return {each.message for each in of(world, "DisruptionBlocked") if each.about.kind == "NodePool"}
+
+
+def test_ev2_d52_the_budgets_event_names_the_reason_for_which_nodes_would_go() -> None:
+    assert blocked_pools(half_empty(budgets=(Budget("0"),))) == {NONE.format("Underutilized")}
+    empty = half_empty(budgets=(Budget("0"),))
+    for name in PODS[3:]:
+        empty.gone(name)
+    assert blocked_pools(empty) == {NONE.format("Empty")}
+
+
+def test_ev2_d52_a_budget_that_is_used_up_is_no_blocking_budget() -> None:
+    """The budget allows one node; that another one uses it up is no fault of the budget."""
+    world = two_nodes()
+    world.see(Observation(pool(budgets=(Budget("1"),))))
+    events, last = DecisionEvents(world.runtime.state), world.store.entries[-1]
+    kept = tuple(
+        Verdict(name, "consolidation", "keep", Reason("budget", {"nodepool": "default"}))
+        for name in world.runtime.state.facts.claims
+    )
+    decision = Decision("moves", 1, 1, 1, "", ProposedMovesResult(verdicts=kept))
+    assert events.apply(replace(last, payload=decision)) == []
+    world.see(Observation(pool(budgets=(Budget("0"),))))
+    (event,) = events.apply(replace(last, payload=decision))
+    assert event.message == NONE.format("Underutilized")
+
+
+def drifted(**changes: object) -> World:
+    """The NodePool no longer allows the node's instance type."""
+    world = half_empty(budgets=(Budget("100%"),), consolidation_policy="WhenEmpty")
+    made: NodePool = pool(budgets=(Budget("100%"),), consolidation_policy="WhenEmpty", **changes)  # type: ignore[arg-type]
+    only = RequirementSpec(lbl.INSTANCE_TYPE, "In", ("c5.large",))
+    world.see(Observation(replace(made, requirements=(*made.requirements, only))))
+    assert claim_of(world).drift is not None
+    return world
+
+
+def test_ev1_d64_a_drifted_node_whose_pods_have_no_place_is_blocked() -> None:
+    """What only keeps other nodes from consolidation keeps a drifted one from any disruption."""
+    world = drifted()
+    events, last = DecisionEvents(world.runtime.state), world.store.entries[-1]
+    why = Reason("no-place", {"count": 1, "pods": ["default/d"]})
+    result = ProposedMovesResult(verdicts=(Verdict(claim_of(world).name, "consolidation", "keep", why),))
+    found = events.apply(replace(last, payload=Decision("moves", 1, 1, 1, "", result)))
+    assert {(each.about.kind, each.reason) for each in found} == {
+        ("Node", "DisruptionBlocked"),
+        ("NodeClaim", "DisruptionBlocked"),
+    }
+    assert {each.message for each in found if each.about.kind == "Node"} == {
+        "Cannot disrupt Node: 1 of its pods would have no place elsewhere: default/d"
+    }
+
+
+def test_ev2_d52_a_drifted_node_names_drift() -> None:
+    world = drifted()
+    world.see(Observation(replace(world.runtime.state.facts.pools["default"], budgets=(Budget("0"),))))
+    assert NONE.format("Drifted") in blocked_pools(world)
