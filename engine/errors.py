@@ -36,3 +36,17 @@ class InputError(KerfError):
     """Bad input at the edge: refused, recorded and shown; it never stops the loop or drops other work."""
 
     code = "KERF300"
+
+
+class AdapterFault(KerfError):
+    """A defect in an adapter."""
+
+    code = "KERF605"
+
+
+def fault_of(error: Exception, where: str) -> KerfError:
+    """Returns a coded error as it is, and any other exception as the defect that it shows."""
+    if isinstance(error, KerfError):
+        return error
+    hint = "This is a defect of kerf: please report it with a bundle of the record"
+    return AdapterFault(f"{type(error).__name__}: {error}", where=where, hint=hint)

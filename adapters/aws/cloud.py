@@ -6,7 +6,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.adapters.aws.catalogue.market import LiveMarket
@@ -19,13 +18,14 @@ from kerf.adapters.aws.launch.fleet_errors import UNFULFILLABLE, failure, reason
 from kerf.adapters.aws.launch.launch_template import LaunchTemplates, template_data
 from kerf.adapters.aws.nodeclass.capacity_reservations import state_of
 from kerf.adapters.aws.nodeclass.dry_runs import DryRuns
+from kerf.adapters.aws.nodeclass.known import Known
 from kerf.adapters.aws.nodeclass.resolved import condition, node_settings, readiness, with_condition, zones
 from kerf.adapters.aws.nodeclass.resolver import NodeClassResolver
 from kerf.adapters.aws.session import AwsError, Clients, call
 from kerf.adapters.aws.settings import AwsSettings
-from kerf.engine.errors import InputError
+from kerf.engine.errors import InputError, fault_of
 from kerf.engine.model.content_digest import content
-from kerf.engine.model.instance_types import Catalogue, InstanceType
+from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 from kerf.engine.model.karpenter.nodeclass_terms import class_hashes, ec2_terms
@@ -52,17 +52,6 @@ EXPIRING = "capacity_reservation_expiring"
 _NO_ADDRESSES = "InsufficientFreeAddressesInSubnet"
 
 
-class _Known(Struct):
-    """What is known of one class: how it was last resolved, and what was last observed of it."""
-
-    resolved: EC2NodeClass
-    types: dict[str, InstanceType]
-    seen: NodeClassSeen | None = None
-    catalogue: str = ""
-    made_from: tuple[object, ...] = ()
-    left: ReservationsSeen | None = None
-
-
 class AwsCloud:
     """Launches and terminates EC2 instances; safe for threads. `node_classes` gives the EC2NodeClass objects as the
     watch last showed them; `clock` gives milliseconds since the epoch. With `observing` it changes nothing in AWS and
@@ -87,7 +76,7 @@ class AwsCloud:
         self._templates = LaunchTemplates(clients, settings, clock)
         self._dry_runs = DryRuns(clients, settings, self._templates, clock)
         self._instances = Instances(clients, settings.cluster, clock)
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, Known] = {}
         self._in_flight: dict[str, int] = {}
         self._unreported: list[InputRefused] = []
         self._tokens = ClientTokens()
@@ -161,7 +150,16 @@ class AwsCloud:
         return refusals
 
     def _observe(self, node_class: EC2NodeClass) -> list[Observation]:
-        known = self._refreshed(node_class)
+        """What is new of a class. Whatever goes wrong with one class is its own condition: the others go on."""
+        try:
+            known = self._refreshed(node_class)
+            sold = self._catalogue(known)
+            known.fault = ""
+        except Exception as error:
+            known = self._known.setdefault(node_class.name, Known(node_class, {}))
+            self._classes.postpone(node_class)
+            fault = fault_of(error, f"{KIND}/{node_class.name}")
+            sold = known.fail(node_class, fault, self._clock(), judged=self._observing)
         digest, _ = content(known.resolved)
         ready = self._readiness(known.resolved)
         seen = NodeClassSeen(
@@ -180,7 +178,7 @@ class AwsCloud:
         if seen != known.seen:
             observations.append(Observation(seen, {digest: known.resolved}))
             known.seen = seen
-        return observations + self._catalogue(known)
+        return observations + sold
 
     def _readiness(self, resolved: EC2NodeClass) -> Condition:
         """The condition Ready. In observe mode it is Karpenter's; without one, Karpenter has not judged the class
@@ -189,7 +187,7 @@ class AwsCloud:
             return readiness(resolved.status)
         return condition(resolved.status, "Ready") or Condition("Ready", "Unknown", "AwaitingReconciliation")
 
-    def _catalogue(self, known: _Known) -> list[Observation]:
+    def _catalogue(self, known: Known) -> list[Observation]:
         """A new catalogue, if its inputs changed and it came out different. How much of a reservation is left is
         observed by itself, unless it is nothing: each launch into it changes that."""
         market, resolved = self._markets.market, known.resolved
@@ -202,7 +200,10 @@ class AwsCloud:
         known.left = left
         if known.made_from == made_from or not resolved.status.subnets:
             return counted
-        made = self._made(resolved)
+        try:
+            made = self._made(resolved)
+        except InputError:
+            return counted  # its condition says why; what it launched before is still of the types known before
         known.made_from = made_from
         known.types = {kind.name: kind for kind in made.types}
         digest, _ = content(made)
@@ -212,22 +213,20 @@ class AwsCloud:
         return [Observation(CatalogueSeen(left.node_class, digest), {digest: made}), *counted]
 
     def _made(self, resolved: EC2NodeClass) -> Catalogue:
+        """The catalogue of a class. Raises `InputError` for a class whose nodes nobody can size."""
         settings = self._settings
-        try:
-            sized = node_settings(resolved, reserved_enis=settings.reserved_enis, overhead=settings.memory_overhead)
-        except InputError:
-            return Catalogue(types=())  # the class is not ready, and its condition says why
+        sized = node_settings(resolved, reserved_enis=settings.reserved_enis, overhead=settings.memory_overhead)
         group = self._classes.placement_group(resolved.name)
         sized = replace(sized, placement=group.strategy, placement_id=group.id)
         reservations = self._classes.reservations.offered(resolved.status)
         return catalogue(self._markets.market, sized, zones(resolved.status), reservations=reservations)
 
-    def _refreshed(self, node_class: EC2NodeClass, *, anew: bool = True) -> _Known:
+    def _refreshed(self, node_class: EC2NodeClass, *, anew: bool = True) -> Known:
         """The class, resolved again: with `anew` whatever is due, else only a class that is new or changed."""
         known = self._known.get(node_class.name)
         if self._observing:
             if known is None:
-                known = self._known[node_class.name] = _Known(node_class, {})
+                known = self._known[node_class.name] = Known(node_class, {})
             known.resolved = node_class
             self._classes.look(node_class)
             return known
@@ -241,7 +240,7 @@ class AwsCloud:
             with self._counting:
                 self._in_flight.clear()  # the free addresses are EC2's own again (A-233)
             if known is None:
-                known = self._known[node_class.name] = _Known(resolved, {})
+                known = self._known[node_class.name] = Known(resolved, {})
             known.resolved = resolved
         return known
 
@@ -271,7 +270,7 @@ class AwsCloud:
         except AwsError as error:
             return self._not_launched(error, order, intent=intent, token=token)
 
-    def _lookup(self, name: str) -> _Known | None:
+    def _lookup(self, name: str) -> Known | None:
         """A class, resolved now if it was not yet. One that is being deleted counts as missing (A-219)."""
         node_class = next((o for o in self._objects() if o.name == name and not o.deleting), None)
         if node_class is None:
@@ -283,11 +282,11 @@ class AwsCloud:
             if not self._markets.known:
                 self._unreported += self._markets.refresh()
             known = self._refreshed(node_class, anew=False)
-            if not known.types:
+            if not known.types and self._readiness(known.resolved).status == "True":
                 known.types = {kind.name: kind for kind in self._made(known.resolved).types}
             return known
 
-    def _launch(self, order: LaunchInstance, known: _Known, intent: str, token: str) -> LaunchAnswered:
+    def _launch(self, order: LaunchInstance, known: Known, intent: str, token: str) -> LaunchAnswered:
         chosen = groups(order, known.types, known.resolved.status.amis)
         subnets = self._subnets(order, known)
         addresses = min((group.kind.capacity["pods"] for group in chosen), default=0)
@@ -344,7 +343,7 @@ class AwsCloud:
         terms = ec2_terms(resolved)  # it was launched by these, whatever the class says when the answer is read
         return replace(launched, class_hash=terms.hash, security_groups=terms.security_groups)
 
-    def _subnets(self, order: LaunchInstance, known: _Known) -> dict[str, str]:
+    def _subnets(self, order: LaunchInstance, known: Known) -> dict[str, str]:
         """In each zone of the offers, the subnet with most free addresses; the first of equals (A-232)."""
         offered = {offer.zone for offer in order.offers}
         free, taken = self._classes.free_addresses, self._in_flight

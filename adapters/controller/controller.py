@@ -15,7 +15,7 @@ from typing import Protocol
 
 from kerf.adapters.controller.inbox import Inbox
 from kerf.adapters.controller.instance_polling import InstancePolling
-from kerf.engine.errors import KerfError
+from kerf.engine.errors import KerfError, fault_of
 from kerf.engine.record.decisions import Intent
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import Observation
@@ -27,15 +27,6 @@ STORE_RETRY = 1.0  # seconds, while the runtime cannot append
 GATHER = (0.01, 0.1)  # seconds that a turn waits for what comes together with the first that came (see _wait)
 EFFECTS = 64  # that are carried out at a time
 LONGEST_WAIT = 60.0  # seconds without a look at the clock: it may have been set
-
-
-REPORT = "This is a defect of kerf: please report it with a bundle of the record"
-
-
-class AdapterFault(KerfError):
-    """A defect in an adapter."""
-
-    code = "KERF605"
 
 
 class Listener(Protocol):
@@ -101,7 +92,7 @@ class Controller:
             try:
                 await at(self._pool)
             except Exception as error:
-                self.error = AdapterFault(f"{type(error).__name__}: {error}", where="instances", hint=REPORT)
+                self.error = fault_of(error, "instances")
                 await asyncio.sleep(STORE_RETRY)
 
     def stop(self) -> None:
@@ -162,7 +153,7 @@ class Controller:
             try:
                 return how(ref, intent, token=token, cluster=self._cluster, cloud=self._cloud)
             except Exception as error:  # an adapter's defect is one effect's failure: it is recorded and tried again
-                fault = AdapterFault(f"{type(error).__name__}: {error}", where=f"intent {ref}", hint=REPORT)
+                fault = fault_of(error, f"intent {ref}")
                 self.error = fault
                 return Observation(carry_out.failed_answer(ref, intent, fault))
 

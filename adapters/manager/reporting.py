@@ -8,11 +8,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TextIO
 
-from kerf.adapters.controller.controller import REPORT, AdapterFault
 from kerf.adapters.kubernetes.events import EventRecorder, Happening, Subject
 from kerf.adapters.manager.gated_status import GatedStatus
 from kerf.adapters.manager.metrics.telemetry import Telemetry
 from kerf.adapters.manager.settings import SettingError
+from kerf.engine.errors import fault_of
 from kerf.engine.record.entries import Entry
 from kerf.engine.state.state import State
 from kerf.projections.karpenter_logs import ERROR, KarpenterLog, line_json
@@ -41,7 +41,7 @@ class TurnReports:
                 if report is not None:
                     report(entries)
             except Exception as error:
-                fault = AdapterFault(f"{type(error).__name__}: {error}", where="telling", hint=REPORT)
+                fault = fault_of(error, "telling")
                 sys.stderr.write(f"{fault}\n")
 
     def _send_events(self, entries: Sequence[Entry]) -> None:
@@ -57,7 +57,7 @@ async def restarted(work: Callable[[], Awaitable[None]], where: str) -> None:
         try:
             await work()
         except Exception as error:
-            fault = AdapterFault(f"{type(error).__name__}: {error}", where=where, hint=REPORT)
+            fault = fault_of(error, where)
             sys.stderr.write(f"{fault}\n")
             await asyncio.sleep(RESTART_AFTER)
 

@@ -6,11 +6,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 
-from kerf.adapters.controller.controller import REPORT, AdapterFault
 from kerf.adapters.store.chained import ChainedStore
 from kerf.adapters.store.retention import cut as cutting
 from kerf.adapters.store.retention.policy import Due, Extent, Retention, base_at, due, extent
-from kerf.engine.errors import KerfError
+from kerf.engine.errors import KerfError, fault_of
 from kerf.engine.record.observations import Observation, RecordCut
 from kerf.engine.runtime.runtime import Runtime
 from kerf.engine.state.snapshot import SCHEMA
@@ -39,11 +38,8 @@ class RetentionLoop:
             try:
                 await self.look()
             except Exception as error:  # a defect must not let the record grow for ever, unnoticed
-                fault = error if isinstance(error, KerfError) else AdapterFault(
-                    f"{type(error).__name__}: {error}", where="retention", hint=REPORT
-                )  # fmt: skip
                 self.errors += 1
-                self._failed(fault)
+                self._failed(fault_of(error, "retention"))
             await asyncio.sleep(self._every)
 
     async def look(self) -> None:

@@ -19,6 +19,7 @@ from kerf.adapters.aws.userdata.boot import Boot
 from kerf.adapters.aws.userdata.bottlerocket import binds_folders
 from kerf.adapters.aws.userdata.user_data import node_labels, node_taints, user_data
 from kerf.engine.model import labels
+from kerf.engine.model.crds.kubelet import stated_kubelet
 from kerf.engine.model.instance_types import InstanceType
 from kerf.engine.model.karpenter.ec2nodeclasses import BlockDevice, EC2NodeClass, EC2NodeClassSpec
 from kerf.engine.record.decisions import LaunchInstance
@@ -85,7 +86,7 @@ def _boot(order: LaunchInstance, node_class: EC2NodeClass, settings: AwsSettings
         cidr=settings.cidr,
         dns=settings.dns,
         max_pods=kind.capacity["pods"],
-        kubelet=spec.kubelet,
+        kubelet=stated_kubelet(spec.kubelet),
         labels=node_labels(order.labels, order.capacity_type, family),
         taints=node_taints(order.taints),
         custom=spec.user_data,

@@ -3,17 +3,18 @@ settings."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
 from kerf.adapters.aws.catalogue.instance_types import Interface, NodeSettings
 from kerf.adapters.aws.catalogue.instance_types import Mapping as DeviceMapping
-from kerf.engine.errors import InputError
+from kerf.engine.model.crds.kubelet import kubelet_problem, stated_kubelet
 from kerf.engine.model.instance_types import InstanceType
 from kerf.engine.model.karpenter.ec2nodeclasses import BlockDevice, EC2NodeClass, EC2NodeClassStatus, ResolvedAMI
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 from kerf.engine.model.karpenter.nodeclass_terms import boots
+from kerf.engine.model.manifests.violations import ManifestError
 from kerf.engine.model.quantities import parse_quantity
 
 DEPENDENTS = (
@@ -75,21 +76,20 @@ def zones(status: EC2NodeClassStatus) -> dict[str, str]:
 
 
 def node_settings(node_class: EC2NodeClass, *, reserved_enis: int = 0, overhead: float = 0.075) -> NodeSettings:
-    """What the capacity formulas need of a class. Raises `InputError` (KERF522) for a value that is an expression
-    (A-52)."""
-    spec, kubelet = node_class.spec, node_class.spec.kubelet
-    max_pods = kubelet.get("maxPods")
-    if isinstance(max_pods, str):
-        raise _expression(node_class, "maxPods")
+    """What the capacity formulas need of a class. Raises `ManifestError` for a kubelet that the controller refuses
+    (A-50…A-52)."""
+    if problem := kubelet_problem(node_class.spec.kubelet, node_class.ami_family):
+        raise ManifestError(f"EC2NodeClass/{node_class.name}", problem.violations)
+    spec, kubelet = node_class.spec, stated_kubelet(node_class.spec.kubelet)
     return NodeSettings(
         family=node_class.ami_family,
-        max_pods=max_pods,
-        pods_per_core=kubelet.get("podsPerCore") or 0,
-        kube_reserved=_amounts(node_class, "kubeReserved"),
-        system_reserved=_amounts(node_class, "systemReserved"),
+        max_pods=kubelet.get("maxPods"),
+        pods_per_core=kubelet.get("podsPerCore", 0),
+        kube_reserved=_amounts(kubelet.get("kubeReserved", {})),
+        system_reserved=_amounts(kubelet.get("systemReserved", {})),
         eviction_hard={
             signal: text if text.endswith("%") else parse_quantity(text, signal)
-            for signal, text in sorted((kubelet.get("evictionHard") or {}).items())
+            for signal, text in sorted(kubelet.get("evictionHard", {}).items())
         },
         mappings=tuple(
             DeviceMapping(mapping.device_name, volume_bytes(mapping.ebs), mapping.root_volume)
@@ -116,27 +116,9 @@ def volume_bytes(ebs: BlockDevice | None) -> int:
     return parse_quantity(ebs.volume_size, "storage") if ebs is not None and ebs.volume_size else 0
 
 
-def _amounts(node_class: EC2NodeClass, field: str) -> dict[str, int]:
-    """Quantities in base units. What is no quantity is an expression, unless it begins with a minus sign, which is
-    never allowed (A-50, A-52)."""
-    amounts = {}
-    for resource, text in sorted((node_class.spec.kubelet.get(field) or {}).items()):
-        try:
-            amounts[resource] = parse_quantity(text, resource)
-        except InputError as error:
-            if not isinstance(text, str) or text.startswith("-"):
-                raise
-            raise _expression(node_class, f"{field}.{resource}") from error
-    return amounts
-
-
-def _expression(node_class: EC2NodeClass, field: str) -> InputError:
-    return InputError(
-        f"{field} is an expression, and the gate NodeClassCEL is off",
-        where=f"EC2NodeClass/{node_class.name} spec.kubelet.{field}",
-        hint="Write a number",
-        code="KERF522",
-    )
+def _amounts(reserved: Mapping[str, str]) -> dict[str, int]:
+    """Quantities in base units."""
+    return {resource: parse_quantity(text, resource) for resource, text in sorted(reserved.items())}
 
 
 def image_of(images: Sequence[ResolvedAMI], kind: InstanceType) -> str:

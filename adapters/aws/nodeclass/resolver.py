@@ -6,7 +6,7 @@ runs in EC2 (dry_runs.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable
 from typing import Any
 
 from msgspec import Struct
@@ -19,10 +19,10 @@ from kerf.adapters.aws.nodeclass.images import Images
 from kerf.adapters.aws.nodeclass.instance_profiles import InstanceProfiles
 from kerf.adapters.aws.nodeclass.placement_groups import FAILED, PlacementGroup
 from kerf.adapters.aws.nodeclass.placement_groups import NONE as NO_GROUP
-from kerf.adapters.aws.nodeclass.resolved import DEPENDENTS, condition, node_settings, ready, with_condition
+from kerf.adapters.aws.nodeclass.resolved import DEPENDENTS, condition, ready, with_condition
 from kerf.adapters.aws.session import AwsError, Clients, filters, pages, tag_filters
 from kerf.adapters.aws.settings import AwsSettings
-from kerf.engine.errors import InputError
+from kerf.engine.model.crds.kubelet import kubelet_problem
 from kerf.engine.model.karpenter.ec2nodeclasses import (
     EC2NodeClass,
     EC2NodeClassSpec,
@@ -33,16 +33,6 @@ from kerf.engine.model.karpenter.ec2nodeclasses import (
     SubnetTerm,
 )
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
-
-_MAPPED = frozenset(
-    (
-        "clusterDNS", "maxPods", "podsPerCore", "systemReserved", "kubeReserved", "evictionHard", "evictionSoft",
-        "evictionSoftGracePeriod", "evictionMaxPodGracePeriod", "imageGCHighThresholdPercent",
-        "imageGCLowThresholdPercent", "cpuCFSQuota",
-    )
-)  # fmt: skip
-"""The keys of spec.kubelet that each family has a setting for (A-49)."""
-
 
 _MINUTE, _SOON = 60_000, 5_000
 
@@ -105,6 +95,10 @@ class NodeClassResolver:
     def due(self, node_class: EC2NodeClass) -> int:
         """When a part of the class has to be resolved again (ms since the epoch)."""
         return min((at for (name, _), (_, at) in self._due.items() if name == node_class.name), default=0)
+
+    def postpone(self, node_class: EC2NodeClass) -> None:
+        """Look at a class that could not be resolved again in a minute."""
+        self._due[node_class.name, "validation"] = node_class.spec, self._clock() + _MINUTE
 
     def forget(self, names: Container[str]) -> None:
         """Drop what is known of classes that are not in `names`: they are gone."""
@@ -203,27 +197,11 @@ class NodeClassResolver:
         family = node_class.ami_family
         if family == "AL2023" and not self._settings.cidr:
             return _invalid("ClusterCIDRResolutionFailed", "the cluster's service CIDR is not known")
-        try:
-            node_settings(node_class)
-        except InputError as error:
-            expression = error.code == "KERF522"
-            reason = "KubeletExpressionsDisabled" if expression else "InvalidKubeletConfiguration"
-            return _invalid(reason, str(error))
-        if why := _unsupported(family, node_class.spec.kubelet):
-            return _invalid("UnsupportedKubeletConfiguration", why)
+        if problem := kubelet_problem(node_class.spec.kubelet, family):
+            return _invalid(problem.reason, problem.message)
         if forbidden := tags.restricted(node_class.spec.tags):
             return _invalid("TagValidationFailed", f"tags that only kerf sets: {', '.join(forbidden)}")
         return ready("ValidationSucceeded")
-
-
-def _unsupported(family: str, kubelet: Mapping[str, Any]) -> str:
-    """What the class asks for that its family cannot do; "" for nothing (A-51)."""
-    if family in ("AL2023", "Custom"):
-        return ""
-    unknown = sorted(key for key in kubelet if key not in _MAPPED or (family, key) == ("Bottlerocket", "podsPerCore"))
-    if unknown:
-        return f"{family} has no setting for {', '.join(unknown)}"
-    return f"{family} takes one clusterDNS" if len(kubelet.get("clusterDNS") or ()) > 1 else ""
 
 
 def _well(status: EC2NodeClassStatus) -> bool:

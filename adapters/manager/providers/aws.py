@@ -21,8 +21,7 @@ from kerf.adapters.aws.interruption import AwsInterruptions
 from kerf.adapters.aws.nodeclass.status import FINALIZER, hash_annotations, status_document
 from kerf.adapters.aws.session import AwsError, Clients, ReadingClients
 from kerf.adapters.aws.settings import AwsSettings
-from kerf.adapters.controller.controller import REPORT, AdapterFault, wall_clock
-from kerf.adapters.kubernetes.errors import ClusterError, Unreachable
+from kerf.adapters.controller.controller import wall_clock
 from kerf.adapters.kubernetes.events import EventRecorder, Happening, Subject
 from kerf.adapters.kubernetes.objects.nodeclasses import NodeClassObjects
 from kerf.adapters.kubernetes.session import Session
@@ -30,7 +29,7 @@ from kerf.adapters.kubernetes.watch.watched_kinds import EC2_NODE_CLASSES, Resou
 from kerf.adapters.manager.providers.ec2_instances import InstanceMaintenance
 from kerf.adapters.manager.providers.provider import ProviderHost
 from kerf.adapters.manager.settings import AwsOptions, SettingError
-from kerf.engine.errors import KerfError
+from kerf.engine.errors import KerfError, fault_of
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.observations import InputRefused, Observation
@@ -146,8 +145,7 @@ class AwsProvider:
         try:
             return await self._elsewhere(self._cloud.observe)
         except Exception as error:
-            fault = error if isinstance(error, KerfError) else _fault(error, "EC2NodeClasses")
-            self.error = fault
+            self.error = fault = fault_of(error, "EC2NodeClasses")
             return [Observation(InputRefused(fault.code, "aws", "EC2NodeClasses", message=str(fault)))]
 
     async def _bring(self, node_class: EC2NodeClass, host: ProviderHost) -> None:
@@ -166,8 +164,8 @@ class AwsProvider:
             await self._objects.write_status(
                 node_class.name, node_class.generation, status_document(status), status.conditions
             )
-        except (ClusterError, Unreachable, AwsError) as error:
-            self.error = error
+        except Exception as error:  # what goes wrong with one class must not keep the others from being written
+            self.error = fault_of(error, f"{KIND}/{node_class.name}")
 
     async def _end(self, node_class: EC2NodeClass, objects: NodeClassObjects, host: ProviderHost) -> None:
         """Let a class go once no NodeClaim names it; what was made for it in AWS is deleted before (A-81)."""
@@ -232,10 +230,6 @@ async def _aside(work: Callable[[], T]) -> T:
 
     threading.Thread(target=run, name="queue", daemon=True).start()
     return await answer
-
-
-def _fault(error: Exception, where: str) -> AdapterFault:
-    return AdapterFault(f"{type(error).__name__}: {error}", where=where, hint=REPORT)
 
 
 async def aws_provider(session: Session, options: AwsOptions, *, observe: bool) -> AwsProvider:

@@ -7,6 +7,7 @@ an instance can be found by the claim that it was launched for.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from msgspec import Struct
@@ -20,6 +21,7 @@ from kerf.adapters.simulation.errors import AnswerLostError
 from kerf.adapters.simulation.faults import FaultInjector, FaultPlan
 from kerf.adapters.simulation.seeded_random import SeededRandom
 from kerf.adapters.simulation.timing import Timing
+from kerf.engine.errors import InputError
 from kerf.engine.model.content_digest import content
 from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.karpenter.nodepools import NodeClassRef
@@ -91,13 +93,14 @@ class VirtualCloud:
     # ── NodeClasses and catalogues ──────────────────────────────────────────────────────────────────────────
 
     def put_node_class(self, node_class: NodeClassSeen, blobs: dict[str, Struct] | None = None) -> None:
-        """Apply a NodeClass. It is resolved at once and may buy its whole catalogue. Raises what `catalogue_of` raises
-        for its object; then nothing has changed."""
+        """Apply a NodeClass. It is resolved at once and may buy its whole catalogue. One whose nodes nobody can size
+        keeps the catalogue that it had."""
         key = _key(node_class)
         blobs = blobs if blobs is not None else {}
         news = key not in self._classes
         if self._catalogue_of is not None and node_class.digest in blobs:
-            news |= self.market.stock(key, self._catalogue_of(blobs[node_class.digest]))
+            with suppress(InputError):
+                news |= self.market.stock(key, self._catalogue_of(blobs[node_class.digest]))
         self._classes[key] = (node_class, blobs)
         self._unseen.append(self._class_seen(key))
         if news:

@@ -15,10 +15,11 @@ from kerf.adapters.simulation.documents.ignored_kinds import is_ignored_kind
 from kerf.adapters.simulation.errors import DocumentError
 from kerf.adapters.simulation.scheduler.scheduling_gates import other_scheduler_name, scheduling_gates
 from kerf.adapters.simulation.simulation import Simulation
-from kerf.engine.errors import KerfError
+from kerf.engine.errors import KerfError, fault_of
 from kerf.engine.model import labels as names
 from kerf.engine.model.content_digest import content
 from kerf.engine.model.crds.definitions import admit
+from kerf.engine.model.crds.kubelet import kubelet_problem
 from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
 from kerf.engine.model.karpenter.nodeclass_terms import class_hashes, ec2_terms
@@ -45,13 +46,14 @@ Refused = list[tuple[Document, KerfError]]
 
 
 def apply_document(simulation: Simulation, document: Document) -> Refused:
-    """Do as `kubectl apply`; each item of a List by itself. Return what was refused, with the coded errors."""
+    """Do as `kubectl apply`; each item of a List by itself. Return what was refused, with the coded errors. What goes
+    wrong with one document never harms another."""
     if document.get("kind") == "List":
         return _apply_list(simulation, document)
     try:
         _apply(simulation, document)
-    except KerfError as error:
-        return [(document, error)]
+    except Exception as error:
+        return [(document, fault_of(error, identify(document)))]
     return []
 
 
@@ -295,25 +297,31 @@ def _note_scheduler(simulation: Simulation, document: Document, spec: Document) 
 
 
 def _apply_node_class(simulation: Simulation, document: Document, item: Struct) -> None:
-    """Apply a NodeClass. The virtual cloud resolves it at once: it is ready unless its own status says otherwise."""
+    """Apply a NodeClass. The virtual cloud resolves it at once: it is ready unless its own status says otherwise, or
+    nothing can be launched with its kubelet (A-50). Then it is there as not ready, as in a cluster, and ManifestError
+    is raised."""
     metadata = _mapping(document, "metadata")
     name = str(metadata.get("name", ""))
     conditions = _mapping(document, "status").get("conditions") or ()
     unready = [c for c in conditions if c.get("type") == "Ready" and c.get("status") != "True"]
     digest, _ = content(item)
+    problem = kubelet_problem(item.spec.kubelet, item.ami_family) if isinstance(item, EC2NodeClass) else None
+    reason = problem.reason if problem is not None else str(unready[0].get("reason", "")) if unready else ""
     seen = NodeClassSeen(
         group=str(document.get("apiVersion", "")).partition("/")[0],
         kind=str(document.get("kind")),
         name=name,
         uid=str(metadata.get("uid", "")) or simulation.rng.uid("nodeclass", name),
         generation=int(metadata.get("generation", 1)),
-        ready=not unready,
-        reason=str(unready[0].get("reason", "")) if unready else "",
+        ready=not unready and problem is None,
+        reason=reason,
         digest=digest,
         terms=ec2_terms(item) if isinstance(item, EC2NodeClass) else None,
         annotations=class_hashes(item.annotations) if isinstance(item, EC2NodeClass) else {},
     )
     simulation.cloud.put_node_class(seen, {digest: item})
+    if problem is not None:
+        raise ManifestError(f"{document.get('kind')}/{name}", problem.violations)
 
 
 def _uid(simulation: Simulation, document: Document, kind: str, namespace: str, name: str) -> str:

@@ -19,7 +19,13 @@ from kerf.engine.model.manifests.violations import Report
 _HEAD = ("apiVersion", "kind", "metadata", "status")
 _LINE = 100
 _BITS = {"int32": 31, "int64": 63, "": 63}
-_TYPES = {"object": "an object", "array": "a list", "string": "a string", "boolean": "true or false"}
+_TYPES = {
+    "object": "an object",
+    "array": "a list",
+    "string": "a string",
+    "boolean": "true or false",
+    "number": "a number",
+}
 
 
 def check(schema: Schema, value: Any, report: Report, path: str = "", *, strict: bool = False) -> None:
@@ -95,6 +101,8 @@ def _has_type(schema: Schema, value: Any) -> bool:
             return isinstance(value, bool)
         case "integer":
             return _is_integer(value)
+        case "number":
+            return _is_number(value)
         case "quantity":
             return isinstance(value, str) or _is_integer(value)
         case _:

@@ -9,6 +9,8 @@ from msgspec import Struct
 
 from kerf.engine.model.crds.definitions import KINDS as CUSTOM
 from kerf.engine.model.crds.definitions import admit
+from kerf.engine.model.crds.kubelet import kubelet_problem
+from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
 from kerf.engine.model.karpenter.nodepool_validation import KNOWN_VALUES
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.labels import normalise
@@ -74,6 +76,7 @@ def judge(document: Document, known: Known = CLOSED) -> Judgement:
     if kind is not None and plain is not None:
         converted = kind.convert(plain, Report()) if kind.convert is not None else plain
         admit(converted, report)
+        _check_kubelet(converted, report)
     old = kind is not None and kind.convert is not None
     verdict: Verdict = "refused" if report.violations else "accepted"
     return Judgement(subject_of(document, name), verdict, tuple(report.violations), notes, old)
@@ -94,6 +97,24 @@ def _wrong(note: Reason, report: Report) -> bool:
     path = f"spec.disruption.budgets[{note.params['budget']}].schedule"
     report.add("KERF314", path, message, str(note.params["hint"]))
     return True
+
+
+def _check_kubelet(document: Document, report: Report) -> None:
+    """Report a kubelet with which the controller launches nothing (A-50 to A-52). The API server takes any (A-35)."""
+    spec = document.get("spec")
+    if document.get("kind") != "EC2NodeClass" or not isinstance(spec, dict):
+        return
+    kubelet = spec.get("kubelet")
+    if not isinstance(kubelet, dict):
+        return
+    try:
+        node_class = decode_object({**document, "spec": {**spec, "kubelet": {}}}).object
+    except ManifestError:
+        node_class = None  # refused for its other fields: which family it is of is not known
+    family = node_class.ami_family if isinstance(node_class, EC2NodeClass) else "Custom"
+    problem = kubelet_problem(kubelet, family)
+    for each in problem.violations if problem is not None else ():
+        report.add(each.code, each.path, each.message, each.hint)
 
 
 def _unusable(pool: NodePool, report: Report) -> None:

@@ -9,12 +9,13 @@ from msgspec.structs import replace
 
 from kerf.adapters.aws.catalogue.facts import facts_of, tables
 from kerf.adapters.aws.mock.environment import CLUSTER
-from kerf.adapters.aws.nodeclass.resolved import DEPENDENTS
+from kerf.adapters.aws.nodeclass.resolved import DEPENDENTS, condition
+from kerf.adapters.aws.nodeclass.resolver import NodeClassResolver
 from kerf.engine.model import labels
 from kerf.engine.model.instance_types import Catalogue, InstanceType
-from kerf.engine.model.karpenter.ec2nodeclasses import AMITerm
+from kerf.engine.model.karpenter.ec2nodeclasses import AMITerm, EC2NodeClass
 from kerf.engine.model.karpenter.nodeclass_terms import image_for
-from kerf.engine.record.observations import InputRefused
+from kerf.engine.record.observations import CatalogueSeen, InputRefused, NodeClassSeen
 from tests.contract.cloud_contract import order
 from tests.support.servers.aws_world import START, AwsWorld, observed, resolved
 
@@ -65,6 +66,91 @@ def test_a_node_class_that_is_not_ready_says_why_and_launches_nothing(
     answer = cloud.launch(order(world, f"not-ready-{reason}"), intent="1.0", token=f"not-ready-{reason}")
     assert answer.kind == "nodeclass-not-ready"
     assert reason in answer.message
+
+
+@pytest.mark.parametrize(
+    "kubelet",
+    [
+        {"evictionHard": {"memory.available": 100}},
+        {"kubeReserved": {"cpu": "-3"}},
+        {"podsPerCore": "x"},
+        {"evictionSoft": 3},
+        {"nonsense": True},
+    ],
+)
+def test_a_50_a_136_a_malformed_class_harms_itself_alone(world: AwsWorld, kubelet: dict[str, Any]) -> None:
+    """The classes before and after it in the alphabet are resolved, and its own condition says what is wrong."""
+    (default,) = world.environment.node_classes
+    bad = replace(default, name="bad", spec=replace(default.spec, kubelet=kubelet))
+    world.environment.node_classes[:] = [replace(default, name="aaa"), bad, default]
+    seen = world.restarted().observe()
+    classes = {o.payload.name: o.payload for o in seen if isinstance(o.payload, NodeClassSeen)}
+    assert {name: each.ready for name, each in classes.items()} == {"aaa": True, "bad": False, "default": True}
+    sold = [o.payload.node_class.rpartition("/")[2] for o in seen if isinstance(o.payload, CatalogueSeen)]
+    assert sold == ["aaa", "default"]
+    (status,) = [b.status for o in seen for b in o.blobs.values() if isinstance(b, EC2NodeClass) and b.name == "bad"]
+    verdict = condition(status, "ValidationSucceeded")
+    assert verdict is not None
+    assert (verdict.status, verdict.reason) == ("False", "InvalidKubeletConfiguration")
+    assert verdict.message.startswith("spec.kubelet.")
+
+
+def test_a_50_a_class_that_becomes_malformed_keeps_its_catalogue_and_launches_nothing(world: AwsWorld) -> None:
+    cloud = world.restarted()
+    assert any(isinstance(o.payload, CatalogueSeen) for o in cloud.observe())
+    (default,) = world.environment.node_classes
+    world.environment.node_classes[:] = [replace(default, spec=replace(default.spec, kubelet={"podsPerCore": "x"}))]
+    (seen,) = [o.payload for o in cloud.observe()]
+    assert isinstance(seen, NodeClassSeen)
+    assert not seen.ready
+    answer = cloud.launch(order(world, "malformed"), intent="1.0", token="malformed")
+    assert answer.kind == "nodeclass-not-ready"
+
+
+def test_a_136_a_failure_in_the_turn_of_one_class_is_its_own_condition(
+    world: AwsWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (default,) = world.environment.node_classes
+    world.environment.node_classes[:] = [replace(default, name="bad"), default]
+    cloud = world.restarted()
+    resolve = NodeClassResolver.resolve
+
+    def failing(self: NodeClassResolver, node_class: EC2NodeClass, *rest: Any) -> Any:
+        if node_class.name == "bad":
+            raise ZeroDivisionError("a defect")
+        return resolve(self, node_class, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(NodeClassResolver, "resolve", failing)
+        seen = cloud.observe()
+        assert {o.payload.name: o.payload.ready for o in seen if isinstance(o.payload, NodeClassSeen)} == {
+            "bad": False,
+            "default": True,
+        }
+        assert [(o.payload.code, o.payload.object) for o in seen if isinstance(o.payload, InputRefused)] == [
+            ("KERF605", "EC2NodeClass/bad")
+        ]
+        bad = cloud.resolved("bad")
+        assert bad is not None
+        verdict = condition(bad.status, "ValidationSucceeded")
+        assert verdict is not None
+        assert (verdict.status, "ZeroDivisionError: a defect" in verdict.message) == ("Unknown", True)
+        world.advance(61_000)
+        assert [o for o in cloud.observe() if isinstance(o.payload, InputRefused)] == [], "told once"
+    world.advance(61_000)
+    seen = cloud.observe()
+    assert [o.payload.ready for o in seen if isinstance(o.payload, NodeClassSeen) and o.payload.name == "bad"] == [True]
+
+
+def test_a_136_a_failure_leaves_a_class_that_was_ready_as_it_was(
+    world: AwsWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cloud = world.restarted()
+    assert observed(cloud).ready
+    world.advance(61_000)
+    monkeypatch.setattr(NodeClassResolver, "resolve", lambda *_: 1 / 0)
+    assert [o.payload.code for o in cloud.observe() if isinstance(o.payload, InputRefused)] == ["KERF605"]
+    assert cloud.launch(order(world, "still-ready"), intent="1.0", token="still-ready").instance
 
 
 def test_a_333_an_instance_has_not_drifted_when_it_is_launched_or_found_again(world: AwsWorld) -> None:

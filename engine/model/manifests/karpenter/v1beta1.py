@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from kerf.engine.model.crds.kubelet import check_v1beta1_kubelet
 from kerf.engine.model.manifests.violations import Report
 
 NOTES: dict[str, str] = {
@@ -105,6 +106,7 @@ def _move_kubelet(node: Document, annotations: Document, report: Report) -> None
     kubelet = node.pop("kubelet", None)
     annotations.pop(KUBELET_CONVERSION, None)
     if kubelet is not None:
+        check_v1beta1_kubelet(kubelet, report, "spec.template.spec.kubelet")
         annotations[KUBELET_CONVERSION] = msgspec.json.encode(kubelet, order="sorted").decode()
         report.note("v1beta1-kubelet-on-pool", annotation=KUBELET_CONVERSION)
 

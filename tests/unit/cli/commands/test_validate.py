@@ -145,7 +145,33 @@ def test_a_field_may_be_as_deep_as_it_likes(run: Run, tmp_path: Path) -> None:
         file.write_bytes(msgspec.json.encode(changed(EC2_NODE_CLASS, f"spec.{name}", deep)))
         code, out, _ = run("validate", file)
         found.append((code, out.splitlines()[1].split(":")[0].strip()))
-    assert found == [(0, "1 object"), (1, "KERF320 spec.other"), (1, "KERF303 spec.role")]
+    assert found == [(1, "KERF320 spec.kubelet.a"), (1, "KERF320 spec.other"), (1, "KERF303 spec.role")]
+
+
+def test_a50_a_malformed_kubelet_is_refused_beside_classes_that_are_good(run: Run, tmp_path: Path) -> None:
+    bad = changed(EC2_NODE_CLASS, "spec.kubelet", {"evictionHard": {"memory.available": 100}, "podsPerCore": "x"})
+    good = changed(EC2_NODE_CLASS, "metadata.name", "good")
+    code, out, _ = run("validate", written(tmp_path, bad, good))
+    assert code == 1
+    assert "KERF303 spec.kubelet.evictionHard[memory.available]: Expected a string, got 100" in out
+    assert "KERF303 spec.kubelet.podsPerCore: Expected an integer" in out
+    assert "EC2NodeClass/good: accepted" in out
+
+
+def test_a50_a_kubelet_is_checked_also_where_another_field_is_wrong(run: Run, tmp_path: Path) -> None:
+    bad = changed(changed(EC2_NODE_CLASS, "spec.kubelet", {"maxPods": -1}), "spec.tags", {"": "x"})
+    _, out, _ = run("validate", written(tmp_path, bad))
+    assert [line.split(":")[0].strip() for line in out.splitlines()[1:3]] == [
+        "KERF312 spec.tags[]",
+        "KERF309 spec.kubelet.maxPods",
+    ]
+
+
+def test_l126_a_kubelet_of_a_v1beta1_pool_is_checked(run: Run, tmp_path: Path) -> None:
+    old = changed(OLD_POOL, "spec.template.spec.kubelet", {"podsPerCore": "x"})
+    code, out, _ = run("validate", written(tmp_path, old))
+    assert code == 1
+    assert "KERF303 spec.template.spec.kubelet.podsPerCore" in out
 
 
 def test_a_long_text_is_not_repeated(run: Run, tmp_path: Path) -> None:

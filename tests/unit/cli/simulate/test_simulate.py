@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 from kerf.adapters.cli.main import main
 from tests.support.simulation.command import EXAMPLES, WORKSHOP, codes, entries, example, simulated, written
@@ -143,6 +144,49 @@ def test_a_node_class_whose_kubelet_is_an_expression_is_refused(
     file = written(tmp_path, NODE_CLASS.format(more='  kubelet: {maxPods: "vcpus * 4"}'))
     code, outcome = simulated(capsys, file)
     assert (code, codes(outcome)) == (1, ["KERF522"])
+
+
+@pytest.mark.parametrize(
+    ("kubelet", "code"),
+    [
+        ("{evictionHard: {memory.available: 100}}", "KERF303"),
+        ("{podsPerCore: x}", "KERF303"),
+        ('{kubeReserved: {cpu: "-3"}}', "KERF306"),
+    ],
+)
+def test_a50_a_malformed_node_class_is_not_ready_and_the_others_launch(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], kubelet: str, code: str
+) -> None:
+    whole = NODE_CLASS.format(more="")
+    bad = whole.replace("name: default", "name: aaa").replace("  role: r", f"  role: r\n  kubelet: {kubelet}")
+    file = written(tmp_path, bad + whole + CROWD.format(replicas=3))
+    record = tmp_path / "run.kerf"
+    exit_code, outcome = simulated(capsys, file, "--until", "10m", "--record", str(record))
+    assert (exit_code, codes(outcome)) == (1, [code])
+    seen = {e.payload.name: (e.payload.ready, e.payload.reason) for e in entries(record, "nodeclass.seen")}
+    assert seen == {"aaa": (False, "InvalidKubeletConfiguration"), "default": (True, "")}
+    assert [claim.payload.node_pool for claim in entries(record, "claim.requested")] == ["default"]
+
+
+def test_a50_a_node_class_that_becomes_malformed_launches_no_more(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = NODE_CLASS.format(more="")
+    bad = NODE_CLASS.format(more="  kubelet: {podsPerCore: x}").partition("---")[0]
+    timeline = {
+        "apiVersion": "kerf.dev/v1alpha1",
+        "kind": "Timeline",
+        "metadata": {"name": "t"},
+        "spec": {
+            "actions": [
+                {"at": "5m", "action": "apply", "object": yaml.safe_load(bad)},
+                {"at": "10m", "action": "scale", "name": "crowd", "replicas": 200},
+            ]
+        },
+    }
+    file = written(tmp_path, whole + CROWD.format(replicas=3) + json.dumps(timeline))
+    exit_code, outcome = simulated(capsys, file, "--until", "20m")
+    assert (exit_code, codes(outcome), outcome["nodes"]["launched"]) == (1, ["KERF303"], 1)
 
 
 def test_a_node_pool_without_its_node_class_launches_nothing(capsys: pytest.CaptureFixture[str]) -> None:
