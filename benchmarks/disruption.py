@@ -30,6 +30,7 @@ from kerf.adapters.simulation.build import START, build_simulation
 from kerf.adapters.simulation.driver import Driver
 from kerf.engine.disruption.cluster_from_state import cluster_of
 from kerf.engine.disruption.disruption_pass import run_pass
+from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.settings import Settings
 from kerf.engine.record import claim_events as ev
 from kerf.engine.runtime.runtime import Runtime
@@ -117,10 +118,10 @@ def _course(store: MemoryStore) -> tuple[Course, int]:
     return course, evictions
 
 
-def passes(nodes: int, pods: int) -> dict[str, Any]:
+def passes(nodes: int, pods: int, catalogue: Catalogue | None = None, instance_type: str = "") -> dict[str, Any]:
     found: dict[str, Any] = {"nodes": nodes, "pods": nodes * pods}
     for name, still in (("nothing_to_do", True), ("half_filled", False)):
-        state, now = many_nodes(nodes, pods, still=still)
+        state, now = many_nodes(nodes, pods, still=still, catalogue=catalogue, instance_type=instance_type)
         run_pass(state, now)  # compiles the catalogue
         began = time.process_time()
         result = run_pass(state, now)

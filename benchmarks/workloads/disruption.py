@@ -102,10 +102,14 @@ def _node_class() -> list[dict[str, Any]]:
     return [{"apiVersion": version, "kind": NODE_CLASS.kind, "metadata": {"name": NODE_CLASS.name}, "spec": spec}]
 
 
-def many_nodes(nodes: int, pods: int, *, still: bool) -> tuple[State, int]:
-    """A state of half-filled nodes with so many pods each, and a time at which they are quiet. `still`: their NodePool
-    lets none of them go."""
-    catalogue: Catalogue = built_in()
+def many_nodes(
+    nodes: int, pods: int, *, still: bool, catalogue: Catalogue | None = None, instance_type: str = ""
+) -> tuple[State, int]:
+    """A state of half-filled nodes with so many pods each of 40 workloads, and a time at which they are quiet.
+
+    `still`: their NodePool lets none of them go. All nodes have one type of 8 CPUs: the first of KWOK's catalogue, or
+    `instance_type` of the catalogue that is given."""
+    catalogue = built_in() if catalogue is None else catalogue
     digest, dice = content(catalogue)[0], random.Random(nodes)
     draft = TurnDraft(State(Facts(), Blobs(_nothing)), START)
     draft.add(RecordStarted("benchmark", "benchmark"))
@@ -114,7 +118,11 @@ def many_nodes(nodes: int, pods: int, *, still: bool) -> tuple[State, int]:
     requirements = (RequirementSpec(lbl.CAPACITY_TYPE, "In", ("on-demand",)),)
     after = None if still else 10_000
     draft.add(NodePool("default", NODE_CLASS, requirements=requirements, consolidate_after=after, budgets=(Budget(),)))
-    kind = next(instance_type for instance_type in catalogue.types if instance_type.capacity["cpu"] == 8_000)
+    kind = next(
+        each
+        for each in catalogue.types
+        if (each.name == instance_type if instance_type else each.capacity["cpu"] == 8_000)
+    )
     price = min(offer.price for offer in kind.offerings if offer.capacity_type == "on-demand")
     shapes = [PodShape(requests={"cpu": 10 * n, "memory": n << 24}, labels={"app": f"a{n}"}) for n in range(1, 41)]
     zones = sorted({offer.zone for offer in kind.offerings})
