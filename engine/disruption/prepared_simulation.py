@@ -97,7 +97,7 @@ class PreparedSimulations:
         for node in going:
             nodes[self._numbers[node.name]] = nodes[self._numbers[node.name]].gone()
         lines = [*(leaver.line for leaver in leavers), self._free_line]
-        planned = self._ground.plan(lines, nodes, None, most_claims)
+        planned = self._ground.plan(lines, nodes, None, most_claims, told=False)
         seen = positions_matter(self._cluster, (self._shapes[pod.shape] for pod in asked))
         counted = len(self._bound) - sum(len(leaver.bound) for leaver in leavers) if seen else 0
         return Answer(planned, asked, len(nodes) - len(going), counted)

@@ -8,20 +8,25 @@ from collections.abc import Iterable, Sequence
 
 from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.labels import ON_DEMAND, RESERVED, SPOT, WELL_KNOWN
-from kerf.engine.scheduling.launchable.compiled_catalogue import compiled_catalogue
+from kerf.engine.scheduling.launchable.compiled_catalogue import CompiledCatalogue, compiled_catalogue
 from kerf.engine.scheduling.launchable.templates import available_types
 from kerf.engine.scheduling.matching.requirements import Requirements
 
 LAUNCH_ORDER = (RESERVED, SPOT, ON_DEMAND)
+MAX_REQUIREMENTS = 4_096
+"""For how many requirements a market keeps its answers."""
+
+Unavailable = frozenset[tuple[str, str, str]]
+"""Offerings known to lack capacity, as (capacity type, instance type, zone)."""
 
 
 class Market:
-    """The offerings of one catalogue, without those known to lack capacity."""
+    """The offerings of one catalogue, without those known to lack capacity. It never changes."""
 
-    def __init__(self, digest: str, catalogue: Catalogue, unavailable: frozenset[tuple[str, str, str]]) -> None:
-        self._compiled = compiled_catalogue(digest, catalogue)
-        self._available = available_types(self._compiled, unavailable)
-        self._demands = tuple(slot.requirements() for slot in self._compiled.slots)
+    def __init__(self, compiled: CompiledCatalogue, unavailable: Unavailable) -> None:
+        self.compiled = compiled
+        self._available = available_types(compiled, unavailable)
+        self._demands = tuple(slot.requirements() for slot in compiled.slots)
         self._usable: dict[Requirements, tuple[int, ...]] = {}
         self._launch_prices: dict[Requirements, dict[str, float]] = {}
 
@@ -29,10 +34,16 @@ class Market:
         """The slots whose offerings these requirements admit."""
         found = self._usable.get(requirements)
         if found is None:
+            if len(self._usable) >= MAX_REQUIREMENTS:
+                self._usable.clear()
             found = self._usable[requirements] = tuple(
                 number for number, each in enumerate(self._demands) if requirements.compatible(each, WELL_KNOWN)
             )
         return found
+
+    def by_price(self, requirements: Requirements) -> tuple[tuple[float, int], ...]:
+        """All types as (lowest price of an available offering, number in the catalogue), the cheapest first."""
+        return self.compiled.by_price(tuple((slot, self._available[slot]) for slot in self.usable(requirements)))
 
     def cheapest(self, name: str, requirements: Requirements) -> float:
         """The lowest price of an available offering of a type; infinity for none (S-204)."""
@@ -40,14 +51,16 @@ class Market:
 
     def cheapest_at_all(self, name: str, requirements: Requirements) -> float | None:
         """The lowest price of an offering of a type, available or not; None if it has none (D-74)."""
-        number = self._compiled.numbers.get(name, -1)
-        slots = self._compiled.slots
+        number = self.compiled.numbers.get(name, -1)
+        slots = self.compiled.slots
         prices = (slots[each].prices.get(number) for each in self.usable(requirements))
         return min((price for price in prices if price is not None), default=None)
 
     def launch_prices(self, names: Iterable[str], requirements: Requirements) -> list[float]:
         """What a launch of each type may cost at worst: the dearest zone of the capacity type that is tried first
         (D-99, S-206)."""
+        if len(self._launch_prices) >= MAX_REQUIREMENTS:
+            self._launch_prices.clear()
         known = self._launch_prices.setdefault(requirements, {})
         found = []
         for name in names:
@@ -64,21 +77,27 @@ class Market:
     def meets_min_values(self, names: Iterable[str], requirements: Requirements) -> bool:
         """Whether these types have as many distinct values as minValues asks for; true of no types at all (S-108,
         S-207)."""
-        mask = sum(1 << self._compiled.numbers[name] for name in names)
+        mask = sum(1 << self.compiled.numbers[name] for name in names)
         least = requirements.min_values
-        return not mask or all(self._compiled.distinct_values(key, mask) >= count for key, count in least)
+        return not mask or all(self.compiled.distinct_values(key, mask) >= count for key, count in least)
 
     def _offers(self, name: str, requirements: Requirements) -> list[tuple[str, float]]:
         """(capacity type, price) of the available offerings of a type."""
-        number = self._compiled.numbers.get(name)
+        number = self.compiled.numbers.get(name)
         if number is None:
             return []
-        slots = self._compiled.slots
+        slots = self.compiled.slots
         return [
             (slots[each].capacity_type, slots[each].prices[number])
             for each in self.usable(requirements)
             if self._available[each] >> number & 1
         ]
+
+
+def market_of(digest: str, catalogue: Catalogue, unavailable: Unavailable) -> Market:
+    """The market of a catalogue, kept with it."""
+    compiled = compiled_catalogue(digest, catalogue)
+    return compiled.once((Market, unavailable), lambda: Market(compiled, unavailable))
 
 
 def _at_worst(offers: Sequence[tuple[str, float]]) -> float:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from kerf.engine.disruption.cluster import Cluster, moving_pods, what_if
 from kerf.engine.disruption.prepared_simulation import Answer, PreparedSimulations, suited
-from kerf.engine.disruption.pricing import Market
+from kerf.engine.disruption.pricing import Market, market_of
 from kerf.engine.model.disruption_reasons import DisruptionCode
 from kerf.engine.model.labels import RESERVED
 from kerf.engine.model.reasons import Reason
@@ -54,7 +54,6 @@ class Simulator:
         self.cluster = cluster
         self.work = 0
         self._most_claims = most_claims
-        self._markets: dict[str, Market] = {}
         self._without_place: frozenset[str] | None = None
         self.decided: dict[tuple[str, ...], Any] = {}  # what `consolidation.decide` says of candidates, by their names
         self._suited = prepared and suited(cluster)
@@ -63,19 +62,13 @@ class Simulator:
 
     def following(self, cluster: Cluster) -> Simulator:
         """The simulator for the cluster that a command on this one leads to."""
-        made = Simulator(cluster, self._most_claims)
-        if cluster.base.unavailable == self.cluster.base.unavailable:
-            made._markets = self._markets
-        return made
+        return Simulator(cluster, self._most_claims)
 
     def market(self, pool: str) -> Market:
         """The offerings that a NodePool may use. Raises KeyError for an unknown NodePool."""
         digest = next(pool_input.catalogue for pool_input in self.cluster.pools if pool_input.pool.name == pool)
-        found = self._markets.get(digest)
-        if found is None:
-            base = self.cluster.base
-            found = self._markets[digest] = Market(digest, base.catalogues[digest], base.unavailable)
-        return found
+        base = self.cluster.base
+        return market_of(digest, base.catalogues[digest], base.unavailable)
 
     def without(self, names: Iterable[str], *, consolidating: bool = True) -> SimulationOutcome:
         """The outcome without these nodes. With `consolidating`, nodes under consolidateAfter take no pods that move
@@ -122,7 +115,7 @@ class Simulator:
         return asked.plan(leaving, self._most_claims)
 
     def _planned(self, problem: Problem) -> Plan:
-        planned = plan(problem, most_claims=self._most_claims)
+        planned = plan(problem, most_claims=self._most_claims, told=False)
         self._charge(planned, len(problem.pods), len(problem.nodes), len(problem.bound))
         return planned
 

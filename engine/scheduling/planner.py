@@ -25,7 +25,7 @@ from kerf.engine.scheduling.launchable.daemons import Daemon, daemons
 from kerf.engine.scheduling.launchable.templates import Template, template_of
 from kerf.engine.scheduling.matching.taints import PREFER_NO_SCHEDULE
 from kerf.engine.scheduling.packing.existing_node import ExistingNode
-from kerf.engine.scheduling.packing.finished_claims import ClaimSpecs, opened_claim
+from kerf.engine.scheduling.packing.finished_claims import claim_spec, opened_claim
 from kerf.engine.scheduling.packing.nodes_by_domain import NodesByDomain
 from kerf.engine.scheduling.packing.packing import Packing
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
@@ -55,17 +55,18 @@ class PodQueue(NamedTuple):
     failures: list[Failure]
 
 
-def plan(problem: Problem, tracer: Tracer | None = None, most_claims: float = math.inf) -> Plan:
+def plan(problem: Problem, tracer: Tracer | None = None, most_claims: float = math.inf, *, told: bool = True) -> Plan:
     """Find a place for each pending pod: on an existing node, on a new claim, or nowhere, with the reasons.
 
     `most_claims`: stop when the plan opens more claims than this. It then has more claims than asked for, and truncated
-    pods.
+    pods. Without `told`, the reasons of pods without a place are left out, but for those that wait for reserved
+    capacity.
 
     Raises KeyError if a pod or DaemonSet names a shape, or a NodePool a catalogue, that the problem does not hold.
     Callers build problems, so this is a defect and not bad input.
     """
     compiled = CompiledProblem(problem, tracer)
-    return compiled.plan([compiled.queue_of(problem.pods)], compiled.nodes, tracer, most_claims)
+    return compiled.plan([compiled.queue_of(problem.pods)], compiled.nodes, tracer, most_claims, told=told)
 
 
 class CompiledProblem:
@@ -107,7 +108,6 @@ class CompiledProblem:
         for number, node in enumerate(self.nodes):
             node.number = number
         self._by_domain = NodesByDomain(self.nodes, traced=tracer is not None)
-        self._launches = ClaimSpecs(problem.settings.max_instance_types)
         policy = problem.settings.preference_policy
         self._classes = PodClasses(problem.shapes, self.topology, policy, soft, problem.volumes, self._devices)
         self._refused: dict[tuple[str, tuple[str, ...]], tuple[Reason, ...]] = {}
@@ -119,7 +119,13 @@ class CompiledProblem:
         ]
 
     def plan(
-        self, queues: Iterable[PodQueue], nodes: Sequence[ExistingNode], tracer: Tracer | None, most_claims: float
+        self,
+        queues: Iterable[PodQueue],
+        nodes: Sequence[ExistingNode],
+        tracer: Tracer | None,
+        most_claims: float,
+        *,
+        told: bool = True,
     ) -> Plan:
         """Plan for the pods of these queues. `nodes`: the nodes of this problem, in their order; some may be `gone`.
         This uses up the limits of the templates and the counts of topology."""
@@ -139,9 +145,10 @@ class CompiledProblem:
             settings.max_steps,
             tracer,
             most_claims,
+            told,
         )
         failures += [(pod, pod_class, (*self._dropped, *why)) for pod, pod_class, why in packing.run(queue)]
-        claims, unmet = _finished_claims(packing, self._launches, self._strict, tracer, self._devices)
+        claims, unmet = _finished_claims(packing, settings.max_instance_types, self._strict, tracer, self._devices)
         by_uid = {pod.uid: (pod, pod_class) for pod, pod_class in queue} if unmet else {}
         failures += [(*by_uid[uid], (why,)) for uid, why in unmet]
         if tracer is not None:
@@ -234,13 +241,13 @@ def _attach(nodes: Iterable[ExistingNode], problem: Problem, facts: VolumeFacts)
 
 
 def _finished_claims(
-    packing: Packing, launches: ClaimSpecs, strict: bool, tracer: Tracer | None, devices: Devices | None
+    packing: Packing, most_types: int, strict: bool, tracer: Tracer | None, devices: Devices | None
 ) -> tuple[tuple[OpenedClaim, ...], list[tuple[str, Reason]]]:
     """The claims as planned; and the pods of claims that fall below minValues once the list of types is cut (S-162)."""
     claims, unmet = [], []
     for claim in packing.claims:
         claim.close()
-        launch, template = launches.of(claim), claim.template
+        launch, template = claim_spec(claim, most_types), claim.template
         missing = template.unmet_min_values(claim.narrowed.min_values, launch.mask) if strict else {}
         if missing:
             why = reason(SchedulingCode.MIN_VALUES, node_pool=template.name, keys=sorted(missing))

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import lru_cache
 from itertools import accumulate
 from operator import gt, le
 
 from kerf.engine.disruption.eligibility import Candidate
+from kerf.engine.disruption.pricing import Market
 from kerf.engine.disruption.simulation import Simulator
+from kerf.engine.scheduling.launchable.compiled_catalogue import CompiledCatalogue
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.planner import usable_pools
-from kerf.engine.scheduling.problem.problem import PoolInput
 
 RESOURCES = ("cpu", "memory")
 AXES = range(len(RESOURCES))
 Amounts = tuple[int, ...]
 """Amounts of `RESOURCES`, in their order."""
 NOTHING = tuple(0 for _ in RESOURCES)
+MAX_KEPT = 4
+"""How many lists of offers are kept from one pass to the next."""
 
 
 class Bound:
@@ -40,9 +44,11 @@ class Bound:
         if before is None:
             self._needs: dict[str, list[Amounts]] = {}
             self._together: dict[str, tuple[Amounts, Amounts]] = {}
-            self._offers = sorted(each for pool in usable_pools(cluster.pools) for each in _offers(simulator, pool))
-            rooms = [room for _, room in self._offers]
-            self._largest = list(accumulate(rooms, lambda one, other: tuple(map(max, one, other))))
+            pools = [each for each in usable_pools(cluster.pools) if each.catalogue]
+            asked = [
+                (simulator.market(each.pool.name), Requirements.of_specs(each.pool.requirements)) for each in pools
+            ]
+            self._offers, self._largest = _offers(tuple(asked))
         else:
             self._needs, self._together = before._needs, before._together
             self._offers, self._largest = before._offers, before._largest
@@ -91,11 +97,26 @@ def _sum(needs: Sequence[Amounts]) -> Amounts:
     return tuple(sum(need[n] for need in needs) for n in AXES)
 
 
-def _offers(simulator: Simulator, given: PoolInput) -> Iterator[tuple[float, tuple[int, ...]]]:
-    """Lowest price and allocatable amounts of the types that a NodePool may launch."""
-    if not given.catalogue:
-        return
-    market, requirements = simulator.market(given.pool.name), Requirements.of_specs(given.pool.requirements)
-    for kind in simulator.cluster.base.catalogues[given.catalogue].types:
-        room = kind.allocatable()
-        yield market.cheapest(kind.name, requirements), tuple(room.get(name, 0) for name in RESOURCES)
+Offer = tuple[float, Amounts]
+"""The lowest price of a type (USD per hour), and its room."""
+
+
+@lru_cache(maxsize=MAX_KEPT)
+def _offers(asked: tuple[tuple[Market, Requirements], ...]) -> tuple[list[Offer], list[Amounts]]:
+    """The types that NodePools may launch, the cheapest first; and the largest amounts of all up to each of them."""
+    found: list[Offer] = []
+    for market, requirements in asked:
+        rooms = _rooms(market.compiled)
+        found += [(price, rooms[number]) for price, number in market.by_price(requirements)]
+    found.sort()
+    return found, list(accumulate((room for _, room in found), lambda one, other: tuple(map(max, one, other))))
+
+
+def _rooms(catalogue: CompiledCatalogue) -> list[Amounts]:
+    """The allocatable amounts of each type, by its number."""
+
+    def rooms() -> list[Amounts]:
+        allocatable = (kind.allocatable() for kind in catalogue.types)
+        return [tuple(room.get(name, 0) for name in RESOURCES) for room in allocatable]
+
+    return catalogue.once("rooms", rooms)

@@ -6,6 +6,8 @@ near miss is a filter that alone keeps some types out.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.explain.near_misses import near_misses, near_misses_of_dropped_pool
 from kerf.engine.scheduling.explain.tracer import Cut, NearMiss, PricedType, Tracer, TypeFunnel
@@ -211,7 +213,7 @@ def _type_funnel(template: Template, pod_class: PodClass, filters: list[TypeFilt
         template.name,
         len(template.catalogue.types),
         _cuts(template.catalogue, filters),
-        types_by_price(template, template.at(template.base.requirements.merged(pod_class.requirements)), left),
+        tuple(types_by_price(template, template.at(template.base.requirements.merged(pod_class.requirements)), left)),
         near_misses(template, pod_class, filters),
     )
 
@@ -226,7 +228,7 @@ def _cuts(catalogue: CompiledCatalogue, filters: list[TypeFilter]) -> tuple[Cut,
     return tuple(cuts)
 
 
-def types_by_price(template: Template, narrowed: NarrowedTemplate, types: int) -> tuple[PricedType, ...]:
+def types_by_price(template: Template, narrowed: NarrowedTemplate, types: int) -> Iterator[PricedType]:
     """These types with their prices, cheapest first."""
     names = template.catalogue.names
-    return tuple(PricedType(names[i], price) for price, i in template.by_price(narrowed) if types >> i & 1)
+    return (PricedType(names[i], price) for price, i in template.by_price(narrowed) if types >> i & 1)

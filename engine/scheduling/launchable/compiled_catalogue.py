@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
@@ -35,6 +36,10 @@ MAX_CACHED_CATALOGUES = 16
 """How many compiled catalogues are kept."""
 MAX_CACHED_PRICE_ORDERS = 64
 """How many orders of a catalogue's types by price are kept."""
+MAX_MADE = 128
+"""How many things that were made of a catalogue are kept with it."""
+
+_Made = TypeVar("_Made")
 
 
 def bits(mask: int) -> Iterator[int]:
@@ -145,6 +150,7 @@ class CompiledCatalogue:
         "capacity",
         "everything",
         "labels",
+        "made",
         "names",
         "numbers",
         "orders",
@@ -167,6 +173,18 @@ class CompiledCatalogue:
         self.labels = _label_indexes(self.types)
         self.slots = _offering_slots(self.types)
         self.orders: OrderedDict[tuple[tuple[int, int], ...], tuple[tuple[float, int], ...]] = OrderedDict()
+        self.made: OrderedDict[Hashable, Any] = OrderedDict()
+
+    def once(self, what: Hashable, make: Callable[[], _Made]) -> _Made:
+        """Something made of this catalogue, made only once: one question after another has the same catalogues. `what`:
+        what it is, and everything else that it depends on."""
+        found: _Made | None = self.made.get(what)
+        if found is None:
+            found = self.made[what] = make()
+            if len(self.made) > MAX_MADE:
+                self.made.popitem(last=False)
+        self.made.move_to_end(what)
+        return found
 
     def by_price(self, offers: tuple[tuple[int, int], ...]) -> tuple[tuple[float, int], ...]:
         """All types as (price, number), the cheapest first, then by name. `offers`: the usable offerings, as (number of

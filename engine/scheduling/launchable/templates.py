@@ -7,8 +7,11 @@ claim.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
 from zlib import crc32
+
+from msgspec import Struct
 
 from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.karpenter.nodepools import NodePool
@@ -46,6 +49,9 @@ SLOT_LABELS = {
 
 NODES_LIMIT = "nodes"
 
+MAX_NARROWED = 2_000
+"""A template that was narrowed in more ways than this is not kept on."""
+
 
 class NarrowedTemplate:
     """A template under some requirements: the types that meet them and are on offer, and the usable offering slots."""
@@ -70,7 +76,9 @@ class NarrowedTemplate:
 
 class Template:
     """One NodePool in one pass. `types`: those that its requirements leave (S-66); 0 if there are none. `remaining`:
-    what its limits leave (S-68); it shrinks as claims are opened."""
+    what its limits leave (S-68); it shrinks as claims are opened.
+
+    `worked_out` keeps what others work out of a narrowed template."""
 
     def __init__(
         self,
@@ -94,6 +102,7 @@ class Template:
         self._slot_requirements = tuple(slot.requirements() for slot in self.slots)
         self._states: dict[Requirements, NarrowedTemplate] = {}
         self._orders: dict[tuple[int, ...], tuple[tuple[float, int], ...]] = {}
+        self.worked_out: dict[Hashable, Any] = {}
         self.remaining = _remaining(pool.limits, usage)
         simulated = dict.fromkeys(PLANNING_ONLY_LABELS, "true")
         requirements = Requirements.of_specs(pool.requirements).merged(
@@ -104,6 +113,19 @@ class Template:
         if strict and not self.meets_min_values(self.base.min_values, self.types):
             self.types = 0
         self.groups = daemon_groups(daemons, pool.taints, requirements, catalogue, self.types)
+
+    def anew(self, pool: NodePool, usage: Resources) -> Template:
+        """The template for another pass, of the same NodePool but for its limits. Both share all that is worked out."""
+        twin = Template.__new__(Template)
+        twin.__dict__ |= self.__dict__
+        twin.pool = pool
+        twin.remaining = _remaining(pool.limits, usage)
+        return twin
+
+    @property
+    def crowded(self) -> bool:
+        """Whether it was narrowed in so many ways that it is better made afresh."""
+        return max(len(self._states), len(self.worked_out)) > MAX_NARROWED
 
     # ── requirements ──────────────────────────────────────
 
@@ -293,7 +315,29 @@ _NO_CATALOGUE = Catalogue(types=())
 def template_of(
     pool_input: PoolInput, problem: Problem, daemons: Sequence[Daemon], *, strict: bool, variant: int = 0
 ) -> Template:
-    """The template of a problem's NodePool. Without a catalogue it has no types (S-64)."""
+    """The template of a problem's NodePool. Without a catalogue it has no types (S-64).
+
+    It is kept with the catalogue, by what it was made of."""
+    pool, carried = pool_input.pool, tuple(daemons)
     catalogue = problem.catalogues[pool_input.catalogue] if pool_input.catalogue else _NO_CATALOGUE
     kinds = compiled_catalogue(pool_input.catalogue, catalogue)
-    return Template(pool_input.pool, pool_input.usage, kinds, problem.unavailable, daemons, strict, variant)
+    labels = tuple(pool.labels.items())
+    asked = (
+        pool.name, pool.requirements, labels, pool.taints, pool.node_class, problem.unavailable, strict, variant,
+        len(carried),
+    )  # fmt: skip
+
+    def make() -> Template:
+        return Template(pool, {}, kinds, problem.unavailable, carried, strict, variant)
+
+    kept = kinds.once((Template, asked), lambda: _Kept(carried, make()))
+    if kept.daemons != carried or kept.template.crowded:
+        kept.daemons, kept.template = carried, make()
+    return kept.template.anew(pool, pool_input.usage)
+
+
+class _Kept(Struct):
+    """A template, and the daemons that it counts on."""
+
+    daemons: tuple[Daemon, ...]
+    template: Template

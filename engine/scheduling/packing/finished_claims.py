@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from itertools import islice
 
 from msgspec import Struct
 
@@ -55,24 +56,19 @@ class ClaimSpec(Struct, frozen=True):
     overlaid: tuple[str, ...]
 
 
-class ClaimSpecs:
-    """Works out each `ClaimSpec` once."""
-
-    def __init__(self, most: int) -> None:
-        """`most`: how many types a claim may list."""
-        self._most = most
-        self._made: dict[tuple[NarrowedTemplate, int], ClaimSpec] = {}
-
-    def of(self, claim: PackedClaim) -> ClaimSpec:
-        state = final_template(claim)
-        spec = self._made.get((state, claim.types))
-        if spec is None:
-            spec = self._made[state, claim.types] = _claim_spec(claim.template, state, claim.types, self._most)
-        return spec
+def claim_spec(claim: PackedClaim, most: int) -> ClaimSpec:
+    """What the claim will say, with at most so many types. It is worked out once for equal claims of a NodePool."""
+    template, narrowed, types = claim.template, final_template(claim), claim.types
+    known = template.worked_out
+    key = narrowed, types, most
+    spec: ClaimSpec | None = known.get(key)
+    if spec is None:
+        spec = known[key] = _claim_spec(template, narrowed, types, most)
+    return spec
 
 
 def _claim_spec(template: Template, narrowed: NarrowedTemplate, types: int, most: int) -> ClaimSpec:
-    chosen = types_by_price(template, narrowed, types)[:most]
+    chosen = tuple(islice(types_by_price(template, narrowed, types), most))
     mask = sum(1 << template.catalogue.numbers[candidate.instance_type] for candidate in chosen)
     constraints = narrowed.requirements.without([HOSTNAME, *PLANNING_ONLY_LABELS])
     capacity_types = _capacity_types(template, narrowed, mask)

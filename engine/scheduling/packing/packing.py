@@ -41,7 +41,7 @@ class _NewClaimAttempts:
     __slots__ = ("deferred", "final", "untried")
 
     def __init__(self) -> None:
-        self.final: dict[int, Reason] = {}  # by place of the template
+        self.final: dict[int, Reason | None] = {}  # by place of the template; None if nobody reads it
         self.untried: dict[int, Sequence[Option]] = {}  # refused under these options, which may change
         self.deferred: Reason | None = None
 
@@ -61,6 +61,7 @@ class Packing:
         steps: int,
         tracer: Tracer | None,
         most_claims: float = math.inf,
+        told: bool = True,
     ) -> None:
         """Set up one pass.
 
@@ -71,7 +72,8 @@ class Packing:
 
         `most_claims`: a plan with more claims is of no use. Once more are opened, the pods without a place are
         `truncated`. It has no effect where there is reserved capacity: how many claims a plan has depends on whether
-        that is used."""
+        that is used. `told`: whether somebody reads the reasons; else only pods that wait for reserved capacity get
+        one."""
         self.nodes = list(nodes)
         self.filled: dict[int, ExistingNode] = {}  # those that have been given pods
         self.templates = templates
@@ -82,6 +84,7 @@ class Packing:
         self._topology = topology
         self._best_effort = best_effort
         self._tracer = tracer
+        self._told = told
         self._on_nodes = NodeSearch(self.nodes, by_domain, tracer)
         self._on_claims = ClaimSearch(self.claims, self.reservations, tracer)
         self._openings: dict[int, _NewClaimAttempts] = {}
@@ -224,7 +227,7 @@ class Packing:
             opening.untried[place] = options  # other domains may do later
         else:
             tracer = self._tracer if self._explained_templates is self.templates else None
-            opening.final[place] = explain_template(template, pod_class, tracer)
+            opening.final[place] = explain_template(template, pod_class, tracer) if self._told else None
 
     def _open(self, template: Template, pod_class: PodClass, options: Sequence[Option]) -> PackedClaim | None:
         """A new claim for the first pod of a class, narrowed but not accepted yet; None if the template cannot have one
@@ -273,6 +276,8 @@ class Packing:
         opening = self._opening(relaxed)
         if opening.deferred is not None:
             return (opening.deferred,)
+        if not self._told:
+            return ()
         if self._tracer is not None:
             self._on_nodes.explain(relaxed)
         if self._explained_templates is not self.templates:

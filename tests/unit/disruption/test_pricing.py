@@ -9,7 +9,7 @@ import pytest
 
 from kerf.engine.disruption.consolidation.commands import Command, decide
 from kerf.engine.disruption.eligibility import Candidate, judge_node
-from kerf.engine.disruption.pricing import Market
+from kerf.engine.disruption.pricing import Market, market_of
 from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.content_digest import content
@@ -28,7 +28,7 @@ OFFERS = (
 
 def market(*offers: Offering, unavailable: Sequence[tuple[str, str, str]] = ()) -> Market:
     catalogue = Catalogue((InstanceType("t", capacity(2_000), offerings=offers),))
-    return Market(content(catalogue)[0], catalogue, frozenset(unavailable))
+    return market_of(content(catalogue)[0], catalogue, frozenset(unavailable))
 
 
 def only(key: str, *values: str) -> Requirements:
