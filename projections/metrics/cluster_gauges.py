@@ -7,19 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kerf.engine.disruption.budgets import allowance
+from kerf.engine.disruption.budgets import Use, allowance
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.disruption_reasons import BUDGET_REASONS
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import Pod, Resources
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.nodeclaim.state_table import DRAINING, INITIALIZED, TAINTED
 from kerf.engine.scheduling.matching.resources import total
 from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
 from kerf.projections.metrics.counter_definitions import PREFIX
 from kerf.projections.metrics.counters import RecordCounters
 from kerf.projections.metrics.families import GAUGE, Family
+from kerf.projections.status.budget_use import budget_use
 from kerf.projections.status.nodepool import nodepool_status
 
 _NODE_LABELS: tuple[tuple[str, str], ...] = (
@@ -110,6 +110,7 @@ def _pools(state: State, now: int) -> list[Family]:
     allowed = _gauge("nodepools_allowed_disruptions", "Nodes that budgets let go at once.", "nodepool", "reason")
     consuming = _gauge("nodepools_nodes_consuming_budgets", "Nodes that count for it.", "nodepool", "reason")
     claims: dict[str, list[NodeClaim]] = {}
+    uses = budget_use(state)
     for claim in state.facts.claims.values():
         claims.setdefault(claim.node_pool, []).append(claim)
     for name, pool in state.facts.pools.items():
@@ -119,17 +120,11 @@ def _pools(state: State, now: int) -> list[Family]:
         for resource, amount in nodepool_status(state, name).resources.items():
             usage.set(amount / 1000 if resource == "cpu" else amount, _resource(resource), name)
         cost.set(sum(each.price for each in own), name)
-        counted = [each for each in own if INITIALIZED in (each.state, each.before) and each.state != DRAINING]
-        busy = sum(each.state == TAINTED or not _is_ready(each, state) for each in counted)
+        use = uses.get(name, Use())
         for reason in BUDGET_REASONS:
-            allowed.set(allowance(pool, reason, len(counted), now).nodes, name, reason.karpenter)
-            consuming.set(busy, name, reason.karpenter)
+            allowed.set(allowance(pool, reason, use.total, now).nodes, name, reason.karpenter)
+            consuming.set(use.consuming, name, reason.karpenter)
     return [limit, usage, cost, allowed, consuming]
-
-
-def _is_ready(claim: NodeClaim, state: State) -> bool:
-    node = node_of(claim, state)
-    return node is not None and node.ready
 
 
 # ── pods ────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from kerf.engine.model.disruption_reasons import (
+    BUDGET_REASONS,
     DisruptionCode,
     DisruptionReason,
     is_deletion,
@@ -37,8 +38,10 @@ from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import EffectAnswered, InterruptionSeen, LaunchAnswered, ObjectGone
 from kerf.engine.scheduling.reasons import SchedulingCode
 from kerf.engine.state.state import State
+from kerf.projections.kubernetes_events.drain_events import BY_FORCE
 from kerf.projections.metrics.counter_definitions import COUNTER_DEFINITIONS, PREFIX
 from kerf.projections.metrics.families import Family
+from kerf.projections.metrics.movable_pods import MovablePods
 from kerf.projections.metrics.waiting_pods import WaitingPod, WaitingPods
 
 _POLICIES = {
@@ -79,6 +82,7 @@ class RecordCounters:
         self._claims = {name: _known(claim) for name, claim in state.facts.claims.items()}
         self._pools = dict(state.facts.pools)
         self._waiting_pods = WaitingPods(self._took)
+        self._movable_pods = MovablePods(state.facts.pods.values())
         self._made: dict[str, tuple[str, bool]] = {}  # planned claim → why, and whether minValues gave way
         self._evictions: dict[str, None] = {}
         self._terminations: dict[str, str] = {}  # intent → claim
@@ -119,10 +123,12 @@ class RecordCounters:
 
     def _pod(self, pod: Pod, entry: Entry) -> None:
         self._waiting_pods.see(pod, entry)
+        self._movable_pods.see(pod)
 
     def _gone(self, gone: ObjectGone, entry: Entry) -> None:
         if gone.kind == "pod":
             self._waiting_pods.by_uid.pop(gone.key, None)
+            self._movable_pods.gone(gone.key)
         elif gone.kind == "nodepool":
             self._pools.pop(gone.key, None)
 
@@ -255,30 +261,41 @@ class RecordCounters:
     def _tainted(self, event: ev.Tainted, entry: Entry) -> None:
         claim = self._claim(event.claim)
         claim.tainted, claim.why = entry.at, event.why
-        if is_deletion(event.why):  # by somebody else; D-165
-            return
-        self._inc("nodeclaims_disrupted_total", *self._disrupted(claim))
+        if claim.why not in BUDGET_REASONS:  # a candidate of a move counts when it goes (D-116)
+            self._goes(claim)
         if event.why == DisruptionReason.UNHEALTHY:
             condition = event.detail.partition("=")[0]
             labels = (_snake(condition), claim.node_pool, claim.capacity_type, claim.image)
             self._inc("nodeclaims_unhealthy_disrupted_total", *labels)
 
     def _raised(self, event: ev.ReasonRaised, entry: Entry) -> None:
-        self._claim(event.claim).why = event.why
+        claim = self._claim(event.claim)
+        claim.why = event.why
+        self._goes(claim)
 
     def _untainted(self, event: ev.Untainted, entry: Entry) -> None:
         claim = self._claim(event.claim)
-        claim.tainted, claim.why = 0, ""
+        claim.tainted, claim.why, claim.goes = 0, "", False
 
     def _drain(self, event: ev.DrainStarted, entry: Entry) -> None:
-        self._inc("pods_disruption_initiated_total", *self._disrupted(self._claim(event.claim)), by=event.pods)
+        claim = self._claim(event.claim)
+        claim.node = event.node
+        self._goes(claim)
 
-    def _evicted(self, event: ev.PodEvicted, entry: Entry) -> None:
-        why = self._claim(event.claim).why
-        self._inc("pods_drained_total", karpenter_spelling(why))
+    def _goes(self, claim: _Claim) -> None:
+        """Count a claim that goes, once, and the pods that need another place (M-13, M-14). What somebody else deletes
+        is no disruption (D-165)."""
+        if claim.goes or is_deletion(claim.why):
+            return
+        claim.goes = True
+        self._inc("nodeclaims_disrupted_total", *self._disrupted(claim))
+        if claim.why not in (DisruptionReason.LAUNCH_TIMEOUT, DisruptionReason.REGISTRATION_TIMEOUT):
+            pods = self._movable_pods.count(claim.node)
+            self._inc("pods_disruption_initiated_total", *self._disrupted(claim), by=pods)
 
-    def _forced(self, event: ev.PodForced, entry: Entry) -> None:
-        self._inc("pods_drained_total", "Forceful Termination")
+    def _left(self, event: ev.PodEvicted | ev.PodForced, entry: Entry) -> None:
+        """Count a pod that leaves a node, by the reason for which its node goes (D-153)."""
+        self._inc("pods_drained_total", karpenter_spelling(self._claim(event.claim).why) or BY_FORCE)
 
     def _drained(self, event: ev.Drained, entry: Entry) -> None:
         self._inc("nodes_drained_total", self._claim(event.claim).node_pool)
@@ -292,6 +309,8 @@ class RecordCounters:
     def _over(self, event: Any, entry: Entry) -> None:
         claim = self._claims.pop(event.claim, None) or _Claim()
         pool = claim.node_pool
+        if isinstance(event, ev.Terminated) and claim.why:
+            self._goes(claim)  # it had no node to drain
         self._inc("nodeclaims_terminated_total", pool, claim.capacity_type, claim.zone)
         self._took("nodeclaims_termination_duration_seconds", claim.tainted, entry, pool)
         asked = self._ends.pop(event.claim, 0)
@@ -319,12 +338,13 @@ class _Claim(Struct):
     grace: int | None = None
     tainted: int = 0
     why: str = ""
+    goes: bool = False  # it is counted as disrupted: it no longer waits for what replaces it
 
 
 def _known(claim: NodeClaim) -> _Claim:
     return _Claim(
         claim.node_pool, claim.capacity_type, claim.zone, claim.node, claim.image, claim.termination_grace_period,
-        claim.tainted, claim.why,
+        claim.tainted, claim.why, bool(claim.drain_started) or bool(claim.why and claim.why not in BUDGET_REASONS),
     )  # fmt: skip
 
 
@@ -362,8 +382,8 @@ _HANDLERS: dict[type[Struct], Callable[[RecordCounters, Any, Entry], None]] = {
     ev.ReasonRaised: RecordCounters._raised,
     ev.Untainted: RecordCounters._untainted,
     ev.DrainStarted: RecordCounters._drain,
-    ev.PodEvicted: RecordCounters._evicted,
-    ev.PodForced: RecordCounters._forced,
+    ev.PodEvicted: RecordCounters._left,
+    ev.PodForced: RecordCounters._left,
     ev.Drained: RecordCounters._drained,
     ev.Terminated: RecordCounters._over,
     ev.InstanceVanished: RecordCounters._over,

@@ -1,0 +1,117 @@
+"""When disruptions are counted, and for what (D-116, D-153; M-9, M-13, M-14, M-24)."""
+
+from __future__ import annotations
+
+import pytest
+
+from kerf.adapters.manager.metrics.exposition import exposition
+from kerf.engine.record.claim_events import DrainStarted
+from kerf.engine.record.observations import InterruptionSeen, LaunchAnswered, Observation
+from kerf.engine.state.state import Facts, State
+from kerf.projections.metrics.cluster_gauges import cluster_gauges
+from kerf.projections.metrics.counters import RecordCounters
+from tests.support.lives import UNREGISTERED, claim_of, decide, half_empty, show_taint
+from tests.support.metrics import counted, scraped, value
+from tests.support.world import World
+from tests.support.worlds.drain import drain, put, serving
+
+HOUR = 3_600_000
+DISRUPTED, PODS = "karpenter_nodeclaims_disrupted_total", "karpenter_pods_disruption_initiated_total"
+LEFT = "karpenter_pods_drained_total"
+
+
+def started() -> World:
+    """A move has started; its candidate waits for what replaces it."""
+    world = half_empty()
+    put(world, "daemon", daemon=True)
+    decide(world)
+    return world
+
+
+def replaced(world: World) -> None:
+    """The replacement comes into service."""
+    ((ref, order),) = world.launches()
+    show_taint(world)
+    world.answer_launch(ref, order, instance="i-2")
+    other = next(each for each in world.runtime.state.facts.claims.values() if each.instance == "i-2")
+    for step in ({"taints": (UNREGISTERED,)}, {"registered": "true"}, {"registered": "true", "initialized": "true"}):
+        world.node("n2", other.provider_id, **step)
+        world.answer_all()
+
+
+def test_m13_d116_a_candidate_counts_when_it_goes_and_not_when_its_move_starts() -> None:
+    world = started()
+    assert value(counted(world), DISRUPTED) == value(counted(world), PODS) == 0
+    assert value(counted(world), "karpenter_voluntary_disruption_decisions_total", decision="replace") == 1
+    replaced(world)
+    assert value(counted(world), DISRUPTED, reason="underutilized", termination_mode="graceful") == 1
+
+
+def test_m13_d118_an_abandoned_move_disrupts_nothing() -> None:
+    world = started()
+    ((ref, order),) = world.launches()
+    world.see(Observation(LaunchAnswered(ref, order.claim, kind="insufficient-capacity", message="none")))
+    assert value(counted(world), "karpenter_voluntary_disruption_queue_failures_total") == 1
+    assert value(counted(world), DISRUPTED, reason="underutilized") == 0
+    assert value(counted(world), DISRUPTED, reason="insufficient_capacity") == 1, "the replacement is"
+
+
+def test_m14_the_pods_that_need_another_place_count_and_those_of_daemonsets_do_not() -> None:
+    world = started()
+    replaced(world)
+    assert value(counted(world), PODS, reason="underutilized") == 2
+
+
+def test_m13_m14_what_leaves_no_choice_counts_at_once() -> None:
+    world = half_empty(expire_after=HOUR, consolidation_policy="WhenEmpty")
+    put(world, "daemon", daemon=True)
+    world.after(HOUR)
+    found = counted(world)
+    assert value(found, DISRUPTED, reason="expired") == 1
+    assert value(found, PODS, reason="expired") == 2
+
+
+def test_m13_a_claim_counts_once_when_a_stronger_reason_comes() -> None:
+    world = started()
+    replaced(world)
+    world.see(Observation(InterruptionSeen("m-1", "spot_interrupted", "i-1")))
+    claims = world.runtime.state.facts.claims.values()
+    assert {each.why for each in claims if each.node == "n1"} == {"interrupted"}
+    assert value(counted(world), DISRUPTED) == 1
+
+
+def test_m13_a_process_that_begins_later_counts_no_claim_again() -> None:
+    world = started()
+    replaced(world)
+    metrics = RecordCounters(world.runtime.state, "aws")
+    (drained,) = (entry for entry in world.store.entries if isinstance(entry.payload, DrainStarted))
+    metrics.apply(drained)
+    assert value(scraped(exposition(metrics.families())), DISRUPTED) == 0
+
+
+@pytest.mark.parametrize(("expires", "reason"), [(None, "Deleted"), (HOUR, "Expired")])
+def test_m24_d153_forced_pods_count_under_the_reason_of_their_node(expires: int | None, reason: str) -> None:
+    world = serving(termination_grace_period=60_000, expire_after=expires)
+    put(world, "held", grace=30, do_not_disrupt="true")
+    if expires is None:
+        drain(world)
+    else:
+        world.after(HOUR)
+        world.answer_all()
+        show_taint(world)
+    world.after(31_000)
+    world.answer_all()
+    assert value(counted(world), LEFT, reason=reason) == 1
+    assert value(counted(world), LEFT, reason="Forceful Termination") == 0
+
+
+def test_m9_d50_a_node_that_drains_uses_the_budget_up() -> None:
+    """Until the cloud has accepted to end its instance (D-158)."""
+    world = serving()
+    put(world, "held", do_not_disrupt="true")
+    drain(world)
+    assert claim_of(world).state == "draining"
+    state = world.runtime.state
+    metrics = RecordCounters(State(Facts(), state.indexes.blobs), "aws")
+    found = scraped(exposition(cluster_gauges(state, metrics, world.now)))
+    assert value(found, "karpenter_nodepools_nodes_consuming_budgets", reason="Empty") == 1
