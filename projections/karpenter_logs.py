@@ -12,53 +12,55 @@ import msgspec
 from msgspec import Struct
 
 from kerf.engine.model.durations import format_duration
+from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.pods import Pod, Resources
 from kerf.engine.model.labels import DISRUPTED_TAINT
 from kerf.engine.model.quantities import format_quantity
 from kerf.engine.record import claim_events as ev
-from kerf.engine.record.decisions import Decision, DeleteNode, Intent, ProvisionResult, TaintNode
+from kerf.engine.record.decisions import (
+    Decision,
+    DeleteNode,
+    DisruptResult,
+    Intent,
+    MoveStepResult,
+    ProposedMovesResult,
+    ProvisionResult,
+    StaticResult,
+    TaintNode,
+)
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import EffectAnswered, ObjectGone
 from kerf.engine.scheduling.reasons import SchedulingCode
 from kerf.engine.state.state import State
+from kerf.projections.disruption_log_lines import DEBUG, ERROR, INFO, ClaimFacts, DisruptionLines, Line
 from kerf.projections.prose.amounts import moment
 from kerf.projections.prose.reasons import sentences
 
-Line = dict[str, Any]
-INFO, ERROR = "INFO", "ERROR"
+_LEVELS = (DEBUG, INFO, ERROR)
 _MAX_NAMES = 5
 """At most this many names of a list are written out, as Karpenter does."""
 _ALL_WRITTEN = 100
 """Up to this many lines of one message are all written; of further ones, one in this many (L-360)."""
 
 
-class _KnownClaim:
-    """What later lines about a claim need to know of it."""
-
-    def __init__(self) -> None:
-        self.node_pool = self.node = self.provider_id = self.instance_type = self.capacity_type = ""
-        self.allocatable: Resources = {}
-
-
 class KarpenterLog:
-    """Gives the lines of one entry with `apply`. `commit` is the build's revision, left out when unknown (L-360)."""
+    """Gives the lines of one entry with `apply`: those of `level` (debug, info or error) and above. `commit` is the
+    build's revision, left out when unknown (L-360)."""
 
-    def __init__(self, commit: str = "") -> None:
-        self._commit = commit
+    def __init__(self, commit: str = "", level: str = "info") -> None:
+        self._commit, self._level = commit, level.upper()
         self._pods: dict[str, str] = {}
-        self._claims: dict[str, _KnownClaim] = {}
+        self._claims: dict[str, ClaimFacts] = {}
         self._intents: dict[str, tuple[Intent, str]] = {}
         """With the NodePool: the answer may come after the claim's end."""
+        self._disruption = DisruptionLines(self._line, self._claims)
 
     def know(self, state: State) -> None:
         """Take over what the state knows, for a process that goes on with a record."""
         facts = state.facts
         self._pods = {uid: pod.key for uid, pod in facts.pods.items()}
-        for claim in facts.claims.values():
-            known = self._claims[claim.name] = _KnownClaim()
-            known.node_pool, known.node, known.provider_id = claim.node_pool, claim.node, claim.provider_id
-            known.instance_type, known.capacity_type = claim.instance_type, claim.capacity_type
-            known.allocatable = claim.allocatable
+        self._claims.update({claim.name: ClaimFacts.of(claim) for claim in facts.claims.values()})
+        self._disruption.know(state)
         intents = {ref: intent.intent for ref, intent in facts.intents.items()}
         self._intents = {
             ref: (intent, self._node_pool(intent.claim))
@@ -68,10 +70,14 @@ class KarpenterLog:
 
     def apply(self, entry: Entry) -> list[Line]:
         handler = _HANDLERS.get(type(entry.payload))
-        return handler(self, entry.payload, entry) if handler is not None else []
+        lines = handler(self, entry.payload, entry) if handler is not None else []
+        return [line for line in lines if _LEVELS.index(line["level"]) >= _LEVELS.index(self._level)]
 
     def _line(self, level: str, entry: Entry, message: str, controller: str, **context: Any) -> Line:
-        head: Line = {"level": level, "time": moment(entry.at), "logger": "controller", "message": message}
+        head: Line = {"level": level, "time": moment(entry.at), "logger": "controller"}
+        if self._level == DEBUG:  # L-358
+            head["caller"] = f"record:{entry.position}"
+        head["message"] = message
         if self._commit:
             head["commit"] = self._commit
         return {**head, "controller": controller, **{k.replace("_", "-"): v for k, v in context.items()}}
@@ -97,6 +103,12 @@ class KarpenterLog:
     def _gone(self, gone: ObjectGone, entry: Entry) -> list[Line]:
         if gone.kind == "pod":
             self._pods.pop(gone.key, None)
+        elif gone.kind == "nodepool":
+            self._disruption.gone(gone.key)
+        return []
+
+    def _pool(self, pool: NodePool, entry: Entry) -> list[Line]:
+        self._disruption.pool(pool)
         return []
 
     # ── what is told ───────────────────────────────────────────────────────────────────────────────────────────
@@ -105,10 +117,19 @@ class KarpenterLog:
         for index, intent in enumerate(decision.intents):
             if isinstance(intent, TaintNode | DeleteNode):
                 self._intents[f"{entry.position}.{index}"] = intent, self._node_pool(intent.claim)
-        result = decision.result
-        if not isinstance(result, ProvisionResult) or result.repeats:
-            return []
-        return (self._planned(result, entry) if result.claims else []) + self._left(result, entry)
+        match decision.result:
+            case ProvisionResult(repeats=0) as result:
+                return (self._planned(result, entry) if result.claims else []) + self._left(result, entry)
+            case ProposedMovesResult() as result:
+                return self._disruption.passed(result, entry)
+            case MoveStepResult() as result:
+                return self._disruption.moved(result, entry) + self._disruption.verdicts(result.verdicts, entry)
+            case DisruptResult() as result:
+                return self._disruption.verdicts(result.verdicts, entry)
+            case StaticResult() as result:
+                return self._disruption.static(result, entry)
+            case _:
+                return []
 
     def _planned(self, result: ProvisionResult, entry: Entry) -> list[Line]:
         """Log a plan with new nodes. Of a plan without new nodes nothing is logged (S-172)."""
@@ -146,7 +167,7 @@ class KarpenterLog:
         return {"name": name, "namespace": namespace}
 
     def _requested(self, event: ev.Requested, entry: Entry) -> list[Line]:
-        claim = self._claims.setdefault(event.claim, _KnownClaim())
+        claim = self._claims.setdefault(event.claim, ClaimFacts())
         claim.node_pool = event.node_pool
         return [
             self._line(
@@ -157,14 +178,11 @@ class KarpenterLog:
         ]  # fmt: skip
 
     def _adopted(self, event: ev.Adopted, entry: Entry) -> list[Line]:
-        claim = self._claims.setdefault(event.claim, _KnownClaim())
-        claim.node_pool, claim.node, claim.provider_id = event.node_pool, event.node, event.provider_id
-        claim.instance_type, claim.capacity_type = event.instance_type, event.capacity_type
-        claim.allocatable = event.allocatable
+        self._claims[event.claim] = ClaimFacts.of(event)
         return []
 
     def _launched(self, event: ev.Launched, entry: Entry) -> list[Line]:
-        claim = self._claims.setdefault(event.claim, _KnownClaim())
+        claim = self._claims.setdefault(event.claim, ClaimFacts())
         claim.provider_id, claim.allocatable = event.provider_id, event.allocatable
         claim.instance_type, claim.capacity_type = event.instance_type, event.capacity_type
         return [
@@ -181,10 +199,11 @@ class KarpenterLog:
             ERROR, entry, "failed launching nodeclaim", event.claim, error=error or "no instance in time"
         )
         self._claims.pop(event.claim, None)
+        self._disruption.over(event.claim)
         return [line]
 
     def _registered(self, event: ev.Registered, entry: Entry) -> list[Line]:
-        claim = self._claims.setdefault(event.claim, _KnownClaim())
+        claim = self._claims.setdefault(event.claim, ClaimFacts())
         claim.node = event.node
         return [
             self._about(INFO, entry, "registered nodeclaim", event.claim, provider_id=claim.provider_id,
@@ -192,27 +211,25 @@ class KarpenterLog:
         ]  # fmt: skip
 
     def _initialized(self, event: ev.Initialized, entry: Entry) -> list[Line]:
-        claim = self._claims.setdefault(event.claim, _KnownClaim())
+        claim = self._claims.setdefault(event.claim, ClaimFacts())
         return [
             self._about(INFO, entry, "initialized nodeclaim", event.claim, provider_id=claim.provider_id,
                         Node={"name": event.node}, allocatable=_quantities(claim.allocatable))
         ]  # fmt: skip
 
-    def _tainted(self, event: ev.Tainted, entry: Entry) -> list[Line]:
-        claim = self._claims.setdefault(event.claim, _KnownClaim())
-        node = {
-            "Node": {"name": claim.node}, "NodeClaim": {"name": event.claim}, "capacity-type": claim.capacity_type,
-            "instance-type": claim.instance_type,
-        }  # fmt: skip
-        context = {"command-id": str(entry.position), "disrupted-node-count": 1, "disrupted-nodes": [node]}
-        return [
-            self._line(INFO, entry, "disrupting node(s)", "disruption", reason=event.why, decision="delete", **context)
-        ]
+    def _tainted(self, event: ev.Tainted | ev.ReasonRaised, entry: Entry) -> list[Line]:
+        return self._disruption.tainted(event, entry)
+
+    def _drain_started(self, event: ev.DrainStarted, entry: Entry) -> list[Line]:
+        return self._disruption.started(event, entry)
+
+    def _forced(self, event: ev.PodForced, entry: Entry) -> list[Line]:
+        return self._disruption.forced(event, entry)
 
     def _answered(self, answer: EffectAnswered, entry: Entry) -> list[Line]:
         intent, pool = self._intents.pop(answer.intent, (None, ""))
         if intent is None or not answer.ok:
-            return []
+            return self._refused(answer, entry)
         assert isinstance(intent, TaintNode | DeleteNode)
         node = {"name": intent.node}
         if isinstance(intent, DeleteNode):
@@ -220,19 +237,28 @@ class KarpenterLog:
         taint = {"taint.Key": DISRUPTED_TAINT, "taint.Value": "", "taint.Effect": "NoSchedule"}
         return [self._about(INFO, entry, "tainted node", intent.claim, pool, Node=node, **taint)]
 
+    def _refused(self, answer: EffectAnswered, entry: Entry) -> list[Line]:
+        """Log a request that was refused. Most are made again after a pause."""
+        if answer.ok:
+            return []
+        error = f"{answer.code} {answer.message}".strip()
+        return [self._line(DEBUG, entry, "request refused", "effects", intent=answer.intent, error=error)]
+
     def _terminated(self, event: ev.Terminated | ev.InstanceVanished, entry: Entry) -> list[Line]:
-        claim = self._claims.setdefault(event.claim, _KnownClaim())
+        claim = self._claims.setdefault(event.claim, ClaimFacts())
         line = self._about(
             INFO, entry, "deleted nodeclaim", event.claim, provider_id=claim.provider_id, Node={"name": claim.node},
             duration=format_duration(event.lifetime),
         )  # fmt: skip
         self._claims.pop(event.claim, None)
+        self._disruption.over(event.claim)
         return [line]
 
 
 _HANDLERS: dict[type[Struct], Callable[[KarpenterLog, Any, Entry], list[Line]]] = {
     Pod: KarpenterLog._pod,
     ObjectGone: KarpenterLog._gone,
+    NodePool: KarpenterLog._pool,
     Decision: KarpenterLog._decision,
     EffectAnswered: KarpenterLog._answered,
     ev.Requested: KarpenterLog._requested,
@@ -243,6 +269,9 @@ _HANDLERS: dict[type[Struct], Callable[[KarpenterLog, Any, Entry], list[Line]]] 
     ev.Registered: KarpenterLog._registered,
     ev.Initialized: KarpenterLog._initialized,
     ev.Tainted: KarpenterLog._tainted,
+    ev.ReasonRaised: KarpenterLog._tainted,
+    ev.DrainStarted: KarpenterLog._drain_started,
+    ev.PodForced: KarpenterLog._forced,
     ev.Terminated: KarpenterLog._terminated,
     ev.InstanceVanished: KarpenterLog._terminated,
 }

@@ -15,7 +15,7 @@ from kerf.adapters.manager.settings import SettingError
 from kerf.engine.errors import fault_of
 from kerf.engine.record.entries import Entry
 from kerf.engine.state.state import State
-from kerf.projections.karpenter_logs import ERROR, KarpenterLog, line_json
+from kerf.projections.karpenter_logs import KarpenterLog, line_json
 from kerf.projections.kubernetes_events.decision_events import DecisionEvents
 from kerf.projections.kubernetes_events.event import KubernetesEvent
 from kerf.projections.kubernetes_events.object_events import ObjectEvents
@@ -72,18 +72,14 @@ class LogOutput:
     """Karpenter's log lines, written to the outputs that the settings name (L-302)."""
 
     def __init__(self, level: str, outputs: Sequence[str]) -> None:
-        self._log = KarpenterLog()
-        self._errors_only = level == "error"
+        self._log = KarpenterLog(level=level)
         self._streams = [_stream(each) for each in outputs]
 
     def know(self, state: State) -> None:
         self._log.know(state)
 
     def __call__(self, entries: Sequence[Entry]) -> None:
-        lines = [fields for entry in entries for fields in self._log.apply(entry)]
-        text = "".join(
-            line_json(fields) + "\n" for fields in lines if fields["level"] == ERROR or not self._errors_only
-        )
+        text = "".join(line_json(fields) + "\n" for entry in entries for fields in self._log.apply(entry))
         for stream in self._streams if text else ():
             stream.write(text)
             stream.flush()

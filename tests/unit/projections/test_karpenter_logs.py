@@ -6,12 +6,17 @@ import json
 
 import pytest
 
+from kerf.engine.model.karpenter.nodepools import Budget
 from kerf.engine.record.observations import EffectAnswered, LaunchAnswered, Observation
 from kerf.engine.state.evolve import evolve
 from kerf.engine.state.state import Facts, State
-from kerf.projections.karpenter_logs import KarpenterLog, Line, line_json
+from kerf.projections.disruption_log_lines import Line
+from kerf.projections.karpenter_logs import KarpenterLog, line_json
+from tests.support.lives import decide, half_empty, show_taint
 from tests.support.records import whole_life
-from tests.support.world import World
+from tests.support.world import World, pool
+from tests.support.worlds.drain import drain, put, serving
+from tests.support.worlds.two_nodes import two_nodes
 
 
 def lines(world: World, commit: str = "1072d3b") -> list[Line]:
@@ -109,3 +114,86 @@ def test_a_new_process_knows_the_claims_that_were_there() -> None:
             log.know(state)
     assert found
     assert found == lines(world, "")[-len(found) :]
+
+
+def messages(world: World, level: str = "debug") -> list[tuple[str, str]]:
+    log = KarpenterLog(level=level)
+    return [(made["level"], made["message"]) for entry in world.store.entries for made in log.apply(entry)]
+
+
+def test_l302_debug_says_more_than_info_and_info_more_than_error() -> None:
+    world = half_empty()
+    decide(world)
+    told = {level: messages(world, level) for level in ("debug", "info", "error")}
+    assert ("DEBUG", "node stays") in told["debug"]
+    assert [each for each in told["debug"] if each[0] != "DEBUG"] == told["info"]
+    assert told["error"] == []
+
+
+def test_l358_the_caller_stands_at_debug_level_only() -> None:
+    world = half_empty()
+    first = next(made for entry in world.store.entries for made in KarpenterLog(level="debug").apply(entry))
+    assert list(first)[:5] == ["level", "time", "logger", "caller", "message"]
+    assert "caller" not in lines(world)[0]
+
+
+def test_lg1_a_command_has_one_line_with_its_decision_its_nodes_and_its_replacements() -> None:
+    world = half_empty()
+    decide(world)
+    (line,) = [each for each in lines(world) if each["message"] == "disrupting node(s)"]
+    (ref,) = world.runtime.state.facts.moves
+    claim, other = world.runtime.state.facts.claims.values()
+    assert (line["level"], line["reason"], line["decision"], line["command-id"]) == (
+        "INFO", "underutilized", "replace", ref,
+    )  # fmt: skip
+    assert (line["disrupted-node-count"], line["replacement-node-count"], line["pod-count"]) == (1, 1, 2)
+    assert line["disrupted-nodes"] == [
+        {"Node": {"name": "n1"}, "NodeClaim": {"name": claim.name}, "capacity-type": "on-demand",
+         "instance-type": claim.instance_type}
+    ]  # fmt: skip
+    assert line["replacement-nodes"] == [
+        {"NodeClaim": {"name": other.name}, "capacity-type": "on-demand", "instance-types": "c5.large"}
+    ]
+    start = f"Underutilized/{ref}: replace: nodepools=[default]: [n1] -> [1 replacement] (savings: $"
+    assert line["command"].startswith(start)
+
+
+def test_lg2_a_command_that_is_over_is_a_debug_line() -> None:
+    world = serving()
+    decide(world)
+    world.answer_all()
+    show_taint(world)
+    told = messages(world)
+    assert told.count(("INFO", "disrupting node(s)")) == 1
+    assert told.count(("DEBUG", "command succeeded")) == 1
+
+
+def test_lg3_a_command_that_fails_is_an_error_line() -> None:
+    world = half_empty()
+    decide(world)
+    ((ref, order),) = world.launches()
+    world.see(Observation(LaunchAnswered(ref, order.claim, kind="insufficient-capacity", message="none")))
+    (line,) = [each for each in lines(world) if each["message"] == "failed to disrupt node(s)"]
+    assert (line["level"], line["decision"]) == ("ERROR", "replace")
+    assert order.claim in line["error"]
+
+
+def test_lg14_d18_budgets_that_cannot_be_read_are_one_error_line() -> None:
+    world = two_nodes()
+    world.see(Observation(pool(budgets=(Budget("100%"), Budget("5", schedule="nonsense", duration=60_000)))))
+    world.gone("a")
+    world.after(11_000)
+    (line,) = [each for each in lines(world) if each["message"] == "invalid disruption budgets"]
+    assert (line["level"], line["NodePools"]) == ("ERROR", [{"name": "default"}])
+    assert "budget 1 of NodePool default cannot be read" in line["error"]
+
+
+def test_lg11_lg13_the_deadline_and_what_goes_by_force_are_logged() -> None:
+    world = serving(termination_grace_period=60_000)
+    put(world, "held", grace=30, do_not_disrupt="true")
+    drain(world)
+    world.after(31_000)
+    world.answer_all()
+    told = messages(world)
+    assert told.count(("INFO", "annotated nodeclaim")) == 1
+    assert ("DEBUG", "force-deleted pod") in told
