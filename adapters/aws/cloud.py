@@ -120,7 +120,11 @@ class AwsCloud:
         """(instance, kind) of the account's instances that EC2 calls unhealthy (A-351), or whose capacity block is
         about to end (A-375). Raises `AwsError`."""
         problems, now = unhealthy(self._clients, self._clock()), self._clock()
-        held = (each for known in list(self._known.values()) for each in known.resolved.status.capacity_reservations)
+        held = (
+            capacity_reservation
+            for known in list(self._known.values())
+            for capacity_reservation in known.resolved.status.capacity_reservations
+        )
         blocks = sorted({each.id for each in held if state_of(each, now) == "expiring"})
         return problems + [
             (instance, EXPIRING) for instance in (self._instances.of_reservations(blocks) if blocks else ())
@@ -193,9 +197,11 @@ class AwsCloud:
         market, resolved = self._markets.market, known.resolved
         reservations = self._classes.reservations.offered(resolved.status)
         group = self._classes.placement_group(resolved.name)
-        some = tuple(replace(each, available=min(each.available, 1)) for each in reservations)
+        some = tuple(replace(reservation, available=min(reservation.available, 1)) for reservation in reservations)
         made_from = (market, resolved.spec, resolved.status.subnets, some, group)
-        left = ReservationsSeen(f"{GROUP}/{KIND}/{resolved.name}", {each.id: each.available for each in reservations})
+        left = ReservationsSeen(
+            f"{GROUP}/{KIND}/{resolved.name}", {reservation.id: reservation.available for reservation in reservations}
+        )
         counted = [Observation(left)] if left.left and left != known.left else []
         known.left = left
         if known.made_from == made_from or not resolved.status.subnets:

@@ -44,8 +44,8 @@ def _kinds(entry: Mapping[str, Any], now: int) -> Iterator[str]:
 
 
 def _failed(summary: Mapping[str, Any], now: int) -> bool:
-    details = [each for each in summary.get("Details", ()) if each.get("Status") == "failed"]
-    return any(now - _milliseconds(each.get("ImpairedSince")) >= IMPAIRED_FOR for each in details)
+    details = [detail for detail in summary.get("Details", ()) if detail.get("Status") == "failed"]
+    return any(now - _milliseconds(detail.get("ImpairedSince")) >= IMPAIRED_FOR for detail in details)
 
 
 def _milliseconds(time: datetime | None) -> int:

@@ -90,11 +90,11 @@ class EventRecorder:
         self._written: OrderedDict[tuple[Subject, str, str, str], tuple[str, int]] = OrderedDict()  # → name, count
 
     def tell(self, happenings: Iterable[Happening]) -> None:
-        for each in happenings:
-            if not self._wanted(each):
+        for happening in happenings:
+            if not self._wanted(happening):
                 continue
             try:
-                self._queue.put_nowait(each)
+                self._queue.put_nowait(happening)
             except asyncio.QueueFull:
                 self.dropped += 1
 

@@ -184,7 +184,11 @@ class Session:
         renewed.
         """
         settings: dict[str, Any] = {**await self._configuration.auth_settings()}
-        return {each["key"]: each["value"] for each in settings.values() if each["in"] == "header" and each["value"]}
+        return {
+            setting["key"]: setting["value"]
+            for setting in settings.values()
+            if setting["in"] == "header" and setting["value"]
+        }
 
 
 async def connect(

@@ -106,7 +106,7 @@ def _listed(item: dict[str, Any]) -> InstanceType:
     capacity = {name: parse_quantity(amount, name) for name, amount in item["resources"].items()}
     capacity.setdefault("pods", PODS)
     offerings = tuple(
-        _offering({key.lower(): value for key, value in each.items()}) for each in item.get("offerings") or ()
+        _offering({key.lower(): value for key, value in offering.items()}) for offering in item.get("offerings") or ()
     )
     systems = tuple(item.get("operatingsystems") or ())
     kind = _type(str(item["name"]), capacity, str(item.get("architecture", "")), systems, offerings)

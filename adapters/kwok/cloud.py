@@ -72,7 +72,7 @@ class KwokCloud:
     ) -> None:
         self._nodes, self._catalogue, self._now = nodes, catalogue, now
         self._later = later if later is not None else _in_a_thread
-        self._types = {each.name: each for each in catalogue.types}
+        self._types = {instance_type.name: instance_type for instance_type in catalogue.types}
         self._digest = content(catalogue)[0]
         self._classes: dict[str, KWOKNodeClass] = {}
         self._untold: dict[str, None] = {}
@@ -258,4 +258,4 @@ def _gone(node: dict[str, Any]) -> bool:
 
 def _ready(node: dict[str, Any]) -> bool:
     conditions: Iterable[dict[str, Any]] = node.get("status", {}).get("conditions") or ()
-    return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
+    return any(condition.get("type") == "Ready" and condition.get("status") == "True" for condition in conditions)

@@ -77,7 +77,7 @@ class GatedStatus:
 
 
 def _plain(conditions: Sequence[StatusCondition]) -> list[tuple[str, bool, str, str]]:
-    return [(each.type, each.true, each.reason, each.message) for each in conditions]
+    return [(condition.type, condition.true, condition.reason, condition.message) for condition in conditions]
 
 
 def _buffer(status: BufferStatus) -> dict[str, Any]:

@@ -85,7 +85,8 @@ class KubernetesController:
     async def run(self) -> None:
         """Raises what ends the controller (see Controller.run)."""
         watching: list[asyncio.Task[Any]] = [
-            asyncio.create_task(each.run(), name=f"watch {each.resource.path}") for each in self.reflectors
+            asyncio.create_task(reflector.run(), name=f"watch {reflector.resource.path}")
+            for reflector in self.reflectors
         ]
         try:
             if not await self._started(watching):
@@ -152,8 +153,8 @@ class KubernetesController:
             task.result()
 
     async def _synced(self, watching: list[asyncio.Task[Any]]) -> None:
-        for each in self.reflectors:
-            listed: asyncio.Task[Any] = asyncio.create_task(each.listed.wait())
+        for reflector in self.reflectors:
+            listed: asyncio.Task[Any] = asyncio.create_task(reflector.listed.wait())
             done, _ = await asyncio.wait([listed, *watching], return_when=asyncio.FIRST_COMPLETED)
             listed.cancel()
             for task in done:
@@ -162,8 +163,8 @@ class KubernetesController:
     def _go_live(self, node_classes: list[Observation]) -> None:
         """Put the first lists into the inbox together, kinds in a fixed order: a pod is seen after the node that it is
         on."""
-        for each in self.reflectors:
-            self._inbox.put(self._first.pop(each.resource.path, []))
+        for reflector in self.reflectors:
+            self._inbox.put(self._first.pop(reflector.resource.path, []))
         self._inbox.put(node_classes)
         self._live = True
         facts = self.runtime.state.facts
@@ -184,7 +185,7 @@ class KubernetesController:
         interpret = {NODES.path: self._node_changed, NODECLAIMS.path: self._claim_changed}
         interpret[self._provider.node_classes.path] = self._node_class_changed
         kinds = [self._provider.node_classes, *observed(self.runtime.state.facts.settings), NODECLAIMS]
-        return [self._reflector(each, interpret.get(each.path, as_it_is)) for each in kinds]
+        return [self._reflector(kind, interpret.get(kind.path, as_it_is)) for kind in kinds]
 
     def _reflector(self, resource: Resource, interpret: Callable[[Change], list[Observation]]) -> Reflector:
         def tell(observations: list[Observation]) -> None:
@@ -295,7 +296,7 @@ class KubernetesController:
     async def instances(self) -> dict[str, str]:
         async with self.controller.between_turns:
             claims = list(self.runtime.state.facts.claims.values())
-        return {each.instance: each.node for each in claims if each.instance and each.state not in GOING}
+        return {claim.instance: claim.node for claim in claims if claim.instance and claim.state not in GOING}
 
     async def claims_of(self, group: str, node_class: str) -> list[str]:
         async with self.controller.between_turns:

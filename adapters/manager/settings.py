@@ -40,7 +40,7 @@ class SettingError(InputError):
     code = "KERF340"
 
 
-NAMES: tuple[str, ...] = tuple(each.name for each in fields(Flags))
+NAMES: tuple[str, ...] = tuple(field.name for field in fields(Flags))
 
 
 class AwsOptions(Struct, frozen=True):

@@ -99,7 +99,7 @@ class Rebinding:
 
     def _unbound(self, leaving: frozenset[str], claims: tuple[OpenedClaim, ...]) -> frozenset[str]:
         going, gone = moving_pods(self._cluster, leaving)
-        on_new = frozenset(uid for each in claims for uid in each.pods)
+        on_new = frozenset(uid for claim in claims for uid in claim.pods)
         pods = {pod.uid: pod for pod in (*going, *gone)}
         pods |= {pod.uid: pod for pod in self._cluster.pending if pod.uid in on_new}
         moved = [((pod.namespace, pod.shape), self._nodes[pod.uid]) for pod in going if pod.uid in self._nodes]
@@ -132,14 +132,14 @@ class Rebinding:
         _, gone = moving_pods(self._cluster, frozenset())
         bound_pods = tuple(bound(self._cluster.nodes, frozenset(pod.uid for pod in gone)))
         pods = {(pod.namespace, pod.shape): pod for pod in problem.pods}
-        shape_keys = {(each.namespace, each.shape) for each in bound_pods}
+        shape_keys = {(bound_pod.namespace, bound_pod.shape) for bound_pod in bound_pods}
         pods |= {(namespace, shape): PendingPod("", namespace, "", shape) for namespace, shape in shape_keys}
-        return replace(problem, pods=tuple(each for _, each in sorted(pods.items())), bound=bound_pods)
+        return replace(problem, pods=tuple(pod for _, pod in sorted(pods.items())), bound=bound_pods)
 
     @cached_property
     def _nodes(self) -> dict[str, str]:
         """The node (by name) of each bound pod (by uid)."""
-        return {each.uid: each.node for each in self._unchanged.bound}
+        return {pod.uid: pod.node for pod in self._unchanged.bound}
 
     @cached_property
     def _scheduler(self) -> KubeScheduler:

@@ -95,7 +95,7 @@ def _new(name: str, since: int, found: NodeClaimObject, state: State) -> bool:
 
 def _steps(claim: NodeClaim, found: NodeClaimObject, draft: TurnDraft) -> Iterator[Struct]:
     """The claim is that of the fold: each event moves it on before the next is looked for."""
-    true = {each.type: each for each in found.conditions if each.status == "True"}
+    true = {condition.type: condition for condition in found.conditions if condition.status == "True"}
     if claim.state == LAUNCHED and "Registered" in true and found.node in draft.state.facts.nodes:
         yield ev.Registered(claim.name, found.node, took=_took(true["Registered"], claim))
     if claim.state == REGISTERED and "Initialized" in true:

@@ -74,10 +74,10 @@ class PodNominations:
         known = self._known.get((pair, other))
         if known is None:
             shape, labels = state.indexes.blobs.shape(pair[1]), state.indexes.blobs.shape(other[1]).labels
-            selectors = (spread_selector(each, pair[0], shape.labels) for each in _spread(shape))
+            selectors = (spread_selector(constraint, pair[0], shape.labels) for constraint in _spread(shape))
             if len(self._known) >= MAX_PAIRS_KNOWN:
                 self._known.clear()
-            known = self._known[pair, other] = any(each.selects(other[0], labels) for each in selectors)
+            known = self._known[pair, other] = any(selector.selects(other[0], labels) for selector in selectors)
         return known
 
     def _node_of(self, claim: NodeClaim | None, state: State) -> str:
@@ -104,4 +104,4 @@ class PodNominations:
 
 
 def _spread(shape: PodShape) -> list[SpreadConstraint]:
-    return [each for each in shape.spread if each.when_unsatisfiable == HARD_SPREAD]
+    return [constraint for constraint in shape.spread if constraint.when_unsatisfiable == HARD_SPREAD]

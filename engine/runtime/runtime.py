@@ -201,7 +201,7 @@ class Runtime:
                 found[entry.payload.claim] = claims.get(entry.payload.claim)
             result = entry.payload.result if isinstance(entry.payload, Decision) else None
             if isinstance(result, DisruptResult):
-                found |= {each.claim: claims.get(each.claim) for each in result.verdicts}
+                found |= {verdict.claim: claims.get(verdict.claim) for verdict in result.verdicts}
             elif isinstance(result, LifecycleResult) and entry.payload.decider == CONSISTENCY:
                 found[result.claim] = claims.get(result.claim)
             elif isinstance(entry.payload, InstancesListed):

@@ -86,7 +86,7 @@ def upcast_facts(
 def _struct(info: inspect.Type) -> inspect.StructType | None:
     """The struct that a value of this type is, if it is one or None."""
     if isinstance(info, inspect.UnionType):
-        found = [each for each in info.types if isinstance(each, inspect.StructType)]
+        found = [instance_type for instance_type in info.types if isinstance(instance_type, inspect.StructType)]
         return found[0] if len(found) == 1 else None
     return info if isinstance(info, inspect.StructType) else None
 

@@ -86,9 +86,9 @@ class Blobs:
         if known is None:
             found = [t for name in names if (t := self.instance_type(digest, name)) is not None]
             amounts = [t.capacity if largest else t.allocatable() for t in found]
-            resources = dict.fromkeys(resource for each in amounts for resource in each)
+            resources = dict.fromkeys(resource for amount in amounts for resource in amount)
             pick = max if largest else min
-            known = {resource: pick(each.get(resource, 0) for each in amounts) for resource in resources}
+            known = {resource: pick(amount.get(resource, 0) for amount in amounts) for resource in resources}
             if len(self._over_types) >= _MAX_EXTREMES_KEPT:
                 self._over_types.clear()
             self._over_types[key] = known

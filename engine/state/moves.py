@@ -32,13 +32,13 @@ _LEAVES_MOVE = (ev.DrainStarted, ev.ReasonRaised, ev.Untainted, ev.Terminated, e
 
 def members(move: Move) -> tuple[str, ...]:
     """The claims that a move is about: its candidates and its replacements."""
-    return (*move.claims, *(each.name for each in move.replacements))
+    return (*move.claims, *(replacement.name for replacement in move.replacements))
 
 
 def index_moves(state: State) -> None:
     """Which move each claim is in that one has started for. What replaced another node may itself have to go before
     that move is over: the later one counts."""
-    started = (ref for ref, each in state.facts.moves.items() if each.started)
+    started = (ref for ref, move in state.facts.moves.items() if move.started)
     state.indexes.move_of = {}
     for ref in sorted(started, key=proposal_order):
         state.indexes.move_of.update(dict.fromkeys(members(state.facts.moves[ref].move), ref))

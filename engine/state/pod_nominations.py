@@ -44,7 +44,7 @@ def is_contested(state: State) -> bool:
     waiting = {uid for uids in state.indexes.waiting_for.values() for uid in uids} | set(state.indexes.pending)
     kinds = {(pods[uid].namespace, pods[uid].shape) for uid in waiting if uid in pods}
     shapes = (state.indexes.blobs.shape(digest) for _, digest in kinds)
-    return len(kinds) > 1 or any(each.volumes or each.resource_claims for each in shapes)
+    return len(kinds) > 1 or any(shape.volumes or shape.resource_claims for shape in shapes)
 
 
 def _without_ours(facts: Facts, pod: Pod) -> Pod:

@@ -40,7 +40,7 @@ class DisruptionEvents:
 
     def __init__(self, state: State) -> None:
         self._state, self._objects = state, References(state)
-        self._moves = {ref: each.move for ref, each in state.facts.moves.items()}
+        self._moves = {ref: move.move for ref, move in state.facts.moves.items()}
 
     # ── why nodes stay ──────────────────────────────────────────────────────────────────────────────────────
 

@@ -52,10 +52,10 @@ def _of_claims(state: State, now: int, own: tuple[str, ...]) -> list[Family]:
     )  # fmt: skip
     for claim in state.facts.claims.values():
         of_claim = _own(claim)
-        for each in claim_conditions(claim, state, now):
-            labels = ("", claim.name, each.type, each.status, each.reason, *of_claim)
+        for claim_condition in claim_conditions(claim, state, now):
+            labels = ("", claim.name, claim_condition.type, claim_condition.status, claim_condition.reason, *of_claim)
             count.set(1, *labels)
-            age.set(max(0, now - each.since) / 1000, *labels)
+            age.set(max(0, now - claim_condition.since) / 1000, *labels)
         if claim.state in GOING:
             going.set(max(0, now - claim.tainted) / 1000, "", claim.name, *of_claim)
     return [count, age, going]

@@ -59,7 +59,7 @@ def _rounded_up(amount: int, resource: str) -> str:
 
 def _wanted_values(miss: NearMiss) -> str:
     """List the values that would have to be allowed, likely typing errors first."""
-    values = (*miss.meant, *(each for each in miss.values if each not in miss.meant))
+    values = (*miss.meant, *(value for value in miss.values if value not in miss.meant))
     listed = values[: len(miss.meant) or MAX_VALUES_SHOWN]
     if not values:
         return "a further node"

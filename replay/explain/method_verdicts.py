@@ -124,7 +124,7 @@ def _voluntary_methods(
 ) -> Iterable[MethodVerdict]:
     """Give the verdicts of emptiness, drift and consolidation, the methods that kerf chooses to use."""
     now = state.facts.at
-    proposed = [each.move for _, each in sorted(state.facts.moves.items()) if not each.started]
+    proposed = [move.move for _, move in sorted(state.facts.moves.items()) if not move.started]
     without_moves = cluster_of(state, now)
     own_move = next((move for move in proposed if claim.name in move.claims), None)
     cluster = with_moves(without_moves, [move for move in proposed if move is not own_move])

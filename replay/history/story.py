@@ -180,7 +180,7 @@ def _subjects_of(claim: ClaimHistory) -> list[str]:
 def _pod_selection(histories: Histories, pods: list[PodHistory]) -> _Selection:
     helpers: dict[str, dict[str, int]] = {}
     for pod in pods:
-        planned = [histories.claims[each.place] for each in pod.decisions if each.place in histories.claims]
+        planned = [histories.claims[decision.place] for decision in pod.decisions if decision.place in histories.claims]
         for helper in (name for claim in planned for name in _subjects_of(claim)):
             helpers.setdefault(helper, {}).update(dict.fromkeys(_LAUNCH_EVENTS, sys.maxsize))
         for claim_name in histories.claims_of_node.get(pod.node, []):

@@ -38,7 +38,7 @@ def check_scenario(scenario: Mapping[str, Any]) -> None:
             raise InputError(f"expected a Pod, found {kind} {_name(pod)}", where=where, hint=hint, code="KERF302")
     _check_once("pod", pods)
     _check_once("NodePool", _items(scenario.get("nodePools"), "nodePools"))
-    _check_once("node", _items([each.get("node") for _, each in _nodes(scenario)], "nodes"))
+    _check_once("node", _items([node.get("node") for _, node in _nodes(scenario)], "nodes"))
 
 
 def _what(scenario: Mapping[str, Any]) -> str:

@@ -87,10 +87,10 @@ class _ClusterReading(ScenarioReading):
     """Reads one scenario into a Cluster."""
 
     def cluster(self) -> Cluster:
-        pods = [self._pod(each, bound=False) for each in self._list("pods")]
+        pods = [self._pod(pod, bound=False) for pod in self._list("pods")]
         states = self._nodes(pods)
         budgets = tuple(
-            self._object(each, "policy/v1", "PodDisruptionBudget", PodDisruptionBudget) for each in self._list("pdbs")
+            self._object(pdb, "policy/v1", "PodDisruptionBudget", PodDisruptionBudget) for pdb in self._list("pdbs")
         )
         gates = (self.scenario.get("options") or {}).get("featureGates") or {}
         entries = self._list("nodes")

@@ -115,7 +115,7 @@ def problems_in_words(results: Mapping[str, Any]) -> list[str]:
         if condition != OverlayCondition.SUCCEEDED
     ]
     return lines + [
-        f"CapacityBuffer {each['name']} is not ready: {each['readyForProvisioning']}"
-        for each in results.get("buffers", ())
-        if each["readyForProvisioning"] != BufferReadiness.RESOLVED
+        f"CapacityBuffer {buffer['name']} is not ready: {buffer['readyForProvisioning']}"
+        for buffer in results.get("buffers", ())
+        if buffer["readyForProvisioning"] != BufferReadiness.RESOLVED
     ]

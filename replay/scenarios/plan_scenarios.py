@@ -182,12 +182,12 @@ class ScenarioReading:
         self.offered: list[tuple[NodePool, Catalogue]] = []  # before overlays
 
     def problem(self) -> Problem:
-        pods = [self._pod(each, bound=False) for each in self._list("pods")]
+        pods = [self._pod(pod, bound=False) for pod in self._list("pods")]
         nodes = self._nodes(pods)
         pools, used = self._pools(nodes)
-        daemons = [self._daemon(each) for each in self._list("daemonSets")]
+        daemons = [self._daemon(daemon_set) for daemon_set in self._list("daemonSets")]
         budgets = [
-            self._object(each, "policy/v1", "PodDisruptionBudget", PodDisruptionBudget) for each in self._list("pdbs")
+            self._object(pdb, "policy/v1", "PodDisruptionBudget", PodDisruptionBudget) for pdb in self._list("pdbs")
         ]
         moving = [
             pod for node in nodes if node.going for pod in reschedulable(node.pods, budgets, self.shapes, self.now)
@@ -276,7 +276,7 @@ class ScenarioReading:
 
     def _namespaces(self) -> tuple[Namespace, ...]:
         """Return the namespaces of the scenario, and always `default`."""
-        listed = tuple(self._object(each, "v1", "Namespace", Namespace) for each in self._list("namespaces"))
+        listed = tuple(self._object(namespace, "v1", "Namespace", Namespace) for namespace in self._list("namespaces"))
         if any(each.name == DEFAULT for each in listed):
             return listed
         return (*listed, Namespace(DEFAULT, {METADATA_NAME: DEFAULT}))
@@ -361,8 +361,8 @@ class ScenarioReading:
         own = self.scenario.get("instanceTypesByNodePool") or {}
         used: dict[str, Any] = {}
         pools = []
-        for each in self._list("nodePools"):
-            pool: NodePool = self._object(each, "karpenter.sh/v1", "NodePool", NodePool)
+        for node_pool in self._list("nodePools"):
+            pool: NodePool = self._object(node_pool, "karpenter.sh/v1", "NodePool", NodePool)
             catalogue = self.catalogues.source(own.get(pool.name, shared))
             digest = self.catalogues.digest(catalogue)
             used[digest] = catalogue

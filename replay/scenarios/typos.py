@@ -54,7 +54,7 @@ def typo_notes(offered: Iterable[tuple[NodePool, Catalogue]], shapes: Iterable[P
     """
     pools = list(offered)
     known: dict[str, set[str]] = {NODEPOOL: {pool.name for pool, _ in pools}}
-    for catalogue in {id(each): each for _, each in pools}.values():
+    for catalogue in {id(pool): pool for _, pool in pools}.values():
         for key, values in values_of(catalogue).items():
             known.setdefault(key, set()).update(values)
     objects_and_notes = [
@@ -81,4 +81,4 @@ def _without_repeats(reasons: Iterable[Reason]) -> Iterator[Reason]:
 
 
 def _shown(note: Reason) -> dict[str, Any]:
-    return {key: ", ".join(each) if isinstance(each, list) else each for key, each in note.params.items()}
+    return {key: ", ".join(param) if isinstance(param, list) else param for key, param in note.params.items()}

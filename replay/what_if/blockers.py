@@ -130,7 +130,7 @@ def _budget(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> Wi
         return None
     unread = unreadable_budget(cluster, node, method)
     if unread is not None:
-        others = tuple(each for index, each in enumerate(pool.budgets) if index != unread.params["budget"])
+        others = tuple(budget for index, budget in enumerate(pool.budgets) if index != unread.params["budget"])
         return WithoutBlocker(
             Reason(ChangeCode.READABLE_BUDGET.value, unread.params), _pool_with(cluster, pool, budgets=others)
         )

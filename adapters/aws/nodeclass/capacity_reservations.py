@@ -43,22 +43,22 @@ class Reservations:
                 if known is not None:
                     reservations[known.id] = known
                     self._left[known.id] = int(entry.get("AvailableInstanceCount", 0))
-        return tuple(each for _, each in sorted(reservations.items())), ready("CapacityReservationsReady")
+        return tuple(reservation for _, reservation in sorted(reservations.items())), ready("CapacityReservationsReady")
 
     def offered(self, status: EC2NodeClassStatus) -> tuple[Reservation, ...]:
         """The class's reservations as the catalogue takes them. One that is not known has nothing left."""
         now = self._clock()
         return tuple(
             Reservation(
-                each.id,
-                each.instance_type,
-                each.availability_zone,
-                self._left.get(each.id, 0),
-                each.reservation_type,
-                state_of(each, now) == "expiring",
-                each.interruptible,
+                capacity_reservation.id,
+                capacity_reservation.instance_type,
+                capacity_reservation.availability_zone,
+                self._left.get(capacity_reservation.id, 0),
+                capacity_reservation.reservation_type,
+                state_of(capacity_reservation, now) == "expiring",
+                capacity_reservation.interruptible,
             )
-            for each in status.capacity_reservations
+            for capacity_reservation in status.capacity_reservations
         )
 
     def launched(self, reservation: str) -> None:

@@ -51,8 +51,8 @@ class InstanceProfiles:
     def collect(self, node_classes: Iterable[EC2NodeClass], in_use: Iterable[str]) -> list[str]:
         """Delete the profiles of this cluster that no class and no claim (`in_use`) names, and return their names
         (A-123). Raises `AwsError` at the first that cannot be deleted."""
-        kept = {*in_use, *(each.status.instance_profile for each in node_classes)}
-        kept |= {profile_name(self._settings, each) for each in node_classes}
+        kept = {*in_use, *(node_class.status.instance_profile for node_class in node_classes)}
+        kept |= {profile_name(self._settings, node_class) for node_class in node_classes}
         settings = self._settings
         gone = [name for name in self._under(f"/karpenter/{settings.region}/{settings.cluster}/") if name not in kept]
         for name in gone:

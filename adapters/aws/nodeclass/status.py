@@ -22,7 +22,10 @@ def status_document(status: EC2NodeClassStatus) -> dict[str, Any]:
         "subnets": msgspec.to_builtins(status.subnets),
         "securityGroups": msgspec.to_builtins(status.security_groups),
         "amis": [
-            {**_text(image.id, image.name), "requirements": [_requirement(each) for each in image.requirements]}
+            {
+                **_text(image.id, image.name),
+                "requirements": [_requirement(requirement) for requirement in image.requirements],
+            }
             | ({"deprecated": True} if image.deprecated else {})
             for image in status.amis
         ],

@@ -99,7 +99,7 @@ class DemoScript:
         self._why(self._pods_of(launched.claim)[0])
         self.out.line()
         self.out.line("   The log line, as Karpenter writes it:")
-        log_line = next(each for each in self.lines if each["message"] == "launched nodeclaim")
+        log_line = next(line for line in self.lines if line["message"] == "launched nodeclaim")
         self.out.line(line_json(log_line))
         self.out.line()
         allocatable = {name: format_quantity(amount, name) for name, amount in launched.allocatable.items()}

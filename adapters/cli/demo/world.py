@@ -64,7 +64,7 @@ class DemoCloud:
 
     def observe(self) -> list[Observation]:
         observations = self._cloud.observe()
-        for blob in (blob for each in observations for blob in each.blobs.values()):
+        for blob in (blob for observation in observations for blob in observation.blobs.values()):
             if isinstance(blob, Catalogue):
                 self._types = {kind.name: kind for kind in blob.types}
         return observations

@@ -28,8 +28,8 @@ async def check_cluster(session: Session, mode: str, provider: str, options: Opt
     rights = needed(mode, provider, lease_namespace=options.lease_namespace, lease_name=options.lease_name)
     yield _allowed(rights, [right for right in rights if not await _may(session, right)])
     definitions = [each async for each in _definitions(session, provider, options)]
-    for each in definitions:
-        yield each
+    for definition in definitions:
+        yield definition
     if not options.engine.ignore_dra_requests:
         yield await _devices(session)
     if all(each.level != BAD for each in definitions):
@@ -146,7 +146,7 @@ async def _items(session: Session, path: str) -> list[dict[str, Any]]:
 def _is_ready(node_class: dict[str, Any]) -> bool:
     """One without conditions is not judged by anybody (KWOK)."""
     conditions: Iterable[dict[str, Any]] = node_class.get("status", {}).get("conditions", ())
-    return all(each["status"] == "True" for each in conditions if each["type"] == "Ready")
+    return all(condition["status"] == "True" for condition in conditions if condition["type"] == "Ready")
 
 
 async def _lease(session: Session, options: Options) -> Finding:

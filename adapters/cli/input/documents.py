@@ -52,13 +52,13 @@ class Documents(Struct, frozen=True):
     def named(self) -> Documents:
         """Those without apiVersion and kind are refused: nothing but its place says which one that is."""
         pairs = list(zip(self.places, self.good, strict=True))
-        good = [(place, each) for place, each in pairs if each.get("apiVersion") or each.get("kind")]
+        good = [(place, pair) for place, pair in pairs if pair.get("apiVersion") or pair.get("kind")]
         nameless = [
             Refused(
                 place, InputError("The document has no apiVersion and kind", where=place, hint=_HEAD, code="KERF302")
             )
-            for place, each in pairs
-            if not (each.get("apiVersion") or each.get("kind"))
+            for place, pair in pairs
+            if not (pair.get("apiVersion") or pair.get("kind"))
         ]
         return Documents([each for _, each in good], self.refused + nameless, self.digest, [at for at, _ in good])
 

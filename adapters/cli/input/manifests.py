@@ -59,7 +59,7 @@ def manifest_note_sentence(note: Reason) -> str:
     if template is None:
         return sentence(note)
     return template.format_map(
-        {key: ", ".join(each) if isinstance(each, list) else each for key, each in note.params.items()}
+        {key: ", ".join(param) if isinstance(param, list) else param for key, param in note.params.items()}
     )
 
 

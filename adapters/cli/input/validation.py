@@ -31,7 +31,7 @@ def check_manifests(files: list[str]) -> list[Checked]:
     """One result for each object in the files, and for each document that is none."""
     placed, unreadable = read_manifests(files)
     known = ec2_values()
-    checked = [_checked(each.place, judge(each.document, known)) for each in placed]
+    checked = [_checked(pod.place, judge(pod.document, known)) for pod in placed]
     for item in unreadable:
         error = item.error
         wrong = Violation(error.code, "", error.message, error.hint)

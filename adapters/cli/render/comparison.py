@@ -12,15 +12,15 @@ def comparison_text(out: Printer, comparison: Comparison) -> None:
     out.line("Batches of pods", "title")
     if comparison.batches:
         header = ("since", "pods", "kerf", "decided", "Karpenter", "launched", "all bound", "on older nodes")
-        out.table(header, [_batch(each) for each in comparison.batches])
+        out.table(header, [_batch(batch) for batch in comparison.batches])
         out.line(f"  in all: {_totals(comparison)}")
     else:
         out.line("  none needed a new node")
     out.line()
     out.line("Nodes that Karpenter removed", "title")
     if comparison.removals:
-        out.table(("at", "NodeClaim", "Karpenter", "kerf"), [_removal(each) for each in comparison.removals])
-        agreed = sum(each.agreed for each in comparison.removals)
+        out.table(("at", "NodeClaim", "Karpenter", "kerf"), [_removal(removal) for removal in comparison.removals])
+        agreed = sum(removal.agreed for removal in comparison.removals)
         out.line(f"  kerf would have removed {agreed} of {counted(len(comparison.removals), 'node')}")
     else:
         out.line("  none")
@@ -33,10 +33,10 @@ def comparison_text(out: Printer, comparison: Comparison) -> None:
 
 
 def _totals(comparison: Comparison) -> str:
-    ours = sum(each.kerf.price for each in comparison.batches), sum(each.kerf.nodes for each in comparison.batches)
+    ours = sum(batch.kerf.price for batch in comparison.batches), sum(batch.kerf.nodes for batch in comparison.batches)
     theirs = (
-        sum(each.karpenter.price for each in comparison.batches),
-        sum(each.karpenter.nodes for each in comparison.batches),
+        sum(batch.karpenter.price for batch in comparison.batches),
+        sum(batch.karpenter.nodes for batch in comparison.batches),
     )
     return f"kerf {_made(*ours)}, Karpenter {_made(*theirs)}"
 

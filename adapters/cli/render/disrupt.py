@@ -19,7 +19,7 @@ def describe(line: dict[str, Any]) -> list[str]:
     if "error" in result:
         return [f"{name}: refused", f"  {result['error']}", ""]
     moves = result["kerf"]
-    gone = sum(len(each["candidates"]) for each in moves["commands"])
+    gone = sum(len(command["candidates"]) for command in moves["commands"])
     moved = f"{counted(moves['evictions'], 'pod')} moved"
     lines = [f"{name}: {counted(gone, 'node')} can go, {moved}; then {dollars(moves['endPrice'])} an hour"]
     lines += _commands(moves["commands"])
@@ -35,13 +35,13 @@ def _commands(commands: list[dict[str, Any]]) -> list[str]:
     head = ("REASON", "REMOVE", "LAUNCH", "SAVES/H", "PODS GO TO")
     rows = [
         (
-            each["reason"],
-            some(each["candidates"]),
-            some([new["cheapestInstanceType"] for new in each.get("replacements", [])]) or "-",
-            dollars(each["estimatedSavings"]),
-            some([there["name"] for there in each.get("podsToExistingNodes", [])]) or "-",
+            command["reason"],
+            some(command["candidates"]),
+            some([new["cheapestInstanceType"] for new in command.get("replacements", [])]) or "-",
+            dollars(command["estimatedSavings"]),
+            some([there["name"] for there in command.get("podsToExistingNodes", [])]) or "-",
         )
-        for each in commands
+        for command in commands
     ]
     return table_lines([head, *rows])
 

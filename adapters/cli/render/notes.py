@@ -30,7 +30,7 @@ def note_sentence(note: Reason) -> str:
     template = SIMULATED.get(note.code) or v1beta1.NOTES.get(note.code) or mistyped.NOTES.get(note.code)
     if template is None:
         return sentence(note)
-    values = {key: ", ".join(each) if isinstance(each, list) else each for key, each in note.params.items()}
+    values = {key: ", ".join(param) if isinstance(param, list) else param for key, param in note.params.items()}
     return template.format_map(values).rstrip()
 
 

@@ -32,8 +32,10 @@ def describe(line: dict[str, Any]) -> list[str]:
         parts.append(f"{counted(len(truncated), 'pod')} not looked at")
     lines = [f"{name}: {', '.join(parts)}"]
     lines += _new_nodes(result["newNodeClaims"])
-    lines += [f"  {each['name']} takes {some(each['pods'])}" for each in result["existingNodes"]]
-    lines += [f"  {each}" for each in problems_in_words(line["kerf"])]
+    lines += [
+        f"  {existing_node['name']} takes {some(existing_node['pods'])}" for existing_node in result["existingNodes"]
+    ]
+    lines += [f"  {problem}" for problem in problems_in_words(line["kerf"])]
     if truncated:
         lines.append(f"  the plan ended at its limit of steps before {some(truncated)}")
     for each in line["kerf"]["unplaced"] + line["kerf"]["ignored"]:
@@ -41,7 +43,7 @@ def describe(line: dict[str, Any]) -> list[str]:
         for reason in each["reasons"]:
             lines.append(f"    {reason['code']}: {reason['text']}")
             lines += [f"      nearest miss: {reason['nearestMiss']}"] if "nearestMiss" in reason else []
-    lines += [f"  note on {each['object']}: {each['text']}" for each in line["kerf"].get("notes", ())]
+    lines += [f"  note on {note['object']}: {note['text']}" for note in line["kerf"].get("notes", ())]
     return [*lines, ""]
 
 

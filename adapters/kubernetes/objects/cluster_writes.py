@@ -166,7 +166,7 @@ def _untainted(parts: NodeParts) -> Patch:
 
 
 def _unfinalized(parts: NodeParts) -> Patch:
-    left = [each for each in parts.metadata.finalizers if each != names.TERMINATION_FINALIZER]
+    left = [finalizer for finalizer in parts.metadata.finalizers if finalizer != names.TERMINATION_FINALIZER]
     return {"metadata": {"finalizers": left or None}}
 
 

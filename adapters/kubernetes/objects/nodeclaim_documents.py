@@ -36,14 +36,14 @@ def claim_document(claim: NodeClaim, pool_uid: str) -> Document:
     ref = claim.node_class
     spec: Document = {
         "nodeClassRef": {"group": ref.group, "kind": ref.kind, "name": ref.name},
-        "requirements": [_requirement(each) for each in claim.requirements],
+        "requirements": [_requirement(requirement) for requirement in claim.requirements],
         "resources": {"requests": quantities(claim.requests)},
         "expireAfter": duration(claim.expire_after),
     }
     if claim.taints:
-        spec["taints"] = [taint_document(each) for each in claim.taints]
+        spec["taints"] = [taint_document(taint) for taint in claim.taints]
     if claim.startup_taints:
-        spec["startupTaints"] = [taint_document(each) for each in claim.startup_taints]
+        spec["startupTaints"] = [taint_document(startup_taint) for startup_taint in claim.startup_taints]
     if claim.termination_grace_period is not None:
         spec["terminationGracePeriod"] = duration(claim.termination_grace_period)
     return {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": metadata, "spec": spec}
@@ -56,7 +56,7 @@ def _deadline(claim: NodeClaim) -> dict[str, str]:
 
 def claim_status(claim: NodeClaim, conditions: Sequence[Condition]) -> Document:
     """L-66, L-99…; `conditions` as `projections.nodeclaim_status` finds them."""
-    status: Document = {"conditions": [_condition(each) for each in conditions]}
+    status: Document = {"conditions": [_condition(condition) for condition in conditions]}
     if claim.provider_id:
         status["providerID"] = claim.provider_id
     if claim.image:

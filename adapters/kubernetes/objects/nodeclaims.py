@@ -102,8 +102,8 @@ class ClaimObjects:
         shown = self._shown.get(claim.name)
         if shown is None or (shown.provider_id, shown.node) != (claim.provider_id, claim.node):
             return False
-        wanted = {each.type: each.status for each in self._conditions(claim, state, now)}
-        return wanted == {each.type: each.status for each in shown.conditions}
+        wanted = {condition.type: condition.status for condition in self._conditions(claim, state, now)}
+        return wanted == {condition.type: condition.status for condition in shown.conditions}
 
     async def uid(self, name: str) -> str:
         """Returns the uid of a claim's object; "" if none is wanted. Waits for an object that is about to be

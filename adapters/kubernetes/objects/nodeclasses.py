@@ -82,7 +82,7 @@ class NodeClassObjects:
         self, name: str, generation: int, status: Mapping[str, Any], conditions: Sequence[Condition]
     ) -> None:
         """Writes the status. `status` is everything except the conditions."""
-        shown = [_condition(each, generation) for each in conditions]
+        shown = [_condition(condition, generation) for condition in conditions]
         whole = {**status, "conditions": shown}
         encoded = _encode(whole)
         if self._written.get(name) == encoded:

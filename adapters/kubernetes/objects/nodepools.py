@@ -107,13 +107,13 @@ def pool_status(
     return {
         "conditions": [
             {
-                "type": each.type,
-                "status": each.status,
-                "reason": each.reason or each.type,
-                "message": each.message,
-                "lastTransitionTime": timestamp(each.since),
+                "type": condition.type,
+                "status": condition.status,
+                "reason": condition.reason or condition.type,
+                "message": condition.message,
+                "lastTransitionTime": timestamp(condition.since),
             }
-            for each in conditions
+            for condition in conditions
         ],
         "resources": quantities({name: amount for name, amount in resources.items() if name != "nodes"})
         | {"nodes": str(nodes)},

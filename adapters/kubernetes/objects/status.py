@@ -47,7 +47,7 @@ class StatusWriter:
         """Writes one status. `conditions` are type, whether it is True, reason, message. Their times are those of their
         last change.
         """
-        wanted = {**status, "conditions": [_condition(*each) for each in conditions]}
+        wanted = {**status, "conditions": [_condition(*condition) for condition in conditions]}
         if self._written.get(about) == wanted:
             return
         try:
@@ -65,8 +65,8 @@ class StatusWriter:
         since = {(each["type"], each["status"]): each.get("lastTransitionTime") for each in there}
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         timed = [
-            {**each, "lastTransitionTime": since.get((each["type"], each["status"])) or now}
-            for each in wanted["conditions"]
+            {**condition, "lastTransitionTime": since.get((condition["type"], condition["status"])) or now}
+            for condition in wanted["conditions"]
         ]
         body = {
             "apiVersion": about.api_version,

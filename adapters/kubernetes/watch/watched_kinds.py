@@ -60,7 +60,11 @@ def _node_classes(api: str, plural: str) -> Resource:
     group, kind = api.split("/", maxsplit=1)[0], api.rpartition("/")[2]
 
     def known(facts: Facts) -> Mapping[str, Struct]:
-        return {each.name: each for each in facts.node_classes.values() if (each.group, each.kind) == (group, kind)}
+        return {
+            node_class.name: node_class
+            for node_class in facts.node_classes.values()
+            if (node_class.group, node_class.kind) == (group, kind)
+        }
 
     return Resource("nodeclass", api, f"/apis/{api.rpartition('/')[0]}/{plural}", attrgetter("name"), known)
 
@@ -79,4 +83,4 @@ def observed(settings: Settings, kinds: Iterable[WatchedKind] = WATCHED) -> list
 
     Their order is that in which the first lists are reported.
     """
-    return [each for kind in kinds if kind.facts and kind.watched_with(settings) for each in resources(kind)]
+    return [resource for kind in kinds if kind.facts and kind.watched_with(settings) for resource in resources(kind)]

@@ -55,5 +55,5 @@ class MetricsServer:
     async def _ready(self, request: web.Request) -> web.StreamResponse:
         faults = self._telemetry.faults()
         if faults:
-            return web.Response(status=503, text="".join(f"{each}\n" for each in faults))
+            return web.Response(status=503, text="".join(f"{fault}\n" for fault in faults))
         return web.Response(text="ok\n")

@@ -70,8 +70,12 @@ class Telemetry:
             return [f"the record is being read: position {self._reading[0]} of {self._reading[1]}"]
         if world is None:
             return []
-        faults = [f"not listed yet: {each.resource.path}" for each in world.reflectors if not each.listed.is_set()]
-        faults += [str(each.error) for each in world.reflectors if each.error is not None]
+        faults = [
+            f"not listed yet: {reflector.resource.path}"
+            for reflector in world.reflectors
+            if not reflector.listed.is_set()
+        ]
+        faults += [str(reflector.error) for reflector in world.reflectors if reflector.error is not None]
         faults += [str(each) for each in world.forbidden]
         if world.runtime.error is not None:
             faults.append(str(world.runtime.error))
@@ -111,7 +115,7 @@ class Telemetry:
     def _synced(self) -> list[Family]:
         """Whether all that is watched has been listed, and whether kerf may act (L-382)."""
         world = self._world
-        listed = world is not None and all(each.listed.is_set() for each in world.reflectors)
+        listed = world is not None and all(reflector.listed.is_set() for reflector in world.reflectors)
         synced = Family(PREFIX + "cluster_state_synced", GAUGE, "Whether everything that is watched has been listed.")
         synced.set(float(listed))
         ready = Family("kerf_ready", GAUGE, "Whether kerf sees the cluster, writes its record, and may act.")

@@ -70,9 +70,9 @@ class DeviceAllocator:
         self._used = UsedDevices(set(), Counter(), Counter())
         everywhere = {(s.driver, s.pool, d.name): d for pool in self._pools for s in pool for d in s.devices}
         for claim in claims:
-            for each in claim.allocation.devices if claim.allocation is not None else ():
-                key = (each.driver, each.pool, each.device)
-                _count_use(self._used, key, everywhere.get(key), each.consumed)
+            for device in claim.allocation.devices if claim.allocation is not None else ():
+                key = (device.driver, device.pool, device.device)
+                _count_use(self._used, key, everywhere.get(key), device.consumed)
 
     def allocate(self, claims: list[ResourceClaim], node: Node) -> list[Allocation] | None:
         """Return an allocation for each claim, in their order, or None if they cannot all be met on this node. A claim
@@ -263,7 +263,7 @@ def _consumed_part(capacity: Capacity, requested: int | None) -> int | None:
     if requested is None:
         return capacity.default if capacity.default is not None else capacity.value
     if capacity.values:
-        return min((each for each in capacity.values if each >= requested), default=None)
+        return min((value for value in capacity.values if value >= requested), default=None)
     if capacity.range is None:
         return requested
     low, step = capacity.range.min, capacity.range.step or 1

@@ -100,7 +100,7 @@ def write_golden(source: Source, folder: str | Path, *, after: int = 0, until: i
 
 def _write_all(folder: Path, files: dict[str, bytes]) -> None:
     """Writes the files. On an error it removes them all, and the folder if it did not exist before."""
-    made = [each for each in (folder, *folder.parents) if not each.exists()]
+    made = [parent for parent in (folder, *folder.parents) if not parent.exists()]
     with refused_by_system(folder):
         try:
             folder.mkdir(parents=True, exist_ok=True)

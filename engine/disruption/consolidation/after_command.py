@@ -29,8 +29,8 @@ def after(cluster: Cluster, command: Command, number: int) -> Cluster:
     there = {placement.node: [moved[uid] for uid in placement.pods if uid in moved] for placement in command.placements}
     nodes = [_filled(_without_settled_pods(node, settled), there.get(node.name, ()), cluster.shapes) for node in nodes]
     nodes += [
-        _arriving(each, [pods[uid] for uid in each.claim.pods], f"replacement-{number}-{index}", cluster)
-        for index, each in enumerate(command.replacements)
+        _arriving(replacement, [pods[uid] for uid in replacement.claim.pods], f"replacement-{number}-{index}", cluster)
+        for index, replacement in enumerate(command.replacements)
     ]
     placed = settled | {pod.uid for arrived in there.values() for pod in arrived}
     pending = [pod for pod in cluster.pending if pod.uid not in settled]

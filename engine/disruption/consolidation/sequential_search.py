@@ -176,7 +176,7 @@ class _Search:
         for candidate in command.candidates:
             self._ledger.take(candidate.pool.name)
         self._settled |= {candidate.name for candidate in command.candidates}
-        self._settled |= {each.node for each in placed(command.placements, command.candidates)}
+        self._settled |= {pod.node for pod in placed(command.placements, command.candidates)}
         cluster = after(self._simulator.cluster, command, len(self._commands))
         own = frozenset(pod.uid for candidate in command.candidates for pod in candidate.pods)
         if any(uid not in own for new in command.replacements for uid in new.claim.pods):
@@ -194,7 +194,7 @@ class _Search:
                 for candidate in command.candidates
             ]
             parts = single if all(approves(each, self._totals) for each in single) else parts
-        return [replace(each, placements=placed(each.placements, each.candidates)) for each in parts]
+        return [replace(part, placements=placed(part.placements, part.candidates)) for part in parts]
 
     def _best(self, bounds: Bound) -> Command | None:
         """The command that ranks first among those tried."""

@@ -28,7 +28,7 @@ def deleted_nodes_without_claim(state: State) -> list[Node]:
     names = sorted(name for name in indexes.deleted_nodes if name not in indexes.claim_by_node)
     if not names:
         return []
-    ours = [f"{each.group}/{each.kind.lower()}" for each in facts.node_classes.values()]
+    ours = [f"{node_class.group}/{node_class.kind.lower()}" for node_class in facts.node_classes.values()]
     found = {each.claim.provider_id for each in facts.found.values()}
     nodes = [facts.nodes[name] for name in names]
     return [node for node in nodes if node.provider_id not in found and any(key in node.labels for key in ours)]

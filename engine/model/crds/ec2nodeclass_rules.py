@@ -231,15 +231,18 @@ ONE_ROOT = Rule(
 
 
 def _no_primary(interfaces: list[Any]) -> Iterator[Fault]:
-    places = [(each["networkCardIndex"], each["deviceIndex"], each["interfaceType"]) for each in interfaces]
+    places = [
+        (interface["networkCardIndex"], interface["deviceIndex"], interface["interfaceType"])
+        for interface in interfaces
+    ]
     if interfaces and (0, 0, "interface") not in places:
         yield Fault("", "KERF316", "Card 0, device 0 must be there, of type interface")
 
 
 def _same_place(interfaces: list[Any]) -> Iterator[Fault]:
     seen: set[tuple[int, int]] = set()
-    for at, each in enumerate(interfaces):
-        place = (each["networkCardIndex"], each["deviceIndex"])
+    for at, interface in enumerate(interfaces):
+        place = (interface["networkCardIndex"], interface["deviceIndex"])
         if place in seen:
             yield Fault(f"[{at}]", "KERF316", f"Card {place[0]}, device {place[1]} is taken already")
         seen.add(place)
@@ -247,11 +250,11 @@ def _same_place(interfaces: list[Any]) -> Iterator[Fault]:
 
 def _efa_twice(interfaces: list[Any]) -> Iterator[Fault]:
     cards: Counter[int] = Counter()
-    for at, each in enumerate(interfaces):
-        if each["interfaceType"] == "efa-only":
-            cards[each["networkCardIndex"]] += 1
-            if cards[each["networkCardIndex"]] > 1:
-                message = f"Card {each['networkCardIndex']} has an efa-only interface already"
+    for at, interface in enumerate(interfaces):
+        if interface["interfaceType"] == "efa-only":
+            cards[interface["networkCardIndex"]] += 1
+            if cards[interface["networkCardIndex"]] > 1:
+                message = f"Card {interface['networkCardIndex']} has an efa-only interface already"
                 yield Fault(f"[{at}]", "KERF316", message)
 
 

@@ -53,7 +53,7 @@ class KubeletProblem(Struct, frozen=True):
     @property
     def message(self) -> str:
         """All violations in one sentence, for the condition (A-50)."""
-        return "; ".join(f"{each.path}: {each.message}" for each in self.violations)
+        return "; ".join(f"{violation.path}: {violation.message}" for violation in self.violations)
 
 
 def kubelet_problem(kubelet: Mapping[str, Any], family: str) -> KubeletProblem | None:

@@ -127,8 +127,8 @@ def _over(told: Callable[[str], str], each: bool) -> Callable[[Any], Iterator[Fa
 
 
 def _numeric(requirements: list[Any]) -> Iterator[Fault]:
-    for at, each in enumerate(requirements):
-        values, operator = each.get("values") or [], each["operator"]
+    for at, requirement in enumerate(requirements):
+        values, operator = requirement.get("values") or [], requirement["operator"]
         if operator not in NUMERIC:
             continue
         if len(values) != 1:
@@ -141,17 +141,17 @@ def _numeric(requirements: list[Any]) -> Iterator[Fault]:
 
 def _valueless(*operators: str) -> Callable[[list[Any]], Iterator[Fault]]:
     def faults(requirements: list[Any]) -> Iterator[Fault]:
-        for at, each in enumerate(requirements):
-            if each["operator"] in operators and not each.get("values"):
-                yield Fault(f"[{at}].values", "KERF310", f"Operator {each['operator']} needs at least one value")
+        for at, requirement in enumerate(requirements):
+            if requirement["operator"] in operators and not requirement.get("values"):
+                yield Fault(f"[{at}].values", "KERF310", f"Operator {requirement['operator']} needs at least one value")
 
     return faults
 
 
 def _too_few(requirements: list[Any]) -> Iterator[Fault]:
-    for at, each in enumerate(requirements):
-        least, values = each.get("minValues"), each.get("values") or []
-        if each["operator"] == "In" and least is not None and 1 <= least <= 50 and len(values) < least:
+    for at, requirement in enumerate(requirements):
+        least, values = requirement.get("minValues"), requirement.get("values") or []
+        if requirement["operator"] == "In" and least is not None and 1 <= least <= 50 and len(values) < least:
             message = f"minValues asks for {least} values of {len(values)}"
             yield Fault(f"[{at}].minValues", "KERF313", message, "List more values or ask for fewer")
 
@@ -250,7 +250,9 @@ def node_class_ref(*, immutable: bool) -> Schema:
         },
         "The NodeClass that nodes are launched with",
         required=("group", "kind", "name"),
-        rules=tuple(Rule(f"self.{each} == oldSelf.{each}", f"nodeClassRef.{each} may not change") for each in fields),
+        rules=tuple(
+            Rule(f"self.{field} == oldSelf.{field}", f"nodeClassRef.{field} may not change") for field in fields
+        ),
         missing="Name the NodeClass by group, kind and name",
     )
 

@@ -247,9 +247,9 @@ class DeviceFacts(Struct, frozen=True):
 def made_from_templates(claims: Iterable[ResourceClaim]) -> dict[tuple[str, str], list[str]]:
     """Returns the claims made from templates, as in `DeviceFacts.made`."""
     found: dict[tuple[str, str], list[str]] = {}
-    for each in claims:
-        if each.made_for:
-            found.setdefault((each.made_for, each.own_name), []).append(each.name)
+    for claim in claims:
+        if claim.made_for:
+            found.setdefault((claim.made_for, claim.own_name), []).append(claim.name)
     return found
 
 

@@ -28,8 +28,8 @@ def attribute_bindings(documents: Iterable[Mapping[str, Any]]) -> tuple[Attribut
     KeyError or TypeError for another form."""
     return tuple(
         AttributeBinding(
-            str(each["attribute"]),
-            tuple((str(one["driver"]), str(one["pool"]), str(one["device"])) for one in each["devices"]),
+            str(document["attribute"]),
+            tuple((str(one["driver"]), str(one["pool"]), str(one["device"])) for one in document["devices"]),
         )
-        for each in documents
+        for document in documents
     )

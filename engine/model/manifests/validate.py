@@ -70,8 +70,8 @@ def judge(document: Document, known: Known = CLOSED) -> Judgement:
             _unusable(decoded.object, report)
             notes = tuple(note for note in notes if not _told(note, report))
     except ManifestError as error:
-        for each in error.violations:
-            report.add(each.code, each.path, each.message, each.hint)
+        for violation in error.violations:
+            report.add(violation.code, violation.path, violation.message, violation.hint)
     plain = _plain(document)
     if kind is not None and plain is not None:
         converted = kind.convert(plain, Report()) if kind.convert is not None else plain
@@ -113,24 +113,26 @@ def _check_kubelet(document: Document, report: Report) -> None:
         node_class = None  # refused for its other fields: which family it is of is not known
     family = node_class.ami_family if isinstance(node_class, EC2NodeClass) else "Custom"
     problem = kubelet_problem(kubelet, family)
-    for each in problem.violations if problem is not None else ():
-        report.add(each.code, each.path, each.message, each.hint)
+    for violation in problem.violations if problem is not None else ():
+        report.add(violation.code, violation.path, violation.message, violation.hint)
 
 
 def _unusable(pool: NodePool, report: Report) -> None:
     """Report a requirement `In` whose values are all unknown for a label with a closed list (L-39)."""
-    for index, each in enumerate(pool.requirements):
-        values = KNOWN_VALUES.get(normalise(each.key), frozenset(each.values))
-        if each.operator == "In" and each.values and not values.intersection(each.values):
-            near = [found for value in each.values if (found := near_value(value, values))]
-            message = f"{', '.join(each.values)}: only {', '.join(sorted(values))} are known of {each.key}"
+    for index, requirement in enumerate(pool.requirements):
+        values = KNOWN_VALUES.get(normalise(requirement.key), frozenset(requirement.values))
+        if requirement.operator == "In" and requirement.values and not values.intersection(requirement.values):
+            near = [found for value in requirement.values if (found := near_value(value, values))]
+            message = (
+                f"{', '.join(requirement.values)}: only {', '.join(sorted(values))} are known of {requirement.key}"
+            )
             path = f"spec.template.spec.requirements[{index}].values"
             report.add("KERF305", path, message, f"Is it {near[0]}?" if near else "")
 
 
 def _told(note: Reason, report: Report) -> bool:
     """Returns whether a violation already reports the note's field."""
-    return any(each.path == note.params.get("path") for each in report.violations)
+    return any(violation.path == note.params.get("path") for violation in report.violations)
 
 
 def v1_of(document: Document) -> Converted:

@@ -137,7 +137,7 @@ def _call(node: Call, scope: Scope) -> Value:
             arguments = [_value(argument, scope) for argument in node.arguments]
         case _:
             assert node.of is not None
-            arguments = [_value(each, scope) for each in (node.of, *node.arguments)]
+            arguments = [_value(argument, scope) for argument in (node.of, *node.arguments)]
             function, signature = _METHODS.get((type(arguments[0]), node.name), (None, 0))
     if function is None or len(arguments) != signature:
         raise SelectorError(f"kerf knows no {node.name} like this", hint="Say it with ==, <, in, startsWith, compareTo")

@@ -104,12 +104,12 @@ class EquivalenceClass:
         if not self.may_go_to(node) or not usage.holds(self.load):
             return None
         preferred = sum(
-            each.weight
-            for each in self._shape.preferred_terms
-            if node.label_requirements.compatible(Requirements.of_expressions(each.term.expressions))
+            preferred_term.weight
+            for preferred_term in self._shape.preferred_terms
+            if node.label_requirements.compatible(Requirements.of_expressions(preferred_term.term.expressions))
         )
         untolerated_taints = untolerated(node.taints, self._shape.tolerations) if node.taints else ()
-        repelling = sum(each.effect == PREFER_NO_SCHEDULE for each in untolerated_taints)
+        repelling = sum(untolerated_taint.effect == PREFER_NO_SCHEDULE for untolerated_taint in untolerated_taints)
         return preferred, repelling, usage.score(self.load)
 
     def may_go_to(self, node: NodeInfo) -> bool:

@@ -56,7 +56,7 @@ class _DomainCounts:
             return 0
         if self._least_at != self.total:
             self._least_at = self.total
-            self._least = min((self.by_domain.get(each, 0) for each in self.domains), default=0)
+            self._least = min((self.by_domain.get(domain, 0) for domain in self.domains), default=0)
         return self._least
 
     def at(self, node: int) -> int:
@@ -95,7 +95,7 @@ class InterpodCounts:
         """The same counts, to be changed apart from these."""
         counts = InterpodCounts.__new__(InterpodCounts)
         counts._rules, counts._counts_on, counts._domain_of = self._rules, self._counts_on, self._domain_of
-        counts._counts = [each.copy() for each in self._counts]
+        counts._counts = [count.copy() for count in self._counts]
         return counts
 
     # ── filters ──────────────────────────────────────
@@ -148,7 +148,7 @@ class InterpodCounts:
     def filter_key(self, shape_key: ShapeKey, node: int) -> Hashable:
         """Equal for pods on nodes that the filters never tell apart, whatever else is bound."""
         rules = self._rules.by_shape[shape_key]
-        numbers = [*(each.count for each in rules.hard_spreads), *rules.affinity, *rules.anti_affinity]
+        numbers = [*(hard_spread.count for hard_spread in rules.hard_spreads), *rules.affinity, *rules.anti_affinity]
         domains = tuple([self._counts[number].domain_of[node] for number in numbers])
         return rules.hard_spreads, rules.affinity, rules.anti_affinity, rules.may_be_first, domains
 
@@ -229,7 +229,7 @@ class InterpodCounts:
     # ── nodes ──────────────────────────────────────
 
     def _append(self, nodes: tuple[NodeInfo, ...]) -> None:
-        self._domain_of = {key: [*old, *(each.domain(key) for each in nodes)] for key, old in self._domain_of.items()}
+        self._domain_of = {key: [*old, *(node.domain(key) for node in nodes)] for key, old in self._domain_of.items()}
         self._counts = [
             self._extended(rule, old, nodes) for rule, old in zip(self._rules.counts, self._counts, strict=True)
         ]
@@ -239,7 +239,7 @@ class InterpodCounts:
         new = domain_of[len(domain_of) - len(nodes) :]
         counting = None
         if not rule.on_every_node:
-            counted = [self._is_counted(rule, each) for each in nodes]
+            counted = [self._is_counted(rule, node) for node in nodes]
             new = [domain for domain, counts in zip(new, counted, strict=True) if counts]
             counting = [*(old.counting or ()), *counted]
         domains = old.domains.union(each for each in new if each is not None)

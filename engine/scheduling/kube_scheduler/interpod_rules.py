@@ -45,7 +45,7 @@ class PodCountRule(Struct, frozen=True):
     def on_every_node(self) -> bool:
         """Whether no node is left out."""
         alternatives, tolerations, keys = self.node_filter
-        return tolerations is None and not keys and all(not each for each in alternatives)
+        return tolerations is None and not keys and all(not alternative for alternative in alternatives)
 
     def counts_on(self, node: NodeInfo) -> bool:
         """Whether pods on this node are counted."""
@@ -98,8 +98,8 @@ class InterpodRules:
         self._numbers: dict[object, int] = {}
         self.counts: list[PodCountRule] = []
         self._entered: dict[ShapeKey, tuple[int, ...]] = {}
-        pending = {(each.namespace, each.shape) for each in problem.pods}
-        present = sorted(pending | {(each.namespace, each.shape) for each in problem.bound})
+        pending = {(pod.namespace, pod.shape) for pod in problem.pods}
+        present = sorted(pending | {(pod.namespace, pod.shape) for pod in problem.bound})
         self._repelling = [term for shape_key in present for term in self._repelling_terms(shape_key)]
         self._attracting = [term for shape_key in present for term in self._attracting_terms(shape_key)]
         self.by_shape = {shape_key: self._rules_of(shape_key) for shape_key in sorted(pending)}
@@ -108,19 +108,19 @@ class InterpodRules:
         """The counts (by number) that a pod of this shape adds to."""
         entered = self._entered.get(shape_key)
         if entered is None:
-            entered = tuple(each.number for each in self.counts if each.selects(shape_key))
+            entered = tuple(count.number for count in self.counts if count.selects(shape_key))
             self._entered[shape_key] = entered
         return entered
 
     def _rules_of(self, shape_key: ShapeKey) -> PodRules:
         namespace, digest = shape_key
         shape = self._problem.shapes[digest]
-        required = [each for each in shape.affinity if not each.weight]
+        required = [term for term in shape.affinity if not term.weight]
         selectors = tuple(self._selector(each, namespace, shape) for each in required)
         anti_affinity = [
-            self._count(each.topology_key, (self._selector(each, namespace, shape),))
-            for each in shape.anti_affinity
-            if not each.weight
+            self._count(term.topology_key, (self._selector(term, namespace, shape),))
+            for term in shape.anti_affinity
+            if not term.weight
         ]
         preferred: Counter[int] = Counter()
         for count, weight in self._preferred(shape_key, shape):
@@ -130,14 +130,18 @@ class InterpodRules:
                 preferred[count] += weight
         spreads = shape.spread
         return PodRules(
-            tuple(self._spread(shape_key, shape, each) for each in spreads if each.when_unsatisfiable == HARD_SPREAD),
+            tuple(
+                self._spread(shape_key, shape, spread) for spread in spreads if spread.when_unsatisfiable == HARD_SPREAD
+            ),
             tuple(self._count(each.topology_key, selectors) for each in required),
             (
                 *anti_affinity,
                 *(count for selector, count in self._repelling if self._selects((selector,), shape_key)),
             ),
             bool(required) and self._selects(selectors, shape_key),
-            tuple(self._spread(shape_key, shape, each) for each in spreads if each.when_unsatisfiable != HARD_SPREAD),
+            tuple(
+                self._spread(shape_key, shape, spread) for spread in spreads if spread.when_unsatisfiable != HARD_SPREAD
+            ),
             tuple(preferred.items()),
         )
 
@@ -188,7 +192,7 @@ class InterpodRules:
 
     def _selects(self, selectors: PodSelectors, shape_key: ShapeKey) -> bool:
         labels = self._problem.shapes[shape_key[1]].labels
-        return all(each.selects(shape_key[0], labels) for each in selectors)
+        return all(selector.selects(shape_key[0], labels) for selector in selectors)
 
     def _count(self, topology_key: str, selectors: PodSelectors, node_filter: NodeFilter = EVERY_NODE) -> int:
         """The number of the count of the pods that all these selectors take, on the nodes that pass the filter."""
@@ -211,8 +215,8 @@ def max_pods_per_node(shape_key: ShapeKey, problem: Problem) -> int:
     namespace, digest = shape_key
     shape = problem.shapes[digest]
     own = namespace, shape.labels
-    anti_affinity = (each for each in shape.anti_affinity if not each.weight and each.topology_key == HOSTNAME)
-    spreads = (each for each in shape.spread if each.when_unsatisfiable == HARD_SPREAD)
-    limits = [1 for each in anti_affinity if term_selector(each, *own, problem.namespaces).selects(*own)]
+    anti_affinity = (term for term in shape.anti_affinity if not term.weight and term.topology_key == HOSTNAME)
+    spreads = (constraint for constraint in shape.spread if constraint.when_unsatisfiable == HARD_SPREAD)
+    limits = [1 for term in anti_affinity if term_selector(term, *own, problem.namespaces).selects(*own)]
     limits += [e.max_skew for e in spreads if e.topology_key == HOSTNAME and spread_selector(e, *own).selects(*own)]
     return min(limits, default=0)

@@ -26,7 +26,7 @@ class PlanBinding:
         self._numbers = {node.name: number for number, node in enumerate(self._existing)}
         self._rules = InterpodRules(problem)
         self._counts = InterpodCounts(problem, self._rules, self._existing)
-        self._shape_keys = {each.uid: (each.namespace, each.shape) for each in problem.pods}
+        self._shape_keys = {pod.uid: (pod.namespace, pod.shape) for pod in problem.pods}
 
     def binds(self, plan: Plan) -> bool:
         """Whether every pod of the plan can be bound where it is planned."""
@@ -40,7 +40,11 @@ class PlanBinding:
         """
         shape_keys, first_new = self._shape_keys, len(self._existing)
         new = [planned_node(f"~{n}", claim, self._daemons, self._problem) for n, claim in enumerate(plan.claims)]
-        pods = [(shape_keys[uid], self._numbers[each.node], uid) for each in plan.placements for uid in each.pods]
+        pods = [
+            (shape_keys[uid], self._numbers[placement.node], uid)
+            for placement in plan.placements
+            for uid in placement.pods
+        ]
         pods += [(shape_keys[uid], first_new + n, uid) for n, claim in enumerate(plan.claims) for uid in claim.pods]
         stuck = self._stuck(new, pods, frozenset())
         late = _counted_by_other_spreads(self._rules, {shape_key for shape_key, _, _ in pods}) if stuck else frozenset()

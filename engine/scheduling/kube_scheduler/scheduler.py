@@ -73,7 +73,7 @@ class KubeScheduler:
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
         daemon_sets = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
-        existing = (existing_node(each, daemon_sets, problem) for each in problem.nodes)
+        existing = (existing_node(node, daemon_sets, problem) for node in problem.nodes)
         self.existing = sorted(existing, key=lambda each: each.name)
         leaving = [existing_node(each, daemon_sets, problem) for each in problem.leaving]
         self._nodes = [*self.existing, *leaving]
@@ -195,7 +195,7 @@ class KubeScheduler:
 
     @cached_property
     def _shape_keys(self) -> dict[str, ShapeKey]:
-        return {each.uid: (each.namespace, each.shape) for each in self._problem.pods}
+        return {pod.uid: (pod.namespace, pod.shape) for pod in self._problem.pods}
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
@@ -224,10 +224,10 @@ class KubeScheduler:
 
 def setup_touches(problem: Problem) -> int:
     """What it costs at most to make a `KubeScheduler` for a problem, in touches of effort."""
-    waiting = {(each.namespace, each.shape) for each in problem.pods}
-    present = waiting | {(each.namespace, each.shape) for each in problem.bound}
+    waiting = {(pod.namespace, pod.shape) for pod in problem.pods}
+    present = waiting | {(pod.namespace, pod.shape) for pod in problem.bound}
     shapes = [problem.shapes[digest] for _, digest in present]
-    terms = sum(len(each.spread) + len(each.affinity) + len(each.anti_affinity) for each in shapes)
+    terms = sum(len(shape.spread) + len(shape.affinity) + len(shape.anti_affinity) for shape in shapes)
     nodes = len(problem.nodes) + len(problem.leaving)
     return len(present) * terms // SELECTIONS_PER_TOUCH + nodes * (TOUCHES_PER_NODE + len(waiting)) + len(problem.bound)
 

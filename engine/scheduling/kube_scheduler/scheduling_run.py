@@ -93,7 +93,7 @@ class SchedulingRun:
         if not self._gone and not self.bound_to:
             return list(nodes)
         gone, pods = self._gone, self.pods
-        return [each for each in nodes if each[2] not in gone and not pods[each[2]]]
+        return [node for node in nodes if node[2] not in gone and not pods[node[2]]]
 
 
 class CandidateNodes(ABC):
@@ -109,7 +109,7 @@ class CandidateNodes(ABC):
             numbers = [number for _, of_kind in new for number in of_kind]
             self._static = pod_class.neutral_scores | dict.fromkeys(numbers, NEUTRAL_SCORE)
             nodes = run.unused(pod_class.ranked(run.variant))
-            nodes += self._ranked([each for each in dict.fromkeys(run.bound_to) if each in pod_class.neutral_scores])
+            nodes += self._ranked([pod for pod in dict.fromkeys(run.bound_to) if pod in pod_class.neutral_scores])
             nodes += self._ranked(numbers)
         else:
             self._static = static_scores(run.existing_nodes(pod_class) + new)

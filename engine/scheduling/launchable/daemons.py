@@ -86,9 +86,9 @@ def daemon_groups(
 ) -> tuple[DaemonGroup, ...]:
     """The types, split by the daemons that run on them (S-83), ordered by their first type."""
     split: list[tuple[int, list[Daemon]]] = [(types, [])]
-    for each in daemons:
-        runs = each.types(taints, requirements, catalogue, types)
-        halves = [(mask & runs, [*members, each]) for mask, members in split]
+    for daemon in daemons:
+        runs = daemon.types(taints, requirements, catalogue, types)
+        halves = [(mask & runs, [*members, daemon]) for mask, members in split]
         halves += [(mask & ~runs, members) for mask, members in split]
         split = [(mask, members) for mask, members in halves if mask]
     unordered = [

@@ -128,8 +128,8 @@ class BindableChoice:
             if again is not None and again.candidate.price < below:
                 below = below if again.unbound else again.candidate.price
                 yield again
-        trails = [self._node_set_search.trail(each, below) for each in starts]
-        reserved = max((self._search.touches_of_candidate(each) for each in starts), default=0)
+        trails = [self._node_set_search.trail(start, below) for start in starts]
+        reserved = max((self._search.touches_of_candidate(start) for start in starts), default=0)
         while below > rated.cost and self._effort.take(reserved):
             whole_set = self._node_set_search.whole(trails, below)
             lean = self._node_set_search.leaner(whole_set) if whole_set is not None else None
@@ -144,7 +144,7 @@ class BindableChoice:
     def _cannot_be_whole(self, rated: RatedCandidate) -> bool:
         """Whether an unbound pod fits on no node at all, so that no set of nodes binds whole. For example, its local
         volume is on a node that is gone, or it asks for a label that no instance type has."""
-        nodes = self._search.node_sets.nodes_of(each.claim for each in rated.candidate.claims)
+        nodes = self._search.node_sets.nodes_of(claim.claim for claim in rated.candidate.claims)
         return any(self._search.node_sets.fits_nowhere(uid, dict.fromkeys(nodes)) for uid in rated.unbound)
 
     def _planned(self, node_set: NodeSet) -> RatedCandidate | None:
@@ -154,7 +154,7 @@ class BindableChoice:
     def _leaner(self, rated: RatedCandidate) -> Iterator[RatedCandidate]:
         """A candidate that binds whole without the nodes that it does not need."""
         uids = assembled(rated.candidate, self._first).placed
-        nodes = self._search.node_sets.nodes_of(each.claim for each in rated.candidate.claims)
+        nodes = self._search.node_sets.nodes_of(claim.claim for claim in rated.candidate.claims)
         node_set = self._node_set_search.evaluate(nodes, uids)
         whole = node_set is not None and not node_set.bindings.unbound
         lean = self._node_set_search.leaner(node_set) if node_set is not None and whole else None
@@ -194,4 +194,4 @@ class BindableChoice:
     def _price_of_planned_nodes(self, candidate: AlternativePlan, unbound: frozenset[str]) -> float:
         """Stands for the price of later nodes where the planner does not say: the nodes that these pods (uids) were
         planned for."""
-        return math.fsum(each.claim.price for each in candidate.claims if not unbound.isdisjoint(each.claim.pods))
+        return math.fsum(claim.claim.price for claim in candidate.claims if not unbound.isdisjoint(claim.claim.pods))

@@ -21,17 +21,19 @@ def trace_candidate(candidate: AlternativePlan, tracer: Tracer) -> None:
     out.
     """
     base = {each.base_number: number for number, each in enumerate(candidate.claims) if each.base_number >= 0}
-    place_of: dict[str, str | int] = {uid: each.node for each in candidate.base.placements for uid in each.pods}
+    place_of: dict[str, str | int] = {
+        uid: placement.node for placement in candidate.base.placements for uid in placement.pods
+    }
     place_of |= {uid: number for number, each in enumerate(candidate.claims) for uid in each.claim.pods}
     part = RenumberingTracer(tracer, base, place_of, 0)
     plan(candidate.problem, part)
     types_left = dict(part.finished)
-    for number, each in enumerate(candidate.claims):
-        if each.problem is not None:
-            types_left[number] = _types_left(each.problem)
-            if each.base_number < 0:
+    for number, claim in enumerate(candidate.claims):
+        if claim.problem is not None:
+            types_left[number] = _types_left(claim.problem)
+            if claim.base_number < 0:
                 part = RenumberingTracer(tracer, {0: number}, place_of, part.classes)
-                plan(each.problem, part)
+                plan(claim.problem, part)
     for number, each in enumerate(candidate.claims):
         tracer.claim_finished(number, each.claim.node_pool, types_left[number])
 

@@ -73,7 +73,7 @@ class Effort:
 def planning_touches(pods: Iterable[PendingPod], shapes: Mapping[str, PodShape], nodes: int = 0) -> int:
     """What it costs to plan these pods beside so many existing nodes, in touches."""
     touches = TOUCHES_PER_PLAN + nodes
-    for digest, count in Counter(each.shape for each in pods).items():
+    for digest, count in Counter(pod.shape for pod in pods).items():
         shape = shapes[digest]
         alone = not (shape.spread or shape.affinity or shape.anti_affinity)
         touches += TOUCHES_PER_POD + (count - 1) * (TOUCHES_PER_REPEATED_POD if alone else TOUCHES_PER_POD)

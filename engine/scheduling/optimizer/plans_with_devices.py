@@ -47,11 +47,11 @@ def _claims_kept(problem: Problem, first: Plan) -> list[int]:
     """The claims that stay, by number: they hold reservations, or have pods with devices or with topology rules that
     concern them."""
     independent = independent_pods(problem)
-    pods = {each.uid: each for each in problem.pods}
+    pods = {pod.uid: pod for pod in problem.pods}
 
     def may_go(claim: OpenedClaim) -> bool:
         members = [pods[uid] for uid in claim.pods]
-        return not claim.reservations and all((each.namespace, each.shape) in independent for each in members)
+        return not claim.reservations and all((member.namespace, member.shape) in independent for member in members)
 
     return [number for number, claim in enumerate(first.claims) if not may_go(claim)]
 
@@ -60,11 +60,11 @@ def _problem_of_other_claims(problem: Problem, first: Plan, kept: Sequence[int])
     """The problem of the pods of the other claims, without existing nodes (these have no room for them); the kept
     claims count against the limits."""
     kept_claims = [first.claims[number] for number in kept]
-    others = {uid for number, each in enumerate(first.claims) if number not in kept for uid in each.pods}
+    others = {uid for number, claim in enumerate(first.claims) if number not in kept for uid in claim.pods}
     return replace(
         problem,
-        pods=tuple(each for each in problem.pods if each.uid in others),
-        pools=tuple(_with_usage(problem, each, kept_claims) for each in problem.pools),
+        pods=tuple(pod for pod in problem.pods if pod.uid in others),
+        pools=tuple(_with_usage(problem, pool, kept_claims) for pool in problem.pools),
         nodes=(),
         bound=(),
         leaving=(),
@@ -86,8 +86,8 @@ def _trace(
     problem: Problem, rest: Problem, kept: Sequence[int], best: Plan, optimize: Optimize, tracer: Tracer
 ) -> None:
     """Tell the tracer of both plannings as of one pass."""
-    place_of: dict[str, str | int] = {uid: each.node for each in best.placements for uid in each.pods}
-    place_of |= {uid: number for number, each in enumerate(best.claims) for uid in each.pods}
+    place_of: dict[str, str | int] = {uid: placement.node for placement in best.placements for uid in placement.pods}
+    place_of |= {uid: number for number, claim in enumerate(best.claims) for uid in claim.pods}
     first_part = RenumberingTracer(tracer, {old: new for new, old in enumerate(kept)}, place_of, 0)
     plan(problem, first_part)
     others = range(len(best.claims) - len(kept))

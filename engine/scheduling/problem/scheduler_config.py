@@ -49,8 +49,8 @@ def default_constraints(document: Any) -> tuple[SpreadConstraint, ...]:
     except msgspec.ValidationError as error:
         raise SchedulerConfigError(str(error), where="scheduler-config") from error
     constraints = config.pod_topology_spread.default_constraints
-    for index, each in enumerate(constraints):
-        _check(each, f"{_PATH}[{index}]")
+    for index, constraint in enumerate(constraints):
+        _check(constraint, f"{_PATH}[{index}]")
     pairs = [(constraint.topology_key, constraint.when_unsatisfiable) for constraint in constraints]
     for index, pair in enumerate(pairs):
         if pair in pairs[:index]:

@@ -39,9 +39,9 @@ def is_news(state: State, claim: NodeClaimObject) -> bool:
 def object_disruption_reason(claim: NodeClaimObject, now: int) -> str:
     """Why a Karpenter takes it away, as far as its object says; "" while it stays. DisruptionReason (L-75) is set
     before the deletion; without it the deletion is an expiration or a user's."""
-    for each in claim.conditions:
-        if (each.type, each.status) == ("DisruptionReason", "True"):
-            return each.reason.lower()
+    for condition in claim.conditions:
+        if (condition.type, condition.status) == ("DisruptionReason", "True"):
+            return condition.reason.lower()
     if not claim.deleting:
         return ""
     expired = claim.expire_after is not None and now >= claim.created + claim.expire_after

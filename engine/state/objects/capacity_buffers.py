@@ -25,11 +25,11 @@ def capacity_buffer_rules(kind: WatchedKind) -> ObjectRules:
 def buffered(facts: Facts, result: ProvisionResult) -> dict[str, int]:
     """How many pods of buffers a plan puts on each claim, or unmanaged node (S-182). Claims that it opens count as
     well, so that no node is empty before the next pass has looked at it."""
-    uids = {each.uid for each in facts.buffers.values()}
+    uids = {buffer.uid for buffer in facts.buffers.values()}
     if not uids:
         return {}
-    placed = [(each.claim or each.node, each.pods) for each in result.placements]
-    placed += [(each.name, each.pods) for each in result.claims]
+    placed = [(placement.claim or placement.node, placement.pods) for placement in result.placements]
+    placed += [(claim.name, claim.pods) for claim in result.claims]
     counts = {name: sum(_of_buffer(facts, uid, uids) for uid in pods) for name, pods in placed}
     return {name: count for name, count in counts.items() if count}
 

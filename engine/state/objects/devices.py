@@ -40,8 +40,8 @@ def index_devices(state: State) -> None:
     """Builds the indexes of devices from the facts."""
     for claim in state.facts.resource_claims.values():
         _index(state, claim)
-    for each in state.facts.resource_slices.values():
-        _index(state, each)
+    for resource_slice in state.facts.resource_slices.values():
+        _index(state, resource_slice)
 
 
 def device_rules(kind: WatchedKind) -> ObjectRules:

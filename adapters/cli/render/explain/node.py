@@ -78,12 +78,12 @@ def _pods(printer: Printer, pods: Sequence[DrainedPod]) -> None:
 def methods_text(printer: Printer, methods: Sequence[MethodVerdict]) -> None:
     if methods:
         printer.line("what each method says of it now:", "title")
-    for each in methods:
-        drifted = f"{verdict_words(each.drifted, each.differences)}; " if each.drifted is not None else ""
-        printer.line(f"  {each.method:<13} {drifted}{sentence(each.reason)}{_until(each)}")
-        if each.way is not None:
-            _way(printer, each.way, each.acts)
-        _history(printer, each)
+    for method in methods:
+        drifted = f"{verdict_words(method.drifted, method.differences)}; " if method.drifted is not None else ""
+        printer.line(f"  {method.method:<13} {drifted}{sentence(method.reason)}{_until(method)}")
+        if method.way is not None:
+            _way(printer, method.way, method.acts)
+        _history(printer, method)
 
 
 def _until(method: MethodVerdict) -> str:
@@ -92,7 +92,7 @@ def _until(method: MethodVerdict) -> str:
 
 def _way(printer: Printer, way: WhatWouldChange, acts: bool) -> None:
     """What follows "if A, and if B" needs both; what the method says after A alone is in `way.between`."""
-    conditions = ", and if ".join(change_words(each) for each in way.changes)
+    conditions = ", and if ".join(change_words(change) for change in way.changes)
     if way.goes is not None:
         start = "it would go" if acts or not conditions else f"it would go if {conditions}"
         printer.line(f"    {start}: {_goes(way.goes)}")

@@ -84,17 +84,19 @@ class DeviceControllers:
             return
         templates = machine.type.slices
         shared = _shared_attribute_values(machine.type.bindings, node)
-        for number, each in enumerate(templates):
+        for number, template in enumerate(templates):
             devices = tuple(
                 replace(
-                    device, attributes={**shared.get((each.driver, each.pool, device.name), {}), **device.attributes}
+                    device,
+                    attributes={**shared.get((template.driver, template.pool, device.name), {}), **device.attributes},
                 )
-                for device in each.devices
+                for device in template.devices
             )
             self._api.put(
                 replace(
-                    each, name=f"{node}-{number}", pool=f"{node}-{each.pool}", node=node, owner=node, devices=devices,
-                    count=sum((other.driver, other.pool) == (each.driver, each.pool) for other in templates),
+                    template, name=f"{node}-{number}", pool=f"{node}-{template.pool}", node=node, owner=node,
+                    devices=devices,
+                    count=sum((other.driver, other.pool) == (template.driver, template.pool) for other in templates),
                 )
             )  # fmt: skip
 

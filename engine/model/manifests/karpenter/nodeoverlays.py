@@ -50,7 +50,8 @@ def read_node_overlay(data: bytes, report: Report) -> Read:
         name=wire.metadata.name,
         uid=wire.metadata.uid,
         requirements=tuple(
-            RequirementSpec(each.key, each.operator, tuple(each.values or ())) for each in spec.requirements or ()
+            RequirementSpec(requirement.key, requirement.operator, tuple(requirement.values or ()))
+            for requirement in spec.requirements or ()
         ),
         price=_price(spec.price),
         adjustment=_adjustment(spec.price_adjustment),

@@ -62,7 +62,11 @@ def read_resource_slice(data: bytes, report: Report) -> Read:
     wire = _read_slice(data)
     spec = wire.spec
     require_name(report, wire.metadata)
-    owners = [each.name for each in wire.metadata.owner_references if (each.api_version, each.kind) == ("v1", "Node")]
+    owners = [
+        owner_reference.name
+        for owner_reference in wire.metadata.owner_references
+        if (owner_reference.api_version, owner_reference.kind) == ("v1", "Node")
+    ]
     given = ResourceSlice(
         name=wire.metadata.name,
         driver=spec.driver,
@@ -75,7 +79,8 @@ def read_resource_slice(data: bytes, report: Report) -> Read:
         owner=owners[0] if owners else "",
         devices=read_devices(report, "spec.devices", spec.driver, spec.devices or []),
         counters=tuple(
-            _counters(report, "spec.sharedCounters", each, each.name) for each in spec.shared_counters or ()
+            _counters(report, "spec.sharedCounters", shared_counter, shared_counter.name)
+            for shared_counter in spec.shared_counters or ()
         ),
     )
     return Read(given, {})
@@ -95,15 +100,19 @@ def read_resource_claim(data: bytes, report: Report) -> Read:
     require_name(report, metadata)
     consumers = status.reserved_for or []
     own_name = metadata.annotations.get(OWN_NAME, "")
-    owners = [each.uid for each in metadata.owner_references if (each.api_version, each.kind) == ("v1", "Pod")]
+    owners = [
+        owner_reference.uid
+        for owner_reference in metadata.owner_references
+        if (owner_reference.api_version, owner_reference.kind) == ("v1", "Pod")
+    ]
     given = ResourceClaim(
         namespace=metadata.namespace or "default",
         name=metadata.name,
         requests=_requests(report, "spec.devices.requests", devices),
         constraints=_constraints(devices),
         allocation=_allocation(report, status.allocation) if status.allocation is not None else None,
-        pods=tuple(sorted(each.uid for each in consumers if each.resource == "pods")),
-        others=any(each.resource != "pods" for each in consumers),
+        pods=tuple(sorted(consumer.uid for consumer in consumers if consumer.resource == "pods")),
+        others=any(consumer.resource != "pods" for consumer in consumers),
         made_for=owners[0] if owners and own_name else "",
         own_name=own_name if owners else "",
     )
@@ -121,33 +130,34 @@ def read_resource_claim_template(data: bytes, report: Report) -> Read:
 
 
 def _requests(report: Report, path: str, wire: DevicesWire) -> tuple[DeviceRequest, ...]:
-    return tuple(_request(report, f"{path}[{index}]", each) for index, each in enumerate(wire.requests or ()))
+    return tuple(_request(report, f"{path}[{index}]", request) for index, request in enumerate(wire.requests or ()))
 
 
 def _constraints(wire: DevicesWire) -> tuple[DeviceConstraint, ...]:
     return tuple(
-        DeviceConstraint(each.match_attribute or "", tuple(each.requests or ())) for each in wire.constraints or ()
+        DeviceConstraint(constraint.match_attribute or "", tuple(constraint.requests or ()))
+        for constraint in wire.constraints or ()
     )
 
 
 def read_devices(report: Report, path: str, driver: str, wires: list[DeviceWire]) -> tuple[Device, ...]:
-    return tuple(_device(report, f"{path}[{index}]", driver, each) for index, each in enumerate(wires))
+    return tuple(_device(report, f"{path}[{index}]", driver, wire) for index, wire in enumerate(wires))
 
 
 def _device(report: Report, path: str, driver: str, wire: DeviceWire) -> Device:
     return Device(
         name=wire.name,
-        attributes={_full(name, driver): _attribute(each) for name, each in sorted(wire.attributes.items())},
+        attributes={_full(name, driver): _attribute(attribute) for name, attribute in sorted(wire.attributes.items())},
         capacity={
             _full(name, driver): _capacity(report, f"{path}.capacity[{name}]", each)
             for name, each in sorted(wire.capacity.items())
         },
         consumes=tuple(
-            _counters(report, f"{path}.consumesCounters", each, each.counter_set)
-            for each in wire.consumes_counters or ()
+            _counters(report, f"{path}.consumesCounters", consumes_counter, consumes_counter.counter_set)
+            for consumes_counter in wire.consumes_counters or ()
         ),
         shared=bool(wire.allow_multiple_allocations),
-        taints=tuple(Taint(each.key, each.effect, each.value) for each in wire.taints or ()),
+        taints=tuple(Taint(taint.key, taint.effect, taint.value) for taint in wire.taints or ()),
         node=wire.node_name or "",
         all_nodes=bool(wire.all_nodes),
         terms=selector_terms(wire.node_selector),
@@ -181,7 +191,9 @@ def _capacity(report: Report, path: str, wire: CapacityWire) -> Capacity:
     return Capacity(
         value=_amount(report, path, wire.value),
         default=maybe(policy.default),
-        values=tuple(sorted(_amount(report, f"{path}.requestPolicy", each) for each in policy.valid_values or ())),
+        values=tuple(
+            sorted(_amount(report, f"{path}.requestPolicy", valid_value) for valid_value in policy.valid_values or ())
+        ),
         range=None
         if given is None
         else ValidRange(_amount(report, f"{path}.requestPolicy", given.min), maybe(given.max), maybe(given.step)),
@@ -196,7 +208,7 @@ def _counters(report: Report, path: str, wire: CountersWire, name: str) -> Count
 
 def _selectors(wires: list[DeviceSelectorWire] | None) -> tuple[str, ...]:
     """A selector of another kind than CEL gives an expression that nothing can read."""
-    return tuple(each.cel.expression if each.cel is not None else "" for each in wires or ())
+    return tuple(wire.cel.expression if wire.cel is not None else "" for wire in wires or ())
 
 
 def _request(report: Report, path: str, wire: RequestWire) -> DeviceRequest:
@@ -225,8 +237,13 @@ def _exactly(report: Report, path: str, wire: ExactWire, name: str) -> DeviceReq
             key: _amount(report, f"{path}.capacity.requests[{key}]", text) for key, text in sorted(wanted.items())
         },
         tolerations=tuple(
-            Toleration(key=each.key, operator=each.operator or "Equal", value=each.value, effect=each.effect)
-            for each in wire.tolerations or ()
+            Toleration(
+                key=toleration.key,
+                operator=toleration.operator or "Equal",
+                value=toleration.value,
+                effect=toleration.effect,
+            )
+            for toleration in wire.tolerations or ()
         ),
         admin=bool(wire.admin_access),
     )
@@ -237,16 +254,16 @@ def _allocation(report: Report, wire: AllocationWire) -> Allocation:
     return Allocation(
         tuple(
             AllocatedDevice(
-                each.driver,
-                each.pool,
-                each.device,
+                result.driver,
+                result.pool,
+                result.device,
                 {
                     name: _amount(report, "status.allocation", text)
-                    for name, text in sorted((each.consumed_capacity or {}).items())
+                    for name, text in sorted((result.consumed_capacity or {}).items())
                 },
             )
-            for each in wire.devices.results or ()
-            if not each.admin_access
+            for result in wire.devices.results or ()
+            if not result.admin_access
         ),
         selector_terms(wire.node_selector),
     )

@@ -76,7 +76,11 @@ def shape_of(
 def _resource_claims(spec: PodSpecWire, status: PodStatusWire) -> tuple[str, ...]:
     """S-195: a status without a name says that no claim is needed."""
     needless = {each.name for each in status.resource_claim_statuses or () if not each.resource_claim_name}
-    return tuple(_claim_reference(each) for each in spec.resource_claims if each.name not in needless)
+    return tuple(
+        _claim_reference(resource_claim)
+        for resource_claim in spec.resource_claims
+        if resource_claim.name not in needless
+    )
 
 
 def _claim_reference(wire: ResourceClaimWire) -> str:

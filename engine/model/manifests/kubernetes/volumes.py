@@ -166,7 +166,9 @@ def read_storage_class(data: bytes, report: Report) -> Read:
         name=wire.metadata.name,
         driver=IN_TREE.get(wire.provisioner, wire.provisioner),
         immediate=mode == "Immediate",
-        topologies=tuple(_term(each.match_label_expressions) for each in wire.allowed_topologies or ()),
+        topologies=tuple(
+            _term(allowed_topology.match_label_expressions) for allowed_topology in wire.allowed_topologies or ()
+        ),
         default=wire.metadata.annotations.get(DEFAULT_CLASS) == "true",
     )
     return Read(given, {})
@@ -176,7 +178,7 @@ def read_csi_node(data: bytes, report: Report) -> Read:
     """A storage.k8s.io/v1 CSINode. S-159: no allocatable, no limit; allocatable without a count is 0."""
     wire = _read_csi_node(data)
     require_name(report, wire.metadata)
-    limits = {each.name: each.allocatable.count or 0 for each in wire.spec.drivers or () if each.allocatable}
+    limits = {driver.name: driver.allocatable.count or 0 for driver in wire.spec.drivers or () if driver.allocatable}
     return Read(CSINode(wire.metadata.name, dict(sorted(limits.items()))), {})
 
 
@@ -204,14 +206,19 @@ def _within(terms: tuple[NodeTerm, ...], labels: Mapping[str, str]) -> tuple[Nod
     )
     if not own:
         return terms
-    return tuple(NodeTerm((*each.expressions, *own)) for each in terms if each.expressions) or (NodeTerm(own),)
+    return tuple(NodeTerm((*term.expressions, *own)) for term in terms if term.expressions) or (NodeTerm(own),)
 
 
 def selector_terms(wire: SelectorWire | None) -> tuple[NodeTerm, ...]:
     """The terms of a node selector, as far as they are about labels."""
     terms = (wire.node_selector_terms if wire is not None else None) or []
-    return tuple(_term(each.match_expressions) for each in terms)
+    return tuple(_term(term.match_expressions) for term in terms)
 
 
 def _term(expressions: list[ExpressionWire] | None) -> NodeTerm:
-    return NodeTerm(tuple(Expression(each.key, each.operator, tuple(each.values or ())) for each in expressions or ()))
+    return NodeTerm(
+        tuple(
+            Expression(expression.key, expression.operator, tuple(expression.values or ()))
+            for expression in expressions or ()
+        )
+    )

@@ -60,8 +60,8 @@ def read_workload(data: bytes, report: Report) -> Read:
     """An apps/v1 Deployment, ReplicaSet or StatefulSet, and the blob of its template's shape."""
     wire = _read_workload(data)
     claims = tuple(
-        VolumeRef(each.metadata.name, storage_class=each.spec.storage_class_name or "")
-        for each in wire.spec.volume_claim_templates
+        VolumeRef(template.metadata.name, storage_class=template.spec.storage_class_name or "")
+        for template in wire.spec.volume_claim_templates
     )
     return _workload(report, wire, read_selector(report, "spec.selector", wire.spec.selector), claims)
 

@@ -61,7 +61,7 @@ def _for_many_pods(problem: Problem, own: Plan, pending: frozenset[str], retries
         retries_of_part = _Retries(part, own_of_part, UnplaceablePods(part, own_of_part))
         if retries_of_part.best()[1].placed.isdisjoint(pending):
             return problem, own
-        uids = frozenset(each.uid for each in part.pods)
+        uids = frozenset(pod.uid for pod in part.pods)
         retries.retry(replace(retries_of_part.change, ahead=(uids, *retries_of_part.change.ahead)))
     return retries.best()
 
@@ -121,7 +121,7 @@ class _Retries:
         problem = change.of(self._problem)
         if not best.unplaced or not (change.pools or change.offerings):
             return problem, best
-        pools = tuple(each for each in self._problem.pools if each.pool.name in change.pools)
+        pools = tuple(pool for pool in self._problem.pools if pool.pool.name in change.pools)
         problem = replace(problem, left_out=LeftOut(pools, change.offerings - self._problem.unavailable))
         return problem, replace(best, unplaced=plan(problem).unplaced)
 

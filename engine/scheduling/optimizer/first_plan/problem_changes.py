@@ -58,8 +58,8 @@ class ProblemChange(Struct, frozen=True):
             problem,
             careful=self.careful,
             variant=self.variant,
-            pods=tuple(replace(each, ahead=ranks.get(each.uid, 0)) for each in problem.pods) if ranks else problem.pods,
-            pools=tuple(each for each in problem.pools if each.pool.name not in self.pools),
+            pods=tuple(replace(pod, ahead=ranks.get(pod.uid, 0)) for pod in problem.pods) if ranks else problem.pods,
+            pools=tuple(pool for pool in problem.pools if pool.pool.name not in self.pools),
             unavailable=problem.unavailable | self.offerings,
         )
 
@@ -74,8 +74,8 @@ def single_changes(problem: Problem, before: ProblemChange, planned: Plan) -> It
         return
     if len(before.ahead) < MAX_ROUNDS_AHEAD:
         yield replace(before, ahead=(*before.ahead, frozenset().union(*groups)))
-        for each in groups[:MAX_GROUPS_AHEAD] if len(groups) > 1 else ():
-            yield replace(before, ahead=(*before.ahead, each))
+        for group in groups[:MAX_GROUPS_AHEAD] if len(groups) > 1 else ():
+            yield replace(before, ahead=(*before.ahead, group))
         for each in groups[:MAX_GROUPS_AHEAD]:
             if partners := _with_affinity_partners(problem, each):
                 yield replace(before, ahead=(*before.ahead, partners))
@@ -87,20 +87,20 @@ def single_changes(problem: Problem, before: ProblemChange, planned: Plan) -> It
 
 def _with_affinity_partners(problem: Problem, group: frozenset[str]) -> frozenset[str]:
     """All pods (uids) like these, and those that they must be with by required affinity; none if they have none."""
-    first = next(each for each in problem.pods if each.uid in group)
+    first = next(pod for pod in problem.pods if pod.uid in group)
     selectors = required_affinity_selectors(problem.shapes[first.shape], first.namespace, problem.namespaces)
     if not selectors:
         return frozenset()
-    shape_keys = {(each.namespace, each.shape) for each in problem.pods}
+    shape_keys = {(pod.namespace, pod.shape) for pod in problem.pods}
     together = {key for key in shape_keys if any(s.selects(key[0], problem.shapes[key[1]].labels) for s in selectors)}
     together.add((first.namespace, first.shape))
-    return frozenset(each.uid for each in problem.pods if (each.namespace, each.shape) in together)
+    return frozenset(pod.uid for pod in problem.pods if (pod.namespace, pod.shape) in together)
 
 
 def combined_changes(problem: Problem, before: ProblemChange, planned: Plan) -> Iterator[ProblemChange]:
     """Changes that leave out several things more than the change `before`, with which the plan was made."""
     options = _to_leave_out(problem, before, planned) if _pending_groups(planned) else []
-    pools = {each.pool.name for each in usable_pools(problem.pools)}
+    pools = {pool.pool.name for pool in usable_pools(problem.pools)}
     for count in range(2, len(options) + 1):
         for chosen in combinations(options, count):
             change = _leaving_out(before, chosen)
@@ -116,9 +116,9 @@ def _leaving_out(before: ProblemChange, chosen: Iterable[str | OfferingKey]) -> 
 
 def _to_leave_out(problem: Problem, before: ProblemChange, planned: Plan) -> list[str | OfferingKey]:
     """Some domains, NodePools (names) and types that may be left out besides."""
-    pools = [each.pool.name for each in usable_pools(problem.pools) if each.pool.name not in before.pools]
-    types = dict.fromkeys(("", each.instance_types[0], "") for each in planned.claims)
-    domains = [each for each in _domains_in_the_way(problem, planned) if each not in before.offerings]
+    pools = [pool.pool.name for pool in usable_pools(problem.pools) if pool.pool.name not in before.pools]
+    types = dict.fromkeys(("", claim.instance_types[0], "") for claim in planned.claims)
+    domains = [domain for domain in _domains_in_the_way(problem, planned) if domain not in before.offerings]
     return [
         *domains[:MAX_LEFT_OUT],
         *(pools[:MAX_LEFT_OUT] if len(pools) > 1 else ()),
@@ -147,17 +147,19 @@ def _domains_in_the_way(problem: Problem, planned: Plan) -> list[OfferingKey]:
     """
     waiting: dict[OfferingKey, int] = {}
     keys: set[str] = set()
-    shapes = {each.uid: each.shape for each in problem.pods}
+    shapes = {pod.uid: pod.shape for pod in problem.pods}
     for group in planned.unplaced:
         named = {offering: None for reason in group.reasons for offering in _domains_in_reason(reason)}
         for each in named:
             waiting[each] = waiting.get(each, 0) + len(group.pods)
         if any(reason.code == SchedulingCode.TOPOLOGY for reason in group.reasons):
             shape = problem.shapes[shapes[group.pods[0]]]
-            keys.update(normalise(each.topology_key) for each in shape.spread)
-            keys.update(normalise(each.topology_key) for each in (*shape.affinity, *shape.anti_affinity))
+            keys.update(normalise(constraint.topology_key) for constraint in shape.spread)
+            keys.update(normalise(term.topology_key) for term in (*shape.affinity, *shape.anti_affinity))
     for catalogue in problem.catalogues.values():
-        for offer in (offer for each in catalogue.types for offer in each.offerings if offer.available):
+        for offer in (
+            offer for instance_type in catalogue.types for offer in instance_type.offerings if offer.available
+        ):
             if ZONE in keys:
                 waiting.setdefault(("", "", offer.zone), 0)
             if CAPACITY_TYPE in keys:
@@ -171,7 +173,7 @@ def _domains_in_reason(reason: Reason) -> Iterator[OfferingKey]:
         return
     domains = reason.params["domains"]
     assert isinstance(domains, list)
-    counts = {name: int(count) for name, equals, count in (each.rpartition("=") for each in domains) if equals}
+    counts = {name: int(count) for name, equals, count in (domain.rpartition("=") for domain in domains) if equals}
     least = min(counts.values(), default=0)
     for name, count in counts.items():
         if count == least if reason.params["rule"] == "spread" else count:

@@ -21,10 +21,10 @@ def problem_of_related_pods(problem: Problem, uids: Iterable[str]) -> Problem:
     there, too.
     """
     chosen = frozenset(uids)
-    shape_keys = dict.fromkeys((each.namespace, each.shape) for each in problem.pods)
+    shape_keys = dict.fromkeys((pod.namespace, pod.shape) for pod in problem.pods)
     selectors = {key: shape_selectors(problem.shapes[key[1]], key[0], problem.namespaces) for key in shape_keys}
-    chosen_keys = dict.fromkeys((each.namespace, each.shape) for each in problem.pods if each.uid in chosen)
-    own_selectors = frozenset(each for key in chosen_keys for each in selectors[key])
+    chosen_keys = dict.fromkeys((pod.namespace, pod.shape) for pod in problem.pods if pod.uid in chosen)
+    own_selectors = frozenset(selector for key in chosen_keys for selector in selectors[key])
     selecting_them = frozenset(
         each
         for each in dict.fromkeys(each for of_shape in selectors.values() for each in of_shape)
@@ -35,9 +35,9 @@ def problem_of_related_pods(problem: Problem, uids: Iterable[str]) -> Problem:
         for key, of_shape in selectors.items()
         if key in chosen_keys
         or not selecting_them.isdisjoint(of_shape)
-        or any(_selects(each, problem.shapes, key) for each in own_selectors)
+        or any(_selects(selector, problem.shapes, key) for selector in own_selectors)
     }
-    return replace(problem, pods=tuple(each for each in problem.pods if (each.namespace, each.shape) in related))
+    return replace(problem, pods=tuple(pod for pod in problem.pods if (pod.namespace, pod.shape) in related))
 
 
 def _selects(selector: PodSelector, shapes: Mapping[str, PodShape], shape_key: ShapeKey) -> bool:

@@ -64,8 +64,8 @@ class UnplaceablePods:
         """`own`: the planner's plan of the unchanged problem."""
         self._problem = problem
         self._pods: dict[ShapeKey, list[PendingPod]] = defaultdict(list)
-        for each in problem.pods:
-            self._pods[each.namespace, each.shape].append(each)
+        for pod in problem.pods:
+            self._pods[pod.namespace, pod.shape].append(pod)
         self._waiting_by_label = PodsByLabel(problem, self._pods)
         bound = {(each.namespace, each.shape) for each in problem.bound if not each.terminating}
         self._bound_by_label = PodsByLabel(problem, bound)
@@ -81,14 +81,14 @@ class UnplaceablePods:
         placed = plan.placed
         unplaceable = set(pending & self._without_partner)
         for limit in self._limits:
-            waiting = [each for each in limit.pods if each.uid in pending]
-            if waiting and self._is_reached(limit, [each for each in limit.pods if each.uid in placed], waiting):
+            waiting = [pod for pod in limit.pods if pod.uid in pending]
+            if waiting and self._is_reached(limit, [pod for pod in limit.pods if pod.uid in placed], waiting):
                 unplaceable.update(each.uid for each in waiting)
         return frozenset(unplaceable)
 
     def _is_reached(self, limit: PlacementLimit, placed: Iterable[PendingPod], waiting: Iterable[PendingPod]) -> bool:
         """Whether as many pods are placed as can be, none of them with a lower priority than one that waits."""
-        ranks = [self._rank(each) for each in placed]
+        ranks = [self._rank(pod) for pod in placed]
         return len(ranks) >= limit.most and max(ranks, default=(False, -math.inf)) <= min(map(self._rank, waiting))
 
     def _rank(self, pod: PendingPod) -> tuple[bool, float]:
@@ -99,19 +99,23 @@ class UnplaceablePods:
     def _pods_without_partner(self, possible: frozenset[str]) -> frozenset[str]:
         """The pods (uids) that must be with others of which none is bound and none is `possible` (uids). Pods whose
         partners are found to be without partner themselves are among them."""
-        remaining = {key for key, pods in self._pods.items() if any(each.uid in possible for each in pods)}
+        remaining = {key for key, pods in self._pods.items() if any(pod.uid in possible for pod in pods)}
         partners = {key: self._partners(key) for key in remaining}
         without: set[ShapeKey] = set()
-        while more := {key for key in remaining if any(remaining.isdisjoint(each) for each in partners[key])}:
+        while more := {key for key in remaining if any(remaining.isdisjoint(partner) for partner in partners[key])}:
             without |= more
             remaining -= more
-        return frozenset(each.uid for key in without for each in self._pods[key])
+        return frozenset(pod.uid for key in without for pod in self._pods[key])
 
     def _partners(self, shape_key: ShapeKey) -> list[list[ShapeKey]]:
         """For each required affinity term that no bound pod meets, the waiting pods that do."""
         shape = self._problem.shapes[shape_key[1]]
         selectors = required_affinity_selectors(shape, shape_key[0], self._problem.namespaces)
-        return [self._waiting_by_label.selected(each) for each in selectors if not self._bound_by_label.selected(each)]
+        return [
+            self._waiting_by_label.selected(selector)
+            for selector in selectors
+            if not self._bound_by_label.selected(selector)
+        ]
 
     # ── pods that are too many for the domains ──────────────────────────────────────
 
@@ -121,9 +125,9 @@ class UnplaceablePods:
             for rule in dict.fromkeys(self._separation_rules(shape_key)):
                 rules[rule].append(shape_key)
         pods_on: dict[ShapeKey, Counter[str]] = defaultdict(Counter)
-        for each in self._problem.bound if rules else ():
-            if not each.terminating:
-                pods_on[each.namespace, each.shape][each.node] += 1
+        for pod in self._problem.bound if rules else ():
+            if not pod.terminating:
+                pods_on[pod.namespace, pod.shape][pod.node] += 1
         nodes = {each.name: each for each in (*self._problem.nodes, *self._problem.leaving)}
         for rule, shape_keys in rules.items():
             pods = tuple(each for shape_key in shape_keys for each in self._pods[shape_key])
@@ -147,21 +151,25 @@ class UnplaceablePods:
                 selector = term_selector(term, namespace, shape.labels, self._problem.namespaces)
                 if selector.selects(namespace, shape.labels):
                     yield SeparatedPods(selector, key, 1)
-        for each in shape.spread:
-            key = normalise(each.topology_key)
+        for constraint in shape.spread:
+            key = normalise(constraint.topology_key)
             domains = self._domains.get(key)
-            too_few = domains is not None and len(domains) < (each.min_domains or 0)
-            if each.when_unsatisfiable == HARD_SPREAD and too_few:
-                selector = spread_selector(each, namespace, shape.labels)
+            too_few = domains is not None and len(domains) < (constraint.min_domains or 0)
+            if constraint.when_unsatisfiable == HARD_SPREAD and too_few:
+                selector = spread_selector(constraint, namespace, shape.labels)
                 if selector.selects(namespace, shape.labels):
                     asked = alternatives_of(shape), shape.tolerations, _spread_keys(shape)
-                    counted_nodes = asked, each.node_affinity_policy, each.node_taints_policy
-                    yield SeparatedPods(selector, key, each.max_skew, counted_nodes)
+                    counted_nodes = asked, constraint.node_affinity_policy, constraint.node_taints_policy
+                    yield SeparatedPods(selector, key, constraint.max_skew, counted_nodes)
 
     def _possible_domains(self, key: str, shape_keys: Iterable[ShapeKey]) -> set[str]:
         """The domains that one of these pods may go to."""
         domains = self._domains[key] or frozenset()
-        asked = [each for shape_key in shape_keys for each in alternatives_of(self._problem.shapes[shape_key[1]])]
+        asked = [
+            alternative
+            for shape_key in shape_keys
+            for alternative in alternatives_of(self._problem.shapes[shape_key[1]])
+        ]
         return {domain for domain in domains if any(each.get(key).has(domain) for each in asked)}
 
 
@@ -175,7 +183,9 @@ def _domains(problem: Problem, key: str) -> frozenset[str] | None:
     for pool in usable_pools(problem.pools):
         asked = Requirements.of_specs(pool.pool.requirements).get(key)
         types = problem.catalogues[pool.catalogue].types if pool.catalogue else ()
-        for offering in (offering for each in types for offering in each.offerings if offering.available):
+        for offering in (
+            offering for instance_type in types for offering in instance_type.offerings if offering.available
+        ):
             domain = offering.zone if key == ZONE else offering.capacity_type
             if domain not in domains and asked.has(domain):
                 domains.add(domain)
@@ -189,4 +199,4 @@ def _counted_by_every_policy(node: NodeInput, shape: PodShape) -> bool:
 
 
 def _spread_keys(shape: PodShape) -> frozenset[str]:
-    return frozenset(normalise(each.topology_key) for each in shape.spread) - {HOSTNAME}
+    return frozenset(normalise(constraint.topology_key) for constraint in shape.spread) - {HOSTNAME}

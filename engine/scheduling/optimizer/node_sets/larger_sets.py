@@ -73,7 +73,7 @@ def _mixed(promising: Sequence[NewNodes], cheapest: Sequence[NewNodes]) -> Itera
 
 def total_price(nodes: Iterable[NewNode]) -> float:
     """What the nodes cost together, USD per hour."""
-    return math.fsum([each.claim.price for each in nodes])
+    return math.fsum([node.claim.price for node in nodes])
 
 
 def _all_larger(node_sets: NodeSets, node_set: NodeSet, further: Sequence[NewNode]) -> Iterator[NewNodes]:

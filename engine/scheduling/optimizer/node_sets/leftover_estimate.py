@@ -57,7 +57,7 @@ class LeftoverEstimate:
         self._rooms: dict[int, tuple[int, ...]] = {}
         self.touches = len(queue.pods)
         counts = self._count_kinds(node_set.nodes)
-        self._lots = list(queue.lots([self._admitted[each.kind] for each in node_set.nodes]))
+        self._lots = list(queue.lots([self._admitted[node.kind] for node in node_set.nodes]))
         self._restricted = [(n, lot) for n, lot in enumerate(self._lots) if 0 < lot.max_per_node < lot.count]
         self._all_restricted = sum(1 << n for n, _ in self._restricted)
         self._unbound = [(n, self._fullness(n, lot.unbound, counts)) for n, lot in enumerate(self._lots) if lot.unbound]
@@ -72,7 +72,7 @@ class LeftoverEstimate:
         unbound = sum([self._without_room(number, counts, fuller) for number, fuller in self._unbound])
         unbound += sum([self._lots[number].count for number in bits(nowhere)])
         open_to_all = sum([count for admitted, count in kinds if not self._all_restricted & ~admitted])
-        others = [each for each in kinds if self._all_restricted & ~each[0]]
+        others = [kind for kind in kinds if self._all_restricted & ~kind[0]]
         for number, lot in self._restricted:
             if not nowhere >> number & 1:
                 open_nodes = open_to_all + sum([count for admitted, count in others if admitted >> number & 1])
@@ -86,11 +86,11 @@ class LeftoverEstimate:
         counts = Counter([each.kind for each in nodes])
         self.touches += len(nodes) // NODES_PER_TOUCH
         if not self._admitted.keys() >= counts.keys():
-            for each in nodes:
-                if each.kind not in self._admitted:
-                    self._admitted[each.kind] = self._admission.admitted(each)
-                    free = self._node_sets.room(each)
-                    self._rooms[each.kind] = tuple(free.get(name, 0) for name in SCORED_RESOURCES)
+            for node in nodes:
+                if node.kind not in self._admitted:
+                    self._admitted[node.kind] = self._admission.admitted(node)
+                    free = self._node_sets.room(node)
+                    self._rooms[node.kind] = tuple(free.get(name, 0) for name in SCORED_RESOURCES)
                     self.touches += self._admission.touches
         return counts
 
@@ -140,7 +140,9 @@ class _PodQueue:
     def lots(self, admitted: Sequence[int]) -> Iterator[PodLot]:
         """The lot of each shape. `admitted`: for each node the lots that may go there, as a bit set."""
         node_sets, members = self._node_sets, list(self._positions.values())
-        unbound = [[each for each in positions if self._node_numbers[each] is None] for positions in members]
+        unbound = [
+            [position for position in positions if self._node_numbers[position] is None] for positions in members
+        ]
         before = self._requested_before({n: positions[0] for n, positions in enumerate(unbound) if positions}, admitted)
         for number, (pod, positions) in enumerate(zip(self.first_of_shape, members, strict=True)):
             requested_before = before.get(number, (0,) * len(SCORED_RESOURCES))
@@ -158,7 +160,7 @@ class _PodQueue:
             for each in range(passed, position):
                 self._add(sums, each, 1)
             passed = position
-            own = [each for each in members[number] if each < position]
+            own = [member for member in members[number] if member < position]
             for each in own:
                 self._add(sums, each, -1)
             open_to = [of_node for lots, of_node in zip(admitted, sums[:-1], strict=True) if lots >> number & 1]

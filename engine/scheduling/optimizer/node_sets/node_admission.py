@@ -50,8 +50,8 @@ def _request_levels(requests: Sequence[dict[str, int]]) -> dict[str, tuple[list[
     levels = {}
     for name in sorted({name for each in requests for name in each}):
         by_amount: dict[int, int] = {}
-        for number, each in enumerate(requests):
-            amount = each.get(name, 0)
+        for number, request in enumerate(requests):
+            amount = request.get(name, 0)
             by_amount[amount] = by_amount.get(amount, 0) | 1 << number
         amounts, requesting_less = sorted(by_amount), [0]
         for amount in amounts:

@@ -81,7 +81,7 @@ class NodeSetSearch:
     ) -> NodeSet | None:
         """The set of these nodes with these pods (uids) bound. None if the effort is spent, or if the set is sure to be
         worse than `at_least` (see `NodeSets.evaluate`)."""
-        key = tuple([each.kind for each in nodes]), uids
+        key = tuple([node.kind for node in nodes]), uids
         known = self._evaluated.get(key)
         if known is not None:
             return known

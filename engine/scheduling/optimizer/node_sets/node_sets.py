@@ -68,7 +68,7 @@ class NodeSet(Struct, frozen=True, eq=False):
     @property
     def price(self) -> float:
         """USD per hour."""
-        return math.fsum(each.claim.price for each in self.nodes)
+        return math.fsum(node.claim.price for node in self.nodes)
 
 
 class NodeSets:
@@ -87,7 +87,7 @@ class NodeSets:
         self._problem = problem
         self._options = options
         self._daemons = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
-        self._reserved = total(each.requests for each in self._daemons)
+        self._reserved = total(daemon.requests for daemon in self._daemons)
         self._scheduler: KubeScheduler | None = None
         self._nodes: dict[object, NewNode] = {}
         self._infos: dict[int, NodeInfo] = {}
@@ -97,15 +97,15 @@ class NodeSets:
         self._alike: dict[object, int] = {}
         self._roomier: dict[int, tuple[NewNode, ...]] = {}
         self._merged: dict[tuple[int, int], NewNode | None] = {}
-        self._pods = {each.uid: each for each in problem.pods}
-        self._pools = {each.pool.name: each for each in problem.pools}
-        self._templates = {each.name: number for number, each in enumerate(options.templates)}
+        self._pods = {pod.uid: pod for pod in problem.pods}
+        self._pools = {pool.pool.name: pool for pool in problem.pools}
+        self._templates = {template.name: number for number, template in enumerate(options.templates)}
         self.independent = independent
         self._bounds = bounds
 
     def nodes_of(self, claims: Iterable[OpenedClaim]) -> tuple[NewNode, ...]:
         """The nodes of a plan's claims."""
-        return tuple(self._node(each) for each in claims)
+        return tuple(self._node(claim) for claim in claims)
 
     def evaluate(
         self,
@@ -126,7 +126,7 @@ class NodeSets:
                 return None, 0
             self._scheduler = KubeScheduler(self._problem)
         best: Bindings | None = None
-        infos = [self._info(each).copy(new_node_name(number)) for number, each in enumerate(nodes)]
+        infos = [self._info(node).copy(new_node_name(number)) for number, node in enumerate(nodes)]
         for passed, variant in enumerate(SCHEDULER_VARIANTS):
             max_unbound = at_least[1] if passed <= at_least[0] else math.inf
             bindings, looked = self._scheduler.bind(
@@ -196,8 +196,8 @@ class NodeSets:
         """Whether a pod may go to no existing node and to none of these, whatever their size, even if it were alone."""
         assert self._scheduler is not None  # it has evaluated a set
         pod_class = self._scheduler.class_of(self._pods[uid], True)
-        sizes = (size for each in nodes for size in (each, *self.sizes(each)))
-        return not pod_class.feasible_nodes and all(pod_class.scores_on(self._info(each)) is None for each in sizes)
+        sizes = (size for node in nodes for size in (node, *self.sizes(node)))
+        return not pod_class.feasible_nodes and all(pod_class.scores_on(self._info(size)) is None for size in sizes)
 
     def max_pods_per_node(self, pod: PendingPod) -> int:
         """How many pods like this one their own rules allow on one node; 0: any number."""
@@ -209,7 +209,7 @@ class NodeSets:
 
     def likeness(self, nodes: Iterable[NewNode]) -> tuple[int, ...]:
         """Equal for sets of nodes that are the same to the scheduler."""
-        return tuple(sorted(self._likeness_of(each) for each in nodes))
+        return tuple(sorted(self._likeness_of(node) for node in nodes))
 
     def _likeness_of(self, node: NewNode) -> int:
         likeness = self._likeness.get(node.kind)
@@ -264,7 +264,7 @@ class NodeSets:
     def _all_roomier(self, node: NewNode) -> Iterator[NewNode]:
         here = self._cpu_and_memory(node)
         dearer = [
-            (self._cpu_and_memory(each), each) for each in self.sizes(node) if each.claim.price > node.claim.price
+            (self._cpu_and_memory(size), size) for size in self.sizes(node) if size.claim.price > node.claim.price
         ]
         for factor in ROOM_FACTORS:
             for column, amount in enumerate(here):
@@ -288,12 +288,12 @@ class NodeSets:
         needed = total({**self._problem.shapes[self._pods[uid].shape].requests, "pods": 1} for uid in uids)
         amounts = [(name, amount) for name, amount in needed.items() if amount]
         sets: dict[tuple[float, int, int], NewNode] = {}
-        for each in self.sizes(node) if needed else ():
-            free = self._info(each).free
+        for size in self.sizes(node) if needed else ():
+            free = self._info(size).free
             if all(free.get(name, 0) > 0 for name, _ in amounts):
                 for slack in UNIFORM_SLACK:
                     count = max([math.ceil(slack * amount / free[name]) for name, amount in amounts])
-                    sets[count * each.claim.price, count, each.kind] = each
+                    sets[count * size.claim.price, count, size.kind] = size
         return [(sets[key],) * key[1] for key in nsmallest(most, sets)]
 
     def merged(self, a: NewNode, b: NewNode) -> NewNode | None:
@@ -340,8 +340,8 @@ class NodeSets:
         name = new_node_name(number)
         pods = [self._pods[uid] for uid, node in node_set.bindings.node_of.items() if node == name]
         return node_set.nodes[number].fixed or any(
-            (each.namespace, each.shape) not in self.independent or self._problem.shapes[each.shape].preferred_terms
-            for each in pods
+            (pod.namespace, pod.shape) not in self.independent or self._problem.shapes[pod.shape].preferred_terms
+            for pod in pods
         )
 
     def smaller(self, node_set: NodeSet, number: int) -> Iterator[NewNode]:
@@ -349,8 +349,8 @@ class NodeSets:
         name, price = new_node_name(number), node_set.nodes[number].claim.price
         uids = [uid for uid, node in node_set.bindings.node_of.items() if node == name]
         needed = total({**self._problem.shapes[self._pods[uid].shape].requests, "pods": 1} for uid in uids)
-        sizes = (each for each in self.sizes(node_set.nodes[number]) if each.claim.price < price - TOLERANCE)
-        return (each for each in sizes if fits(needed, self._info(each).free))
+        sizes = (size for size in self.sizes(node_set.nodes[number]) if size.claim.price < price - TOLERANCE)
+        return (size for size in sizes if fits(needed, self._info(size).free))
 
     def _node(self, claim: OpenedClaim) -> NewNode:
         return self._interned(claim, bool(claim.reservations), self._counted(claim))
@@ -402,7 +402,7 @@ class NodeSets:
         later = plan(self._problem_after_binding(node_set))
         if later.unplaced or later.ignored or later.truncated or later.placements:
             return None
-        return [self._node(each) for each in later.claims]
+        return [self._node(claim) for claim in later.claims]
 
     def _problem_after_binding(self, node_set: NodeSet) -> Problem:
         """The problem of the unbound pods, when the new nodes exist and the other pods are bound."""
@@ -427,7 +427,7 @@ class NodeSets:
         unbound = frozenset(node_set.bindings.unbound)
         return replace(
             self._problem,
-            pods=tuple(each for each in self._problem.pods if each.uid in unbound),
+            pods=tuple(pod for pod in self._problem.pods if pod.uid in unbound),
             nodes=tuple(nodes),
             bound=(*self._problem.bound, *newly_bound),
             pools=tuple(replace(each, usage=usage[each.pool.name]) for each in self._problem.pools),

@@ -29,9 +29,9 @@ class PlanOfNodeSet:
         self._problem = problem
         self._options = options
         self._node_sets = node_sets
-        self._pods = {each.uid: each for each in problem.pods}
-        self._pools = {each.pool.name: each for each in problem.pools}
-        self._templates = {each.name: number for number, each in enumerate(options.templates)}
+        self._pods = {pod.uid: pod for pod in problem.pods}
+        self._pools = {pool.pool.name: pool for pool in problem.pools}
+        self._templates = {template.name: number for number, template in enumerate(options.templates)}
         self._topology_keys = _topology_keys(problem)
 
     def placements(self, node_set: NodeSet) -> tuple[Placement, ...]:
@@ -48,15 +48,15 @@ class PlanOfNodeSet:
         shapes_on: dict[str, set[str]] = defaultdict(set)
         for uid, name in node_set.bindings.node_of.items():
             shapes_on[name].add(self._pods[uid].shape)
-        distinct = {(each.kind, frozenset(shapes_on[new_node_name(n)])) for n, each in enumerate(node_set.nodes)}
+        distinct = {(node.kind, frozenset(shapes_on[new_node_name(n)])) for n, node in enumerate(node_set.nodes)}
         plans = sum(TOUCHES_PER_PLAN + TOUCHES_PER_POD * len(shapes) for _, shapes in distinct if shapes)
         return plans + TOUCHES_PER_REPEATED_POD * len(node_set.bindings.node_of)
 
     def key(self, node: NewNode, problem: Problem) -> object:
         """Equal for problems of nodes and pods that are alike but for their names; None where names matter, too."""
-        if any(self._problem.shapes[self._pods[each.uid].shape].volumes for each in problem.pods):
+        if any(self._problem.shapes[self._pods[pod.uid].shape].volumes for pod in problem.pods):
             return None
-        return node.kind, tuple(sorted((each.namespace, each.shape) for each in problem.pods))
+        return node.kind, tuple(sorted((pod.namespace, pod.shape) for pod in problem.pods))
 
     def problems(self, node_set: NodeSet) -> Iterator[tuple[NewNode, Problem]]:
         """Each node that has pods, with its problem: these pods, on the node's type or a dearer one, and with the
@@ -87,22 +87,22 @@ class PlanOfNodeSet:
             node.max_counted,
         )
         types = self._problem.catalogues[pool.catalogue].types
-        smaller = sorted(frozenset(each.name for each in types).difference(claim.instance_types))
+        smaller = sorted(frozenset(instance_type.name for instance_type in types).difference(claim.instance_types))
         return replace(problem, unavailable=problem.unavailable | without_types(smaller))
 
     def _kept_labels(self, node: NewNode, pods: Iterable[PendingPod]) -> list[str]:
         """The labels that the claim must keep: those by which it was narrowed, and all topology keys if one of its pods
         has to do with other pods."""
         own = self._options.templates[self._templates[node.claim.node_pool]].base.requirements
-        narrowed = {each.key for each in node.claim.constraints if own.find(each.key) != each}
-        related = any((each.namespace, each.shape) not in self._node_sets.independent for each in pods)
+        narrowed = {constraint.key for constraint in node.claim.constraints if own.find(constraint.key) != constraint}
+        related = any((pod.namespace, pod.shape) not in self._node_sets.independent for pod in pods)
         return sorted(narrowed.union(self._topology_keys if related else ()))
 
 
 def _topology_keys(problem: Problem) -> tuple[str, ...]:
     """The labels whose domains hard rules of pods look at, without the hostname."""
-    digests = {each.shape for each in problem.pods} | {each.shape for each in problem.bound}
-    shapes = [problem.shapes[each] for each in sorted(digests)]
+    digests = {pod.shape for pod in problem.pods} | {pod.shape for pod in problem.bound}
+    shapes = [problem.shapes[digest] for digest in sorted(digests)]
     return tuple(sorted({key for shape in shapes for key in _hard_topology_keys(shape)} - {HOSTNAME}))
 
 

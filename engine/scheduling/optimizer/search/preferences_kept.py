@@ -41,7 +41,7 @@ def _preferences(shape: PodShape) -> int:
     """How many preferences are left in a shape. One of them is not to tolerate every soft taint."""
     return (
         len(shape.preferred_terms)
-        + sum(each.weight > 0 for each in (*shape.affinity, *shape.anti_affinity))
-        + sum(each.when_unsatisfiable != "DoNotSchedule" for each in shape.spread)
+        + sum(term.weight > 0 for term in (*shape.affinity, *shape.anti_affinity))
+        + sum(constraint.when_unsatisfiable != "DoNotSchedule" for constraint in shape.spread)
         + (TOLERATES_PREFER_NO_SCHEDULE not in shape.tolerations)
     )

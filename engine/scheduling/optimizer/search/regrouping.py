@@ -103,7 +103,7 @@ class Regrouping:
 
     @property
     def _most_choices(self) -> int:
-        return max((len(self._options.choices(each)) for each in self._kinds), default=0)
+        return max((len(self._options.choices(kind)) for kind in self._kinds), default=0)
 
     # ── values ──────────────────────────────────────
 
@@ -193,12 +193,12 @@ class Regrouping:
             kind = self._kinds[index]
             further = self._narrowed_for(option, narrowed, kind)
             if further is None or port_conflicts(kind.ports, ports):
-                candidates = [each for each in candidates if each != index]
+                candidates = [candidate for candidate in candidates if candidate != index]
                 continue
             narrowed, ports = further, ports + kind.ports
             if kind.ports:
                 count = 1
-                candidates = [each for each in candidates if each != index]
+                candidates = [candidate for candidate in candidates if candidate != index]
             taken[index] = taken.get(index, 0) + count
             room = [a - count * b for a, b in zip(room, kind.amounts, strict=True)]
 
@@ -211,12 +211,12 @@ class Regrouping:
             used = [a + count * b for a, b in zip(used, self._kinds[index].amounts, strict=True)]
         cheapest = option
         prices = self._options.prices(option.template, narrowed)
-        for each, room in self._sizes_for(kind):
-            if each.price >= option.price:
+        for size, room in self._sizes_for(kind):
+            if size.price >= option.price:
                 break
-            possible = each.template == option.template and narrowed.viable >> each.type_number & 1
-            if possible and all(map(le, used, room)) and prices.get(each.type_number) == each.price:
-                cheapest = each
+            possible = size.template == option.template and narrowed.viable >> size.type_number & 1
+            if possible and all(map(le, used, room)) and prices.get(size.type_number) == size.price:
+                cheapest = size
                 break
         return PodGroup(option.template, cheapest.type_number, cheapest.price, tuple(sorted(taken.items())))
 
@@ -225,7 +225,8 @@ class Regrouping:
         sizes = self._sizes.get(kind.demands)
         if sizes is None:
             sizes = self._sizes[kind.demands] = [
-                (each, self._options.room(each.template, each.type_number)) for each in self._options.choices(kind)
+                (choice, self._options.room(choice.template, choice.type_number))
+                for choice in self._options.choices(kind)
             ]
         return sizes
 
@@ -237,9 +238,9 @@ class Regrouping:
             requirements, _, weight = demands
             compatible = self._compatible[demands] = [
                 number
-                for number, each in enumerate(self._kinds)
-                if each.weight == weight
-                and (each.requirements == requirements or not requirements.conflicts(each.requirements))
+                for number, kind in enumerate(self._kinds)
+                if kind.weight == weight
+                and (kind.requirements == requirements or not requirements.conflicts(kind.requirements))
             ]
         return compatible
 
@@ -297,4 +298,4 @@ class Regrouping:
 
 def _total_price(groups: Sequence[PodGroup]) -> float:
     """USD per hour."""
-    return sum(each.price for each in groups)
+    return sum(group.price for group in groups)
