@@ -83,8 +83,7 @@ class Instances:
         return sorted(str(entry["InstanceId"]) for entry in self._described(Filters=conditions))
 
     def name(self, instances: Mapping[str, str]) -> None:
-        """A-323: the tag Name, for instances (id → name) that have none: a user's own stays (A-324). Raises
-        `AwsError`."""
+        """Tag instances (id → name) that have no Name with it; a user's own stays (A-323, A-324). Raises `AwsError`."""
         ids = sorted(instances)
         found = {
             key: entry
@@ -101,7 +100,7 @@ class Instances:
         return tags.NODEPOOL in own and tags.NODECLASS in own and own.get(tags.CLUSTER) == self._cluster
 
     def terminate(self, instance: str, *, intent: str) -> EffectAnswered:
-        """A-330: an instance that is gone or going is a success. A refusal is an answer; only silence
+        """Terminate instances: one that is gone or going is a success (A-330). A refusal is an answer; only silence
         raises."""
         try:
             call(self._clients.ec2.terminate_instances, InstanceIds=[instance])
@@ -113,7 +112,7 @@ class Instances:
         return EffectAnswered(intent, ok=True, code="200")
 
     def _batch(self, instances: list[str]) -> dict[str, Any]:
-        """A-287: one id that EC2 does not know spoils the call; then each is asked for alone."""
+        """Ask for many ids at once. One id that EC2 does not know spoils the call; then each is asked alone (A-287)."""
         try:
             entries = self._described(InstanceIds=instances, Filters=filters(instance_state_name=VISIBLE))
         except AwsError as error:

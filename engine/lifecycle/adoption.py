@@ -115,7 +115,7 @@ def _state(claim: NodeClaimObject, registered: bool, initialized: bool) -> str:
 
 
 def _deadline(claim: NodeClaimObject) -> int | None:
-    """L-189: when pods go by force; what was promised before stands."""
+    """When pods go by force; what was promised before stands (L-189)."""
     if not claim.deleting:
         return None
     told = claim.annotations.get(lbl.TERMINATION_TIMESTAMP)

@@ -176,8 +176,8 @@ def _price(found: InstanceType | None, answer: LaunchAnswered) -> float:
 
 
 def _labels(found: InstanceType | None, answer: LaunchAnswered, reservation: str) -> dict[str, str]:
-    """A-316: every label of the type with exactly one value but for those of reservations, then what the launch
-    decided: among it the reservation, if it used one."""
+    """Every label of the type with exactly one value but for those of reservations, then what the launch decided:
+    among it the reservation, if it used one (A-316)."""
     requirements = found.requirements if found is not None else {}
     single = {key: values[0] for key, values in sorted(requirements.items()) if len(values) == 1}
     for key in lbl.OF_RESERVATIONS:

@@ -204,7 +204,7 @@ def _orphaned_instances(draft: TurnDraft) -> None:
 
 
 def _static(draft: TurnDraft) -> None:
-    """D-160: every pool about which something changed, or whose pause is over, by name."""
+    """Decide on every static pool about which something changed, or whose pause is over, by name (D-160)."""
     state = draft.state
     due = [name for name, pool in state.facts.static.items() if 0 < pool.retry_at <= draft.now]
     names = sorted({*state.indexes.static, *due})

@@ -28,7 +28,7 @@ def note_nomination(state: State, pod: Pod) -> None:
 
 
 def waits(facts: Facts, pod: Pod) -> bool:
-    """S-40, where kerf's own nomination counts as none."""
+    """Whether a pod waits for a place (S-40); kerf's own nomination counts as none."""
     return is_provisionable(_without_ours(facts, pod))
 
 

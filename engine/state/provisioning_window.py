@@ -43,7 +43,7 @@ def note_disruption_change(facts: Facts, at: int) -> None:
 
 
 def nomination_period(settings: Settings) -> int:
-    """D-8: for how long a node that a plan counts on is not disrupted, in ms."""
+    """For how long a node that a plan counts on is not disrupted, in ms (D-8)."""
     return max(2 * settings.batch_max, 10_000)
 
 

@@ -119,7 +119,7 @@ class DryRuns:
 
     @staticmethod
     def _representative(resolved: EC2NodeClass, types: Mapping[str, InstanceType]) -> tuple[InstanceType, str] | None:
-        """A-135: a type that the class can launch on demand, and a zone for it."""
+        """A type that the class can launch on demand, and a zone for it (A-135)."""
         for name in sorted(types, key=lambda name: (name not in _USUAL, name)):
             kind = types[name]
             zones = [o.zone for o in kind.offerings if o.available and o.capacity_type == labels.ON_DEMAND]

@@ -116,7 +116,7 @@ async def _devices(session: Session) -> Finding:
 
 
 async def _node_pools(session: Session, provider: str) -> Finding:
-    """L-253: NodePools whose NodeClass is not there, or says that it is not ready."""
+    """NodePools whose NodeClass is not there, or says that it is not ready (L-253)."""
     group, resource = NODE_CLASSES[provider]
     pools = await _items(session, "/apis/karpenter.sh/v1/nodepools")
     classes = await _items(session, f"/apis/{group}/{_VERSIONS[provider]}/{resource}")

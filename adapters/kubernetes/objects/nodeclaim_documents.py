@@ -55,7 +55,7 @@ def _deadline(claim: NodeClaim) -> dict[str, str]:
 
 
 def claim_status(claim: NodeClaim, conditions: Sequence[Condition]) -> Document:
-    """L-66, L-99…; `conditions` as `projections.nodeclaim_status` finds them."""
+    """The status of a NodeClaim object (L-66, L-99); `conditions` as `projections.nodeclaim_status` finds them."""
     status: Document = {"conditions": [_condition(condition) for condition in conditions]}
     if claim.provider_id:
         status["providerID"] = claim.provider_id

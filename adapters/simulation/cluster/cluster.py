@@ -153,7 +153,7 @@ class VirtualCluster:
     # ── ports.Cluster ───────────────────────────────────────────────────────────────────────────────────────
 
     def register(self, order: RegisterNode, *, intent: str) -> EffectAnswered:
-        """L-163, L-164, in one write."""
+        """Give a Node its claim's labels and take the unregistered taint, in one write (L-163, L-164)."""
         node = self.api.nodes.get(order.node)
         if node is None:
             return _answered(intent, _no_node(order.node))
@@ -170,7 +170,7 @@ class VirtualCluster:
         return self._write(order.node, intent, lambda node: with_labels(node, {names.INITIALIZED: "true"}))
 
     def taint(self, order: TaintNode, *, intent: str) -> EffectAnswered:
-        """L-196: taints of the same key and another effect go first."""
+        """Taint a Node; taints of the same key and another effect go first (L-196)."""
 
         def change(node: Node) -> Node:
             node = without_taints(node, lambda t: t.key == DISRUPTED.key and not t.same(DISRUPTED))

@@ -120,7 +120,7 @@ def instances_listed(state: State, listed: InstancesListed, entry: Entry) -> Non
 
 
 def _demote(state: State, claim: NodeClaim, entry: Entry) -> None:
-    """L-250: its reservation is over, and the instance runs on as on-demand."""
+    """Make a claim on-demand: its reservation is over, and the instance runs on (L-250)."""
     left = {key: value for key, value in claim.labels.items() if key not in lbl.OF_RESERVATIONS}
     claim.capacity_type = lbl.ON_DEMAND
     claim.labels = {**left, lbl.CAPACITY_TYPE: lbl.ON_DEMAND}

@@ -36,7 +36,7 @@ def keep_nodepool_template(state: State, pool: NodePool) -> None:
 
 
 def migrate_hash(claim: NodeClaim, pool: NodePool) -> None:
-    """D-128: a claim whose hash was made another way is taken to be as its pool asks for now, unless it has drifted."""
+    """Take a claim whose hash was made another way to be as its pool asks for now, unless it has drifted (D-128)."""
     annotations = claim.annotations
     if annotations.get(NODEPOOL_HASH_VERSION) == VERSION:
         return
@@ -92,7 +92,7 @@ def _prune(facts: Facts) -> None:
 
 
 def drift_decided(state: State, result: DisruptResult, entry: Entry) -> None:
-    """D-122, D-123: only an evaluation says so and takes it back; another reason does not move the time."""
+    """Note drift: an evaluation alone sets it or takes it back; another reason leaves its time (D-122, D-123)."""
     for verdict in result.verdicts:
         claim = state.facts.claims.get(verdict.claim)
         if claim is None:

@@ -233,7 +233,7 @@ def _settle_orphan(state: State, instance: str, *, ok: bool, entry: Entry) -> No
 
 
 def nodes_of_instance(state: State, instance: str) -> list[str]:
-    """L-238: the Nodes of an instance that no claim has go with it."""
+    """The Nodes of an instance that no claim has: they go with it (L-238)."""
     found = (names for provider, names in state.indexes.nodes_by_provider.items() if provider.endswith(f"/{instance}"))
     return sorted(name for names in found for name in names)
 
@@ -280,7 +280,7 @@ def _attempt(claim: NodeClaim, ref: str, intent: Intent, at: int) -> None:
 
 
 def interrupted(state: State, message: seen.InterruptionSeen, entry: Entry) -> None:
-    """A-344, A-354: duplicates and messages about foreign instances change nothing."""
+    """Note an interruption; duplicates and messages about foreign instances change nothing (A-344, A-354)."""
     facts = state.facts
     if message.message in facts.messages:
         return

@@ -45,8 +45,8 @@ def class_seen(state: State, seen: NodeClassSeen, entry: Entry) -> None:
 
 
 def count_registration(state: State, claim: NodeClaim, event: Struct, entry: Entry) -> None:
-    """L-183: claims of the NodePool as it is now count, and of their ends only the two time limits: the cloud's lack of
-    capacity says nothing of the nodes."""
+    """Count claims of the NodePool as it is now, and of their ends only the two time limits: the cloud's lack of
+    capacity says nothing of the nodes (L-183)."""
     health = state.facts.health.get(claim.node_pool)
     if health is None or claim.created < health.first_seen:
         return

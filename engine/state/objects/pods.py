@@ -78,7 +78,7 @@ def _hold(pod: Pod) -> tuple[object, ...]:
 
 
 def _pod_event(claim: NodeClaim, pod: Pod, at: int) -> None:
-    """D-57: a bind, an end or a deletion of a pod on a claim's node restarts its quiet time."""
+    """Restart the quiet time of a claim's node: a pod was bound, ended or was deleted there (D-57)."""
     if not owned_by(pod, DAEMONSET) and at - claim.last_pod_event >= POD_EVENT_GRAIN:
         claim.last_pod_event = at
 

@@ -67,7 +67,7 @@ def _price(text: str | None) -> float | None:
 
 
 def _adjustment(text: str | None) -> Adjustment | None:
-    """L-50. None too for what the declared pattern has refused."""
+    """The adjustment, in dollars or percent (L-50). None too for what the declared pattern has refused."""
     if text is None or not compiled(PRICE_ADJUSTMENT).search(text):
         return None
     return Adjustment(float(text.removesuffix("%")), percent=text.endswith("%"))

@@ -173,7 +173,7 @@ def _expire_after(report: Report, path: str, spec: ClaimTemplateSpecWire) -> int
 
 
 def _grace_period(report: Report, path: str, spec: ClaimTemplateSpecWire) -> int | None:
-    """L-16: unset is None; 0s is legal and means at once."""
+    """The grace period in ms: unset is None; 0s is legal and means at once (L-16)."""
     if spec.termination_grace_period is None:
         return None
     where = f"{path}.terminationGracePeriod"
@@ -185,7 +185,7 @@ def _nillable(report: Report, path: str, text: str) -> int | None:
 
 
 def _budgets(report: Report, pool: str, wires: list[BudgetWire] | None) -> tuple[Budget, ...]:
-    """L-20: absent is one budget of 10%; an explicit empty list is no cap. The rules have checked the
+    """The budgets: absent is one of 10%; an explicit empty list is no cap (L-20). The rules have checked the
     texts, but for schedules: one that nobody can read is kept, and stops all that is voluntary (D-48)."""
     if wires is None:
         return (Budget(),)

@@ -70,7 +70,7 @@ def _metadata(document: Document, report: Report) -> tuple[Document, Document]:
 
 
 def _disruption(disruption: Document, report: Report) -> tuple[Document, Any]:
-    """L-104…L-108, L-128, L-129: the v1 disruption, and expireAfter, which moves to the template."""
+    """The v1 disruption, and expireAfter, which moves to the template (L-104…L-108, L-128, L-129)."""
     expire_after = disruption.pop("expireAfter", None) or "720h"
     policy = disruption.get("consolidationPolicy") or "WhenUnderutilized"
     after = disruption.get("consolidateAfter")
@@ -123,7 +123,7 @@ def convert_ec2_node_class(document: Document, report: Report) -> Document:
 
 
 def _convert_family(spec: Document, annotations: Document, report: Report) -> None:
-    """L-119, L-133, L-135. A family that v1beta1 does not know is refused, as it would have been then."""
+    """Convert the AMI family (L-119, L-133, L-135). One that v1beta1 does not know is refused, as it was then."""
     family, terms = spec.get("amiFamily"), spec.get("amiSelectorTerms")
     version = annotations.pop(ALIAS_VERSION, None) or "latest"
     if family in _ALIASED_FAMILIES and not terms:
@@ -140,7 +140,7 @@ def _convert_family(spec: Document, annotations: Document, report: Report) -> No
 
 
 def _convert_ubuntu(spec: Document, annotations: Document, report: Report) -> None:
-    """L-134: without terms there is no image to start, and the placeholder keeps the NodeClass from being ready."""
+    """Convert Ubuntu: without terms there is no image to start, and the placeholder keeps it not ready (L-134)."""
     changed = ["amiFamily"]
     spec["amiFamily"] = "AL2"
     if not spec.get("blockDeviceMappings"):
@@ -155,7 +155,7 @@ def _convert_ubuntu(spec: Document, annotations: Document, report: Report) -> No
 
 
 def _keep_hop_limit(spec: Document, report: Report) -> None:
-    """L-121: what v1beta1 would have stored for metadata options that say nothing of it."""
+    """Keep the hop limit that v1beta1 would have stored for metadata options that say nothing of it (L-121)."""
     options = _object(report, "spec.metadataOptions", spec.get("metadataOptions"))
     if options.get("httpPutResponseHopLimit") is None:
         spec["metadataOptions"] = options | {"httpPutResponseHopLimit": 2}

@@ -74,7 +74,7 @@ def shape_of(
 
 
 def _resource_claims(spec: PodSpecWire, status: PodStatusWire) -> tuple[str, ...]:
-    """S-195: a status without a name says that no claim is needed."""
+    """The pod's ResourceClaims; a status without a name says that no claim is needed (S-195)."""
     needless = {each.name for each in status.resource_claim_statuses or () if not each.resource_claim_name}
     return tuple(
         _claim_reference(resource_claim)
@@ -201,7 +201,7 @@ def _tolerations(report: Report, path: str, wires: Sequence[TolerationWire]) -> 
 
 
 def _host_ports(report: Report, path: str, containers: Sequence[ContainerWire]) -> tuple[HostPort, ...]:
-    """S-97: of the regular containers only, sorted."""
+    """Host ports, of the regular containers only, sorted (S-97)."""
     ports = []
     for index, container in enumerate(containers):
         for at, port in enumerate(container.ports):
@@ -213,7 +213,7 @@ def _host_ports(report: Report, path: str, containers: Sequence[ContainerWire]) 
 
 
 def _volumes(wires: Sequence[VolumeWire]) -> tuple[VolumeRef, ...]:
-    """S-152: volumes backed by a PersistentVolumeClaim, named or made for the pod."""
+    """Volumes backed by a PersistentVolumeClaim, named or made for the pod (S-152)."""
     volumes = []
     for wire in wires:
         if wire.persistent_volume_claim is not None:

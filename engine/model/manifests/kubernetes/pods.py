@@ -150,7 +150,7 @@ def _owner(references: list[OwnerWire]) -> Owner | None:
 
 
 def _deletion_cost(metadata: ScannedMetadata, report: Report) -> int:
-    """D-36: read as a number, 0 when absent or unreadable; a part of a whole is cut off."""
+    """The deletion cost as a number: 0 when absent or unreadable; a fraction is cut off (D-36)."""
     text = metadata.annotations.deletion_cost
     if not text:
         return 0
