@@ -236,7 +236,7 @@ def keeps_domains(problem: Problem, gone: frozenset[str]) -> bool:
     """Whether, without these types, there can still be a node in every domain that pods are spread over. (A domain that
     is lost would change how a spread counts.)"""
     keys = sorted({normalise(each.topology_key) for shape in problem.shapes.values() for each in shape.spread})
-    return all(
+    return not keys or all(
         _domains(catalogue, keys, gone) == _domains(catalogue, keys, frozenset())
         for catalogue in problem.catalogues.values()
     )

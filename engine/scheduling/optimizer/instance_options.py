@@ -6,7 +6,8 @@ Nothing is decided here: whatever rests on it is planned again by the planner.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from operator import gt, le
 
 from msgspec import Struct
 
@@ -21,6 +22,10 @@ from kerf.engine.scheduling.problem.problem import Problem
 
 NodeDemands = tuple[Requirements, tuple[Toleration, ...], int]
 """What pods ask of a node, apart from room: requirements, tolerations, and the weight of the NodePool."""
+
+
+TypeOfTemplate = tuple[int, int]
+"""A template and a type, by number."""
 
 
 class PodKind(Struct, frozen=True, cache_hash=True):
@@ -69,8 +74,8 @@ class InstanceOptions:
         ]
         self.templates = tuple(each for each in templates if each.types)
         self._rooms = tuple(self._rooms_of(each) for each in self.templates)
-        self._prices: dict[tuple[int, tuple[int, ...]], dict[int, float]] = {}
         self._choices: dict[NodeDemands, tuple[InstanceOption, ...]] = {}
+        self._worthwhile: dict[object, tuple[TypeOfTemplate, ...]] = {}
 
     def amounts(self, requests: Resources) -> tuple[int, ...]:
         """The requests of one pod, which also counts as one of the resource `pods`."""
@@ -95,27 +100,57 @@ class InstanceOptions:
     def prices(self, number: int, narrowed: NarrowedTemplate) -> dict[int, float]:
         """The price of the cheapest available offering of each type, in USD per hour."""
         template = self.templates[number]
-        key = number, narrowed.slots
-        prices = self._prices.get(key)
+        key = "prices", narrowed.slots
+        prices: dict[int, float] | None = template.worked_out.get(key)
         if prices is None:
             order = template.by_price(narrowed)
             prices = {type_number: price for price, type_number in order if math.isfinite(price)}
-            self._prices[key] = prices
+            template.worked_out[key] = prices
         return prices
 
-    def position(self, template: int, slot: int, type_number: int) -> int:
-        """A number for every template, slot and type, to be used as a bit."""
-        before = sum(len(each.slots) * len(each.catalogue.types) for each in self.templates[:template])
-        return before + slot * len(self.templates[template].catalogue.types) + type_number
+    def offers(self, number: int, narrowed: NarrowedTemplate) -> int:
+        """What a template (by number) can be launched as: a bit for every template, slot and type."""
+        template = self.templates[number]
+        width = len(template.catalogue.types)
+        place = sum(len(each.slots) * len(each.catalogue.types) for each in self.templates[:number])
+        prices = sum(1 << type_number for type_number in self.prices(number, narrowed))
+        types = narrowed.viable & template.types & prices
+        return sum((template.available[slot] & types) << place + slot * width for slot in narrowed.slots)
 
     def choices(self, kind: PodKind) -> tuple[InstanceOption, ...]:
         """The options for such pods that are worth considering, cheapest first."""
         choices = self._choices.get(kind.demands)
         if choices is None:
-            choices = self._choices[kind.demands] = without_dominated(self, all_options(self, kind))
+            choices = self._choices[kind.demands] = self._without_dominated(narrowed_templates(self, kind))
         return choices
 
+    def _without_dominated(self, narrowed: Mapping[int, NarrowedTemplate]) -> tuple[InstanceOption, ...]:
+        """The options in these narrowed templates, cheapest first, without those that have no more of any resource than
+        another that costs no more. Which these are is worked out once for all demands that leave the same offers."""
+        key = tuple([(number, each.slots, each.viable) for number, each in narrowed.items()])
+        worthwhile = self._worthwhile.get(key)
+        if worthwhile is None:
+            options = (option for number, each in narrowed.items() for option in self._options_in(number, each))
+            worthwhile = self._worthwhile[key] = tuple(without_dominated(self, options))
+        prices = {number: self.prices(number, each) for number, each in narrowed.items()}
+        return tuple(
+            InstanceOption(n, type_number, prices[n][type_number], narrowed[n]) for n, type_number in worthwhile
+        )
+
+    def _options_in(self, number: int, narrowed: NarrowedTemplate) -> Iterator[InstanceOption]:
+        prices = self.prices(number, narrowed)
+        for type_number in bits(narrowed.viable & self.templates[number].types):
+            if type_number in prices:
+                yield InstanceOption(number, type_number, prices[type_number], narrowed)
+
     def _rooms_of(self, template: Template) -> dict[int, tuple[int, ...]]:
+        key = "rooms", self.resources
+        rooms: dict[int, tuple[int, ...]] | None = template.worked_out.get(key)
+        if rooms is None:
+            rooms = template.worked_out[key] = self._new_rooms(template)
+        return rooms
+
+    def _new_rooms(self, template: Template) -> dict[int, tuple[int, ...]]:
         types = template.catalogue.types
         rooms = {}
         for group in template.groups:
@@ -126,25 +161,29 @@ class InstanceOptions:
         return rooms
 
 
-def all_options(options: InstanceOptions, kind: PodKind, *, any_weight: bool = False) -> Iterator[InstanceOption]:
-    """All options for such pods, by template and type, whether or not there is room. Only those of NodePools of the
+def narrowed_templates(
+    options: InstanceOptions, kind: PodKind, *, any_weight: bool = False
+) -> dict[int, NarrowedTemplate]:
+    """The templates (by number) that such pods can go to, as their demands narrow them. Only those of NodePools of the
     kind's weight, unless `any_weight`."""
+    found = {}
     for number, template in enumerate(options.templates):
         possible = any_weight or template.pool.weight == kind.weight
         narrowed = options.narrowed(number, kind.requirements) if possible and options.tolerated(number, kind) else None
-        if narrowed is None:
-            continue
-        prices = options.prices(number, narrowed)
-        for type_number in bits(narrowed.viable & template.types):
-            if type_number in prices:
-                yield InstanceOption(number, type_number, prices[type_number], narrowed)
+        if narrowed is not None:
+            found[number] = narrowed
+    return found
 
 
-def without_dominated(options: InstanceOptions, given: Iterable[InstanceOption]) -> tuple[InstanceOption, ...]:
-    """The options, cheapest first, without those that have no more of any resource than another that costs no more."""
-    kept: list[tuple[InstanceOption, tuple[int, ...]]] = []
+def without_dominated(options: InstanceOptions, given: Iterable[InstanceOption]) -> Iterator[TypeOfTemplate]:
+    """The templates and types of the options, cheapest first, without those that have no more of any resource than
+    another that costs no more."""
+    kept: list[tuple[int, ...]] = []
+    most: tuple[int, ...] = ()
     for option in sorted(given, key=lambda each: (each.price, each.template, each.type_number)):
         room = options.room(option.template, option.type_number)
-        if not any(all(a <= b for a, b in zip(room, other, strict=True)) for _, other in kept):
-            kept.append((option, room))
-    return tuple(option for option, _ in kept)
+        larger = not kept or any(map(gt, room, most))  # in one resource larger than all before
+        if larger or not any(all(map(le, room, other)) for other in kept):
+            kept.append(room)
+            most = tuple(map(max, most, room)) if most else room
+            yield option.template, option.type_number

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 
 from msgspec import Struct
@@ -10,13 +11,15 @@ from msgspec.structs import replace
 
 from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.scheduling.matching.taints import TOLERATES_PREFER_NO_SCHEDULE
-from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions, PodKind, all_options
+from kerf.engine.scheduling.optimizer.instance_options import (
+    InstanceOptions,
+    PodKind,
+    TypeOfTemplate,
+    narrowed_templates,
+)
 from kerf.engine.scheduling.optimizer.linear_relaxation import PricedNode, resource_prices
 from kerf.engine.scheduling.pods.pod_requirements import requirements_of
 from kerf.engine.scheduling.problem.problem import PendingPod, Problem
-
-TypeOfTemplate = tuple[int, int]
-"""A template and a type, by number."""
 
 
 class _PodCrowd(Struct, frozen=True):
@@ -73,11 +76,12 @@ def _in_disjoint_sets(crowds: list[_PodCrowd]) -> list[list[_PodCrowd]]:
 
 
 def _crowds(problem: Problem, options: InstanceOptions, pods: Iterable[PendingPod]) -> list[_PodCrowd]:
+    counts = Counter([pod.shape for pod in sorted(pods, key=lambda each: each.uid)])
     demands: dict[tuple[object, ...], tuple[PodKind, list[int]]] = {}
-    for pod in sorted(pods, key=lambda each: each.uid):
-        kind = loosened(problem.shapes[pod.shape], options)
+    for shape, count in counts.items():
+        kind = loosened(problem.shapes[shape], options)
         _, total = demands.setdefault(kind.demands, (kind, [0] * len(kind.amounts)))
-        total[:] = [a + b for a, b in zip(total, kind.amounts, strict=True)]
+        total[:] = [a + count * b for a, b in zip(total, kind.amounts, strict=True)]
     return [_crowd(options, kind, total) for kind, total in demands.values()]
 
 
@@ -92,9 +96,9 @@ def loosened(shape: PodShape, options: InstanceOptions) -> PodKind:
 def _crowd(options: InstanceOptions, kind: PodKind, total: list[int]) -> _PodCrowd:
     prices: dict[TypeOfTemplate, float] = {}
     offers = 0
-    for option in all_options(options, kind, any_weight=True):
-        prices[option.template, option.type_number] = option.price
-        for slot in option.narrowed.slots:
-            if options.templates[option.template].available[slot] >> option.type_number & 1:
-                offers |= 1 << options.position(option.template, slot, option.type_number)
+    for number, narrowed in narrowed_templates(options, kind, any_weight=True).items():
+        types = narrowed.viable & options.templates[number].types
+        of_types = options.prices(number, narrowed)
+        prices |= {(number, each): price for each, price in of_types.items() if types >> each & 1}
+        offers |= options.offers(number, narrowed)
     return _PodCrowd(tuple(total), prices, offers)

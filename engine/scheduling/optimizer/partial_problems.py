@@ -96,6 +96,8 @@ def _without_pod_rules(shape: PodShape, labels: Mapping[str, str], preferences: 
 
 
 def _types_larger_than(catalogue: Catalogue, largest: Resources) -> frozenset[tuple[str, str, str]]:
+    if not largest:
+        return frozenset()
     return without_types(
         each.name
         for each in catalogue.types

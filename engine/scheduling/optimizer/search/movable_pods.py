@@ -30,7 +30,7 @@ from kerf.engine.scheduling.problem.problem import PendingPod, Problem
 Labels = tuple[tuple[str, str], ...]
 
 
-class TopologyRule(Struct, frozen=True):
+class TopologyRule(Struct, frozen=True, cache_hash=True):
     """A spread constraint or affinity term of some pods: of the pods that it selects, at most `max_per_domain` may be
     in one domain of the key, if that is the node; 0 sets no limit."""
 
@@ -67,6 +67,11 @@ class MovablePods:
         """As what a pod may move to any node; None if it may not."""
         shape_key = pod.namespace, pod.shape
         return self._kind(pod, ()) if shape_key in self._independent else None
+
+    def may_move(self, pod: PendingPod) -> bool:
+        """Whether a pod may move at all, if there is room for it."""
+        shape_key = pod.namespace, pod.shape
+        return shape_key in self._independent or self._all_ties().get(shape_key) is not None
 
     def kind_beside(self, pod: PendingPod, claim: OpenedClaim) -> PodKind | None:
         """As what a pod may move from this claim, where it is, to another node like it; None if it may not."""
@@ -124,12 +129,15 @@ def _topology_ties(problem: Problem) -> dict[ShapeKey, TopologyTies | None]:
     keys: dict[ShapeKey, set[str]] = {shape_key: set() for shape_key in present}
     max_per_node: dict[ShapeKey, int] = {}
     fixed = {shape_key for shape_key in waiting if not _movable_by_itself(problem.shapes[shape_key[1]])}
+    seen: set[TopologyRule] = set()
     for shape_key, rules in rules_of.items():
         for rule in rules:
             selected = frozenset(by_label.selected(rule.selector))
             if rule.key != HOSTNAME:
-                for each in (shape_key, *selected):
+                keys[shape_key].add(rule.key)
+                for each in selected if rule not in seen else ():
                     keys[each].add(rule.key)
+                seen.add(rule)
             elif not rule.max_per_domain:
                 fixed |= {shape_key, *selected}
             elif selected == {shape_key}:

@@ -211,7 +211,12 @@ class Search:
         return sorted(movable, key=lambda each: (-each.claim.price / len(each.claim.pods), each.claim.pods))
 
     def _all_movable(self, part: CandidateClaim) -> bool:
-        return not part.claim.reservations and len(self._movable_beside(part)) == len(part.claim.pods)
+        pods = part.claim.pods
+        return (
+            not part.claim.reservations
+            and all(self._movable_pods.may_move(self._pods[uid]) for uid in pods)
+            and len(self._movable_beside(part)) == len(pods)
+        )
 
     def _movable_beside(self, part: CandidateClaim) -> dict[str, PodKind]:
         """The pods (uids) of a claim that may move to another node like it, and as what."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from operator import le
 
+from kerf.engine.scheduling.launchable.compiled_catalogue import bits
 from kerf.engine.scheduling.optimizer.alternative_plans import keeps_domains
-from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions, NodeDemands, all_options
+from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions, NodeDemands, narrowed_templates
 from kerf.engine.scheduling.optimizer.lower_bound import loosened
 from kerf.engine.scheduling.problem.problem import Problem
 
@@ -32,22 +34,15 @@ def _smallest_cap(problem: Problem, options: InstanceOptions, shapes: Iterable[s
     """The smallest size that leaves every pod a type of those NodePools of the most weight that it can go to."""
     smallest = 0
     known: dict[NodeDemands, list[tuple[int, int, tuple[int, ...]]]] = {}
-    for digest in sorted(frozenset(shapes)):
-        kind = loosened(problem.shapes[digest], options)
+    for kind in dict.fromkeys(loosened(problem.shapes[digest], options) for digest in sorted(frozenset(shapes))):
         if kind.demands not in known:
             known[kind.demands] = sorted(
-                (
-                    -template.pool.weight,
-                    cpu[template.catalogue.names[option.type_number]],
-                    options.room(option.template, option.type_number),
-                )
-                for option in all_options(options, kind, any_weight=True)
-                for template in (options.templates[option.template],)
+                (-template.pool.weight, cpu[template.catalogue.names[each]], options.room(number, each))
+                for number, narrowed in narrowed_templates(options, kind, any_weight=True).items()
+                for template in (options.templates[number],)
+                for each in bits(narrowed.viable & template.types)
+                if each in options.prices(number, narrowed)
             )
-        fitting = (
-            size
-            for _, size, room in known[kind.demands]
-            if all(a <= b for a, b in zip(kind.amounts, room, strict=True))
-        )
+        fitting = (size for _, size, room in known[kind.demands] if all(map(le, kind.amounts, room)))
         smallest = max(smallest, next(fitting, 0))
     return smallest
