@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 from kerf.engine.lifecycle.eviction_cost import pod_cost
 from kerf.engine.model.instance_types import InstanceType
 from kerf.engine.model.kubernetes.pods import DAEMONSET, Pod, PodShape, is_terminal, owned_by
-from kerf.engine.model.labels import CAPACITY_TYPE, ZONE
+from kerf.engine.model.labels import CAPACITY_TYPE, DEFAULT_TENANCY, TENANCY, ZONE
+from kerf.engine.scheduling.launchable.launch_offers import offerings_of
 
 NODE_COST = 1.0
 """What every node costs, whatever runs there (D-38)."""
@@ -26,9 +27,10 @@ def node_cost(pods: Iterable[Pod], shapes: Mapping[str, PodShape]) -> float:
 
 
 def node_price(instance_type: InstanceType | None, labels: Mapping[str, str]) -> float:
-    """The price of the first offering of the node's type in its zone and capacity type, available or not; 0 if there is
-    none (D-34)."""
-    offerings = () if instance_type is None else instance_type.offerings
+    """The price of the first offering of the node's type in its zone, capacity type and tenancy, available or not; 0 if
+    there is none (D-34)."""
+    tenancy = labels.get(TENANCY, DEFAULT_TENANCY)
+    offerings = () if instance_type is None else offerings_of(instance_type, tenancy)
     for offering in offerings:
         if offering.zone == labels.get(ZONE) and offering.capacity_type == labels.get(CAPACITY_TYPE):
             return 0.0 if math.isnan(offering.price) else offering.price

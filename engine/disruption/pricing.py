@@ -7,8 +7,8 @@ import math
 from collections.abc import Iterable, Sequence
 
 from kerf.engine.model.instance_types import Catalogue
-from kerf.engine.model.labels import ON_DEMAND, RESERVED, SPOT, WELL_KNOWN
-from kerf.engine.scheduling.launchable.compiled_catalogue import CompiledCatalogue, compiled_catalogue
+from kerf.engine.model.labels import ON_DEMAND, RESERVED, SPOT
+from kerf.engine.scheduling.launchable.compiled_catalogue import CompiledCatalogue, admitted_slots, compiled_catalogue
 from kerf.engine.scheduling.launchable.templates import available_types
 from kerf.engine.scheduling.matching.requirements import Requirements
 
@@ -36,9 +36,7 @@ class Market:
         if found is None:
             if len(self._usable) >= MAX_REQUIREMENTS:
                 self._usable.clear()
-            found = self._usable[requirements] = tuple(
-                number for number, each in enumerate(self._demands) if requirements.compatible(each, WELL_KNOWN)
-            )
+            found = self._usable[requirements] = admitted_slots(self.compiled.slots, self._demands, requirements)
         return found
 
     def by_price(self, requirements: Requirements) -> tuple[tuple[float, int], ...]:

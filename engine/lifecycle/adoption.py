@@ -19,10 +19,11 @@ from kerf.engine.nodeclaim.state_table import INITIALIZED, LAUNCHED, REGISTERED,
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import LaunchInstance
 from kerf.engine.scheduling.claims_without_pods import claim_without_pods
+from kerf.engine.scheduling.launchable.launch_offers import offerings_of
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.state.state import Found, State
 
-VERSION = 3
+VERSION = 4
 MAX_WAIT = 60_000
 """How long (ms) an object waits for what belongs to it: the instance types of its NodeClass, which know its price, and
 its Node, without which it would be taken for a claim whose Node was deleted."""
@@ -135,7 +136,8 @@ def _price(claim: NodeClaimObject, state: State) -> float:
     name = claim.labels.get(lbl.INSTANCE_TYPE, "")
     found: InstanceType | None = state.indexes.blobs.instance_type(digest, name) if digest else None
     where = (claim.labels.get(lbl.ZONE), claim.labels.get(lbl.CAPACITY_TYPE))
-    offerings = found.offerings if found is not None else ()
+    tenancy = claim.labels.get(lbl.TENANCY, lbl.DEFAULT_TENANCY)
+    offerings = offerings_of(found, tenancy) if found is not None else ()
     return min((o.price for o in offerings if (o.zone, o.capacity_type) == where), default=0.0)
 
 
@@ -148,6 +150,7 @@ def _launch(claim: NodeClaimObject, state: State, now: int) -> Step:
         node_class=claim.node_class,
         capacity_type=asked.choice.capacity_type,
         offers=asked.choice.offers,
+        tenancy=asked.choice.tenancy,
         requests=claim.requests,
         labels=claim.labels,
         taints=(*claim.taints, *claim.startup_taints),

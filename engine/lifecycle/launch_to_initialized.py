@@ -17,11 +17,12 @@ from kerf.engine.nodeclaim.state_table import INITIALIZED, LAUNCHED, REGISTERED,
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import DeleteNode, InitializeNode, RegisterNode, UntaintNode
 from kerf.engine.record.observations import LaunchAnswered
+from kerf.engine.scheduling.launchable.launch_offers import offerings_of
 from kerf.engine.scheduling.launchable.pool_catalogues import PoolCatalogues
 from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
 
-VERSION = 5
+VERSION = 6
 MAX_PAUSE = 3_600_000
 """The longest pause (ms) between orders that put back what another controller undoes again and again."""
 
@@ -143,6 +144,8 @@ def launched(claim: NodeClaim, answer: LaunchAnswered, state: State, now: int) -
     order = state.facts.launches.get(claim.name)
     digest = PoolCatalogues(state).of_claim(claim)
     found = state.indexes.blobs.instance_type(digest, answer.instance_type) if digest else None
+    tenancy = order.tenancy if order is not None else lbl.DEFAULT_TENANCY
+    labels = _labels(found, answer, order.reservation if order is not None else "", tenancy)
     return ev.Launched(
         claim=claim.name,
         instance=answer.instance,
@@ -150,10 +153,10 @@ def launched(claim: NodeClaim, answer: LaunchAnswered, state: State, now: int) -
         instance_type=answer.instance_type,
         zone=answer.zone,
         capacity_type=answer.capacity_type,
-        price=_price(found, answer),
+        price=_price(found, answer, tenancy),
         capacity={k: v for k, v in found.capacity.items() if v} if found is not None else {},
         allocatable={k: v for k, v in found.allocatable().items() if v} if found is not None else {},
-        labels=_labels(found, answer, order.reservation if order is not None else ""),
+        labels=labels,
         image=answer.image,
         took=now - claim.created,
         class_hash=answer.class_hash or _class_hash(claim, state),
@@ -168,16 +171,16 @@ def _class_hash(claim: NodeClaim, state: State) -> str:
     return known.terms.hash if known is not None and known.terms is not None else ""
 
 
-def _price(found: InstanceType | None, answer: LaunchAnswered) -> float:
+def _price(found: InstanceType | None, answer: LaunchAnswered, tenancy: str) -> float:
     """The price of the offering that was taken; 0.0 when the catalogue no longer has it."""
-    offerings = found.offerings if found is not None else ()
+    offerings = offerings_of(found, tenancy) if found is not None else ()
     taken = (o.price for o in offerings if (o.zone, o.capacity_type) == (answer.zone, answer.capacity_type))
     return min(taken, default=0.0)
 
 
-def _labels(found: InstanceType | None, answer: LaunchAnswered, reservation: str) -> dict[str, str]:
-    """Every label of the type with exactly one value but for those of reservations, then what the launch decided:
-    among it the reservation, if it used one (A-316)."""
+def _labels(found: InstanceType | None, answer: LaunchAnswered, reservation: str, tenancy: str) -> dict[str, str]:
+    """Every label of the type with exactly one value but for those of reservations, then what the launch decided: among
+    it the reservation, if it used one, and the tenancy, if the cloud knows it (A-316)."""
     requirements = found.requirements if found is not None else {}
     single = {key: values[0] for key, values in sorted(requirements.items()) if len(values) == 1}
     for key in lbl.OF_RESERVATIONS:
@@ -191,6 +194,8 @@ def _labels(found: InstanceType | None, answer: LaunchAnswered, reservation: str
         lbl.ZONE: answer.zone,
         lbl.CAPACITY_TYPE: answer.capacity_type,
     }
+    if lbl.TENANCY in requirements:
+        single[lbl.TENANCY] = tenancy
     if answer.zone_id:
         single[lbl.ZONE_ID] = answer.zone_id
     else:

@@ -28,7 +28,7 @@ from kerf.engine.scheduling.provision import claim_names
 from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
 
-VERSION = 4
+VERSION = 5
 ACTOR = "static scale-down"
 """Who cancels a claim that is not launched yet, in its event."""
 NODES = "nodes"

@@ -12,7 +12,7 @@ from kerf.engine.model.names import LABELS, Plain, ReservationId
 
 
 class Offering(Struct, frozen=True, omit_defaults=True):
-    """One way to buy a type. `price` is USD per hour."""
+    """One way to buy a type. `price` is USD per hour. `tenancy` is default (shared hardware) or dedicated."""
 
     zone: Plain
     capacity_type: Plain
@@ -22,6 +22,7 @@ class Offering(Struct, frozen=True, omit_defaults=True):
     reservation_id: ReservationId = ""
     reservation_type: Plain = ""
     reservation_capacity: int = 0
+    tenancy: Plain = "default"
 
 
 class InstanceType(Struct, frozen=True, omit_defaults=True):

@@ -17,6 +17,7 @@ WINDOWS_BUILD = "node.kubernetes.io/windows-build"
 EC2NODECLASS = "karpenter.k8s.aws/ec2nodeclass"
 KWOKNODECLASS = "karpenter.kwok.sh/kwoknodeclass"
 PLACEMENT_GROUP = "karpenter.k8s.aws/placement-group-id"
+TENANCY = "karpenter.k8s.aws/instance-tenancy"
 EXCLUDE_FROM_LB = "node.kubernetes.io/exclude-from-external-load-balancers"
 DO_NOT_SYNC_TAINTS = "karpenter.sh/do-not-sync-taints"
 
@@ -41,6 +42,9 @@ UNREGISTERED_TAINT = "karpenter.sh/unregistered"
 ON_DEMAND = "on-demand"
 SPOT = "spot"
 RESERVED = "reserved"
+
+DEFAULT_TENANCY = "default"
+DEDICATED = "dedicated"
 
 ALIASES: dict[str, str] = {
     "failure-domain.beta.kubernetes.io/zone": ZONE,

@@ -1,4 +1,4 @@
-"""Finds labels, values and kinds of NodeClass that are spelt nearly like a known one.
+"""Finds labels, values and kinds of NodeClass that are spelt nearly like a known one, or that nothing is sold with.
 
 The author only gets a note; nothing is decided by it. An unknown label is legal (nodes may have any), and a type may
 exist that kerf's tables do not have yet.
@@ -45,6 +45,10 @@ NOTES: dict[str, str] = {
     "mistyped-value": "{path}: {given} is no {key} that kerf knows. Is it {near}?",
     "mistyped-node-class": "{path}: {given} is no kind of NodeClass that kerf knows. Is it {near}?",
     "unknown-node-class": "{path}: kerf launches nothing for {given}, but for {known}",
+    "no-dedicated-price": (
+        "{path}: no instance type has a price on dedicated hardware here, and without a price kerf launches nothing. "
+        "kerf run asks AWS for these prices (pricing:GetProducts)"
+    ),
 }
 """The closed list of these notes, and their sentences."""
 _TEMPLATE = "spec.template"
@@ -142,7 +146,7 @@ def _of_shape(shape: PodShape, known: Known) -> Iterator[Reason]:
         yield from _asked("nodeAffinity", expression.key, expression.values, known)
 
 
-def _asked(path: str, key: str, values: Iterable[str], known: Known) -> Iterator[Reason]:
+def _asked(path: str, key: str, values: Collection[str], known: Known) -> Iterator[Reason]:
     yield from _label(path, key)
     yield from _values(path, key, values, known)
 
@@ -153,8 +157,11 @@ def _label(path: str, key: str) -> Iterator[Reason]:
         yield Reason("mistyped-label", {"path": path, "given": key, "near": near[0]})
 
 
-def _values(path: str, key: str, values: Iterable[str], known: Known) -> Iterator[Reason]:
+def _values(path: str, key: str, values: Collection[str], known: Known) -> Iterator[Reason]:
     stable = lbl.normalise(key)
+    dedicated = stable == lbl.TENANCY and lbl.DEDICATED in values and lbl.DEFAULT_TENANCY not in values
+    if dedicated and lbl.DEDICATED not in known.get(stable, (lbl.DEDICATED,)):
+        yield Reason("no-dedicated-price", {"path": path})
     for value in values:
         near = near_value(value, known.get(stable, ()))
         if near:

@@ -102,6 +102,7 @@ def launch_order(name: str, pool: NodePool, claim: ClaimWithoutPods) -> LaunchIn
         capacity_type=claim.choice.capacity_type,
         offers=claim.choice.offers,
         reservation=claim.choice.reservation,
+        tenancy=claim.choice.tenancy,
         requests=claim.requests,
         labels=claim.labels,
         taints=(*pool.taints, *pool.startup_taints),

@@ -145,6 +145,7 @@ def launch_orders(claims: tuple[PlannedClaim, ...], problem: Problem) -> tuple[L
                 capacity_type=choice.capacity_type,
                 offers=choice.offers,
                 reservation=choice.reservation,
+                tenancy=choice.tenancy,
                 requests=claim.requests,
                 labels=claim.labels,
                 taints=(*pool.taints, *pool.startup_taints),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from kerf.engine.model.labels import DEFAULT_TENANCY
+from kerf.engine.scheduling.launchable.launch_offers import offerings_of
 from kerf.engine.state.state import State
 from kerf.projections.metrics.families import GAUGE, Family
 
@@ -26,7 +28,7 @@ def offering_families(state: State, now: int) -> list[Family]:
         for instance_type in state.indexes.blobs.catalogue(digest).types:
             cores.set(instance_type.capacity.get("cpu", 0) / 1000, instance_type.name)
             memory.set(instance_type.capacity.get("memory", 0), instance_type.name)
-            for offering in instance_type.offerings:
+            for offering in offerings_of(instance_type, DEFAULT_TENANCY):
                 labels = (instance_type.name, offering.capacity_type, offering.zone)
                 keys = (f"{offering.capacity_type}|{instance_type.name}|{offering.zone}", f"{offering.capacity_type}||")
                 there = offering.available and avoided.isdisjoint(keys)

@@ -13,7 +13,9 @@ from kerf.replay.verify.decide_again import VERSIONS
 from kerf.replay.verify.verify import verify
 from tests.records import make
 
-UNSUPPORTED_SINCE: dict[str, int] = {"provision": 23, "moves": 16}
+UNSUPPORTED_SINCE: dict[str, int] = {
+    "provision": 23, "moves": 16, "move": 12, "advance": 6, "adopt": 4, "static": 5,
+}  # fmt: skip
 """Decider → the first VERSION that cannot decide older decisions again, as in {"provision": 23}."""
 
 FOLDERS = sorted(path.parent for path in make.HERE.glob(f"*/{make.DIGESTS}"))

@@ -88,12 +88,12 @@ class World:
         self.now += milliseconds
         return self.see()
 
-    def prepare(self, node_pool: NodePool | None = None) -> list[Intent]:
-        digest, _ = content(CATALOGUE)
+    def prepare(self, node_pool: NodePool | None = None, catalogue: Catalogue = CATALOGUE) -> list[Intent]:
+        digest, _ = content(catalogue)
         key = f"{NODE_CLASS.group}/{NODE_CLASS.kind}/{NODE_CLASS.name}"
         return self.see(
             Observation(NodeClassSeen(NODE_CLASS.group, NODE_CLASS.kind, NODE_CLASS.name, ready=True)),
-            Observation(CatalogueSeen(key, digest), {digest: CATALOGUE}),
+            Observation(CatalogueSeen(key, digest), {digest: catalogue}),
             Observation(node_pool if node_pool is not None else pool()),
         )
 

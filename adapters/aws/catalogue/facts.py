@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from kerf.adapters.aws.catalogue.regions import ZONES
-from kerf.engine.model.labels import INSTANCE_TYPE, ZONE
+from kerf.engine.model.labels import DEFAULT_TENANCY, INSTANCE_TYPE, TENANCY, ZONE
 from kerf.engine.model.mistyped import CLOSED
 
 _T = TypeVar("_T", bound=Struct)
@@ -170,6 +170,7 @@ def ec2_values() -> dict[str, Collection[str]]:
         **CLOSED,
         INSTANCE_TYPE: names.keys(),
         ZONE: ZONES,
+        TENANCY: (DEFAULT_TENANCY,),  # no table has prices of dedicated hardware
         "karpenter.k8s.aws/instance-family": {family for family, _, _ in parts},
         "karpenter.k8s.aws/instance-size": {size for _, _, size in parts},
     }

@@ -245,6 +245,7 @@ def requirements(
         labels.ZONE: _unique(offering.zone for offering in offerings),
         labels.REGION: (region,),
         labels.CAPACITY_TYPE: _unique(offering.capacity_type for offering in offerings),
+        labels.TENANCY: _unique([labels.DEFAULT_TENANCY, *(offering.tenancy for offering in offerings)]),
     }
     if zone_ids:
         found[labels.ZONE_ID] = zone_ids
@@ -273,7 +274,6 @@ def _described(facts: InstanceTypeFacts, network_bandwidth: int) -> dict[str, tu
         "instance-local-nvme": _number(facts.storage if facts.nvme else 0),
         "instance-ebs-bandwidth": _number(facts.ebs_bandwidth),
         "instance-network-bandwidth": _number(network_bandwidth),
-        "instance-tenancy": ("default", "dedicated"),
         **_gpu(facts),
         **_accelerator(facts),
     }

@@ -9,7 +9,15 @@ from msgspec.structs import replace
 
 from kerf.adapters.aws.catalogue.facts import facts_of
 from kerf.adapters.aws.catalogue.offerings import offline_market
-from kerf.adapters.aws.catalogue.pricing import pricing_region, product_filters, product_prices, spot_prices
+from kerf.adapters.aws.catalogue.pricing import (
+    BARE_METAL_PRODUCTS,
+    DEDICATED_PRODUCTS,
+    SHARED_PRODUCTS,
+    pricing_region,
+    product_filters,
+    product_prices,
+    spot_prices,
+)
 from kerf.adapters.aws.session import AwsError, Clients, filters, pages
 from kerf.engine.record.observations import InputRefused
 
@@ -74,25 +82,31 @@ class LiveMarket:
         self.known = True
 
     def _on_demand(self) -> None:
-        """Ask the Pricing API for on-demand prices (A-204). Nothing changes unless both queries are answered."""
+        """Ask the Pricing API for on-demand prices (A-204), and for those of dedicated hardware. Nothing changes unless
+        all queries are answered. A region may have no dedicated hardware."""
         region = self._clients.region
         if self._isolated or not pricing_region(region):
             return
         prices: dict[str, float] = {}
-        currency = "CNY" if region.startswith("cn-") else "USD"
-        for bare_metal in (False, True):
-            documents = pages(
-                self._clients.pricing.get_products,
-                "PriceList",
-                ServiceCode="AmazonEC2",
-                Filters=product_filters(region, bare_metal=bare_metal),
-                MaxResults=100,
-            )
-            found = product_prices(documents, currency)
+        for products in (SHARED_PRODUCTS, BARE_METAL_PRODUCTS):
+            found = self._products(products)
             if not found:
                 raise AwsError("get_products", "EmptyAnswer", "the Pricing API named no price")
             prices |= found
-        self._price(f"on-demand prices of {region} {self._today()}", on_demand=prices)
+        dedicated = self._products(DEDICATED_PRODUCTS)
+        self._price(f"on-demand prices of {region} {self._today()}", on_demand=prices, dedicated=dedicated)
+
+    def _products(self, products: tuple[str, str]) -> dict[str, float]:
+        """The on-demand prices of one query. Raises `AwsError`."""
+        region = self._clients.region
+        documents = pages(
+            self._clients.pricing.get_products,
+            "PriceList",
+            ServiceCode="AmazonEC2",
+            Filters=product_filters(region, products),
+            MaxResults=100,
+        )
+        return product_prices(documents, "CNY" if region.startswith("cn-") else "USD")
 
     def _spot(self) -> None:
         """Ask EC2 for the spot prices of now (A-206)."""
@@ -113,8 +127,9 @@ class LiveMarket:
         source: str,
         on_demand: dict[str, float] | None = None,
         spot: dict[tuple[str, str], float] | None = None,
+        dedicated: dict[str, float] | None = None,
     ) -> None:
-        prices = self.market.prices.merged(on_demand=on_demand, spot=spot)
+        prices = self.market.prices.merged(on_demand=on_demand, spot=spot, dedicated=dedicated)
         if prices == self.market.prices:
             return  # the same prices under a newer date would be a new catalogue for nothing
         parts = [part for part in prices.source.split("; ") if ("spot" in part) != (spot is not None)]

@@ -1,4 +1,4 @@
-"""Puts catalogues together of facts, settings, zones and prices (A-139, A-199, A-200, A-209). Pure.
+"""Puts catalogues together of facts, settings, zones and prices (A-139, A-199, A-200, A-209, A-216). Pure.
 
 `offline_catalogue` needs neither a cloud nor boto3; `kerf simulate` and the benchmarks use it.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kerf.adapters.aws.catalogue.facts import InstanceTypeFacts, tables
 from kerf.adapters.aws.catalogue.instance_types import NodeSettings, compatible, instance_type
@@ -57,6 +58,7 @@ def catalogue(
     for name in sorted(market.facts if names is None else set(names)):
         facts = market.facts[name]
         offered = offerings(market, facts, settings, zones, capacity_types)
+        offered += dedicated_offerings(market, facts, settings, zones, capacity_types)
         offered += reserved_offerings(market, facts, settings, zones, reservations)
         if offered:
             types.append(
@@ -95,6 +97,23 @@ def offerings(
         if market.zones_of is None or zone in market.zones_of.get(facts.name, ())
         for price in [market.prices.of(facts.name, zone, kind)]
     )
+
+
+def dedicated_offerings(
+    market: Market,
+    facts: InstanceTypeFacts,
+    settings: NodeSettings,
+    zones: Mapping[str, str],
+    capacity_types: Sequence[str],
+) -> tuple[Offering, ...]:
+    """The on-demand offerings on dedicated hardware, at their own price (A-216). Without a price there is none: nothing
+    stands in for it."""
+    price = market.prices.dedicated.get(facts.name)
+    if price is None or labels.ON_DEMAND not in capacity_types:
+        return ()
+    shared = offerings(market, facts, settings, zones, (labels.ON_DEMAND,))
+    fits = compatible(facts, settings)
+    return tuple(replace(each, price=price, available=fits, tenancy=labels.DEDICATED) for each in shared)
 
 
 def reserved_offerings(

@@ -22,11 +22,13 @@ SPOT_SPREAD = 0.15
 
 class Prices(Struct, frozen=True):
     """On-demand by type; spot by (type, zone), or None until the first answer: then the on-demand price
-    stands in."""
+    stands in. `dedicated`: on demand on dedicated hardware; no table has these, so there are none before the first
+    answer."""
 
     on_demand: Mapping[str, float]
     spot: Mapping[tuple[str, str], float] | None
     source: str
+    dedicated: Mapping[str, float] = {}
 
     def of(self, name: str, zone: str, capacity_type: str) -> float | None:
         """None when no price is known: the offering is then not available (A-200, A-206)."""
@@ -34,7 +36,13 @@ class Prices(Struct, frozen=True):
             return self.spot.get((name, zone))
         return self.on_demand.get(name)
 
-    def merged(self, *, on_demand: Mapping[str, float] | None, spot: Mapping[tuple[str, str], float] | None) -> Prices:
+    def merged(
+        self,
+        *,
+        on_demand: Mapping[str, float] | None,
+        spot: Mapping[tuple[str, str], float] | None,
+        dedicated: Mapping[str, float] | None = None,
+    ) -> Prices:
         """New answers over the old ones: a type that an answer leaves out keeps its price (A-204,
         A-206)."""
         newer = self
@@ -42,6 +50,8 @@ class Prices(Struct, frozen=True):
             newer = msgspec.structs.replace(newer, on_demand={**self.on_demand, **on_demand})
         if spot:
             newer = msgspec.structs.replace(newer, spot={**(self.spot or {}), **spot})
+        if dedicated:
+            newer = msgspec.structs.replace(newer, dedicated={**self.dedicated, **dedicated})
         return newer
 
 
@@ -69,8 +79,15 @@ def pricing_region(region: str) -> str:
     return "us-east-1"
 
 
-def product_filters(region: str, *, bare_metal: bool) -> list[dict[str, str]]:
-    """The filters of the two queries for on-demand prices (A-204)."""
+SHARED_PRODUCTS = ("Shared", "Compute Instance")
+BARE_METAL_PRODUCTS = ("Dedicated", "Compute Instance (bare metal)")
+DEDICATED_PRODUCTS = ("Dedicated", "Compute Instance")
+"""What is asked for on-demand prices: tenancy and product family (A-204, A-216)."""
+
+
+def product_filters(region: str, products: tuple[str, str]) -> list[dict[str, str]]:
+    """The filters of a query for on-demand prices (A-204)."""
+    tenancy, family = products
     values = {
         "regionCode": region,
         "serviceCode": "AmazonEC2",
@@ -78,8 +95,8 @@ def product_filters(region: str, *, bare_metal: bool) -> list[dict[str, str]]:
         "operatingSystem": "Linux",
         "capacitystatus": "Used",
         "marketoption": "OnDemand",
-        "tenancy": "Dedicated" if bare_metal else "Shared",
-        "productFamily": "Compute Instance (bare metal)" if bare_metal else "Compute Instance",
+        "tenancy": tenancy,
+        "productFamily": family,
     }
     return [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in values.items()]
 

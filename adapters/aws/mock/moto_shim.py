@@ -40,6 +40,8 @@ from kerf.engine.errors import KerfError
 ACCOUNT = "123456789012"
 BOOT, SHUTDOWN = 5_000, 30_000
 """How long (ms) an instance is pending, and shutting down."""
+DEDICATED_FACTOR = 1.1
+"""How much dedicated hardware costs beside shared. No table has these prices."""
 _ERRORS = {
     "throttled": (503, "RequestLimitExceeded", "Request limit exceeded."),
     "unavailable": (500, "InternalError", "An internal error has occurred."),
@@ -290,14 +292,10 @@ class MotoShim(Clients):
 
     def _products(self, body: Mapping[str, Any]) -> Any:
         filters = {entry["Field"]: entry["Value"] for entry in body["Filters"]}
-        metal = filters["tenancy"] == "Dedicated"
+        metal = "bare metal" in filters["productFamily"]
+        factor = DEDICATED_FACTOR if filters["tenancy"] == "Dedicated" and not metal else 1.0
         documents = [
-            json.dumps(
-                {
-                    "product": {"attributes": {"instanceType": name}},
-                    "terms": {"OnDemand": {"1": {"priceDimensions": {"1": {"pricePerUnit": {"USD": str(price)}}}}}},
-                }
-            )
+            _product(name, price * factor)
             for name, price in sorted(tables().prices.items())
             if (".metal" in name) == metal
         ]
@@ -351,6 +349,13 @@ class MotoShim(Clients):
 
         listed = INSTANCE_TYPE_OFFERINGS["availability-zone"][self.region]
         return _page("InstanceTypeOfferings", [o for o in listed if o["Location"] in self.zones], body)
+
+
+def _product(name: str, price: float) -> str:
+    """A document of GetProducts, as far as kerf reads it."""
+    dimension = {"pricePerUnit": {"USD": str(price)}}
+    terms = {"OnDemand": {"1": {"priceDimensions": {"1": dimension}}}}
+    return json.dumps({"product": {"attributes": {"instanceType": name}}, "terms": terms})
 
 
 def _page(key: str, entries: list[Any], body: Mapping[str, Any]) -> tuple[_Http, dict[str, Any]]:

@@ -23,7 +23,7 @@ from kerf.adapters.simulation.seeded_random import SeededRandom
 from kerf.adapters.simulation.timing import Timing
 from kerf.engine.errors import InputError
 from kerf.engine.model.content_digest import content
-from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.instance_types import Catalogue, Offering
 from kerf.engine.model.karpenter.nodepools import NodeClassRef
 from kerf.engine.model.labels import ON_DEMAND
 from kerf.engine.record.decisions import LaunchInstance
@@ -206,7 +206,7 @@ class VirtualCloud:
         was tried before."""
         errors: list[LaunchError] = []
         for price, key in sorted(self._wanted(order)):
-            code = self._lacks(key, order.reservation)
+            code = self._lacks(key, order)
             if code:
                 capacity_type, type_name, zone = key
                 message = f"no {capacity_type} {type_name} in {zone}"
@@ -231,16 +231,19 @@ class VirtualCloud:
         offers = []
         for offer in order.offers:
             key = (order.capacity_type, offer.instance_type, offer.zone)
-            offering = self.market.offering(key, order.reservation)
+            offering = self._offering(key, order)
             offers.append((offer.price if offering is None else offering.price, key))
         return offers
 
-    def _lacks(self, key: Key, reservation: str) -> str:
+    def _offering(self, key: Key, order: LaunchInstance) -> Offering | None:
+        return self.market.offering(key, order.reservation, order.tenancy)
+
+    def _lacks(self, key: Key, order: LaunchInstance) -> str:
         """Return EC2's error code for an offering that cannot be launched now, or ""."""
-        offering = self.market.offering(key, reservation)
+        offering = self._offering(key, order)
         if offering is None:
             return NOT_SOLD
-        if reservation and not offering.reservation_capacity:
+        if order.reservation and not offering.reservation_capacity:
             return NO_RESERVATION_LEFT
         by_chance = self._fault_injector.strikes("no_capacity", self._calls, *key)
         return NO_CAPACITY if by_chance or not self.market.has_capacity(key) else ""
@@ -254,7 +257,7 @@ class VirtualCloud:
     def _start(self, order: LaunchInstance, key: Key, token: str, price: float) -> Instance:
         capacity_type, type_name, zone = key
         kind = self.market.type(type_name, _key(order.node_class))
-        offering = self.market.offering(key, order.reservation)
+        offering = self._offering(key, order)
         if kind is None or offering is None:
             raise AssertionError(f"{key} was not checked before the start")
         name = "i-0" + self._rng.hex(16, "instance", len(self.instances))

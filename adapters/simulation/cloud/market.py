@@ -6,6 +6,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
+from kerf.engine.model.labels import DEFAULT_TENANCY
+from kerf.engine.scheduling.launchable.launch_offers import offerings_of
 
 Key = tuple[str, str, str]
 """(capacity type, instance type, zone)."""
@@ -90,12 +92,12 @@ class Market:
         self._today[node_class] = catalogue
         self._types[node_class] = {kind.name: kind for kind in catalogue.types}
 
-    def offering(self, key: Key, reservation: str = "") -> Offering | None:
+    def offering(self, key: Key, reservation: str = "", tenancy: str = DEFAULT_TENANCY) -> Offering | None:
         """Return the offering with this key, or None if it is not sold."""
         kind = self.type(key[1])
         matching = (
             offering
-            for offering in (() if kind is None else kind.offerings)
+            for offering in (() if kind is None else offerings_of(kind, tenancy))
             if (offering.capacity_type, offering.zone) == (key[0], key[2]) and offering.reservation_id == reservation
         )
         return next(matching, None)

@@ -10,10 +10,11 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 
 from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
 from kerf.engine.model.kubernetes.pods import HostPort, Resources, Taint, assumed
-from kerf.engine.model.labels import CAPACITY_TYPE, HOSTNAME, INSTANCE_TYPE, ZONE, ZONE_ID
+from kerf.engine.model.labels import CAPACITY_TYPE, HOSTNAME, INSTANCE_TYPE, TENANCY, ZONE, ZONE_ID
 from kerf.engine.scheduling.kube_scheduler.scores import NodeScores
 from kerf.engine.scheduling.launchable.compiled_catalogue import compiled_catalogue
 from kerf.engine.scheduling.launchable.daemons import Daemon, reserved_for_daemons
+from kerf.engine.scheduling.launchable.launch_offers import offerings_of, tenancy_of
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.resources import added
 from kerf.engine.scheduling.matching.resources import total as summed
@@ -147,7 +148,7 @@ def _offering_labels(
     """The labels that the cheapest offering gives the node that the claim may use; none if no offering is usable."""
     constraints = Requirements(claim.constraints)
     zones, zone_ids = constraints.get(ZONE), constraints.get(ZONE_ID)
-    capacity_types = constraints.get(CAPACITY_TYPE)
+    capacity_types, tenancy = constraints.get(CAPACITY_TYPE), tenancy_of(constraints)
 
     def usable(offering: Offering) -> bool:
         return (
@@ -159,11 +160,16 @@ def _offering_labels(
             and not (unavailable and _unavailable_keys(offering, instance_type) & unavailable)
         )
 
-    offerings = [each for each in instance_type.offerings if usable(each)]
+    offerings = [each for each in offerings_of(instance_type, tenancy) if usable(each)]
     if not offerings:
         return {}
     best = min(offerings, key=lambda each: (each.price, each.zone, each.capacity_type))
-    return {ZONE: best.zone, CAPACITY_TYPE: best.capacity_type, **({ZONE_ID: best.zone_id} if best.zone_id else {})}
+    return {
+        ZONE: best.zone,
+        CAPACITY_TYPE: best.capacity_type,
+        **({ZONE_ID: best.zone_id} if best.zone_id else {}),
+        **({TENANCY: tenancy} if TENANCY in instance_type.requirements else {}),
+    }
 
 
 def _unavailable_keys(offering: Offering, instance_type: InstanceType) -> set[tuple[str, str, str]]:

@@ -7,14 +7,14 @@ in which a cloud lists its types. A filter is then a few ANDs:
 * Resources: for each resource the types sorted by amount, with a mask of all types from each step on. One bisection
   gives the types that have at least an amount.
 * Offerings: a *slot* groups the offerings that requirements cannot tell apart (zone, capacity type, zone id,
-  reservation). So a few masks hold all offerings of a catalogue.
+  reservation, tenancy). So a few masks hold all offerings of a catalogue.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from msgspec import Struct
@@ -23,9 +23,13 @@ from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
 from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.model.labels import (
     CAPACITY_TYPE,
+    DEDICATED,
+    DEFAULT_TENANCY,
     INSTANCE_TYPE,
     RESERVATION_ID,
     RESERVATION_TYPE,
+    TENANCY,
+    WELL_KNOWN,
     ZONE,
     ZONE_ID,
 )
@@ -116,13 +120,15 @@ class LabelIndex:
 
 class OfferingSlot(Struct, frozen=True):
     """All offerings that differ only in instance type and price. `types`: those with an available offering. `prices`,
-    `capacities` (launches left in a reservation): by type number, also for unavailable offerings."""
+    `capacities` (launches left in a reservation): by type number, also for unavailable offerings. `tenancy`: "" in a
+    catalogue without dedicated offerings."""
 
     zone: str
     capacity_type: str
     zone_id: str
     reservation_id: str
     reservation_type: str
+    tenancy: str
     types: int
     prices: dict[int, float]
     capacities: dict[int, int]
@@ -137,9 +143,23 @@ class OfferingSlot(Struct, frozen=True):
                 (ZONE_ID, self.zone_id),
                 (RESERVATION_ID, self.reservation_id),
                 (RESERVATION_TYPE, self.reservation_type),
+                (TENANCY, self.tenancy),
             )
             if value or key in (RESERVATION_ID, RESERVATION_TYPE)
         )
+
+
+def admitted_slots(
+    slots: Sequence[OfferingSlot], demands: Sequence[Requirements], requirements: Requirements
+) -> tuple[int, ...]:
+    """The numbers of the slots that a claim with these requirements may use (S-105). Dedicated hardware is only for
+    claims that refuse shared (A-230). `demands`: for each slot, what it demands of a claim."""
+    shared = requirements.get(TENANCY).has(DEFAULT_TENANCY)
+    return tuple(
+        number
+        for number, demanded in enumerate(demands)
+        if requirements.compatible(demanded, WELL_KNOWN) and not (shared and slots[number].tenancy == DEDICATED)
+    )
 
 
 class CompiledCatalogue:
@@ -244,9 +264,10 @@ def _label_indexes(types: tuple[InstanceType, ...]) -> dict[str, LabelIndex]:
 def _offering_slots(types: tuple[InstanceType, ...]) -> tuple[OfferingSlot, ...]:
     """The slots in a fixed order. If one type has two offerings that are alike, which is unusual, they go to two
     slots."""
-    by_slot: dict[tuple[str, str, str, str, str, int], list[tuple[int, Offering]]] = {}
+    split = any(offer.tenancy == DEDICATED for instance_type in types for offer in instance_type.offerings)
+    by_slot: dict[tuple[str, str, str, str, str, str, int], list[tuple[int, Offering]]] = {}
     for number, instance_type in enumerate(types):
-        seen: dict[tuple[str, str, str, str, str], int] = {}
+        seen: dict[tuple[str, str, str, str, str, str], int] = {}
         for offer in instance_type.offerings:
             key = (
                 offer.zone,
@@ -254,11 +275,12 @@ def _offering_slots(types: tuple[InstanceType, ...]) -> tuple[OfferingSlot, ...]
                 offer.zone_id,
                 offer.reservation_id,
                 offer.reservation_type,
+                offer.tenancy if split else "",
             )
             seen[key] = seen.get(key, -1) + 1
             by_slot.setdefault((*key, seen[key]), []).append((number, offer))
     slots = []
-    for (zone, capacity_type, zone_id, reservation_id, reservation_type, _), offers in sorted(
+    for (zone, capacity_type, zone_id, reservation_id, reservation_type, tenancy, _), offers in sorted(
         by_slot.items(), key=lambda item: item[0]
     ):
         slots.append(
@@ -268,6 +290,7 @@ def _offering_slots(types: tuple[InstanceType, ...]) -> tuple[OfferingSlot, ...]
                 zone_id,
                 reservation_id,
                 reservation_type,
+                tenancy,
                 sum(1 << number for number, offer in offers if offer.available),
                 {number: offer.price for number, offer in offers},
                 {number: offer.reservation_capacity for number, offer in offers if offer.reservation_id},

@@ -20,11 +20,12 @@ DEFAULT_RESERVATION = "default"
 
 class LaunchChoice(Struct, frozen=True):
     """`offers`: cheapest first; empty if no offering is left. `reservation`: the one that a launch of reserved capacity
-    counts against."""
+    counts against. `tenancy`: default or dedicated."""
 
     capacity_type: str
     offers: tuple[Offer, ...]
     reservation: str = ""
+    tenancy: str = lbl.DEFAULT_TENANCY
 
 
 def choose_offers(
@@ -40,14 +41,14 @@ def choose_offers(
     One launch has one capacity type (A-229): reserved before spot before on-demand. If it fails, the next claim falls
     back to another.
     """
-    types_allowed = frozenset(names)
+    types_allowed, tenancy = frozenset(names), tenancy_of(requirements)
     reserved = _reserved(catalogue, types_allowed, requirements, unavailable)
     if reserved is not None:
         return reserved
     pools = {
         t.name: usable
         for t in catalogue.types
-        if t.name in types_allowed and (usable := _usable(t, requirements, unavailable))
+        if t.name in types_allowed and (usable := _usable(t, requirements, unavailable, tenancy))
     }
     types = {t.name: t for t in catalogue.types if t.name in pools}
     if not requirements.min_values:
@@ -58,7 +59,19 @@ def choose_offers(
     offers = [
         Offer(name, o.zone, o.price) for name in cheapest for o in pools[name] if o.capacity_type == capacity_type
     ]
-    return LaunchChoice(capacity_type, tuple(sorted(offers, key=lambda o: (o.price, o.instance_type, o.zone))))
+    by_price = sorted(offers, key=lambda o: (o.price, o.instance_type, o.zone))
+    return LaunchChoice(capacity_type, tuple(by_price), tenancy=tenancy)
+
+
+def tenancy_of(requirements: Requirements) -> str:
+    """The tenancy of a launch: shared hardware if the claim allows it, else dedicated (A-230)."""
+    asked = requirements.get(lbl.TENANCY)
+    return lbl.DEDICATED if asked.has(lbl.DEDICATED) and not asked.has(lbl.DEFAULT_TENANCY) else lbl.DEFAULT_TENANCY
+
+
+def offerings_of(instance_type: InstanceType, tenancy: str) -> tuple[Offering, ...]:
+    """The type's offerings of a tenancy; all of them in a catalogue that does not tell tenancies apart."""
+    return tuple(o for o in instance_type.offerings if o.tenancy == tenancy) or instance_type.offerings
 
 
 def _reserved(
@@ -90,11 +103,11 @@ def _reserved(
 
 
 def _usable(
-    instance_type: InstanceType, requirements: Requirements, unavailable: frozenset[tuple[str, str, str]]
+    instance_type: InstanceType, requirements: Requirements, unavailable: frozenset[tuple[str, str, str]], tenancy: str
 ) -> list[Offering]:
     return [
         o
-        for o in instance_type.offerings
+        for o in offerings_of(instance_type, tenancy)
         if o.capacity_type != lbl.RESERVED and _admitted(o, instance_type, requirements, unavailable)
     ]
 

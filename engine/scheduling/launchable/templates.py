@@ -28,7 +28,11 @@ from kerf.engine.model.labels import (
     ZONE,
     ZONE_ID,
 )
-from kerf.engine.scheduling.launchable.compiled_catalogue import CompiledCatalogue, compiled_catalogue
+from kerf.engine.scheduling.launchable.compiled_catalogue import (
+    CompiledCatalogue,
+    admitted_slots,
+    compiled_catalogue,
+)
 from kerf.engine.scheduling.launchable.daemons import Daemon, daemon_groups
 from kerf.engine.scheduling.matching.host_ports import port_conflicts
 from kerf.engine.scheduling.matching.requirements import Conflict, Requirement, Requirements
@@ -198,11 +202,7 @@ class Template:
 
     def usable_slots(self, requirements: Requirements) -> tuple[int, ...]:
         """The slots whose offerings a claim with these requirements may use (S-105)."""
-        return tuple(
-            number
-            for number, demanded in enumerate(self._slot_requirements)
-            if requirements.compatible(demanded, WELL_KNOWN)
-        )
+        return admitted_slots(self.slots, self._slot_requirements, requirements)
 
     def _evaluate(self, requirements: Requirements) -> NarrowedTemplate:
         """Work out a narrowed template. Types are checked for an offering here and for room elsewhere (`survivors`):

@@ -117,3 +117,20 @@ def test_what_a_catalogue_sells_is_known() -> None:
     assert near_value("m5.lareg", known[lbl.INSTANCE_TYPE]) == "m5.large"
     assert set(known[FAMILY]) == {"m5"}
     assert set(CLOSED) <= set(known)
+
+
+def test_a_216_dedicated_hardware_is_noted_where_no_price_of_it_is_known() -> None:
+    known = {**KNOWN, lbl.TENANCY: ("default",)}
+
+    def notes(*values: str, known: dict[str, Any] = known) -> list[str]:
+        requirement = {"key": lbl.TENANCY, "operator": "In", "values": list(values)}
+        template = {"spec": {"nodeClassRef": EC2, "requirements": [requirement]}}
+        document = {
+            "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "p"},
+            "spec": {"template": template},
+        }  # fmt: skip
+        return [note.code for note in judge(document, known).notes]
+
+    assert notes("dedicated") == ["no-dedicated-price"]
+    assert notes("default") == notes("default", "dedicated") == []
+    assert notes("dedicated", known={**KNOWN, lbl.TENANCY: ("dedicated", "default")}) == []

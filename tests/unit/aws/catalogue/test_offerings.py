@@ -12,6 +12,9 @@ from kerf.adapters.aws.catalogue.instance_types import NodeSettings
 from kerf.adapters.aws.catalogue.make_table import table
 from kerf.adapters.aws.catalogue.offerings import Reservation, catalogue, offline_catalogue, offline_market
 from kerf.adapters.aws.catalogue.pricing import (
+    BARE_METAL_PRODUCTS,
+    DEDICATED_PRODUCTS,
+    SHARED_PRODUCTS,
     SPOT_SPREAD,
     Prices,
     pricing_region,
@@ -125,11 +128,13 @@ def test_a_205_pricing_region(region: str, home: str) -> None:
     assert pricing_region(region) == home
 
 
-def test_a_204_the_two_queries() -> None:
-    shared = {f["Field"]: f["Value"] for f in product_filters("eu-west-1", bare_metal=False)}
-    metal = {f["Field"]: f["Value"] for f in product_filters("eu-west-1", bare_metal=True)}
+def test_a_204_what_the_queries_ask_for() -> None:
+    shared = {f["Field"]: f["Value"] for f in product_filters("eu-west-1", SHARED_PRODUCTS)}
+    metal = {f["Field"]: f["Value"] for f in product_filters("eu-west-1", BARE_METAL_PRODUCTS)}
+    dedicated = {f["Field"]: f["Value"] for f in product_filters("eu-west-1", DEDICATED_PRODUCTS)}
     assert (shared["tenancy"], shared["productFamily"]) == ("Shared", "Compute Instance")
     assert (metal["tenancy"], metal["productFamily"]) == ("Dedicated", "Compute Instance (bare metal)")
+    assert (dedicated["tenancy"], dedicated["productFamily"]) == ("Dedicated", "Compute Instance")
     assert shared["regionCode"] == "eu-west-1"
 
 
