@@ -9,6 +9,7 @@ from kerf.engine.lifecycle.step import VISIBLE_WITHIN, Step, ask, wait
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.disruption_reasons import DisruptionReason
 from kerf.engine.model.instance_types import InstanceType
+from kerf.engine.model.karpenter.nodepools import NodePool, RequirementSpec
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim import effect_keys
@@ -19,6 +20,7 @@ from kerf.engine.record.decisions import DeleteNode, InitializeNode, RegisterNod
 from kerf.engine.record.observations import LaunchAnswered
 from kerf.engine.scheduling.launchable.launch_offers import offerings_of
 from kerf.engine.scheduling.launchable.pool_catalogues import PoolCatalogues
+from kerf.engine.scheduling.matching.requirements import unmet
 from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
 
@@ -162,6 +164,7 @@ def launched(claim: NodeClaim, answer: LaunchAnswered, state: State, now: int) -
         class_hash=answer.class_hash or _class_hash(claim, state),
         subnet=answer.subnet,
         security_groups=answer.security_groups,
+        unmet=unmet(claim.requirements, {**labels, **claim.labels}),
     )
 
 
@@ -219,12 +222,22 @@ def _register(claim: NodeClaim, state: State, now: int) -> Step:
     return ask(claim, effect_keys.REGISTER, order, now, code=LifecycleCode.REGISTER)
 
 
+def _not_given(claim: NodeClaim, node: Node, pool: NodePool | None) -> tuple[RequirementSpec, ...]:
+    """The claim's requirements that its node does not meet: for pods the Node's labels count, and for what the NodePool
+    asks for the claim's own, too (D-125)."""
+    of_pool = {lbl.normalise(spec.key) for spec in pool.requirements} if pool is not None else frozenset[str]()
+    lacking = {*unmet(claim.requirements, node.labels)}
+    lacking |= {spec for spec in unmet(claim.requirements, claim.labels) if spec.key in of_pool}
+    return tuple(spec for spec in claim.requirements if spec in lacking)
+
+
 def _initialize(claim: NodeClaim, state: State, now: int) -> Step:
     node = node_of(claim, state)
     if node is None:
         return wait(LifecycleCode.NODE_NOT_FOUND)  # L-170
     if node.labels.get(lbl.INITIALIZED) == "true":
-        initialized = ev.Initialized(claim.name, node.name, now - claim.created)
+        lacking = _not_given(claim, node, state.facts.pools.get(claim.node_pool))
+        initialized = ev.Initialized(claim.name, node.name, now - claim.created, lacking)
         return Step(events=(initialized,), reason=Reason.of(LifecycleCode.INITIALIZED))
     missing = not_initialized_because(claim, node) or drivers_missing(claim, node, state)
     if missing is not None:

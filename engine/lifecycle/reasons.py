@@ -60,6 +60,11 @@ class LifecycleCode(ReasonCode):
     SETTLING = "settling", "pods that were bound just before the taint was seen may still show"
     STARTUP_TAINTS_EXIST = "startup-taints-exist", "its node still has the startup taint {taint}"
     STATIC_AT_SIZE = "static-at-size", "it has its size, and nothing is left to be tried again"
+    STATIC_LABEL_NOT_GIVEN = (
+        "static-label-not-given",
+        "its nodes came without {requirements}, several times in a row: it launches no more until it or its NodeClass "
+        "is changed",
+    )
     STATIC_LIMIT = "static-limit", "its limit of {nodes} nodes allows no more"
     STATIC_NO_OFFERING = "static-no-offering", "nothing that its template allows is on offer now"
     STATIC_NOT_READY = "static-not-ready", "it or its NodeClass is not ready"

@@ -23,6 +23,7 @@ from kerf.engine.scheduling.claims_without_pods import (
     launch_order,
     planned_without_pods,
 )
+from kerf.engine.scheduling.launchable.withheld import withheld_of_pool
 from kerf.engine.scheduling.pods.evictability import EvictionRules
 from kerf.engine.scheduling.provision import claim_names
 from kerf.engine.state.node_of_claim import node_of
@@ -88,6 +89,11 @@ def _scale_up(pool: NodePool, running: int, counted: int, state: State, now: int
         return StaticOutcome()
     if not _ready(pool, state):
         return _blocked(pool, running, Reason.of(LifecycleCode.STATIC_NOT_READY), state)
+    withheld = withheld_requirements(pool, state)
+    if withheld:
+        return _blocked(
+            pool, running, Reason.of(LifecycleCode.STATIC_LABEL_NOT_GIVEN, requirements=list(withheld)), state
+        )
     granted = pool.replicas - running
     limit = (pool.limits or {}).get(NODES)
     if limit is not None:
@@ -99,6 +105,12 @@ def _scale_up(pool: NodePool, running: int, counted: int, state: State, now: int
         retry_at = min((t for t in state.facts.unavailable.values() if t > now), default=0)
         return _blocked(pool, running, Reason.of(LifecycleCode.STATIC_NO_OFFERING), state, retry_at)
     return _launches(pool, running, asked, state)
+
+
+def withheld_requirements(pool: NodePool, state: State) -> tuple[str, ...]:
+    """The pool's requirements that launches did not give, so that no more are made for them."""
+    health = state.facts.health.get(pool.name)
+    return withheld_of_pool(pool, health.withheld) if health is not None else ()
 
 
 def claims_to_launch(pool: NodePool, count: int, state: State, now: int) -> list[ClaimWithoutPods]:

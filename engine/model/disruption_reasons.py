@@ -180,6 +180,11 @@ class DisruptionCode(ReasonCode):
         "it has drifted, but a node to replace it would be more than the limit of {nodes}",
     )
     NOT_STATIC = "not-static", "its NodePool has no fixed size"
+    NOT_REPLACED_AGAIN = (
+        "not-replaced-again",
+        "it has drifted, and is not replaced again: nodes of NodePool {nodepool} came without {requirements}, several "
+        "times in a row",
+    )
     NOTHING_CHEAPER = "nothing-cheaper", "its pods need a node, and none is cheaper than {limit}/h"
     POD_BUDGET_EXHAUSTED = (
         "pod-budget-exhausted",

@@ -116,6 +116,7 @@ class NodeClaim(Struct, omit_defaults=True):
     differences: tuple[Difference, ...] = ()
     inconsistent: tuple[Plain, ...] = ()  # resources of which its Node reports too little (L-241)
     inconsistent_changed: int = 0
+    unmet: tuple[RequirementSpec, ...] = ()  # those of its requirements that its launch did not give
     verdict: Plain = ""  # the code of the latest disruption verdict
     turns: tuple[int, ...] = ()  # by which its pods leave, if it goes with others (see ProposedMovesResult)
 
@@ -167,7 +168,7 @@ def _adopted(claim: NodeClaim, event: ev.Adopted, at: int) -> None:
 
 def _launched(claim: NodeClaim, event: ev.Launched, at: int) -> None:
     _copy(claim, event, ("instance", "provider_id", "instance_type", "zone", "capacity_type", "price", "capacity",
-                         "allocatable", "image", "class_hash", "subnet", "security_groups"))  # fmt: skip
+                         "allocatable", "image", "class_hash", "subnet", "security_groups", "unmet"))  # fmt: skip
     claim.labels = {**event.labels, **claim.labels}  # L-151: the claim's own win
     claim.launched = at
 
@@ -177,7 +178,7 @@ def _registered(claim: NodeClaim, event: ev.Registered, at: int) -> None:
 
 
 def _initialized(claim: NodeClaim, event: ev.Initialized, at: int) -> None:
-    claim.initialized = at
+    claim.initialized, claim.unmet = at, event.unmet
 
 
 def _tainted(claim: NodeClaim, event: ev.Tainted, at: int) -> None:

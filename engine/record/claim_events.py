@@ -50,6 +50,8 @@ class Requested(Struct, frozen=True, omit_defaults=True):
 
 
 class Launched(Struct, frozen=True, omit_defaults=True):
+    """There is an instance. `unmet` are those of the claim's requirements that its labels do not meet."""
+
     claim: NodeClaimName
     instance: InstanceId
     provider_id: ProviderId
@@ -65,6 +67,7 @@ class Launched(Struct, frozen=True, omit_defaults=True):
     class_hash: Plain = ""  # of the NodeClass's terms that it was launched by
     subnet: SubnetId = ""
     security_groups: tuple[SecurityGroupId, ...] = ()
+    unmet: tuple[RequirementSpec, ...] = ()
 
 
 class LaunchFailed(Struct, frozen=True, omit_defaults=True):
@@ -138,9 +141,12 @@ class Registered(Struct, frozen=True, omit_defaults=True):
 
 
 class Initialized(Struct, frozen=True, omit_defaults=True):
+    """The node is ready. `unmet` are those of the claim's requirements that it does not meet after all."""
+
     claim: NodeClaimName
     node: NodeName
     took: int = 0  # since the request
+    unmet: tuple[RequirementSpec, ...] = ()
 
 
 class Tainted(Struct, frozen=True, omit_defaults=True):

@@ -108,6 +108,12 @@ class SchedulingCode(ReasonCode):
     )
     """Each type fails for another reason. `requirements`, `resources`, `offerings`: how many types meet
     each alone."""
+    LABEL_NOT_GIVEN = (
+        "label-not-given",
+        "its nodes came without {requirements}, {launches} times in a row: it launches no more for that until it or "
+        "its NodeClass is changed",
+    )
+    """Launches did not give what they were made for. `requirements`, `launches`."""
     RESERVATION = "reservation-deferred", "reserved capacity is used up in this pass; the pod waits for the next one"
     """Reserved capacity would do, and this pass has used it up; the pod waits for the next pass (S-116)."""
     LEFT_OUT = "left-out", "a node of it would keep more other pods pending, or ones of higher priority"

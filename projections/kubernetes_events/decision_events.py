@@ -26,6 +26,8 @@ from kerf.engine.record.decisions import (
 )
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import EffectAnswered, InterruptionSeen
+from kerf.engine.scheduling.launchable.withheld import not_given
+from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.reasons import SchedulingCode
 from kerf.engine.state.state import State
 from kerf.projections.kubernetes_events.disruption_events import DisruptionEvents, where
@@ -136,6 +138,15 @@ class DecisionEvents:
         text = f"NodeClaim {event.claim} event: {event.message or event.code}"
         return [KubernetesEvent(about, WARNING, reason, text[:_MAX_LAUNCH_ERROR], (event.claim,))]
 
+    def _labels_not_given(self, event: ev.Launched | ev.Initialized, entry: Entry) -> list[KubernetesEvent]:
+        """Tell a NodePool what it launches nothing for any more, because launches did not give it."""
+        claim = self._state.facts.claims.get(event.claim)
+        health = self._state.facts.health.get(claim.node_pool) if claim is not None and event.unmet else None
+        if claim is None or health is None or not set(health.withheld).intersection(event.unmet):
+            return []
+        text = escaped(sentence(not_given(Requirements.of_specs(health.withheld))))
+        return events_about([self._objects.pool(claim.node_pool)], WARNING, "LabelNotGiven", text, text)
+
     def _interrupted(self, message: InterruptionSeen, entry: Entry) -> list[KubernetesEvent]:
         """Tell node and claim what EC2 announced of their instance (L-461, L-462)."""
         kind, reason, text = INTERRUPTION_EVENTS.get(message.kind, ("", "", ""))
@@ -161,5 +172,7 @@ _HANDLERS: dict[type[Struct], Callable[[DecisionEvents, Any, Entry], list[Kubern
     ev.PodEvicted: DecisionEvents._evicted,
     ev.PodForced: DecisionEvents._forced,
     ev.LaunchFailed: DecisionEvents._launch_failed,
+    ev.Launched: DecisionEvents._labels_not_given,
+    ev.Initialized: DecisionEvents._labels_not_given,
     ev.Drained: DecisionEvents._drained,
 }

@@ -18,6 +18,7 @@ BLOCKS_ANY_DISRUPTION = frozenset[str](
         DisruptionCode.NO_NODEPOOL_LABEL,
         DisruptionCode.NOMINATED,
         DisruptionCode.NOT_INITIALIZED,
+        DisruptionCode.NOT_REPLACED_AGAIN,
         DisruptionCode.POD_BUDGET_EXHAUSTED,
         DisruptionCode.POD_DO_NOT_DISRUPT,
         DisruptionCode.SEVERAL_POD_BUDGETS,

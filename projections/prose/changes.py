@@ -16,6 +16,7 @@ WHAT_WOULD_FREE_IT: dict[str, str] = {
     DisruptionCode.NO_NODEPOOL: "the NodePool shows again, or the NodeClaim is deleted",
     DisruptionCode.NO_USABLE_NODEPOOL: "a NodePool without spec.replicas becomes ready",
     DisruptionCode.NOT_INITIALIZED: "its node becomes ready and is initialized",
+    DisruptionCode.NOT_REPLACED_AGAIN: "the NodePool or its NodeClass is changed",
     DisruptionCode.STATIC_NODEPOOL: "the NodePool's spec.replicas is lowered",
 }
 """Why a claim stays → what would have to happen before it may go."""

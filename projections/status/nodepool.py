@@ -18,14 +18,19 @@ from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.nodeclaim.state_table import STEADY
 from kerf.engine.record.observations import NodeClassSeen
+from kerf.engine.scheduling.launchable.withheld import not_given
+from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.resources import total
 from kerf.engine.scheduling.problem.from_state import capacity_of
+from kerf.engine.scheduling.reasons import sentence
 from kerf.engine.state.state import State
 
 COUNTED = ("cpu", "memory", "pods", "ephemeral-storage", "nodes")
 """Resources that are always shown, if only as zero (L-255)."""
 DEPENDENTS = ("ValidationSucceeded", "NodeClassReady")
 """The conditions that Ready follows from (L-65)."""
+REQUIREMENTS_MET, LABEL_NOT_GIVEN = "RequirementsMet", "LabelNotGiven"
+"""kerf's own condition, and its reason."""
 UNSETTLED = ("", "Unknown", "AwaitingReconciliation", "ReconcilingDependents")
 """Reasons of a NodeClass that say that nobody knows yet whether it is ready (L-68)."""
 
@@ -61,7 +66,7 @@ def nodepool_status(state: State, name: str, before: Sequence[Condition] = ()) -
     node_class = facts.node_classes.get(f"{ref.group}/{ref.kind}/{ref.name}")
     dependents = (_validation(pool), _class_ready(pool, node_class))
     health = facts.health.get(name, PoolHealth())
-    conditions = (*dependents, _registration(health), _ready(dependents))
+    conditions = (*dependents, _registration(health), *_requirements_met(health), _ready(dependents))
     resources = _resources(state, name)
     return NodePoolStatus(
         name=name,
@@ -98,6 +103,15 @@ def _class_ready(pool: NodePool, seen: NodeClassSeen | None) -> Condition:
 def _registration(health: PoolHealth) -> Condition:
     """The condition NodeRegistrationHealthy: it is shown, and nothing follows from it (L-82)."""
     return Condition("NodeRegistrationHealthy", health.status, health.reason, health.message, health.since)
+
+
+def _requirements_met(health: PoolHealth) -> tuple[Condition, ...]:
+    """The condition RequirementsMet, shown while nothing is launched for something that launches did not give. Ready
+    does not follow from it: the NodePool serves pods that ask for less."""
+    if not health.withheld:
+        return ()
+    why = not_given(Requirements.of_specs(health.withheld))
+    return (Condition(REQUIREMENTS_MET, "False", LABEL_NOT_GIVEN, sentence(why)),)
 
 
 def _ready(dependents: Sequence[Condition]) -> Condition:

@@ -25,6 +25,7 @@ from kerf.engine.record.claim_events import (
 from kerf.engine.record.decisions import Offer
 from kerf.engine.record.observations import LaunchAnswered, LaunchError
 from kerf.engine.record.store import Store
+from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.state.load import load
 from kerf.engine.state.state import State
 from kerf.projections.prose.explanation_codes import ExplanationCode
@@ -229,7 +230,8 @@ def _steps(history: ClaimHistory) -> tuple[LifeStep, ...]:
 
 def _detail(event: Struct) -> str:
     parts = (getattr(event, name, "") for name in ("why", "detail", "pod", "kind", "code", "message", "status"))
-    return ", ".join(str(part) for part in parts if part)
+    without = [f"without {requirement}" for requirement in Requirements.of_specs(getattr(event, "unmet", ()))]
+    return ", ".join([*(str(part) for part in parts if part), *without])
 
 
 def _short_reason(removal: Removal) -> str:

@@ -23,7 +23,7 @@ from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import STEADY
 from kerf.engine.record.decisions import Verdict
-from kerf.engine.scheduling.matching.requirements import NEGATIVE, Requirements
+from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.state.nodeclaims.drift import AS_ASKED, DRIFTED
 from kerf.engine.state.state import State
 
@@ -132,8 +132,7 @@ def requirements(claim: NodeClaim, facts: Facts) -> Drift | None:
     unmet = []
     for requirement in sorted(_compiled(facts.pool.requirements), key=lambda each: each.key):
         value = own.get(requirement.key)
-        fits = requirement.operator in NEGATIVE if value is None else requirement.has(value)
-        if not fits:
+        if not requirement.met_by(value):
             wanted = str(requirement).removeprefix(requirement.key).strip()
             unmet.append(Difference("requirements", requirement.key, value, wanted))
     return Drift(Reason.of(DriftReason.REQUIREMENTS_DRIFTED, nodepool=facts.pool.name), tuple(unmet)) if unmet else None

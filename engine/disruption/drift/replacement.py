@@ -11,6 +11,7 @@ from kerf.engine.disruption.moves.cluster_with_moves import with_moves
 from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Move
+from kerf.engine.scheduling.launchable.withheld import withheld_of_pool
 from kerf.engine.scheduling.provision import planned_claim
 
 MAX_SIMULATIONS = 100
@@ -85,6 +86,15 @@ def rotated(candidates: list[Candidate], now: int) -> list[Candidate]:
     return [*first, *others[start:], *others[:start]]
 
 
+def _not_replaced_again(cluster: Cluster, candidate: Candidate) -> Reason | None:
+    """The reason if the candidate's NodePool launches nothing, because launches did not give what it asks for."""
+    given = next(given for given in cluster.pools if given.pool.name == candidate.pool.name)
+    withheld = withheld_of_pool(given.pool, given.withheld)
+    if not withheld:
+        return None
+    return Reason.of(DisruptionCode.NOT_REPLACED_AGAIN, nodepool=candidate.pool.name, requirements=list(withheld))
+
+
 def replace_node(
     cluster: Cluster, candidate: Candidate, destinations: DriftDestinations | None = None
 ) -> Move | Reason:
@@ -95,6 +105,6 @@ def replace_node(
     destinations = destinations or DriftDestinations(cluster, ask_scheduler=True)
     outcome = destinations.find(cluster, candidate)
     if outcome.failure is not None:
-        return outcome.failure
+        return _not_replaced_again(cluster, candidate) or outcome.failure
     replacements = tuple(planned_claim("", opened) for opened in outcome.claims)
     return Move(DisruptionReason.DRIFTED.value, (candidate.node.place.claim,), replacements, outcome.placements)

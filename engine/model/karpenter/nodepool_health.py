@@ -1,22 +1,37 @@
-"""Whether a NodePool's nodes register (L-182…L-187): the latest outcomes, and the condition made from them."""
+"""Whether a NodePool's launches give what they are for: whether its nodes register (L-182…L-187), and whether they have
+the labels that it and its pods ask for (D-125)."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 from msgspec.structs import replace
+
+from kerf.engine.model.karpenter.nodepools import RequirementSpec
 
 RING = 4
 """How many of the latest outcomes count."""
 FAILURES = 2
 """How many failures among them make the NodePool unhealthy."""
+MAX_VAIN_LAUNCHES = 3
+"""After so many launches in a row that did not give a label, no more are made for it: a claim is replaced twice."""
 UNKNOWN, HEALTHY, UNHEALTHY = "Unknown", "True", "False"
 
 
+class VainLaunches(Struct, frozen=True):
+    """How many launches in a row were made for a requirement and did not meet it."""
+
+    requirement: RequirementSpec
+    launches: int
+
+
 class PoolHealth(Struct, frozen=True, omit_defaults=True):
-    """The registration health of a NodePool. `ring` holds the latest outcomes, oldest first; True is a registered node.
+    """What came of a NodePool's launches. `ring` holds the latest outcomes, oldest first; True is a registered node.
 
     `status`, `reason`, `message` and `since` (ms) are those of the condition NodeRegistrationHealthy. `pool` and
-    `node_class` identify the versions of both that the outcomes belong to.
+    `node_class` identify the versions of both that the outcomes belong to. `in_vain` counts launches since `changed`
+    (ms), when one of them was changed last although launches had been in vain.
     """
 
     uid: str = ""
@@ -28,6 +43,24 @@ class PoolHealth(Struct, frozen=True, omit_defaults=True):
     reason: str = "AwaitingReconciliation"
     message: str = ""
     since: int = 0
+    changed: int = 0
+    in_vain: tuple[VainLaunches, ...] = ()
+
+    @property
+    def withheld(self) -> tuple[RequirementSpec, ...]:
+        """The requirements that no more launches are made for."""
+        return tuple(vain.requirement for vain in self.in_vain if vain.launches >= MAX_VAIN_LAUNCHES)
+
+
+def after_launch(health: PoolHealth, unmet: Iterable[RequirementSpec], met: Iterable[RequirementSpec]) -> PoolHealth:
+    """Returns the health after a launch that gave what it was asked for, or did not."""
+    counts = {vain.requirement: vain.launches for vain in health.in_vain}
+    for requirement in met:
+        counts.pop(requirement, None)
+    for requirement in unmet:
+        counts[requirement] = counts.get(requirement, 0) + 1
+    found = tuple(VainLaunches(requirement, launches) for requirement, launches in counts.items())
+    return health if found == health.in_vain else replace(health, in_vain=found)
 
 
 def after(health: PoolHealth, success: bool, now: int, *, reason: str = "", message: str = "") -> PoolHealth:
@@ -48,4 +81,13 @@ def after(health: PoolHealth, success: bool, now: int, *, reason: str = "", mess
 def anew(health: PoolHealth, now: int) -> PoolHealth:
     """Returns the health after a change of the NodePool or its NodeClass: earlier outcomes no longer count (L-185)."""
     since = health.since if health.status == UNKNOWN else now
-    return replace(health, ring=(), status=UNKNOWN, reason="AwaitingReconciliation", message="", since=since)
+    return replace(
+        health,
+        ring=(),
+        status=UNKNOWN,
+        reason="AwaitingReconciliation",
+        message="",
+        since=since,
+        changed=now if health.in_vain else health.changed,
+        in_vain=(),
+    )

@@ -22,10 +22,13 @@ from kerf.engine.scheduling.explain.type_filters import (
     requirement_filters,
     type_filters,
     types_passing,
+    withheld_filters,
 )
 from kerf.engine.scheduling.launchable.compiled_catalogue import CompiledCatalogue
 from kerf.engine.scheduling.launchable.templates import NODES_LIMIT, NarrowedTemplate, Template
+from kerf.engine.scheduling.launchable.withheld import not_given
 from kerf.engine.scheduling.matching.host_ports import port_conflicts
+from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.resources import added
 from kerf.engine.scheduling.matching.taints import taint_text, untolerated
 from kerf.engine.scheduling.packing.packed_claim import PackedClaim
@@ -57,7 +60,9 @@ def explain_dropped(template: Template, tracer: Tracer | None) -> Reason:
     """Why a NodePool has nothing to launch (S-66). Near misses depend on what pods ask for, so the tracer gets a
     function that finds them."""
     catalogue, name, left = template.catalogue, template.name, template.base.viable
-    why = reason(SchedulingCode.NO_INSTANCE_TYPES, node_pool=name, types=len(catalogue.types))
+    why = _withheld_reason(template, template.base.requirements) or reason(
+        SchedulingCode.NO_INSTANCE_TYPES, node_pool=name, types=len(catalogue.types)
+    )
     if left:
         keys = sorted(template.unmet_min_values(template.base.min_values, left))
         count = len(catalogue.types)
@@ -66,6 +71,7 @@ def explain_dropped(template: Template, tracer: Tracer | None) -> Reason:
         few = [TypeFilter(FilterKind.MIN_VALUES, 0)] if left else []
         filters = [
             *requirement_filters(catalogue, template.base.requirements),
+            *withheld_filters(template, template.base.requirements),
             *offering_filters(template, template.base),
             *few,
         ]
@@ -133,6 +139,9 @@ def _template_refusal(template: Template, pod_class: PodClass, filters: list[Typ
     following = template.step(template.base, pod_class.requirements)
     if not isinstance(following, NarrowedTemplate):
         return conflict_reason(following, template.base.requirements, node_pool=name)
+    withheld = _withheld_reason(template, following.requirements)
+    if withheld is not None:
+        return withheld
     if template.node_limit_reached:
         return reason(SchedulingCode.NODE_LIMIT, node_pool=name, limit=(template.pool.limits or {}).get(NODES_LIMIT, 0))
     allowed = template.within_limits(template.types)
@@ -153,6 +162,12 @@ def _template_refusal(template: Template, pod_class: PodClass, filters: list[Typ
     if left:
         return _limits_refusal(template, filters)
     return _type_refusal(template, pod_class, filters, allowed or template.types)
+
+
+def _withheld_reason(template: Template, requirements: Requirements) -> Reason | None:
+    """The reason if nothing is launched for some of these requirements."""
+    withheld = template.withheld(requirements)
+    return not_given(withheld, node_pool=template.name) if withheld else None
 
 
 def _refusing(template: Template, narrowed: NarrowedTemplate, pod_class: PodClass) -> Rule | None:

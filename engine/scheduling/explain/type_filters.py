@@ -28,6 +28,7 @@ class FilterKind(ReasonCode):
 
     TAINT = "taint", "the taint {wanted}, which is not tolerated", "if the pods tolerated the taint {key}"
     REQUIREMENT = "requirement", "not {wanted}", "if {side} allowed {values} for {key}"
+    WITHHELD = "withheld", "nodes came without {wanted}", "if its nodes had the label {key}"
     LIMITS = (
         "limits",
         "more {key} than the NodePool's limits leave",
@@ -76,6 +77,7 @@ def type_filters(template: Template, pod_class: PodClass) -> list[TypeFilter]:
         *(TypeFilter(FilterKind.TAINT, 0, taint.key, taint_text(taint)) for taint in untolerable),
         *(TypeFilter(FilterKind.REQUIREMENT, 0, conflict.key, str(conflict.incoming)) for conflict in conflicting),
         *requirement_filters(template.catalogue, requirements.without(conflict.key for conflict in conflicting)),
+        *withheld_filters(template, requirements),
         *_limit_filters(template),
         *offering_filters(template, template.at(requirements)),
         *_resource_filters(template, pod_class),
@@ -103,6 +105,12 @@ def requirement_filters(catalogue: CompiledCatalogue, requirements: Requirements
             yield TypeFilter(
                 FilterKind.REQUIREMENT, catalogue.admitting(requirement), requirement.key, str(requirement)
             )
+
+
+def withheld_filters(template: Template, requirements: Requirements) -> Iterator[TypeFilter]:
+    """What launches did not give stops every type."""
+    for requirement in template.withheld(requirements):
+        yield TypeFilter(FilterKind.WITHHELD, 0, requirement.key, str(requirement))
 
 
 def offering_filters(template: Template, narrowed: NarrowedTemplate) -> Iterator[TypeFilter]:

@@ -14,7 +14,7 @@ from zlib import crc32
 from msgspec import Struct
 
 from kerf.engine.model.instance_types import Catalogue
-from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.karpenter.nodepools import NodePool, RequirementSpec
 from kerf.engine.model.kubernetes.pods import HostPort, Resources
 from kerf.engine.model.labels import (
     CAPACITY_TYPE,
@@ -34,6 +34,7 @@ from kerf.engine.scheduling.launchable.compiled_catalogue import (
     compiled_catalogue,
 )
 from kerf.engine.scheduling.launchable.daemons import Daemon, daemon_groups
+from kerf.engine.scheduling.launchable.withheld import withheld_among
 from kerf.engine.scheduling.matching.host_ports import port_conflicts
 from kerf.engine.scheduling.matching.requirements import Conflict, Requirement, Requirements
 from kerf.engine.scheduling.matching.resources import added
@@ -93,10 +94,12 @@ class Template:
         daemons: Sequence[Daemon],
         strict: bool,
         variant: int = 0,
+        withheld: Sequence[RequirementSpec] = (),
     ) -> None:
-        """`strict`: minValues must be met (policy Strict); `variant`: see `Problem`."""
+        """`strict`: minValues must be met (policy Strict); `variant`: see `Problem`; `withheld`: see `PoolInput`."""
         self.pool = pool
         self._variant = variant
+        self._withheld = withheld
         self.name = pool.name
         self.catalogue = catalogue
         self.labels = {**pool.labels, NODEPOOL: pool.name, pool.node_class.label: pool.node_class.name}
@@ -213,8 +216,14 @@ class Template:
             viable |= self.available[number]
         for requirement in requirements:
             viable &= self.catalogue.admitting(requirement)
+        if self._withheld and self.withheld(requirements):
+            viable = 0
         reservable = any(self.slots[number].capacity_type == RESERVED for number in slots)
         return NarrowedTemplate(requirements, slots, viable, reservable)
+
+    def withheld(self, requirements: Requirements) -> tuple[Requirement, ...]:
+        """Of these requirements, those that nothing is launched for, because launches did not give them."""
+        return withheld_among(requirements, self._withheld)
 
     # ── types ──────────────────────────────────────
 
@@ -324,11 +333,11 @@ def template_of(
     labels = tuple(pool.labels.items())
     asked = (
         pool.name, pool.requirements, labels, pool.taints, pool.node_class, problem.unavailable, strict, variant,
-        len(carried),
+        len(carried), pool_input.withheld,
     )  # fmt: skip
 
     def make() -> Template:
-        return Template(pool, {}, kinds, problem.unavailable, carried, strict, variant)
+        return Template(pool, {}, kinds, problem.unavailable, carried, strict, variant, pool_input.withheld)
 
     kept = kinds.once((Template, asked), lambda: _Kept(carried, make()))
     if kept.daemons != carried or kept.template.crowded:

@@ -78,6 +78,10 @@ class Requirement(Struct, frozen=True, cache_hash=True):
         """Whether a value satisfies the requirement (S-7)."""
         return (value in self.values) != self.complement and self.within_bounds(value)
 
+    def met_by(self, value: str | None) -> bool:
+        """Whether a node with this value of the label meets the requirement; None: it does not have the label."""
+        return self.operator in NEGATIVE if value is None else self.has(value)
+
     def __len__(self) -> int:
         """The number of values, whatever the bounds (S-8)."""
         return MAX_INT64 - len(self.values) if self.complement else len(self.values)
@@ -215,6 +219,13 @@ def requirement(key: str, operator: str, values: Iterable[str] = (), min_values:
     if operator in ("Gt", "Gte"):
         return Requirement(key, True, gte=number + (operator == "Gt"), min_values=min_values)
     return Requirement(key, True, lte=number - (operator == "Lt"), min_values=min_values)
+
+
+def unmet(specs: Iterable[RequirementSpec], labels: Mapping[str, str]) -> tuple[RequirementSpec, ...]:
+    """The requirements that these labels do not meet. A missing label meets NotIn and DoesNotExist alone (D-125)."""
+    values = {normalise(key): value for key, value in labels.items()}
+    wanted = ((spec, requirement(spec.key, spec.operator, spec.values)) for spec in specs)
+    return tuple(spec for spec, asked in wanted if not asked.met_by(values.get(asked.key)))
 
 
 class Conflict(Struct, frozen=True):

@@ -196,7 +196,9 @@ def _pool(state: State, name: str, offered: PoolCatalogues) -> PoolInput:
     node_class = facts.node_classes.get(f"{ref.group}/{ref.kind}/{ref.name}")
     if node_class is None or not node_class.ready or violations(pool):
         pool = msgspec.structs.replace(pool, ready=False)
-    return PoolInput(pool=pool, catalogue=offered.of(name), usage=_usage(state, name, offered))
+    health = facts.health.get(name)
+    withheld = health.withheld if health is not None else ()
+    return PoolInput(pool=pool, catalogue=offered.of(name), usage=_usage(state, name, offered), withheld=withheld)
 
 
 def _usage(state: State, pool: str, offered: PoolCatalogues) -> Resources:

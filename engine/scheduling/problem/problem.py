@@ -58,11 +58,13 @@ class BoundPod(Struct, frozen=True):
 
 class PoolInput(Struct, frozen=True):
     """A NodePool. `catalogue`: a digest into `Problem.catalogues`; "" for none. `usage`: the capacity of its active
-    nodes, and their number as `nodes` (S-68)."""
+    nodes, and their number as `nodes` (S-68). `withheld`: what nothing is launched for, because launches did not give
+    it."""
 
     pool: NodePool
     catalogue: str
     usage: Resources = {}
+    withheld: tuple[RequirementSpec, ...] = ()
 
 
 _Compiled = TypeVar("_Compiled")

@@ -16,7 +16,7 @@ from kerf.engine.record.decisions import DeletePod, EvictPod, FindInstance, Inte
 from kerf.engine.record.entries import Entry
 from kerf.engine.state import moves
 from kerf.engine.state.nodeclaims import drift
-from kerf.engine.state.objects.nodepool_health import count_registration
+from kerf.engine.state.objects.nodepool_health import count_labels, count_registration
 from kerf.engine.state.objects.static_nodepools import count_launch_failures
 from kerf.engine.state.provisioning_window import free_capacity_changed, nomination_period, note_disruption_change
 from kerf.engine.state.state import Asked, Orphan, Search, State
@@ -49,6 +49,7 @@ def claim_event(state: State, event: Any, entry: Entry) -> None:
     claim = facts.claims.get(name)
     if claim is None:
         claim = NodeClaim(name=name)
+    unmet_before = claim.unmet
     apply(claim, event, at=entry.at, position=entry.position)
     facts.claims[name] = claim
     claim.version = entry.version
@@ -69,6 +70,7 @@ def claim_event(state: State, event: Any, entry: Entry) -> None:
             _attempt(claim, launch.again, asked.intent, asked.at)
     state.indexes.touched[name] = entry.position
     count_registration(state, claim, event, entry)
+    count_labels(state, claim, event, unmet_before)
     count_launch_failures(state, claim.node_pool, event, entry)
     if claim.state in GOING:
         state.indexes.going[name] = None

@@ -1,4 +1,5 @@
-"""The fold of NodePools' registration health: whether their nodes register (L-182…L-185)."""
+"""The fold of what came of NodePools' launches: whether their nodes register (L-182…L-185), and have the labels that
+they were launched for."""
 
 from __future__ import annotations
 
@@ -7,10 +8,10 @@ from msgspec.structs import replace
 
 from kerf.engine.model.content_digest import content
 from kerf.engine.model.disruption_reasons import DisruptionReason
-from kerf.engine.model.karpenter.nodepool_health import PoolHealth, after, anew
-from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.karpenter.nodepool_health import PoolHealth, after, after_launch, anew
+from kerf.engine.model.karpenter.nodepools import NodePool, RequirementSpec
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.record.claim_events import LaunchTimedOut, Registered, Tainted
+from kerf.engine.record.claim_events import Initialized, Launched, LaunchTimedOut, Registered, Tainted
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import NodeClassSeen
 from kerf.engine.state.state import State
@@ -61,6 +62,18 @@ def count_registration(state: State, claim: NodeClaim, event: Struct, entry: Ent
     else:
         return
     state.facts.health[claim.node_pool] = health
+
+
+def count_labels(state: State, claim: NodeClaim, event: Struct, unmet_before: tuple[RequirementSpec, ...]) -> None:
+    """Counts what a launch did not give of what it was made for (D-125), for the NodePool as it is now. A launch is
+    known to have given it when its node is ready."""
+    health = state.facts.health.get(claim.node_pool)
+    if health is None or claim.created < health.changed or not isinstance(event, Launched | Initialized):
+        return
+    ready = isinstance(event, Initialized)
+    met = [spec for spec in claim.requirements if spec not in event.unmet] if ready and health.in_vain else []
+    new = [spec for spec in event.unmet if spec not in unmet_before]
+    state.facts.health[claim.node_pool] = after_launch(health, new, met)
 
 
 def _class_of(pool: NodePool) -> str:
