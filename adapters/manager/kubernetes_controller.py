@@ -67,6 +67,7 @@ class KubernetesController:
         self._raw = {
             NODES.path: self._nodes.seen,
             NODEPOOLS.path: self._pools.seen,
+            NODECLAIMS.path: self._claims.generation_seen,
             provider.node_classes.path: provider.seen,
         }
         self.reflectors = self._reflectors()
@@ -315,7 +316,8 @@ class KubernetesController:
                 ours = sorted(name for name, pool in state.facts.pools.items() if self._is_ours(pool))
                 statuses = [nodepool_status(state, name, self._pools.conditions(name)) for name in ours]
             for each in statuses:
-                status = pool_status(each.conditions, each.resources, each.nodes, each.node_class_generation)
+                generations = each.node_class_generation, each.generation
+                status = pool_status(each.conditions, each.resources, each.nodes, *generations)
                 await self._pools.write(each.name, each.annotations, status)
             await asyncio.sleep(POOLS_AGAIN if self._pools.errors else POOLS_EVERY)
             if self._pools.errors:

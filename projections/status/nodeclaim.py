@@ -21,6 +21,16 @@ from kerf.projections.prose.reasons import sentence
 TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
 WAITING, WAITING_WORDS = "AwaitingReconciliation", "object is awaiting reconciliation"
 _MAX_LAUNCH_ERROR = 300  # characters of a launch error (L-155)
+CREATE_ERRORS = frozenset(
+    {
+        "AMIAuthorizationFailure", "AMINotFound", "AccountPendingVerification", "FleetQuotaExceeded",
+        "FreeTierIneligible", "InstanceProfileNameInvalid", "InsufficientFreeAddressesInSubnet", "InternalError",
+        "InvalidAMIID", "LaunchTemplateNotFound", "NoLaunchableOffer", "NodeClassReadinessUnknown",
+        "RequestLimitExceeded", "SecurityGroupSubnetVPCMismatch", "SpotQuotaExceeded", "SpotSLRCreationFailed",
+        "Unauthorized", "UserDataSizeLimitExceeded", "VCPULimitExceeded",
+    }
+)  # fmt: skip
+"""Codes of failed launches that are reasons of their own (L-154, A-299 to A-313). Any other is LaunchFailed (L-155)."""
 
 
 def claim_conditions(claim: NodeClaim, state: State, now: int) -> tuple[Condition, ...]:
@@ -43,14 +53,16 @@ def claim_conditions(claim: NodeClaim, state: State, now: int) -> tuple[Conditio
 
 
 def _launched(claim: NodeClaim) -> Condition:
-    """The condition Launched: never False, since what failed is tried again (L-70, L-155)."""
+    """The condition Launched: never False, since what failed is tried again. Its reason is the cloud's, if that gave
+    one (L-70, L-154, L-155)."""
     if claim.launched:
         return Condition("Launched", TRUE, "Launched", since=claim.launched)
     answer = claim.answer
     if answer is None or answer.instance or not answer.message:
         return _waiting("Launched", claim)
     text = answer.message if len(answer.message) <= _MAX_LAUNCH_ERROR else f"{answer.message[:_MAX_LAUNCH_ERROR]}..."
-    return Condition("Launched", UNKNOWN, "LaunchFailed", text, claim.created)
+    reason = answer.code if answer.code in CREATE_ERRORS else "LaunchFailed"
+    return Condition("Launched", UNKNOWN, reason, text, claim.created)
 
 
 def _registered(claim: NodeClaim, state: State) -> Condition:

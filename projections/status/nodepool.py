@@ -39,7 +39,8 @@ class NodePoolStatus(Struct, frozen=True, kw_only=True):
     """What stands on a NodePool object.
 
     `annotations` belong to its metadata, the rest to its status. A condition's `since` moves only when its status does
-    (L-66). `node_class_generation` is status.nodeClassObservedGeneration, 0 without a NodeClass.
+    (L-66). `node_class_generation` is status.nodeClassObservedGeneration, 0 without a NodeClass. `generation` is the
+    object's own that this is about (L-67).
     """
 
     name: str
@@ -48,6 +49,7 @@ class NodePoolStatus(Struct, frozen=True, kw_only=True):
     resources: Resources
     nodes: int
     node_class_generation: int
+    generation: int = 0
 
     def condition(self, kind: str) -> Condition:
         return next(condition for condition in self.conditions if condition.type == kind)
@@ -75,6 +77,7 @@ def nodepool_status(state: State, name: str, before: Sequence[Condition] = ()) -
         resources=resources,
         nodes=resources["nodes"],
         node_class_generation=node_class.generation if node_class is not None else 0,
+        generation=pool.generation,
     )
 
 

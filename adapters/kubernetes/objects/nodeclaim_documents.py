@@ -72,6 +72,11 @@ def claim_status(claim: NodeClaim, conditions: Sequence[Condition]) -> Document:
     return status
 
 
+def stamped(status: Document, generation: int) -> Document:
+    """Returns the status with the generation that its conditions are about (L-67)."""
+    return {**status, "conditions": [{**each, "observedGeneration": generation} for each in status["conditions"]]}
+
+
 def _condition(condition: Condition) -> Document:
     return {
         "type": condition.type,

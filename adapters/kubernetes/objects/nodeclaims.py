@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from kerf.adapters.kubernetes.errors import ClusterError, Unreachable
 from kerf.adapters.kubernetes.objects.cluster_writes import FIELD_MANAGER, NOT_FOUND
-from kerf.adapters.kubernetes.objects.nodeclaim_documents import claim_document, claim_status
+from kerf.adapters.kubernetes.objects.nodeclaim_documents import claim_document, claim_status, stamped
 from kerf.adapters.kubernetes.session import APPLY, MERGE, Session
 from kerf.adapters.kubernetes.watch.watched_kinds import NODE_CLAIMS
 from kerf.engine.errors import KerfError
@@ -35,6 +36,8 @@ Conditions = Callable[[NodeClaim, State, int], Sequence[Condition]]
 
 
 INVALID = 422
+FIRST_GENERATION = 1
+"""Of an object whose answer does not say. A spec never changes; only the deletion counts as a change."""
 
 
 class _Object(Struct):
@@ -72,6 +75,7 @@ class ClaimObjects:
         self._created: dict[str, asyncio.Event] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._owners: dict[str, str] = {}  # object → uid of its NodePool
+        self._generations: dict[str, int] = {}  # object → its metadata.generation
         self._rested: dict[str, float] = {}  # object → when it may be written again, by the monotonic clock
 
     # ── what is there ───────────────────────────────────────────────────────────────────────────────────────
@@ -81,6 +85,17 @@ class ClaimObjects:
         self._shown[claim.name] = claim
         self._has(claim.name, claim.uid)
 
+    def generation_seen(self, name: str, data: Raw | None) -> None:
+        """Takes the bytes of an object from the watch (a reflector's `raw`)."""
+        if data is not None:
+            with suppress(msgspec.DecodeError):
+                self._note_generation(name, _read(data))
+
+    def _note_generation(self, name: str, there: _Object) -> None:
+        generation = there.metadata.get("generation")
+        if isinstance(generation, int):
+            self._generations[name] = max(generation, self._generations.get(name, 0))
+
     def gone(self, name: str) -> None:
         """Forgets an object that the watch reports as gone, whoever deleted it."""
         self._uids.pop(name, None)
@@ -88,6 +103,7 @@ class ClaimObjects:
         self._written.pop(name, None)
         self._rested.pop(name, None)
         self._owners.pop(name, None)
+        self._generations.pop(name, None)
         self._going.discard(name)
         self._specs.pop(name, None)
         self._created.pop(name, None)
@@ -178,16 +194,18 @@ class ClaimObjects:
         if wanted.document is None or wanted.status is None:
             await self._remove(name, path)
             return True
-        document, status = _encode(wanted.document), _encode(wanted.status)
+        shown = stamped(wanted.status, self._generations.get(name, FIRST_GENERATION))
+        document, status = _encode(wanted.document), _encode(shown)
         before = self._written.get(name, (b"", b""))
         if before == (document, status) and not wanted.going:
             return True
         is_new = name not in self._uids
         if before[0] != document:
             made = await self._apply(name, path, wanted.document)
+            self._note_generation(name, made)
             self._has(name, str(made.metadata.get("uid", "")))
         if before[1] != status and not is_new:
-            body = {**_HEAD, "metadata": {"name": name}, "status": wanted.status}
+            body = {**_HEAD, "metadata": {"name": name}, "status": shown}
             answer = await self._session.request("PATCH", f"{path}/status", query=_QUERY, body=body, content_type=APPLY)
             answer.checked(f"apply status of NodeClaim {name}")
         if wanted.going:
@@ -236,5 +254,6 @@ class ClaimObjects:
             waiting.set()
 
 
+_read = msgspec.json.Decoder(_Object).decode
 _HEAD = {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim"}
 _MANAGED = {"fieldManager": FIELD_MANAGER}

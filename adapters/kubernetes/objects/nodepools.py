@@ -101,9 +101,11 @@ _MANAGED = {"fieldManager": FIELD_MANAGER}
 
 
 def pool_status(
-    conditions: tuple[Condition, ...], resources: Resources, nodes: int, node_class_generation: int
+    conditions: tuple[Condition, ...], resources: Resources, nodes: int, node_class_generation: int, generation: int = 0
 ) -> dict[str, Any]:
-    """Returns a NodePool's status as karpenter.sh/v1 has it (L-36…L-39)."""
+    """Returns a NodePool's status as karpenter.sh/v1 has it (L-36…L-39). `generation` is that of the object that was
+    looked at (L-67).
+    """
     return {
         "conditions": [
             {
@@ -112,6 +114,7 @@ def pool_status(
                 "reason": condition.reason or condition.type,
                 "message": condition.message,
                 "lastTransitionTime": timestamp(condition.since),
+                "observedGeneration": generation,
             }
             for condition in conditions
         ],

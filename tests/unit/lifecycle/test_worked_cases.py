@@ -43,7 +43,7 @@ def registered(**changes: object) -> World:
 # ── launch ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def refused(world: World, code: str = "InternalError") -> None:
+def refused(world: World, code: str = "Throttled") -> None:
     ((ref, order),) = world.launches()
     world.see(Observation(LaunchAnswered(ref, order.claim, kind="error", code=code, message=code)))
 

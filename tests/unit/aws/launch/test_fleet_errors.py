@@ -2,10 +2,11 @@
 
 import pytest
 
-from kerf.adapters.aws.launch.fleet_errors import SERVICE_LINKED_ROLE, reason, refusal
+from kerf.adapters.aws.launch.fleet_errors import _REASONS, SERVICE_LINKED_ROLE, reason, refusal
 from kerf.adapters.aws.mock.faults import Fault as Planned
 from kerf.adapters.aws.mock.faults import FaultPlan, Shortage
 from kerf.engine.record.observations import LaunchError
+from kerf.projections.status.nodeclaim import CREATE_ERRORS
 
 ICE = LaunchError("InsufficientInstanceCapacity", "none left", "m5.large", "a", "spot")
 
@@ -71,3 +72,7 @@ def test_a_shortage_matches_by_pattern() -> None:
     assert plan.shortage("m5.large", "a", "spot") is None
     plan.clear()
     assert plan == FaultPlan()
+
+
+def test_l154_every_reason_of_a_failed_fleet_is_shown_on_its_nodeclaim() -> None:
+    assert {found for _, found in _REASONS} <= CREATE_ERRORS

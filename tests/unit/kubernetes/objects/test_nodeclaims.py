@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 import pytest
+from msgspec import Raw
 
 from kerf.adapters.kubernetes.objects import nodeclaims as module
 from kerf.adapters.kubernetes.objects.nodeclaims import ClaimObjects
@@ -206,3 +207,22 @@ async def test_who_asks_for_an_object_that_nobody_wants_gets_no_uid() -> None:
         assert await objects.uid("nobody") == ""
 
     await play(FakeApi(), scene)
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_l67_conditions_say_which_generation_they_are_about() -> None:
+    """The deletion of an object counts as a change of it."""
+    world = lives.in_service()
+    claim, state = claim_of(world), world.runtime.state
+    api = api_for(claim.name)
+    seen = b'{"metadata": {"uid": "uid-1", "generation": 2}}'
+
+    async def scene(objects: ClaimObjects) -> None:
+        objects.project(state, [claim.name], NOW)
+        await objects.settle()
+        objects.generation_seen(claim.name, Raw(seen))
+        objects.project(state, [claim.name], NOW)
+
+    await play(api, scene)
+    statuses = [body["status"]["conditions"] for _, path, _, body in api.asked if path.endswith("/status")]
+    assert [{each["observedGeneration"] for each in conditions} for conditions in statuses] == [{1}, {2}]

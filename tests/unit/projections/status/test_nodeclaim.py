@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kerf.adapters.kubernetes.objects.stale_nodeclaims import StaleNodeClaims
 from kerf.engine.disruption.cluster_from_state import NEVER
 from kerf.engine.model.kubernetes.pods import Taint
@@ -107,3 +109,15 @@ def test_objects_are_brought_up_to_date_for_what_no_event_of_the_claim_says() ->
     world = lives.in_service()
     world.node("n1", PROVIDER, registered="true", initialized="true", ready=False)
     assert upkeep.touched(world.runtime.new_entries, world.runtime.state) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [("Unauthorized", "Unauthorized"), ("NodeClassReadinessUnknown",) * 2, ("KERF605", "LaunchFailed")],
+)
+def test_l154_l70_a_failed_launch_has_the_clouds_reason(code: str, reason: str) -> None:
+    world = lives.asked()
+    ((ref, order),) = world.launches()
+    world.see(Observation(LaunchAnswered(ref, order.claim, kind="error", code=code, message="no")))
+    (launched, *_) = claim_conditions(claim_of(world), world.runtime.state, world.now)
+    assert (launched.status, launched.reason, launched.message) == ("Unknown", reason, "no")

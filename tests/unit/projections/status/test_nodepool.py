@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from kerf.adapters.kubernetes.objects.nodepools import pool_status
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 from kerf.engine.model.karpenter.nodepool_hash import hashed
@@ -140,3 +141,11 @@ def test_l276_a_node_on_its_way_out_does_not_count() -> None:
     found = status(world)
     assert found.resources == dict.fromkeys(("cpu", "ephemeral-storage", "memory", "nodes", "pods"), 0)
     assert found.nodes == 0
+
+
+def test_l67_a_nodepools_conditions_say_which_generation_they_are_about() -> None:
+    world = World()
+    world.prepare(replace(pool(), generation=7))
+    found = nodepool_status(world.runtime.state, "default")
+    shown = pool_status(found.conditions, found.resources, found.nodes, found.node_class_generation, found.generation)
+    assert {each["observedGeneration"] for each in shown["conditions"]} == {7}
