@@ -14,7 +14,7 @@ from kerf.replay.verify.verify import verify
 from tests.records import make
 
 UNSUPPORTED_SINCE: dict[str, int] = {
-    "provision": 23, "moves": 16, "move": 12, "advance": 6, "adopt": 4, "static": 5,
+    "provision": 23, "moves": 16, "move": 12, "advance": 6, "adopt": 4, "static": 5, "drain": 5,
 }  # fmt: skip
 """Decider → the first VERSION that cannot decide older decisions again, as in {"provision": 23}."""
 

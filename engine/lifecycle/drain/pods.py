@@ -54,8 +54,8 @@ def stuck_at(pod: Pod) -> int:
 
 def leave(claim: NodeClaim, node: Node, pods: list[Pod], state: State, now: int) -> Step:
     """The next step for the awaited pods: those whose deadline is near are deleted by force; of the others, the first
-    group that is left is evicted (L-203, L-204)."""
-    first = min(_group(pod, state) for pod in pods)
+    group that is left is evicted (L-203, L-204). Pods that go by force hold no group back (D-143)."""
+    first = min((_group(pod, state) for pod in pods if not _goes_by_force(claim, pod, state, now)), default=None)
     steps = [_evict_or_wait(claim, node, pod, state, now, its_groups_turn=_group(pod, state) == first) for pod in pods]
     intents = tuple(intent for step in steps for intent in step.intents)
     reason = Reason.of(LifecycleCode.EVICT) if intents else Reason.of(LifecycleCode.WAITING_FOR_PODS, pods=len(pods))
@@ -66,6 +66,12 @@ def _group(pod: Pod, state: State) -> Group:
     """The order of eviction: critical pods after the others, and within both those of DaemonSets last (L-204,
     D-143)."""
     return state.indexes.blobs.shape(pod.shape).priority_class in CRITICAL, owned_by(pod, DAEMONSET)
+
+
+def _goes_by_force(claim: NodeClaim, pod: Pod, state: State, now: int) -> bool:
+    """Whether the pod is, or was, deleted by force because its node's deadline is near (D-151)."""
+    forced_at = _forced_at(claim, pod, state)
+    return bool(forced_at and now > forced_at) or claim.effect(effect_keys.deletion(pod.uid)) is not None
 
 
 def _evict_or_wait(claim: NodeClaim, node: Node, pod: Pod, state: State, now: int, *, its_groups_turn: bool) -> Step:
