@@ -37,6 +37,7 @@ class ClusterNode(Struct, frozen=True, dict=True):
     NodeClaim's. `tracked`: pods may be placed on it at all (S-71). `marked`: it is on its way out (D-7). `nominated`:
     pods are expected on it (D-8). `queued`: a command that takes it is being carried out. `buffers`: how many virtual
     pods it holds room for (D-9). `held_until`: a command for it failed, and it is not considered before this time.
+    `departing`: of a node on its way out, those pods (uids) that provisioning plans for now; None if that is not known.
     """
 
     place: NodeInput
@@ -60,6 +61,7 @@ class ClusterNode(Struct, frozen=True, dict=True):
     last_pod_event: int = 0
     buffers: int = 0
     held_until: int = 0
+    departing: frozenset[str] | None = None
 
     @cached_property
     def name(self) -> str:
@@ -152,7 +154,8 @@ class Cluster(Struct, frozen=True):
 
 
 def moving_pods(cluster: Cluster, leaving: frozenset[str]) -> tuple[list[Pod], list[Pod]]:
-    """The pods that need another node: those of the nodes that are to go, and those of nodes already marked (D-88)."""
+    """The pods that need another node: those of the nodes that are to go, and those of nodes already marked (D-88). Of
+    the latter, pods that may leave only later need none yet (D-89)."""
     rules = cluster.eviction_rules
     going = [pod for node in cluster.nodes if node.name in leaving for pod in node.pods if rules.moves(pod)]
     gone = [
@@ -160,7 +163,7 @@ def moving_pods(cluster: Cluster, leaving: frozenset[str]) -> tuple[list[Pod], l
         for node in cluster.nodes
         if node.marked and node.name not in leaving
         for pod in node.pods
-        if rules.moves(pod)
+        if (rules.moves(pod) if node.departing is None else pod.uid in node.departing)
     ]
     return going, gone
 

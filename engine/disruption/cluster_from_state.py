@@ -12,6 +12,7 @@ from kerf.engine.model.kubernetes.pods import Pod, Resources
 from kerf.engine.nodeclaim import effect_keys
 from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.state_table import GOING, INITIALIZED, REQUESTED
+from kerf.engine.scheduling.problem.departing_pods import departing_pods
 from kerf.engine.scheduling.problem.from_state import buffer_pods, capacity_of, problem_of, spread_by_default
 from kerf.engine.scheduling.problem.problem import NodeInput
 from kerf.engine.state.node_of_claim import node_of
@@ -61,9 +62,12 @@ def _nodes(state: State, places: dict[str, NodeInput], now: int) -> Iterator[Clu
     facts = state.facts
     started = (underway.move for underway in facts.moves.values() if underway.started)
     replacing = frozenset(new.name for move in started for new in move.replacements)
+    departing = {node: frozenset(pod.uid for pod in pods) for node, pods in departing_pods(state, now).items()}
     for name in sorted(facts.claims):
         claim = facts.claims[name]
         made = _managed(claim, node_of(claim, state), places.get(name), state, now)
+        if claim.state in GOING:
+            made = replace(made, departing=departing.get(claim.node, frozenset()))
         yield replace(made, nominated=True) if name in replacing else made
     for name in sorted(facts.nodes):
         if name not in state.indexes.claim_by_node:
@@ -79,6 +83,7 @@ def _nodes(state: State, places: dict[str, NodeInput], now: int) -> Iterator[Clu
                 tracked=place is not None,
                 marked=bool(node.deleting),
                 ready=node.ready,
+                departing=departing.get(name, frozenset()) if node.deleting else None,
             )
 
 

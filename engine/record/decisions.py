@@ -188,7 +188,7 @@ class Placement(Struct, frozen=True):
 
 
 class Unplaced(Struct, frozen=True, omit_defaults=True):
-    """Pods of one class that no node can take, with the reasons per NodePool tried."""
+    """Pods that a plan has no place for, with the reasons: per NodePool tried, or why they are not planned for."""
 
     pods: tuple[Plain, ...]
     reasons: tuple[Reason, ...]
@@ -204,7 +204,8 @@ class ProvisionResult(Struct, frozen=True, tag="provision", omit_defaults=True):
     first_price: float = 0.0  # what the plan cost before effort was spent on it, USD per hour; 0 without effort
     lower_bound: float = 0.0  # no nodes for the pods on `claims` cost less together, USD per hour; 0 bounds nothing
     unbound: int | None = None  # pods that kube-scheduler would find no place for on these nodes; None if not rated
-    retry_at: int = 0  # when a pod may get another node than that launched for it in vain; 0 if there is no such pod
+    retry_at: int = 0  # when a pod is looked at that this pass left for later; 0 for none
+    later: tuple[Unplaced, ...] = ()  # pods of going nodes that are planned for only later
 
 
 class Verdict(Struct, frozen=True, omit_defaults=True):

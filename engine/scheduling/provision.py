@@ -17,6 +17,7 @@ from kerf.engine.scheduling.launchable.launch_offers import choose_offers
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
+from kerf.engine.scheduling.problem.departing_pods import later_pods
 from kerf.engine.scheduling.problem.from_state import problem_of
 from kerf.engine.scheduling.problem.problem import Problem
 from kerf.engine.scheduling.relaunch_delay import DelayedPods, delayed_pods, problem_without, recently_launched
@@ -39,7 +40,7 @@ def due_at(state: State) -> int:
 
     A pass is due when the batching window closes (S-55), when an offering without capacity may be tried again for pods
     without a place, when a pod may get another node than the one launched for it, or when the latest pass ran out of
-    steps.
+    steps, or when a pod of a going node will soon leave it.
     """
     facts = state.facts
     times = [window_closes_at(facts)] if facts.batch_opened else []
@@ -54,6 +55,7 @@ def provision(state: State, now: int, tracer: Tracer | None = None) -> Provision
     """Make one pass. A result that equals the latest recorded one only names that one (`repeats`)."""
     problem = problem_of(state, now)
     planned, delayed = _planned(problem, state, now, tracer)
+    later = later_pods(state, now)
     names = claim_names([opened.node_pool for opened in planned.claims], state)
     claims = tuple(planned_claim(name, opened) for name, opened in zip(names, planned.claims, strict=True))
     result = ProvisionResult(
@@ -61,14 +63,15 @@ def provision(state: State, now: int, tracer: Tracer | None = None) -> Provision
         planned.placements,
         (*planned.unplaced, *delayed.unplaced),
         planned.ignored,
-        retry_at=delayed.until,
+        retry_at=min((at for at in (delayed.until, later.until) if at), default=0),
         truncated=planned.truncated,
         first_price=planned.first_price,
         lower_bound=planned.lower_bound,
         unbound=len(planned.unbound) if planned.rated else None,
+        later=later.groups,
     )
-    if not claims and not result.truncated and not result.retry_at and content(result)[0] == state.facts.plan_digest:
-        return ProvisionOutcome(ProvisionResult(repeats=state.facts.plan))
+    if not claims and not result.truncated and content(result)[0] == state.facts.plan_digest:
+        return ProvisionOutcome(ProvisionResult(repeats=state.facts.plan, retry_at=result.retry_at))
     return ProvisionOutcome(result, launch_orders(claims, problem))
 
 

@@ -125,6 +125,13 @@ class SchedulingCode(ReasonCode):
     )
     """The node that was launched for the pod a moment ago cannot take it; another one has to wait. `claim`."""
 
+    # a pod of a node on its way out that is planned for only later (S-48, S-49)
+    KEPT_BY_ANNOTATION = "kept-by-annotation", "karpenter.sh/do-not-disrupt keeps it on node {node}, which is going"
+    """The pod's annotation forbids its eviction. `node`; if it is known when the pod leaves at the latest, `leaves` and
+    `planned`, from when on its next place is looked for."""
+    KEPT_BY_BUDGET = "kept-by-budget", "PodDisruptionBudget {budgets} keeps it on node {node}, which is going"
+    """PodDisruptionBudgets never allow the pod's eviction as things are. `budgets` (namespace/name), and as above."""
+
 
 def reason(code: SchedulingCode, **params: str | int | float | list[str]) -> Reason:
     return Reason(code.value, dict(sorted(params.items())))
@@ -173,7 +180,7 @@ def sentence(reason: Reason) -> str:
         shown["domains"] = _domains(reason)
     if reason.code == SchedulingCode.NO_INSTANCE_TYPES and not reason.params.get("types"):
         template = "there are no instance types for it"
-    text = template.format_map(shown) + _meant(reason)
+    text = template.format_map(shown) + _meant(reason) + _planned_from(reason)
     return f"NodePool {shown['node_pool']}: {text}" if "node_pool" in shown else text
 
 
@@ -190,6 +197,17 @@ def _domains(reason: Reason) -> str:
     if not named:
         return f"{rest[0].removeprefix('and ').removesuffix(' more')} {noun} of this plan"
     return f"pods that count: {', '.join([*named, *(f'{each} {noun}' for each in rest)])}"
+
+
+def _planned_from(reason: Reason) -> str:
+    """From when on the next place of a pod is looked for that is kept on a going node."""
+    if reason.code not in (SchedulingCode.KEPT_BY_ANNOTATION, SchedulingCode.KEPT_BY_BUDGET):
+        return ""
+    if "planned" not in reason.params:
+        return "; its next place is looked for when it may leave"
+    return "; it leaves at {leaves} at the latest, and its next place is looked for from {planned} on".format_map(
+        reason.params
+    )
 
 
 def _meant(reason: Reason) -> str:

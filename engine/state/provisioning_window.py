@@ -25,10 +25,10 @@ def free_capacity_changed(state: State, at: int) -> None:
     Karpenter plans again every ten seconds (S-57). kerf plans again when something changed, so every change that a plan
     can depend on has to be noted here.
     """
-    facts, indexes = state.facts, state.indexes
+    facts = state.facts
     note_disruption_change(facts, at)
-    waiting = has_active_buffers(facts) or bool(indexes.pending)
-    if waiting or any(going_pods(state, facts.claims[name]) for name in indexes.going):
+    waiting = has_active_buffers(facts) or bool(state.indexes.pending)
+    if waiting or any(going_pods(state, node) for node, _ in going_nodes(state)):
         open_window(facts, at)
 
 
@@ -72,8 +72,24 @@ def in_service(facts: Facts, target: str) -> bool:
     return claim.state == INITIALIZED if claim is not None else target in facts.nodes
 
 
-def going_pods(state: State, claim: NodeClaim) -> list[Pod]:
-    """Return the pods on a going claim's node that will need another place, by namespace and name (S-46, S-47)."""
-    uids = state.indexes.pods_by_node.get(claim.node, {})
+def going_nodes(state: State) -> list[tuple[str, NodeClaim | None]]:
+    """The Nodes that are on their way out, each with its claim (S-50): first those of claims, by the claim's name, then
+    deleted Nodes that no claim has, by their own."""
+    claims, indexes = state.facts.claims, state.indexes
+    claimed = [(claims[name].node, claims[name]) for name in sorted(indexes.going) if claims[name].node]
+    without_claim = [(name, None) for name in sorted(indexes.deleted_nodes) if name not in indexes.claim_by_node]
+    return [*claimed, *without_claim]
+
+
+def is_going(state: State, node: str) -> bool:
+    """Whether a Node of this name is on its way out (S-50)."""
+    indexes = state.indexes
+    claim = indexes.claim_by_node.get(node)
+    return node in indexes.deleted_nodes if claim is None else claim in indexes.going
+
+
+def going_pods(state: State, node: str) -> list[Pod]:
+    """Return the pods on a going Node that will need another place, by namespace and name (S-46, S-47)."""
+    uids = state.indexes.pods_by_node.get(node, {})
     pods = (state.facts.pods[uid] for uid in uids)
     return sorted((p for p in pods if is_reschedulable(p)), key=lambda p: (p.namespace, p.name, p.uid))

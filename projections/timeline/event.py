@@ -107,6 +107,7 @@ SENTENCES: dict[str, str] = {
     "plan-repeated": "looked again at the pods that wait: the result is that of {repeats}",
     "pods-without-place": "no place for {who}: {because}",
     "pods-ignored": "not looked at, {who}: {because}",
+    "pods-later": "not planned for yet, {who}: {because}",
     "pods-not-reached": "{pods} were not looked at, for the steps of the pass were used up: it goes on at once",
     "move-proposed": "a move is proposed ({why}{first}) and will be looked at again: {who}",
     "move-started": "a move begins ({why}{first}): {who}",

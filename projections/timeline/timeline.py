@@ -341,6 +341,7 @@ class Timeline:
             )
         events += [self._unplaced_event("pods-without-place", WARNING, group, entry) for group in result.unplaced]
         events += [self._unplaced_event("pods-ignored", INFO, group, entry) for group in result.ignored]
+        events += [self._unplaced_event("pods-later", INFO, group, entry) for group in result.later]
         if result.truncated:
             events.append(make_event(entry, "pods-not-reached", ERROR, subject, pods=len(result.truncated)))
         return events

@@ -98,7 +98,7 @@ def _plans(store: Store, position: int, replan: Replan | None) -> tuple[PlanExpl
     ]
     plans += [
         PlanExplanation(claim="", pods=_keys(histories, group.pods), how=placed_as(group.pods), reasons=group.reasons)
-        for group in (*result.unplaced, *result.ignored)
+        for group in (*result.unplaced, *result.ignored, *result.later)
     ]
     return tuple(plans)
 

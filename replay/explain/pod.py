@@ -12,7 +12,7 @@ from kerf.engine.state.state import State
 from kerf.replay.explain.claim import Launch, launch_of
 from kerf.replay.explain.funnels import PlacementExplanation, decision_at, explain_placement, replan_if_known
 from kerf.replay.history.displacement import Displacement, displacement_behind, displacement_of
-from kerf.replay.history.histories import EXISTING, NEW_CLAIM, Histories, PodDecision, PodHistory, histories_of
+from kerf.replay.history.histories import EXISTING, LATER, NEW_CLAIM, Histories, PodDecision, PodHistory, histories_of
 from kerf.replay.subject_names import unknown_subject
 
 WAITING, BOUND, TERMINATING, ENDED, GONE, UNBOUND = "waiting", "bound", "terminating", "ended", "gone", "unbound"
@@ -26,7 +26,7 @@ class PodExplanation(Struct, frozen=True, kw_only=True):
     node that was launched for it. `reasons` are the recorded ones if it has no place. `expected` is the planned node,
     if the pod was bound to another one. `came_for` is the pod that it replaced, from a node that had to go. `left` says
     why it was put off a node itself. `shortened`: the decisive decision is from before the record's base, and cannot be
-    made again.
+    made again. `kept`: why it may not leave its going node yet.
     """
 
     pod: str
@@ -46,6 +46,7 @@ class PodExplanation(Struct, frozen=True, kw_only=True):
     came_for: Displacement | None = None
     left: Displacement | None = None
     shortened: bool = False
+    kept: tuple[Reason, ...] = ()
 
 
 def explain_pod(store: Store, name: str, position: int | None = None) -> PodExplanation:
@@ -78,6 +79,7 @@ def explain_pod(store: Store, name: str, position: int | None = None) -> PodExpl
         expected=_expected(pod, decision, histories),
         came_for=displacement_behind(histories, pod),
         left=displacement_of(histories, pod),
+        kept=_kept(store, pod),
     )
 
 
@@ -89,6 +91,11 @@ def _decisive(pod: PodHistory) -> PodDecision | None:
         on_new_nodes = [each for each in with_place if each.result == NEW_CLAIM]
         return on_new_nodes[-1] if on_new_nodes else with_place[-1]
     return decisions[-1] if decisions else None
+
+
+def _kept(store: Store, pod: PodHistory) -> tuple[Reason, ...]:
+    latest = pod.decisions[-1] if pod.decisions else None
+    return _recorded_reasons(store, latest, pod.uid) if latest is not None and latest.result == LATER else ()
 
 
 def _status(pod: PodHistory, state: State) -> str:
@@ -121,5 +128,5 @@ def _expected(pod: PodHistory, decision: PodDecision | None, histories: Historie
 def _recorded_reasons(store: Store, decision: PodDecision, uid: str) -> tuple[Reason, ...]:
     result = decision_at(store, decision.position).result
     assert isinstance(result, ProvisionResult)
-    groups: tuple[Unplaced, ...] = (*result.unplaced, *result.ignored)
+    groups: tuple[Unplaced, ...] = (*result.unplaced, *result.ignored, *result.later)
     return next((group.reasons for group in groups if uid in group.pods), ())

@@ -38,6 +38,7 @@ from kerf.engine.state.moves import STARTED
 from kerf.replay.time_travel.record_beginning import base_as_entries
 
 NEW_CLAIM, EXISTING, NO_PLACE, IGNORED, NOT_REACHED = "new-claim", "existing-node", "no-place", "ignored", "not-reached"
+LATER = "later"
 
 
 class PodDecision(Struct, frozen=True):
@@ -232,6 +233,8 @@ class Histories:
             self._note_decision(group.pods, entry, NO_PLACE)
         for group in result.ignored:
             self._note_decision(group.pods, entry, IGNORED)
+        for group in result.later:
+            self._note_decision(group.pods, entry, LATER)
         self._note_decision(result.truncated, entry, NOT_REACHED)
 
     def _note_decision(self, uids: tuple[str, ...], entry: Entry, result: str, place: str = "") -> None:

@@ -83,6 +83,7 @@ def _provisioned(result: ProvisionResult) -> list[str]:
     lines += [f"{count(len(p.pods), 'pod')} onto {p.node}" for p in result.placements]
     lines += [_left(unplaced, "without a place") for unplaced in result.unplaced]
     lines += [_left(ignored, "not looked at") for ignored in result.ignored]
+    lines += [_left(later, "planned for later") for later in result.later]
     if result.truncated:
         lines.append(f"{count(len(result.truncated), 'pod')} not looked at: the steps of the pass were used up")
     return lines or ["nothing to do"]

@@ -144,9 +144,16 @@ def _apply_pool(simulation: Simulation, document: Document, item: NodePool) -> N
 
 def _apply_budget(simulation: Simulation, document: Document, item: PodDisruptionBudget) -> None:
     uid = _uid(simulation, document, "pdb", item.namespace, item.name)
-    known = simulation.cluster.api.budgets.get(uid)
-    allowed = 0 if known is None else known.disruptions_allowed
-    simulation.cluster.apply(replace(item, uid=uid, disruptions_allowed=allowed))
+    known = simulation.cluster.api.budgets.get(uid, PodDisruptionBudget(uid, item.namespace, item.name))
+    simulation.cluster.apply(
+        replace(
+            item,
+            uid=uid,
+            disruptions_allowed=known.disruptions_allowed,
+            expected_pods=known.expected_pods,
+            desired_healthy=known.desired_healthy,
+        )
+    )
 
 
 def _apply_unchanged(simulation: Simulation, document: Document, item: Struct) -> None:

@@ -20,14 +20,12 @@ from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import DeletePod, EvictPod
 from kerf.engine.scheduling.matching.taints import tolerates_all
-from kerf.engine.scheduling.pods.evictability import FOREVER, protected_until
+from kerf.engine.scheduling.pods.evictability import FOREVER, forced_at, protected_until
 from kerf.engine.state.state import State
 
 DISRUPTED = Taint(lbl.DISRUPTED_TAINT, "NoSchedule")
 STUCK_AFTER = 60_000
 """How long (ms) a pod may be past its deletion time before it is no longer awaited (L-202)."""
-NOW = 1
-"""A time that has long passed."""
 
 Group = tuple[bool, bool]
 
@@ -70,22 +68,22 @@ def _group(pod: Pod, state: State) -> Group:
 
 def _goes_by_force(claim: NodeClaim, pod: Pod, state: State, now: int) -> bool:
     """Whether the pod is, or was, deleted by force because its node's deadline is near (D-151)."""
-    forced_at = _forced_at(claim, pod, state)
-    return bool(forced_at and now > forced_at) or claim.effect(effect_keys.deletion(pod.uid)) is not None
+    by_force = _forced_at(claim, pod, state)
+    return bool(by_force and now > by_force) or claim.effect(effect_keys.deletion(pod.uid)) is not None
 
 
 def _evict_or_wait(claim: NodeClaim, node: Node, pod: Pod, state: State, now: int, *, its_groups_turn: bool) -> Step:
     """Delete one pod by force when its deadline is near (L-203), else evict it when its group and wave have come and it
     may be disrupted."""
     until_stuck = stuck_at(pod) if pod.deleting else 0
-    forced_at = _forced_at(claim, pod, state)
-    if forced_at and now > forced_at:
+    by_force = _forced_at(claim, pod, state)
+    if by_force and now > by_force:
         grace = max(1, ((claim.deadline or now) - now) // 1000)  # D-152
-        by_force = DeletePod(claim.name, node.name, pod.uid, pod.namespace, pod.name, grace)
-        return _unless_asked(claim, effect_keys.deletion(pod.uid), by_force, now, due=until_stuck)
+        order = DeletePod(claim.name, node.name, pod.uid, pod.namespace, pod.name, grace)
+        return _unless_asked(claim, effect_keys.deletion(pod.uid), order, now, due=until_stuck)
     if pod.deleting:
         return wait(LifecycleCode.TERMINATING, due=until_stuck)
-    due = forced_at + 1 if forced_at else 0
+    due = by_force + 1 if by_force else 0
     if not its_groups_turn:
         return wait(LifecycleCode.WAITING_FOR_GROUP, due=due)
     protected = protected_until(pod)
@@ -100,8 +98,8 @@ def _evict_or_wait(claim: NodeClaim, node: Node, pod: Pod, state: State, now: in
     key = effect_keys.eviction(pod.uid)
     effect = claim.effect(key)
     attempt = effect.attempts + 1 if effect is not None else 1
-    order = EvictPod(claim.name, node.name, pod.uid, pod.namespace, pod.name, attempt)
-    return _unless_asked(claim, key, order, now, due=due)
+    eviction = EvictPod(claim.name, node.name, pod.uid, pod.namespace, pod.name, attempt)
+    return _unless_asked(claim, key, eviction, now, due=due)
 
 
 def wave_at(claim: NodeClaim, pod: Pod, state: State) -> int:
@@ -115,14 +113,10 @@ def wave_at(claim: NodeClaim, pod: Pod, state: State) -> int:
 
 
 def _forced_at(claim: NodeClaim, pod: Pod, state: State) -> int:
-    """When the pod is deleted by force (ms since the epoch), so that it has ended by the deadline; 0 for never (L-203,
-    D-151)."""
+    """When the pod is deleted by force (ms since the epoch); 0 for never."""
     if claim.deadline is None:
         return 0
-    if pod.deleting:
-        return NOW if pod.deleting > claim.deadline else 0
-    grace = state.indexes.blobs.shape(pod.shape).grace
-    return 0 if grace is None else claim.deadline - grace * 1000
+    return forced_at(claim.deadline, pod, state.indexes.blobs.shape(pod.shape).grace)
 
 
 def _unless_asked(claim: NodeClaim, key: str, order: EvictPod | DeletePod, now: int, *, due: int) -> Step:

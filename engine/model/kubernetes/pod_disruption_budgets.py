@@ -9,7 +9,11 @@ from kerf.engine.model.names import BudgetName, NamespaceName, Plain
 
 
 class PodDisruptionBudget(Struct, frozen=True, omit_defaults=True):
-    """A PodDisruptionBudget. `max_unavailable` and `min_available` keep the API's text ("0", "50%"); None if unset."""
+    """A PodDisruptionBudget. `max_unavailable` and `min_available` keep the API's text ("0", "50%"); None if unset.
+
+    `expected_pods` is how many pods its workloads are to have, `desired_healthy` how many of these must stay healthy.
+    Both are 0 until its status says so.
+    """
 
     uid: Plain
     namespace: NamespaceName
@@ -19,3 +23,5 @@ class PodDisruptionBudget(Struct, frozen=True, omit_defaults=True):
     min_available: Plain | None = None
     disruptions_allowed: int = 0
     always_allow_unhealthy: bool = False
+    expected_pods: int = 0
+    desired_healthy: int = 0

@@ -39,6 +39,18 @@ def protected_until(pod: Pod) -> int:
     return pod.started + length if pod.started else FOREVER
 
 
+PAST = 1
+"""A moment that has long passed."""
+
+
+def forced_at(deadline: int, pod: Pod, grace: int | None) -> int:
+    """When a pod is deleted by force, so that it has ended by its node's deadline (both in ms since the epoch); 0 for
+    never (L-203, D-151). `grace`: the seconds that it has to end in."""
+    if pod.deleting:
+        return PAST if pod.deleting > deadline else 0
+    return 0 if grace is None else deadline - grace * 1000
+
+
 class EvictionRules(Struct, frozen=True):
     """What can be evicted at one moment. `now`: ms since the epoch."""
 
@@ -87,16 +99,34 @@ class EvictionRules(Struct, frozen=True):
         budgets = self.matching(pod)
         if len(budgets) > 1:
             return True
-        return any(
-            budget.max_unavailable in NONE_UNAVAILABLE or budget.min_available == ALL_AVAILABLE
+        return any(_allows_none(budget) for budget in budgets if not _excused(budget, pod))
+
+    def never_letting_go(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
+        """The PodDisruptionBudgets that forbid to evict the pod until one of them changes or its workload grows. A
+        budget that allows some pods at a time lets each of them go when its turn comes."""
+        budgets = self.matching(pod)
+        if len(budgets) > 1:
+            return budgets
+        return tuple(
+            budget
             for budget in budgets
-            if not _excused(budget, pod)
+            if not _excused(budget, pod) and (_allows_none(budget) or _needs_every_pod(budget))
         )
 
     def moves(self, pod: Pod) -> bool:
         """Whether the pod finds another place when its node goes: it is reschedulable, not protected, and its budgets
         can allow its eviction (D-10, D-88)."""
         return is_reschedulable(pod) and self.disruptable(pod) and not self.blocked_for_good(pod)
+
+
+def _allows_none(budget: PodDisruptionBudget) -> bool:
+    """Whether the budget allows no eviction, however many pods there are (D-15)."""
+    return budget.max_unavailable in NONE_UNAVAILABLE or budget.min_available == ALL_AVAILABLE
+
+
+def _needs_every_pod(budget: PodDisruptionBudget) -> bool:
+    """Whether the budget asks for as many healthy pods as there are to be, by its status."""
+    return not budget.disruptions_allowed and 0 < budget.expected_pods <= budget.desired_healthy
 
 
 def _excused(budget: PodDisruptionBudget, pod: Pod) -> bool:

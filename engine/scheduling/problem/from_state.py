@@ -14,9 +14,9 @@ from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.ephemeral_taints import counting_taints
 from kerf.engine.nodeclaim.state_table import GOING, REQUESTED
 from kerf.engine.scheduling.launchable.pool_catalogues import PoolCatalogues
-from kerf.engine.scheduling.pods.evictability import EvictionRules
 from kerf.engine.scheduling.problem.capacity_buffers import BufferSources, virtual_pods
 from kerf.engine.scheduling.problem.default_spread import SelectorSources, with_default_spread
+from kerf.engine.scheduling.problem.departing_pods import departing_pods
 from kerf.engine.scheduling.problem.problem import BoundPod, NodeInput, PendingPod, PoolInput, Problem
 from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.objects.daemonsets import daemon_shape
@@ -24,7 +24,7 @@ from kerf.engine.state.objects.devices import device_facts
 from kerf.engine.state.objects.volumes import volume_facts
 from kerf.engine.state.pod_bursts import untried_pods
 from kerf.engine.state.pods_on_node import pods_on_node
-from kerf.engine.state.provisioning_window import going_pods, has_active_buffers
+from kerf.engine.state.provisioning_window import has_active_buffers
 from kerf.engine.state.state import State
 
 
@@ -78,16 +78,11 @@ def problem_of(state: State, now: int) -> Problem:
 
 def waiting_pods(state: State, now: int) -> list[Pod]:
     """The pods that need a place (S-41, S-46): pods without a node, in a burst also those that the scheduler has not
-    tried yet; then the pods of nodes that are going. Each group is ordered by namespace and name."""
+    tried yet; then those pods of going nodes that can leave soon. Each group is ordered by namespace and name."""
     facts = state.facts
     waiting = [*(facts.pods[uid] for uid in state.indexes.pending), *untried_pods(state, now)]
     pending = sorted(waiting, key=lambda p: (p.namespace, p.name, p.uid))
-    going = [
-        pod
-        for name in sorted(state.indexes.going)
-        if facts.claims[name].node
-        for pod in _moving(state, facts.claims[name], now)
-    ]
+    going = [pod for pods in departing_pods(state, now).values() for pod in pods]
     return pending + going
 
 
@@ -124,18 +119,6 @@ def spread_by_default(state: State, pods: list[Pod]) -> list[Pod]:
     for digest, shape in new_shapes.items():
         blobs.offer(digest, shape)
     return spread_pods
-
-
-def _moving(state: State, claim: NodeClaim, now: int) -> list[Pod]:
-    """The pods that will leave a going node. With a deadline or an interruption that is all of them. Otherwise pods
-    that nobody may evict stay (S-48, S-49): a new node for them would stand empty."""
-    pods = going_pods(state, claim)
-    if claim.deadline is not None or claim.interruption:
-        return pods
-    shapes = {pod.shape: state.indexes.blobs.shape(pod.shape) for pod in pods}
-    budgets = tuple(sorted(state.facts.pdbs.values(), key=lambda b: (b.namespace, b.name, b.uid)))
-    rules = EvictionRules(shapes, budgets, now)
-    return [pod for pod in pods if rules.moves(pod)]
 
 
 def _bound(state: State, moving: list[Pod], places: dict[str, str]) -> tuple[BoundPod, ...]:

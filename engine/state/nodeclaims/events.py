@@ -11,7 +11,17 @@ from kerf.engine.nodeclaim.claim import Effect, NodeClaim, apply
 from kerf.engine.nodeclaim.effect_keys import LAUNCH, effect_key
 from kerf.engine.nodeclaim.state_table import GOING, TERMINATED
 from kerf.engine.record import observations as seen
-from kerf.engine.record.claim_events import Adopted, Initialized, Launched, LaunchFailed, Requested, Tainted, Untainted
+from kerf.engine.record.claim_events import (
+    Adopted,
+    DrainStarted,
+    Initialized,
+    Launched,
+    LaunchFailed,
+    ReasonRaised,
+    Requested,
+    Tainted,
+    Untainted,
+)  # fmt: skip
 from kerf.engine.record.decisions import DeletePod, EvictPod, FindInstance, Intent, LaunchInstance, TerminateInstance
 from kerf.engine.record.entries import Entry
 from kerf.engine.state import moves
@@ -84,9 +94,14 @@ def claim_event(state: State, event: Any, entry: Entry) -> None:
             facts.retry_at = min(facts.retry_at or again, again)
         else:
             free_capacity_changed(state, entry.at)
-    elif isinstance(event, Tainted | Untainted | Initialized | Adopted):
+    elif isinstance(event, Tainted | Untainted | ReasonRaised | Initialized | Adopted) or _sets_deadline(event):
         free_capacity_changed(state, entry.at)  # its pods, or those that wait for it, may need another place
         look_at_interrupted(state, entry)
+
+
+def _sets_deadline(event: object) -> bool:
+    """Whether pods that nothing may evict leave the claim's node from now on at a known time."""
+    return isinstance(event, DrainStarted) and event.deadline is not None
 
 
 def look_at_interrupted(state: State, entry: Entry) -> None:

@@ -36,9 +36,9 @@ def node_seen(state: State, node: Node, entry: Entry) -> None:
 
 
 def _in_service(state: State, node: Node) -> bool:
-    """Whether pods are placed by what the Node itself says (S-71)."""
+    """Whether pods are placed by what the Node itself says (S-71), or leave it because it is being deleted (S-50)."""
     claim = state.facts.claims.get(state.indexes.claim_by_node.get(node.name, ""))
-    return claim.state == INITIALIZED if claim is not None else lbl.NODEPOOL not in node.labels
+    return claim.state == INITIALIZED if claim is not None else lbl.NODEPOOL not in node.labels or bool(node.deleting)
 
 
 def _room(node: Node) -> tuple[object, ...]:

@@ -21,7 +21,7 @@ def _budget_changed(state: State, namespace: str, entry: Entry) -> None:
     """Evictions that a PodDisruptionBudget refused are tried again as soon as one of their namespace changes; pods that
     it lets go now need another place."""
     note_disruption_change(state.facts, entry.at)
-    if state.indexes.going:
+    if state.indexes.going or state.indexes.deleted_nodes:
         free_capacity_changed(state, entry.at)
     for name in state.indexes.going:
         effects = state.facts.claims[name].effects.values()

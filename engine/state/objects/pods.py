@@ -10,6 +10,7 @@ from kerf.engine.state.objects.daemonsets import daemon_pod_seen
 from kerf.engine.state.pod_nominations import note_nomination, waits, waits_untried
 from kerf.engine.state.provisioning_window import (
     has_active_buffers,
+    is_going,
     nomination_period,
     note_disruption_change,
     open_window,
@@ -61,12 +62,12 @@ def _bound(state: State, old: Pod | None, pod: Pod, entry: Entry) -> None:
             open_window(state.facts, entry.at)
     if was != now or (old is not None and _hold(old) != _hold(pod)):
         note_disruption_change(state.facts, entry.at)
+    freed = was != now or (old is not None and old.do_not_disrupt != pod.do_not_disrupt)
+    if freed and is_going(state, pod.node) and is_reschedulable(pod):  # D-159: no plan may have a place for it
+        open_window(state.facts, entry.at)
     name = indexes.claim_by_node.get(pod.node)
     if name is not None:
         indexes.touched[name] = entry.position
-        freed = was != now or (old is not None and old.do_not_disrupt != pod.do_not_disrupt)
-        if freed and name in indexes.going and is_reschedulable(pod):  # D-159: no plan may have a place for it
-            open_window(state.facts, entry.at)
         changed = was != now or (old is not None and old.deleting != pod.deleting)
         if changed:
             _pod_event(state.facts.claims[name], pod, entry.at)
@@ -85,8 +86,10 @@ def _pod_event(claim: NodeClaim, pod: Pod, at: int) -> None:
 
 def _settled(state: State, uid: str, entry: Entry) -> None:
     """A pod no longer waits: bound, gone, gated or taken by somebody else."""
-    del state.indexes.pending[uid]
-    if not state.indexes.pending and not state.indexes.going and not has_active_buffers(state.facts):
+    indexes = state.indexes
+    del indexes.pending[uid]
+    going = indexes.going or indexes.deleted_nodes
+    if not indexes.pending and not going and not has_active_buffers(state.facts):
         state.facts.batch_opened = state.facts.batch_last = state.facts.retry_at = 0  # S-51: nobody is left to plan for
     _expected_no_more(state, uid, entry)
 

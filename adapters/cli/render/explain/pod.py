@@ -17,6 +17,7 @@ _RESULTS = {
     "existing-node": "planned onto {place}",
     "no-place": "no place",
     "ignored": "not looked at",
+    "later": "may not leave its node yet",
     "not-reached": "not reached within the effort limit",
 }
 
@@ -39,6 +40,8 @@ def pod_text(printer: Printer, explained: PodExplanation) -> None:
         printer.line(f"the plan meant it for {explained.expected}: kube-scheduler chose {explained.node}", "warning")
     for reason in explained.reasons:
         printer.line(f"no place: {sentence(reason)}", "warning")
+    for reason in explained.kept:
+        printer.line(f"it stays for now: {sentence(reason)}")
     if explained.how is not None:
         placement_text(printer, explained.how)
     elif explained.shortened:

@@ -28,6 +28,7 @@ class EvictionAnswer(Struct, frozen=True):
 
 class BudgetStatus(Struct, frozen=True):
     healthy: int
+    expected: int
     desired: int
     allowed: int
 
@@ -53,30 +54,38 @@ class PodDisruptionBudgets:
         dirty, self._dirty = self._dirty, {}
         for budget in list(self._api.budgets.values()):
             if budget.namespace in dirty:
-                self._api.put(replace(budget, disruptions_allowed=self.status(budget).allowed))
+                found = self.status(budget)
+                self._api.put(
+                    replace(
+                        budget,
+                        disruptions_allowed=found.allowed,
+                        expected_pods=found.expected,
+                        desired_healthy=found.desired,
+                    )
+                )
 
     def status(self, budget: PodDisruptionBudget) -> BudgetStatus:
         pods = [pod for pod in self._pods_in(budget.namespace) if self._covers(budget, pod)]
         healthy = sum(pod.ready and not pod.deleting for pod in pods)
-        desired = self._desired(budget, pods)
-        if desired is None:
-            return BudgetStatus(healthy=healthy, desired=0, allowed=0)
-        return BudgetStatus(healthy=healthy, desired=desired, allowed=max(0, healthy - desired) if pods else 0)
+        expected = self._expected(budget, pods)
+        if expected is None:
+            return BudgetStatus(healthy=healthy, expected=0, desired=0, allowed=0)
+        desired = _desired(budget, expected)
+        allowed = max(0, healthy - desired) if pods else 0
+        return BudgetStatus(healthy=healthy, expected=expected, desired=desired, allowed=allowed)
 
-    def _desired(self, budget: PodDisruptionBudget, pods: list[Pod]) -> int | None:
-        """Return how many pods have to stay healthy. None if that cannot be known, for pods without a controller that
-        has a scale; then no disruption is allowed."""
+    def _expected(self, budget: PodDisruptionBudget, pods: list[Pod]) -> int | None:
+        """Return how many pods there are to be. None if that cannot be known, for pods without a controller that has a
+        scale; then no disruption is allowed."""
         if budget.max_unavailable is None and budget.min_available is not None and "%" not in budget.min_available:
-            return int(budget.min_available)
+            return len(pods)
         scales = {pod.owner.uid if pod.owner else "": self._scale(pod) for pod in pods}
         expected = 0
         for scale in scales.values():
             if scale is None:
                 return None
             expected += scale
-        if budget.max_unavailable is not None:
-            return max(0, expected - _scaled(budget.max_unavailable, expected))
-        return _scaled(budget.min_available or "1", expected)
+        return expected
 
     def _scale(self, pod: Pod) -> int | None:
         return None if pod.owner is None else self._workloads.replicas_of(pod.owner.uid)
@@ -126,6 +135,13 @@ class PodDisruptionBudgets:
             return EvictionAnswer(429, "Cannot evict pod as it would violate the pod's disruption budget.")
         self._api.put(replace(budget, disruptions_allowed=budget.disruptions_allowed - 1))
         return None
+
+
+def _desired(budget: PodDisruptionBudget, expected: int) -> int:
+    """Return how many of these pods have to stay healthy."""
+    if budget.max_unavailable is not None:
+        return max(0, expected - _scaled(budget.max_unavailable, expected))
+    return _scaled(budget.min_available or "1", expected)
 
 
 def _scaled(text: str, whole: int) -> int:

@@ -27,6 +27,8 @@ class BudgetSpecWire(Wire):
 
 class BudgetStatusWire(Wire):
     disruptions_allowed: Int32 = 0
+    expected_pods: Int32 = 0
+    desired_healthy: Int32 = 0
 
 
 class BudgetWire(ObjectWire):
@@ -57,6 +59,8 @@ def read_pod_disruption_budget(data: bytes, report: Report) -> Read:
         min_available=None if spec.min_available is None else str(spec.min_available),
         disruptions_allowed=wire.status.disruptions_allowed,
         always_allow_unhealthy=policy == "AlwaysAllow",
+        expected_pods=wire.status.expected_pods,
+        desired_healthy=wire.status.desired_healthy,
     )
     return Read(budget, {})
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
-from kerf.engine.model.content_digest import content
-from kerf.engine.model.kubernetes.pods import Pod, PodShape
-from kerf.engine.record.decisions import DeletePod, EvictPod, TerminateInstance
+from kerf.engine.record.decisions import DeletePod, TerminateInstance
 from kerf.engine.record.observations import NodeClaimDeletionSeen, Observation
 from tests.support.lives import PODS, claim_of, in_service, show_taint
 from tests.support.world import World
+from tests.support.worlds.drain import drain, evicted, forced, put, serving
 
 GRACE = 300_000
 
@@ -58,32 +55,15 @@ def test_l202_a_forced_pod_that_does_not_end_is_not_awaited_longer() -> None:
 
 def test_d143_a_pod_that_goes_by_force_does_not_hold_back_the_groups_after_it() -> None:
     """`slow` is protected and has 200 s to end in; `critical` comes after it, and has all the time that is left."""
-    world = in_service(termination_grace_period=GRACE)
-    for name in PODS:
-        world.gone(name)
-    runs_on_node(world, "slow", PodShape(grace=200), do_not_disrupt="true")
-    runs_on_node(world, "critical", PodShape(grace=0, priority_class="system-cluster-critical"))
-    world.see(Observation(NodeClaimDeletionSeen(claim_of(world).name, "kubectl")))
-    world.answer_all()
-    show_taint(world)
-    assert leaving(world) == [], "until then it waits for its group (D-147)"
-    world.after(100_000)
-    assert leaving(world) == []
+    world = serving(termination_grace_period=GRACE)
+    slow = put(world, "slow", grace=200, do_not_disrupt="true")
+    put(world, "critical", grace=0, critical=True)
+    drain(world)
+    world.after(GRACE - 200_000)
+    assert (forced(world), evicted(world)) == ({}, []), "until then it waits for its group (D-147)"
     world.after(1)
-    assert leaving(world) == [("slow", DeletePod), ("critical", EvictPod)]
+    assert (forced(world), evicted(world)) == ({"slow": 199}, ["critical"])
     world.answer_all()
-    world.see(Observation(msgspec.structs.replace(world.pods["slow"], deleting=world.now + 199_000)))
-    runs_on_node(world, "late", PodShape(grace=0, priority_class="system-cluster-critical"))
-    assert leaving(world) == [("late", EvictPod)], "it is ending by force: still nobody waits for it"
-
-
-def runs_on_node(world: World, name: str, shape: PodShape, **changes: Any) -> None:
-    digest, _ = content(shape)
-    world.pods[name] = Pod(f"uid-{name}", "default", name, digest, node="n1", phase="Running", ready=True, **changes)
-    world.see(Observation(world.pods[name], {digest: shape}))
-
-
-def leaving(world: World) -> list[tuple[str, type]]:
-    """The pods that the latest turn evicts or deletes."""
-    intents = (intent for _, intent in world.intents if isinstance(intent, EvictPod | DeletePod))
-    return sorted(((intent.name, type(intent)) for intent in intents), key=lambda each: each[1].__name__)
+    world.see(Observation(msgspec.structs.replace(slow, deleting=world.now + 199_000)))
+    put(world, "late", grace=0, critical=True)
+    assert evicted(world) == ["late"], "it is ending by force: still nobody waits for it"

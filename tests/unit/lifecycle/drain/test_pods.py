@@ -7,8 +7,9 @@ from msgspec.structs import replace
 from kerf.engine.model.content_digest import content
 from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import Pod, PodShape, Toleration
-from kerf.engine.record.decisions import DeleteNode, EvictPod
+from kerf.engine.record.decisions import DeleteNode, EvictPod, LaunchInstance
 from kerf.engine.record.observations import EffectAnswered, ObjectGone, Observation
+from kerf.engine.scheduling.problem.departing_pods import MIN_LEAD
 from tests.support.lives import claim_of, types
 from tests.support.world import World
 from tests.support.worlds.drain import drain, evicted, forced, put, serving
@@ -152,8 +153,11 @@ def test_d12_a_pod_protected_for_a_while_is_evicted_when_the_time_is_up() -> Non
     world = serving()
     put(world, "batch", do_not_disrupt="30m")
     drain(world)
-    assert world.after(30 * 60_000 - 1 - (world.now - claim_of(world).tainted)) == []
-    world.after(1)
+    assert world.after(30 * 60_000 - MIN_LEAD - 1 - (world.now - claim_of(world).tainted)) == []
+    (replacement,) = world.after(1)
+    assert isinstance(replacement, LaunchInstance), "its next place is there when it comes"
+    assert evicted(world) == []
+    world.after(MIN_LEAD)
     assert evicted(world) == ["batch"]
 
 

@@ -100,8 +100,9 @@ def budget(**spec: Any) -> dict[str, Any]:
 def test_a_pod_disruption_budget() -> None:
     selector = {"matchLabels": {"app": "x"}}
     document = budget(selector=selector, maxUnavailable=0, unhealthyPodEvictionPolicy="AlwaysAllow")
-    assert decode(document | {"status": {"disruptionsAllowed": 2}}).object == PodDisruptionBudget(
-        "u", "default", "b", Selector({"app": "x"}), "0", None, 2, True
+    status = {"disruptionsAllowed": 2, "expectedPods": 5, "desiredHealthy": 3}
+    assert decode(document | {"status": status}).object == PodDisruptionBudget(
+        "u", "default", "b", Selector({"app": "x"}), "0", None, 2, True, 5, 3
     )
     assert decode(budget(minAvailable="50%")).object == PodDisruptionBudget("u", "default", "b", min_available="50%")
 

@@ -21,6 +21,7 @@ from kerf.engine.model.settings import Settings
 from kerf.engine.record.decisions import Decision, LaunchInstance, ProvisionResult
 from kerf.engine.record.observations import Observation
 from kerf.engine.scheduling.planner import plan
+from kerf.engine.scheduling.problem.departing_pods import MAX_LEAD
 from kerf.engine.scheduling.problem.from_state import problem_of
 from tests.support.lives import PODS, PROVIDER, in_service, launched
 from tests.support.world import Mi, World, pool
@@ -204,8 +205,8 @@ def test_s47_not_those_that_a_budget_never_lets_go() -> None:
     ("value", "started", "active"),
     [
         ("true", 0, True),
-        ("10m", 599_999, True),
-        ("10m", 600_000, False),
+        ("30m", 1_800_000 - MAX_LEAD - 1, True),
+        ("30m", 1_800_000 - MAX_LEAD, False),
         ("10m", None, True),
         ("0s", 0, False),
         ("-10m", 0, False),
@@ -214,7 +215,8 @@ def test_s47_not_those_that_a_budget_never_lets_go() -> None:
     ],
 )
 def test_s48_what_do_not_disrupt_says_of_a_pod(value: str, started: int | None, active: bool) -> None:
-    """`started`: ms ago; None without a start. What counts for nothing is told of (EV-24, test_object_events)."""
+    """`started`: ms ago; None without a start. Beside pods that leave now a pod is planned for MAX_LEAD before
+    its time is up. What counts for nothing is told of (EV-24, test_object_events)."""
     world = in_service()
     at = 0 if started is None else world.now - started
     seen(world, "p", node="n1", phase="Running", started=at, do_not_disrupt=value)

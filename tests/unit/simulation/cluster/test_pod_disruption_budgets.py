@@ -40,24 +40,26 @@ def evict(world: Simulation, pod: Pod, uid: str = "") -> EffectAnswered:
 
 
 @pytest.mark.parametrize(
-    ("bound", "expected"),
+    ("bound", "expected", "desired"),
     [
-        ({"max_unavailable": "1"}, 1),
-        ({"max_unavailable": "50%"}, 2),
-        ({"max_unavailable": "0"}, 0),
-        ({"max_unavailable": "10%"}, 1),  # a part of a pod is rounded up
-        ({"min_available": "3"}, 1),
-        ({"min_available": "50%"}, 2),
-        ({"min_available": "90%"}, 0),
-        ({"min_available": "9"}, 0),
+        ({"max_unavailable": "1"}, 1, 3),
+        ({"max_unavailable": "50%"}, 2, 2),
+        ({"max_unavailable": "0"}, 0, 4),
+        ({"max_unavailable": "10%"}, 1, 3),  # a part of a pod is rounded up
+        ({"min_available": "3"}, 1, 3),
+        ({"min_available": "50%"}, 2, 2),
+        ({"min_available": "90%"}, 0, 4),
+        ({"min_available": "9"}, 0, 9),
     ],
 )
 def test_disruptions_allowed_of_four_ready_pods(
-    world: Simulation, deployment: MakeDeployment, node: MakeNode, bound: dict[str, str], expected: int
+    world: Simulation, deployment: MakeDeployment, node: MakeNode, bound: dict[str, str], expected: int, desired: int
 ) -> None:
     running(world, deployment(4), node("n"))
     world.cluster.apply(budget(**bound))
     assert allowed(world) == expected
+    known = world.cluster.api.budgets["uid-web"]
+    assert (known.expected_pods, known.desired_healthy) == (4, desired)
 
 
 def test_an_eviction_spends_a_disruption_and_the_next_is_refused_until_the_replacement_is_ready(
