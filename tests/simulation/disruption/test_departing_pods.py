@@ -12,8 +12,8 @@ from tests.support.simulation.run import HOUR, Run, scale, workshop
 
 GRACE = 0  # as the example writes it
 BOUND_AFTER = 70
-"""Milliseconds from the forced deletion to the bind of the pod that takes its place: as onto a node that has stood there
-for hours."""
+"""Milliseconds from the forced deletion to the bind of the pod that takes its place, as onto a node that has long stood
+there."""
 
 
 @pytest.mark.parametrize("held_by", ["annotation", "maxUnavailable", "minAvailable"])
