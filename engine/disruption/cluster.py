@@ -89,7 +89,7 @@ class ClusterNode(Struct, frozen=True, dict=True):
         return self.place.labels.get(NODEPOOL, "")
 
 
-class Cluster(Struct, frozen=True):
+class Cluster(Struct, frozen=True, dict=True):
     """Everything that a disruption pass looks at.
 
     `base` is the planner's problem as it stands. Shapes, NodePools, catalogues, DaemonSets and settings are taken from
@@ -118,7 +118,7 @@ class Cluster(Struct, frozen=True):
     def pools(self) -> tuple[PoolInput, ...]:
         return self.base.pools
 
-    @property
+    @cached_property
     def eviction_rules(self) -> EvictionRules:
         return EvictionRules(self.shapes, self.pod_disruption_budgets, self.now)
 

@@ -3,7 +3,7 @@ which nodes go."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,7 +22,10 @@ from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.scheduling.matching.resources import added
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import CompiledProblem, PodQueue
-from kerf.engine.scheduling.problem.problem import BoundPod, PendingPod
+from kerf.engine.scheduling.problem.problem import BoundPod, PendingPod, PoolInput
+
+MAX_GROUNDS = 8
+"""How many more times everything is compiled, for nodes without which limits leave other types."""
 
 
 class Answer(Struct, frozen=True):
@@ -49,8 +52,10 @@ class PreparedSimulations:
     taken out of the counts for the one simulation.
     """
 
-    def __init__(self, cluster: Cluster, *, consolidating: bool) -> None:
+    def __init__(self, cluster: Cluster, *, consolidating: bool, freed: Mapping[str, Resources] = {}) -> None:
+        """`freed`: what the NodePools use less (by their names), so that their limits leave more."""
         still = what_if(cluster, frozenset(), respect_settling=consolidating)
+        self._consolidating = consolidating
         self._cluster = cluster
         self._free = still.pods
         self._shapes = still.shapes
@@ -63,29 +68,36 @@ class PreparedSimulations:
         self._bound = bound(cluster.nodes, frozenset(pod.uid for pod in gone))
         self._leavers: dict[str, _Leaver] = {}
         self._usage = {pool_input.pool.name: pool_input.usage for pool_input in still.pools}
+        pools = tuple(_with_freed(pool_input, freed) for pool_input in still.pools)
         there = {(each.namespace, each.shape) for each in self._bound}
         pairs = {(namespace, shape): PendingPod("", namespace, "", shape) for namespace, shape in there}
         pairs |= {(pod.namespace, pod.shape): pod for pod in still.pods}
         self._ground = CompiledProblem(
-            replace(still, pods=tuple(each for _, each in sorted(pairs.items())), bound=tuple(self._bound))
+            replace(still, pods=tuple(pod for _, pod in sorted(pairs.items())), bound=tuple(self._bound), pools=pools)
         )
         self._numbers = {each.name: each.number for each in self._ground.nodes}
         self._counted = self._ground.topology.counted()
         self._free_line = self._ground.queue_of(self._free)
-        self._within = self._limits({})
+        self._within = self._limits(freed)
+        self._others: dict[tuple[int, ...], PreparedSimulations] = {}  # by the types that limits leave
 
     def plan(self, leaving: frozenset[str], most_claims: float) -> Answer | None:
         """The plan with these nodes gone. None if it has to be made from the beginning, because:
 
-        some nodes are no places or are settling; or they have pods that may go where others are; or the limits leave
-        other types without them; or nothing else keeps a domain known in which they are (S-129).
+        some nodes are no places or are settling; or they have pods that may go where others are; or nothing else keeps
+        a domain known in which they are (S-129); or the limits leave other types too often.
         """
         if not leaving <= self._places.keys() or self._settling & leaving:
             return None
         going = [self._places[name] for name in sorted(leaving)]
         if self._settling and any(is_pending(pod) for node in going for pod in node.pods):
             return None
-        if self._limits(self._freed(going)) != self._within or not self._ground.topology.keeps_domains(leaving):
+        freed = self._freed(going)
+        within = self._limits(freed)
+        if within != self._within:
+            other = self._other(within, freed)
+            return None if other is None else other.plan(leaving, most_claims)
+        if not self._ground.topology.keeps_domains(leaving):
             return None
         leavers = [self._leaver(node) for node in going]
         asked = tuple(pod for one in leavers for pod in one.asked) + self._free
@@ -113,6 +125,14 @@ class PreparedSimulations:
             )
         return found
 
+    def _other(self, within: tuple[int, ...], freed: Mapping[str, Resources]) -> PreparedSimulations | None:
+        """The simulations where the limits leave these types. None if there are too many."""
+        other = self._others.get(within)
+        if other is None and len(self._others) < MAX_GROUNDS:
+            other = PreparedSimulations(self._cluster, consolidating=self._consolidating, freed=freed)
+            self._others[within] = other
+        return other
+
     def _freed(self, going: Iterable[ClusterNode]) -> dict[str, Resources]:
         """What NodePools with limits use less with these nodes gone."""
         limited = {template.name for template in self._ground.templates if template.pool.limits}
@@ -122,11 +142,16 @@ class PreparedSimulations:
                 freed[node.node_pool] = added(freed.get(node.node_pool, {}), {**node.capacity, "nodes": 1})
         return freed
 
-    def _limits(self, freed: dict[str, Resources]) -> list[int]:
+    def _limits(self, freed: Mapping[str, Resources]) -> tuple[int, ...]:
         """The types of each template that the NodePool's limits leave; the templates start from there."""
         for template in self._ground.templates:
             template.restart(added(self._usage[template.name], freed.get(template.name, {}), -1))
-        return [template.within_limits(template.types) for template in self._ground.templates]
+        return tuple(template.within_limits(template.types) for template in self._ground.templates)
+
+
+def _with_freed(pool_input: PoolInput, freed: Mapping[str, Resources]) -> PoolInput:
+    less = freed.get(pool_input.pool.name)
+    return pool_input if less is None else replace(pool_input, usage=added(pool_input.usage, less, -1))
 
 
 def suited(cluster: Cluster) -> bool:

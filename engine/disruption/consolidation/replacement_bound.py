@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate
-from operator import gt, le
+from operator import gt, itemgetter, le
 
 from kerf.engine.disruption.eligibility import Candidate
 from kerf.engine.disruption.pricing import Market
@@ -75,7 +75,8 @@ class Bound:
         if not homeless:
             return False
         needs = _sum(homeless)
-        return any(map(gt, needs, largest)) or not any(all(map(le, needs, room)) for _, room in self._offers[:cheaper])
+        first = max(bisect_left(self._largest, needs[n], hi=cheaper, key=itemgetter(n)) for n in AXES)
+        return not any(all(map(le, needs, self._offers[number][1])) for number in range(first, cheaper))
 
     def _most_free(self, n: int, without: frozenset[str]) -> int:
         return next((amount for amount, name in self._free[n] if name not in without), 0)

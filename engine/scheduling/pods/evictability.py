@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 
 from msgspec import Struct
 
@@ -51,7 +52,7 @@ def forced_at(deadline: int, pod: Pod, grace: int | None) -> int:
     return 0 if grace is None else deadline - grace * 1000
 
 
-class EvictionRules(Struct, frozen=True):
+class EvictionRules(Struct, frozen=True, dict=True):
     """What can be evicted at one moment. `now`: ms since the epoch."""
 
     shapes: Mapping[str, PodShape]
@@ -79,13 +80,25 @@ class EvictionRules(Struct, frozen=True):
         """The PodDisruptionBudgets of a pod, by name; none for a pod that nobody would evict (D-13)."""
         if not self.pod_disruption_budgets or not self.evictable(pod):
             return ()
-        labels = self.shapes[pod.shape].labels
+        key = pod.namespace, pod.shape
+        budgets = self._selecting.get(key)
+        if budgets is None:
+            budgets = self._selecting[key] = self._that_select(*key)
+        return budgets
+
+    @cached_property
+    def _selecting(self) -> dict[tuple[str, str], tuple[PodDisruptionBudget, ...]]:
+        """The PodDisruptionBudgets that select pods of a namespace and shape, as far as they are known."""
+        return {}
+
+    def _that_select(self, namespace: str, shape: str) -> tuple[PodDisruptionBudget, ...]:
+        labels = self.shapes[shape].labels
         budgets = [
             budget
             for budget in self.pod_disruption_budgets
-            if budget.namespace == pod.namespace and selector_matches(budget.selector, labels)
+            if budget.namespace == namespace and selector_matches(budget.selector, labels)
         ]
-        return tuple(sorted(budgets, key=lambda each: (each.name, each.uid)))
+        return tuple(sorted(budgets, key=lambda budget: (budget.name, budget.uid)))
 
     def blocked_now(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
         """The PodDisruptionBudgets that forbid to evict the pod now; none if they allow it (D-13, D-14)."""
