@@ -15,6 +15,7 @@ from kerf.adapters.simulation.timeline.perform import schedule_action
 from kerf.adapters.simulation.timeline.timeline import decode_timeline, is_timeline
 from kerf.adapters.simulation.timing import Timing
 from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
 from kerf.engine.model.kubernetes.namespaces import Namespace
 from kerf.engine.model.mistyped import Known
 from kerf.engine.model.settings import Settings
@@ -33,6 +34,7 @@ def build_simulation(
     timing: Timing | None = None,
     faults: FaultPlan | None = None,
     catalogue_of: Callable[[Struct], Catalogue] | None = None,
+    resolve: Callable[[EC2NodeClass], EC2NodeClass] | None = None,
     settings: Settings | None = None,
     known: Known | None = None,
     pace: float = 0.0,
@@ -42,6 +44,7 @@ def build_simulation(
 
     `settings` are those of the controller: feature gates, and what its cluster's scheduler spreads by default.
     `catalogue_of` makes the catalogue of a NodeClass from its object; without it every class sells `catalogue`.
+    `resolve` says what an EC2NodeClass resolves to; without it, its own status does.
     `known` are the values of labels beside which others may be mistyped; without, those that `catalogue` has.
     `join_delay` (milliseconds) overrides the one in `timing`. With `pace`, a virtual second takes that many
     wall seconds of `sleep`. A document that is bad is refused and recorded (see `Simulation.refused`); the
@@ -58,6 +61,7 @@ def build_simulation(
         timing=timing,
         faults=faults,
         catalogue_of=catalogue_of,
+        resolve=resolve,
         settings=settings,
         known=known,
     )

@@ -18,6 +18,7 @@ from kerf.adapters.simulation.seeded_random import SeededRandom
 from kerf.adapters.simulation.timing import Timing
 from kerf.engine.errors import KerfError
 from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
 from kerf.engine.model.manifests.violations import ManifestError
 from kerf.engine.model.mistyped import Known, values_of
 from kerf.engine.model.reasons import Reason
@@ -27,7 +28,8 @@ from kerf.engine.runtime.ports import Cluster
 
 
 class Simulation:
-    """One world. The same seed and input give the same world, to the byte."""
+    """One world. The same seed and input give the same world, to the byte. Without `resolve`, what an EC2NodeClass
+    resolves to is what its own status says."""
 
     def __init__(
         self,
@@ -38,10 +40,12 @@ class Simulation:
         timing: Timing | None = None,
         faults: FaultPlan | None = None,
         catalogue_of: Callable[[Struct], Catalogue] | None = None,
+        resolve: Callable[[EC2NodeClass], EC2NodeClass] | None = None,
         settings: Settings | None = None,
         known: Known | None = None,
     ) -> None:
         self.settings = settings if settings is not None else Settings()
+        self.resolve = resolve
         self.known: Known = known if known is not None else values_of(catalogue)  # of labels
         self.timing = timing if timing is not None else Timing()
         self.faults = faults if faults is not None else FaultPlan()

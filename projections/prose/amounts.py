@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
+
+_MAX_NAMES = 5
+"""At most this many names of a list are written out."""
 
 
 def count(number: int, noun: str) -> str:
     """Write a count with its noun: 1 pod, 3 pods. The noun takes a plain s."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def first_names(names: Sequence[str]) -> str:
+    """Write the first names of a list, and how many more there are."""
+    listed = ", ".join(names[:_MAX_NAMES])
+    return f"{listed} and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else listed
 
 
 def duration(milliseconds: int) -> str:

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from kerf.engine.model.disruption_reasons import DisruptionCode
 from kerf.engine.record.decisions import Move, Verdict
 from kerf.engine.record.entries import Entry
-from kerf.projections.prose.amounts import count
+from kerf.projections.prose.amounts import count, first_names
 from kerf.projections.timeline.entry_events import make_event
 from kerf.projections.timeline.event import DEBUG, INFO, WARNING, Event
-
-_MAX_NAMES = 5
-"""At most this many names of a list are written out."""
 
 
 def verdict_event(verdict: Verdict, entry: Entry) -> Event:
@@ -32,8 +27,3 @@ def move_event(code: str, level: str, move: Move, entry: Entry) -> Event:
         why=move.why, who=first_names(move.claims), first=f", {first}" if move.replacements else "",
         savings=move.savings,
     )  # fmt: skip
-
-
-def first_names(names: Sequence[str]) -> str:
-    listed = ", ".join(names[:_MAX_NAMES])
-    return f"{listed} and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else listed

@@ -14,6 +14,7 @@ from kerf.engine.model.karpenter.nodeoverlays import NodeOverlay
 from kerf.engine.model.kinds.watched import WATCHED
 from kerf.engine.record import observations as seen
 from kerf.engine.record.entries import Entry, UnknownEntry
+from kerf.projections.prose.amounts import first_names
 from kerf.projections.timeline.event import DEBUG, INFO, WARNING, Event, Parameter
 
 
@@ -95,6 +96,21 @@ def _refused(refused: seen.InputRefused, entry: Entry) -> list[Event]:
 
 def _gap(gap: seen.WatchGap, entry: Entry) -> list[Event]:
     return [make_event(entry, "watch-gap", WARNING, "record", kind=gap.kind, changed=gap.changed, gone=gap.gone)]
+
+
+def offering_events(answer: seen.LaunchAnswered, entry: Entry) -> list[Event]:
+    """Tell which offerings had no capacity: one event for all that were refused for one reason."""
+    refused: dict[tuple[str, str], list[str]] = {}
+    for error in answer.errors:
+        offering = f"{error.instance_type or 'type'} in {error.zone or 'any zone'}"
+        refused.setdefault((error.capacity_type or "any", error.code), []).append(offering)
+    return [
+        make_event(
+            entry, "offering-refused", WARNING, f"nodeclaim/{answer.claim}", capacity_type=capacity_type,
+            offerings=first_names(offerings), count=len(offerings), error=error,
+        )
+        for (capacity_type, error), offerings in refused.items()
+    ]  # fmt: skip
 
 
 def _unknown(unknown: UnknownEntry, entry: Entry) -> list[Event]:

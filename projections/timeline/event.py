@@ -73,7 +73,7 @@ SENTENCES: dict[str, str] = {
     "launch-answered": "the cloud started {instance} ({instance_type}, {zone}, {capacity_type}) for {name}",
     "launch-adopted": "{instance} was found to have been started for {name} before",
     "launch-refused": "the cloud started nothing for {name}: {message}",
-    "offering-refused": "no {capacity_type} {instance_type} in {zone} for {name}: {error}",
+    "offering-refused": "no {capacity_type} {offerings} for {name}: {error}",
     "instance-unclaimed": "the cloud lists {name}, tagged for {claim}, and nobody has it",
     "instance-demoted": "the reservation of {name} is over: it runs on as on-demand",
     "instance-unlisted": "the cloud does not list {name}",

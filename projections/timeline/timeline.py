@@ -35,11 +35,11 @@ from kerf.engine.record.decisions import (
 from kerf.engine.record.entries import Entry
 from kerf.engine.state.moves import ABANDONED
 from kerf.engine.state.nodeclaims.drift import DRIFT
-from kerf.projections.prose.amounts import count
+from kerf.projections.prose.amounts import count, first_names
 from kerf.projections.timeline.claim_events import claim_event
-from kerf.projections.timeline.disruption_events import first_names, move_event, verdict_event
+from kerf.projections.timeline.disruption_events import move_event, verdict_event
 from kerf.projections.timeline.drift_events import drift_events
-from kerf.projections.timeline.entry_events import EVENTS_OF_ENTRY, make_event, planning_input_seen
+from kerf.projections.timeline.entry_events import EVENTS_OF_ENTRY, make_event, offering_events, planning_input_seen
 from kerf.projections.timeline.event import DEBUG, ERROR, INFO, WARNING, Event, Parameter
 from kerf.projections.timeline.furthest_node_pool import furthest_reason
 from kerf.projections.timeline.repetitions import Repetitions
@@ -208,13 +208,7 @@ class Timeline:
     def _launch(self, answer: seen.LaunchAnswered, entry: Entry) -> list[Event]:
         self._intents.pop(answer.intent, None)
         subject = f"nodeclaim/{answer.claim}"
-        events = [
-            make_event(
-                entry, "offering-refused", WARNING, subject, capacity_type=error.capacity_type or "any",
-                instance_type=error.instance_type or "type", zone=error.zone or "any zone", error=error.code,
-            )
-            for error in answer.errors
-        ]  # fmt: skip
+        events = offering_events(answer, entry)
         if not answer.instance:
             message = answer.message or answer.code or answer.kind
             return [*events, make_event(entry, "launch-refused", WARNING, subject, message=message)]

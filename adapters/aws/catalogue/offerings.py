@@ -145,13 +145,15 @@ def reserved_offerings(
 def offline_catalogue(
     *,
     zones: Sequence[str] = ("us-west-2a", "us-west-2b", "us-west-2c"),
+    zone_ids: Mapping[str, str] = {},
     region: str = "us-west-2",
     names: Iterable[str] | None = None,
     capacity_types: Sequence[str] = (labels.ON_DEMAND, labels.SPOT),
     spot_discount: float = SPOT_DISCOUNT,
     settings: NodeSettings | None = None,
 ) -> Catalogue:
-    """A catalogue from the committed tables alone: every priced type in every zone.
+    """A catalogue from the committed tables alone: every priced type in every zone. `zone_ids` are the ids of the zones
+    that have one.
 
     On-demand prices are the table's, whatever the region (A-203); spot prices are a model
     (`pricing.spot_model`), and `Catalogue.source` says both. Raises `InputError` KERF351 for a name that
@@ -182,7 +184,7 @@ def offline_catalogue(
     return catalogue(
         market,
         settings or NodeSettings(),
-        dict.fromkeys(zones, ""),
+        {zone: zone_ids.get(zone, "") for zone in zones},
         names=priced,
         capacity_types=capacity_types,
     )

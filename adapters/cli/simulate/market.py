@@ -11,11 +11,11 @@ from msgspec import Struct
 
 from kerf.adapters.aws.catalogue.instance_types import NodeSettings
 from kerf.adapters.aws.catalogue.offerings import offline_catalogue
-from kerf.adapters.aws.catalogue.regions import ZONES
+from kerf.adapters.aws.catalogue.regions import ZONES, ZONES_BY_ID, zone_id
 from kerf.adapters.aws.nodeclass.resolved import node_settings
 from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
-from kerf.engine.model.labels import ZONE
+from kerf.engine.model.labels import ZONE, ZONE_ID
 from kerf.engine.model.mistyped import Known, near_value, values_of
 
 DEFAULT_REGION, ZONE_LETTERS = "us-west-2", "abc"
@@ -29,12 +29,13 @@ def catalogues(region: str, zones: Sequence[str]) -> Callable[[Struct | None], C
     It raises InputError for settings that cannot be read, such as maxPods as an expression (KERF522).
     """
     known: dict[bytes, Catalogue] = {}
+    ids = {zone: zone_id(zone) for zone in zones}
 
     def catalogue_of(node_class: Struct | None) -> Catalogue:
         settings = node_settings(node_class) if isinstance(node_class, EC2NodeClass) else NodeSettings()
         key = msgspec.json.encode(settings, order="deterministic")
         if key not in known:
-            known[key] = offline_catalogue(region=region, zones=zones, settings=settings)
+            known[key] = offline_catalogue(region=region, zones=zones, zone_ids=ids, settings=settings)
         return known[key]
 
     return catalogue_of
@@ -70,16 +71,21 @@ def known_values(catalogue: Catalogue, zones: Sequence[str]) -> Known:
 
 
 def _wanted_zones(pool: dict[str, Any]) -> list[str]:
-    """The zones in a NodePool's requirements and labels. Malformed ones are refused elsewhere."""
+    """The zones in a NodePool's requirements and labels, by name or by id. Malformed ones are refused elsewhere."""
+    return [*_allowed(pool, ZONE), *(ZONES_BY_ID[each] for each in _allowed(pool, ZONE_ID) if each in ZONES_BY_ID)]
+
+
+def _allowed(pool: dict[str, Any], key: str) -> list[str]:
+    """The values that a NodePool allows for a label, as far as it lists them."""
     template = _part(_part(pool, "spec"), "template")
-    zone = _part(_part(template, "metadata"), "labels").get(ZONE)
-    zones = [zone] if isinstance(zone, str) else []
+    value = _part(_part(template, "metadata"), "labels").get(key)
+    allowed = [value] if isinstance(value, str) else []
     requirements = _part(template, "spec").get("requirements")
     for each in requirements if isinstance(requirements, list) else ():
-        if isinstance(each, dict) and each.get("key") == ZONE and each.get("operator") == "In":
+        if isinstance(each, dict) and each.get("key") == key and each.get("operator") == "In":
             values = each.get("values")
-            zones += [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
-    return zones
+            allowed += [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
+    return allowed
 
 
 def _part(document: dict[str, Any], key: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from kerf.adapters.cli.render.live_story import LiveStory
 from kerf.adapters.cli.render.output import Printer
 from kerf.adapters.cli.render.simulation_report import ReportFold, SimulationReport
 from kerf.adapters.cli.simulate.market import catalogues, known_values, zones_of
+from kerf.adapters.cli.simulate.node_classes import resolver
 from kerf.adapters.cli.simulate.runtime import SIMULATE_HOLDER, runtime_factory
 from kerf.adapters.simulation.build import START, build_simulation
 from kerf.adapters.simulation.documents.apply import identify
@@ -74,6 +75,7 @@ class SimulationRun:
             documents.good,
             catalogue=self.catalogue,
             catalogue_of=catalogue_of,
+            resolve=resolver(zones),
             seed=seed,
             settings=settings,
             known=known_values(self.catalogue, zones),

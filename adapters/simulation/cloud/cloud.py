@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.adapters.simulation.clock import Clock
+from kerf.adapters.simulation.cloud.boot import Boot, boot_of
 from kerf.adapters.simulation.cloud.interruption_queue import INSTANCE_TERMINATED, SPOT_INTERRUPTED, InterruptionQueue
 from kerf.adapters.simulation.cloud.market import Key, Market
 from kerf.adapters.simulation.cluster.machine import Machine
@@ -54,6 +55,7 @@ class Instance:
     token: str
     launched: int
     price: float
+    boot: Boot
     reservation: str = ""
     ended: int = 0
     vanished: bool = False
@@ -273,7 +275,8 @@ class VirtualCloud:
             labels=order.labels,
             taints=order.taints,
         )
-        instance = Instance(machine, token, self._clock.now, price, order.reservation)
+        boot = boot_of(*self._classes[_key(order.node_class)], kind, zone)
+        instance = Instance(machine, token, self._clock.now, price, boot, order.reservation)
         self.instances[name] = instance
         self._reserve(order.reservation, -1)
         self._boots(machine)
@@ -292,6 +295,10 @@ class VirtualCloud:
             zone=machine.zone,
             zone_id=machine.zone_id,
             capacity_type=machine.capacity_type,
+            image=instance.boot.image,
+            subnet=instance.boot.subnet,
+            security_groups=instance.boot.security_groups,
+            class_hash=instance.boot.class_hash,
             launched=instance.launched,
             adopted=adopted,
             errors=errors,

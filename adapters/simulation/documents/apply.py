@@ -311,6 +311,8 @@ def _apply_node_class(simulation: Simulation, document: Document, item: Struct) 
     name = str(metadata.get("name", ""))
     conditions = _mapping(document, "status").get("conditions") or ()
     unready = [c for c in conditions if c.get("type") == "Ready" and c.get("status") != "True"]
+    if isinstance(item, EC2NodeClass) and simulation.resolve is not None:
+        item = simulation.resolve(item)
     digest, _ = content(item)
     problem = kubelet_problem(item.spec.kubelet, item.ami_family) if isinstance(item, EC2NodeClass) else None
     reason = problem.reason if problem is not None else str(unready[0].get("reason", "")) if unready else ""

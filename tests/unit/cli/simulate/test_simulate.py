@@ -9,7 +9,17 @@ import pytest
 import yaml
 
 from kerf.adapters.cli.main import main
-from tests.support.simulation.command import EXAMPLES, WORKSHOP, codes, entries, example, simulated, written
+from tests.support.simulation.command import (
+    CROWD,
+    EXAMPLES,
+    NODE_CLASS,
+    WORKSHOP,
+    codes,
+    entries,
+    example,
+    simulated,
+    written,
+)
 
 NODE_POOL = """
 apiVersion: karpenter.sh/v1
@@ -20,42 +30,6 @@ spec:
     spec:
       nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
       requirements: []
-"""
-NODE_CLASS = """
-apiVersion: karpenter.k8s.aws/v1
-kind: EC2NodeClass
-metadata: {{name: default}}
-spec:
-  amiSelectorTerms: [{{alias: al2023@latest}}]
-  role: r
-  subnetSelectorTerms: [{{tags: {{a: b}}}}]
-  securityGroupSelectorTerms: [{{tags: {{a: b}}}}]
-{more}
----
-apiVersion: karpenter.sh/v1
-kind: NodePool
-metadata: {{name: default}}
-spec:
-  template:
-    spec:
-      nodeClassRef: {{group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}}
-      requirements:
-        - {{key: node.kubernetes.io/instance-type, operator: In, values: [m5.xlarge]}}
-        - {{key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}}
----
-"""
-CROWD = """
-apiVersion: apps/v1
-kind: Deployment
-metadata: {{name: crowd}}
-spec:
-  replicas: {replicas}
-  selector: {{matchLabels: {{app: crowd}}}}
-  template:
-    metadata: {{labels: {{app: crowd}}}}
-    spec:
-      containers: [{{name: a, image: x, resources: {{requests: {{cpu: 50m, ephemeral-storage: 1G}}}}}}]
----
 """
 
 

@@ -86,16 +86,25 @@ def test_a_changed_nodepool_names_the_fields() -> None:
     assert event_sentence(changed) == "NodePool default was changed: weight"
 
 
-def test_capacity_errors_are_told_offering_by_offering() -> None:
+def test_capacity_errors_are_told_in_one_line() -> None:
+    """Hundreds of offerings may lack capacity for one reason."""
     world = World()
     world.prepare()
     world.pending("a")
     world.after(1_000)
     ((ref, order),) = world.launches()
-    errors = (LaunchError("InsufficientInstanceCapacity", "", "c5.large", "us-west-2a", "on-demand"),)
+    lacking = [
+        LaunchError("InsufficientInstanceCapacity", "", f"c{number}.large", "us-west-2a", "on-demand")
+        for number in range(1, 371)
+    ]
+    errors = (*lacking, LaunchError("Unsupported", "", "m1.small", "us-west-2b", "on-demand"))
     world.see(Observation(LaunchAnswered(ref, order.claim, kind="insufficient-capacity", errors=errors)))
     said = [event_sentence(event) for event in told(world.store.entries)]
-    assert f"no on-demand c5.large in us-west-2a for {order.claim}: InsufficientInstanceCapacity" in said
+    assert [each for each in said if each.startswith("no on-demand")] == [
+        "no on-demand c1.large in us-west-2a, c2.large in us-west-2a, c3.large in us-west-2a, c4.large in us-west-2a, "
+        f"c5.large in us-west-2a and 365 more for {order.claim}: InsufficientInstanceCapacity",
+        f"no on-demand m1.small in us-west-2b for {order.claim}: Unsupported",
+    ]
     assert any("could not be launched" in each for each in said)
 
 
