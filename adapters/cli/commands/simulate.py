@@ -7,8 +7,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-REFUSED = 1
-"""The exit code when a document or an action was refused."""
+REFUSED, INTERRUPTED = 1, 130
+"""The exit codes when a document or an action was refused, and when Ctrl-C ended the simulation."""
 
 
 def simulate(
@@ -16,6 +16,7 @@ def simulate(
     /,
     *,
     until: Annotated[str, Parameter(help="Virtual time at which to stop, such as 90m or 48h.")] = "",
+    start: Annotated[str, Parameter(help="Virtual time at which to begin, such as 2026-03-02T08:00:00Z.")] = "",
     seed: Annotated[int, Parameter(help="What is left to chance (names, delays) follows from it.")] = 0,
     record: Annotated[Path | None, Parameter(help="Keep the record in this file.")] = None,
     feature_gates: Annotated[str, Parameter(help="Such as NodeOverlay=true,CapacityBuffer=true.")] = "",
@@ -23,6 +24,7 @@ def simulate(
     nominate: Annotated[
         bool, Parameter(help="Write planned nodes' names into pending pods (KEP-5278), as kerf run does.")
     ] = True,
+    quiet: Annotated[bool, Parameter(help="No story: only the summary.", negative="")] = False,
     json: Annotated[bool, Parameter(help="No story: one JSON object at the end.", negative="")] = False,
 ) -> int:
     """Run kerf on your manifests: what would it launch, when, for how much, and why not?
@@ -35,7 +37,8 @@ def simulate(
     action.
 
     A document that is bad is refused with a coded error, and the others go on.
-    Exit codes: 0 done, 1 something was refused, 2 usage.
+    Ctrl-C ends it early, with a summary and a whole record.
+    Exit codes: 0 done, 1 something was refused, 2 usage, 130 ended by Ctrl-C.
 
     For example:
 
@@ -53,19 +56,13 @@ def simulate(
 
     from kerf.adapters.cli.input.documents import read_documents
     from kerf.adapters.cli.render.simulation_report import describe
+    from kerf.adapters.cli.simulate.flags import simulated_time, simulation_settings, start_time
     from kerf.adapters.cli.simulate.new_record import new_record
     from kerf.adapters.cli.simulate.runtime import SIMULATE_HOLDER
-    from kerf.adapters.cli.simulate.simulation_run import (
-        AFTERWARDS,
-        SimulationRun,
-        last_action,
-        simulated_time,
-        simulation_settings,
-    )
-    from kerf.adapters.simulation.build import START
+    from kerf.adapters.cli.simulate.simulation_run import AFTERWARDS, SimulationRun, last_action
     from kerf.engine.model.feature_gates import unknown_gates
 
-    end = simulated_time(until) if until else 0
+    end, begin = simulated_time(until) if until else 0, start_time(start)
     settings = simulation_settings(feature_gates, scheduler_config, nominate=nominate)
     documents = read_documents(files).named()
     if not documents.good and not documents.refused:
@@ -73,14 +70,16 @@ def simulate(
         return REFUSED
     last = end or last_action(documents.good) + AFTERWARDS
     with new_record(record, SIMULATE_HOLDER, say=lambda words: print(words, file=sys.stderr)) as new:
-        run = SimulationRun(documents, new.store, seed=seed, quiet=json, settings=settings)
+        run = SimulationRun(documents, new.store, start=begin, seed=seed, quiet=quiet or json, settings=settings)
         new.keep = run.accepted
         for note in unknown_gates(feature_gates):
             run.fold.note(f"feature gate {note.params['gate']}", note)
-        run.go(START + last)
+        run.go(last)
         report = run.report(record if new.kept else None)
     if json:
         print(msgspec.json.encode(report).decode())
     else:
         print("\n".join(describe(report)))
+    if report.interrupted:
+        return INTERRUPTED
     return REFUSED if report.refused else 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from shutil import which
 
@@ -34,10 +34,11 @@ def kerf_command() -> str:
 
 
 class LiveStory:
-    """`tell` prints what a turn's entries say, without repetitions and details. Without a printer it prints nothing."""
+    """`tell` prints what a turn's entries say, without repetitions and details. Without a printer it prints nothing.
+    `before` is called before each line."""
 
-    def __init__(self, out: Printer | None, start: int) -> None:
-        self.out, self.start = out, start
+    def __init__(self, out: Printer | None, start: int, before: Callable[[], None] = lambda: None) -> None:
+        self.out, self.start, self._before = out, start, before
         self._timeline = Timeline()
 
     def tell(self, entries: Sequence[Entry]) -> None:
@@ -48,4 +49,5 @@ class LiveStory:
     def line(self, at: int, words: str, style: str = "info") -> None:
         """One line at a time (ms since the epoch)."""
         if self.out is not None:
+            self._before()
             self.out.timed(elapsed_text(at - self.start), words, style)

@@ -30,27 +30,38 @@ def emit_json_line(value: Any) -> None:
     sys.stdout.write(msgspec.json.encode(value).decode() + "\n")
 
 
+class ProgressLine:
+    """A line on stderr that says how far long work is. It is shown on a terminal only. `show` puts a position into
+    words."""
+
+    def __init__(self, what: str, show: Callable[[int], str] = "{:,}".format) -> None:
+        self._what, self._show = what, show
+        self._told, self._width = 0.0, 0
+
+    def tell(self, position: int) -> None:
+        now = time.monotonic()
+        if sys.stderr.isatty() and now - self._told >= _REFRESHED:
+            self._told, line = now, f"{self._what} {self._show(position)}"
+            self._width = max(self._width, len(line))
+            sys.stderr.write("\r" + line.ljust(self._width))
+            sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Remove the line, so that another can be printed in its place."""
+        if self._width:
+            sys.stderr.write("\r" + " " * self._width + "\r")
+            sys.stderr.flush()
+            self._width = 0
+
+
 @contextmanager
 def progress_line(what: str) -> Iterator[Callable[[int], None]]:
-    """Show on stderr how far long work is, by position. The line is shown on a terminal only, and removed at the
-    end."""
-    shown, width = 0.0, 0
-
-    def tell(position: int) -> None:
-        nonlocal shown, width
-        now = time.monotonic()
-        if sys.stderr.isatty() and now - shown >= _REFRESHED:
-            shown, line = now, f"{what} {position:,}"
-            width = max(width, len(line))
-            sys.stderr.write("\r" + line.ljust(width))
-            sys.stderr.flush()
-
+    """Show how far long work is, by position. The line is removed at the end."""
+    line = ProgressLine(what)
     try:
-        yield tell
+        yield line.tell
     finally:
-        if width:
-            sys.stderr.write("\r" + " " * width + "\r")
-            sys.stderr.flush()
+        line.clear()
 
 
 class Printer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from math import fsum
 from pathlib import Path
 from shlex import quote
@@ -14,6 +15,7 @@ from msgspec import Struct
 from kerf.adapters.cli.render.live_story import elapsed_text, kerf_command
 from kerf.adapters.cli.render.notes import note_sentence
 from kerf.adapters.cli.render.text import counted, dollars, some, table_lines
+from kerf.engine.model.durations import format_time
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.state_table import TERMINATED
 from kerf.engine.record import claim_events as ev
@@ -77,10 +79,11 @@ class Refusal(Struct, frozen=True):
 
 
 class SimulationReport(Struct, frozen=True, kw_only=True):
-    """How a simulation ended. `duration` is virtual time in seconds, `prices` names their source, `pods` counts by
-    phase the pods that are there at the end."""
+    """How a simulation ended. `start` is RFC 3339, `duration` virtual time in seconds, `prices` names their source,
+    `pods` counts by phase the pods that are there at the end. `interrupted`: by Ctrl-C, before its end."""
 
     record: str | None
+    start: str
     duration: float
     prices: str
     nodes: NodeCounts
@@ -90,6 +93,7 @@ class SimulationReport(Struct, frozen=True, kw_only=True):
     waiting: tuple[PodsWithoutNode, ...]
     refused: tuple[Refusal, ...]
     notes: tuple[Note, ...]
+    interrupted: bool = False
 
 
 class ReportFold:
@@ -135,6 +139,7 @@ class ReportFold:
         running = [claim for claim in state.facts.claims.values() if claim.launched and claim.state != TERMINATED]
         return SimulationReport(
             record=str(record) if record is not None else None,
+            start=format_time(self.start),
             duration=(now - self.start) / 1000,
             prices=prices,
             nodes=NodeCounts(self._types.total(), self._failed, dict(sorted(self._removed.items())), len(running)),
@@ -210,7 +215,7 @@ def describe(report: SimulationReport) -> list[str]:
     launched = ", ".join(f"{count} {kind}" for kind, count in report.types.items())
     pods = ", ".join(f"{count} {phase.lower()}" for phase, count in report.pods.items())
     rows = [
-        ("virtual time", elapsed_text(round(report.duration * 1000)).removeprefix("+")),
+        ("virtual time", _virtual_time(report)),
         ("nodes launched", _with_detail(nodes.launched, launched)),
         ("nodes removed", _with_detail(sum(nodes.removed.values()), removed)),
         ("nodes running", f"{nodes.running}, {dollars(spent.rate)} an hour"),
@@ -228,6 +233,13 @@ def describe(report: SimulationReport) -> list[str]:
         *_refused_lines(report.refused),
         *_next_commands(report),
     ]
+
+
+def _virtual_time(report: SimulationReport) -> str:
+    lasted = elapsed_text(round(report.duration * 1000)).removeprefix("+")
+    weekday = datetime.fromisoformat(report.start).strftime("%A")
+    stopped = ", interrupted" if report.interrupted else ""
+    return f"{lasted} from {report.start}, a {weekday}{stopped}"
 
 
 def _with_detail(number: int, detail: str) -> str:

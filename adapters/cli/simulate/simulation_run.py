@@ -9,10 +9,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from kerf.adapters.cli.input.documents import Documents, read_documents
-from kerf.adapters.cli.render.live_story import LiveStory
-from kerf.adapters.cli.render.output import Printer
+from kerf.adapters.cli.input.documents import Documents
+from kerf.adapters.cli.render.live_story import LiveStory, elapsed_text
+from kerf.adapters.cli.render.output import Printer, ProgressLine
 from kerf.adapters.cli.render.simulation_report import ReportFold, SimulationReport
+from kerf.adapters.cli.simulate.ctrl_c import ctrl_c
 from kerf.adapters.cli.simulate.market import catalogues, known_values, zones_of
 from kerf.adapters.cli.simulate.node_classes import resolver
 from kerf.adapters.cli.simulate.runtime import SIMULATE_HOLDER, runtime_factory
@@ -21,41 +22,15 @@ from kerf.adapters.simulation.documents.apply import identify
 from kerf.adapters.simulation.driver import Driver
 from kerf.adapters.simulation.simulation import Simulation
 from kerf.adapters.simulation.timeline.timeline import decode_timeline, is_timeline
-from kerf.engine.errors import InputError
-from kerf.engine.model.durations import parse_go_duration
-from kerf.engine.model.feature_gates import with_gates
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.decisions import Intent
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import Observation
 from kerf.engine.record.store import Store
 from kerf.engine.runtime.runtime import Runtime
-from kerf.engine.scheduling.problem.scheduler_config import default_constraints
 
 AFTERWARDS = 7_200_000
 """How long (ms) a simulation goes on after the last action of its Timelines, where --until is not given."""
-
-
-def simulation_settings(gates: str, scheduler_config: Path | None, *, nominate: bool) -> Settings:
-    """The settings of the simulated controller. Raises InputError for flags that it would not start with."""
-    settings = with_gates(Settings(nominations=nominate), gates)
-    if scheduler_config is None:
-        return settings
-    documents = read_documents([scheduler_config])
-    for refused in documents.refused:
-        raise refused.error
-    return replace(settings, default_spread=default_constraints(documents.good[0] if documents.good else None))
-
-
-def simulated_time(text: str) -> int:
-    """The duration (ms) that --until gives. Raises InputError (KERF332)."""
-    try:
-        length = parse_go_duration(text)
-    except InputError as error:
-        raise InputError(error.message, where="--until", hint=error.hint, code="KERF332") from error
-    if length <= 0:
-        raise InputError("a simulation lasts longer than nothing", where="--until", code="KERF332")
-    return length
 
 
 def last_action(documents: Sequence[dict[str, Any]]) -> int:
@@ -65,9 +40,12 @@ def last_action(documents: Sequence[dict[str, Any]]) -> int:
 
 
 class SimulationRun:
-    """One simulation and its record. `go` until a time; `report` says how it ended."""
+    """One simulation and its record. `go` for a while; `report` says how it ended. `start` is in ms since the epoch.
+    A `quiet` run prints no story."""
 
-    def __init__(self, documents: Documents, store: Store, *, seed: int, quiet: bool, settings: Settings) -> None:
+    def __init__(
+        self, documents: Documents, store: Store, *, start: int, seed: int, quiet: bool, settings: Settings
+    ) -> None:
         region, zones = zones_of(documents.good)
         catalogue_of = catalogues(region, zones)
         self.catalogue = catalogue_of(None)
@@ -77,28 +55,41 @@ class SimulationRun:
             catalogue_of=catalogue_of,
             resolve=resolver(zones),
             seed=seed,
+            start=start,
             settings=settings,
             known=known_values(self.catalogue, zones),
         )
         for each in documents.refused:
             self.simulation.refuse(each.error, source="manifest", item=each.item)
         self.accepted = _any_accepted(documents.good, {each.object for each in self.simulation.refused})
-        self.story = LiveStory(None if quiet else Printer(), START)
-        self.fold = ReportFold(START)
+        self.start = start
+        self.interrupted = False
+        self._progress = ProgressLine("virtual time", lambda now: elapsed_text(now - start))
+        self.story = LiveStory(None if quiet else Printer(), start, before=self._progress.clear)
+        self.fold = ReportFold(start)
         self.driver = Driver(
             self.simulation,
             runtime_factory(
                 store,
                 holder=SIMULATE_HOLDER,
-                record=_identity(documents.digest, seed),
+                record=_identity(documents.digest, seed, start),
                 report=self._take_in,
                 settings=settings,
             ),
             listener=self._turn,
         )
 
-    def go(self, until: int) -> None:
-        self.driver.run(until)
+    def go(self, length: int) -> None:
+        """Run for so many milliseconds of virtual time, or until somebody presses Ctrl-C: then to the end of the turn,
+        so that the record is whole."""
+        with ctrl_c() as pressed:
+            self._pressed = pressed
+            try:
+                self.driver.run(self.start + length)
+            except _Interrupted:
+                self.interrupted = True
+            finally:
+                self._progress.clear()
 
     def report(self, record: Path | None) -> SimulationReport:
         runtime = self.driver.runtime
@@ -107,7 +98,8 @@ class SimulationRun:
             self.fold.note(item, note)
         now, prices = self.simulation.clock.now, self.catalogue.source
         gated = self.simulation.cluster.api.gated
-        return self.fold.report(runtime.state, now, record=record, prices=prices, gated=gated)
+        report = self.fold.report(runtime.state, now, record=record, prices=prices, gated=gated)
+        return replace(report, interrupted=self.interrupted)
 
     def _turn(self, now: int, observations: Sequence[Observation], intents: Sequence[tuple[str, Intent]]) -> None:
         runtime = self.driver.runtime
@@ -115,6 +107,9 @@ class SimulationRun:
             self._take_in(runtime.new_entries)
             if runtime.error is not None:  # a controller waits until its record can be written; a command ends
                 raise runtime.error
+        self._progress.tell(now)
+        if self._pressed():
+            raise _Interrupted
 
     def _take_in(self, entries: Sequence[Entry]) -> None:
         self.story.tell(entries)
@@ -131,7 +126,12 @@ def _any_accepted(documents: Sequence[dict[str, Any]], refused: set[str]) -> boo
     return any(isinstance(item, dict) and identify(item) not in refused for item in items)
 
 
-def _identity(digest: str, seed: int) -> str:
+def _identity(digest: str, seed: int, start: int) -> str:
     """The record's id. A real record has a random one; here the same input gives the same, so that runs can be
     compared."""
-    return f"simulation-{blake2b(f'{digest}/{seed}'.encode(), digest_size=8).hexdigest()}"
+    given = f"{digest}/{seed}" if start == START else f"{digest}/{seed}/{start}"
+    return f"simulation-{blake2b(given.encode(), digest_size=8).hexdigest()}"
+
+
+class _Interrupted(Exception):
+    """Somebody pressed Ctrl-C."""
