@@ -51,6 +51,7 @@ from kerf.engine.scheduling.optimizer.search.movable_pods import MovablePods
 from kerf.engine.scheduling.optimizer.search.preferences_kept import preferences_kept
 from kerf.engine.scheduling.optimizer.search.regrouping import PodGroup, Regrouping
 from kerf.engine.scheduling.optimizer.search.size_caps import types_above_caps
+from kerf.engine.scheduling.optimizer.spread_judge import SpreadJudge
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import PendingPod, PoolInput, Problem
@@ -83,6 +84,7 @@ class Search:
         self._pools = {each.pool.name: each for each in problem.pools}
         self._weights = {uid: self._pools[c.node_pool].pool.weight for c in first.claims for uid in c.pods}
         self.node_sets = NodeSets(problem, options, independent_pods(problem), node_set_bounds(problem, first))
+        self.spread_judge = SpreadJudge(problem, first)
         self._plan_of_node_set = PlanOfNodeSet(problem, options, self.node_sets)
         self._movable_pods = MovablePods(problem, options, self.node_sets.independent, self._weights)
         self._claims: dict[object, OpenedClaim | None] = {}
@@ -166,7 +168,8 @@ class Search:
 
     def _allowed(self, candidate: AlternativePlan, *, by_pod: bool = True) -> bool:
         self._effort.charge(len(self._problem.pods))
-        return may_replace(self._problem, self._first, assembled(candidate, self._first), by_pod=by_pod)
+        planned = assembled(candidate, self._first)
+        return may_replace(self._problem, self._first, planned, by_pod=by_pod) and self.spread_judge.keeps(planned)
 
     def _bindable(self, candidate: AlternativePlan) -> bool:
         """Whether its pods can be bound in some order: checked where pods that others look at were moved, or where the

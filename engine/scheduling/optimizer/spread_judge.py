@@ -1,0 +1,148 @@
+"""How well plans keep the spreads of their pods, counted as the planner counts them (S-36, S-126, S-138, S-140).
+
+kube-scheduler knows no zone without a node, and neither does its model. If all nodes are in one zone, it binds all pods
+of a spread there. The planner counts every zone that there could be a node in, because that is what users ask for.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+
+from msgspec import Struct
+
+from kerf.engine.model.labels import HOSTNAME
+from kerf.engine.scheduling.kube_scheduler.interpod_rules import ShapeKey
+from kerf.engine.scheduling.launchable.templates import Template
+from kerf.engine.scheduling.matching.requirements import Requirements
+from kerf.engine.scheduling.packing.existing_node import ExistingNode
+from kerf.engine.scheduling.plan import OpenedClaim, Plan
+from kerf.engine.scheduling.planner import CompiledProblem
+from kerf.engine.scheduling.problem.problem import Problem
+from kerf.engine.scheduling.topology.pod_counts import PodCount
+from kerf.engine.scheduling.topology.rules import Domain, SpreadRule
+from kerf.engine.scheduling.topology.topology import SavedCount
+
+BoundPods = Counter[tuple[int, Domain | None]]
+"""How many pods of a plan each rule (by number) binds in each domain; None: in one that is not known yet."""
+
+
+class _Spreads(Struct, frozen=True):
+    """What spreads have to do with the pods of one shape: the rules that bind them, and the counts that they enter."""
+
+    rules: tuple[SpreadRule, ...]
+    counts: tuple[PodCount, ...]
+
+
+class SpreadJudge:
+    """Compares the plans of one problem with its first plan."""
+
+    def __init__(self, problem: Problem, first: Plan) -> None:
+        self._problem, self._first = problem, first
+        self._shape_keys: dict[str, ShapeKey] = {each.uid: (each.namespace, each.shape) for each in problem.pods}
+        self._has_spreads = any(problem.shapes[digest].spread for _, digest in self._shape_keys.values())
+
+    def keeps(self, planned: Plan) -> bool:
+        """Whether the plan breaks no spread more than the first plan does: no more pods are where their rule allows
+        none, and no domain has more pods beyond those that a rule allows."""
+        if not self._has_spreads:
+            return True
+        broken = zip(self._broken(planned), self._broken_at_first, strict=True)
+        return all(
+            pods <= pods_at_first and most <= most_at_first for (pods, most), (pods_at_first, most_at_first) in broken
+        )
+
+    @cached_property
+    def _broken_at_first(self) -> list[tuple[int, int]]:
+        return self._broken(self._first)
+
+    def _broken(self, planned: Plan) -> list[tuple[int, int]]:
+        """For each rule, how many pods are where it allows none, and by how many pods a domain exceeds it at most."""
+        topology, counts = self._compiled.topology, self._counts
+        topology.restart(counts)
+        bound = BoundPods()
+        for node, uids in self._filled(planned):
+            for shape_key, pods in Counter(map(self._shape_keys.__getitem__, uids)).items():
+                spreads = self._spreads[shape_key]
+                node.enter(spreads.counts, pods)
+                for rule in spreads.rules:
+                    bound[rule.number, node.domain(rule.key)] += pods
+        return [_broken(rule, bound) for rule in self._rules]
+
+    def _filled(self, planned: Plan) -> Iterator[tuple[ExistingNode | _PlannedNode, Iterable[str]]]:
+        """The nodes of a plan, with the pods (uids) that it puts there."""
+        for placement in planned.placements:
+            yield self._nodes[placement.node], placement.pods
+        for number, claim in enumerate(planned.claims):
+            yield _PlannedNode(number, claim, self._templates[claim.node_pool]), claim.pods
+
+    # ── what all plans share ──────────────────────────────────────
+
+    @cached_property
+    def _compiled(self) -> CompiledProblem:
+        return CompiledProblem(self._problem)
+
+    @cached_property
+    def _counts(self) -> tuple[SavedCount, ...]:
+        return self._compiled.topology.counted()
+
+    @cached_property
+    def _nodes(self) -> dict[str, ExistingNode]:
+        return {each.name: each for each in self._compiled.nodes}
+
+    @cached_property
+    def _templates(self) -> dict[str, Template]:
+        return {each.name: each for each in self._compiled.templates}
+
+    @cached_property
+    def _spreads(self) -> dict[ShapeKey, _Spreads]:
+        """The spreads of each shape. A soft one counts as long as the pods have it; in a plan they may have given it up
+        (S-33)."""
+        return {key: self._spreads_of(*key) for key in sorted(set(self._shape_keys.values()))}
+
+    def _spreads_of(self, namespace: str, digest: str) -> _Spreads:
+        shape = self._problem.shapes[digest]
+        topology = self._compiled.topology.of_class(namespace, shape, shape)
+        rules = tuple(each for each in topology.rules if isinstance(each, SpreadRule))
+        return _Spreads(rules, tuple(each for each in topology.counted if each.filter is not None))
+
+    @cached_property
+    def _rules(self) -> list[SpreadRule]:
+        rules = {rule.number: rule for spreads in self._spreads.values() for rule in spreads.rules}
+        return [rules[number] for number in sorted(rules)]
+
+
+class _PlannedNode:
+    """A claim of a plan, as topology sees it once all its pods are there."""
+
+    def __init__(self, number: int, claim: OpenedClaim, template: Template) -> None:
+        self._number, self._template = number, template
+        self._types = sum(1 << template.catalogue.numbers[name] for name in claim.instance_types)
+        self._narrowed = template.at(Requirements(claim.constraints))
+
+    def enter(self, counts: Iterable[PodCount], pods: int) -> None:
+        """Add pods to the counts, in the domains of this node."""
+        for count in counts:
+            domain = self.domain(count.key)
+            if domain is not None and count.admits_claim(self._template, self._narrowed):
+                count.add(domain, pods)
+
+    def domain(self, key: str) -> Domain | None:
+        """The value of a label; for the hostname the number of the claim. None if it may still be one of several."""
+        if key == HOSTNAME:
+            return self._number
+        domains = self._template.domains_of(self._narrowed, key, self._types)
+        return domains.pop() if len(domains) == 1 else None
+
+
+def _broken(rule: SpreadRule, bound: BoundPods) -> tuple[int, int]:
+    """How many pods are where the rule allows none, and by how many pods a domain exceeds it at most."""
+    allowed = rule.max_skew + (0 if rule.key == HOSTNAME else rule.least)
+    astray, most = bound[rule.number, None], 0
+    for domain, count in rule.count.counts.items():
+        beyond = count - allowed
+        if beyond > 0 and (rule.asked is None or rule.asked.has(str(domain))):
+            astray += beyond if rule.own else bound[rule.number, domain]
+            most = max(most, beyond)
+    return astray, most
