@@ -63,7 +63,7 @@ class BindableChoice:
 
     def __init__(self, problem: Problem, first: Plan, search: Search, effort: Effort) -> None:
         self._problem, self._first, self._search, self._effort = problem, first, search, effort
-        self._node_set_search = NodeSetSearch(search.node_sets, len(problem.nodes), effort)
+        self._node_set_search = NodeSetSearch(search.node_sets, len(problem.nodes), effort, search.keeps_spreads)
         self._first_price = search.candidates[0].price
         self._effort_spent = False
 

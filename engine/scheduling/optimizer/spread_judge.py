@@ -12,7 +12,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from kerf.engine.model.labels import HOSTNAME
+from kerf.engine.model.labels import HOSTNAME, normalise
 from kerf.engine.scheduling.kube_scheduler.interpod_rules import ShapeKey
 from kerf.engine.scheduling.launchable.templates import Template
 from kerf.engine.scheduling.matching.requirements import Requirements
@@ -36,17 +36,18 @@ class _Spreads(Struct, frozen=True):
 
 
 class SpreadJudge:
-    """Compares the plans of one problem with its first plan."""
+    """Compares the plans of one problem with its first plan. `keys`: the labels whose domains pods are spread over."""
 
     def __init__(self, problem: Problem, first: Plan) -> None:
         self._problem, self._first = problem, first
         self._shape_keys: dict[str, ShapeKey] = {each.uid: (each.namespace, each.shape) for each in problem.pods}
-        self._has_spreads = any(problem.shapes[digest].spread for _, digest in self._shape_keys.values())
+        shapes = (problem.shapes[digest] for digest in dict.fromkeys(each.shape for each in problem.pods))
+        self.keys = frozenset(normalise(each.topology_key) for shape in shapes for each in shape.spread)
 
     def keeps(self, planned: Plan) -> bool:
         """Whether the plan breaks no spread more than the first plan does: no more pods are where their rule allows
         none, and no domain has more pods beyond those that a rule allows."""
-        if not self._has_spreads:
+        if not self.keys:
             return True
         broken = zip(self._broken(planned), self._broken_at_first, strict=True)
         return all(

@@ -7,7 +7,7 @@ out again in the end.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
 from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SCHEDULER_VARIANTS
@@ -68,8 +68,16 @@ class Trail:
 class NodeSetSearch:
     """The search for one problem, within an effort."""
 
-    def __init__(self, node_sets: NodeSets, existing_nodes: int, effort: Effort) -> None:
+    def __init__(
+        self,
+        node_sets: NodeSets,
+        existing_nodes: int,
+        effort: Effort,
+        keeps_spreads: Callable[[NodeSet], bool] = lambda node_set: True,
+    ) -> None:
+        """`keeps_spreads`: whether the pods of a set, where they are bound, break no spread more than they may."""
         self._node_sets = node_sets
+        self._keeps_spreads = keeps_spreads
         self._existing_nodes = existing_nodes
         self._effort = effort
         self._evaluated: dict[tuple[tuple[int, ...], frozenset[str]], NodeSet] = {}
@@ -128,10 +136,10 @@ class NodeSetSearch:
             if total_price(nodes) < below - TOLERANCE:
                 at_least = best.variants_passed, len(best.bindings.unbound) + more
                 node_set = self.evaluate(nodes, uids, at_least)
-                if node_set is not None:
+                if node_set is not None and (node_set.bindings.unbound or self._keeps_spreads(node_set)):
                     yield node_set
-                if node_set is not None and _rank(node_set) < _rank(best):
-                    best, more = node_set, 0
+                    if _rank(node_set) < _rank(best):
+                        best, more = node_set, 0
             if not best.bindings.unbound:
                 below = best.price
             elif best is not trail.node_set and number >= MIN_TRIES:
@@ -176,7 +184,7 @@ class NodeSetSearch:
             if not self._node_sets.allowed(nodes):
                 continue
             lean = self.evaluate(nodes, frozenset(node_set.bindings.node_of), (len(SCHEDULER_VARIANTS), 0))
-            if lean is not None and not lean.bindings.unbound:
+            if lean is not None and not lean.bindings.unbound and self._keeps_spreads(lean):
                 return lean
         return None
 

@@ -14,10 +14,13 @@ from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.model.labels import HOSTNAME, normalise
 from kerf.engine.record.decisions import Placement
 from kerf.engine.scheduling.kube_scheduler.scheduler import Bindings, new_node_name
+from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.optimizer.effort import TOUCHES_PER_PLAN, TOUCHES_PER_POD, TOUCHES_PER_REPEATED_POD
 from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions
 from kerf.engine.scheduling.optimizer.node_sets.node_sets import NewNode, NodeSet, NodeSets
 from kerf.engine.scheduling.optimizer.partial_problems import problem_on_node, without_types
+from kerf.engine.scheduling.plan import Plan
+from kerf.engine.scheduling.pods.pod_classes import RESPECT
 from kerf.engine.scheduling.pods.pod_requirements import HARD_SPREAD
 from kerf.engine.scheduling.problem.problem import PendingPod, Problem
 
@@ -42,6 +45,18 @@ class PlanOfNodeSet:
             for each in sorted(self._problem.nodes, key=lambda each: each.name)
             if each.name in pods_on
         )
+
+    def outline(self, node_set: NodeSet) -> Plan:
+        """The plan before its claims are planned again: each is what its node will be."""
+        pods_on = self._pods_by_node(node_set.bindings)
+        claims = []
+        for number, node in enumerate(node_set.nodes):
+            labels = self._node_sets.labels(node)
+            settled = Requirements.of_labels({key: labels[key] for key in self._topology_keys if key in labels})
+            constraints = tuple(Requirements(node.claim.constraints).merged(settled))
+            pods = tuple(pod.uid for pod in pods_on.get(new_node_name(number), ()))
+            claims.append(replace(node.claim, pods=pods, constraints=constraints))
+        return Plan(tuple(claims), self.placements(node_set))
 
     def planning_touches(self, node_set: NodeSet) -> int:
         """What it costs, about, to plan the problems of the nodes, in touches; equal ones are planned once."""
@@ -100,15 +115,16 @@ class PlanOfNodeSet:
 
 
 def _topology_keys(problem: Problem) -> tuple[str, ...]:
-    """The labels whose domains hard rules of pods look at, without the hostname."""
+    """The labels whose domains spreads and hard rules of pods look at, without the hostname."""
+    respect = problem.settings.preference_policy == RESPECT
     digests = {pod.shape for pod in problem.pods} | {pod.shape for pod in problem.bound}
     shapes = [problem.shapes[digest] for digest in sorted(digests)]
-    return tuple(sorted({key for shape in shapes for key in _hard_topology_keys(shape)} - {HOSTNAME}))
+    return tuple(sorted({key for shape in shapes for key in _topology_keys_of(shape, respect)} - {HOSTNAME}))
 
 
-def _hard_topology_keys(shape: PodShape) -> Iterator[str]:
+def _topology_keys_of(shape: PodShape, respect: bool) -> Iterator[str]:
     for constraint in shape.spread:
-        if constraint.when_unsatisfiable == HARD_SPREAD:
+        if respect or constraint.when_unsatisfiable == HARD_SPREAD:
             yield normalise(constraint.topology_key)
     for term in (*shape.affinity, *shape.anti_affinity):
         if not term.weight:

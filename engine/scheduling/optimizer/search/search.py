@@ -83,8 +83,8 @@ class Search:
         self._pods = {each.uid: each for each in problem.pods}
         self._pools = {each.pool.name: each for each in problem.pools}
         self._weights = {uid: self._pools[c.node_pool].pool.weight for c in first.claims for uid in c.pods}
+        self._spread_judge = SpreadJudge(problem, first)
         self.node_sets = NodeSets(problem, options, independent_pods(problem), node_set_bounds(problem, first))
-        self.spread_judge = SpreadJudge(problem, first)
         self._plan_of_node_set = PlanOfNodeSet(problem, options, self.node_sets)
         self._movable_pods = MovablePods(problem, options, self.node_sets.independent, self._weights)
         self._claims: dict[object, OpenedClaim | None] = {}
@@ -114,6 +114,10 @@ class Search:
         ]
         grouped = self._with_groups(candidate, [each for each in kept if each.claim.pods], moving, below)
         return grouped if grouped is not None and self._allowed(grouped) else None
+
+    def keeps_spreads(self, node_set: NodeSet) -> bool:
+        """Whether the pods, where they are bound, break no spread more than in the first plan."""
+        return not self._spread_judge.keys or self._spread_judge.keeps(self._plan_of_node_set.outline(node_set))
 
     def touches_of_candidate(self, node_set: NodeSet) -> int:
         """What `candidate_of` costs, about, in touches."""
@@ -169,7 +173,7 @@ class Search:
     def _allowed(self, candidate: AlternativePlan, *, by_pod: bool = True) -> bool:
         self._effort.charge(len(self._problem.pods))
         planned = assembled(candidate, self._first)
-        return may_replace(self._problem, self._first, planned, by_pod=by_pod) and self.spread_judge.keeps(planned)
+        return may_replace(self._problem, self._first, planned, by_pod=by_pod) and self._spread_judge.keeps(planned)
 
     def _bindable(self, candidate: AlternativePlan) -> bool:
         """Whether its pods can be bound in some order: checked where pods that others look at were moved, or where the
