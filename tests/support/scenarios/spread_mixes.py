@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instance_types import Catalogue, InstanceType
+from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.pods import AffinityTerm, PodShape, Selector, SpreadConstraint
 from kerf.engine.scheduling.problem.problem import NodeInput, Problem
 from tests.support.scenarios.problems import GI, ZONES, Workloads, instance_type, pool, problem, shape, spec, term
@@ -53,7 +55,7 @@ def _types(rng: random.Random, zones: tuple[str, ...]) -> list[InstanceType]:
     ]
 
 
-def _pools(rng: random.Random, zones: tuple[str, ...]) -> list[object]:
+def _pools(rng: random.Random, zones: tuple[str, ...]) -> list[NodePool]:
     first = pool("a", *([spec(lbl.ZONE, "In", *zones[:2])] if rng.random() < 0.1 else []))
     return [first, pool("b", weight=rng.choice((0, 10)))] if rng.random() < 0.2 else [first]
 
@@ -77,7 +79,7 @@ def _workload(rng: random.Random, name: str, zones: tuple[str, ...], *, spread: 
     selector = Selector({"app": name})
     kind = "zone" if spread else rng.choice(OTHERS)
     spreads: list[SpreadConstraint] = []
-    fields: dict[str, object] = {}
+    fields: dict[str, Any] = {}
     if kind in ("zone", "pinned"):
         rule, least = rng.choice(((HARD, None), (HARD, None), (HARD, 2), (HARD, 3), (SOFT, None), (SOFT, None)))
         spreads.append(SpreadConstraint(lbl.ZONE, rng.choice((1, 1, 2)), rule, selector, least))
