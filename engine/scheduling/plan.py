@@ -68,5 +68,9 @@ class Plan(Struct, frozen=True, omit_defaults=True):
     @property
     def placed(self) -> frozenset[str]:
         """The pods (uids) that have a place."""
-        on_new = {uid for claim in self.claims for uid in claim.pods}
-        return frozenset(on_new.union(uid for placement in self.placements for uid in placement.pods))
+        return self.on_new_nodes.union(uid for placement in self.placements for uid in placement.pods)
+
+    @property
+    def on_new_nodes(self) -> frozenset[str]:
+        """The pods (uids) that have a place on a new node."""
+        return frozenset([uid for claim in self.claims for uid in claim.pods])

@@ -46,7 +46,7 @@ def best_plan(problem: Problem, effort: int, tracer: Tracer | None = None) -> Pl
     return replace(
         best,
         first_price=total_price(first.claims),
-        lower_bound=bound if _on_new(best) == _on_new(first) else _lower_bound(problem, options, best),
+        lower_bound=bound if best.on_new_nodes == first.on_new_nodes else _lower_bound(problem, options, best),
         unbound=rated.unbound if rated else (),
         rated=rated is not None,
     )
@@ -59,10 +59,5 @@ def _requested_resources(problem: Problem) -> tuple[str, ...]:
 
 def _lower_bound(problem: Problem, options: InstanceOptions, planned: Plan) -> float:
     """The lower bound of the price of nodes for the pods that this plan puts on new nodes."""
-    on_new = _on_new(planned)
+    on_new = planned.on_new_nodes
     return lower_bound(problem, options, [each for each in problem.pods if each.uid in on_new])
-
-
-def _on_new(planned: Plan) -> set[str]:
-    """The pods (uids) on new nodes."""
-    return {uid for each in planned.claims for uid in each.pods}

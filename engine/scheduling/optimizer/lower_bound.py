@@ -17,7 +17,8 @@ from kerf.engine.scheduling.optimizer.instance_options import (
     TypeOfTemplate,
     narrowed_templates,
 )
-from kerf.engine.scheduling.optimizer.linear_relaxation import PricedNode, resource_prices
+from kerf.engine.scheduling.optimizer.linear_relaxation import PricedNode, ResourcePrices, resource_prices
+from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.pods.pod_requirements import requirements_of
 from kerf.engine.scheduling.problem.problem import PendingPod, Problem
 
@@ -50,15 +51,32 @@ def lower_bound(problem: Problem, options: InstanceOptions, pods: Iterable[Pendi
     return bound
 
 
+def worth_of_nodes(problem: Problem, options: InstanceOptions, planned: Plan) -> float:
+    """What the room of a plan's new nodes would cost at the prices of the lower bound, USD per hour. Nodes that cost
+    hardly more are of good types: others would hardly be cheaper, however the pods are put on them."""
+    on_new = planned.on_new_nodes
+    units = _unit_prices(options, _crowds(problem, options, [pod for pod in problem.pods if pod.uid in on_new]))
+    templates = {template.name: number for number, template in enumerate(options.templates)}
+    nodes = Counter((templates[claim.node_pool], claim.instance_types[0]) for claim in planned.claims)
+    return math.fsum(
+        count * units.value(options.room(number, options.templates[number].catalogue.numbers[name]))
+        for (number, name), count in nodes.items()
+    )
+
+
 def _bound_of_crowds(options: InstanceOptions, crowds: list[_PodCrowd]) -> float:
     """The bound for the pods of some crowds, which may share nodes."""
+    return _unit_prices(options, crowds).total
+
+
+def _unit_prices(options: InstanceOptions, crowds: list[_PodCrowd]) -> ResourcePrices:
     prices: dict[TypeOfTemplate, float] = {}
     for crowd in crowds:
         for node, price in crowd.prices.items():
             prices[node] = min(price, prices.get(node, price))
     nodes = [PricedNode(price, options.room(*node)) for node, price in sorted(prices.items())]
-    demand = [sum(amounts) for amounts in zip(*(each.demand for each in crowds), strict=True)]
-    return resource_prices(nodes, demand).total
+    demand = [sum(amounts) for amounts in zip(*(crowd.demand for crowd in crowds), strict=True)]
+    return resource_prices(nodes, demand)
 
 
 def _in_disjoint_sets(crowds: list[_PodCrowd]) -> list[list[_PodCrowd]]:

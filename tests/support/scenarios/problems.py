@@ -58,6 +58,12 @@ def ladder(*cores: int) -> Catalogue:
     return Catalogue(tuple(instance_type(f"t{each:02d}", each) for each in cores))
 
 
+def dear_giant() -> Catalogue:
+    """Up to 16 cores a core costs 0.1, on 64 it costs 1."""
+    small = [instance_type(f"t{cores:02d}", cores) for cores in (2, 4, 8, 16)]
+    return Catalogue((*small, instance_type("t64", 64, price=64.0)))
+
+
 def pool(name: str = "default", *requirements: RequirementSpec, **fields: Any) -> NodePool:
     return NodePool(name, NODE_CLASS, requirements=requirements, **fields)
 

@@ -93,7 +93,9 @@ class NodeSetSearch:
         known = self._evaluated.get(key)
         if known is not None:
             return known
-        if not self._effort.take(TOUCHES_PER_RUN + len(uids) + len(nodes) + self._existing_nodes):
+        if self._node_sets.binding_touches(len(nodes)) > self._effort.left or not self._effort.take(
+            TOUCHES_PER_RUN + len(uids) + len(nodes) + self._existing_nodes
+        ):
             return None
         node_set, touches = self._node_sets.evaluate(nodes, uids, self._effort.left, at_least)
         self._effort.charge(touches)

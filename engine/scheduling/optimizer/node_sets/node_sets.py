@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from heapq import nsmallest
 
 from msgspec import Struct
@@ -27,7 +28,7 @@ from kerf.engine.scheduling.launchable.templates import NODES_LIMIT
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.resources import fits, total
 from kerf.engine.scheduling.optimizer.alternative_plans import TOLERANCE, NodeSetBounds
-from kerf.engine.scheduling.optimizer.effort import TOUCHES_PER_TYPE, planning_touches
+from kerf.engine.scheduling.optimizer.effort import TOUCHES_PER_TYPE, binding_touches, planning_touches
 from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions
 from kerf.engine.scheduling.optimizer.partial_problems import counted_capacity, limited_resources
 from kerf.engine.scheduling.plan import OpenedClaim
@@ -386,6 +387,14 @@ class NodeSets:
             levels = self._options.templates[template].catalogue.capacity.get(name)
             types &= levels.at_most(amount) if levels is not None else types
         return types
+
+    def binding_touches(self, nodes: int) -> int:
+        """What it takes at least to bind the pods of the problem to so many new nodes, in touches."""
+        return nodes * self._touches_per_node
+
+    @cached_property
+    def _touches_per_node(self) -> int:
+        return binding_touches(self._problem.pods, self._problem.shapes, 1)
 
     # ── further nodes ──────────────────────────────────────
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 
 from msgspec.structs import replace
 
@@ -38,6 +39,7 @@ from kerf.engine.scheduling.optimizer.alternative_plans import (
 )
 from kerf.engine.scheduling.optimizer.effort import Effort, planning_touches
 from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions, PodKind
+from kerf.engine.scheduling.optimizer.lower_bound import worth_of_nodes
 from kerf.engine.scheduling.optimizer.node_sets.node_sets import NodeSet, NodeSets
 from kerf.engine.scheduling.optimizer.node_sets.plan_of_node_set import PlanOfNodeSet
 from kerf.engine.scheduling.optimizer.partial_problems import (
@@ -58,6 +60,9 @@ from kerf.engine.scheduling.problem.problem import PendingPod, PoolInput, Proble
 
 CLOSE_TO_BOUND = 1.005
 """The search stops at a plan that costs at most this factor of the lower bound."""
+
+DEAR_PLAN = 4
+"""A plan is dear if it takes more than one part in so many of the effort that is left."""
 
 MAX_VARIANTS = 8
 """How many choices among domains of equal rank are tried."""
@@ -89,13 +94,15 @@ class Search:
         self._movable_pods = MovablePods(problem, options, self.node_sets.independent, self._weights)
         self._claims: dict[object, OpenedClaim | None] = {}
         self._preferences: dict[str, int] | None = None
+        self._unlabelled: dict[str, int] = {}
+        self._numbers: dict[str, int] = {}
 
     def run(self) -> None:
         """Search until a plan is close to the lower bound, or the effort is spent, or nothing is left to try."""
-        caps = list(types_above_caps(self._problem, self._options, (self._pods[uid].shape for uid in self._weights)))
-        self._plan_with_caps(caps[:CAPS_BEFORE_REGROUPING])
+        caps = types_above_caps(self._problem, self._options, (self._pods[uid].shape for uid in self._weights))
+        self._plan_with_caps(islice(caps, CAPS_BEFORE_REGROUPING))
         self._regroup_all()
-        self._plan_with_caps(caps[CAPS_BEFORE_REGROUPING:])
+        self._plan_with_caps(caps)
         self._vary_domains()
         self._regroup_worst()
 
@@ -308,10 +315,18 @@ class Search:
             problem = problem_on_node(self._problem, labels, pods, pool_with_usage, largest, preferences=True)
         else:
             problem = problem_of_group(self._problem, pods, pool_with_usage, largest)
-        shapes = tuple(sorted(each.shape for each in problem.pods))
+        shapes = tuple(sorted(self._shape_without_labels(pod.shape) for pod in pods))
         key = None if used else (group.template, group.type_number, tuple(sorted(labels.items())), shapes)
         claim = self._single_claim(problem, key)
         return None if claim is None else CandidateClaim(claim, -1, problem)
+
+    def _shape_without_labels(self, digest: str) -> int:
+        """A number that is equal for shapes that differ in labels at most: what groups of pods are planned alone as."""
+        number = self._unlabelled.get(digest)
+        if number is None:
+            text = repr(replace(self._problem.shapes[digest], labels={}))
+            number = self._unlabelled[digest] = self._numbers.setdefault(text, len(self._numbers))
+        return number
 
     def _single_claim(self, problem: Problem, key: object) -> OpenedClaim | None:
         """The one claim that the planner opens for a problem; None if it is not exactly one for all pods.
@@ -339,16 +354,26 @@ class Search:
 
     def _plan_with_caps(self, caps: Iterable[list[str]]) -> None:
         """Plan the whole problem again, once without each of these lists of types."""
-        for types in caps:
+        for types in caps if self._pays_to_plan_again else ():
             if self._done or not self._effort.take(self._planning_touches):
                 return
             problem = replace(self._problem, unavailable=self._problem.unavailable | without_types(types))
             self._try(problem, total_price(self._first.claims))
 
+    @cached_property
+    def _pays_to_plan_again(self) -> bool:
+        """Whether planning the whole problem again takes little of the effort, or the nodes of the first plan are of
+        types that cost more than their room is worth."""
+        if self._planning_touches <= self._effort.left // DEAR_PLAN:
+            return True
+        worth = worth_of_nodes(self._problem, self._options, self._first)
+        return total_price(self._first.claims) > worth * CLOSE_TO_BOUND
+
     def _vary_domains(self) -> None:
         """Plan the whole problem again, with all types or those of the best candidate. The planner takes other domains
         wherever several are equal: for the first pod of an affinity, and in the order of the zones of a spread."""
-        if not any(key != HOSTNAME for shape in self._problem.shapes.values() for key in _topology_keys(shape)):
+        keys = {key for shape in self._problem.shapes.values() for key in _topology_keys(shape)}
+        if not keys - {HOSTNAME} or not self._pays_to_plan_again:
             return
         for variant in range(1, MAX_VARIANTS + 1):
             if self._done or not self._effort.take(self._planning_touches):
@@ -404,7 +429,7 @@ class Search:
         largest = counted_against_limits(pool.pool, claim, self._problem, pool.catalogue)
         pods = [self._pods[uid] for uid in claim.pods]
         problem = problem_of_claim(self._problem, claim, pods, pool, largest)
-        shapes = tuple(sorted(each.shape for each in pods))
+        shapes = tuple(sorted(self._shape_without_labels(pod.shape) for pod in pods))
         wide = self._single_claim(problem, (claim.node_pool, claim.constraints, tuple(sorted(largest.items())), shapes))
         if wide is None or wide.reservations or wide.instance_types[0] != claim.instance_types[0]:
             return part  # the node that was rated is launched first, and takes nothing that others hold

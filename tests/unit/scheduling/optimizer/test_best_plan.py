@@ -17,7 +17,18 @@ from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem
 from tests.support.judges.plans import faults
-from tests.support.scenarios.problems import GI, Workloads, instance_type, ladder, pool, preferred, problem, shape, spec
+from tests.support.scenarios.problems import (
+    GI,
+    Workloads,
+    dear_giant,
+    instance_type,
+    ladder,
+    pool,
+    preferred,
+    problem,
+    shape,
+    spec,
+)
 
 EFFORT = 100
 ZONE_SPREAD = SpreadConstraint(lbl.ZONE, selector=Selector({"app": "web"}))
@@ -25,12 +36,6 @@ ZONE_SPREAD = SpreadConstraint(lbl.ZONE, selector=Selector({"app": "web"}))
 
 def price(planned: Plan) -> float:
     return math.fsum(each.price for each in planned.claims)
-
-
-def dear_giant() -> Catalogue:
-    """Up to 16 cores a core costs 0.1, on 64 it costs 1."""
-    small = [instance_type(f"t{cores:02d}", cores) for cores in (2, 4, 8, 16)]
-    return Catalogue((*small, instance_type("t64", 64, price=64.0)))
 
 
 def test_s208_many_small_nodes_are_taken_where_the_largest_is_dear() -> None:
