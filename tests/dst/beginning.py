@@ -13,6 +13,15 @@ Document = dict[str, Any]
 NAMESPACE = "other"
 TYPES = ("c5.large", "c5.xlarge", "m5.large", "m5.xlarge", "r5.large")
 STATIC = "static"
+ODD = "odd"
+NOT_GIVEN = (
+    ("karpenter.k8s.aws/placement-group-id", "pg-1"),
+    ("karpenter.k8s.aws/placement-group-partition", "2"),
+    ("karpenter.k8s.aws/instance-tenancy", "dedicated"),
+    ("topology.k8s.aws/zone-id", "usw2-az9"),
+)
+"""Well-known labels with a value that no node has: placement groups and their partitions, hardware without a price, a
+zone that is not there."""
 NO_SCHEDULE = "61 0 * * *"
 """The API server takes it, and nobody can read it (D-48)."""
 BUFFER = "spare"
@@ -261,6 +270,32 @@ def giant() -> Document:
     }
     metadata = {"name": "giant", "namespace": NAMESPACE}
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
+
+
+def odd(dice: random.Random) -> list[Document]:
+    """A NodePool, and pods for it alone. The one or the other asks for a label that no node of its gets, or that costs
+    what nobody knows."""
+    key, value = dice.choice(NOT_GIVEN)
+    pool = node_pool(ODD, dice)
+    labels = {"app": ODD}
+    selector = {"pool": ODD}
+    if dice.random() < 0.5:
+        wanted = {"key": key, "operator": "In", "values": [value]}
+        pool["spec"]["template"]["spec"]["requirements"].append(wanted)
+    else:
+        selector[key] = value
+    pod = {
+        "nodeSelector": selector,
+        "terminationGracePeriodSeconds": 10,
+        "containers": [{"name": "c", "image": "x", "resources": {"requests": {"cpu": "500m"}}}],
+    }
+    spec = {
+        "replicas": dice.randint(1, 5),
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": pod},
+    }
+    metadata = {"name": ODD, "namespace": NAMESPACE}
+    return [pool, {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}]
 
 
 def overlay(dice: random.Random) -> Document:

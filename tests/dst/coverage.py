@@ -17,6 +17,7 @@ from kerf.engine.record.decisions import (
 )
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import InstancesListed
+from kerf.engine.scheduling.reasons import SchedulingCode
 
 FEATURES = {
     "launch: spot": "launched: spot",
@@ -43,6 +44,8 @@ FEATURES = {
     "a node that never registers": "record: why registration-timeout",
     "an instance that vanishes": "record: claim.instance-vanished",
     "drift": "record: why drifted",
+    "a label that no launch gives: launched for it": "seen: label not given",
+    "a label that no launch gives: no more launches": "planned: label-not-given",
     "emptiness": "record: why empty",
     "consolidation: removal": "proposed: underutilized, removal",
     "consolidation: replacement": "proposed: underutilized, replacement",
@@ -77,6 +80,7 @@ def counted(entries: Iterable[Entry]) -> Counter[str]:
 def _seen(payload: object) -> Iterator[str]:
     if isinstance(payload, ev.Launched):
         yield f"launched: {payload.capacity_type}"
+        yield from ("seen: label not given" for _ in payload.unmet)
     elif isinstance(payload, ev.LaunchFailed):
         yield f"failed: {payload.kind}"
     elif isinstance(payload, InstancesListed):
@@ -90,6 +94,8 @@ def _decided(decision: Decision) -> Iterator[str]:
     if decision.decider == "static" and decision.intents:
         yield "decided: static-scale-up"
     if isinstance(result, ProvisionResult):
+        codes = {reason.code for group in result.unplaced for reason in group.reasons}
+        yield from (f"planned: {code}" for code in codes & {SchedulingCode.LABEL_NOT_GIVEN.value})
         yield from ("planned: overlaid" for each in result.claims if each.overlaid)
         yield from ("planned: for devices" for each in result.claims if each.drivers)
         yield from ("planned: for a buffer" for each in result.claims if any("buffer" in pod for pod in each.pods))

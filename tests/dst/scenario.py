@@ -98,6 +98,7 @@ def scenario(seed: int, *, forgets: bool | None = None) -> Scenario:
         kinds = [(dice.choice(beginning.TYPES), dice.choice(ZONES), dice.randint(1, 3)) for _ in range(2)]
         drawn.reservations = {f"cr-{number}": each for number, each in enumerate(kinds)}
     _add_devices(drawn)
+    _ask_in_vain(drawn)
     _tell_nodes(drawn)
     _open_budgets(drawn)
     _Storm(drawn, dice).draw()
@@ -118,6 +119,14 @@ def _add_devices(drawn: Scenario) -> None:
         drawn.documents += beginning.devices(dice)
         drawn.slices = beginning.slices()
         drawn.settings = replace(drawn.settings, ignore_dra_requests=False)
+
+
+def _ask_in_vain(drawn: Scenario) -> None:
+    """In some of the scenarios a NodePool or its pods ask for what no launch gives; the others are what they were."""
+    dice = random.Random(f"labels {drawn.seed}")
+    if dice.random() < TRAITS:
+        drawn.traits["labels that no launch gives"] += 1
+        drawn.documents += beginning.odd(dice)
 
 
 def _open_budgets(drawn: Scenario) -> None:

@@ -7,15 +7,16 @@ from collections.abc import Iterable
 import pytest
 from msgspec.structs import replace
 
-from kerf.engine.model.karpenter.nodepools import Budget, NodePool
+from kerf.engine.model.karpenter.nodepools import Budget, NodeClassRef, NodePool, RequirementSpec
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import Pod
-from kerf.engine.record.claim_events import DrainStarted, Initialized, Requested, Tainted
+from kerf.engine.record.claim_events import DrainStarted, Initialized, Launched, Requested, Tainted
 from kerf.engine.record.decisions import Decision, MoveStepResult, ProposedMovesResult
 from kerf.engine.record.entries import Entry
 from tests.dst.play import Outcome, play
 from tests.dst.scenario import scenario
 from tests.support.invariants.grounds import Picture
+from tests.support.invariants.launches import FOR_A_POD, Launches
 from tests.support.invariants.ledger import Ledger
 from tests.support.slow import slow
 
@@ -153,6 +154,28 @@ def test_l189_a_deadline_without_a_grace_period_is_seen(recorded: Outcome) -> No
         return replace(entry, payload=replace(event, deadline=1)) if isinstance(event, Tainted) else entry
 
     assert "no force before the deadline" in broken(map(pressed, entries(recorded)))
+
+
+def launched_again(number: int, *asked: RequirementSpec) -> tuple[Requested, Launched]:
+    """A launch for one pod, which nothing is known to have come of."""
+    name, ref = f"default-{number}", NodeClassRef("karpenter.k8s.aws", "EC2NodeClass", "default")
+    request = Requested(name, "default", ref, asked, ("m5.large",), {}, ("uid",), 0.1, 1)
+    return request, Launched(name, f"i-{number}", "", "m5.large", "a", "on-demand", 0.1, {}, {})
+
+
+def test_s103_a_fourth_launch_for_a_label_that_is_never_given_is_seen() -> None:
+    asked, launches = RequirementSpec("example.com/label", "In", ("a",)), Launches()
+    seen = [list(launches.see(event)) for number in range(4) for event in launched_again(number, asked)]
+    assert [bool(broken) for broken in seen] == [False] * 6 + [True, False]
+    (((name, _),),) = filter(None, seen)
+    assert name == "no launch in vain"
+
+
+def test_s57_too_many_launches_for_a_pod_are_seen() -> None:
+    launches = Launches()
+    seen = [list(launches.see(event)) for number in range(FOR_A_POD + 1) for event in launched_again(number)]
+    assert [broken[0][0] for broken in seen if broken] == ["few launches for a pod"]
+    assert seen[-1]
 
 
 def test_a_claim_that_begins_twice_is_seen(recorded: Outcome) -> None:

@@ -109,3 +109,10 @@ def test_a165_tenancy_is_given_or_not_launched_for(make: Any, value: str, launch
     hardware."""
     run = Run(make(TENANCY, value), until=20 * MINUTE)
     assert launches(run) == launched
+
+
+@pytest.mark.parametrize("make", [asked_by_pool, asked_by_pods])
+def test_s103_a_zone_by_an_id_that_is_not_there_is_launched_for_three_times_at_most(make: Any) -> None:
+    """15 nodes in fifteen minutes."""
+    run = Run(make("topology.k8s.aws/zone-id", "usw2-az9"), until=15 * MINUTE)
+    assert launches(run) <= MAX_VAIN_LAUNCHES

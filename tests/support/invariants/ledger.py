@@ -22,6 +22,7 @@ from kerf.engine.record.decisions import (
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import EffectAnswered, InstanceSeen, ObjectGone
 from tests.support.invariants.grounds import Picture
+from tests.support.invariants.launches import Launches
 from tests.support.judges.budgets import allowed
 
 VOLUNTARY = {"empty": "Empty", "underutilized": "Underutilized", "drifted": "Drifted"}
@@ -70,6 +71,7 @@ class Ledger:
     gone: set[str] = field(default_factory=set)  # pods, by uid
     seen: Counter[str] = field(default_factory=Counter)
     last: int = 0
+    launches: Launches = field(default_factory=Launches)
     picture: Picture | None = None
 
     def read(self, entries: Iterable[Entry]) -> Iterator[Broken]:
@@ -82,6 +84,7 @@ class Ledger:
         payload = entry.payload
         if self.picture is not None:
             self.picture.see(payload)
+        yield from self.launches.see(payload)
         if isinstance(payload, NodePool):
             self.pools[payload.name] = payload
         elif isinstance(payload, ObjectGone) and payload.kind == "nodepool":
