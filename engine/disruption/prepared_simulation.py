@@ -87,10 +87,8 @@ class PreparedSimulations:
         some nodes are no places or are settling; or they have pods that may go where others are; or nothing else keeps
         a domain known in which they are (S-129); or the limits leave other types too often.
         """
-        if not leaving <= self._places.keys() or self._settling & leaving:
-            return None
-        going = [self._places[name] for name in sorted(leaving)]
-        if self._settling and any(is_pending(pod) for node in going for pod in node.pods):
+        going = self._going(leaving)
+        if going is None:
             return None
         freed = self._freed(going)
         within = self._limits(freed)
@@ -124,6 +122,24 @@ class PreparedSimulations:
                 asked, self._ground.queue_of(asked), tuple(bound([replace(node, pods=tuple(pods))], frozenset()))
             )
         return found
+
+    def homeless(self, leaving: frozenset[str]) -> list[PendingPod] | None:
+        """The pods of these nodes that no other node takes. None if it is not known, for the first two reasons of
+        `plan`."""
+        going = self._going(leaving)
+        if going is None:
+            return None
+        lines = [self._leaver(node).line.queue for node in going]
+        return [
+            pod for line in lines for _, (pod, pod_class) in line if self._ground.needs_new_node(pod_class, leaving)
+        ]
+
+    def _going(self, leaving: frozenset[str]) -> list[ClusterNode] | None:
+        if not leaving <= self._places.keys() or self._settling & leaving:
+            return None
+        going = [self._places[name] for name in sorted(leaving)]
+        pending = self._settling and any(is_pending(pod) for node in going for pod in node.pods)
+        return None if pending else going
 
     def _other(self, within: tuple[int, ...], freed: Mapping[str, Resources]) -> PreparedSimulations | None:
         """The simulations where the limits leave these types. None if there are too many."""

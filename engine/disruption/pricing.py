@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 
 from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.labels import ON_DEMAND, RESERVED, SPOT
@@ -29,6 +30,11 @@ class Market:
         self._demands = tuple(slot.requirements() for slot in compiled.slots)
         self._usable: dict[Requirements, tuple[int, ...]] = {}
         self._launch_prices: dict[Requirements, dict[str, float]] = {}
+
+    @cached_property
+    def reserved(self) -> bool:
+        """Whether it has reserved capacity."""
+        return any(slot.capacity_type == RESERVED for slot in self.compiled.slots)
 
     def usable(self, requirements: Requirements) -> tuple[int, ...]:
         """The slots whose offerings these requirements admit."""

@@ -107,12 +107,21 @@ class Simulator:
 
     def _prepared(self, leaving: frozenset[str], consolidating: bool) -> Answer | None:
         """The plan from prepared simulations, where these can tell."""
+        asked = self._simulations(consolidating)
+        return None if asked is None else asked.plan(leaving, self._most_claims)
+
+    def _simulations(self, consolidating: bool) -> PreparedSimulations | None:
         if not self._suited:
             return None
         asked = self._asked.get(consolidating)
         if asked is None:
             asked = self._asked[consolidating] = PreparedSimulations(self.cluster, consolidating=consolidating)
-        return asked.plan(leaving, self._most_claims)
+        return asked
+
+    def homeless(self, names: Iterable[str]) -> list[PendingPod] | None:
+        """The pods of these nodes that no other node takes; None if only a simulation can tell."""
+        asked = self._simulations(consolidating=True)
+        return None if asked is None else asked.homeless(frozenset(names))
 
     def _planned(self, problem: Problem) -> Plan:
         planned = plan(problem, most_claims=self._most_claims, told=False)
@@ -137,7 +146,7 @@ class Simulator:
         }
         failed -= waiting
         if failed and leaving and self.cluster.live:
-            failed -= self._homeless()
+            failed -= self._without_place_anyway()
         return sorted(f"{pod.namespace}/{pod.name}" for pod in asked if pod.uid in failed) if failed else []
 
     @cached_property
@@ -150,7 +159,7 @@ class Simulator:
     def _uninitialized(self) -> frozenset[str]:
         return frozenset(node.name for node in self.cluster.nodes if not node.initialized)
 
-    def _homeless(self) -> frozenset[str]:
+    def _without_place_anyway(self) -> frozenset[str]:
         """Pods of nodes marked for deletion that have no place although nothing else moves: they hold up no move."""
         if self._without_place is None:
             planned, _ = self._plan(frozenset(), True)

@@ -5,16 +5,24 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from operator import gt, itemgetter, le
+from typing import NamedTuple
 
+from kerf.engine.disruption.cluster import moving_pods
 from kerf.engine.disruption.eligibility import Candidate
 from kerf.engine.disruption.pricing import Market
 from kerf.engine.disruption.simulation import Simulator
+from kerf.engine.model.disruption_reasons import DisruptionCode
+from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.kubernetes.pods import Resources
+from kerf.engine.model.labels import CAPACITY_TYPE, SPOT
+from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.launchable.compiled_catalogue import CompiledCatalogue
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.planner import usable_pools
+from kerf.engine.scheduling.pods.pod_requirements import mentions
 
 RESOURCES = ("cpu", "memory")
 AXES = range(len(RESOURCES))
@@ -30,12 +38,13 @@ class Bound:
 
     Pods that fit on no node alone must all go onto the one replacement. If no type that costs less than the candidates
     holds them together, no simulation can place them. Nor can one if the largest such type and all free capacity
-    together are too small.
+    together are too small. Spot nodes are not replaced by spot nodes (D-102), so for these fewer types count.
     """
 
     def __init__(self, simulator: Simulator, before: Bound | None = None) -> None:
         """`before` is the bound of the cluster before the latest command: what did not change is taken from it."""
         cluster = self._cluster = simulator.cluster
+        self._simulator = simulator
         takers = [node for node in cluster.nodes if node.tracked and not node.marked]
         free = {node.name: tuple(max(0, node.place.available.get(name, 0)) for name in RESOURCES) for node in takers}
         self._room = free
@@ -44,39 +53,67 @@ class Bound:
         if before is None:
             self._needs: dict[str, list[Amounts]] = {}
             self._together: dict[str, tuple[Amounts, Amounts]] = {}
-            pools = [each for each in usable_pools(cluster.pools) if each.catalogue]
-            asked = [
-                (simulator.market(each.pool.name), Requirements.of_specs(each.pool.requirements)) for each in pools
-            ]
-            self._offers, self._largest = _offers(tuple(asked))
+            self._offers, self._not_spot = _offers_of(simulator)
         else:
             self._needs, self._together = before._needs, before._together
-            self._offers, self._largest = before._offers, before._largest
+            self._offers, self._not_spot = before._offers, before._not_spot
 
-    def excludes(self, candidates: Sequence[Candidate]) -> bool:
-        """Whether these nodes certainly cannot go."""
-        names = frozenset(candidate.name for candidate in candidates)
+    def refusal(self, candidates: Sequence[Candidate]) -> Reason | None:
+        """Why these nodes certainly cannot go. None if only a simulation can tell."""
         limit = math.fsum(candidate.price for candidate in candidates)
-        cheaper = bisect_left(self._offers, (limit,))
-        largest = self._largest[cheaper - 1] if cheaper else NOTHING
-        sizes = [self._sizes(candidate) for candidate in candidates]
+        homeless = self._homeless(candidates)
+        if self._lacks_room(candidates, homeless, self._offers, limit):
+            return Reason.of(DisruptionCode.NOTHING_CHEAPER, limit=limit)
+        if self._no_spot_for(candidates) and self._lacks_room(candidates, homeless, self._not_spot, limit):
+            return Reason.of(DisruptionCode.SPOT_TO_SPOT_OFF)
+        return None
+
+    def _lacks_room(
+        self, candidates: Sequence[Candidate], homeless: Sequence[Amounts], offers: Offers, limit: float
+    ) -> bool:
+        """Whether all free capacity and a type below the limit (USD per hour) are too small for these nodes' pods."""
+        cheaper = bisect_left(offers.by_price, (limit,))
+        largest = offers.largest[cheaper - 1] if cheaper else NOTHING
         for n in AXES:
-            left = self._all_free[n] - sum(self._room.get(name, NOTHING)[n] for name in names)
-            if sum(total[n] for total, _ in sizes) > left + largest[n]:
+            left = self._all_free[n] - sum(self._room.get(candidate.name, NOTHING)[n] for candidate in candidates)
+            if sum(self._sizes(candidate)[0][n] for candidate in candidates) > left + largest[n]:
                 return True
-        most = tuple(self._most_free(n, names) for n in AXES)
-        homeless = [
-            need
-            for each, (_, top) in zip(candidates, sizes, strict=True)
-            if any(map(gt, top, most))
-            for need in self._needs[each.name]
-            if any(map(gt, need, most))
-        ]
         if not homeless:
             return False
         needs = _sum(homeless)
-        first = max(bisect_left(self._largest, needs[n], hi=cheaper, key=itemgetter(n)) for n in AXES)
-        return not any(all(map(le, needs, self._offers[number][1])) for number in range(first, cheaper))
+        first = max(bisect_left(offers.largest, needs[n], hi=cheaper, key=itemgetter(n)) for n in AXES)
+        return not any(all(map(le, needs, offers.by_price[number][1])) for number in range(first, cheaper))
+
+    def _homeless(self, candidates: Sequence[Candidate]) -> list[Amounts]:
+        """What the pods need that fit on no other node."""
+        names = frozenset(candidate.name for candidate in candidates)
+        homeless = self._simulator.homeless(names)
+        if homeless is not None:
+            return [_amounts(self._cluster.shapes[pod.shape].requests) for pod in homeless]
+        most = tuple(self._most_free(n, names) for n in AXES)
+        return [
+            need
+            for candidate in candidates
+            if any(map(gt, self._sizes(candidate)[1], most))
+            for need in self._needs[candidate.name]
+            if any(map(gt, need, most))
+        ]
+
+    def _no_spot_for(self, candidates: Sequence[Candidate]) -> bool:
+        """Whether a replacement of these nodes that may be spot is refused, whatever pods go onto it."""
+        if self._cluster.spot_to_spot or any(candidate.capacity_type != SPOT for candidate in candidates):
+            return False
+        shapes = {pod.shape for candidate in candidates for pod in candidate.pods}
+        return not self._free_pods_mention_it and not any(map(self._mentions_capacity_type, shapes))
+
+    @cached_property
+    def _free_pods_mention_it(self) -> bool:
+        """Whether pods that have no node, or whose node goes anyway, say of which capacity type it shall be."""
+        _, gone = moving_pods(self._cluster, frozenset())
+        return any(self._mentions_capacity_type(pod.shape) for pod in (*self._cluster.pending, *gone))
+
+    def _mentions_capacity_type(self, shape: str) -> bool:
+        return mentions(self._cluster.shapes[shape], CAPACITY_TYPE)
 
     def _most_free(self, n: int, without: frozenset[str]) -> int:
         return next((amount for amount, name in self._free[n] if name not in without), 0)
@@ -86,8 +123,7 @@ class Bound:
         found = self._together.get(candidate.name)
         if found is None:
             rules, shapes = self._cluster.eviction_rules, self._cluster.shapes
-            requests = [shapes[pod.shape].requests for pod in candidate.pods if rules.moves(pod)]
-            needs = [tuple(each.get(name, 0) for name in RESOURCES) for each in requests]
+            needs = [_amounts(shapes[pod.shape].requests) for pod in candidate.pods if rules.moves(pod)]
             top = tuple(max((need[n] for need in needs), default=0) for n in AXES)
             self._needs[candidate.name] = needs
             found = self._together[candidate.name] = _sum(needs), top
@@ -98,26 +134,49 @@ def _sum(needs: Sequence[Amounts]) -> Amounts:
     return tuple(sum(need[n] for need in needs) for n in AXES)
 
 
-Offer = tuple[float, Amounts]
-"""The lowest price of a type (USD per hour), and its room."""
+def _amounts(requests: Resources) -> Amounts:
+    return tuple(requests.get(name, 0) for name in RESOURCES)
+
+
+class Offers(NamedTuple):
+    """Types that NodePools may launch, by their lowest price (USD per hour), each with its room; and the largest
+    amounts of all up to each of them."""
+
+    by_price: list[tuple[float, Amounts]]
+    largest: list[Amounts]
+
+
+def _offers_of(simulator: Simulator) -> tuple[Offers, Offers]:
+    """Those of all NodePools; and those of NodePools that may launch a node which is certainly no spot node."""
+    pools = [pool_input.pool for pool_input in usable_pools(simulator.cluster.pools) if pool_input.catalogue]
+    asked = [(simulator.market(pool.name), Requirements.of_specs(pool.requirements)) for pool in pools]
+    not_spot = [
+        (market, requirements)
+        for pool, (market, requirements) in zip(pools, asked, strict=True)
+        if market.reserved or not _admits_spot(pool)
+    ]
+    return _offers(tuple(asked)), _offers(tuple(not_spot))
+
+
+def _admits_spot(pool: NodePool) -> bool:
+    requirements = Requirements.of_specs(pool.requirements).merged(Requirements.of_labels(pool.labels))
+    return requirements.get(CAPACITY_TYPE).has(SPOT)
 
 
 @lru_cache(maxsize=MAX_KEPT)
-def _offers(asked: tuple[tuple[Market, Requirements], ...]) -> tuple[list[Offer], list[Amounts]]:
-    """The types that NodePools may launch, the cheapest first; and the largest amounts of all up to each of them."""
-    found: list[Offer] = []
+def _offers(asked: tuple[tuple[Market, Requirements], ...]) -> Offers:
+    found: list[tuple[float, Amounts]] = []
     for market, requirements in asked:
         rooms = _rooms(market.compiled)
         found += [(price, rooms[number]) for price, number in market.by_price(requirements)]
     found.sort()
-    return found, list(accumulate((room for _, room in found), lambda one, other: tuple(map(max, one, other))))
+    return Offers(found, list(accumulate((room for _, room in found), lambda one, other: tuple(map(max, one, other)))))
 
 
 def _rooms(catalogue: CompiledCatalogue) -> list[Amounts]:
     """The allocatable amounts of each type, by its number."""
 
     def rooms() -> list[Amounts]:
-        allocatable = (kind.allocatable() for kind in catalogue.types)
-        return [tuple(room.get(name, 0) for name in RESOURCES) for room in allocatable]
+        return [_amounts(instance_type.allocatable()) for instance_type in catalogue.types]
 
     return catalogue.once("rooms", rooms)

@@ -244,10 +244,7 @@ class _Search:
         known = self._ways.get(names)
         if known is not None:
             return known
-        if bounds.excludes(candidates):
-            tried: Command | Reason = Reason.of(DisruptionCode.NOTHING_CHEAPER, limit=_price(candidates))
-        else:
-            tried = self._simulated(candidates)
+        tried: Command | Reason = bounds.refusal(candidates) or self._simulated(candidates)
         if isinstance(tried, Command):
             found = self._ways[names] = self._ranked(tried)
             return found

@@ -8,7 +8,7 @@ and only for the nodes that somebody comes to look at.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from kerf.engine.scheduling.packing.existing_node import ExistingNode
 from kerf.engine.scheduling.pods.demand import Demand, NodeDomains
@@ -51,6 +51,14 @@ class NodesByDomain:
                 for domains, numbers in self.whole(pod_class.demand).items()
             ]
         return by_domains
+
+    def takers(self, pod_class: PodClass) -> Iterator[int]:
+        """The numbers of the nodes that would take a pod of the class as their first one, rules over domains apart."""
+        for _, group in self.of(pod_class):
+            at = 0
+            while at < len(group.numbers) or group.read_on():
+                yield group.numbers[at]
+                at += 1
 
     def whole(self, demand: Demand) -> dict[NodeDomains, list[int]]:
         """The nodes by their domains, including those that refuse."""

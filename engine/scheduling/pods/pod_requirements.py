@@ -18,6 +18,13 @@ def requirements_of(shape: PodShape, preferences: bool = True) -> Requirements:
     return Requirements(_asked(shape, preferences))
 
 
+def mentions(shape: PodShape, key: str) -> bool:
+    """Whether a pod asks for a label in any way, be it in a term that it would give up."""
+    terms = (*shape.required_terms, *(preferred.term for preferred in shape.preferred_terms))
+    keys = (*shape.node_selector, *(expression.key for term in terms for expression in term.expressions))
+    return any(normalise(asked) == key for asked in keys)
+
+
 def contradictions(shape: PodShape, preferences: bool = True) -> tuple[str, ...]:
     """The labels of which the pod asks what no value can meet. Merged, such requirements read DoesNotExist (S-4, S-10);
     a node without the label would satisfy that, but none of what the pod asked for (unlike S-17)."""

@@ -88,7 +88,7 @@ def test_the_bound_excludes_only_what_a_simulation_refuses(seed: int) -> None:
     bound = Bound(simulator)
     for size in range(1, len(chosen) + 1):
         tried = dice.sample(chosen, size)
-        if bound.excludes(tried):
+        if bound.refusal(tried):
             assert isinstance(decide(simulator, tried), Reason)
 
 

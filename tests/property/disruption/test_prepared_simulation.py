@@ -11,6 +11,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from kerf.engine.disruption.cluster import Cluster, moving_pods, what_if
+from kerf.engine.disruption.consolidation.commands import decide
+from kerf.engine.disruption.consolidation.replacement_bound import Bound
+from kerf.engine.disruption.consolidation.sequential_search import MIN_SAVINGS
+from kerf.engine.disruption.eligibility import consolidation, find_candidates
 from kerf.engine.disruption.prepared_simulation import PreparedSimulations, suited
 from kerf.engine.disruption.rebinding import Rebinding
 from kerf.engine.disruption.simulation import Simulator
@@ -18,6 +22,7 @@ from kerf.engine.model import labels as lbl
 from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
 from kerf.engine.model.karpenter.nodepools import Budget, RequirementSpec
 from kerf.engine.model.kubernetes.pods import AffinityTerm, Selector, SpreadConstraint, Toleration
+from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Placement, Unplaced
 from kerf.engine.scheduling.kube_scheduler.scheduler import unbound_pods
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
@@ -137,6 +142,36 @@ def test_simulations_and_their_cost_are_the_same(seed: int, asked: int) -> None:
         alone = Simulator(start, most_claims=1, prepared=False)
         assert one.without(leaving) == alone.without(leaving)
         assert one.work - before <= alone.work  # what nobody may leave for is asked once
+
+
+@settings(max_examples=150, deadline=None)
+@given(seed=SEEDS, spot=st.booleans(), asked=st.integers(0, 1 << 32))
+def test_d98_d102_what_the_bound_refuses_no_simulation_grants(seed: int, spot: bool, asked: int) -> None:
+    """Whatever the nodes' capacity type, and whether NodePools may launch spot nodes."""
+    dice = random.Random(asked)
+    start = on_spot(made(seed, affinity=dice.random() < 0.2), dice) if spot else made(seed)
+    simulator = Simulator(start, most_claims=1)
+    bound, candidates = Bound(simulator), find_candidates(start, consolidation).chosen
+    for _ in range(6):
+        tried = dice.sample(candidates, min(dice.randint(1, 3), len(candidates)))
+        if tried and bound.refusal(tried):
+            granted = decide(Simulator(start, most_claims=1, prepared=False), tried)
+            assert isinstance(granted, Reason) or granted.savings <= MIN_SAVINGS
+
+
+def on_spot(start: Cluster, dice: random.Random) -> Cluster:
+    """The cluster with spot nodes, and a NodePool that may launch some."""
+    nodes = tuple(
+        replace(node, place=replace(node.place, labels={**node.labels, lbl.CAPACITY_TYPE: "spot"}))
+        if dice.random() < 0.8
+        else node
+        for node in start.nodes
+    )
+    kept = [spec for spec in start.pools[0].pool.requirements if spec.key != lbl.CAPACITY_TYPE]
+    pools = tuple(
+        replace(pool_input, pool=replace(pool_input.pool, requirements=tuple(kept))) for pool_input in start.pools
+    )
+    return replace(start, nodes=nodes, base=replace(start.base, pools=pools))
 
 
 def told(made: Plan) -> Any:

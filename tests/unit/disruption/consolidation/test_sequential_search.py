@@ -71,20 +71,20 @@ def test_what_no_cheaper_node_can_hold_is_not_simulated() -> None:
     given = cluster(*(node(f"n{n}", "large", pod(f"p{n}", 7_000)) for n in range(4)))
     simulator = Simulator(given)
     candidates = list(find_candidates(given, consolidation).chosen)
-    assert Bound(simulator).excludes(candidates[:1])
-    assert Bound(simulator).excludes(candidates)
+    assert Bound(simulator).refusal(candidates[:1])
+    assert Bound(simulator).refusal(candidates)
     assert simulator.work == 0
     roomier = Simulator(cluster(*given.nodes, node("spare", "large")))
-    assert not Bound(roomier).excludes(candidates[:1])
+    assert not Bound(roomier).refusal(candidates[:1])
     used = [1, 4, 7, 7]  # thousands of mCPU; each pod by itself fits on the first node
     nodes = [node(f"n{n}", "large", *(pod(f"p{n}-{k}", 500) for k in range(2 * size))) for n, size in enumerate(used)]
     crowded = cluster(*nodes)
     leaving = [each for each in find_candidates(crowded, consolidation).chosen if each.name != "n0"]
     assert len(leaving) == 3
-    assert Bound(Simulator(crowded)).excludes(leaving)
-    assert not Bound(Simulator(crowded)).excludes(leaving[:1])
+    assert Bound(Simulator(crowded)).refusal(leaving)
+    assert not Bound(Simulator(crowded)).refusal(leaving[:1])
     cheaper = Simulator(cluster(*given.nodes, pools=(pool(requirements=()),)))
-    assert not Bound(cheaper).excludes(candidates[:1])
+    assert not Bound(cheaper).refusal(candidates[:1])
 
 
 # ── why the others stay ────────────────────────────────────────────────────────────────────────────────────────────
