@@ -94,7 +94,7 @@ class Template:
         daemons: Sequence[Daemon],
         strict: bool,
         variant: int = 0,
-        withheld: Sequence[RequirementSpec] = (),
+        withheld: tuple[RequirementSpec, ...] = (),
     ) -> None:
         """`strict`: minValues must be met (policy Strict); `variant`: see `Problem`; `withheld`: see `PoolInput`."""
         self.pool = pool

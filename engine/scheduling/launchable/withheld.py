@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from kerf.engine.model.karpenter.nodepool_health import MAX_VAIN_LAUNCHES
 from kerf.engine.model.karpenter.nodepools import NodePool, RequirementSpec
@@ -11,18 +12,26 @@ from kerf.engine.scheduling.matching.requirements import Requirement, Requiremen
 from kerf.engine.scheduling.reasons import SchedulingCode, reason
 
 
-def withheld_among(asked: Iterable[Requirement], withheld: Iterable[RequirementSpec]) -> tuple[Requirement, ...]:
-    """Those of the requirements that nothing is launched for. One that asks for less than what was not given may be
-    met, and is tried."""
-    vain = [Requirements.of_specs([spec]).get(spec.key) for spec in withheld]
+def withheld_among(asked: Iterable[Requirement], withheld: tuple[RequirementSpec, ...]) -> tuple[Requirement, ...]:
+    """Those of the requirements that nothing is launched for: all that they allow is among what was not given."""
+    vain = _by_label(withheld)
     return tuple(
         requirement
         for requirement in asked
-        if any(each.key == requirement.key and each.allows_all_of(requirement) for each in vain)
+        if any(each.allows_all_of(requirement) for each in vain.get(requirement.key, ()))
     )
 
 
-def withheld_of_pool(pool: NodePool, withheld: Iterable[RequirementSpec]) -> tuple[str, ...]:
+@lru_cache(maxsize=256)
+def _by_label(withheld: tuple[RequirementSpec, ...]) -> dict[str, list[Requirement]]:
+    found: dict[str, list[Requirement]] = {}
+    for spec in withheld:
+        for each in Requirements.of_specs([spec]):
+            found.setdefault(each.key, []).append(each)
+    return found
+
+
+def withheld_of_pool(pool: NodePool, withheld: tuple[RequirementSpec, ...]) -> tuple[str, ...]:
     """Those of the NodePool's own requirements that nothing is launched for, as messages show them."""
     return tuple(map(str, withheld_among(Requirements.of_specs(pool.requirements), withheld)))
 
