@@ -40,6 +40,8 @@ MAX_CACHED_CATALOGUES = 16
 """How many compiled catalogues are kept."""
 MAX_CACHED_PRICE_ORDERS = 64
 """How many orders of a catalogue's types by price are kept."""
+MAX_CACHED_AMOUNTS = 10_000
+"""For how many sets of types a catalogue remembers the most that one of them has."""
 MAX_MADE = 128
 """How many things that were made of a catalogue are kept with it."""
 
@@ -166,6 +168,7 @@ class CompiledCatalogue:
     """One catalogue, ready for the search; see the module's docstring. It never changes."""
 
     __slots__ = (
+        "_most",
         "allocatable",
         "capacity",
         "everything",
@@ -193,6 +196,7 @@ class CompiledCatalogue:
         self.labels = _label_indexes(self.types)
         self.slots = _offering_slots(self.types)
         self.orders: OrderedDict[tuple[tuple[int, int], ...], tuple[tuple[float, int], ...]] = OrderedDict()
+        self._most: dict[int, tuple[int, int, int]] = {}
         self.made: OrderedDict[Hashable, Any] = OrderedDict()
 
     def once(self, what: Hashable, make: Callable[[], _Made]) -> _Made:
@@ -222,6 +226,19 @@ class CompiledCatalogue:
             if len(self.orders) > MAX_CACHED_PRICE_ORDERS:
                 self.orders.popitem(last=False)
         return order
+
+    def most(self, types: int) -> tuple[int, int, int]:
+        """The most CPU, memory and pods that one of these types has room for; 0 of what none names."""
+        most = self._most.get(types)
+        if most is None:
+            if len(self._most) >= MAX_CACHED_AMOUNTS:
+                self._most.clear()
+            cpu, memory, pods = (
+                self.allocatable[name].highest(types) if name in self.allocatable else 0
+                for name in ("cpu", "memory", "pods")
+            )
+            most = self._most[types] = cpu, memory, pods
+        return most
 
     def fitting(self, requests: Resources) -> int:
         """The types whose allocatable holds these requests (S-75)."""

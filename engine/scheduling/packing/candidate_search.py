@@ -8,7 +8,7 @@ while its answer is no. The cost is then groups × demands per pod, and candidat
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush, heapreplace
 
 from kerf.engine.model.kubernetes.pods import Resources
@@ -192,18 +192,25 @@ class ClaimSearch:
         if look.seen < len(self._moves):
             again += self._moves[look.seen :]
             look.seen = len(self._moves)
-        for index in again:
-            self._push(look, self._claims[index], pod_class)
+        if again:
+            self._push(look, again, pod_class)
 
-    def _push(self, look: _DemandSearch, claim: PackedClaim, pod_class: PodClass) -> None:
-        if not claim.may_fit(pod_class):
-            look.small.append(claim.index)
-            self._tell(claim, pod_class)
-        elif not pod_class.demand.never(claim.template, claim.narrowed):
-            _, heap = look.heaps.setdefault(claim.narrowed, (claim.template, []))
-            heappush(heap, (len(claim.pods), claim.order, claim.index))
-        else:
-            self._tell(claim, pod_class)
+    def _push(self, look: _DemandSearch, indices: Iterable[int], pod_class: PodClass) -> None:
+        """Put claims on the heaps of their narrowed templates, unless they certainly refuse the class."""
+        demand, heaps, small, claims = pod_class.demand, look.heaps, look.small, self._claims
+        for index in indices:
+            claim = claims[index]
+            if not claim.may_fit(pod_class):
+                small.append(index)
+                self._tell(claim, pod_class)
+                continue
+            known = heaps.get(claim.narrowed)
+            if known is None and demand.never(claim.template, claim.narrowed):
+                self._tell(claim, pod_class)
+                continue
+            if known is None:
+                known = heaps[claim.narrowed] = claim.template, []
+            heappush(known[1], (len(claim.pods), claim.order, index))
 
     def _refused(self, look: _DemandSearch, claim: PackedClaim, pod_class: PodClass) -> None:
         """Keep a claim that may accept later: another class of the demand with smaller requests, or this class in

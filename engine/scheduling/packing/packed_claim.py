@@ -182,12 +182,10 @@ class PackedClaim:
         return int(fits(1))  # pods of one class that want a host port clash with one another
 
     def _bound(self) -> None:
-        allocatable = self.template.catalogue.allocatable
-        free = {
-            name: allocatable[name].highest(self.types) - self.requests.get(name, 0) if name in allocatable else 0
-            for name in ("cpu", "memory", "pods")
-        }
-        self._cpu, self._memory, self._pods = free["cpu"], free["memory"], free["pods"]
+        cpu, memory, pods = self.template.catalogue.most(self.types)
+        requests = self.requests
+        self._cpu, self._memory = cpu - requests.get("cpu", 0), memory - requests.get("memory", 0)
+        self._pods = pods - requests.get("pods", 0)
 
     def _reserve(self, pod_class: PodClass, narrowed: NarrowedTemplate, reservations: Reservations) -> bool:
         """Hold the reservations that the claim can use once the pod is on it (S-113 to S-115). False if reserved

@@ -122,7 +122,10 @@ class Demand:
     @property
     def version(self) -> int:
         """A number that changes whenever the answer of `options` may change."""
-        return sum(count.version for count in self._watched)
+        version = 0
+        for count in self._watched:
+            version += count.version
+        return version
 
     def never(self, template: Template, narrowed: NarrowedTemplate) -> bool:
         """Whether taints or requirements rule this narrowed template out, whatever is counted."""

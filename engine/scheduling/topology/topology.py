@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 
+import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kerf.engine.model.kubernetes.pods import AffinityTerm, PodShape, SpreadConstraint
 from kerf.engine.model.labels import HOSTNAME, normalise
@@ -48,6 +50,14 @@ class _SelectorCounts(Struct):
     avoid: dict[int, PodCount] = {}
 
 
+_encoder = msgspec.msgpack.Encoder(order="deterministic")
+
+
+def _looked_at(shape: PodShape) -> bytes:
+    """What topology looks at in a shape: all but its requests."""
+    return _encoder.encode(replace(shape, requests={}))
+
+
 class Topology:
     """All counts and rules of one pass."""
 
@@ -72,10 +82,15 @@ class Topology:
         self._held: dict[tuple[str, str, NodeFilter], set[str]] = {}  # domains that only these nodes keep known
         self._selected: dict[Selectors, _SelectorCounts] = {}
         self._by_label: dict[tuple[str, str] | None, list[Selectors]] = {}
+        self._classes: dict[Hashable, ClassTopology] = {}
+        seen: set[Hashable] = set()
         for namespace, digest in sorted({(pod.namespace, pod.shape) for pod in problem.pods}):
             shape = problem.shapes[digest]
-            self._own_rules(namespace, shape, shape)
-            self._owned(namespace, shape)
+            key = namespace, _looked_at(shape)
+            if key not in seen:
+                seen.add(key)
+                self._own_rules(namespace, shape, shape)
+                self._owned(namespace, shape)
         bound = sorted({(pod.namespace, pod.shape) for pod in problem.bound})
         for namespace, digest in bound:
             self._owned(namespace, problem.shapes[digest])
@@ -84,7 +99,16 @@ class Topology:
         self._spreads = [count for count in self._counts.values() if count.filter is not None and count.key != HOSTNAME]
 
     def of_class(self, namespace: str, original_shape: PodShape, shape: PodShape) -> ClassTopology:
-        """The topology of pods with this original shape that have been relaxed to `shape`."""
+        """The topology of pods with this original shape that have been relaxed to `shape`. What pods request does not
+        matter to it."""
+        asked = _looked_at(original_shape)
+        key = namespace, asked, asked if shape is original_shape else _looked_at(shape)
+        known = self._classes.get(key)
+        if known is None:
+            known = self._classes[key] = self._new_class(namespace, original_shape, shape)
+        return known
+
+    def _new_class(self, namespace: str, original_shape: PodShape, shape: PodShape) -> ClassTopology:
         rules = self._own_rules(namespace, original_shape, shape)
         matching = self._matching(namespace, original_shape.labels)
         if not rules and not matching:

@@ -417,7 +417,9 @@ class Search:
     def widened(self, candidate: AlternativePlan) -> AlternativePlan:
         """The candidate with all types that its claims may become, also for claims that were planned with fewer, as far
         as the effort goes and the cheapest type stays the same."""
-        claims = tuple(self._widened_claim(each) if each.narrow else each for each in candidate.claims)
+        if not any(part.narrow for part in candidate.claims):
+            return candidate
+        claims = tuple(self._widened_claim(part) if part.narrow else part for part in candidate.claims)
         wide = replace(candidate, claims=claims)
         return wide if self._allowed(wide, by_pod=False) else candidate
 
