@@ -19,8 +19,9 @@ from benchmarks.disruption import passes, wave
 from benchmarks.shipped_planner import Row
 from benchmarks.workloads.days import Document, large_day, newcomers_day
 from kerf.adapters.cli.input.documents import read_documents
+from kerf.adapters.cli.simulate.flags import simulation_settings
 from kerf.adapters.cli.simulate.market import catalogues
-from kerf.adapters.cli.simulate.simulation_run import AFTERWARDS, SimulationRun, last_action, simulation_settings
+from kerf.adapters.cli.simulate.simulation_run import AFTERWARDS, SimulationRun, last_action
 from kerf.adapters.simulation.build import START
 from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.record import claim_events as ev
@@ -57,10 +58,11 @@ def simulated(source: Path, store: SQLiteStore, hours: float = 0.0) -> list[floa
     """The CPU seconds of each turn. Without `hours` it ends when `kerf simulate` does without --until."""
     documents = read_documents([source]).named()
     assert not documents.refused, documents.refused
-    run = SimulationRun(documents, store, seed=0, quiet=True, settings=simulation_settings("", None, nominate=True))
+    settings = simulation_settings("", None, nominate=True)
+    run = SimulationRun(documents, store, start=START, seed=0, quiet=True, settings=settings)
     turns: list[float] = []
     run.driver._office = _timed(run.driver._office, turns)
-    run.go(START + (round(hours * 3_600_000) or last_action(documents.good) + AFTERWARDS))
+    run.go(round(hours * 3_600_000) or last_action(documents.good) + AFTERWARDS)
     report = run.report(None)
     assert not report.refused, report.refused
     return turns
