@@ -12,13 +12,13 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.pods import PodShape, Resources
-from kerf.engine.model.labels import CAPACITY_TYPE, ZONE, ZONE_ID, normalise
+from kerf.engine.model.labels import normalise
 from kerf.engine.record.decisions import Unplaced
 from kerf.engine.scheduling.kube_scheduler.interpod_rules import ShapeKey
-from kerf.engine.scheduling.launchable.templates import NODES_LIMIT
+from kerf.engine.scheduling.launchable.compiled_catalogue import CompiledCatalogue, compiled_catalogue
+from kerf.engine.scheduling.launchable.templates import NODES_LIMIT, SLOT_LABELS
 from kerf.engine.scheduling.matching.label_selectors import shape_selectors
 from kerf.engine.scheduling.matching.resources import total
 from kerf.engine.scheduling.optimizer.partial_problems import counted_capacity, limited_resources
@@ -236,21 +236,22 @@ def keeps_domains(problem: Problem, gone: frozenset[str]) -> bool:
     """Whether, without these types, there can still be a node in every domain that pods are spread over. (A domain that
     is lost would change how a spread counts.)"""
     keys = sorted({normalise(each.topology_key) for shape in problem.shapes.values() for each in shape.spread})
-    return not keys or all(
-        _domains(catalogue, keys, gone) == _domains(catalogue, keys, frozenset())
-        for catalogue in problem.catalogues.values()
-    )
+    if not keys:
+        return True
+    catalogues = [compiled_catalogue(digest, catalogue) for digest, catalogue in problem.catalogues.items()]
+    return all(_keeps(catalogue, key, gone) for catalogue in catalogues for key in keys)
 
 
-def _domains(catalogue: Catalogue, keys: list[str], gone: frozenset[str]) -> set[tuple[str, str]]:
-    domains = set()
-    for each in catalogue.types:
-        if each.name not in gone:
-            offers = [offer for offer in each.offerings if offer.available]
-            values = {ZONE: [o.zone for o in offers], ZONE_ID: [o.zone_id for o in offers],
-                      CAPACITY_TYPE: [o.capacity_type for o in offers]}  # fmt: skip
-            domains |= {(key, value) for key in keys for value in values.get(key, each.requirements.get(key, ()))}
-    return domains
+def _keeps(catalogue: CompiledCatalogue, key: str, gone: frozenset[str]) -> bool:
+    without = sum(1 << catalogue.numbers[name] for name in gone if name in catalogue.numbers)
+    domains: dict[str, int] = {}
+    if key in SLOT_LABELS:
+        for slot in catalogue.slots:
+            value = getattr(slot, SLOT_LABELS[key])
+            domains[value] = domains.get(value, 0) | slot.types
+    elif key in catalogue.labels:
+        domains = catalogue.labels[key].values
+    return all(types & ~without for types in domains.values() if types)
 
 
 def counted_against_limits(pool: NodePool, claim: OpenedClaim, problem: Problem, catalogue: str) -> dict[str, int]:

@@ -408,7 +408,7 @@ class NodeSets:
     def further(self, node_set: NodeSet) -> list[NewNode] | None:
         """The nodes that the planner launches for the unbound pods, once the others are where they were bound; None if
         it leaves one of them over."""
-        later = plan(self._problem_after_binding(node_set))
+        later = plan(self._problem_after_binding(node_set), told=False)
         if later.unplaced or later.ignored or later.truncated or later.placements:
             return None
         return [self._node(claim) for claim in later.claims]

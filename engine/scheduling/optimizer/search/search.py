@@ -202,7 +202,7 @@ class Search:
         moving = self._movable_anywhere(uid for each in self.best.claims for uid in each.claim.pods)
         rest = replace(self._problem, pods=tuple(each for each in self._problem.pods if each.uid not in moving))
         if len(movable) < len(self._first.claims) and moving and self._effort.take(_planning_touches(rest)):
-            base = AlternativePlan(rest, planned := plan(rest), first_candidate(rest, planned).claims)
+            base = AlternativePlan(rest, planned := plan(rest, told=False), first_candidate(rest, planned).claims)
             self._offer(self._with_groups(base, base.claims, moving, self.best.price))
 
     def _regroup_worst(self) -> None:
@@ -336,7 +336,7 @@ class Search:
         if key is not None and key in self._claims:
             claim = self._claims[key]
         else:
-            alone = plan(problem) if self._effort.take(_planning_touches(problem)) else None
+            alone = plan(problem, told=False) if self._effort.take(_planning_touches(problem)) else None
             single = (
                 alone is not None
                 and len(alone.claims) == 1
@@ -383,7 +383,7 @@ class Search:
     def _try(self, problem: Problem, below: float) -> None:
         """Offer the plan of a changed problem if it costs less than `below`. A plan with other domains is also offered
         regrouped, because that gives other groups than regrouping the best candidate."""
-        base = plan(problem)
+        base = plan(problem, told=False)
         narrow = problem.unavailable != self._problem.unavailable
         claims = tuple(CandidateClaim(claim, number, narrow=narrow) for number, claim in enumerate(base.claims))
         candidate = AlternativePlan(problem, base, claims)

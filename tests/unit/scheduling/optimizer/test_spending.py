@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 
@@ -25,9 +26,9 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many pods each plan of the search is for."""
     asked: list[int] = []
 
-    def listening(given: Problem) -> Plan:
+    def listening(given: Problem, **options: Any) -> Plan:
         asked.append(len(given.pods))
-        return plan(given)
+        return plan(given, **options)
 
     monkeypatch.setattr(search, "plan", listening)
     return asked
