@@ -11,8 +11,6 @@ from itertools import chain
 from operator import itemgetter
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
 from kerf.engine.model.kubernetes.devices import read_reference
 from kerf.engine.model.kubernetes.volumes import VolumeFacts
 from kerf.engine.model.reasons import Reason
@@ -21,8 +19,8 @@ from kerf.engine.scheduling.devices.allocation import Devices
 from kerf.engine.scheduling.devices.node_devices import devices_of, node_devices_of
 from kerf.engine.scheduling.explain.refusals import explain_dropped
 from kerf.engine.scheduling.explain.tracer import Tracer
-from kerf.engine.scheduling.launchable.daemons import Daemon, daemons
-from kerf.engine.scheduling.launchable.templates import Template, template_of
+from kerf.engine.scheduling.launchable.daemons import daemons
+from kerf.engine.scheduling.launchable.templates import template_of
 from kerf.engine.scheduling.matching.taints import PREFER_NO_SCHEDULE
 from kerf.engine.scheduling.packing.existing_node import ExistingNode
 from kerf.engine.scheduling.packing.finished_claims import claim_spec, opened_claim
@@ -78,19 +76,13 @@ class CompiledProblem:
         self._strict = problem.settings.min_values_policy == STRICT
         pools = usable_pools(problem.pools)
         given_daemons = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
-        templates = self._templates_of(problem, given_daemons)
-        explained = (
-            templates if problem.left_out is None else self._templates_of(_with_left_out(problem), given_daemons)
-        )
+        templates = [
+            template_of(pool_input, problem, given_daemons, strict=self._strict, variant=problem.variant)
+            for pool_input in pools
+        ]
         self._any_pool = bool(pools)
-        self._dropped = tuple(explain_dropped(template, tracer) for template in explained if not template.types)
+        self._dropped = tuple(explain_dropped(template, tracer) for template in templates if not template.types)
         self.templates = [template for template in templates if template.types]
-        self._explained = (
-            self.templates if explained is templates else [template for template in explained if template.types]
-        )
-        used = {template.name: template.remaining for template in self.templates}
-        for each in self._explained:
-            each.remaining = used.get(each.name, each.remaining)
         soft = any(
             taint.effect == PREFER_NO_SCHEDULE for pool_input in pools for taint in pool_input.pool.taints
         )  # S-33
@@ -112,12 +104,6 @@ class CompiledProblem:
         self._classes = PodClasses(problem.shapes, self.topology, policy, soft, problem.volumes, self._devices)
         self._refused: dict[tuple[str, tuple[str, ...]], tuple[Reason, ...]] = {}
 
-    def _templates_of(self, problem: Problem, daemons: Sequence[Daemon]) -> list[Template]:
-        return [
-            template_of(pool_input, problem, daemons, strict=self._strict, variant=problem.variant)
-            for pool_input in usable_pools(problem.pools)
-        ]
-
     def plan(
         self,
         queues: Iterable[PodQueue],
@@ -138,7 +124,6 @@ class CompiledProblem:
             nodes,
             self._by_domain,
             self.templates,
-            self._explained,
             self._classes,
             self.topology,
             not self._strict,
@@ -178,7 +163,7 @@ class CompiledProblem:
             asks = devices is not None and bool(shape.resource_claims)
             lacking = devices.problem(pod.device_claims) if devices is not None and asks else None
             own_devices = pod.device_claims if asks and lacking is None else None
-            pod_class = self._classes.of(pod.namespace, pod.shape, claims, own_devices)
+            pod_class = self._classes.of(pod.namespace, pod.shape, claims, own_devices, pod.of_new_nodes)
             why = () if pod.accepted or pod.virtual else self._refusals(pod.shape, claims)
             if why:
                 ignored.append((pod, pod_class, why))
@@ -232,13 +217,6 @@ def usable_pools(pools: Iterable[PoolInput]) -> list[PoolInput]:
     ]
     by_name = sorted(taking_part, key=lambda each: each.pool.name, reverse=True)
     return sorted(by_name, key=lambda each: -each.pool.weight)
-
-
-def _with_left_out(problem: Problem) -> Problem:
-    """The same question, with the NodePools and offerings that it leaves out."""
-    gone = problem.left_out
-    assert gone is not None
-    return replace(problem, pools=(*problem.pools, *gone.pools), unavailable=problem.unavailable - gone.offerings)
 
 
 def _attach(nodes: Iterable[ExistingNode], problem: Problem, facts: VolumeFacts) -> None:

@@ -263,7 +263,7 @@ class Template:
     # ── limits ──────────────────────────────────────
 
     def left_out(self) -> int:
-        """The types that the question leaves out of itself in all zones and capacity types (`Problem.left_out`)."""
+        """The types that the question leaves out of itself in all zones and capacity types (`Problem.unavailable`)."""
         named = {name for capacity_type, name, zone in self._unavailable if not capacity_type and not zone}
         return sum(1 << number for name, number in self.catalogue.numbers.items() if name in named)
 

@@ -345,6 +345,9 @@ class Requirements:
         return not incoming._by_key or not self.incompatibilities(incoming, undefined)
 
 
+NO_REQUIREMENTS = Requirements()
+
+
 MAX_CACHED_LABEL_SETS, MAX_CACHED_LABELS = 1 << 14, 1 << 16
 """How many are kept: nodes' labels are asked for again with each plan."""
 

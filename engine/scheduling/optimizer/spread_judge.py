@@ -13,7 +13,6 @@ from functools import cached_property
 from msgspec import Struct
 
 from kerf.engine.model.labels import HOSTNAME, normalise
-from kerf.engine.scheduling.kube_scheduler.interpod_rules import ShapeKey
 from kerf.engine.scheduling.launchable.templates import Template
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.packing.existing_node import ExistingNode
@@ -24,6 +23,8 @@ from kerf.engine.scheduling.topology.pod_counts import PodCount
 from kerf.engine.scheduling.topology.rules import Domain, SpreadRule
 from kerf.engine.scheduling.topology.topology import SavedCount
 
+Kind = tuple[str, str, Requirements]
+"""Pods that are alike: namespace, digest of the shape, and what they ask of new nodes besides."""
 BoundPods = Counter[tuple[int, Domain | None]]
 """How many pods of a plan each rule (by number) binds in each domain; None: in one that is not known yet."""
 
@@ -40,7 +41,7 @@ class SpreadJudge:
 
     def __init__(self, problem: Problem, first: Plan) -> None:
         self._problem, self._first = problem, first
-        self._shape_keys: dict[str, ShapeKey] = {each.uid: (each.namespace, each.shape) for each in problem.pods}
+        self._kinds: dict[str, Kind] = {pod.uid: (pod.namespace, pod.shape, pod.of_new_nodes) for pod in problem.pods}
         shapes = (problem.shapes[digest] for digest in dict.fromkeys(each.shape for each in problem.pods))
         self.keys = frozenset(normalise(each.topology_key) for shape in shapes for each in shape.spread)
 
@@ -64,8 +65,8 @@ class SpreadJudge:
         topology.restart(counts)
         bound = BoundPods()
         for node, uids in self._filled(planned):
-            for shape_key, pods in Counter(map(self._shape_keys.__getitem__, uids)).items():
-                spreads = self._spreads[shape_key]
+            for kind, pods in Counter(map(self._kinds.__getitem__, uids)).items():
+                spreads = self._spreads[kind]
                 node.enter(spreads.counts, pods)
                 for rule in spreads.rules:
                     bound[rule.number, node.domain(rule.key)] += pods
@@ -97,14 +98,14 @@ class SpreadJudge:
         return {each.name: each for each in self._compiled.templates}
 
     @cached_property
-    def _spreads(self) -> dict[ShapeKey, _Spreads]:
+    def _spreads(self) -> dict[Kind, _Spreads]:
         """The spreads of each shape. A soft one counts as long as the pods have it; in a plan they may have given it up
         (S-33)."""
-        return {key: self._spreads_of(*key) for key in sorted(set(self._shape_keys.values()))}
+        return {key: self._spreads_of(*key) for key in dict.fromkeys(self._kinds.values())}
 
-    def _spreads_of(self, namespace: str, digest: str) -> _Spreads:
+    def _spreads_of(self, namespace: str, digest: str, of_new_nodes: Requirements) -> _Spreads:
         shape = self._problem.shapes[digest]
-        topology = self._compiled.topology.of_class(namespace, shape, shape)
+        topology = self._compiled.topology.of_class(namespace, shape, shape, of_new_nodes)
         rules = tuple(each for each in topology.rules if isinstance(each, SpreadRule))
         return _Spreads(rules, tuple(each for each in topology.counted if each.filter is not None))
 

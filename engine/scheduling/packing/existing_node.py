@@ -11,7 +11,7 @@ from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.devices.allocation import NodeDevices
 from kerf.engine.scheduling.launchable.daemons import Daemon, reserved_for_daemons
 from kerf.engine.scheduling.matching.host_ports import port_conflicts
-from kerf.engine.scheduling.matching.requirements import NEGATIVE, Conflict, Requirements
+from kerf.engine.scheduling.matching.requirements import NEGATIVE, NO_REQUIREMENTS, Conflict, Requirements
 from kerf.engine.scheduling.matching.resources import added, fits, lacking
 from kerf.engine.scheduling.matching.taints import taint_text, untolerated
 from kerf.engine.scheduling.pods.demand import LabelValues
@@ -21,8 +21,6 @@ from kerf.engine.scheduling.problem.problem import NodeInput, PendingPod
 from kerf.engine.scheduling.reasons import SchedulingCode, conflict_reason, reason, topology_reason
 from kerf.engine.scheduling.topology.pod_counts import PodCount
 from kerf.engine.scheduling.topology.rules import Domain
-
-NO_REQUIREMENTS = Requirements()
 
 
 class ExistingNode:

@@ -54,7 +54,6 @@ class Packing:
         nodes: Sequence[ExistingNode],
         by_domain: NodesByDomain,
         templates: Sequence[Template],
-        explained: Sequence[Template],
         classes: PodClasses,
         topology: Topology,
         best_effort: bool,
@@ -66,9 +65,8 @@ class Packing:
         """Set up one pass.
 
         `nodes`: in the order of S-76. `by_domain`: these nodes by domain; may be shared by all passes over them,
-        whatever room they have left. `templates`: in the order of S-63. `explained`: the templates that reasons are
-        given for; the same ones, unless the question leaves something out of them. `best_effort`: minValues may be
-        lowered when a claim is opened (S-39). `steps`: how many attempts to place a pod there may be.
+        whatever room they have left. `templates`: in the order of S-63. `best_effort`: minValues may be lowered when
+        a claim is opened (S-39). `steps`: how many attempts to place a pod there may be.
 
         `most_claims`: a plan with more claims is of no use. Once more are opened, the pods without a place are
         `truncated`. It has no effect where there is reserved capacity: how many claims a plan has depends on whether
@@ -77,7 +75,6 @@ class Packing:
         self.nodes = list(nodes)
         self.filled: dict[int, ExistingNode] = {}  # those that have been given pods
         self.templates = templates
-        self._explained_templates = explained
         self.claims: list[PackedClaim] = []
         self.reservations = Reservations(templates)
         self._classes = classes
@@ -226,8 +223,8 @@ class Packing:
         if pod_class.demand.keys and not pod_class.demand.never(template, template.base):
             opening.untried[place] = options  # other domains may do later
         else:
-            tracer = self._tracer if self._explained_templates is self.templates else None
-            opening.final[place] = explain_template(template, pod_class, tracer) if self._told else None
+            told = self._told and not pod_class.of_new_nodes
+            opening.final[place] = explain_template(template, pod_class, self._tracer) if told else None
 
     def _open(self, template: Template, pod_class: PodClass, options: Sequence[Option]) -> PackedClaim | None:
         """A new claim for the first pod of a class, narrowed but not accepted yet; None if the template cannot have one
@@ -280,19 +277,20 @@ class Packing:
             return ()
         if self._tracer is not None:
             self._on_nodes.explain(relaxed)
-        if self._explained_templates is not self.templates:
-            return tuple(self._reason_of_whole_pool(template, relaxed) for template in self._explained_templates)
+        if relaxed.of_new_nodes:
+            return tuple(self._reason_where_left_out(template, relaxed) for template in self.templates)
         return tuple(
             opening.final.get(place) or explain_template(template, relaxed, self._tracer)
             for place, template in enumerate(self.templates)
         )
 
-    def _reason_of_whole_pool(self, template: Template, pod_class: PodClass) -> Reason:
-        """Why a NodePool with all its types launches no node for the class, after all pods are placed."""
-        claim = self._open(template, pod_class, pod_class.demand.options(template, template.base))
+    def _reason_where_left_out(self, template: Template, pod_class: PodClass) -> Reason:
+        """Why a NodePool launches no node for a class for which something is left out, after all pods are placed."""
+        anywhere = self._classes.for_any_new_node(pod_class)
+        claim = self._open(template, anywhere, anywhere.demand.options(template, template.base))
         if claim is None:
-            return explain_template(template, pod_class, self._tracer)
+            return explain_template(template, anywhere, self._tracer)
         why = reason(SchedulingCode.LEFT_OUT, node_pool=template.name)
         if self._tracer is not None:
-            trace_opening(claim, pod_class, self._tracer, why)
+            trace_opening(claim, anywhere, self._tracer, why)
         return why

@@ -32,6 +32,8 @@ class Demand:
     """What the pods of one class ask of a place, apart from room.
 
     * `host_rules`: topology rules over hostnames. `rules`: those over other keys.
+    * `requirements`: what it asks of every node. `of_new_nodes`: what it asks of nodes that are yet to be launched,
+      these included.
     * `alternatives`: where the pod's volumes can be, in order (S-156); empty if they ask nothing.
     * `sought`: counts that include this pod and that affinity terms of other pods look at. While such a count is empty,
       the pod pins its node to one domain, so that those pods can follow in this pass (unlike S-145).
@@ -41,6 +43,7 @@ class Demand:
         self,
         number: int,
         requirements: Requirements,
+        of_new_nodes: Requirements,
         alternatives: tuple[Requirements, ...],
         tolerations: tuple[Toleration, ...],
         ports: tuple[HostPort, ...],
@@ -49,6 +52,7 @@ class Demand:
     ) -> None:
         self.number = number
         self.requirements = requirements
+        self.of_new_nodes = requirements.merged(of_new_nodes) if of_new_nodes else requirements
         self.alternatives = alternatives
         self.tolerations = tolerations
         self.ports = ports
@@ -132,7 +136,7 @@ class Demand:
         answer = self._never.get(narrowed)
         if answer is None:
             answer = self._never[narrowed] = bool(untolerated(template.pool.taints, self.tolerations)) or isinstance(
-                template.step(narrowed, self.requirements), tuple
+                template.step(narrowed, self.of_new_nodes), tuple
             )
         return answer
 
@@ -150,7 +154,7 @@ class Demand:
     def _options(self, template: Template, narrowed: NarrowedTemplate) -> tuple[Option, ...]:
         if self.never(template, narrowed):
             return NO_OPTIONS
-        base = template.step(narrowed, self.requirements)
+        base = template.step(narrowed, self.of_new_nodes)
         assert isinstance(base, NarrowedTemplate)
         if not self.alternatives:
             return self._in_domains(template, base)

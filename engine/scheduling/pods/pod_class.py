@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.scheduling.devices.allocation import DeviceWant
+from kerf.engine.scheduling.matching.requirements import NO_REQUIREMENTS
 from kerf.engine.scheduling.pods.demand import Demand
 from kerf.engine.scheduling.pods.pod_volumes import PodVolumes
 from kerf.engine.scheduling.topology.pod_counts import PodCount
@@ -28,6 +29,7 @@ class PodClass:
     * `number`: counts classes in the order in which they were made.
     * `requests`: include the resource `pods`.
     * `demand`: all that its pods ask of a place, apart from room.
+    * `of_new_nodes`: what it asks of new nodes besides its shape; part of its demand.
     * `counted`: the topology counts that its pods add to.
     """
 
@@ -41,6 +43,7 @@ class PodClass:
         "memory",
         "namespace",
         "number",
+        "of_new_nodes",
         "original_shape",
         "ports",
         "requests",
@@ -80,6 +83,7 @@ class PodClass:
         self.attached = volumes.attached if volumes is not None else ()
         self.devices = devices
         self.unsupported = unsupported(shape, volumes, devices is not None)
+        self.of_new_nodes = NO_REQUIREMENTS
         self.contradictions: tuple[str, ...] = ()  # labels of which it asks what no node can have
 
     def __repr__(self) -> str:

@@ -7,6 +7,7 @@ as the same selectors match them. A class that finds no place is *relaxed* to an
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from copy import copy
 
 import msgspec
 from msgspec.structs import replace
@@ -14,6 +15,7 @@ from msgspec.structs import replace
 from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.model.kubernetes.volumes import VolumeFacts
 from kerf.engine.scheduling.devices.allocation import Devices, DeviceWant
+from kerf.engine.scheduling.matching.requirements import NO_REQUIREMENTS, Requirements
 from kerf.engine.scheduling.pods.demand import Demand
 from kerf.engine.scheduling.pods.pod_class import PodClass
 from kerf.engine.scheduling.pods.pod_requirements import (
@@ -49,7 +51,7 @@ class PodClasses:
         self._respect = policy == RESPECT
         self._soft_taints = soft_taints
         self._by_key: dict[Hashable, PodClass] = {}
-        self._by_digest: dict[tuple[str, str, tuple[str, ...], tuple[str, ...] | None], PodClass] = {}
+        self._by_digest: dict[Hashable, PodClass] = {}
         self._relaxed: dict[int, PodClass | None] = {}
         self._demands: dict[Hashable, Demand] = {}
 
@@ -57,25 +59,32 @@ class PodClasses:
         return len(self._by_key)
 
     def of(
-        self, namespace: str, digest: str, claims: tuple[str, ...] = (), devices: tuple[str, ...] | None = None
+        self,
+        namespace: str,
+        digest: str,
+        claims: tuple[str, ...] = (),
+        devices: tuple[str, ...] | None = None,
+        of_new_nodes: Requirements = NO_REQUIREMENTS,
     ) -> PodClass:
         """The class of a pod. `claims`: the claims of its volumes, as namespace/name; `devices`: all its ResourceClaims
-        in order, None if they are not looked at."""
-        key = namespace, digest, claims, devices
+        in order, None if they are not looked at; `of_new_nodes`: see `PendingPod`."""
+        key = namespace, digest, claims, devices, of_new_nodes
         pod_class = self._by_digest.get(key)
         if pod_class is None:
             original_shape = self._shapes[digest]
             shape = self._consistent(original_shape, original_shape) or original_shape
             volumes = volumes_of_claims(self._facts, claims) if self._facts is not None else None
             want = self._devices.want(devices) if self._devices is not None and devices is not None else None
-            pod_class = self._by_digest[key] = self._intern(namespace, original_shape, shape, volumes, want)
+            pod_class = self._by_digest[key] = self._intern(
+                namespace, original_shape, shape, volumes, want, of_new_nodes
+            )
         return pod_class
 
     def relaxed(self, pod_class: PodClass) -> PodClass | None:
         """The class after one more step of S-33; None when nothing is left to give up."""
         if pod_class.number not in self._relaxed:
             shape = self._consistent(pod_class.original_shape, self._next(pod_class.original_shape, pod_class.shape))
-            weaker = None if shape is None else self._weaker(pod_class, shape)
+            weaker = None if shape is None else self._like(pod_class, shape, pod_class.of_new_nodes)
             self._relaxed[pod_class.number] = weaker
         return self._relaxed[pod_class.number]
 
@@ -92,8 +101,16 @@ class PodClasses:
             shape = self._next(original_shape, shape)
         return shape
 
-    def _weaker(self, pod_class: PodClass, shape: PodShape) -> PodClass:
-        return self._intern(pod_class.namespace, pod_class.original_shape, shape, pod_class.volumes, pod_class.devices)
+    def for_any_new_node(self, pod_class: PodClass) -> PodClass:
+        """The class, by its number, without what it asks of new nodes besides its shape. It is there for reasons: its
+        spreads may count none of the pods placed so far."""
+        anywhere = copy(self._like(pod_class, pod_class.shape, NO_REQUIREMENTS))
+        anywhere.number = pod_class.number
+        return anywhere
+
+    def _like(self, pod_class: PodClass, shape: PodShape, of_new_nodes: Requirements) -> PodClass:
+        original_shape, volumes, devices = pod_class.original_shape, pod_class.volumes, pod_class.devices
+        return self._intern(pod_class.namespace, original_shape, shape, volumes, devices, of_new_nodes)
 
     def _intern(
         self,
@@ -102,27 +119,34 @@ class PodClasses:
         shape: PodShape,
         volumes: PodVolumes | None,
         devices: DeviceWant | None,
+        of_new_nodes: Requirements,
     ) -> PodClass:
-        class_topology = self._topology.of_class(namespace, original_shape, shape)
+        class_topology = self._topology.of_class(namespace, original_shape, shape, of_new_nodes)
         rules = tuple(rule.number for rule in class_topology.rules)
         counted = tuple(count.number for count in class_topology.counted)
         plain = _plain(shape)
         terms = (
             _encoder.encode(_plain(original_shape)) if len(original_shape.required_terms) > 1 else b""
         )  # to which it may go back
-        key = _encoder.encode(plain), terms, rules, counted, volumes, devices
+        key = _encoder.encode(plain), terms, rules, counted, volumes, devices, of_new_nodes
         pod_class = self._by_key.get(key)
         if pod_class is None:
-            demand = self._demand(plain, class_topology, volumes, devices)
+            demand = self._demand(plain, class_topology, volumes, devices, of_new_nodes)
             made = PodClass(
                 len(self._by_key), namespace, original_shape, plain, demand, class_topology.counted, volumes, devices
             )
+            made.of_new_nodes = of_new_nodes
             made.contradictions = contradictions(plain, self._respect)
             pod_class = self._by_key[key] = made
         return pod_class
 
     def _demand(
-        self, shape: PodShape, class_topology: ClassTopology, volumes: PodVolumes | None, devices: DeviceWant | None
+        self,
+        shape: PodShape,
+        class_topology: ClassTopology,
+        volumes: PodVolumes | None,
+        devices: DeviceWant | None,
+        of_new_nodes: Requirements,
     ) -> Demand:
         """The demand of a shape: with its heaviest preference by policy Respect, without preferences by Ignore (S-29).
         Pods that ask for devices share no demand: that one of them is refused says nothing of the next."""
@@ -130,12 +154,13 @@ class PodClasses:
         rules = tuple(rule.number for rule in class_topology.rules)
         sought = tuple(count.number for count in class_topology.sought)
         alternatives = volumes.alternatives if volumes is not None else ()
-        key = requirements, alternatives, shape.tolerations, shape.host_ports, rules, sought, devices
+        key = requirements, of_new_nodes, alternatives, shape.tolerations, shape.host_ports, rules, sought, devices
         demand = self._demands.get(key)
         if demand is None:
             demand = self._demands[key] = Demand(
                 len(self._demands),
                 requirements,
+                of_new_nodes,
                 alternatives,
                 shape.tolerations,
                 shape.host_ports,

@@ -15,6 +15,7 @@ from kerf.engine.model.kubernetes.namespaces import Namespace
 from kerf.engine.model.kubernetes.pods import HostPort, PodShape, Resources, Taint
 from kerf.engine.model.kubernetes.volumes import VolumeFacts
 from kerf.engine.model.settings import Settings
+from kerf.engine.scheduling.matching.requirements import NO_REQUIREMENTS, Requirements
 
 
 class PendingPod(Struct, frozen=True):
@@ -28,6 +29,8 @@ class PendingPod(Struct, frozen=True):
     * `device_claims`: its ResourceClaims as namespace/name (S-195).
     * `accepted`: it runs already, on a node that goes (S-46), so it is not refused for what it asks (S-42).
     * `ahead`: pods with a higher number are packed first, whatever their size (see `optimizer.first_plan`).
+    * `of_new_nodes`: what it asks of nodes that are yet to be launched, besides its shape: to be of no NodePool, type,
+      zone or capacity type that would keep more pods of its group pending (see `optimizer.first_plan`).
     """
 
     uid: str
@@ -41,6 +44,7 @@ class PendingPod(Struct, frozen=True):
     accepted: bool = False
     ahead: int = 0
     turn: int = 0
+    of_new_nodes: Requirements = NO_REQUIREMENTS
 
 
 class BoundPod(Struct, frozen=True):
@@ -112,14 +116,6 @@ class NodeInput(Struct, frozen=True, dict=True):
         return compiled
 
 
-class LeftOut(Struct, frozen=True):
-    """NodePools and offerings (as in `Problem.unavailable`) that exist and that the question leaves out, because with
-    them more pods would stay pending. Only reasons mention them."""
-
-    pools: tuple[PoolInput, ...]
-    offerings: frozenset[tuple[str, str, str]]
-
-
 class Problem(Struct, frozen=True):
     """One provisioning question.
 
@@ -146,4 +142,3 @@ class Problem(Struct, frozen=True):
     devices: DeviceFacts | None = None
     careful: bool = False  # pods that spreads count settle where their nodes will be at once (see `Plan.uneven`)
     variant: int = 0  # which of equally ranked domains are taken: 0 the cheapest, else as it comes (see `optimizer`)
-    left_out: LeftOut | None = None

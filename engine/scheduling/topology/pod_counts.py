@@ -9,7 +9,7 @@ from msgspec import Struct
 from kerf.engine.model.kubernetes.pods import Taint, Toleration
 from kerf.engine.model.labels import WELL_KNOWN
 from kerf.engine.scheduling.launchable.templates import NarrowedTemplate, Template
-from kerf.engine.scheduling.matching.requirements import Requirements
+from kerf.engine.scheduling.matching.requirements import NO_REQUIREMENTS, Requirements
 from kerf.engine.scheduling.matching.taints import PREFER_NO_SCHEDULE, untolerated
 from kerf.engine.scheduling.topology.rules import Domain, DomainCount, SpreadRule
 
@@ -19,7 +19,8 @@ class NodeFilter(Struct, frozen=True, cache_hash=True):
     S-121). PreferNoSchedule taints keep no pod away, so they do not count.
 
     `keys`: labels that such a node must have, whatever their values. They are those of the pod's other hard
-    constraints, because kube-scheduler looks at no node that lacks one of them.
+    constraints, because kube-scheduler looks at no node that lacks one of them. `of_new_nodes`: what nodes for such a
+    pod must meet besides to be launched (see `PendingPod`).
     """
 
     alternatives: tuple[Requirements, ...]
@@ -27,6 +28,7 @@ class NodeFilter(Struct, frozen=True, cache_hash=True):
     by_affinity: bool
     by_taints: bool
     keys: tuple[str, ...] = ()
+    of_new_nodes: Requirements = NO_REQUIREMENTS
 
     def reachable(self, taints: Iterable[Taint]) -> bool:
         """Whether the pod tolerates the taints."""

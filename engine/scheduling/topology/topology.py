@@ -17,7 +17,7 @@ from kerf.engine.model.kubernetes.pods import AffinityTerm, PodShape, SpreadCons
 from kerf.engine.model.labels import HOSTNAME, normalise
 from kerf.engine.scheduling.launchable.templates import NarrowedTemplate, Template
 from kerf.engine.scheduling.matching.label_selectors import PodSelector, spread_selector, term_selector
-from kerf.engine.scheduling.matching.requirements import Requirement, Requirements
+from kerf.engine.scheduling.matching.requirements import NO_REQUIREMENTS, Requirement, Requirements
 from kerf.engine.scheduling.packing.existing_node import ExistingNode
 from kerf.engine.scheduling.pods.pod_requirements import HARD_SPREAD, alternatives_of, hard_keys, requirements_of
 from kerf.engine.scheduling.problem.problem import BoundPod, Problem
@@ -84,12 +84,13 @@ class Topology:
         self._by_label: dict[tuple[str, str] | None, list[Selectors]] = {}
         self._classes: dict[Hashable, ClassTopology] = {}
         seen: set[Hashable] = set()
-        for namespace, digest in sorted({(pod.namespace, pod.shape) for pod in problem.pods}):
+        waiting = {(pod.namespace, pod.shape, pod.of_new_nodes) for pod in problem.pods}
+        for namespace, digest, of_new_nodes in sorted(waiting, key=lambda kind: (*kind[:2], str(kind[2]))):
             shape = problem.shapes[digest]
-            key = namespace, _looked_at(shape)
+            key = namespace, _looked_at(shape), of_new_nodes
             if key not in seen:
                 seen.add(key)
-                self._own_rules(namespace, shape, shape)
+                self._own_rules(namespace, shape, shape, of_new_nodes)
                 self._owned(namespace, shape)
         bound = sorted({(pod.namespace, pod.shape) for pod in problem.bound})
         for namespace, digest in bound:
@@ -98,18 +99,22 @@ class Topology:
         self.count(problem.bound, problem.shapes)
         self._spreads = [count for count in self._counts.values() if count.filter is not None and count.key != HOSTNAME]
 
-    def of_class(self, namespace: str, original_shape: PodShape, shape: PodShape) -> ClassTopology:
+    def of_class(
+        self, namespace: str, original_shape: PodShape, shape: PodShape, of_new_nodes: Requirements = NO_REQUIREMENTS
+    ) -> ClassTopology:
         """The topology of pods with this original shape that have been relaxed to `shape`. What pods request does not
-        matter to it."""
+        matter to it. `of_new_nodes`: see `PendingPod`."""
         asked = _looked_at(original_shape)
-        key = namespace, asked, asked if shape is original_shape else _looked_at(shape)
+        key = namespace, asked, asked if shape is original_shape else _looked_at(shape), of_new_nodes
         known = self._classes.get(key)
         if known is None:
-            known = self._classes[key] = self._new_class(namespace, original_shape, shape)
+            known = self._classes[key] = self._new_class(namespace, original_shape, shape, of_new_nodes)
         return known
 
-    def _new_class(self, namespace: str, original_shape: PodShape, shape: PodShape) -> ClassTopology:
-        rules = self._own_rules(namespace, original_shape, shape)
+    def _new_class(
+        self, namespace: str, original_shape: PodShape, shape: PodShape, of_new_nodes: Requirements
+    ) -> ClassTopology:
+        rules = self._own_rules(namespace, original_shape, shape, of_new_nodes)
         matching = self._matching(namespace, original_shape.labels)
         if not rules and not matching:
             return ClassTopology()
@@ -141,11 +146,13 @@ class Topology:
 
     # ── rules ──────────────────────────────────────
 
-    def _own_rules(self, namespace: str, original_shape: PodShape, shape: PodShape) -> list[Rule]:
+    def _own_rules(
+        self, namespace: str, original_shape: PodShape, shape: PodShape, of_new_nodes: Requirements
+    ) -> list[Rule]:
         """The rules of the pod's own constraints and terms (S-118)."""
         labels = original_shape.labels
         rules: list[Rule] = [
-            self._spread(constraint, namespace, original_shape, shape)
+            self._spread(constraint, namespace, original_shape, shape, of_new_nodes)
             for constraint in shape.spread
             if self._respect or constraint.when_unsatisfiable == HARD_SPREAD
         ]
@@ -167,7 +174,14 @@ class Topology:
     def _of_term(self, term: AffinityTerm, namespace: str, labels: Mapping[str, str]) -> PodSelector:
         return term_selector(term, namespace, labels, self._namespaces)
 
-    def _spread(self, constraint: SpreadConstraint, namespace: str, original_shape: PodShape, shape: PodShape) -> Rule:
+    def _spread(
+        self,
+        constraint: SpreadConstraint,
+        namespace: str,
+        original_shape: PodShape,
+        shape: PodShape,
+        of_new_nodes: Requirements,
+    ) -> Rule:
         """The rule of a spread constraint. As in kube-scheduler, a hard constraint looks at the nodes of every required
         term; a soft one, which costs money to keep, only at those of the term that is tried now. Under policy Ignore a
         hard one looks at all nodes (unlike S-138)."""
@@ -180,6 +194,7 @@ class Topology:
             constraint.node_affinity_policy == "Honor",
             constraint.node_taints_policy == "Honor",
             tuple(sorted(hard_keys(original_shape) - {key})) if hard else (),
+            of_new_nodes,
         )
         count = self._counting((selector,), key, looks_at)
         own = int(selector.selects(namespace, original_shape.labels))
@@ -263,7 +278,8 @@ class Topology:
             if not node_filter.reachable(template.pool.taints):
                 continue
             for alternative in node_filter.alternatives:
-                state = template.step(template.base, alternative)
+                asked = alternative.merged(node_filter.of_new_nodes) if node_filter.of_new_nodes else alternative
+                state = template.step(template.base, asked)
                 if (
                     isinstance(state, NarrowedTemplate)
                     and template.within_limits(state.viable & template.types)

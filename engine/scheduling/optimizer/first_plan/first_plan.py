@@ -26,7 +26,7 @@ from kerf.engine.scheduling.optimizer.first_plan.related_pods import problem_of_
 from kerf.engine.scheduling.optimizer.first_plan.unplaceable_pods import UnplaceablePods
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem.problem import LeftOut, Problem
+from kerf.engine.scheduling.problem.problem import Problem
 
 MAX_RETRIES, MAX_PODS_REPLANNED = 40, 8_000
 """A problem is planned again at most so often, and with at most so many pods in all these plans together."""
@@ -113,17 +113,7 @@ class _Retries:
             if self._done:
                 break
             self.retry(change)
-        return self._with_all_reasons()
-
-    def _with_all_reasons(self) -> tuple[Problem, Plan]:
-        """The best changed problem and its plan, whose reasons also speak of the NodePools and types left out."""
-        change, best = self._best.change, self._best.plan
-        problem = change.of(self._problem)
-        if not best.unplaced or not (change.pools or change.offerings):
-            return problem, best
-        pools = tuple(pool for pool in self._problem.pools if pool.pool.name in change.pools)
-        problem = replace(problem, left_out=LeftOut(pools, change.offerings - self._problem.unavailable))
-        return problem, replace(best, unplaced=plan(problem).unplaced)
+        return self._best.change.of(self._problem), self._best.plan
 
     @property
     def _done(self) -> bool:

@@ -4,22 +4,27 @@ The planner places pods one after another, large ones first, and never moves one
 
 * a pod keeps others away, or takes their only place: place the pending pods first;
 * a pod is where its affinity partners have no room: place it first, together with them;
-* a domain can hardly be filled, or pods that must follow the first one of their kind cannot go there: launch nothing in
-  that domain;
+* a domain can hardly be filled, or pods that must follow the first one of their kind cannot go there: leave the domain
+  out;
 * a node of some NodePool or type is where other pods cannot go, or keeps them away: leave the NodePool or type out.
+
+What is left out is left out for the pending pods and the pods that are related to them, and not for others (S-63,
+S-88). Only if that does not help, a domain is left out for all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import combinations
+from itertools import combinations, islice
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.engine.model.labels import CAPACITY_TYPE, ZONE, normalise
+from kerf.engine.model.labels import CAPACITY_TYPE, INSTANCE_TYPE, NODEPOOL, ZONE, normalise
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.matching.label_selectors import required_affinity_selectors
+from kerf.engine.scheduling.matching.requirements import NO_REQUIREMENTS, Requirements, requirement
+from kerf.engine.scheduling.optimizer.first_plan.related_pods import problem_of_related_pods
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import usable_pools
 from kerf.engine.scheduling.problem.problem import Problem
@@ -29,6 +34,8 @@ MAX_LEFT_OUT = 8
 """How many NodePools, how many types, and how many domains are considered for being left out."""
 LARGE_PROBLEM = 1_000
 """From this many pods on a problem is large: where a spread went wrong, its pods are not settled at once."""
+MAX_GROUPS_CONCERNED = 8
+"""For how many classes of pending pods something is left out."""
 MAX_VARIANTS = 4
 """How many choices among domains of equal rank there are, with the usual one."""
 MAX_GROUPS_AHEAD = 3
@@ -36,32 +43,46 @@ MAX_GROUPS_AHEAD = 3
 MAX_ROUNDS_AHEAD = 3
 """How often pending pods may be placed before those that came first the time before."""
 
-OfferingKey = tuple[str, str, str]
-"""An entry of `Problem.unavailable`: (capacity type, instance type, zone), "" for any."""
+
+class LeftOut(Struct, frozen=True):
+    """A NodePool, type, zone or capacity type, by label and value: no node of it is launched for these pods (uids)."""
+
+    key: str
+    value: str
+    uids: frozenset[str]
 
 
 class ProblemChange(Struct, frozen=True):
     """How a problem is changed. `careful` and `variant`: see `Problem`. `ahead`: sets of pods (uids) that are placed
-    first; the last set before the others. `pools` (names) and `offerings`: left out, so that nothing of them is
-    launched."""
+    first; the last set before the others."""
 
     careful: bool = False
     variant: int = 0
     ahead: tuple[frozenset[str], ...] = ()
-    pools: frozenset[str] = frozenset()
-    offerings: frozenset[OfferingKey] = frozenset()
+    left_out: frozenset[LeftOut] = frozenset()
 
     def of(self, problem: Problem) -> Problem:
         """The problem with this change."""
         ranks = {uid: rank for rank, uids in enumerate(self.ahead, start=1) for uid in uids}
-        return replace(
-            problem,
-            careful=self.careful,
-            variant=self.variant,
-            pods=tuple(replace(pod, ahead=ranks.get(pod.uid, 0)) for pod in problem.pods) if ranks else problem.pods,
-            pools=tuple(pool for pool in problem.pools if pool.pool.name not in self.pools),
-            unavailable=problem.unavailable | self.offerings,
-        )
+        asked = self._of_new_nodes()
+        pods = problem.pods
+        if ranks or asked:
+            pods = tuple(
+                replace(pod, ahead=ranks.get(pod.uid, 0), of_new_nodes=asked.get(pod.uid, NO_REQUIREMENTS))
+                for pod in pods
+            )
+        return replace(problem, careful=self.careful, variant=self.variant, pods=pods)
+
+    def _of_new_nodes(self) -> dict[str, Requirements]:
+        """What each pod (uid) for which something is left out asks of new nodes."""
+        values: dict[str, dict[str, list[str]]] = {}
+        for each in sorted(self.left_out, key=lambda each: (each.key, each.value)):
+            for uid in each.uids:
+                values.setdefault(uid, {}).setdefault(each.key, []).append(each.value)
+        return {
+            uid: Requirements(requirement(key, "NotIn", tuple(by_key[key])) for key in by_key)
+            for uid, by_key in values.items()
+        }
 
 
 def single_changes(problem: Problem, before: ProblemChange, planned: Plan) -> Iterator[ProblemChange]:
@@ -79,8 +100,9 @@ def single_changes(problem: Problem, before: ProblemChange, planned: Plan) -> It
         for each in groups[:MAX_GROUPS_AHEAD]:
             if partners := _with_affinity_partners(problem, each):
                 yield replace(before, ahead=(*before.ahead, partners))
-    for option in _to_leave_out(problem, before, planned):
-        yield _leaving_out(before, (option,))
+    for options in _options_to_leave_out(problem, before, planned):
+        for option in options:
+            yield replace(before, left_out=before.left_out | {option})
     for number in range(1, MAX_VARIANTS):
         yield replace(before, variant=number)
 
@@ -99,31 +121,51 @@ def _with_affinity_partners(problem: Problem, group: frozenset[str]) -> frozense
 
 def combined_changes(problem: Problem, before: ProblemChange, planned: Plan) -> Iterator[ProblemChange]:
     """Changes that leave out several things more than the change `before`, with which the plan was made."""
-    options = _to_leave_out(problem, before, planned) if _pending_groups(planned) else []
     pools = {pool.pool.name for pool in usable_pools(problem.pools)}
-    for count in range(2, len(options) + 1):
-        for chosen in combinations(options, count):
-            change = _leaving_out(before, chosen)
-            if not change.pools.issuperset(pools):
-                yield change
+    for options in _options_to_leave_out(problem, before, planned):
+        for count in range(2, len(options) + 1):
+            for chosen in combinations(options, count):
+                left_out = before.left_out.union(chosen)
+                uids = chosen[0].uids
+                if not pools.issubset(each.value for each in left_out if (each.key, each.uids) == (NODEPOOL, uids)):
+                    yield replace(before, left_out=left_out)
 
 
-def _leaving_out(before: ProblemChange, chosen: Iterable[str | OfferingKey]) -> ProblemChange:
-    pools = frozenset(each for each in chosen if isinstance(each, str))
-    offerings = frozenset(each for each in chosen if not isinstance(each, str))
-    return replace(before, pools=before.pools | pools, offerings=before.offerings | offerings)
+def _options_to_leave_out(problem: Problem, before: ProblemChange, planned: Plan) -> Iterator[list[LeftOut]]:
+    """What may be left out besides: for each group concerned, and in the end domains for all pods. (kube-scheduler
+    counts a domain for a spread as soon as it has a node, for whichever pods that was launched.)"""
+    groups = _groups_concerned(problem, _pending_groups(planned))
+    for uids in groups:
+        pools = [LeftOut(NODEPOOL, pool.pool.name, uids) for pool in usable_pools(problem.pools)]
+        left = [each for each in pools if each not in before.left_out]
+        claims = (claim for claim in planned.claims if not uids.isdisjoint(claim.pods))
+        types = dict.fromkeys(LeftOut(INSTANCE_TYPE, claim.instance_types[0], uids) for claim in claims)
+        yield [
+            *_domains_to_leave_out(problem, before, planned, uids),
+            *(left[:MAX_LEFT_OUT] if len(left) > 1 else ()),
+            *list(types)[:MAX_LEFT_OUT],
+        ]
+    everyone = frozenset(pod.uid for pod in problem.pods)
+    if groups and groups != [everyone]:
+        yield _domains_to_leave_out(problem, before, planned, everyone)
 
 
-def _to_leave_out(problem: Problem, before: ProblemChange, planned: Plan) -> list[str | OfferingKey]:
-    """Some domains, NodePools (names) and types that may be left out besides."""
-    pools = [pool.pool.name for pool in usable_pools(problem.pools) if pool.pool.name not in before.pools]
-    types = dict.fromkeys(("", claim.instance_types[0], "") for claim in planned.claims)
-    domains = [domain for domain in _domains_in_the_way(problem, planned) if domain not in before.offerings]
-    return [
-        *domains[:MAX_LEFT_OUT],
-        *(pools[:MAX_LEFT_OUT] if len(pools) > 1 else ()),
-        *list(types)[:MAX_LEFT_OUT],
-    ]
+def _groups_concerned(problem: Problem, groups: Iterable[frozenset[str]]) -> list[frozenset[str]]:
+    """Groups of pending pods (uids) with the pods that are related to them, joined where they have pods in common."""
+    concerned: list[frozenset[str]] = []
+    for group in islice(groups, MAX_GROUPS_CONCERNED):
+        if not any(group <= each for each in concerned):
+            related = frozenset(pod.uid for pod in problem_of_related_pods(problem, group).pods)
+            joined = related.union(*(each for each in concerned if not each.isdisjoint(related)))
+            concerned = [*(each for each in concerned if each.isdisjoint(related)), joined]
+    return concerned
+
+
+def _domains_to_leave_out(
+    problem: Problem, before: ProblemChange, planned: Plan, uids: frozenset[str]
+) -> list[LeftOut]:
+    domains = (LeftOut(key, value, uids) for key, value in _domains_in_the_way(problem, planned, uids))
+    return [each for each in domains if each not in before.left_out][:MAX_LEFT_OUT]
 
 
 def pending_by_topology(planned: Plan) -> frozenset[str]:
@@ -139,42 +181,42 @@ def _pending_groups(planned: Plan) -> list[frozenset[str]]:
     return [frozenset(each.pods) for each in sorted(groups, key=lambda each: (-len(each.pods), each.pods))]
 
 
-def _domains_in_the_way(problem: Problem, planned: Plan) -> list[OfferingKey]:
-    """The zones and capacity types that may be in the way.
+def _domains_in_the_way(problem: Problem, planned: Plan, uids: frozenset[str]) -> list[tuple[str, str]]:
+    """The zones and capacity types (label and value) that may be in the way of those of these pods that are pending.
 
     First those that reasons name: of a spread the domains with fewest pods, of other rules those with pods; sorted by
     how many pods wait. Then all other domains of the topology keys of these pods.
     """
-    waiting: dict[OfferingKey, int] = {}
+    waiting: dict[tuple[str, str], int] = {}
     keys: set[str] = set()
     shapes = {pod.uid: pod.shape for pod in problem.pods}
     for group in planned.unplaced:
-        named = {offering: None for reason in group.reasons for offering in _domains_in_reason(reason)}
-        for each in named:
-            waiting[each] = waiting.get(each, 0) + len(group.pods)
+        if uids.isdisjoint(group.pods):
+            continue
+        named = {domain: None for reason in group.reasons for domain in _domains_in_reason(reason)}
+        for domain in named:
+            waiting[domain] = waiting.get(domain, 0) + len(group.pods)
         if any(reason.code == SchedulingCode.TOPOLOGY for reason in group.reasons):
             shape = problem.shapes[shapes[group.pods[0]]]
             keys.update(normalise(constraint.topology_key) for constraint in shape.spread)
             keys.update(normalise(term.topology_key) for term in (*shape.affinity, *shape.anti_affinity))
     for catalogue in problem.catalogues.values():
-        for offer in (
-            offer for instance_type in catalogue.types for offer in instance_type.offerings if offer.available
-        ):
-            if ZONE in keys:
-                waiting.setdefault(("", "", offer.zone), 0)
-            if CAPACITY_TYPE in keys:
-                waiting.setdefault((offer.capacity_type, "", ""), 0)
-    return sorted(waiting, key=lambda each: (-waiting[each], each))
+        for offer in (offer for kind in catalogue.types for offer in kind.offerings if offer.available):
+            for key, value in ((ZONE, offer.zone), (CAPACITY_TYPE, offer.capacity_type)):
+                if key in keys:
+                    waiting.setdefault((key, value), 0)
+    return sorted(waiting, key=lambda domain: (-waiting[domain], domain))
 
 
-def _domains_in_reason(reason: Reason) -> Iterator[OfferingKey]:
-    """The domains that a reason names as too empty (of a spread) or occupied (of other rules)."""
-    if reason.code != SchedulingCode.TOPOLOGY or reason.params["key"] not in (ZONE, CAPACITY_TYPE):
+def _domains_in_reason(reason: Reason) -> Iterator[tuple[str, str]]:
+    """The domains (label and value) that a reason names as too empty (of a spread) or occupied (of other rules)."""
+    key = reason.params.get("key")
+    if reason.code != SchedulingCode.TOPOLOGY or key not in (ZONE, CAPACITY_TYPE):
         return
     domains = reason.params["domains"]
     assert isinstance(domains, list)
-    counts = {name: int(count) for name, equals, count in (domain.rpartition("=") for domain in domains) if equals}
+    counts = {name: int(count) for name, equals, count in (each.rpartition("=") for each in domains) if equals}
     least = min(counts.values(), default=0)
     for name, count in counts.items():
         if count == least if reason.params["rule"] == "spread" else count:
-            yield ("", "", name) if reason.params["key"] == ZONE else (name, "", "")
+            yield str(key), name

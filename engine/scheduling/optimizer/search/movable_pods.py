@@ -94,12 +94,12 @@ class MovablePods:
         shape_key = pod.namespace, pod.shape
         key = shape_key, weight, labels
         if key not in self._kinds:
-            self._kinds[key] = self._new_kind(shape_key, weight, labels, max_per_node)
+            self._kinds[key] = self._new_kind(pod, weight, labels, max_per_node)
         return self._kinds[key]
 
-    def _new_kind(self, shape_key: ShapeKey, weight: int, labels: Labels, max_per_node: int) -> PodKind | None:
-        shape = self._problem.shapes[shape_key[1]]
-        asked = requirements_of(shape, self._problem.settings.preference_policy == RESPECT)
+    def _new_kind(self, pod: PendingPod, weight: int, labels: Labels, max_per_node: int) -> PodKind | None:
+        shape, shape_key = self._problem.shapes[pod.shape], (pod.namespace, pod.shape)
+        asked = requirements_of(shape, self._problem.settings.preference_policy == RESPECT).merged(pod.of_new_nodes)
         kind = PodKind(
             self._options.amounts(shape.requests),
             asked.merged(Requirements.of_labels(dict(labels))) if labels else asked,

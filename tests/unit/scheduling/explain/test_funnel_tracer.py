@@ -232,7 +232,7 @@ def test_near_miss_of_an_unknown_label() -> None:
 
 
 def test_types_that_a_search_leaves_out_are_not_said_to_be_sold_out() -> None:
-    """A search for a cheaper plan asks without some types (`Problem.left_out`); t04 is sold out besides."""
+    """A search for a cheaper plan asks without some types (`Problem.unavailable`); t04 is sold out besides."""
     gone = without_types(["t02", "t08"]) | {("spot", "t04", ""), ("on-demand", "t04", "")}
     funnel = funnel_of(problem(Workloads().add("x", 1, shape()), ladder(2, 4, 8, 16), unavailable=gone))
     (look,) = funnel.classes[0].pools

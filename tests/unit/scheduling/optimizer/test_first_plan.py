@@ -151,7 +151,7 @@ def test_s126_a_zone_that_pods_spread_over_cannot_fill_is_left_out() -> None:
     assert len(left(plan(asked))) == 3
     question, made = first_plan(asked)
     assert not left(made)
-    assert question.unavailable == {("", "", "z3")}
+    assert {str(pod.of_new_nodes) for pod in question.pods} == {f"{lbl.ZONE} NotIn [z3]"}
     assert faults(asked, made) == []
 
 
@@ -171,8 +171,42 @@ def test_s134_a_node_pool_in_which_nobody_can_follow_is_left_out() -> None:
     assert len(left(plan(asked))) == 6
     question, made = first_plan(asked)
     assert not left(made)
-    assert [each.pool.name for each in question.pools] == ["open"]
+    assert {str(pod.of_new_nodes) for pod in question.pods} == {f"{lbl.NODEPOOL} NotIn [z-tainted]"}
     assert faults(asked, made) == []
+
+
+@pytest.mark.parametrize("nominations", [False, True])
+@pytest.mark.parametrize("effort", [0, 100])
+def test_s63_s88_pods_that_have_nothing_to_do_with_it_keep_their_node_pool(effort: int, nominations: bool) -> None:
+    """Six followers cannot go where their leader goes: the NodePool of weight 100 is left out for these seven, and not
+    for six others."""
+    tolerations = (Toleration("t", "Exists"),)
+    work = Workloads().add("leader", 1, shape(500, labels={"app": "leader"}, tolerations=tolerations))
+    work.add("follower", 6, shape(100, labels={"app": "follower"}, affinity=apart(lbl.HOSTNAME, "leader")))
+    work.add("other", 6, shape(600, labels={"app": "other"}, tolerations=tolerations))
+    heavy = pool("heavy", weight=100, taints=(Taint("t", "NoSchedule"),))
+    asked = problem(work, ladder(4), heavy, pool("light", weight=1), nominations=nominations)
+    assert len(left(plan(asked))) == 6
+    made = best_plan(asked, effort)
+    assert not left(made)
+    assert faults(asked, made) == []
+    pools = {uid.split("-")[0]: claim.node_pool for claim in made.claims for uid in claim.pods}
+    assert pools == {"leader": "light", "follower": "light", "other": "heavy"}
+
+
+def test_s63_s88_what_helps_one_group_is_not_left_out_for_another() -> None:
+    """Each group has a NodePool of its own that its followers cannot go to."""
+    work, pools = Workloads(), []
+    for name in ("a", "b"):
+        tolerations = (Toleration(name, "Exists"),)
+        work.add(f"{name}-leader", 1, shape(2500, labels={"app": name}, tolerations=tolerations))
+        work.add(f"{name}-follower", 3, shape(100, affinity=apart(lbl.HOSTNAME, name)))
+        pools.append(pool(name, weight=100, taints=(Taint(name, "NoSchedule"),)))
+    asked = problem(work, ladder(4), *pools, pool("light"))
+    question, made = first_plan(asked)
+    assert not left(made)
+    left_out = {(pod.uid[0], str(pod.of_new_nodes)) for pod in question.pods}
+    assert left_out == {(name, f"{lbl.NODEPOOL} NotIn [{name}]") for name in ("a", "b")}
 
 
 # ── what is told of pods for which something is left out ──────────────────────────────────────
@@ -189,8 +223,14 @@ def with_one_more(asked: Problem, given: PodShape) -> Problem:
 
 
 def test_s134_a_pod_is_told_of_the_node_pool_that_is_left_out() -> None:
-    """It is the only one that it may go to."""
-    own = shape(100, node_selector={lbl.NODEPOOL: "z-tainted"}, tolerations=(Toleration("t", "Exists"),))
+    """It is the only one that it may go to, and it is one of the group: it follows those that go elsewhere."""
+    own = shape(
+        100,
+        labels={"app": "own"},
+        node_selector={lbl.NODEPOOL: "z-tainted"},
+        tolerations=(Toleration("t", "Exists"),),
+        affinity=apart(lbl.ZONE, "follower"),
+    )
     asked = with_one_more(followed(), own)
     question, made = first_plan(asked)
     assert left(made) == {"own-0"}
