@@ -1,0 +1,65 @@
+"""Spreads over zones in the whole of a simulated cluster that has no node yet (S-126, S-138, S-140)."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from kerf.engine.model.labels import HOSTNAME, ZONE
+from kerf.engine.model.settings import Settings
+from kerf.engine.record.decisions import ProvisionResult
+from tests.support.simulation.run import ZONES, Run, documents
+from tests.support.slow import slow
+
+
+def deployment(name: str, replicas: int, cpu: int, **rules: Any) -> dict[str, Any]:
+    labels = {"app": name}
+    requests = {"cpu": f"{cpu}m", "memory": "256Mi"}
+    pod = {"containers": [{"name": "c", "image": "x", "resources": {"requests": requests}}], **rules}
+    spec = {
+        "replicas": replicas,
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": pod},
+    }
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": "other"},
+            "spec": spec}  # fmt: skip
+
+
+def spread_and_apart(seed: int, *, hard: bool, nominations: bool) -> Run:
+    """Pods that are spread over zones, beside some that keep apart by host."""
+    dice = random.Random(seed)
+    constraint = {
+        "topologyKey": ZONE,
+        "maxSkew": 1,
+        "whenUnsatisfiable": "DoNotSchedule" if hard else "ScheduleAnyway",
+        "labelSelector": {"matchLabels": {"app": "spread"}},
+    }
+    term = {"topologyKey": HOSTNAME, "labelSelector": {"matchLabels": {"app": "apart"}}}
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    cpus = (250, 500, 1000, 1500)
+    manifests = [
+        *documents("workshop/nodepool.yaml", "workshop/ec2nodeclass.yaml"),
+        deployment("spread", dice.randint(3, 9), dice.choice(cpus), topologySpreadConstraints=[constraint]),
+        deployment("apart", dice.randint(1, 5), dice.choice(cpus), affinity=affinity),
+    ]
+    return Run(manifests, settings=Settings(nominations=nominations), until=60_000)
+
+
+@pytest.mark.parametrize("nominations", [False, True])
+@pytest.mark.parametrize("hard", [True, False])
+@pytest.mark.parametrize("seed", [17, 27, *slow(*range(10))])
+def test_s36_s126_s140_the_first_nodes_of_a_cluster_spread_its_pods(seed: int, hard: bool, nominations: bool) -> None:
+    run = spread_and_apart(seed, hard=hard, nominations=nominations)
+    results = (entry.payload.result for entry in run.entries("decision.made"))
+    planned = next(each for each in results if isinstance(each, ProvisionResult) and each.claims)
+    pods = {pod.uid: pod for pod in run.simulation.cluster.api.pods.values()}
+    zones: Counter[str] = Counter()
+    for claim in planned.claims:
+        named = [value for each in claim.requirements if each.key == ZONE for value in each.values]
+        zones[" ".join(named)] += sum(pods[uid].name.startswith("spread") for uid in claim.pods)
+    counts = [zones[zone] for zone in ZONES]
+    assert sum(counts) == sum(pod.name.startswith("spread") for pod in pods.values())
+    assert max(counts) - min(counts) <= 1
