@@ -2,13 +2,15 @@
 
 The limits apply in this order. An event is dropped if one of the same reason and key came within its window (L-435).
 Some reasons share a rate. Each object has 25 events at once and one more every five minutes (client-go's spam filter).
-An event that repeats an earlier one of the same object raises the count of that Event. Events only help people: one
-that cannot be written is lost.
+An event that repeats an earlier one of the same object raises the count of that Event, whose name follows from what
+it says, also after a restart. Causes that last are told again before the API server forgets their Events after an hour
+(`repeat`). Events only help people: one that cannot be written is lost.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable
@@ -24,11 +26,14 @@ from kerf.engine.errors import KerfError
 
 COMPONENT = "karpenter"
 MAX_EVENTS_QUEUED = 1000  # events that wait to be written; further ones are lost
-MAX_KEYS_REMEMBERED = 4096  # keys, objects and Events, each
+MAX_KEYS_REMEMBERED = 32_768  # keys, objects and Events, each
+AGAIN_AFTER = 1_500.0  # seconds after which a cause that lasts is told again, at the earliest
+REPEATS_EVERY = 0.1  # seconds from one repetition to the next
 SPAM_BURST, SPAM_EVERY = 25, 300.0  # of one object; seconds
 SHARED_RATES: dict[str, tuple[int, float]] = {"nominated": (10, 0.2)}
 """Shared rates by name: how many events at once, and then one every how many seconds."""
-NOT_FOUND = 404
+NOT_FOUND, CONFLICT = 404, 409
+MAX_NAME = 230  # characters of an object's name in that of an Event
 UID_TIMEOUT = 5.0  # seconds for the object of a NodeClaim to be made
 
 
@@ -85,18 +90,30 @@ class EventRecorder:
         self.dropped = 0
         self._session, self._claim_uid, self._host, self._clock = session, claim_uid, host, clock
         self._queue: asyncio.Queue[Happening] = asyncio.Queue(MAX_EVENTS_QUEUED)
-        self._said: OrderedDict[tuple[str, ...], float] = OrderedDict()  # until when it is not said again
+        self._said: OrderedDict[tuple[str, ...], tuple[float, float]] = OrderedDict()  # when, and until when not again
         self._buckets: OrderedDict[object, _Bucket] = OrderedDict()
-        self._written: OrderedDict[tuple[Subject, str, str, str], tuple[str, int]] = OrderedDict()  # → name, count
+        self._written: OrderedDict[str, int] = OrderedDict()  # Event → its count
 
     def tell(self, happenings: Iterable[Happening]) -> None:
         for happening in happenings:
-            if not self._wanted(happening):
-                continue
-            try:
-                self._queue.put_nowait(happening)
-            except asyncio.QueueFull:
-                self.dropped += 1
+            if self._wanted(happening):
+                self._enqueue(happening)
+
+    async def repeat(self, happenings: Iterable[Happening]) -> None:
+        """Tells again what lasts, at most ten Events a second. What was told a short while ago is left out."""
+        for happening in happenings:
+            now = self._clock()
+            said, _ = self._said.get(_key(happening), (-AGAIN_AFTER, 0.0))
+            if now - said >= AGAIN_AFTER:
+                _remember(self._said, _key(happening), (now, now + happening.window / 1000))
+                self._enqueue(happening)
+                await asyncio.sleep(REPEATS_EVERY)
+
+    def _enqueue(self, happening: Happening) -> None:
+        try:
+            self._queue.put_nowait(happening)
+        except asyncio.QueueFull:
+            self.dropped += 1
 
     async def run(self) -> None:
         """Writes events until it is cancelled."""
@@ -108,15 +125,14 @@ class EventRecorder:
         """Waits until every event is written or lost."""
         await self._queue.join()
 
-    def _wanted(self, each: Happening) -> bool:
-        now = self._clock()
-        key = (each.reason.lower(), *each.key)
-        if self._said.get(key, 0.0) > now:
+    def _wanted(self, happening: Happening) -> bool:
+        now, key = self._clock(), _key(happening)
+        if self._said.get(key, (0.0, 0.0))[1] > now:
             return False
-        _remember(self._said, key, now + each.window / 1000)
-        if each.limit and not self._take(each.limit, now, *SHARED_RATES[each.limit]):
+        _remember(self._said, key, (now, now + happening.window / 1000))
+        if happening.limit and not self._take(happening.limit, now, *SHARED_RATES[happening.limit]):
             return False
-        return self._take(each.about, now, SPAM_BURST, SPAM_EVERY)
+        return self._take(happening.about, now, SPAM_BURST, SPAM_EVERY)
 
     def _take(self, name: object, now: float, burst: int, every: float) -> bool:
         bucket = self._buckets.get(name) or _Bucket(float(burst), now)
@@ -131,22 +147,34 @@ class EventRecorder:
             self.error = error
             self.dropped += 1
 
-    async def _put(self, each: Happening) -> None:
-        same = (each.about, each.type, each.reason, each.message)
-        namespace = each.about.namespace or "default"
+    async def _put(self, happening: Happening) -> None:
+        """Counts up the Event that says the same, or makes it. One of an earlier process is found by its name."""
+        about, name = happening.about, _name(happening)
+        namespace = about.namespace or "default"
         path = f"/api/v1/namespaces/{namespace}/events"
-        name, count = self._written.get(same, ("", 0))
-        if name:
-            body: dict[str, Any] = {"count": count + 1, "lastTimestamp": _now()}
-            answer = await self._session.request("PATCH", f"{path}/{name}", body=body, content_type=MERGE)
-            if answer.status != NOT_FOUND:  # it has expired: another is made
-                answer.checked(f"count Event {namespace}/{name}")
-                _remember(self._written, same, (name, count + 1))
-                return
-        name = f"{each.about.name}.{time.time_ns():x}"
-        document = self._document(each, name, namespace, await self._uid(each.about))
-        (await self._session.request("POST", path, body=document)).checked(f"Event of {each.about.kind} {name}")
-        _remember(self._written, same, (name, 1))
+        count = self._written.get(name, 0)
+        if count and await self._counted(path, name, count):
+            return
+        document = self._document(happening, name, namespace, await self._uid(about))
+        answer = await self._session.request("POST", path, body=document)
+        if answer.status == CONFLICT:
+            await self._counted(path, name, 0)
+            return
+        answer.checked(f"Event of {about.kind} {name}")
+        _remember(self._written, name, 1)
+
+    async def _counted(self, path: str, name: str, count: int) -> bool:
+        """Says of an Event that it has happened again. Returns False if the API server has forgotten it. `count` is 0
+        if it is not known.
+        """
+        body: dict[str, Any] = {"lastTimestamp": _now(), **({"count": count + 1} if count else {})}
+        answer = await self._session.request("PATCH", f"{path}/{name}", body=body, content_type=MERGE)
+        if answer.status == NOT_FOUND:
+            self._written.pop(name, None)
+            return False
+        known = answer.checked(f"count Event {name}").json().get("count")
+        _remember(self._written, name, known if isinstance(known, int) else count + 1)
+        return True
 
     async def _uid(self, about: Subject) -> str:
         if about.uid or about.kind != "NodeClaim":
@@ -178,6 +206,17 @@ class EventRecorder:
             "firstTimestamp": now,
             "lastTimestamp": now,
         }
+
+
+def _key(happening: Happening) -> tuple[str, ...]:
+    return (happening.reason.lower(), *happening.key)
+
+
+def _name(happening: Happening) -> str:
+    """The Event's name: the same for the same words about the same object."""
+    about = happening.about
+    said = "\0".join((about.kind, about.namespace, about.uid, happening.type, happening.reason, happening.message))
+    return f"{about.name[:MAX_NAME]}.{hashlib.sha256(said.encode()).hexdigest()[:16]}"
 
 
 def _remember(table: OrderedDict[Any, Any], key: object, value: object) -> None:

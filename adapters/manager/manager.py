@@ -30,7 +30,7 @@ from kerf.adapters.manager.metrics.server import MetricsServer
 from kerf.adapters.manager.metrics.telemetry import Telemetry
 from kerf.adapters.manager.providers.kwok import kwok_provider
 from kerf.adapters.manager.providers.provider import Provider
-from kerf.adapters.manager.reporting import LogOutput, TurnReports, restarted
+from kerf.adapters.manager.reporting import LogOutput, TurnReports, repeat_lasting, restarted
 from kerf.adapters.manager.retention import RetentionLoop
 from kerf.adapters.manager.settings import Options
 from kerf.adapters.manager.writable_record import open_writable
@@ -206,9 +206,12 @@ class Manager:
         provider.report_to(events)
         gated = GatedStatus(self._session, controller.runtime.state)
         reports.events, reports.gated = events, gated
-        write_status = partial(gated.run, controller.controller.between_turns)
+        between_turns = controller.controller.between_turns
+        write_status = partial(gated.run, between_turns)
+        repeat = partial(repeat_lasting, reports, events, between_turns)
         return [
             asyncio.create_task(restarted(events.run, "events"), name="events"),
+            asyncio.create_task(restarted(repeat, "events that last"), name="events that last"),
             asyncio.create_task(restarted(write_status, "gated objects"), name="gated objects"),
         ]
 

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TextIO
 
+from kerf.adapters.controller.controller import wall_clock
 from kerf.adapters.kubernetes.events import EventRecorder, Happening, Subject
 from kerf.adapters.manager.gated_status import GatedStatus
 from kerf.adapters.manager.metrics.telemetry import Telemetry
@@ -20,6 +21,8 @@ from kerf.projections.kubernetes_events.decision_events import DecisionEvents
 from kerf.projections.kubernetes_events.event import KubernetesEvent
 from kerf.projections.kubernetes_events.object_events import ObjectEvents
 
+LOOK_EVERY = 300.0
+"""Seconds between looks at what lasts. With AGAIN_AFTER this is half an hour."""
 RESTART_AFTER = 1.0  # seconds, after a defect
 
 
@@ -44,10 +47,23 @@ class TurnReports:
                 fault = fault_of(error, "telling")
                 sys.stderr.write(f"{fault}\n")
 
+    def lasting(self, now: int) -> list[Happening]:
+        """Return the Events whose causes last at `now` (ms since the epoch). No turn may run meanwhile."""
+        return [_happening(event) for projection in self._projections for event in projection.lasting(now)]
+
     def _send_events(self, entries: Sequence[Entry]) -> None:
         events = [event for entry in entries for projection in self._projections for event in projection.apply(entry)]
         if self.events is not None:
             self.events.tell(map(_happening, events))
+
+
+async def repeat_lasting(reports: TurnReports, events: EventRecorder, between_turns: asyncio.Lock) -> None:
+    """Tell again what lasts, half an hour after it was told: the API server forgets an Event after an hour."""
+    while True:
+        await asyncio.sleep(LOOK_EVERY)
+        async with between_turns:
+            lasting = await asyncio.to_thread(reports.lasting, wall_clock())
+        await events.repeat(lasting)
 
 
 async def restarted(work: Callable[[], Awaitable[None]], where: str) -> None:

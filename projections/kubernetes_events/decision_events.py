@@ -23,6 +23,7 @@ from kerf.engine.record.decisions import (
     MoveStepResult,
     ProposedMovesResult,
     ProvisionResult,
+    Unplaced,
 )
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import EffectAnswered, InterruptionSeen
@@ -34,6 +35,7 @@ from kerf.projections.kubernetes_events.disruption_events import DisruptionEvent
 from kerf.projections.kubernetes_events.drain_events import DrainEvents
 from kerf.projections.kubernetes_events.event import MINUTE, WARNING, KubernetesEvent, ObjectReference
 from kerf.projections.kubernetes_events.events_by_code import INTERRUPTION_EVENTS, NOT_REPORTED
+from kerf.projections.kubernetes_events.lasting_causes import lasting_drains, lasting_verdicts
 from kerf.projections.kubernetes_events.pools_without_types import pools_without_types
 from kerf.projections.kubernetes_events.references import References, escaped, events_about
 from kerf.projections.prose.reasons import sentence, sentences
@@ -48,10 +50,23 @@ class DecisionEvents:
     def __init__(self, state: State) -> None:
         self._state, self._objects = state, References(state)
         self._disruption, self._drain = DisruptionEvents(state), DrainEvents(state)
+        self._left: dict[str, tuple[Reason, ...]] = {}  # pod → why the latest plan has no place for it
+        self._goes_on = False  # the next pass is about pods that the latest one had no steps left for
 
     def apply(self, entry: Entry) -> list[KubernetesEvent]:
         handler = _HANDLERS.get(type(entry.payload))
         return [_shortened(each) for each in handler(self, entry.payload, entry)] if handler is not None else []
+
+    def lasting(self, now: int) -> list[KubernetesEvent]:
+        """Return the Events whose causes last at `now` (ms since the epoch), to be told again."""
+        waiting = [uid for uid in self._left if uid in self._state.indexes.pending]
+        events = [event for uid in waiting for event in self._without_place(uid, self._left[uid])]
+        if self._state.facts.plan:
+            without = pools_without_types(self._state, now)
+            events += [event for pool in sorted(without) for event in self._pool_without_types(pool, without[pool])]
+        verdicts = lasting_verdicts(self._state, self._disruption.kept(), now)
+        events += self._disruption.verdicts(verdicts, now)
+        return [_shortened(each) for each in events + lasting_drains(self._state, self._drain, now)]
 
     # ── pods and plans ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -71,17 +86,30 @@ class DecisionEvents:
     def _provisioned(self, result: ProvisionResult, at: int) -> list[KubernetesEvent]:
         """Tell pods that they have no place, and others where they should go (S-168, S-170, S-171, S-173)."""
         events = self._without_types(result, at)
+        self._remember(result)
         for group in (*result.unplaced, *result.ignored):
-            if any(reason.code in NOT_REPORTED for reason in group.reasons):
+            if _is_silent(group):
                 continue
-            why = f"Failed to schedule pod, {escaped(sentences(group.reasons))}"
             for uid in group.pods:
-                events += events_about([self._objects.pod(uid)], WARNING, "FailedScheduling", why, window=5 * MINUTE)
+                events += self._without_place(uid, group.reasons)
         for claim in result.claims:
             events += self._disruption.nominated(claim.pods, where(claim.name, ""))
         for placed in result.placements:
             events += self._disruption.nominated(placed.pods, where(placed.claim, placed.node))
         return events
+
+    def _remember(self, result: ProvisionResult) -> None:
+        """Keep which pods have no place. A pass that goes on with the rest of another adds to what that one left."""
+        if result.repeats:
+            return
+        told = [group for group in (*result.unplaced, *result.ignored) if not _is_silent(group)]
+        left = {uid: group.reasons for group in told for uid in group.pods}
+        self._left = {**self._left, **left} if self._goes_on else left
+        self._goes_on = bool(result.truncated)
+
+    def _without_place(self, uid: str, reasons: tuple[Reason, ...]) -> list[KubernetesEvent]:
+        why = f"Failed to schedule pod, {escaped(sentences(reasons))}"
+        return events_about([self._objects.pod(uid)], WARNING, "FailedScheduling", why, window=5 * MINUTE)
 
     def _without_types(self, result: ProvisionResult, at: int) -> list[KubernetesEvent]:
         """Tell NodePools that they can launch nothing, also where another NodePool can (L-438, S-66, S-173)."""
@@ -92,9 +120,9 @@ class DecisionEvents:
             for reason in group.reasons
             if reason.code in (SchedulingCode.NO_INSTANCE_TYPES, SchedulingCode.TOO_FEW_TYPES)
         }
-        return [event for pool in sorted(reasons) for event in self.without_types(pool, reasons[pool])]
+        return [event for pool in sorted(reasons) for event in self._pool_without_types(pool, reasons[pool])]
 
-    def without_types(self, pool: str, why: Reason) -> list[KubernetesEvent]:
+    def _pool_without_types(self, pool: str, why: Reason) -> list[KubernetesEvent]:
         about = [self._objects.pool(pool)]
         return events_about(about, WARNING, "NoCompatibleInstanceTypes", escaped(sentence(why)), window=MINUTE)
 
@@ -154,6 +182,10 @@ class DecisionEvents:
         return (
             events_about(self._objects.both(claim), kind, reason, text + " for the {kind}") if reason and claim else []
         )
+
+
+def _is_silent(group: Unplaced) -> bool:
+    return any(reason.code in NOT_REPORTED for reason in group.reasons)
 
 
 def _shortened(event: KubernetesEvent) -> KubernetesEvent:

@@ -18,6 +18,7 @@ from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.decisions import Move, MoveStepResult, ProposedMovesResult, Score, Verdict
 from kerf.engine.record.entries import Entry
 from kerf.engine.state.moves import WITHDRAWN
+from kerf.engine.state.nodeclaims.drift import DRIFTED as HAS_DRIFTED
 from kerf.engine.state.state import State
 from kerf.projections.kubernetes_events.event import MINUTE, NORMAL, WARNING, KubernetesEvent
 from kerf.projections.kubernetes_events.events_by_code import (
@@ -40,6 +41,7 @@ class DisruptionEvents:
 
     def __init__(self, state: State) -> None:
         self._state, self._objects = state, References(state)
+        self._kept: dict[tuple[str, str], Verdict] = {}  # claim and action → the latest verdict of this process
         self._moves = {ref: move.move for ref, move in state.facts.moves.items()}
 
     # ── why nodes stay ──────────────────────────────────────────────────────────────────────────────────────
@@ -51,11 +53,27 @@ class DisruptionEvents:
         for verdict in verdicts:
             if verdict.action == "remove":
                 continue
+            if verdict.action == HAS_DRIFTED:
+                events += self._drifted(verdict.claim)
+                continue
+            self._kept[verdict.claim, verdict.action] = verdict
             if verdict.reason.code == DisruptionCode.BUDGET:
                 short |= dict.fromkeys(self._short_of(verdict))
             else:
                 events += self._stays(verdict)
         return events + self._blocking_budgets(short, at)
+
+    def _drifted(self, claim: str) -> list[KubernetesEvent]:
+        """Tell a node that has just drifted what kept it from consolidation: now it keeps it from drift (D-64)."""
+        known = self._kept.get((claim, "keep"))
+        return self._stays(known) if known is not None and known.reason.code in NO_DESTINATION else []
+
+    def kept(self) -> list[Verdict]:
+        """Return the latest verdicts on claims that still stand."""
+        claims = self._state.facts.claims
+        self._kept = {key: verdict for key, verdict in self._kept.items() if verdict.claim in claims}
+        codes = {name: {"keep": claim.verdict, "note": claim.repair} for name, claim in claims.items()}
+        return [each for (name, action), each in self._kept.items() if codes[name].get(action) == each.reason.code]
 
     def _stays(self, verdict: Verdict) -> list[KubernetesEvent]:
         code, why, about = verdict.reason.code, escaped(sentence(verdict.reason)), self._objects.both(verdict.claim)

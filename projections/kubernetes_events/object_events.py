@@ -1,4 +1,4 @@
-"""Make Kubernetes Events about objects as such (L-440, L-455 to L-460; EV-4, EV-24, EV-25).
+"""Make Kubernetes Events about objects as such (L-440, L-455 to L-460; EV-4, EV-24 to EV-26).
 
 They tell of conditions that change, finalizers that go, and annotations and taints that are not as they should be.
 """
@@ -6,6 +6,7 @@ They tell of conditions that change, finalizers that go, and annotations and tai
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from heapq import heapify, heappop, heappush
 from typing import Any
 
 from msgspec import Struct
@@ -33,12 +34,22 @@ class ObjectEvents:
             replacement.name: None for going in state.facts.moves.values() for replacement in going.move.replacements
         }
         self._annotated: dict[str, str] = {}  # uid → what was said of a pod's do-not-disrupt
+        self._ends = [(until, pod.uid) for pod in state.facts.pods.values() if (until := _end_of_protection(pod))]
+        heapify(self._ends)
         self._pools = {name: self._statuses(name) for name in state.facts.pools}
         self._health = dict(state.facts.health)
 
     def apply(self, entry: Entry) -> list[KubernetesEvent]:
         handler = _HANDLERS.get(type(entry.payload))
-        return handler(self, entry.payload, entry) if handler is not None else []
+        return (handler(self, entry.payload, entry) if handler is not None else []) + self._elapsed(entry.at)
+
+    def lasting(self, now: int) -> list[KubernetesEvent]:
+        """Return the Events whose causes last at `now` (ms since the epoch), to be told again."""
+        facts = self._state.facts
+        pods = (pod for pod in facts.pods.values() if pod.do_not_disrupt and not pod.deleting)
+        told = [annotation_event(pod, now) for pod in pods]
+        waiting = [name for name in self._replacements if name in facts.claims and facts.claims[name].launched]
+        return [event for event in told if event is not None] + [_waits_for_readiness(name) for name in waiting]
 
     # ── conditions ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -52,8 +63,7 @@ class ObjectEvents:
             self._replacements.pop(event.claim, None)
             events.append(_transition(about, "Ready", "Unknown", "True", "Ready"))
         elif isinstance(event, ev.Launched) and event.claim in self._replacements:
-            text = "Waiting on readiness to continue disruption"
-            events.append(KubernetesEvent(about, NORMAL, "DisruptionWaitingReadiness", text, (event.claim,)))
+            events.append(_waits_for_readiness(event.claim))
         return events + self._health_changed()
 
     def _pool(self, pool: NodePool, entry: Entry) -> list[KubernetesEvent]:
@@ -129,23 +139,30 @@ class ObjectEvents:
 
     def _pod(self, pod: Pod, entry: Entry) -> list[KubernetesEvent]:
         """Tell what a do-not-disrupt annotation with a duration comes to, once for each text or end (EV-24, EV-25)."""
-        text = pod.do_not_disrupt
-        if text in ("", ALWAYS) or pod.deleting:
+        until, said = protected_until(pod), f"{pod.do_not_disrupt}|{protected_until(pod)}"
+        if pod.do_not_disrupt in ("", ALWAYS) or pod.deleting:
             self._annotated.pop(pod.uid, None)
             return []
-        until = protected_until(pod)
-        if until == FOREVER or (until and until <= entry.at):
-            return []
-        said = f"{text}|{until}"
-        if self._annotated.get(pod.uid) == said:
+        if until == FOREVER or self._annotated.get(pod.uid) == said:
             return []
         self._annotated[pod.uid] = said
-        about = ObjectReference("v1", "Pod", pod.name, pod.namespace, pod.uid)
-        if not until:
-            words = f"karpenter.sh/do-not-disrupt counts for nothing: {text[:60]!r} is neither true nor a duration"
-            return [KubernetesEvent(about, WARNING, "InvalidDoNotDisruptAnnotation", words, (pod.uid, text))]
-        words = f"karpenter.sh/do-not-disrupt holds its node until {format_time(until)}"
-        return [KubernetesEvent(about, NORMAL, "DoNotDisruptUntil", words, (pod.uid, str(until)))]
+        if until:
+            heappush(self._ends, (until, pod.uid))
+        event = annotation_event(pod, entry.at)
+        return [event] if event is not None else []
+
+    def _elapsed(self, now: int) -> list[KubernetesEvent]:
+        """Tell pods that the duration of their do-not-disrupt annotation is over (EV-26)."""
+        events: list[KubernetesEvent] = []
+        while self._ends and self._ends[0][0] <= now:
+            until, uid = heappop(self._ends)
+            pod = self._state.facts.pods.get(uid)
+            if pod is None or pod.deleting or protected_until(pod) != until:
+                continue
+            words = f"karpenter.sh/do-not-disrupt has held its node for {pod.do_not_disrupt}, and no longer does"
+            about = _pod_reference(pod)
+            events.append(KubernetesEvent(about, NORMAL, "DoNotDisruptGracePeriodElapsed", words, (pod.uid,)))
+        return events
 
     def _gone(self, gone: ObjectGone, entry: Entry) -> list[KubernetesEvent]:
         if gone.kind == "pod":
@@ -155,8 +172,38 @@ class ObjectEvents:
         return []
 
 
+def annotation_event(pod: Pod, now: int) -> KubernetesEvent | None:
+    """Return what a do-not-disrupt annotation with a duration comes to now, as an Event (EV-24, EV-25)."""
+    text, until = pod.do_not_disrupt, protected_until(pod)
+    if text in ("", ALWAYS) or until == FOREVER:
+        return None
+    if not until:
+        words = f"karpenter.sh/do-not-disrupt counts for nothing: {text[:60]!r} is neither true nor a duration"
+        return KubernetesEvent(_pod_reference(pod), WARNING, "InvalidDoNotDisruptAnnotation", words, (pod.uid, text))
+    if until <= now:
+        return None
+    words = f"karpenter.sh/do-not-disrupt holds its node until {format_time(until)}"
+    return KubernetesEvent(_pod_reference(pod), NORMAL, "DoNotDisruptUntil", words, (pod.uid, str(until)))
+
+
+def _pod_reference(pod: Pod) -> ObjectReference:
+    return ObjectReference("v1", "Pod", pod.name, pod.namespace, pod.uid)
+
+
+def _end_of_protection(pod: Pod) -> int:
+    """When the duration of a pod's do-not-disrupt annotation is over; 0 if it has none."""
+    until = protected_until(pod)
+    return 0 if until == FOREVER else until
+
+
 def _claim_reference(name: str) -> ObjectReference:
     return ObjectReference("karpenter.sh/v1", "NodeClaim", name)
+
+
+def _waits_for_readiness(claim: str) -> KubernetesEvent:
+    """Say that a replacement has to be in service before what it replaces goes (EV-4)."""
+    text = "Waiting on readiness to continue disruption"
+    return KubernetesEvent(_claim_reference(claim), NORMAL, "DisruptionWaitingReadiness", text, (claim,))
 
 
 def _transition(about: ObjectReference, kind: str, was: str, status: str, reason: str) -> KubernetesEvent:

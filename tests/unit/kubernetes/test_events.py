@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kerf.adapters.kubernetes import events
 from kerf.adapters.kubernetes.events import SPAM_BURST, EventRecorder, Happening, Subject
 from tests.support.servers.fake_kubernetes import FakeApi, serving
 
@@ -41,6 +42,9 @@ async def written(*steps: Any, api: FakeApi | None = None) -> list[tuple[str, st
         for step in steps:
             if isinstance(step, Happening):
                 recorder.tell([step])
+                await recorder.settle()
+            elif isinstance(step, list):
+                await recorder.repeat(step)
                 await recorder.settle()
             else:
                 clock.now += step
@@ -118,3 +122,46 @@ async def test_a_refused_event_is_lost_and_the_next_is_written() -> None:
     api = FakeApi()
     api.answers[f"POST {PATH}"] = [(403, {"message": "no"}), (201, {})]
     assert len(await written(happening(text="a"), happening(text="b"), api=api)) == 2
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_l435_what_lasts_is_told_again_by_patching_the_same_event(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The API server forgets an Event after an hour; a patch keeps it for another."""
+    monkeypatch.setattr(events, "REPEATS_EVERY", 0.0)
+    first = await written(happening())
+    name = first[0][2]["metadata"]["name"]
+    api = FakeApi()
+    api.answers[f"PATCH {PATH}/{name}"] = [(200, {"count": 2}), (200, {"count": 3})]
+    requests = await written(happening(), 300.0, [happening()], 1_500.0, [happening()], 1_500.0, [happening()], api=api)
+    assert [method for method, _, _ in requests] == ["POST", "PATCH", "PATCH"]
+    assert {path for method, path, _ in requests if method == "PATCH"} == {f"{PATH}/{name}"}
+    assert [body["count"] for method, _, body in requests if method == "PATCH"] == [2, 3]
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_l435_a_new_process_goes_on_with_the_event_of_the_one_before() -> None:
+    first = await written(happening())
+    name = first[0][2]["metadata"]["name"]
+    api = FakeApi()
+    api.answers[f"POST {PATH}"] = [(409, {"message": "exists"})]
+    api.answers[f"PATCH {PATH}/{name}"] = [(200, {"count": 7})]
+    requests = await written(happening(), 121.0, happening(), api=api)
+    assert [method for method, _, _ in requests] == ["POST", "PATCH", "PATCH"]
+    assert "count" not in requests[1][2], "how often it was told is not known yet"
+    assert requests[2][2]["count"] == 8
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_what_lasts_is_told_at_most_ten_times_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+
+    async def paused(seconds: float) -> None:
+        pauses.append(seconds)
+
+    class Sleepless:
+        sleep, Queue, CancelledError = staticmethod(paused), asyncio.Queue, asyncio.CancelledError
+        QueueFull = asyncio.QueueFull
+
+    monkeypatch.setattr(events, "asyncio", Sleepless)
+    await written([happening(text=str(index)) for index in range(15)])
+    assert pauses == [0.1] * 15

@@ -94,6 +94,21 @@ def test_ev25_a_do_not_disrupt_of_a_duration_tells_its_end() -> None:
     assert latest(world, events) == []
 
 
+def test_ev26_d12_the_end_of_a_do_not_disrupt_is_told_when_it_comes() -> None:
+    world = lives.in_service()
+    events, pod = ObjectEvents(world.runtime.state), replace(world.pods["a"], started=world.now)
+    world.see(Observation(replace(pod, do_not_disrupt="30s")))
+    latest(world, events)
+    world.after(29_000)
+    world.see(Observation(world.pods["b"]))
+    assert latest(world, events) == []
+    world.after(1_000)
+    world.see(Observation(replace(world.pods["b"], ready=False)))
+    (event,) = latest(world, events)
+    assert (event.type, event.reason, event.key) == (NORMAL, "DoNotDisruptGracePeriodElapsed", (pod.uid,))
+    assert "for 30s" in event.message
+
+
 def test_ev4_a_replacement_is_waited_for_from_its_launch_on() -> None:
     """L-440; what is no replacement is not."""
     world = whole_life()

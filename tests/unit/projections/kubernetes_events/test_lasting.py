@@ -1,0 +1,112 @@
+"""Causes that last are told again, for as long as they hold (L-435)."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from kerf.engine.model import labels as lbl
+from kerf.engine.model.karpenter.nodepools import Budget, RequirementSpec
+from kerf.engine.record.observations import ObjectGone, Observation
+from kerf.projections.kubernetes_events.decision_events import DecisionEvents
+from kerf.projections.kubernetes_events.object_events import ObjectEvents
+from tests.support.lives import decide, half_empty
+from tests.support.world import World, pool
+from tests.support.worlds.drain import drain, put, serving
+
+
+def lasting(world: World, *, restarted: bool = False) -> set[tuple[str, str, str]]:
+    """What is told again of this world: kind, name and reason. A process that is `restarted` saw nothing of it."""
+    decisions, objects = DecisionEvents(world.runtime.state), ObjectEvents(world.runtime.state)
+    for entry in world.store.entries if not restarted else ():
+        decisions.apply(entry)
+        objects.apply(entry)
+    found = [*decisions.lasting(world.now), *objects.lasting(world.now)]
+    return {(each.about.kind, each.about.name, each.reason) for each in found}
+
+
+def gone(world: World, pod: str) -> None:
+    world.see(Observation(ObjectGone("pod", f"uid-{pod}")))
+
+
+def test_ev13_a_pod_without_a_place_is_told_until_it_has_one() -> None:
+    world = World()
+    world.prepare()
+    world.pending("big", memory=1 << 50)
+    world.after(1_000)
+    assert ("Pod", "big", "FailedScheduling") in lasting(world)
+    world.gone("big")
+    assert lasting(world) == set()
+
+
+def test_s66_a_nodepool_without_types_is_told_until_it_has_some() -> None:
+    world = World()
+    world.prepare()
+    none = RequirementSpec(lbl.INSTANCE_TYPE, "In", ("nosuch",))
+    world.see(Observation(replace(pool("other"), requirements=(none,))))
+    world.pending("a")
+    world.after(1_000)
+    assert ("NodePool", "other", "NoCompatibleInstanceTypes") in lasting(world, restarted=True)
+    world.see(Observation(pool("other")))
+    assert lasting(world) == set()
+
+
+def test_ev16_a_drain_that_waits_is_told_until_its_pods_are_gone() -> None:
+    """Also by a process that saw none of it."""
+    world = serving(termination_grace_period=3_600_000)
+    put(world, "kept", do_not_disrupt="true")
+    drain(world)
+    waits = {
+        ("Node", "n1", "FailedDraining"),
+        ("Node", "n1", "TerminationGracePeriodExpiring"),
+    }
+    assert waits <= lasting(world, restarted=True)
+    gone(world, "kept")
+    assert ("Node", "n1", "FailedDraining") not in lasting(world)
+
+
+def test_ev1_what_blocks_a_node_is_told_as_it_is_by_now() -> None:
+    """Another pod blocks than the one that the record names."""
+    world = serving()
+    put(world, "first", do_not_disrupt="true")
+    world.after(60_000)
+    assert ("Pod", "first", "DisruptionBlocked") in lasting(world, restarted=True)
+    gone(world, "first")
+    put(world, "second", do_not_disrupt="true")
+    found = lasting(world, restarted=True)
+    assert {("Node", "n1", "DisruptionBlocked"), ("Pod", "second", "DisruptionBlocked")} <= found
+    assert ("Pod", "first", "DisruptionBlocked") not in found
+
+
+def test_ev7_why_a_node_is_not_consolidated_is_told_until_something_else_is_said() -> None:
+    world = serving(consolidation_policy="WhenEmpty")
+    put(world, "a")
+    world.after(60_000)
+    assert ("Node", "n1", "Unconsolidatable") in lasting(world)
+    gone(world, "a")
+    decide(world)
+    assert ("Node", "n1", "Unconsolidatable") not in lasting(world)
+
+
+def test_ev2_a_budget_that_allows_nothing_is_told_until_it_does() -> None:
+    world = half_empty(budgets=(Budget("0"),))
+    world.after(11_000)
+    assert ("NodePool", "default", "DisruptionBlocked") in lasting(world)
+    world.see(Observation(pool(budgets=(Budget("100%"),))))
+    assert ("NodePool", "default", "DisruptionBlocked") not in lasting(world)
+
+
+def test_ev4_a_replacement_is_told_to_be_waited_for_until_it_is_ready() -> None:
+    world = half_empty()
+    decide(world)
+    ((ref, order),) = world.launches()
+    assert ("NodeClaim", order.claim, "DisruptionWaitingReadiness") not in lasting(world), "it is not launched yet"
+    world.answer_launch(ref, order, instance="i-2")
+    assert ("NodeClaim", order.claim, "DisruptionWaitingReadiness") in lasting(world, restarted=True)
+
+
+def test_ev24_an_annotation_that_counts_for_nothing_is_told_until_it_is_mended() -> None:
+    world = serving()
+    made = put(world, "a", do_not_disrupt="tomorrow")
+    assert ("Pod", "a", "InvalidDoNotDisruptAnnotation") in lasting(world, restarted=True)
+    world.see(Observation(replace(made, do_not_disrupt="true")))
+    assert ("Pod", "a", "InvalidDoNotDisruptAnnotation") not in lasting(world)
