@@ -19,6 +19,7 @@ from kerf.engine.model.kubernetes.devices import DeviceFacts, devices_without
 from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import Pod, PodShape, Resources, Taint, Toleration, is_terminal
 from kerf.engine.model.labels import NODEPOOL
+from kerf.engine.scheduling.launchable.compiled_catalogue import compiled_catalogue
 from kerf.engine.scheduling.matching.resources import total
 from kerf.engine.scheduling.pods.evictability import EvictionRules
 from kerf.engine.scheduling.problem.problem import BoundPod, NodeInput, PendingPod, PoolInput, Problem
@@ -131,12 +132,9 @@ class Cluster(Struct, frozen=True, dict=True):
         found = self.base.catalogues[digest] if digest else None
         return found if found is not None and found.types else None
 
-    def types(self) -> dict[str, dict[str, InstanceType]]:
+    def types(self) -> dict[str, Mapping[str, InstanceType]]:
         """The instance types of each NodePool that has any (D-29), by name."""
-        named = {
-            digest: {instance_type.name: instance_type for instance_type in made.types}
-            for digest, made in self.base.catalogues.items()
-        }
+        named = {digest: compiled_catalogue(digest, made).by_name for digest, made in self.base.catalogues.items()}
         return {
             pool_input.pool.name: named[pool_input.catalogue]
             for pool_input in self.pools

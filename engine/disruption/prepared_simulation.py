@@ -129,10 +129,15 @@ class PreparedSimulations:
         going = self._going(leaving)
         if going is None:
             return None
-        lines = [self._leaver(node).line.queue for node in going]
-        return [
-            pod for line in lines for _, (pod, pod_class) in line if self._ground.needs_new_node(pod_class, leaving)
-        ]
+        stuck: dict[int, bool] = {}  # by class
+        found = []
+        for node in going:
+            for _, (pod, pod_class) in self._leaver(node).line.queue:
+                if pod_class.number not in stuck:
+                    stuck[pod_class.number] = self._ground.needs_new_node(pod_class, leaving)
+                if stuck[pod_class.number]:
+                    found.append(pod)
+        return found
 
     def _going(self, leaving: frozenset[str]) -> list[ClusterNode] | None:
         if not leaving <= self._places.keys() or self._settling & leaving:

@@ -7,6 +7,7 @@ is in `sequential_search` and `joint_search`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
 from msgspec import Struct
 
@@ -51,17 +52,20 @@ def multi_node(cluster: Cluster, simulator: Simulator) -> Proposal:
     candidates = find_candidates(cluster, eligibility.consolidation)
     limits = allowed_disruptions(cluster, DisruptionReason.UNDERUTILIZED)
     kept = within_budgets(candidates.chosen, limits)
-    best = longest_prefix(simulator, kept, pool_totals(cluster, candidates.eligible))
+    decided = partial(decide_for_several, simulator)
+    best = longest_prefix(decided, kept, pool_totals(cluster, candidates.eligible))
     return Proposal(DisruptionReason.UNDERUTILIZED, candidates, limits, best)
 
 
-def longest_prefix(simulator: Simulator, candidates: list[Candidate], totals: Mapping[str, Totals]) -> Command | None:
-    """The longest prefix that can go, among those that bisection looks at (D-69)."""
+def longest_prefix(
+    decided: Callable[[list[Candidate]], Command | Reason], candidates: list[Candidate], totals: Mapping[str, Totals]
+) -> Command | None:
+    """The longest prefix that can go, among those that bisection looks at (D-69). `decided` decides about one."""
     best: Command | None = None
     low, high = 1, MAX_CANDIDATES if len(candidates) > MAX_CANDIDATES else len(candidates) - 1
     while low <= high:
         middle = (low + high) // 2
-        tried = decide_for_several(simulator, candidates[: middle + 1])
+        tried = decided(candidates[: middle + 1])
         if isinstance(tried, Command) and approves(tried, totals):
             best, low = tried, middle + 1
         else:

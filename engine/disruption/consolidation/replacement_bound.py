@@ -6,7 +6,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
-from itertools import accumulate
+from itertools import accumulate, islice
 from operator import gt, itemgetter, le
 from typing import NamedTuple
 
@@ -36,9 +36,9 @@ MAX_KEPT = 4
 class Bound:
     """What a cluster has room for at most.
 
-    Pods that fit on no node alone must all go onto the one replacement. If no type that costs less than the candidates
-    holds them together, no simulation can place them. Nor can one if the largest such type and all free capacity
-    together are too small. Spot nodes are not replaced by spot nodes (D-102), so for these fewer types count.
+    Pods that fit on no node alone must all go onto the one replacement, and so must what is more than all free
+    capacity. If no type that costs less than the candidates holds that, no simulation can place the pods. Spot nodes
+    are not replaced by spot nodes (D-102), so for these fewer types count.
     """
 
     def __init__(self, simulator: Simulator, before: Bound | None = None) -> None:
@@ -61,28 +61,20 @@ class Bound:
     def refusal(self, candidates: Sequence[Candidate]) -> Reason | None:
         """Why these nodes certainly cannot go. None if only a simulation can tell."""
         limit = math.fsum(candidate.price for candidate in candidates)
+        beyond = tuple(
+            sum(self._sizes(candidate)[0][n] + self._room.get(candidate.name, NOTHING)[n] for candidate in candidates)
+            - self._all_free[n]
+            for n in AXES
+        )
         homeless = self._homeless(candidates)
-        if self._lacks_room(candidates, homeless, self._offers, limit):
+        needs = tuple(map(max, _sum(homeless), beyond))
+        if not homeless and needs == NOTHING:
+            return None
+        if _none_holds(needs, self._offers, limit):
             return Reason.of(DisruptionCode.NOTHING_CHEAPER, limit=limit)
-        if self._no_spot_for(candidates) and self._lacks_room(candidates, homeless, self._not_spot, limit):
+        if _none_holds(needs, self._not_spot, limit) and self._no_spot_for(candidates):
             return Reason.of(DisruptionCode.SPOT_TO_SPOT_OFF)
         return None
-
-    def _lacks_room(
-        self, candidates: Sequence[Candidate], homeless: Sequence[Amounts], offers: Offers, limit: float
-    ) -> bool:
-        """Whether all free capacity and a type below the limit (USD per hour) are too small for these nodes' pods."""
-        cheaper = bisect_left(offers.by_price, (limit,))
-        largest = offers.largest[cheaper - 1] if cheaper else NOTHING
-        for n in AXES:
-            left = self._all_free[n] - sum(self._room.get(candidate.name, NOTHING)[n] for candidate in candidates)
-            if sum(self._sizes(candidate)[0][n] for candidate in candidates) > left + largest[n]:
-                return True
-        if not homeless:
-            return False
-        needs = _sum(homeless)
-        first = max(bisect_left(offers.largest, needs[n], hi=cheaper, key=itemgetter(n)) for n in AXES)
-        return not any(all(map(le, needs, offers.by_price[number][1])) for number in range(first, cheaper))
 
     def _homeless(self, candidates: Sequence[Candidate]) -> list[Amounts]:
         """What the pods need that fit on no other node."""
@@ -144,6 +136,13 @@ class Offers(NamedTuple):
 
     by_price: list[tuple[float, Amounts]]
     largest: list[Amounts]
+
+
+def _none_holds(needs: Amounts, offers: Offers, limit: float) -> bool:
+    """Whether no type below the limit (USD per hour) has room for what is needed."""
+    cheaper = bisect_left(offers.by_price, (limit,))
+    first = max(bisect_left(offers.largest, needs[n], hi=cheaper, key=itemgetter(n)) for n in AXES)
+    return not any(all(map(le, needs, room)) for _, room in islice(offers.by_price, first, cheaper))
 
 
 def _offers_of(simulator: Simulator) -> tuple[Offers, Offers]:

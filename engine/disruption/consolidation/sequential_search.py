@@ -23,7 +23,7 @@ from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation.after_command import after
 from kerf.engine.disruption.consolidation.balanced_policy import Totals, approves, hopeless, pool_totals, price_of
 from kerf.engine.disruption.consolidation.commands import Command, decide, on_offer, removal, without_same_type
-from kerf.engine.disruption.consolidation.karpenter_methods import longest_prefix
+from kerf.engine.disruption.consolidation.karpenter_methods import decide_for_several, longest_prefix
 from kerf.engine.disruption.consolidation.replacement_bound import Bound
 from kerf.engine.disruption.eligibility import Candidate, NodeEligibility, find_candidates, judge_nodes
 from kerf.engine.disruption.simulation import STEPS_PER_POD, Simulator
@@ -202,7 +202,7 @@ class _Search:
         empties = self._within(self._empty.chosen, DisruptionReason.EMPTY)
         if empties:
             best = self._ranked(removal(empties))
-        longest = self._longest()
+        longest = self._longest(bounds)
         if longest is not None:
             best = min(filter(None, (best, self._ranked(longest))), key=lambda each: each[0])
         for least, names, tried in self._sets():
@@ -222,14 +222,18 @@ class _Search:
     def _ranked(self, command: Command) -> tuple[Rank, Command]:
         return self._ranking(command), command
 
-    def _longest(self) -> Command | None:
+    def _longest(self, bounds: Bound) -> Command | None:
         """The command that Karpenter's search finds: with it, the result is never dearer than Karpenter's."""
+
+        def decided(candidates: list[Candidate]) -> Command | Reason:
+            return bounds.refusal(candidates) or decide_for_several(self._simulator, candidates)
+
         if self._left <= 0:
             return None
         if self._prefix is None:
             before = self._simulator.work
             within = self._within(self._busy.chosen, DisruptionReason.UNDERUTILIZED)
-            self._prefix = (longest_prefix(self._simulator, within, self._totals),)
+            self._prefix = (longest_prefix(decided, within, self._totals),)
             self._left -= self._simulator.work - before
         (found,) = self._prefix
         return found if found is not None and found.savings > MIN_SAVINGS and found.names not in self._unfit else None

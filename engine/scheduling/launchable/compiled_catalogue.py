@@ -170,6 +170,7 @@ class CompiledCatalogue:
     __slots__ = (
         "_most",
         "allocatable",
+        "by_name",
         "capacity",
         "everything",
         "labels",
@@ -185,6 +186,7 @@ class CompiledCatalogue:
 
     def __init__(self, catalogue: Catalogue) -> None:
         self.types: tuple[InstanceType, ...] = tuple(sorted(catalogue.types, key=lambda each: each.name))
+        self.by_name = {instance_type.name: instance_type for instance_type in self.types}
         self.names = tuple(instance_type.name for instance_type in self.types)
         self.numbers = {name: number for number, name in enumerate(self.names)}
         self.everything = (1 << len(self.types)) - 1
