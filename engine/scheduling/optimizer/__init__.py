@@ -11,7 +11,7 @@ How `best_plan.best_plan` works:
 6. The planner plans every NodeClaim of a candidate (`partial_problems`), so that the optimizer decides no rule itself.
 7. `bindability` asks the model of kube-scheduler whether it would find a node for every pod of the cheapest candidates.
 8. Where it would not, `node_sets` changes the new nodes (larger, more, fewer) until it would.
-9. The cheapest bindable plan wins, unless it costs much more than one that leaves pods over.
+9. The cheapest bindable plan wins, unless one that leaves pods over costs less with the nodes for them.
 10. Pods that use devices keep their nodes; only the others are optimized (`plans_with_devices`).
 
 The optimizer may import the planner, the scheduling problem and `kube_scheduler`; the planner never imports it.

@@ -9,7 +9,7 @@ from kerf.engine.scheduling.explain.tracer import Tracer
 from kerf.engine.scheduling.optimizer.alternative_plans import assembled, total_price
 from kerf.engine.scheduling.optimizer.bindability import BindableChoice
 from kerf.engine.scheduling.optimizer.combined_trace import trace_candidate
-from kerf.engine.scheduling.optimizer.effort import Effort, touches_for_binding, touches_for_cheaper
+from kerf.engine.scheduling.optimizer.effort import Effort, touches_for_binding, touches_for_cheaper, touches_for_rating
 from kerf.engine.scheduling.optimizer.first_plan.first_plan import first_plan
 from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions
 from kerf.engine.scheduling.optimizer.lower_bound import lower_bound
@@ -24,7 +24,7 @@ def best_plan(problem: Problem, effort: int, tracer: Tracer | None = None) -> Pl
     """The best plan found within `effort` search steps; with 0 steps it is the planner's first plan, unrated.
 
     The result depends on nothing but the arguments. It leaves no pod pending that the first plan places. It costs more
-    than the first plan only if it binds whole (see `bindability.max_bindable_price`). Raises KeyError as `planner.plan`
+    than the first plan only if it binds whole (see `bindability`). Raises KeyError as `planner.plan`
     does.
     """
     if effort > 0 and asks_for_devices(problem):
@@ -37,8 +37,8 @@ def best_plan(problem: Problem, effort: int, tracer: Tracer | None = None) -> Pl
     bound = _lower_bound(problem, options, first)
     search = Search(problem, first, options, steps, bound)
     search.run()
-    steps.give(touches_for_binding(effort, nominations=problem.settings.nominations))
-    rated = BindableChoice(problem, first, search, steps).best()
+    steps.give(touches_for_rating(effort))
+    rated = BindableChoice(problem, first, search, steps, touches_for_binding(effort)).best()
     chosen = search.widened(rated.candidate if rated else search.best)
     if tracer is not None:
         trace_candidate(chosen, tracer)

@@ -17,11 +17,11 @@ CHEAPER_PER_STEP, CHEAPER_PER_POD = 500, 0.33
 """Touches that one step of effort gives the search for cheaper plans: a fixed part, and a part for each pod of the
 problem (of at most `MAX_PODS_COUNTED`), because more pods take longer to plan."""
 MAX_PODS_COUNTED = 4_000
-BINDING_PER_STEP = 15_000
-"""Touches that one step gives to the rating of plans and the search for nodes on which every pod is bound: each set of
-nodes takes a run of the scheduler's model."""
-RATING_SHARE = 4
-"""Rating alone gets one part in so many of that."""
+RATING_PER_STEP = 4_000
+"""Touches that one step gives to rate plans: each takes some runs of the scheduler's model."""
+BINDING_PER_STEP = 1_000
+"""So many of these, at most, go to the search for nodes on which every pod is bound: each set of nodes takes a run of
+the scheduler's model. Few sets are worth it after the first ones."""
 
 TOUCHES_PER_POD = 40
 """Planning a pod that other pods matter to, or the first one of a shape."""
@@ -42,10 +42,14 @@ def touches_for_cheaper(steps: int, pods: int) -> int:
     return int(steps * (CHEAPER_PER_STEP + CHEAPER_PER_POD * min(pods, MAX_PODS_COUNTED)))
 
 
-def touches_for_binding(steps: int, *, nominations: bool = False) -> int:
-    """The touches that so many steps give the search for plans that bind whole. With `nominations` kube-scheduler is
-    told where pods go, so that plans are only rated."""
-    return steps * BINDING_PER_STEP // (RATING_SHARE if nominations else 1)
+def touches_for_rating(steps: int) -> int:
+    """The touches that so many steps give to rate plans."""
+    return steps * RATING_PER_STEP
+
+
+def touches_for_binding(steps: int) -> int:
+    """How many of these may go to the search for plans that bind whole."""
+    return steps * BINDING_PER_STEP
 
 
 class Effort:
@@ -64,6 +68,10 @@ class Effort:
     def give(self, touches: int) -> None:
         """Add touches, or return what was taken in advance."""
         self.left += touches
+
+    def keep(self, most: int) -> None:
+        """Leave no more than so many touches."""
+        self.left = min(self.left, most)
 
     def charge(self, touches: int) -> None:
         """Spend touches on what is done already; never below 0."""

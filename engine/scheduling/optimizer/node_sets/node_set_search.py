@@ -81,6 +81,7 @@ class NodeSetSearch:
         self._existing_nodes = existing_nodes
         self._effort = effort
         self._evaluated: dict[tuple[tuple[int, ...], frozenset[str]], NodeSet] = {}
+        self._later_prices: dict[NodeSet, float] = {}
         self._seen: set[tuple[int, ...]] = set()
         self._turns = 0
 
@@ -102,6 +103,24 @@ class NodeSetSearch:
         if node_set is not None:
             self._evaluated[key] = node_set
         return node_set
+
+    def later_price(self, node_set: NodeSet) -> float:
+        """What the nodes for unbound pods will cost, USD per hour, with the variant of kube-scheduler that needs the
+        dearest."""
+        if node_set.bindings.unbound and node_set not in self._later_prices:
+            later, touches = self._node_sets.later_failures(node_set, self._effort.left)
+            self._effort.charge(touches)
+            self._later_prices[node_set] = max(self._price_of_further(each) for each in (node_set, *later))
+        return self._later_prices.get(node_set, 0.0)
+
+    def _price_of_further(self, node_set: NodeSet) -> float:
+        """The nodes that the planner launches, or one for each pod where that is cheaper. Where the planner does not
+        say, as much as the nodes that there are cost for as many pods."""
+        further = self.further(node_set)
+        if further is None:
+            return price_in_the_end(node_set) - node_set.price
+        alone = [self._node_sets.price_alone(uid, further) for uid in node_set.bindings.unbound]
+        return min(total_price(further), math.fsum(alone))
 
     def further(self, node_set: NodeSet) -> list[NewNode] | None:
         """See `NodeSets.further`; also None if the effort is spent."""

@@ -143,6 +143,23 @@ class NodeSets:
         assert best is not None  # there is at least one variant
         return NodeSet(nodes, best, len(SCHEDULER_VARIANTS)), touches
 
+    def later_failures(self, node_set: NodeSet, max_touches: int) -> tuple[list[NodeSet], int]:
+        """The same nodes with the bindings of each later variant that leaves a pod unbound, and what that cost, in
+        touches; not all of them if it takes more than `max_touches`."""
+        assert self._scheduler is not None  # it has evaluated the set
+        uids = frozenset([*node_set.bindings.node_of, *node_set.bindings.unbound])
+        infos = [self._info(each).copy(new_node_name(number)) for number, each in enumerate(node_set.nodes)]
+        failures, touches = [], 0
+        for number in range(node_set.variants_passed + 1, len(SCHEDULER_VARIANTS)):
+            variant = SCHEDULER_VARIANTS[number]
+            bindings, looked = self._scheduler.bind(infos, uids, max_touches - touches, variant, others=True)
+            touches += looked
+            if bindings is None:
+                break
+            if bindings.unbound:
+                failures.append(NodeSet(node_set.nodes, bindings, number))
+        return failures, touches
+
     def allowed(self, nodes: Iterable[NewNode]) -> bool:
         """Whether these nodes keep the limits of their NodePools, and those of NodePools of more weight have room for
         what the first plan puts there."""
@@ -199,6 +216,14 @@ class NodeSets:
         pod_class = self._scheduler.class_of(self._pods[uid], True)
         sizes = (size for node in nodes for size in (node, *self.sizes(node)))
         return not pod_class.feasible_nodes and all(pod_class.scores_on(self._info(size)) is None for size in sizes)
+
+    def price_alone(self, uid: str, nodes: Iterable[NewNode]) -> float:
+        """What the cheapest node for one pod costs, of all sizes of these nodes; infinite if it fits on none."""
+        pod = self._pods[uid]
+        needed = {**self.requests(pod), "pods": 1}
+        sizes = (size for node in dict.fromkeys(nodes) for size in self.sizes(node))
+        fitting = (size for size in sizes if fits(needed, self.room(size)) and self.admits(size, pod))
+        return min((size.claim.price for size in fitting), default=math.inf)
 
     def max_pods_per_node(self, pod: PendingPod) -> int:
         """How many pods like this one their own rules allow on one node; 0: any number."""

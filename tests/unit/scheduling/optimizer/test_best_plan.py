@@ -12,7 +12,13 @@ from kerf.engine.model.kubernetes.pods import AffinityTerm, Selector, SpreadCons
 from kerf.engine.scheduling.explain.funnel_tracer import FunnelTracer
 from kerf.engine.scheduling.optimizer.alternative_plans import may_replace
 from kerf.engine.scheduling.optimizer.best_plan import best_plan
-from kerf.engine.scheduling.optimizer.effort import Effort, planning_touches, touches_for_binding, touches_for_cheaper
+from kerf.engine.scheduling.optimizer.effort import (
+    Effort,
+    planning_touches,
+    touches_for_binding,
+    touches_for_cheaper,
+    touches_for_rating,
+)
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem
@@ -178,9 +184,10 @@ def test_the_tracer_hears_of_the_plan_that_is_returned() -> None:
 
 
 def test_a_step_of_effort_is_a_bound_on_work_and_little_more_where_the_problem_is_large() -> None:
-    steps = [touches_for_cheaper(1, pods) + touches_for_binding(1) for pods in (0, 500, 4_000, 100_000)]
+    steps = [touches_for_cheaper(1, pods) + touches_for_rating(1) for pods in (0, 500, 4_000, 100_000)]
     assert steps == sorted(steps)
-    assert steps[-1] == steps[-2] < 1.1 * steps[0]
+    assert steps[-1] == steps[-2] < 1.5 * steps[0]
+    assert touches_for_binding(1) < touches_for_rating(1)
     effort = Effort(steps[0])
     assert effort.take(steps[0] - 1)
     assert not effort.take(2)

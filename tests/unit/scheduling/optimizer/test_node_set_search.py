@@ -14,7 +14,6 @@ from kerf.engine.scheduling.kube_scheduler.scheduler import KubeScheduler, new_n
 from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SCHEDULER_VARIANTS
 from kerf.engine.scheduling.optimizer.alternative_plans import independent_pods, node_set_bounds
 from kerf.engine.scheduling.optimizer.best_plan import best_plan
-from kerf.engine.scheduling.optimizer.bindability import max_bindable_price
 from kerf.engine.scheduling.optimizer.effort import Effort
 from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions
 from kerf.engine.scheduling.optimizer.node_sets.larger_sets import larger_sets, spread_out
@@ -24,6 +23,8 @@ from kerf.engine.scheduling.optimizer.node_sets.node_sets import NewNode, NodeSe
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem
 from tests.support.scenarios.problems import GI, Workloads, instance_type, ladder, pool, problem, shape, spec
+
+EFFORT = 100
 
 
 def late_and_large(*types: int) -> Problem:
@@ -181,10 +182,35 @@ def test_s208_equally_promising_sets_are_tried_spread_out() -> None:
     assert [sorted(spread_out(range(count))) for count in range(9)] == [list(range(count)) for count in range(9)]
 
 
-def test_s208_a_plan_that_binds_whole_may_be_a_quarter_or_half_a_dollar_dearer() -> None:
-    assert max_bindable_price(first=0.0, cost=0.1) == pytest.approx(0.6)
-    assert max_bindable_price(first=0.0, cost=100.0) == pytest.approx(125.0)
-    assert max_bindable_price(first=200.0, cost=100.0) == 200.0
+@pytest.mark.parametrize(("types", "chosen"), [((4, 64), ["t04"] * 4), ((4, 8), ["t08", "t08"])])
+def test_s208_a_plan_that_binds_whole_costs_no_more_than_nodes_for_pods_left_over(
+    types: tuple[int, ...], chosen: list[str]
+) -> None:
+    """One large node for all costs more than one small node for each pod that is left over; two larger ones do not."""
+    work = Workloads().add("a-small", 8, shape(900, GI), created=1).add("z-large", 2, shape(3500, GI), created=2)
+    best = best_plan(problem(work, ladder(*types)), EFFORT)
+    assert [each.instance_types[0] for each in best.claims] == chosen
+    assert len(best.unbound) == (2 if types == (4, 64) else 0)
+
+
+def test_s208_the_nodes_for_pods_left_over_are_one_for_each_where_the_planner_takes_a_dearer_one() -> None:
+    """It fills the largest type first."""
+    asked = late_and_large(4, 64)
+    search, start = begun(asked, Effort(1_000_000), "t04", 4)
+    (further,) = search.further(start) or []
+    assert further.claim.instance_types == ("t64",)
+    assert len(start.bindings.unbound) == 2
+    (small,) = sized(node_sets_of(asked), asked, "t04", 1)
+    assert search.later_price(start) == pytest.approx(2 * small.claim.price)
+
+
+def test_s208_a_cheaper_plan_that_binds_whole_is_looked_for_though_the_first_one_does() -> None:
+    work = Workloads().add("a-small", 5, shape(500, GI), created=1).add("z-large", 4, shape(1800, GI), created=2)
+    asked = problem(work, ladder(2, 32, 64))
+    best = best_plan(asked, EFFORT)
+    assert not unbound_pods(asked, plan(asked))
+    assert best.unbound == ()
+    assert math.fsum(each.price for each in best.claims) < 0.6 * best.first_price
 
 
 @pytest.mark.parametrize(("spare", "known"), [(-1, False), (0, True)])
