@@ -1,7 +1,8 @@
 """Measure whether a real kube-scheduler binds plans whole, and how well kerf's model of it foresees that.
 
     python benchmarks/binding.py [NAME ...] [--effort 100] [--repeat 1] [--order age|file|name] [--planned-only]
-        [--services] [--scenarios FILE] [--catalogues FILE] [--mutated SEEDS [--first 0]] [--still 3] [--each]
+        [--services] [--nominate] [--scenarios FILE] [--catalogues FILE] [--mutated SEEDS [--first 0]] [--still 3]
+        [--each]
 
 Each scenario is planned, and then set up on a control plane of etcd, API server and kube-scheduler (`make controlplane`
 builds them): its nodes with their pods, the planned nodes, its volumes and classes. Last come the waiting pods, all at
@@ -10,7 +11,8 @@ for, wherever. NAME is a scenario or a family (`i-mixed`); without names all are
 
 `--mutated` takes as many scenarios made by random changes instead, one for each seed from `--first` on
 (tests/conformance/mutations.py): cases that kerf has not been tried on. `--services` makes a Service for each set of
-pod labels: kube-scheduler then spreads, softly, those pods without constraints of their own.
+pod labels: kube-scheduler then spreads, softly, those pods without constraints of their own. `--nominate` plans
+for pods that are told their nodes, and tells them (status.nominatedNodeName) before the scheduler comes to them.
 
 Prints one JSON object:
 
@@ -46,6 +48,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.binding_cluster import Cluster, Refused, plane_in
 from benchmarks.binding_objects import ORDERS, Stage, node_name, obstacle, stage
+from kerf.engine.model.settings import Settings
 from kerf.engine.scheduling.kube_scheduler.node_info import NodeInfo, planned_node
 from kerf.engine.scheduling.kube_scheduler.scheduler import KubeScheduler
 from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SCHEDULER_VARIANTS
@@ -145,7 +148,8 @@ def measure_scenario(
     reason = obstacle(scenario, problem) or ("" if plan.placed else "its plan has a place for no pod")
     if reason:
         return {**identity, "obstacle": reason}
-    staged = stage(scenario, problem, plan, asked.order, planned_only=asked.planned_only, services=asked.services)
+    choices = {"planned_only": asked.planned_only, "services": asked.services, "nominate": asked.nominate}
+    staged = stage(scenario, problem, plan, asked.order, **choices)
     foreseen = ModelForecast(problem, plan)
     runs = []
     for _ in range(asked.repeat):
@@ -235,6 +239,7 @@ def main() -> int:
     parser.add_argument("--order", choices=ORDERS, default=ORDERS[0], help="in which pods are made")
     parser.add_argument("--planned-only", action="store_true", help="without the pods that the plan has no place for")
     parser.add_argument("--services", action="store_true", help="with a Service for each set of labels of pods")
+    parser.add_argument("--nominate", action="store_true", help="pods are told their planned nodes")
     parser.add_argument("--scenarios", type=Path, default=LARGE_SET / "scenarios.jsonl", help="as for `kerf plan`")
     parser.add_argument("--catalogues", type=Path, default=LARGE_SET / "catalogues.json", help="as for `kerf plan`")
     parser.add_argument("--mutated", type=int, metavar="SEEDS", help="so many that are made of the scenarios")
@@ -254,6 +259,7 @@ def main() -> int:
     scenarios = list(scenarios_named(asked.names, scenarios_asked_for(asked)))
     if not scenarios:
         parser.error(f"no scenario is named {' or '.join(asked.names)}")
+    settings = Settings(nominations=asked.nominate)
     results = []
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="kerf-binding-") as folder:
@@ -262,12 +268,18 @@ def main() -> int:
             plane.start_scheduling()
             with closing(Cluster(plane, asked.still)) as cluster:
                 for number, each in enumerate(scenarios, start=1):
-                    result = measure_scenario(cluster, each, problem_of(each, catalogues), asked)
+                    result = measure_scenario(cluster, each, problem_of(each, catalogues, settings), asked)
                     results.append(result)
                     print(f"{number}/{len(scenarios)} {_progress_line(result)}", file=sys.stderr, flush=True)
         finally:
             plane.stop()
-    figures = {"effort": asked.effort, "order": asked.order, "repeat": asked.repeat, **summary(results)}
+    figures = {
+        "effort": asked.effort,
+        "order": asked.order,
+        "nominated": asked.nominate,
+        "repeat": asked.repeat,
+        **summary(results),
+    }
     figures["seconds"] = round(time.monotonic() - began, 1)
     print(json.dumps({**figures, "each": results} if asked.each else figures, indent=2))
     return 0

@@ -69,7 +69,10 @@ class Cluster:
             self._until_known()
             self._plane.signal_process("kube-scheduler", signal.SIGSTOP)
             try:
-                uids = {key_of(each): self._make(each)["metadata"]["uid"] for each in stage.waiting}
+                waiting = {key_of(each): self._make(each) for each in stage.waiting}
+                uids = {key: each["metadata"]["uid"] for key, each in waiting.items()}
+                for key, node in stage.nominated.items():
+                    self._nominate(waiting[key], node)
                 for key, claim in stage.ephemeral:
                     self._make(_owned(claim, key, uids))
             finally:
@@ -93,6 +96,13 @@ class Cluster:
             raise Refused(f"{document['kind']} {document['metadata']['name']}: {answer.get('message', status)}")
         self._made.append(document)
         return dict(answer)
+
+    def _nominate(self, pod: Document, node: str) -> None:
+        """Tell a pod its planned node (KEP-5278)."""
+        path = f"{collection(pod)}/{pod['metadata']['name']}/status"
+        status, answer = self._call("PUT", path, {**pod, "status": {**pod["status"], "nominatedNodeName": node}})
+        if status != 200:
+            raise Refused(f"the status of pod {pod['metadata']['name']}: {answer.get('message', status)}")
 
     def _until_known(self) -> None:
         self._turn += 1

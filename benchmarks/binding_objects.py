@@ -21,6 +21,7 @@ from kerf.engine.scheduling.launchable.daemons import daemon_of_shape, daemons, 
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.resources import total
 from kerf.engine.scheduling.plan import Plan
+from kerf.engine.scheduling.pods.pod_requirements import HARD_SPREAD
 from kerf.engine.scheduling.problem.problem import NodeInput, PendingPod, Problem
 from kerf.replay.scenarios.pods import with_defaults
 
@@ -39,12 +40,14 @@ VOLUME_BOUND = "pv.kubernetes.io/bind-completed"
 
 class Stage(Struct, frozen=True):
     """`before`: what is there before pods wait, in the order in which it is made; `waiting`: the pods that wait;
-    `ending`: bound pods that are being deleted; `ephemeral`: claims that are made for a pod, and are its."""
+    `ending`: bound pods that are being deleted; `ephemeral`: claims that are made for a pod, and are its; `nominated`:
+    the planned nodes (by name) of the pods that are told them."""
 
     before: tuple[Document, ...]
     waiting: tuple[Document, ...]
     ending: tuple[Key, ...]
     ephemeral: tuple[tuple[Key, Document], ...]
+    nominated: Mapping[Key, str]
 
 
 def node_name(number: int) -> str:
@@ -72,9 +75,10 @@ def stage(
     *,
     planned_only: bool = False,
     services: bool = False,
+    nominate: bool = False,
 ) -> Stage:
     """`order` is one of ORDERS; `planned_only`: pods that the plan has no place for are not made; `services`: there is
-    a Service for each set of labels that pods have."""
+    a Service for each set of labels that pods have; `nominate`: pods are told their planned nodes."""
     pods = _pods(scenario)
     sets = list(zip(scenario.get("daemonSets") or [], problem.daemons, strict=True))
     bound = [_pod_document(pods[each.uid], each.node) for each in problem.bound]
@@ -95,7 +99,25 @@ def stage(
         waiting=tuple(waiting),
         ending=tuple(key_of(doc) for doc, each in zip(bound, problem.bound, strict=True) if each.terminating),
         ephemeral=tuple((pod, listed.get(key_of(claim), claim)) for pod, claim in ephemeral),
+        nominated=_nominated(problem, plan) if nominate else {},
     )
+
+
+def _nominated(problem: Problem, plan: Plan) -> dict[Key, str]:
+    """The planned node of each pod that is told it. Of equal pods with a hard spread one on each node is, as in
+    engine/runtime/pod_nominations.py."""
+    pods = {each.uid: each for each in problem.pods}
+    told: dict[Key, str] = {}
+    for number, claim in enumerate(plan.claims):
+        spread: set[tuple[str, str]] = set()
+        for pod in map(pods.__getitem__, claim.pods):
+            kind = pod.namespace, pod.shape
+            hard = any(each.when_unsatisfiable == HARD_SPREAD for each in problem.shapes[pod.shape].spread)
+            if not hard or kind not in spread:
+                told[pod.namespace, pod.name] = node_name(number)
+            if hard:
+                spread.add(kind)
+    return told
 
 
 def key_of(pod: Document) -> Key:

@@ -23,7 +23,7 @@ from tests.support.repository import ROOT
 
 pytestmark = pytest.mark.slow
 WORKSHOP = ROOT / "docs" / "examples" / "plan" / "workshop.json"
-ASKED = Namespace(effort=EFFORT, repeat=1, order=ORDERS[0], planned_only=False, services=False)
+ASKED = Namespace(effort=EFFORT, repeat=1, order=ORDERS[0], planned_only=False, services=False, nominate=False)
 CONTAINERS = [{"name": "x", "image": "x", "resources": {"requests": {"cpu": "50m"}}}]
 DAEMON = {"metadata": {"name": "agent"}, "spec": {"template": {"spec": {"containers": CONTAINERS}}}}
 
