@@ -166,5 +166,6 @@ class BindableChoice:
         node_set = self._node_set_search.evaluate(self._search.node_sets.nodes_of(plan.claims), plan.placed)
         if node_set is None:
             return None
-        later_price = self._node_set_search.later_price(node_set)
+        told = self._problem.settings.nominations  # pods go where they are told, and nothing is launched later
+        later_price = 0.0 if told else self._node_set_search.later_price(node_set)
         return RatedCandidate(candidate, node_set.bindings.unbound, later_price, node_set.variants_passed)
