@@ -118,8 +118,9 @@ class BindableChoice:
             return
         starts = list(self._starting_sets(cheapest.candidate))
         for node_set in starts:
-            lean = self._node_set_search.leaner(node_set)
-            again = self._planned(lean) if not lean.bindings.unbound and lean.price < below - TOLERANCE else None
+            leanest = self._node_set_search.leaner(node_set)
+            cheaper = not leanest.bindings.unbound and leanest.price < below - TOLERANCE
+            again = self._planned(leanest) if cheaper else None
             if again is not None:
                 below = below if again.unbound else again.candidate.price
                 yield again
