@@ -15,12 +15,13 @@ from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.scheduling.kube_scheduler.filters import (
     node_affinity,
     node_affinity_before_launch,
+    node_resources_fit,
     required_alternatives,
     taint_toleration,
 )
 from kerf.engine.scheduling.kube_scheduler.interpod_rules import InterpodRules, ShapeKey
 from kerf.engine.scheduling.kube_scheduler.node_info import NodeInfo
-from kerf.engine.scheduling.kube_scheduler.node_usage import NodeUsage, PodLoad
+from kerf.engine.scheduling.kube_scheduler.node_usage import NodeUsage, PodLoad, resource_score
 from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SchedulerVariant
 from kerf.engine.scheduling.kube_scheduler.scores import (
     NEUTRAL_SCORE,
@@ -65,6 +66,7 @@ class EquivalenceClass:
         self._alternatives = tuple(
             own.merged(each) for own in required_alternatives(shape) for each in reachable if not own.conflicts(each)
         )
+        self._anywhere = any(not alternative for alternative in self._alternatives)
         self._scores_by_kind: dict[int, NodeScores | None] = {}
         self.feasible_nodes = [
             (scores, number)
@@ -100,9 +102,14 @@ class EquivalenceClass:
         return self._alternatives, self._shape.tolerations
 
     def _filter_and_score(self, node: NodeInfo) -> NodeScores | None:
-        usage = NodeUsage(node, {})
-        if not self.may_go_to(node) or not usage.holds(self.load):
+        load = self.load
+        if node.overcommitted or not node_resources_fit(load.requests, node.free) or not self.may_go_to(node):
             return None
+        if (load.ports or load.volumes) and not NodeUsage(node, {}).holds(load):
+            return None
+        score = resource_score(node.allocatable, node.scored_left, node.free, load)
+        if not self._shape.preferred_terms and not node.taints:
+            return 0, 0, score
         preferred = sum(
             preferred_term.weight
             for preferred_term in self._shape.preferred_terms
@@ -110,12 +117,14 @@ class EquivalenceClass:
         )
         untolerated_taints = untolerated(node.taints, self._shape.tolerations) if node.taints else ()
         repelling = sum(untolerated_taint.effect == PREFER_NO_SCHEDULE for untolerated_taint in untolerated_taints)
-        return preferred, repelling, usage.score(self.load)
+        return preferred, repelling, score
 
     def may_go_to(self, node: NodeInfo) -> bool:
         """The filters on taints, node affinity and the zones of volumes, which no other pod changes."""
-        if not taint_toleration(node.taints, self._shape.tolerations):
+        if node.taints and not taint_toleration(node.taints, self._shape.tolerations):
             return False
+        if self._anywhere:
+            return True
         if node.open_labels:
             return node_affinity_before_launch(self._alternatives, node.label_requirements, node.open_labels)
         return node_affinity(self._alternatives, node.label_requirements)

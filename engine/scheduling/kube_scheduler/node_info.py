@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping
 
 from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
-from kerf.engine.model.kubernetes.pods import HostPort, Resources, Taint, assumed
+from kerf.engine.model.kubernetes.pods import ASSUMED, HostPort, Resources, Taint, assumed
 from kerf.engine.model.labels import CAPACITY_TYPE, HOSTNAME, INSTANCE_TYPE, TENANCY, ZONE, ZONE_ID
 from kerf.engine.scheduling.kube_scheduler.scores import NodeScores
 from kerf.engine.scheduling.launchable.compiled_catalogue import compiled_catalogue
@@ -23,7 +23,7 @@ from kerf.engine.scheduling.pods.pod_volumes import Attachment, claim_names, vol
 from kerf.engine.scheduling.problem.problem import NodeInput, Problem
 
 NO_RESOURCES: Resources = {}
-MAX_CACHED_CLASSES = 32
+MAX_CACHED_CLASSES = 64
 """A node remembers the scores of this many classes of pods."""
 
 
@@ -32,8 +32,9 @@ class NodeInfo:
 
     `label_requirements`: its labels, to be matched against requirements. `open_labels`: labels that a node on its way
     will get, of which only a set of values is known yet. `allocatable`: CPU and memory. `assumed`: what the pods there
-    count as in scores beyond what they request. `overcommitted`: some resource is used beyond what there is, so that
-    nothing fits. `kind`: new nodes of one kind are equal but for their names; -1 is like no other.
+    count as in scores beyond what they request. `scored_left`: what scores take for free. `overcommitted`: some
+    resource is used beyond what there is, so that nothing fits. `kind`: new nodes of one kind are equal but for their
+    names; -1 is like no other.
     """
 
     def __init__(self, name: str, labels: dict[str, str], taints: tuple[Taint, ...], free: Resources,
@@ -49,6 +50,8 @@ class NodeInfo:
         self.overcommitted = any(amount < 0 for amount in free.values())
         self.allocatable = total.get("cpu", 0), total.get("memory", 0)
         self.assumed = assumed
+        cpu, memory = (free.get(name, 0) - assumed.get(name, 0) for name, _ in ASSUMED)
+        self.scored_left = cpu, memory
         self.volume_limits: Mapping[str, int] = {}
         self.attached_volumes: frozenset[Attachment] = frozenset()
         self.open_labels = Requirements()
@@ -65,6 +68,7 @@ class NodeInfo:
         copy.label_requirements, copy.open_labels = self.label_requirements, self.open_labels
         copy.free, copy.host_ports, copy.kind = self.free, self.host_ports, self.kind
         copy.overcommitted, copy.allocatable, copy.assumed = self.overcommitted, self.allocatable, self.assumed
+        copy.scored_left = self.scored_left
         copy.volume_limits, copy.attached_volumes = self.volume_limits, self.attached_volumes
         copy._scores = {}
         return copy

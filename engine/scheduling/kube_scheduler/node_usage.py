@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from kerf.engine.model.kubernetes.pods import ASSUMED, HostPort, Resources
+from kerf.engine.model.kubernetes.pods import HostPort, Resources
 from kerf.engine.scheduling.kube_scheduler.filters import node_ports, node_resources_fit, node_volume_limits
 from kerf.engine.scheduling.kube_scheduler.node_info import NodeInfo
 from kerf.engine.scheduling.kube_scheduler.scores import CpuMemory, balanced_allocation, least_allocated
@@ -34,6 +34,13 @@ class PodLoad(Struct, frozen=True, eq=False):
     newer: bool = False
 
 
+def resource_score(allocatable: CpuMemory, scored_left: CpuMemory, free: Resources, load: PodLoad) -> int:
+    """Least allocated and balanced allocation together, 0 to 200."""
+    return least_allocated(allocatable, scored_left, load.scored_requests) + balanced_allocation(
+        allocatable, free, load.requests, against_before=load.newer
+    )
+
+
 class NodeUsage:
     """A node with some pods bound to it. It never changes: `after` gives the usage with one more pod."""
 
@@ -45,8 +52,7 @@ class NodeUsage:
         self._known = known
         self.pods = 0
         self._free = info.free
-        cpu, memory = (info.free.get(name, 0) - info.assumed.get(name, 0) for name, _ in ASSUMED)
-        self._scored_left = cpu, memory
+        self._scored_left = info.scored_left
         self._ports = info.host_ports
         self._attached = info.attached_volumes
         self._after: dict[PodLoad, NodeUsage] = {}
@@ -68,11 +74,8 @@ class NodeUsage:
         )
 
     def score(self, load: PodLoad) -> int:
-        """The scores on resources, 0 to 200: least allocated and balanced allocation."""
-        allocatable = self._info.allocatable
-        return least_allocated(allocatable, self._scored_left, load.scored_requests) + balanced_allocation(
-            allocatable, self._free, load.requests, against_before=load.newer
-        )
+        """The scores on resources, 0 to 200."""
+        return resource_score(self._info.allocatable, self._scored_left, self._free, load)
 
     def _with_pod(self, load: PodLoad) -> NodeUsage:
         free = added(self._free, load.requests, -1)
