@@ -13,14 +13,15 @@ from kerf.adapters.cli.render.output import Printer, emit_json_line
 from kerf.adapters.cli.render.record import event_line
 from kerf.adapters.store.chained import ChainedStore
 from kerf.adapters.store.open import AnyStore
+from kerf.engine.model.did_you_mean import is_it
 from kerf.engine.record.entries import Entry
 from kerf.projections.karpenter_logs import KarpenterLog
-from kerf.projections.prose.amounts import moment
+from kerf.projections.prose.amounts import count, moment
 from kerf.projections.timeline.event import DEBUG, Event
 from kerf.projections.timeline.grouping import group_events
 from kerf.replay.errors import PositionUnknown
 from kerf.replay.history.story import timeline_from_base
-from kerf.replay.subject_names import with_canonical_kind
+from kerf.replay.subject_names import similar_names, with_canonical_kind
 from kerf.replay.time_travel.positions import locate, time_after_end
 from kerf.replay.time_travel.record_beginning import base_as_entries
 
@@ -51,7 +52,10 @@ class RecordLog:
             raise PositionUnknown(
                 f"--since {query.since} is later than --until {query.until}", hint="Give the earlier one to --since"
             )
-        self.subject_found = False
+        self.told = 0
+        """How many events were printed."""
+        self._silent = 0  # events of the subject that the flags leave out
+        self._others: set[str] = set()
 
     def print_as_karpenter(self) -> None:
         """The log lines that Karpenter would write, one JSON object a line."""
@@ -70,10 +74,13 @@ class RecordLog:
         def events() -> Iterator[Event]:
             for entry in self._entries():
                 for event in timeline.apply(entry):
-                    if self._concerns(event):
-                        self.subject_found = True
-                        if entry.position > self._after and (self._query.all or event.level != DEBUG):
-                            yield event
+                    if not self._concerns(event):
+                        self._others.update((event.subject, *event.related))
+                    elif entry.position <= self._after or (event.level == DEBUG and not self._query.all):
+                        self._silent += 1
+                    else:
+                        self.told += 1
+                        yield event
 
         if json:
             for event in events():
@@ -82,6 +89,18 @@ class RecordLog:
             # a group is printed once its last event is known: not while a record is followed
             for event in events() if self._query.follow else group_events(events()):
                 printer.line(event_line(event, timeline.started), event.level)
+
+    def nothing_told(self) -> str:
+        """Why nothing was printed of the subject: nothing concerns it, or nothing that the flags let through."""
+        query = self._query
+        if self._silent:
+            flags = ["leave out --since"] if query.since else []
+            flags += [] if query.all else ["give --all"]
+            left_out = count(self._silent, "event")
+            return f"{left_out} of {query.subject} left out: {' or '.join(flags)} to be told"
+        where = f"the record up to {query.until}" if query.until else "the record"
+        likely = is_it(similar_names(query.subject, self._others))
+        return f"Nothing in {where} concerns {query.subject}. {likely or 'kerf log RECORD --all has the names'}"
 
     def _entries(self) -> Iterator[Entry]:
         """The record's entries from its beginning. With `follow` also those that are added later, for ever, unless the

@@ -24,8 +24,8 @@ class SchedulingCode(ReasonCode):
     """The pod asks for nodes without a NodePool. `requirement`."""
     RESTRICTED_LABEL = "restricted-label", "label {key} may not be selected on"
     """`key` may not be selected on (S-25)."""
-    INVALID_REQUIREMENT = "invalid-requirement", "requirement {key} {operator} is not valid: {problem}"
-    """`key`, `operator`, `problem` (one of `RequirementProblem`)."""
+    INVALID_REQUIREMENT = "invalid-requirement", "requirement {key} {operator}{asked} is not valid: {problem}"
+    """`key`, `operator`, `problem` (one of `RequirementProblem`), `values` (the first of them, where there are any)."""
     MATCH_FIELDS = "match-fields", "required node affinity uses matchFields ({keys})"
     """A required node affinity term has matchFields. `keys`."""
     VOLUME = "volume", "volume claim {claim}: {problem}"
@@ -178,6 +178,8 @@ def sentence(reason: Reason) -> str:
     template = code.sentence
     if reason.code == SchedulingCode.TOPOLOGY:
         shown["domains"] = _domains(reason)
+    if reason.code == SchedulingCode.INVALID_REQUIREMENT:
+        shown["asked"] = f" [{shown['values']}]" if "values" in shown else ""
     if reason.code == SchedulingCode.NO_INSTANCE_TYPES and not reason.params.get("types"):
         template = "there are no instance types for it"
     text = template.format_map(shown) + _meant(reason) + _planned_from(reason)

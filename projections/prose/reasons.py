@@ -15,6 +15,7 @@ from kerf.engine.model.reasons import Reason, ReasonCode
 from kerf.engine.scheduling import reasons as scheduling
 from kerf.projections.prose.amounts import count, dollars, duration
 from kerf.projections.prose.explanation_codes import ExplanationCode
+from kerf.projections.prose.nearest_reasons import nearest_first
 
 _DURATION_PARAMETERS = ("quiet", "age", "waited")
 """Parameters that are durations."""
@@ -55,8 +56,9 @@ def sentence(reason: Reason) -> str:
 
 
 def sentences(reasons: Sequence[Reason]) -> str:
-    """Say why a pod has no place: one sentence for each NodePool that was asked, in their order (S-174)."""
-    return "; ".join(map(sentence, reasons))
+    """Say why a pod has no place: one sentence for each NodePool that was asked, the nearest to a place first
+    (S-174)."""
+    return "; ".join(map(sentence, nearest_first(reasons)))
 
 
 def requirement_words(text: str) -> str:

@@ -36,12 +36,12 @@ from kerf.engine.record.entries import Entry
 from kerf.engine.state.moves import ABANDONED
 from kerf.engine.state.nodeclaims.drift import DRIFT
 from kerf.projections.prose.amounts import count, first_names
+from kerf.projections.prose.nearest_reasons import nearest_first
 from kerf.projections.timeline.claim_events import claim_event
 from kerf.projections.timeline.disruption_events import move_event, verdict_event
 from kerf.projections.timeline.drift_events import drift_events
 from kerf.projections.timeline.entry_events import EVENTS_OF_ENTRY, make_event, offering_events, planning_input_seen
 from kerf.projections.timeline.event import DEBUG, ERROR, INFO, WARNING, Event, Parameter
-from kerf.projections.timeline.furthest_node_pool import furthest_reason
 from kerf.projections.timeline.repetitions import Repetitions
 
 
@@ -349,8 +349,9 @@ class Timeline:
         times = min(times_told.values(), default=1)
         shown = level if times == 1 else DEBUG
         who = self.key_of(uids[0]) + (f" and {len(uids) - 1} more" if len(uids) > 1 else "") if uids else "nobody"
+        nearest = next(iter(nearest_first(group.reasons)), None)
         return make_event(
-            entry, code, shown, "decision/provision", related, reason=furthest_reason(group.reasons), pods=len(uids),
+            entry, code, shown, "decision/provision", related, reason=nearest, pods=len(uids),
             who=who, times=times,
         )  # fmt: skip
 

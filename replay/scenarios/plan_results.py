@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
-from kerf.engine.model.labels import HOSTNAME
+from kerf.engine.model.instance_types import InstanceType, Offering
+from kerf.engine.model.labels import HOSTNAME, ZONE, ZONE_ID
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Unplaced
 from kerf.engine.scheduling.explain.funnel_tracer import Funnel
@@ -35,8 +36,9 @@ def failed(identity: Mapping[str, str], error: str) -> dict[str, Any]:
 def result_of(identity: Mapping[str, str], problem: Problem, planned: Plan, funnel: Funnel | None) -> dict[str, Any]:
     """Write a plan as `{name, family, summary, result, kerf}`."""
     pods = {pod.uid: pod for pod in problem.pods}
+    zones = _ZonesOfClaims(problem)
     claims = sorted(
-        (claim_of(claim, pods) for claim in planned.claims),
+        (claim_of(claim, pods) | {"launchZones": zones.of(claim)} for claim in planned.claims),
         key=lambda each: (each["nodePool"], each["pods"][0]),
     )
     existing = [
@@ -56,6 +58,34 @@ def result_of(identity: Mapping[str, str], problem: Problem, planned: Plan, funn
     }
     extra = _extra(planned, pods, funnel) | {"nominated": problem.settings.nominations}
     return {**identity, "summary": summary, "result": result, "kerf": extra}
+
+
+class _ZonesOfClaims:
+    """Finds the zones in which a claim can be launched. Equal claims are looked at once."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._catalogues = {each.pool.name: problem.catalogues.get(each.catalogue) for each in problem.pools}
+        self._types: dict[str, dict[str, InstanceType]] = {}
+        self._known: dict[Hashable, list[str]] = {}
+
+    def of(self, claim: OpenedClaim) -> list[str]:
+        key = claim.node_pool, claim.instance_types, claim.capacity_types, claim.constraints
+        if key not in self._known:
+            self._known[key] = sorted({offering.zone for offering in self._offerings(claim)})
+        return self._known[key]
+
+    def _offerings(self, claim: OpenedClaim) -> Iterator[Offering]:
+        catalogue = self._catalogues.get(claim.node_pool)
+        types = self._types.setdefault(
+            claim.node_pool, {each.name: each for each in (catalogue.types if catalogue is not None else ())}
+        )
+        asked = {requirement.key: requirement for requirement in claim.constraints}
+        for name in claim.instance_types:
+            for offering in types[name].offerings:
+                places = {ZONE: offering.zone, ZONE_ID: offering.zone_id}
+                fits = all(not value or key not in asked or asked[key].has(value) for key, value in places.items())
+                if offering.available and offering.capacity_type in claim.capacity_types and fits:
+                    yield offering
 
 
 def claim_of(claim: OpenedClaim, pods: Mapping[str, PendingPod]) -> dict[str, Any]:

@@ -50,12 +50,13 @@ def describe(line: dict[str, Any]) -> list[str]:
 def _new_nodes(claims: list[dict[str, Any]]) -> list[str]:
     if not claims:
         return []
-    head = ("LAUNCH", "NODEPOOL", "CAPACITY", "PRICE/H", "FOR", "OR ELSE")
+    head = ("LAUNCH", "NODEPOOL", "CAPACITY", "ZONE", "PRICE/H", "FOR", "OR ELSE")
     rows = [
         (
             claim["cheapestInstanceType"],
             claim["nodePool"],
             ",".join(claim["launchCapacityTypes"]),
+            some(claim["launchZones"]),
             dollars(claim["cheapestPrice"]),
             f"{counted(len(claim['pods']), 'pod')}: {some(claim['pods'])}",
             some(claim["instanceTypes"][1:], 2),

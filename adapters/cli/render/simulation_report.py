@@ -24,6 +24,7 @@ from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import InputRefused
 from kerf.engine.state.state import State
 from kerf.projections.cost import CostFold
+from kerf.projections.prose.nearest_reasons import nearest_first
 from kerf.projections.prose.reasons import sentence
 from kerf.replay.subject_names import similar_names
 
@@ -166,7 +167,8 @@ class ReportFold:
         alike: dict[tuple[str, ...], list[str]] = {}
         reasons: dict[tuple[str, ...], tuple[WaitReason, ...]] = {}
         for uid in sorted(state.indexes.pending, key=lambda uid: (state.facts.pods[uid].key, uid)):
-            why = tuple(WaitReason(each.code, sentence(each), each.params) for each in reasons_by_pod.get(uid, ()))
+            nearest = nearest_first(reasons_by_pod.get(uid, ()))
+            why = tuple(WaitReason(each.code, sentence(each), each.params) for each in nearest)
             why = why or (_on_its_way(state.facts.targets.get(uid, "")),)
             key = tuple(each.text for each in why)
             alike.setdefault(key, []).append(state.facts.pods[uid].key)

@@ -10,7 +10,7 @@ A pseudonym consists of kind, rank and keyed hash ("pod-0042-9f3a1c"). The rank 
 because deciders break ties by name: so replaying the bundle takes the same decisions. For the same reason label keys
 and node names keep their place among the names that stay, and a claim keeps its last letters, which come from the
 record's id. The hash is the same in every bundle made with the same salt. Limit: strings inside of reasons are replaced
-word by word, if a word is a name found in the record.
+word by word, if a word is a name found in the record. A node's pseudonym ends in that of the claim that it belongs to.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator
 from hashlib import blake2b
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Any
 
 import msgspec
@@ -33,6 +33,7 @@ from kerf.engine.model.content_digest import content, deviation
 from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.record.base import Base
+from kerf.engine.record.claim_events import Adopted, Registered
 from kerf.engine.record.codec import CODEC
 from kerf.engine.record.decisions import Decision
 from kerf.engine.record.entries import Entry, UnknownEntry
@@ -59,6 +60,7 @@ class Pseudonyms:
         self._given: dict[tuple[str, str], str] = {}
         self._words: dict[str, str] = {}
         self._public: set[str] = set()
+        self._claim_of: dict[str, str] = {}  # node → its claim
         self._settled = False
 
     def name(self, kind: str, text: str) -> str:
@@ -78,6 +80,10 @@ class Pseudonyms:
     def public_key(self, text: str) -> None:
         """Notes a label key that is not replaced: replaced keys keep their order relative to it."""
         self._public.add(text)
+
+    def node_of(self, claim: str, node: str) -> None:
+        """Notes which claim a node belongs to: its pseudonym says so."""
+        self._claim_of[node] = claim
 
     def settle(self) -> None:
         width = len(str(len(self._seen)))
@@ -114,18 +120,22 @@ class Pseudonyms:
     def _settle_order(self) -> None:
         """Keeps replaced label keys in order among the public ones, and nodes among the claims that still become nodes.
 
-        Each gets a pseudonym that sorts right behind the name that it stood behind.
+        Each gets a pseudonym that sorts right behind the name that it stood behind. A node's ends in the claim that it
+        belongs to.
         """
-        public, claims = sorted(self._public), self._of("claim")
+        public = sorted(self._public)
         for text in self._of("key"):
             before = _before(public, text)
             self._given["key", text] = f"{before.rpartition('/')[0] or before}0-{self._given['key', text]}"
+        places = _Places({text: self._given["claim", text] for text in self._of("claim")})
         for text in self._of("node"):
-            before = _before(claims, text)
+            own, shown = self._claim_of.get(text, ""), self._given["node", text]
             if ("claim", text) in self._given:  # some clouds name nodes so, and a plan the nodes on their way
                 self._given["node", text] = self._given["claim", text]
-            else:
-                self._given["node", text] = f"{self._given.get(('claim', before), '')}0-{self._given['node', text]}"
+                continue
+            if ("claim", own) in self._given:
+                shown = f"{shown.rpartition('-')[0]}-of-{self._given['claim', own]}"
+            self._given["node", text] = places.before(text) + shown
 
     def _of(self, kind: str) -> list[str]:
         return sorted(text for each, text in self._seen if each == kind)
@@ -135,6 +145,27 @@ def _before(ordered: list[str], text: str) -> str:
     """Returns the last name that sorts before the text; empty if there is none."""
     index = bisect_left(ordered, text)
     return ordered[index - 1] if index else ""
+
+
+class _Places:
+    """What nodes' pseudonyms begin with, so that they sort behind the claims that the nodes sort behind, and before the
+    others. `claims`: each claim's pseudonym, in the order of their names.
+    """
+
+    def __init__(self, claims: dict[str, str]) -> None:
+        self._claims, self._given = list(claims), list(claims.values())
+        self._highest = list(accumulate(self._given, max))
+        self._lowest = list(accumulate(reversed(self._given), min))[::-1]
+
+    def before(self, node: str) -> str:
+        """Returns the beginning. It names no claim, if the claims on both sides are of different NodePools."""
+        at = bisect_left(self._claims, node)
+        if not at:
+            return "0-"
+        kind_and_rank = "-".join(self._given[at - 1].split("-")[:2])
+        between = f"{kind_and_rank}z-"
+        is_between = self._highest[at - 1] < between and (at == len(self._given) or between < self._lowest[at])
+        return between if is_between else f"{self._given[at - 1]}0-"
 
 
 class Pseudonymised:
@@ -180,6 +211,8 @@ class Pseudonymised:
         facts = restore(base, Blobs(self._source.blob)).facts
         for seen in facts.node_classes.values():
             self._digests[seen.digest] = seen.digest
+        for claim in facts.claims.values():
+            self._names.node_of(claim.name, claim.node)
         plan = facts.plan
         changed: Facts = self._struct(facts, PodShape)
         self._digests[facts.settings_digest] = deviation(changed.settings)
@@ -227,6 +260,8 @@ class Pseudonymised:
         return msgspec.structs.replace(entry, stream=stream, payload=payload)
 
     def _payload(self, payload: Struct) -> Struct:
+        if isinstance(payload, Registered | Adopted) and payload.node:
+            self._names.node_of(payload.claim, payload.node)
         if isinstance(payload, NodeClassSeen):
             self._digests[payload.digest] = payload.digest  # a hash gives nothing away; the object stays behind
         changed: Struct = self._struct(payload, Catalogue if isinstance(payload, CatalogueSeen) else PodShape)

@@ -23,6 +23,8 @@ from kerf.engine.scheduling.pods.pod_requirements import requirements_of
 from kerf.engine.scheduling.reasons import SchedulingCode, reason
 
 CAPACITY_TYPES = frozenset([ON_DEMAND, SPOT, RESERVED])
+MAX_VALUES_SHOWN = 5
+"""How many of a requirement's values a reason keeps."""
 _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _DOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
@@ -56,9 +58,11 @@ def requirement_problems(spec: RequirementSpec) -> tuple[Reason, ...]:
     """Everything that is wrong with one requirement of a pod, a NodePool or an overlay (S-26); empty if it is valid."""
     key = normalise(spec.key)
     reasons = [reason(SchedulingCode.RESTRICTED_LABEL, key=key)] if is_restricted(key) else []
+    asked: dict[str, str | list[str]] = {"key": key, "operator": spec.operator}
+    if spec.values:
+        asked["values"] = sorted(spec.values)[:MAX_VALUES_SHOWN]
     reasons += [
-        reason(SchedulingCode.INVALID_REQUIREMENT, key=key, operator=spec.operator, problem=problem.value)
-        for problem in _problems(key, spec)
+        reason(SchedulingCode.INVALID_REQUIREMENT, problem=problem.value, **asked) for problem in _problems(key, spec)
     ]
     return tuple(reasons)
 

@@ -184,6 +184,21 @@ def test_w42_what_is_used_up_replaces_nothing() -> None:
     assert found.code == "spot-to-spot-off"
 
 
+def test_d90_where_a_pod_would_wait_for_reserved_capacity_a_simulation_uses_none_of_it() -> None:
+    given = cluster(
+        node("n", "medium", pod("p", 6_000)),
+        node("m", "medium", pod("q", 6_000)),
+        pools=(pool(requirements=(ANY,)),),
+        catalogue=reserving("large"),
+    )
+    simulator = Simulator(given)
+    assert [new.capacity_types for new in simulator.without(["n"]).claims] == [("reserved",)]
+    both = simulator.without(["n", "m"])
+    assert both.failure is None
+    assert len(both.claims) == 2
+    assert not any("reserved" in new.capacity_types for new in both.claims)
+
+
 def test_d53_a_nodepool_of_fixed_size_and_budgets() -> None:
     """D-161: its nodes are candidates of drift alone."""
     fixed: NodePool = pool(replicas=2)

@@ -23,7 +23,7 @@ def log(
 ) -> int:
     """Tell what happened, in order.
 
-    Exit codes: 0 told, 1 nothing concerns the subject, 2 usage.
+    Exit codes: 0 told, 1 there is nothing to tell of the subject, 2 usage.
 
     For example:
 
@@ -61,8 +61,7 @@ def log(
             lines.print_as_karpenter()
             return 0
         lines.print_timeline(json=json)
-    if subject and not lines.subject_found:
-        where = f"the record up to {until}" if until else "the record"
-        print(f"Nothing in {where} concerns {subject}: kerf log {record} --all has the names", file=sys.stderr)
+    if subject and not lines.told:
+        print(lines.nothing_told(), file=sys.stderr)
         return 1
     return 0

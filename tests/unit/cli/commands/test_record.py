@@ -123,6 +123,13 @@ def test_log_of_an_unknown_subject_says_so(kerf: Any, record: Path) -> None:
     assert "record up to 1 concerns" in kerf("log", record, "--subject", subject, "--until", "1")[2]
 
 
+def test_log_of_a_subject_whose_events_the_flags_leave_out_says_so(kerf: Any, record: Path) -> None:
+    code, out, err = kerf("log", record, "--subject", "default/b", "--since", "+9h")
+    assert (code, out) == (1, "")
+    assert err.splitlines()[-1].endswith("of default/b left out: leave out --since or give --all to be told")
+    assert "Is it pod/default/b" in kerf("log", record, "--subject", "pod/default/bb")[2]
+
+
 def test_a_log_that_ends_before_it_begins_is_refused(kerf: Any, record: Path) -> None:
     code, out, err = kerf("log", record, "--since", "5", "--until", "3")
     assert (code, out) == (2, "")

@@ -18,8 +18,9 @@ from kerf.engine.record.observations import (
     Observation,
     WatchGap,
 )
+from kerf.projections.prose.nearest_reasons import nearest_first
+from kerf.projections.prose.reasons import sentences
 from kerf.projections.timeline.event import DEBUG, Event, event_sentence
-from kerf.projections.timeline.furthest_node_pool import furthest_reason
 from kerf.projections.timeline.grouping import group_events
 from kerf.projections.timeline.timeline import Timeline
 from tests.support.lives import claim_of, in_service, show_taint
@@ -213,12 +214,16 @@ def test_a_pod_without_a_place_is_named_and_told_once() -> None:
     ]
 
 
-def test_the_reason_shown_is_that_of_the_pool_where_the_pod_got_furthest() -> None:
+def test_the_reason_shown_is_that_of_the_pool_nearest_to_a_place() -> None:
+    """A pool with types that would do is nearer, although its limits are used up, than one without such types."""
     taints = Reason("taints-not-tolerated", {"node_pool": "a", "taints": ["x"]})
     other = Reason("requirements-conflict", {"node_pool": "b", "keys": ["karpenter.sh/nodepool"]})
     arch = Reason("requirements-conflict", {"node_pool": "c", "keys": ["kubernetes.io/arch"]})
-    small = Reason("types-resources", {"node_pool": "d"})
-    assert furthest_reason([other, taints]) == taints
-    assert furthest_reason([taints, other, arch]) == arch
-    assert furthest_reason([taints, small, arch]) == small
-    assert furthest_reason([]) is None
+    small = Reason("types-resources", {"node_pool": "d", "types": 338, "resources": ["nvidia.com/gpu"]})
+    full = Reason("limits", {"node_pool": "e", "resources": ["nvidia.com/gpu"]})
+    assert nearest_first([other, taints]) == [taints, other]
+    assert nearest_first([taints, other, arch]) == [arch, taints, other]
+    assert nearest_first([taints, small, arch]) == [small, arch, taints]
+    assert nearest_first([small, full, Reason("topology", {})])[0].code == "topology"
+    assert sentences([small, full]).startswith("NodePool e: every suitable type exceeds")
+    assert nearest_first([]) == []

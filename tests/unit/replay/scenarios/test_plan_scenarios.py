@@ -59,6 +59,7 @@ def test_the_form_of_a_result() -> None:
         lbl.NODEPOOL: {"operator": "In", "values": ["default"]},
     }
     assert claim["launchCapacityTypes"] == ["on-demand", "spot"]
+    assert claim["launchZones"] == ["z1", "z2"]
     assert claim["cheapestInstanceType"] == "b"
     assert list(found["result"]["errors"]) == ["big"]
     assert found["result"]["errors"]["big"].startswith("types-resources: ")

@@ -7,9 +7,10 @@ import pytest
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.karpenter.nodepools import RequirementSpec
 from kerf.engine.model.kubernetes.pods import Expression, NodeTerm, PodShape
+from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.pods.validation import RequirementProblem, pod_refusals, requirement_problems
-from kerf.engine.scheduling.reasons import SchedulingCode
+from kerf.engine.scheduling.reasons import SchedulingCode, sentence
 from tests.support.scenarios.problems import Workloads, ladder, preferred, problem, spec, term
 
 
@@ -84,3 +85,11 @@ def test_s42_match_fields_and_every_term_are_looked_at() -> None:
     given = PodShape(required_terms=(term(("k", "Exists", ())), fields, term(("k", "Gt", ("x",)))))
     codes = [each.code for each in pod_refusals(given)]
     assert codes == [SchedulingCode.MATCH_FIELDS, SchedulingCode.INVALID_REQUIREMENT]
+
+
+def test_s26_a_reason_keeps_the_values_and_says_them() -> None:
+    (found,) = requirement_problems(spec("k", "In", "not valid"))
+    assert found.params["values"] == ["not valid"]
+    assert sentence(found) == "requirement k In [not valid] is not valid: a value is not a valid label value"
+    older = Reason("invalid-requirement", {"key": "k", "operator": "In", "problem": "In needs values"})
+    assert sentence(older) == "requirement k In is not valid: In needs values", "as older records have it"

@@ -445,3 +445,40 @@ def test_d144_the_two_critical_priority_classes_keep_their_names() -> None:
     names.settle()
     assert priority_class("system-node-critical", names) == "system-node-critical"
     assert priority_class("mine", names) != "mine"
+
+
+def settled(claims: dict[str, str], pools: list[str]) -> Pseudonyms:
+    """The pseudonyms of claims and their nodes (claim → node)."""
+    names = Pseudonyms("salt")
+    for pool in pools:
+        names.name("nodepool", pool)
+    for claim, node in claims.items():
+        names.name("claim", claim)
+        names.name("node", node)
+        names.node_of(claim, node)
+    names.settle()
+    return names
+
+
+def test_a_node_is_named_after_its_own_claim_and_after_no_other() -> None:
+    claims = {"gpu-zzzzz": "ip-10-0-0-9", "gpu-aaaaa": "ip-10-0-0-5", "web-bbbbb": "ip-10-0-0-7"}
+    names = settled(claims, ["gpu", "web"])
+    shown = {claim: (names.name("claim", claim), names.name("node", node)) for claim, node in claims.items()}
+    for own, node in shown.values():
+        assert node.endswith(f"-of-{own}")
+        assert [claim for claim, _ in shown.values() if claim in node] == [own]
+
+
+@given(data=st.data())
+def test_nodes_keep_their_place_among_nodes_and_claims(data: st.DataObject) -> None:
+    """Deciders break ties by name."""
+    letters = st.text("abz", min_size=5, max_size=5)
+    pools = data.draw(st.lists(st.sampled_from(["gpu", "ip", "spot", "web"]), min_size=1, unique=True))
+    ends = data.draw(st.lists(letters, min_size=1, max_size=6, unique=True))
+    claims = [f"{data.draw(st.sampled_from(pools))}-{end}" for end in ends]
+    nodes = [f"{data.draw(st.sampled_from(['ip-10', 'a', 'z', *claims]))}-{number}" for number in range(len(claims))]
+    names = settled(dict(zip(claims, nodes, strict=True)), pools)
+    given = {("claim", text): names.name("claim", text) for text in claims}
+    given |= {("node", text): names.name("node", text) for text in nodes}
+    by_name = sorted(given, key=lambda key: key[1])
+    assert sorted(given, key=lambda key: given[key]) == by_name

@@ -1,0 +1,41 @@
+"""Order the reasons of several NodePools: first that of the pool where least is missing for the pod's place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kerf.engine.model.labels import NODEPOOL
+from kerf.engine.model.reasons import Reason
+from kerf.engine.scheduling.reasons import SchedulingCode
+
+_BY_DISTANCE: tuple[tuple[SchedulingCode, ...], ...] = (
+    (SchedulingCode.NO_NODE_POOL, SchedulingCode.NO_INSTANCE_TYPES, SchedulingCode.TOO_FEW_TYPES),
+    (SchedulingCode.TAINTS,),
+    (SchedulingCode.LABEL_UNDEFINED,),
+    (SchedulingCode.REQUIREMENTS,),
+    (SchedulingCode.TYPES_REQUIREMENTS,),
+    (SchedulingCode.TYPES_COMBINED,),
+    (SchedulingCode.TYPES_RESOURCES, SchedulingCode.HOST_PORTS),
+    (SchedulingCode.TYPES_OFFERINGS,),
+    (SchedulingCode.NODE_LIMIT,),
+    (SchedulingCode.LIMITS,),
+)
+"""What is missing, from the most to the least: a pool of other nodes, one without a type that would do, one whose
+limits are used up. Codes that are not named here come nearest: a type would do, and something else stands in its way.
+"""
+_RANK = {code.value: rank for rank, step in enumerate(_BY_DISTANCE) for code in step}
+
+
+def nearest_first(reasons: Iterable[Reason]) -> list[Reason]:
+    """Return the reasons by what is missing, the least first; equals in their order.
+
+    A pod that selects a NodePool by its label is refused by all others for that label. Those reasons come last.
+    """
+    return sorted(reasons, key=_rank, reverse=True)
+
+
+def _rank(reason: Reason) -> int:
+    keys = reason.params.get("keys")
+    if reason.code == SchedulingCode.REQUIREMENTS.value and isinstance(keys, list) and NODEPOOL in keys:
+        return -1
+    return _RANK.get(reason.code, len(_BY_DISTANCE))
