@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from kerf.engine.model.disruption_reasons import DriftReason
 from kerf.engine.model.karpenter.nodeclaim_templates import Difference
 from kerf.engine.model.reasons import Reason
 from kerf.projections.prose.reasons import requirement_words, sentence
@@ -31,6 +32,19 @@ def differences_words(differences: Sequence[Difference]) -> str:
     listed = [difference_words(difference) for difference in differences[:MAX_DIFFERENCES_SHOWN]]
     left = len(differences) - len(listed)
     return "; ".join([*listed, f"and {left} more"] if left else listed)
+
+
+_COMPARED = {
+    DriftReason.AMI_DRIFT.value: "image",
+    DriftReason.SECURITY_GROUP_DRIFT.value: "security groups",
+    DriftReason.SUBNET_DRIFT.value: "subnet",
+    DriftReason.INSTANCE_TYPE_NOT_FOUND.value: "instance type",
+}
+
+
+def not_compared_words(codes: Iterable[str]) -> str:
+    """Name what nobody can compare with what is asked for."""
+    return ", ".join(_COMPARED.get(code, code) for code in codes)
 
 
 def verdict_words(reason: Reason, differences: Sequence[Difference]) -> str:

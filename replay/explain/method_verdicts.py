@@ -13,6 +13,7 @@ from kerf.engine.disruption import eligibility
 from kerf.engine.disruption.budgets import window_ends
 from kerf.engine.disruption.cluster import Cluster, ClusterNode
 from kerf.engine.disruption.cluster_from_state import NEVER, cluster_of, quiet_at
+from kerf.engine.disruption.drift.detection import not_compared
 from kerf.engine.disruption.drift.static_nodepools import replace_drifted_static
 from kerf.engine.disruption.forced.finding import Finding
 from kerf.engine.disruption.forced.forced_disruption import FORCEFUL
@@ -63,7 +64,7 @@ class MethodVerdict(Struct, frozen=True, kw_only=True):
     `reason` is why the method leaves the node, or why it would take it (`acts`). `due` is when that may change by
     itself (ms since the epoch, 0 for never). `history` holds the recorded verdicts of this method where they changed.
     `way` says what would have to change, for the methods that kerf chooses to use. `drifted` is what the node has
-    drifted by, `differences` the fields.
+    drifted by, `differences` the fields. `not_compared`: the kinds of drift that nobody can tell.
     """
 
     method: str
@@ -74,6 +75,7 @@ class MethodVerdict(Struct, frozen=True, kw_only=True):
     differences: tuple[Difference, ...] = ()
     history: tuple[RecordedVerdict, ...] = ()
     way: WhatWouldChange | None = None
+    not_compared: tuple[str, ...] = ()
 
 
 def method_verdicts(claim: NodeClaim, state: State, recorded: Iterable[RecordedVerdict]) -> tuple[MethodVerdict, ...]:
@@ -153,6 +155,7 @@ def _voluntary_methods(
             differences=claim.differences if drifted else (),
             history=tuple(histories.get(name, ())),
             way=answer,
+            not_compared=not_compared(claim, state, now) if name == DRIFT else (),
         )
 
 

@@ -63,6 +63,14 @@ def detect_drift(state: State, now: int, claims: Iterable[str]) -> DriftVerdicts
     return DriftVerdicts(tuple(verdicts), due)
 
 
+def not_compared(claim: NodeClaim, state: State, now: int) -> tuple[str, ...]:
+    """The kinds of drift (codes of `DriftReason`) that nobody can tell of a claim now: what it has, or what is asked
+    for, is not known."""
+    facts = _facts(claim, state, now)
+    found = (check(claim, facts) for check in CHECKS) if facts is not None else ()
+    return tuple(each.code for each in found if isinstance(each, Unknown))
+
+
 def _facts(claim: NodeClaim, state: State, now: int) -> Facts | None:
     """What the claim's verdict follows from. None for a claim without a verdict: nothing is launched yet, it is on its
     way out, or its NodePool is not there (A-332)."""
@@ -152,7 +160,7 @@ def instance_type(claim: NodeClaim, facts: Facts) -> Drift | Unknown | None:
     if not facts.old_enough:
         return None
     if not facts.catalogue or not facts.blobs.catalogue(facts.catalogue).types:
-        return Unknown(DriftReason.INSTANCE_TYPE_NOT_FOUND)
+        return Unknown(DriftReason.INSTANCE_TYPE_NOT_FOUND.value)
     name = claim.labels.get(lbl.INSTANCE_TYPE, claim.instance_type)
     found = facts.blobs.instance_type(facts.catalogue, name)
     if found is not None and any(_sold(offering, claim) for offering in found.offerings):

@@ -10,7 +10,7 @@ from kerf.adapters.cli.render.record import quantities
 from kerf.adapters.cli.render.text import MAX_NAMES_SHOWN, some
 from kerf.projections.prose.amounts import count, dollars, duration, moment
 from kerf.projections.prose.changes import budget_words, change_words
-from kerf.projections.prose.drift import difference_words, verdict_words
+from kerf.projections.prose.drift import difference_words, not_compared_words, verdict_words
 from kerf.projections.prose.reasons import sentence
 from kerf.replay.explain.method_verdicts import MethodVerdict
 from kerf.replay.history.removal import Cause, DrainedPod, Removal, RemovalMove, ReplacementNode
@@ -81,6 +81,8 @@ def methods_text(printer: Printer, methods: Sequence[MethodVerdict]) -> None:
     for method in methods:
         drifted = f"{verdict_words(method.drifted, method.differences)}; " if method.drifted is not None else ""
         printer.line(f"  {method.method:<13} {drifted}{sentence(method.reason)}{_until(method)}")
+        if method.not_compared:
+            printer.line(f"    not compared, since one side is not known: {not_compared_words(method.not_compared)}")
         if method.way is not None:
             _way(printer, method.way, method.acts)
         _history(printer, method)

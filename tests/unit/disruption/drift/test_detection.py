@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from kerf.engine.disruption.drift.detection import not_compared
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.content_digest import content
 from kerf.engine.model.instance_types import Catalogue
@@ -18,6 +19,7 @@ from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.decisions import Decision
 from kerf.engine.record.observations import CatalogueSeen, ObjectGone, Observation
 from kerf.engine.state import snapshot
+from kerf.projections.prose.drift import not_compared_words
 from kerf.projections.status.nodeclaim import claim_conditions
 from tests.support.lives import PODS, claim_of
 from tests.support.world import CATALOGUE, NODE_CLASS, World
@@ -356,3 +358,14 @@ def test_a_state_from_a_snapshot_judges_the_same() -> None:
     assert snapshot.digest(snapshot.decode(data, state.indexes.blobs)) == digest
     world.runtime = world.start()
     assert len(decisions(world)) == 1
+
+
+def test_a335_what_nobody_knows_is_not_compared_and_told_so() -> None:
+    """A claim without drift is as it was asked for only as far as both sides are known."""
+
+    def unknown(world: World) -> tuple[str, ...]:
+        return not_compared(claim_of(world), world.runtime.state, world.runtime.state.facts.at)
+
+    assert unknown(in_service()) == ()
+    assert unknown(in_service({"image": "", "subnet": ""})) == ("ami-drift", "subnet-drift")
+    assert not_compared_words(("ami-drift", "subnet-drift")) == "image, subnet"
