@@ -42,11 +42,20 @@ def repair(document: Any, wire: type[Struct], report: Report) -> bytes | None:
     """
     for _ in range(_MOST):
         try:
-            return msgspec.json.encode(msgspec.convert(document, wire))
+            return msgspec.json.encode(_as_written(document, msgspec.to_builtins(msgspec.convert(document, wire))))
         except msgspec.ValidationError as error:
             if not _mend(document, str(error), report):
                 return None
     return None
+
+
+def _as_written(document: Any, decoded: Any) -> Any:
+    """What was decoded, without the defaults of fields that the author left out: those are no mistakes of theirs."""
+    if isinstance(document, dict) and isinstance(decoded, dict):
+        return {key: _as_written(document[key], value) for key, value in decoded.items() if key in document}
+    if isinstance(document, list) and isinstance(decoded, list):
+        return [_as_written(*pair) for pair in zip(document, decoded, strict=True)]
+    return decoded
 
 
 def _mend(document: Any, message: str, report: Report) -> bool:
