@@ -15,7 +15,7 @@ PYTEST_ARGS ?= -m 'not slow' $(SPREAD)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: test-all dst helm reference reference-e2e reference-scenarios crds golden bench conformance controlplane test-controlplane help setup test lint types contracts check format demo lock clean
+.PHONY: test-all dst helm reference reference-e2e reference-scenarios crds schemas golden bench conformance controlplane test-controlplane help setup test lint types contracts check format demo lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z][a-z0-9-]*:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-17s %s\n", $$1, $$2}'
@@ -102,6 +102,9 @@ golden: setup ## Simulate the golden records' scenes again (CASES="a b" for some
 
 crds: setup ## Write deploy/crds from the declaration of the API
 	$(BIN)/python deploy/make_crds.py
+
+schemas: setup ## Write Kubernetes' published schemas, cut to what `kerf validate` checks
+	$(BIN)/python deploy/make_schemas.py
 
 demo: setup ## Run the demonstration: kerf on a simulated cluster and a mock of AWS
 	$(BIN)/kerf demo $(DEMO_ARGS)

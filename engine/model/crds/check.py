@@ -25,6 +25,9 @@ _TYPES = {
     "string": "a string",
     "boolean": "true or false",
     "number": "a number",
+    "integer": "an integer",
+    "quantity": "an integer or a string",
+    "amount": "a number or a string",
 }
 
 
@@ -69,7 +72,7 @@ def _field(schema: Schema, key: Any) -> Schema:
 def _check(schema: Schema, value: Any, report: Report, path: str, strict: bool) -> bool:
     """Checks a value and returns whether rules may look at it: types are right, and required fields are there."""
     if not _has_type(schema, value):
-        wanted = _TYPES.get(schema.type, "an integer")
+        wanted = _TYPES[schema.type]
         hint = f'Put it in quotes: "{value}"' if schema.type == "string" and _is_number(value) else ""
         report.add("KERF303", path, f"Expected {wanted}, got {_shown(value)}", hint)
         return False
@@ -105,6 +108,8 @@ def _has_type(schema: Schema, value: Any) -> bool:
             return _is_number(value)
         case "quantity":
             return isinstance(value, str) or _is_integer(value)
+        case "amount":
+            return isinstance(value, str) or _is_number(value)
         case _:
             return True
 
@@ -144,8 +149,8 @@ def _check_object(schema: Schema, value: dict[str, Any], report: Report, path: s
         elif schema.values is not None:
             sound &= _check(schema.values, each, report, f"{path}[{key}]", strict)
         elif strict and not schema.open and schema.type:
-            near = did_you_mean(key, schema.properties)
-            report.add("KERF320", _below(path, key), f"There is no field {key}", is_it(near))
+            hint = schema.later.get(key) or is_it(did_you_mean(key, schema.properties))
+            report.add("KERF320", _below(path, key), f"There is no field {key}", hint)
     return sound
 
 

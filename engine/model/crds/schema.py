@@ -37,7 +37,7 @@ class Rule(Struct, frozen=True):
 
 
 class Schema(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One field. `type` is OpenAPI's, or "quantity" (an integer or a string).
+    """One field. `type` is OpenAPI's, or "quantity" (an integer or a string), or "amount" (any number or a string).
 
     The other names are OpenAPI's, except for maps: `values` is the schema of a map's values, and `open` keeps unknown
     fields. `what` ends the sentence "… is not" if the pattern does not match, and `code` is the code of that violation.
@@ -70,6 +70,8 @@ class Schema(Struct, frozen=True, kw_only=True, omit_defaults=True):
     hint: str = ""
     missing: str = ""
     """The hint if the field is required and absent."""
+    later: dict[str, str] = {}
+    """Fields that this version does not have yet, with the hint for who writes them."""
 
 
 QUANTITY = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+))?$"
