@@ -7,13 +7,15 @@ from typing import Annotated
 from cyclopts import Parameter
 
 REFUSED = 1
-"""The exit code when an object was refused."""
+"""The exit code when an object was refused, or, with --strict, noted."""
 
 
 def validate(
     files: Annotated[list[str], Parameter(negative="", allow_leading_hyphen=True)],
     /,
     *,
+    strict: Annotated[bool, Parameter(negative="")] = False,
+    kubernetes_version: str = "",
     json: Annotated[bool, Parameter(name="--json", negative="")] = False,
 ) -> int:
     """Check manifests: everything that is wrong, with a code, the field, and what to write instead.
@@ -21,16 +23,25 @@ def validate(
     NodePools, NodeClaims, NodeOverlays, CapacityBuffers, EC2NodeClasses and
     KWOKNodeClasses are checked as the API server would (types, patterns, ranges,
     CEL rules, unknown fields), and then as the controllers would. Pods,
-    workloads and all else that kerf reads are checked for what scheduling looks
-    at. Other kinds are counted, and not checked, unless they are spelt nearly
-    like one of these. v1beta1 is checked as the v1 that it becomes.
+    Deployments, StatefulSets, DaemonSets, Jobs, CronJobs, PodDisruptionBudgets,
+    claims and all else of Kubernetes that kerf reads are checked by the schemas
+    that Kubernetes publishes, and by rules that these do not hold: selectors that
+    miss their template, requests above limits, operators that a version lacks.
+    Timelines are checked with what they apply. Other kinds are counted, and not
+    checked, unless they are spelt nearly like one of these. v1beta1 is checked as
+    the v1 that it becomes.
 
-    Exit codes: 0 all accepted, 1 something was refused, 2 usage, or a file that
-    cannot be read.
+    Notes tell what is legal and probably wrong: mistyped values, a nodeClassRef
+    that leads nowhere, requirements that leave no instance type, tolerations of a
+    taint that no NodePool has.
+
+    Exit codes: 0 all accepted, 1 something was refused (with --strict: or noted),
+    2 usage, or a file that cannot be read.
 
     For example:
 
         kerf validate nodepool.yaml
+        kerf validate manifests/ --strict --kubernetes-version 1.34
         kerf validate manifests/ --json
         kubectl get nodepools,ec2nodeclasses -o yaml | kerf validate -
 
@@ -38,6 +49,11 @@ def validate(
     ----------
     files: list[str]
         YAML or JSON files, folders of them, or - for standard input.
+    strict
+        Fail on notes, too.
+    kubernetes_version
+        The version of Kubernetes whose fields and operators count, such as 1.34.
+        The newest one that kerf knows without it.
     json
         Print the verdict on every object as JSON.
     """
@@ -45,9 +61,10 @@ def validate(
     from kerf.adapters.cli.render.manifests import verdicts_text
     from kerf.adapters.cli.render.output import Printer, emit_json
 
-    checked = check_manifests(files)
+    checked = check_manifests(files, kubernetes=kubernetes_version)
     if json:
         emit_json({"objects": checked, **count_verdicts(checked)})
     else:
         verdicts_text(Printer(), checked)
-    return REFUSED if any(each.verdict == "refused" for each in checked) else 0
+    failed = any(found.verdict == "refused" or (strict and found.notes) for found in checked)
+    return REFUSED if failed else 0

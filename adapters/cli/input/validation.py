@@ -7,9 +7,15 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from kerf.adapters.aws.catalogue.facts import ec2_values
-from kerf.adapters.cli.input.manifests import manifest_note_sentence, read_manifests
+from kerf.adapters.cli.input.across_objects import notes_across
+from kerf.adapters.cli.input.manifests import Placed, manifest_note_sentence, read_manifests
+from kerf.adapters.kubernetes.published_schemas import published_schemas
+from kerf.adapters.simulation.timeline.timeline import Apply, decode_timeline, is_timeline
+from kerf.engine.model.crds.published import PublishedSchemas
+from kerf.engine.model.manifests.decode import subject_of
 from kerf.engine.model.manifests.validate import Judgement, Verdict, judge
 from kerf.engine.model.manifests.violations import Violation
+from kerf.engine.model.mistyped import Known
 
 _OLD = {
     "accepted": "this is v1beta1: kerf convert writes it as v1",
@@ -27,11 +33,19 @@ class Checked(Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-def check_manifests(files: list[str]) -> list[Checked]:
-    """One result for each object in the files, and for each document that is none."""
+def check_manifests(files: list[str], *, kubernetes: str = "") -> list[Checked]:
+    """One result for each object in the files, and for each document that is none.
+
+    `kubernetes`: the version whose schemas are meant ("1.34"); "" is the newest. Raises `UnknownVersion` (KERF346).
+    """
+    published = published_schemas(kubernetes)
     placed, unreadable = read_manifests(files)
     known = ec2_values()
-    checked = [_checked(pod.place, judge(pod.document, known)) for pod in placed]
+    across = notes_across([manifest.document for manifest in placed])
+    checked: list[Checked] = []
+    for number, manifest in enumerate(placed):
+        own = _checked(manifest.place, judge(manifest.document, known, published), across.get(number, []))
+        checked += _timeline(manifest, known, published) if is_timeline(manifest.document) else [own]
     for item in unreadable:
         error = item.error
         wrong = Violation(error.code, "", error.message, error.hint)
@@ -39,8 +53,21 @@ def check_manifests(files: list[str]) -> list[Checked]:
     return checked
 
 
-def _checked(place: str, judgement: Judgement) -> Checked:
-    notes = [manifest_note_sentence(note) for note in judgement.notes]
+def _timeline(manifest: Placed, known: Known, published: PublishedSchemas) -> list[Checked]:
+    """The verdict on a Timeline, and on each object that it applies."""
+    actions, errors = decode_timeline(manifest.document)
+    wrong = tuple(Violation(error.code, error.where, error.message, error.hint) for error in errors)
+    name = subject_of(manifest.document, "Timeline")
+    applied = [
+        _checked(f"{manifest.place} {scheduled.path}.object", judge(scheduled.action.object, known, published))
+        for scheduled in actions
+        if isinstance(scheduled.action, Apply)
+    ]
+    return [Checked(manifest.place, name, "refused" if wrong else "accepted", wrong), *applied]
+
+
+def _checked(place: str, judgement: Judgement, across: Iterable[str] = ()) -> Checked:
+    notes = [*(manifest_note_sentence(note) for note in judgement.notes), *across]
     if judgement.old:
         notes.insert(0, _OLD[judgement.verdict])
     return Checked(place, judgement.object, judgement.verdict, judgement.violations, tuple(notes))

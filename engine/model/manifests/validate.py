@@ -7,9 +7,12 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from kerf.engine.model.crds.check import check
 from kerf.engine.model.crds.definitions import KINDS as CUSTOM
 from kerf.engine.model.crds.definitions import admit
 from kerf.engine.model.crds.kubelet import kubelet_problem
+from kerf.engine.model.crds.published import PublishedSchemas
+from kerf.engine.model.crds.schema import Schema
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
 from kerf.engine.model.karpenter.nodepool_validation import KNOWN_VALUES
 from kerf.engine.model.karpenter.nodepools import NodePool
@@ -17,6 +20,7 @@ from kerf.engine.model.labels import normalise
 from kerf.engine.model.manifests.decode import KINDS, decode_object, near_kinds, subject_of
 from kerf.engine.model.manifests.karpenter.nodepools import BAD_BUDGET
 from kerf.engine.model.manifests.violations import ManifestError, Report, Violation
+from kerf.engine.model.manifests.workload_rules import check_workload
 from kerf.engine.model.mistyped import CLOSED, Known, mistyped, near_value
 from kerf.engine.model.reasons import Reason
 
@@ -46,15 +50,17 @@ class Converted(Struct, frozen=True):
     changed: bool
 
 
-def judge(document: Document, known: Known = CLOSED) -> Judgement:
+def judge(document: Document, known: Known = CLOSED, published: PublishedSchemas | None = None) -> Judgement:
     """Returns the verdict on one object, with everything that is wrong. Unknown fields are wrong, as they are for
     kubectl.
 
-    Notes what may be mistyped, by comparing label values with `known`.
+    Notes what may be mistyped, by comparing label values with `known`. With the `published` schemas, kinds of
+    Kubernetes are checked field by field, too, for their version.
     """
     name = _name_of(document)
     kind = KINDS.get(name)
-    if kind is None and not _ours(document):
+    schema = published.schema(name) if published is not None else None
+    if kind is None and schema is None and not _ours(document):
         if not document.get("kind"):
             missing = Violation("KERF302", "kind", "kind is missing", "Say what it is, such as kind: NodePool")
             return Judgement(subject_of(document, ""), "refused", (missing,))
@@ -62,6 +68,12 @@ def judge(document: Document, known: Known = CLOSED) -> Judgement:
             return Judgement(subject_of(document, name), "unchecked")
     report = Report(moved=kind.moved if kind is not None else {})
     notes: tuple[Reason, ...] = ()
+    plain = _plain(document)
+    if published is not None and schema is not None and plain is not None:
+        # First, because its hints know the kind's fields; what decoding says of the same field is left out.
+        _check_published(schema, plain, published, report)
+    if kind is None and schema is not None:
+        return Judgement(subject_of(document, name), _verdict(report), tuple(report.violations))
     try:
         decoded = decode_object(document)
         said = (*decoded.notes, *mistyped(decoded.object, decoded.blobs.values(), known))
@@ -72,14 +84,22 @@ def judge(document: Document, known: Known = CLOSED) -> Judgement:
     except ManifestError as error:
         for violation in error.violations:
             report.add(violation.code, violation.path, violation.message, violation.hint)
-    plain = _plain(document)
     if kind is not None and plain is not None:
         converted = kind.convert(plain, Report()) if kind.convert is not None else plain
         admit(converted, report)
         _check_kubelet(converted, report)
     old = kind is not None and kind.convert is not None
-    verdict: Verdict = "refused" if report.violations else "accepted"
-    return Judgement(subject_of(document, name), verdict, tuple(report.violations), notes, old)
+    return Judgement(subject_of(document, name), _verdict(report), tuple(report.violations), notes, old)
+
+
+def _verdict(report: Report) -> Verdict:
+    return "refused" if report.violations else "accepted"
+
+
+def _check_published(schema: Schema, document: Document, published: PublishedSchemas, report: Report) -> None:
+    """Report what the API server of that version would refuse. It drops a status, so that is not looked at."""
+    check(schema, {key: value for key, value in document.items() if key != "status"}, report, strict=True)
+    check_workload(document, published.version, report)
 
 
 def _wrong(note: Reason, report: Report) -> bool:

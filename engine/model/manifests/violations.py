@@ -33,6 +33,7 @@ CODES: dict[str, str] = {
     "KERF319": "The field stands in another place in this apiVersion",
     "KERF320": "There is no such field",
     "KERF321": "The same stands in the list twice",
+    "KERF322": "A selector does not select the labels of its own template",
 }
 """The closed list of codes for refused manifests (docs/errors-input.md holds the same table)."""
 

@@ -1,0 +1,191 @@
+"""Refuses what the API server refuses in pods and workloads beyond their schema, by version of Kubernetes.
+
+The rules see the document as its author wrote it. A value of the wrong type is passed over: the schema reports it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from kerf.engine.model.manifests.violations import Report
+from kerf.engine.model.quantities import parse_quantity
+
+Document = dict[str, Any]
+Version = tuple[int, ...]
+
+_POD_SPECS = {
+    "Pod": ("spec",),
+    "PodTemplate": ("template", "spec"),
+    "CronJob": ("spec", "jobTemplate", "spec", "template", "spec"),
+}
+_TEMPLATE = ("spec", "template", "spec")
+_WITH_SELECTOR = frozenset({"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"})
+_LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
+_NODE_OPERATORS = (*_LABEL_OPERATORS, "Gt", "Lt")
+_TOLERATION_OPERATORS = ("Exists", "Equal")
+_NUMERIC_TOLERATIONS = (1, 35)
+"""The version of Kubernetes from which tolerations compare numbers (Gt, Lt)."""
+_REQUIRED, _PREFERRED = (
+    "requiredDuringSchedulingIgnoredDuringExecution",
+    "preferredDuringSchedulingIgnoredDuringExecution",
+)
+_EITHER = {"Gte": "Gt with the number before it", "Lte": "Lt with the number after it"}
+
+
+def check_workload(document: Document, version: Version, report: Report) -> None:
+    """Report what the API server of this version refuses in a pod, or in an object with a template of pods."""
+    kind = str(document.get("kind"))
+    if kind in _WITH_SELECTOR:
+        _check_selector(document, report)
+    where = _POD_SPECS.get(kind, _TEMPLATE)
+    spec = _at(document, *where)
+    if spec:
+        _check_pod(spec, ".".join(where), version, report)
+
+
+def _check_selector(document: Document, report: Report) -> None:
+    """Report a selector that does not select the object's own template."""
+    labels, selector = _at(document, "spec", "template", "metadata", "labels"), _at(document, "spec", "selector")
+    path = "spec.selector"
+    if not selector.get("matchLabels") and not selector.get("matchExpressions"):
+        if "selector" in _at(document, "spec"):
+            report.add("KERF304", path, "The selector is empty", "Name labels of the template in matchLabels")
+        return
+    missed = [
+        f"matchLabels[{key}]"
+        for key, value in _at(selector, "matchLabels").items()
+        if isinstance(value, str) and labels.get(key) != value
+    ]
+    missed += [
+        f"matchExpressions[{number}]"
+        for number, expression in enumerate(_objects(selector, "matchExpressions"))
+        if not _selects(expression, labels)
+    ]
+    for name in missed:
+        hint = "Write the same labels into spec.template.metadata.labels"
+        report.add("KERF322", f"{path}.{name}", "The selector does not select the labels of the template", hint)
+    _check_expressions(selector, "matchExpressions", path, _LABEL_OPERATORS, report)
+
+
+def _selects(expression: Document, labels: Document) -> bool:
+    value, values = labels.get(str(expression.get("key"))), expression.get("values") or ()
+    match expression.get("operator"):
+        case "In":
+            return value in values
+        case "NotIn":
+            return value not in values
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case _:
+            return True
+
+
+def _check_pod(spec: Document, path: str, version: Version, report: Report) -> None:
+    for name in ("containers", "initContainers"):
+        for number, container in enumerate(_objects(spec, name)):
+            _check_resources(_at(container, "resources"), f"{path}.{name}[{number}].resources", report)
+    _check_resources(_at(spec, "resources"), f"{path}.resources", report)
+    for number, toleration in enumerate(_objects(spec, "tolerations")):
+        _check_toleration(toleration, f"{path}.tolerations[{number}]", version, report)
+    for at, term in _node_terms(_at(spec, "affinity", "nodeAffinity"), f"{path}.affinity.nodeAffinity"):
+        _check_expressions(term, "matchExpressions", at, _NODE_OPERATORS, report)
+    for at, selector in _label_selectors(spec, path):
+        _check_expressions(selector, "matchExpressions", at, _LABEL_OPERATORS, report)
+
+
+def _check_resources(resources: Document, path: str, report: Report) -> None:
+    """Report what is no quantity, and requests above their limits."""
+    amounts = {
+        holder: {
+            name: report.attempt(f"{path}.{holder}[{name}]", parse_quantity, written, name, otherwise=None)
+            for name, written in _at(resources, holder).items()
+            if isinstance(written, str | int | float) and not isinstance(written, bool)
+        }
+        for holder in ("requests", "limits")
+    }
+    for name, amount in amounts["requests"].items():
+        most = amounts["limits"].get(name)
+        if amount is not None and most is not None and amount > most:
+            requested, limit = resources["requests"][name], resources["limits"][name]
+            message = f"{name} requests {requested}, which is more than its limit {limit}"
+            report.add("KERF309", f"{path}.requests[{name}]", message, "Raise the limit, or ask for less")
+
+
+def _check_toleration(toleration: Document, path: str, version: Version, report: Report) -> None:
+    operator = toleration.get("operator") or "Equal"
+    numeric = version >= _NUMERIC_TOLERATIONS
+    if operator in {"Gt", "Lt"} and not numeric:
+        hint = f"It came with Kubernetes {'.'.join(map(str, _NUMERIC_TOLERATIONS))}"
+        report.add("KERF305", f"{path}.operator", f"{operator!r} is not one of Exists, Equal", hint)
+    elif isinstance(operator, str):
+        allowed = (*_TOLERATION_OPERATORS, "Lt", "Gt") if numeric else _TOLERATION_OPERATORS
+        report.one_of(f"{path}.operator", operator, allowed)
+    if not toleration.get("key") and operator != "Exists":
+        report.add("KERF305", f"{path}.operator", "Without a key the operator is Exists", "Name the taint's key")
+    if operator == "Exists" and toleration.get("value"):
+        report.add("KERF310", f"{path}.value", "Exists takes no value", "Leave it out, or write operator: Equal")
+
+
+def _node_terms(affinity: Document, path: str) -> Iterator[tuple[str, Document]]:
+    required = f"{path}.{_REQUIRED}.nodeSelectorTerms"
+    for number, term in enumerate(_objects(_at(affinity, _REQUIRED), "nodeSelectorTerms")):
+        yield f"{required}[{number}]", term
+    for number, preferred in enumerate(_objects(affinity, _PREFERRED)):
+        yield f"{path}.{_PREFERRED}[{number}].preference", _at(preferred, "preference")
+
+
+def _label_selectors(spec: Document, path: str) -> Iterator[tuple[str, Document]]:
+    for number, constraint in enumerate(_objects(spec, "topologySpreadConstraints")):
+        yield f"{path}.topologySpreadConstraints[{number}].labelSelector", _at(constraint, "labelSelector")
+    for name in ("podAffinity", "podAntiAffinity"):
+        affinity, at = _at(spec, "affinity", name), f"{path}.affinity.{name}"
+        for number, term in enumerate(_objects(affinity, _REQUIRED)):
+            yield f"{at}.{_REQUIRED}[{number}].labelSelector", _at(term, "labelSelector")
+        for number, term in enumerate(_objects(affinity, _PREFERRED)):
+            yield (
+                f"{at}.{_PREFERRED}[{number}].podAffinityTerm.labelSelector",
+                _at(term, "podAffinityTerm", "labelSelector"),
+            )
+
+
+def _check_expressions(holder: Document, name: str, path: str, operators: tuple[str, ...], report: Report) -> None:
+    """Report operators that no version of Kubernetes has there, and values that do not suit their operator."""
+    for number, expression in enumerate(_objects(holder, name)):
+        at, operator, values = f"{path}.{name}[{number}]", expression.get("operator"), expression.get("values") or []
+        if not isinstance(operator, str) or not isinstance(values, list):
+            continue
+        known = report.one_of(f"{at}.operator", operator, operators, _instead(operator, operators))
+        if not known:
+            continue
+        if operator in {"In", "NotIn"} and not values:
+            report.add("KERF310", f"{at}.values", f"{operator} needs at least one value")
+        elif operator in {"Exists", "DoesNotExist"} and values:
+            report.add("KERF310", f"{at}.values", f"{operator} takes no values")
+        elif operator in {"Gt", "Lt"} and not _is_one_integer(values):
+            report.add("KERF310", f"{at}.values", f"{operator} needs exactly one value, an integer in quotes")
+
+
+def _instead(operator: str, operators: tuple[str, ...]) -> str:
+    """What to write for an operator that NodePools have and pods do not."""
+    instead = _EITHER.get(operator, "") if "Gt" in operators else ""
+    return f"Write {instead}: pods have no {operator}" if instead else ""
+
+
+def _is_one_integer(values: list[Any]) -> bool:
+    return len(values) == 1 and isinstance(values[0], str) and values[0].removeprefix("-").isdigit()
+
+
+def _at(document: Any, *path: str) -> Document:
+    """The object at a path; an empty one where there is none."""
+    for name in path:
+        document = document.get(name) if isinstance(document, dict) else None
+    return document if isinstance(document, dict) else {}
+
+
+def _objects(document: Document, name: str) -> list[Document]:
+    """The entries of a list; an empty object stands for one of the wrong type, so that numbers stay right."""
+    entries = document.get(name)
+    return [entry if isinstance(entry, dict) else {} for entry in entries] if isinstance(entries, list) else []
