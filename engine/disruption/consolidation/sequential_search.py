@@ -176,7 +176,7 @@ class _Search:
         for candidate in command.candidates:
             self._ledger.take(candidate.pool.name)
         self._settled |= {candidate.name for candidate in command.candidates}
-        self._settled |= {pod.node for pod in placed(command.placements, command.candidates)}
+        self._settled |= {placement.node for placement in placed(command.placements, command.candidates)}
         cluster = after(self._simulator.cluster, command, len(self._commands))
         own = frozenset(pod.uid for candidate in command.candidates for pod in candidate.pods)
         if any(uid not in own for new in command.replacements for uid in new.claim.pods):
