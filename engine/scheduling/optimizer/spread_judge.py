@@ -41,8 +41,7 @@ class SpreadJudge:
 
     def __init__(self, problem: Problem, first: Plan) -> None:
         self._problem, self._first = problem, first
-        self._kinds: dict[str, Kind] = {pod.uid: (pod.namespace, pod.shape, pod.of_new_nodes) for pod in problem.pods}
-        shapes = (problem.shapes[digest] for digest in dict.fromkeys(each.shape for each in problem.pods))
+        shapes = [problem.shapes[digest] for digest in {pod.shape for pod in problem.pods}]
         self.keys = frozenset(normalise(each.topology_key) for shape in shapes for each in shape.spread)
 
     def keeps(self, planned: Plan) -> bool:
@@ -64,20 +63,26 @@ class SpreadJudge:
         topology, counts = self._compiled.topology, self._counts
         topology.restart(counts)
         bound = BoundPods()
-        for node, uids in self._filled(planned):
-            for kind, pods in Counter(map(self._kinds.__getitem__, uids)).items():
+        for node, kinds in self._filled(planned):
+            for kind, pods in kinds.items():
                 spreads = self._spreads[kind]
                 node.enter(spreads.counts, pods)
                 for rule in spreads.rules:
                     bound[rule.number, node.domain(rule.key)] += pods
         return [_broken(rule, bound) for rule in self._rules]
 
-    def _filled(self, planned: Plan) -> Iterator[tuple[ExistingNode | _PlannedNode, Iterable[str]]]:
-        """The nodes of a plan, with the pods (uids) that it puts there."""
+    def _filled(self, planned: Plan) -> Iterator[tuple[ExistingNode | _PlannedNode, Counter[Kind]]]:
+        """The nodes of a plan that have pods with which spreads are concerned, and how many of these of each kind."""
         for placement in planned.placements:
-            yield self._nodes[placement.node], placement.pods
+            if kinds := self._kinds_of(placement.pods):
+                yield self._nodes[placement.node], kinds
         for number, claim in enumerate(planned.claims):
-            yield _PlannedNode(number, claim, self._templates[claim.node_pool]), claim.pods
+            if kinds := self._kinds_of(claim.pods):
+                yield _PlannedNode(number, claim, self._templates[claim.node_pool]), kinds
+
+    def _kinds_of(self, uids: Iterable[str]) -> Counter[Kind]:
+        known = self._kinds
+        return Counter([known[uid] for uid in uids if uid in known])
 
     # ── what all plans share ──────────────────────────────────────
 
@@ -98,10 +103,18 @@ class SpreadJudge:
         return {each.name: each for each in self._compiled.templates}
 
     @cached_property
+    def _kinds(self) -> dict[str, Kind]:
+        """The kinds of the pods (uids) with which spreads are concerned."""
+        kinds = ((pod.uid, (pod.namespace, pod.shape, pod.of_new_nodes)) for pod in self._problem.pods)
+        return {uid: kind for uid, kind in kinds if kind in self._spreads}
+
+    @cached_property
     def _spreads(self) -> dict[Kind, _Spreads]:
-        """The spreads of each shape. A soft one counts as long as the pods have it; in a plan they may have given it up
+        """The spreads of each kind of pods, if there are any. A soft one counts even if pods have given it up in a plan
         (S-33)."""
-        return {key: self._spreads_of(*key) for key in dict.fromkeys(self._kinds.values())}
+        kinds = dict.fromkeys((pod.namespace, pod.shape, pod.of_new_nodes) for pod in self._problem.pods)
+        found = ((kind, self._spreads_of(*kind)) for kind in kinds)
+        return {kind: spreads for kind, spreads in found if spreads.rules or spreads.counts}
 
     def _spreads_of(self, namespace: str, digest: str, of_new_nodes: Requirements) -> _Spreads:
         shape = self._problem.shapes[digest]
