@@ -19,6 +19,7 @@ from kerf.engine.scheduling.optimizer.first_plan.problem_changes import (
     LARGE_PROBLEM,
     ProblemChange,
     combined_changes,
+    groups_concerned,
     pending_by_topology,
     single_changes,
 )
@@ -86,7 +87,7 @@ class _Retries:
     """Plans one problem again with changes, at most as often as `_max_retries` says."""
 
     def __init__(self, problem: Problem, own: Plan, unplaceable: UnplaceablePods) -> None:
-        self._problem = problem
+        self._problem, self._own = problem, own
         # Whether pods can be bound is not checked for large problems: that takes too long.
         self._plan_binding = PlanBinding(problem) if len(problem.pods) < LARGE_PROBLEM else None
         self._unplaceable = unplaceable
@@ -113,7 +114,15 @@ class _Retries:
             if self._done:
                 break
             self.retry(change)
+        self._narrow()
         return self._best.change.of(self._problem), self._best.plan
+
+    def _narrow(self) -> None:
+        """Leave out for a group only what helps it, and not also what helps another one (S-63, S-88)."""
+        for group in groups_concerned(self._problem, self._own) if self._best.change.left_out else ():
+            for option in self._best.change.options:
+                if group < option.uids:
+                    self.retry(self._best.change.without(option, group), as_good=True)
 
     @property
     def _done(self) -> bool:
@@ -123,8 +132,9 @@ class _Retries:
         done = sum(best.pending) <= self._pending_anyway or pending_by_topology(best.plan) <= best.unplaceable
         return self._retries_left <= 0 or (done and not uneven)
 
-    def retry(self, change: ProblemChange) -> bool:
-        """Plan the problem with a change. True if that leaves fewer pods pending, or makes a plan that can be bound."""
+    def retry(self, change: ProblemChange, *, as_good: bool = False) -> bool:
+        """Plan the problem with a change. True if that leaves fewer pods pending, or makes a plan that can be bound;
+        with `as_good` also if the plan is as good."""
         if change in self._tried or self._retries_left <= 0:
             return False
         self._tried.add(change)
@@ -133,8 +143,8 @@ class _Retries:
         if _by_priority(self._problem, _unplaced(changed)) > self._best.pending:
             return False
         attempt = self._attempt(change, changed)
-        better = (attempt.pending, attempt.plan.uneven) < (self._best.pending, self._best.plan.uneven)
-        if better and attempt.stuck <= self._best.stuck:
+        found, before = ((each.pending, each.plan.uneven) for each in (attempt, self._best))
+        if (found < before or (as_good and found == before)) and attempt.stuck <= self._best.stuck:
             self._best = attempt
             return True
         # A plan that cannot be bound may become one if pods settle where their nodes will be at once.

@@ -14,8 +14,8 @@ S-88). Only if that does not help, a domain is left out for all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import combinations, islice
+from collections.abc import Iterator
+from itertools import chain, combinations
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -30,12 +30,14 @@ from kerf.engine.scheduling.planner import usable_pools
 from kerf.engine.scheduling.problem.problem import Problem
 from kerf.engine.scheduling.reasons import SchedulingCode
 
+BY_TOPOLOGY = (SchedulingCode.TOPOLOGY, SchedulingCode.LEFT_OUT)
+"""The reasons of pods that topology keeps pending. (What was left out for them would do for a pod alone.)"""
 MAX_LEFT_OUT = 8
 """How many NodePools, how many types, and how many domains are considered for being left out."""
 LARGE_PROBLEM = 1_000
 """From this many pods on a problem is large: where a spread went wrong, its pods are not settled at once."""
 MAX_GROUPS_CONCERNED = 8
-"""For how many classes of pending pods something is left out."""
+"""For how many classes of pending pods, and the pods related to them, something is left out."""
 MAX_VARIANTS = 4
 """How many choices among domains of equal rank there are, with the usual one."""
 MAX_GROUPS_AHEAD = 3
@@ -73,10 +75,20 @@ class ProblemChange(Struct, frozen=True):
             )
         return replace(problem, careful=self.careful, variant=self.variant, pods=pods)
 
+    @property
+    def options(self) -> list[LeftOut]:
+        """What is left out, sorted."""
+        return sorted(self.left_out, key=lambda option: (option.key, option.value, sorted(option.uids)))
+
+    def without(self, option: LeftOut, group: frozenset[str]) -> ProblemChange:
+        """The change that leaves out one thing less for a group, and still leaves it out for others."""
+        rest = LeftOut(option.key, option.value, option.uids - group)
+        return replace(self, left_out=self.left_out - {option} | {rest})
+
     def _of_new_nodes(self) -> dict[str, Requirements]:
         """What each pod (uid) for which something is left out asks of new nodes."""
         values: dict[str, dict[str, list[str]]] = {}
-        for each in sorted(self.left_out, key=lambda each: (each.key, each.value)):
+        for each in self.options:
             for uid in each.uids:
                 values.setdefault(uid, {}).setdefault(each.key, []).append(each.value)
         return {
@@ -100,9 +112,8 @@ def single_changes(problem: Problem, before: ProblemChange, planned: Plan) -> It
         for each in groups[:MAX_GROUPS_AHEAD]:
             if partners := _with_affinity_partners(problem, each):
                 yield replace(before, ahead=(*before.ahead, partners))
-    for options in _options_to_leave_out(problem, before, planned):
-        for option in options:
-            yield replace(before, left_out=before.left_out | {option})
+    for option in chain(*_options_to_leave_out(problem, before, planned)):
+        yield replace(before, left_out=before.left_out | {option})
     for number in range(1, MAX_VARIANTS):
         yield replace(before, variant=number)
 
@@ -131,34 +142,41 @@ def combined_changes(problem: Problem, before: ProblemChange, planned: Plan) -> 
                     yield replace(before, left_out=left_out)
 
 
-def _options_to_leave_out(problem: Problem, before: ProblemChange, planned: Plan) -> Iterator[list[LeftOut]]:
-    """What may be left out besides: for each group concerned, and in the end domains for all pods. (kube-scheduler
-    counts a domain for a spread as soon as it has a node, for whichever pods that was launched.)"""
-    groups = _groups_concerned(problem, _pending_groups(planned))
-    for uids in groups:
-        pools = [LeftOut(NODEPOOL, pool.pool.name, uids) for pool in usable_pools(problem.pools)]
-        left = [each for each in pools if each not in before.left_out]
-        claims = (claim for claim in planned.claims if not uids.isdisjoint(claim.pods))
-        types = dict.fromkeys(LeftOut(INSTANCE_TYPE, claim.instance_types[0], uids) for claim in claims)
-        yield [
-            *_domains_to_leave_out(problem, before, planned, uids),
-            *(left[:MAX_LEFT_OUT] if len(left) > 1 else ()),
-            *list(types)[:MAX_LEFT_OUT],
-        ]
-    everyone = frozenset(pod.uid for pod in problem.pods)
-    if groups and groups != [everyone]:
-        yield _domains_to_leave_out(problem, before, planned, everyone)
-
-
-def _groups_concerned(problem: Problem, groups: Iterable[frozenset[str]]) -> list[frozenset[str]]:
-    """Groups of pending pods (uids) with the pods that are related to them, joined where they have pods in common."""
+def groups_concerned(problem: Problem, planned: Plan) -> list[frozenset[str]]:
+    """The pods (uids) that are pending because of topology, each group with the pods that are related to it; groups
+    with pods in common are one."""
     concerned: list[frozenset[str]] = []
-    for group in islice(groups, MAX_GROUPS_CONCERNED):
+    for group in _pending_groups(planned)[:MAX_GROUPS_CONCERNED]:
         if not any(group <= each for each in concerned):
-            related = frozenset(pod.uid for pod in problem_of_related_pods(problem, group).pods)
+            related = _with_related(problem, group)
             joined = related.union(*(each for each in concerned if not each.isdisjoint(related)))
             concerned = [*(each for each in concerned if each.isdisjoint(related)), joined]
     return concerned
+
+
+def _with_related(problem: Problem, uids: frozenset[str]) -> frozenset[str]:
+    return frozenset(pod.uid for pod in problem_of_related_pods(problem, uids).pods)
+
+
+def _options_to_leave_out(problem: Problem, before: ProblemChange, planned: Plan) -> Iterator[list[LeftOut]]:
+    """What may be left out besides: for all groups concerned, and in the end domains for all pods. (kube-scheduler
+    counts a domain for a spread as soon as it has a node, for whichever pods that was launched.)"""
+    pending = pending_by_topology(planned)
+    if not pending:
+        return
+    concerned = _with_related(problem, pending)
+    pools = [LeftOut(NODEPOOL, pool.pool.name, concerned) for pool in usable_pools(problem.pools)]
+    left = [each for each in pools if each not in before.left_out]
+    claims = (claim for claim in planned.claims if not concerned.isdisjoint(claim.pods))
+    types = dict.fromkeys(LeftOut(INSTANCE_TYPE, claim.instance_types[0], concerned) for claim in claims)
+    yield [
+        *_domains_to_leave_out(problem, before, planned, concerned),
+        *(left[:MAX_LEFT_OUT] if len(left) > 1 else ()),
+        *list(types)[:MAX_LEFT_OUT],
+    ]
+    everyone = frozenset(pod.uid for pod in problem.pods)
+    if concerned != everyone:
+        yield _domains_to_leave_out(problem, before, planned, everyone)
 
 
 def _domains_to_leave_out(
@@ -175,9 +193,7 @@ def pending_by_topology(planned: Plan) -> frozenset[str]:
 
 def _pending_groups(planned: Plan) -> list[frozenset[str]]:
     """The same pods (uids), by class and reasons; the largest group first."""
-    groups = [
-        each for each in planned.unplaced if any(reason.code == SchedulingCode.TOPOLOGY for reason in each.reasons)
-    ]
+    groups = [each for each in planned.unplaced if any(reason.code in BY_TOPOLOGY for reason in each.reasons)]
     return [frozenset(each.pods) for each in sorted(groups, key=lambda each: (-len(each.pods), each.pods))]
 
 
@@ -196,7 +212,7 @@ def _domains_in_the_way(problem: Problem, planned: Plan, uids: frozenset[str]) -
         named = {domain: None for reason in group.reasons for domain in _domains_in_reason(reason)}
         for domain in named:
             waiting[domain] = waiting.get(domain, 0) + len(group.pods)
-        if any(reason.code == SchedulingCode.TOPOLOGY for reason in group.reasons):
+        if any(reason.code in BY_TOPOLOGY for reason in group.reasons):
             shape = problem.shapes[shapes[group.pods[0]]]
             keys.update(normalise(constraint.topology_key) for constraint in shape.spread)
             keys.update(normalise(term.topology_key) for term in (*shape.affinity, *shape.anti_affinity))
