@@ -28,6 +28,7 @@ from kerf.adapters.kubernetes.errors import ClusterError, NoCluster, Unreachable
 from kerf.adapters.kubernetes.rate_limiter import TokenBucket
 
 MERGE = "application/merge-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
 APPLY = "application/apply-patch+yaml"  # JSON is YAML
 JSON = "application/json"
 MAX_REQUESTS_UNDER_WAY = 32

@@ -7,10 +7,11 @@ the current object. Answers have the API's codes, and 200 for every success.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from typing import Any
 
 from kerf.adapters.kubernetes.objects.node_cache import NodeCache, NodeParts, read_parts
-from kerf.adapters.kubernetes.session import MERGE, Answer, Session
+from kerf.adapters.kubernetes.session import MERGE, STRATEGIC, Answer, Session
 from kerf.adapters.kubernetes.thread_bridge import Bridge
 from kerf.adapters.kubernetes.watch.watched_kinds import NODE_CLAIMS
 from kerf.engine.model import labels as names
@@ -75,13 +76,7 @@ class KubernetesCluster:
         return self._bridge.call(self._send(intent, "POST", f"{_pod(order)}/eviction", body))
 
     def delete_pod(self, order: DeletePod, *, intent: str) -> EffectAnswered:
-        body = {
-            "apiVersion": "v1",
-            "kind": "DeleteOptions",
-            "gracePeriodSeconds": order.grace,
-            "preconditions": {"uid": order.uid},
-        }
-        return self._bridge.call(self._send(intent, "DELETE", _pod(order), body))
+        return self._bridge.call(self._delete_pod(order, intent))
 
     def delete_node(self, order: DeleteNode, *, intent: str) -> EffectAnswered:
         return self._bridge.call(self._delete_node(order.node, intent))
@@ -128,10 +123,31 @@ class KubernetesCluster:
         gone = patched.code == str(NOT_FOUND)
         return EffectAnswered(intent, ok=True, code="200") if gone else patched
 
+    async def _delete_pod(self, order: DeletePod, intent: str) -> EffectAnswered:
+        """Deletes a pod by force. Its condition DisruptionTarget says why, as for an eviction; Jobs look at it. A pod
+        whose status cannot be written is deleted all the same.
+        """
+        condition = {**_TARGET, "lastTransitionTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
+        patch = {"metadata": {"uid": order.uid}, "status": {"conditions": [condition]}}
+        await self._session.request("PATCH", f"{_pod(order)}/status", body=patch, content_type=STRATEGIC)
+        body = {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "gracePeriodSeconds": order.grace,
+            "preconditions": {"uid": order.uid},
+        }
+        return await self._send(intent, "DELETE", _pod(order), body)
+
     async def _send(self, intent: str, method: str, path: str, body: object) -> EffectAnswered:
         return answered(intent, await self._session.request(method, path, body=body))
 
 
+_TARGET = {
+    "type": "DisruptionTarget",
+    "status": "True",
+    "reason": "DeletionByKarpenter",
+    "message": "Its node has to be gone by the end of its NodeClaim's terminationGracePeriod",
+}
 _MANAGED = {"fieldManager": FIELD_MANAGER}
 
 

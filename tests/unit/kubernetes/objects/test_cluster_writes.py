@@ -208,8 +208,27 @@ async def test_a_forced_deletion_has_a_grace_period_and_a_uid() -> None:
     api.answers[f"DELETE {POD}"] = [(200, {})]
     order = DeletePod("c1", "n1", "uid-1", "default", "web", grace=7)
     assert (await write(api, lambda cluster: cluster.delete_pod(order, intent="6.0"))).ok
-    body = api.asked[0][3]
+    body = api.asked[-1][3]
     assert (body["gracePeriodSeconds"], body["preconditions"]) == (7, {"uid": "uid-1"})
+
+
+@pytest.mark.asyncio(loop_scope="function")
+@pytest.mark.parametrize("status", [200, 403, 409])
+async def test_d152_a_pod_that_goes_by_force_is_told_so_before(status: int) -> None:
+    """Its condition DisruptionTarget says it, as for an eviction. Without it the pod goes all the same."""
+    api = FakeApi()
+    api.answers[f"PATCH {POD}/status"] = [(status, {})]
+    api.answers[f"DELETE {POD}"] = [(200, {})]
+    order = DeletePod("c1", "n1", "uid-1", "default", "web", grace=7)
+    assert (await write(api, lambda cluster: cluster.delete_pod(order, intent="6.0"))).ok
+    (first, second) = api.asked
+    assert (first[0], first[1], second[0]) == ("PATCH", f"{POD}/status", "DELETE")
+    assert first[3]["metadata"] == {"uid": "uid-1"}, "not another pod of this name"
+    (condition,) = first[3]["status"]["conditions"]
+    assert (condition["type"], condition["status"], condition["reason"]) == (
+        "DisruptionTarget", "True", "DeletionByKarpenter",
+    )  # fmt: skip
+    assert api.headers[0]["Content-Type"] == "application/strategic-merge-patch+json"
 
 
 @pytest.mark.asyncio(loop_scope="function")
