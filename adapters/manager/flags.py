@@ -57,6 +57,9 @@ class Flags:
     disable_cluster_state_observability: Annotated[
         str | None, Parameter(help="No metrics of pods, nodes and NodePools (false).")
     ] = None
+    condition_metrics_per_object: Annotated[
+        str | None, Parameter(help="Metrics of conditions for each NodeClaim and Node (false).")
+    ] = None
     log_level: Annotated[str | None, Parameter(help="debug, info or error (info).")] = None
     log_output_paths: Annotated[str | None, Parameter(help="stdout, stderr or files, by commas (stdout).")] = None
     instance_types_file_path: Annotated[

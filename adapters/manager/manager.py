@@ -78,7 +78,11 @@ class Manager:
         self._leadership = leadership(config.store, session, config.options, self._identity, observe=config.observe)
         self._holding: asyncio.Task[None] | None = None  # of the leadership: it ends only with an error
         self._stopping = asyncio.Event()
-        self._telemetry = Telemetry(provider=config.provider, state_metrics=config.options.state_metrics)
+        self._telemetry = Telemetry(
+            provider=config.provider,
+            state_metrics=config.options.state_metrics,
+            per_object=config.options.condition_metrics_per_object,
+        )
         session.note = self._telemetry.requests.note
         self._server = MetricsServer(
             self._telemetry, metrics_port=config.options.metrics_port, health_port=config.options.health_port

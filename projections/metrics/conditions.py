@@ -1,109 +1,200 @@
-"""Karpenter's metrics of the conditions and deletions of NodeClaims and NodePools (L-415 to L-420, L-424)."""
+"""Karpenter's metrics of conditions and deletions of NodePools, NodeClasses, NodeClaims and Nodes (L-415 to L-420,
+L-424).
+
+There are few NodePools and NodeClasses, so each has samples of its own. NodeClaims and Nodes have them on request; else
+they are counted together, with the name left empty and the longest time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from msgspec import Struct
 
-from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.nodeclaim.state_table import GOING
+from kerf.engine.model.karpenter.nodeclaim_objects import Condition
+from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.entries import Entry
+from kerf.engine.record.observations import NodeClassSeen, ObjectGone
 from kerf.engine.state.state import State
 from kerf.projections.metrics.families import COUNTER, GAUGE, HISTOGRAM, Family
-from kerf.projections.status.nodeclaim import TRUE, UNKNOWN, claim_conditions
-from kerf.projections.status.nodepool import nodepool_status
+from kerf.projections.metrics.objects_with_conditions import (
+    NODE_CLASS_KINDS,
+    Shown,
+    Since,
+    claim_labels,
+    class_condition,
+    node_claims,
+    node_classes,
+    node_conditions,
+    node_labels,
+    node_pools,
+    nodes,
+    own_labels,
+    pool_conditions,
+)
+from kerf.projections.status.nodeclaim import TRUE, UNKNOWN
 
 TRANSITIONS: tuple[float, ...] = tuple(0.5 * 2.0**power for power in range(15))
 """Bounds of the buckets, in seconds (E in L-362)."""
 _OBJECT = ("namespace", "name")
 _CONDITION = (*_OBJECT, "type", "status", "reason")
-_NODE_CLASSES = {"aws": "karpenter_k8s_aws_ec2nodeclass", "kwok": "karpenter_kwok_sh_kwoknodeclass"}
 
 
-def own_labels(provider: str) -> tuple[str, str]:
-    """Return the additional labels of metrics about NodeClaims: NodeClass and NodePool (A in L-424)."""
-    return _NODE_CLASSES[provider], "karpenter_sh_nodepool"
+def condition_families(
+    state: State, now: int, provider: str, *, per_object: bool = True, since: Since | None = None
+) -> list[Family]:
+    """Return the gauges of the state; `now` is in ms since the epoch. `per_object`: NodeClaims and Nodes have samples
+    of their own. `since` has the times of conditions of which the state has none."""
+    claims, of_nodes = node_claims(state, now), nodes(state, provider)
+    if not per_object:
+        claims, of_nodes = _together(claims), _together(of_nodes)
+    own, known = own_labels(provider), since or {}
+    return [
+        *_gauges("nodepool", (), node_pools(state, known), now),
+        *_gauges(NODE_CLASS_KINDS[provider], (), node_classes(state, provider, known), now),
+        *_gauges("nodeclaim", own, claims, now),
+        *_gauges("node", (*own, "karpenter_sh_initialized"), of_nodes, now),
+    ]
 
 
-def condition_families(state: State, now: int, provider: str) -> list[Family]:
-    """Return the gauges of the state; `now` is in ms since the epoch."""
-    return [*_of_pools(state, now), *_of_claims(state, now, own_labels(provider))]
-
-
-def _of_pools(state: State, now: int) -> list[Family]:
-    count, age = _gauges("nodepool", ())
-    for name in state.facts.pools:
-        for condition in nodepool_status(state, name).conditions:
-            labels = ("", name, condition.type, condition.status, condition.reason or condition.type)
-            count.set(1, *labels)
-            if condition.since:
-                age.set(max(0, now - condition.since) / 1000, *labels)
-    return [count, age]
-
-
-def _of_claims(state: State, now: int, own: tuple[str, ...]) -> list[Family]:
-    count, age = _gauges("nodeclaim", own)
+def _gauges(kind: str, own: tuple[str, ...], objects: Iterable[Shown], now: int) -> list[Family]:
+    name, labels = f"operator_{kind}_status_condition", (*_CONDITION, *own)
+    count = Family(f"{name}_count", GAUGE, f"Conditions of {kind}s.", labels)
+    age_name, age_help = f"{name}_current_status_seconds", f"How long conditions of {kind}s have been as they are."
+    age = Family(age_name, GAUGE, age_help, labels)
     going = Family(
-        "operator_nodeclaim_termination_current_time_seconds", GAUGE, "How long NodeClaims have been on their way out.",
+        f"operator_{kind}_termination_current_time_seconds", GAUGE, f"How long {kind}s have been on their way out.",
         (*_OBJECT, *own),
     )  # fmt: skip
-    for claim in state.facts.claims.values():
-        of_claim = _own(claim)
-        for claim_condition in claim_conditions(claim, state, now):
-            labels = ("", claim.name, claim_condition.type, claim_condition.status, claim_condition.reason, *of_claim)
-            count.set(1, *labels)
-            age.set(max(0, now - claim_condition.since) / 1000, *labels)
-        if claim.state in GOING:
-            going.set(max(0, now - claim.tainted) / 1000, "", claim.name, *of_claim)
+    for shown in objects:
+        for condition in shown.conditions:
+            values = ("", shown.name, condition.type, condition.status, condition.reason, *shown.own)
+            count.inc(*values)
+            if condition.since:
+                age.set(max(_seconds(condition.since, now), age.samples.get(values, 0.0)), *values)
+        if shown.deleting:
+            ending = ("", shown.name, *shown.own)
+            going.set(max(_seconds(shown.deleting, now), going.samples.get(ending, 0.0)), *ending)
     return [count, age, going]
 
 
-def _gauges(kind: str, own: tuple[str, ...]) -> tuple[Family, Family]:
-    name, labels = f"operator_{kind}_status_condition", (*_CONDITION, *own)
-    return (
-        Family(f"{name}_count", GAUGE, f"Conditions of {kind}s.", labels),
-        Family(
-            f"{name}_current_status_seconds", GAUGE, f"How long conditions of {kind}s have been as they are.", labels
-        ),
-    )
+def _seconds(since: int, now: int) -> float:
+    return max(0, now - since) / 1000
 
 
-def _own(claim: NodeClaim) -> tuple[str, str]:
-    return claim.node_class.name, claim.node_pool
+def _together(objects: Iterable[Shown]) -> list[Shown]:
+    return [Shown("", shown.conditions, shown.own, shown.deleting) for shown in objects]
 
 
-class ConditionMetrics:
-    """Counts changes of conditions. `apply` each entry, in order; `state` is what the process begins with."""
+class _Kind:
+    """The metrics of one kind of object."""
 
-    def __init__(self, state: State, provider: str) -> None:
-        own = own_labels(provider)
-        name = "operator_nodeclaim_status_condition"
-        self._moved = Family(
-            f"{name}_transitions_total", COUNTER, "Conditions of NodeClaims that changed.",
+    def __init__(self, kind: str, own: tuple[str, ...]) -> None:
+        name = f"operator_{kind}_status_condition"
+        self.moved = Family(
+            f"{name}_transitions_total", COUNTER, f"Conditions of {kind}s that changed.",
             ("type", "status", "reason", *own),
         )  # fmt: skip
-        self._took = Family(
+        self.took = Family(
             f"{name}_transition_seconds", HISTOGRAM, "How long a condition had been as it was.",
             ("type", "status", *own), TRANSITIONS,
         )  # fmt: skip
-        self._ended = Family(
-            "operator_nodeclaim_termination_duration_seconds", HISTOGRAM, "From the order to go to the end.",
+        self.ended = Family(
+            f"operator_{kind}_termination_duration_seconds", HISTOGRAM, "From the order to go to the end.",
             own, TRANSITIONS,
         )  # fmt: skip
-        self._claims = {name: (_own(claim), claim.tainted) for name, claim in state.facts.claims.items()}
 
     def families(self) -> list[Family]:
-        return [self._moved, self._took, self._ended]
+        return [self.moved, self.took, self.ended]
+
+
+class ConditionMetrics:
+    """Counts changes of conditions. `apply` each entry, in order; `state` is the one that the process goes on with:
+    conditions of NodePools follow from it."""
+
+    def __init__(self, state: State, provider: str) -> None:
+        self._state, self._provider = state, provider
+        self._class_kind = NODE_CLASS_KINDS[provider]
+        own = own_labels(provider)
+        labels = {"nodepool": (), self._class_kind: (), "nodeclaim": own, "node": (*own, "karpenter_sh_initialized")}
+        self._kinds = {kind: _Kind(kind, names) for kind, names in labels.items()}
+        self._claims = {name: (claim_labels(claim), claim.tainted) for name, claim in state.facts.claims.items()}
+        self._nodes: dict[str, Node] = dict(state.facts.nodes)
+        self._known: dict[tuple[str, str, str], Condition] = {}
+        for name in state.facts.pools:
+            self._note("nodepool", name, pool_conditions(state, name, {}), state.facts.at)
+        for seen in state.facts.node_classes.values():
+            self._class(seen, state.facts.at)
+
+    def families(self) -> list[Family]:
+        return [family for kind in self._kinds.values() for family in kind.families()]
+
+    def since(self) -> dict[tuple[str, str, str], int]:
+        """Return since when conditions of NodePools and NodeClasses are as they are, by kind, object and type."""
+        return {key: condition.since for key, condition in self._known.items()}
 
     def apply(self, entry: Entry) -> None:
         handler = _HANDLERS.get(type(entry.payload))
         if handler is not None:
             handler(self, entry.payload, entry)
 
-    def _known(self, claim: str) -> tuple[tuple[str, str], int]:
+    # ── NodePools, NodeClasses, Nodes ───────────────────────────────────────────────────────────────────────
+
+    def _note(self, kind: str, name: str, conditions: Iterable[Condition], at: int) -> None:
+        """Count the conditions of an object that are others than before, and keep their times."""
+        for condition in conditions:
+            known = self._known.get((kind, name, condition.type))
+            if known is not None and known.status == condition.status:
+                continue
+            self._known[kind, name, condition.type] = Condition(
+                condition.type, condition.status, condition.reason, since=at
+            )
+            if known is not None:
+                self._changed(kind, known, condition, at, ())
+
+    def _changed(self, kind: str, old: Condition, new: Condition, at: int, own: tuple[str, ...]) -> None:
+        metrics = self._kinds[kind]
+        metrics.moved.inc(new.type, new.status, new.reason, *own)
+        if old.since:
+            metrics.took.observe(max(0, at - old.since) / 1000, old.type, old.status, *own)
+
+    def _pools(self, payload: Struct, entry: Entry) -> None:
+        for name in self._state.facts.pools:
+            self._note("nodepool", name, pool_conditions(self._state, name, {}), entry.at)
+
+    def _class_seen(self, seen: NodeClassSeen, entry: Entry) -> None:
+        self._class(seen, entry.at)
+        self._pools(seen, entry)
+
+    def _class(self, seen: NodeClassSeen, at: int) -> None:
+        if seen.kind.lower() == self._class_kind:
+            self._note(self._class_kind, seen.name, [class_condition(seen, at)], at)
+
+    def _node(self, node: Node, entry: Entry) -> None:
+        before = self._nodes.get(node.name)
+        self._nodes[node.name] = node
+        old = {each.type: each for each in node_conditions(before)} if before is not None else {}
+        for condition in node_conditions(node):
+            known = old.get(condition.type)
+            if known is not None and known.status != condition.status:
+                self._changed("node", known, condition, entry.at, node_labels(node, self._provider))
+
+    def _gone(self, gone: ObjectGone, entry: Entry) -> None:
+        node = self._nodes.pop(gone.key, None) if gone.kind == "node" else None
+        if node is not None and node.deleting:
+            took = max(0, entry.at - node.deleting) / 1000
+            self._kinds["node"].ended.observe(took, *node_labels(node, self._provider))
+        kind = self._class_kind if gone.kind == "nodeclass" else gone.kind
+        if kind in self._kinds:
+            name = gone.key.rpartition("/")[2]
+            self._known = {key: known for key, known in self._known.items() if key[:2] != (kind, name)}
+
+    # ── NodeClaims ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def _claim(self, claim: str) -> tuple[tuple[str, str], int]:
         return self._claims.get(claim, (("", ""), 0))
 
     def _begun(self, event: ev.Requested | ev.Adopted, entry: Entry) -> None:
@@ -111,29 +202,35 @@ class ConditionMetrics:
 
     def _reached(self, event: ev.Launched | ev.Registered | ev.Initialized | ev.Drained, entry: Entry) -> None:
         kind = type(event).__name__
-        self._transition(kind, event.claim, event.took)
+        self._became_true(kind, event.claim, event.took)
         if isinstance(event, ev.Initialized):
-            self._transition("Ready", event.claim, event.took)
+            self._became_true("Ready", event.claim, event.took)
+        self._pools(event, entry)
 
-    def _transition(self, kind: str, claim: str, took: int) -> None:
-        own, _ = self._known(claim)
-        self._moved.inc(kind, TRUE, kind, *own)
-        self._took.observe(took / 1000, kind, UNKNOWN, *own)
+    def _became_true(self, kind: str, claim: str, took: int) -> None:
+        own, _ = self._claim(claim)
+        self._kinds["nodeclaim"].moved.inc(kind, TRUE, kind, *own)
+        self._kinds["nodeclaim"].took.observe(took / 1000, kind, UNKNOWN, *own)
 
     def _tainted(self, event: ev.Tainted, entry: Entry) -> None:
-        self._claims[event.claim] = self._known(event.claim)[0], entry.at
+        self._claims[event.claim] = self._claim(event.claim)[0], entry.at
+        self._pools(event, entry)
 
     def _untainted(self, event: ev.Untainted, entry: Entry) -> None:
-        self._claims[event.claim] = self._known(event.claim)[0], 0
+        self._claims[event.claim] = self._claim(event.claim)[0], 0
 
     def _over(self, event: Any, entry: Entry) -> None:
-        own, since = self._known(event.claim)
+        own, since = self._claim(event.claim)
         self._claims.pop(event.claim, None)
         if since:
-            self._ended.observe((entry.at - since) / 1000, *own)
+            self._kinds["nodeclaim"].ended.observe((entry.at - since) / 1000, *own)
 
 
 _HANDLERS: dict[type[Struct], Callable[[ConditionMetrics, Any, Entry], None]] = {
+    NodePool: ConditionMetrics._pools,
+    NodeClassSeen: ConditionMetrics._class_seen,
+    Node: ConditionMetrics._node,
+    ObjectGone: ConditionMetrics._gone,
     ev.Requested: ConditionMetrics._begun,
     ev.Adopted: ConditionMetrics._begun,
     ev.Launched: ConditionMetrics._reached,

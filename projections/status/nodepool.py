@@ -62,23 +62,28 @@ class NodePoolStatus(Struct, frozen=True, kw_only=True):
 def nodepool_status(state: State, name: str, before: Sequence[Condition] = ()) -> NodePoolStatus:
     """Return the status of a NodePool; `before` are the conditions that its object carries now. Raises KeyError for an
     unknown one."""
-    facts = state.facts
-    pool = facts.pools[name]
-    ref = pool.node_class
-    node_class = facts.node_classes.get(f"{ref.group}/{ref.kind}/{ref.name}")
-    dependents = (_validation(pool), _class_ready(pool, node_class))
-    health = facts.health.get(name, PoolHealth())
-    conditions = (*dependents, _registration(health), *_requirements_met(health), _ready(dependents))
-    resources = _resources(state, name)
+    pool, node_class, resources = state.facts.pools[name], _node_class(state, name), _resources(state, name)
     return NodePoolStatus(
         name=name,
         annotations=hash_annotations(pool),
-        conditions=tuple(_since(condition, before, facts.at) for condition in conditions),
+        conditions=tuple(_since(each, before, state.facts.at) for each in nodepool_conditions(state, name)),
         resources=resources,
         nodes=resources["nodes"],
         node_class_generation=node_class.generation if node_class is not None else 0,
         generation=pool.generation,
     )
+
+
+def nodepool_conditions(state: State, name: str) -> tuple[Condition, ...]:
+    """Return the conditions alone, without the times that the state does not have."""
+    pool, health = state.facts.pools[name], state.facts.health.get(name, PoolHealth())
+    dependents = (_validation(pool), _class_ready(pool, _node_class(state, name)))
+    return (*dependents, _registration(health), *_requirements_met(health), _ready(dependents))
+
+
+def _node_class(state: State, pool: str) -> NodeClassSeen | None:
+    ref = state.facts.pools[pool].node_class
+    return state.facts.node_classes.get(f"{ref.group}/{ref.kind}/{ref.name}")
 
 
 def _validation(pool: NodePool) -> Condition:

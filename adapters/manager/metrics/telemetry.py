@@ -30,10 +30,12 @@ the text of the last one, with its age."""
 
 
 class Telemetry:
-    """Called with each turn's entries; asked at any time. `state_metrics`: with those of pods, nodes and NodePools."""
+    """Called with each turn's entries; asked at any time. `state_metrics`: with those of pods, nodes and NodePools.
+    `per_object`: conditions of each NodeClaim and Node, and not only how many have them."""
 
-    def __init__(self, *, provider: str, state_metrics: bool) -> None:
+    def __init__(self, *, provider: str, state_metrics: bool, per_object: bool = False) -> None:
         self.requests = RequestMetrics()
+        self._per_object = per_object
         self._provider, self._state_metrics = provider, state_metrics
         self._world: KubernetesController | None = None
         self._metrics: RecordCounters | None = None
@@ -109,7 +111,9 @@ class Telemetry:
 
     def _gauges(self, state: State, metrics: RecordCounters) -> list[Family]:
         now = wall_clock()
-        families = condition_families(state, now, self._provider) + offering_families(state, now)
+        since = self._conditions.since() if self._conditions is not None else {}
+        families = condition_families(state, now, self._provider, per_object=self._per_object, since=since)
+        families += offering_families(state, now)
         return families + cluster_gauges(state, metrics, now) if self._state_metrics else families
 
     def _synced(self) -> list[Family]:

@@ -39,6 +39,11 @@ def test_l287_effort_and_the_stay_of_interrupted_pods_are_settings() -> None:
     assert (Settings().effort, Settings().keep_until_replaced) == (100, True)
 
 
+def test_l415_metrics_of_each_object_are_a_setting() -> None:
+    assert not read_settings(Flags(), {}).condition_metrics_per_object
+    assert read_settings(Flags(), {"CONDITION_METRICS_PER_OBJECT": "true"}).condition_metrics_per_object
+
+
 def test_gates_of_a_flag_replace_all_of_the_environments() -> None:
     """Gates of a flag replace all gates of the environment (L-288)."""
     found = read_settings(Flags(feature_gates="NodeOverlay=true,Unknown=true"), {"FEATURE_GATES": "NodeRepair=true"})

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from kerf.adapters.manager.metrics.exposition import exposition
+from kerf.engine.model.kubernetes.nodes import NodeCondition
+from kerf.engine.record.observations import ObjectGone, Observation
 from kerf.engine.state.state import Facts, State
 from kerf.projections.metrics.conditions import ConditionMetrics, condition_families
 from tests.support import lives
 from tests.support.lives import claim_of
-from tests.support.metrics import scraped, value
+from tests.support.metrics import Samples, scraped, value
 from tests.support.records import whole_life
+from tests.support.world import World
+from tests.support.worlds.two_nodes import two_nodes
 
 OF_CLAIM = "operator_nodeclaim_status_condition"
 
@@ -49,3 +55,74 @@ def test_a_whole_life_moves_each_condition_once() -> None:
         assert value(found, f"{OF_CLAIM}_transitions_total", type=kind, status="True") == 1
         assert value(found, f"{OF_CLAIM}_transition_seconds_count", type=kind, status="Unknown") == 1
     assert value(found, "operator_nodeclaim_termination_duration_seconds_count", karpenter_sh_nodepool="default") == 1
+
+
+def gauges(
+    world: World, *, per_object: bool = True, later: int = 0, metrics: ConditionMetrics | None = None
+) -> Samples:
+    since = metrics.since() if metrics is not None else {}
+    families = condition_families(world.runtime.state, world.now + later, "aws", per_object=per_object, since=since)
+    return scraped(exposition([*families, *(metrics.families() if metrics is not None else [])]))
+
+
+def test_l415_l424_nodes_have_their_conditions_and_labels() -> None:
+    world = lives.in_service()
+    node = world.runtime.state.facts.nodes["n1"]
+    world.see(Observation(replace(node, conditions=(NodeCondition("StorageReady", "False", world.now),))))
+    found = gauges(world, later=4_000)
+    own = {"karpenter_sh_initialized": "true", "karpenter_sh_nodepool": "default"}
+    assert value(found, "operator_node_status_condition_count", name="n1", type="Ready", status="True", **own) == 1
+    ill = {"name": "n1", "type": "StorageReady", "status": "False"}
+    assert value(found, "operator_node_status_condition_count", **ill) == 1
+    assert value(found, "operator_node_status_condition_current_status_seconds", **ill) == 4
+
+
+def test_l415_conditions_of_each_object_only_on_request() -> None:
+    """Else they are counted together. There are few NodePools and NodeClasses: these have their names."""
+    world = two_nodes()
+    found = gauges(world, per_object=False)
+    for kind in ("nodeclaim", "node"):
+        of_ready = {"type": "Ready", "status": "True", "karpenter_sh_nodepool": "default"}
+        assert value(found, f"operator_{kind}_status_condition_count", **of_ready) == 2
+        names = {dict(key)["name"] for key in found[f"operator_{kind}_status_condition_count"]}
+        assert names == {""}
+    assert value(found, "operator_nodepool_status_condition_count", name="default", type="Ready") == 1
+    oldest = min(claim.initialized for claim in world.runtime.state.facts.claims.values())
+    age = value(found, "operator_nodeclaim_status_condition_current_status_seconds", type="Initialized")
+    assert age == (world.now - oldest) / 1000
+
+
+def test_l415_l416_l417_l418_a_nodeclass_that_is_no_longer_ready() -> None:
+    """Its NodePool is not ready either."""
+    world = lives.in_service()
+    metrics = ConditionMetrics(world.runtime.state, "aws")
+    since = world.runtime.state.facts.at
+    world.after(30_000)
+    seen = next(iter(world.runtime.state.facts.node_classes.values()))
+    world.see(Observation(replace(seen, ready=False, reason="SubnetsNotFound")))
+    for entry in world.runtime.new_entries:
+        metrics.apply(entry)
+    found = gauges(world, later=5_000, metrics=metrics)
+    kind, bad = "operator_ec2nodeclass_status_condition", {"status": "False", "reason": "SubnetsNotFound"}
+    assert value(found, f"{kind}_count", name="default", type="Ready", **bad) == 1
+    assert value(found, f"{kind}_current_status_seconds", name="default", type="Ready", **bad) == 5
+    assert value(found, f"{kind}_transitions_total", type="Ready", **bad) == 1
+    assert value(found, f"{kind}_transition_seconds_sum", type="Ready", status="True") == (world.now - since) / 1000
+    for changed in ("NodeClassReady", "Ready"):
+        moved = "operator_nodepool_status_condition_transitions_total"
+        assert value(found, moved, type=changed, status="False") == 1
+
+
+def test_l417_l420_a_node_that_falls_ill_and_goes() -> None:
+    world = lives.in_service()
+    metrics = ConditionMetrics(world.runtime.state, "aws")
+    node = world.runtime.state.facts.nodes["n1"]
+    ill = replace(node, ready=False, ready_since=world.now, deleting=world.now)
+    for observation in (Observation(ill), Observation(ObjectGone("node", "n1"))):
+        world.after(7_000)
+        world.see(observation)
+        for entry in world.runtime.new_entries:
+            metrics.apply(entry)
+    found = gauges(world, metrics=metrics)
+    assert value(found, "operator_node_status_condition_transitions_total", type="Ready", status="False") == 1
+    assert value(found, "operator_node_termination_duration_seconds_sum", karpenter_sh_nodepool="default") == 14
