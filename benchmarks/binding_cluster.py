@@ -69,14 +69,17 @@ class Cluster:
             self._until_known()
             self._plane.signal_process("kube-scheduler", signal.SIGSTOP)
             try:
-                waiting = {key_of(each): self._make(each) for each in stage.waiting}
-                uids = {key: each["metadata"]["uid"] for key, each in waiting.items()}
-                for key, node in stage.nominated.items():
-                    self._nominate(waiting[key], node)
+                uids = {key_of(each): self._make(each)["metadata"]["uid"] for each in stage.waiting}
                 for key, claim in stage.ephemeral:
                     self._make(_owned(claim, key, uids))
             finally:
                 self._plane.signal_process("kube-scheduler", signal.SIGCONT)
+            if stage.nominated:
+                self._until_refused()
+                for key, node in stage.nominated.items():
+                    self._nominate(key, node)
+                for each in stage.after:
+                    self._make(each)
             self._until_still(frozenset(expected), volumes=any("volumes" in each["spec"] for each in stage.waiting))
             return self._outcome(frozenset(uids))
         finally:
@@ -97,12 +100,21 @@ class Cluster:
         self._made.append(document)
         return dict(answer)
 
-    def _nominate(self, pod: Document, node: str) -> None:
-        """Tell a pod its planned node (KEP-5278)."""
-        path = f"{collection(pod)}/{pod['metadata']['name']}/status"
-        status, answer = self._call("PUT", path, {**pod, "status": {**pod["status"], "nominatedNodeName": node}})
-        if status != 200:
-            raise Refused(f"the status of pod {pod['metadata']['name']}: {answer.get('message', status)}")
+    def _until_refused(self) -> None:
+        """Until the scheduler has come to all pods that wait."""
+        until = time.monotonic() + WAITING
+        while not all(map(_refused, self._items(UNBOUND))) and time.monotonic() < until:
+            time.sleep(PAUSE)
+
+    def _nominate(self, pod: Key, node: str) -> None:
+        """Tell a pod its planned node (KEP-5278), unless it is bound already."""
+        path = f"/api/v1/namespaces/{pod[0]}/pods/{pod[1]}"
+        known = self._get(path)
+        if "nodeName" not in known["spec"]:
+            body = {"status": {"nominatedNodeName": node}}
+            status, answer = self._call("PATCH", f"{path}/status", body, "application/merge-patch+json")
+            if status != 200:
+                raise Refused(f"the status of pod {pod[1]}: {answer.get('message', status)}")
 
     def _until_known(self) -> None:
         self._turn += 1
@@ -224,8 +236,8 @@ class Cluster:
             raise AssertionError(f"GET {path}: {status} {answer}")
         return answer
 
-    def _call(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
-        headers = {"Authorization": f"Bearer {self._plane.token}", "Content-Type": "application/json"}
+    def _call(self, method: str, path: str, body: object = None, form: str = "application/json") -> tuple[int, Any]:
+        headers = {"Authorization": f"Bearer {self._plane.token}", "Content-Type": form}
         self._connection.request(method, path, None if body is None else json.dumps(body), headers)
         response = self._connection.getresponse()
         return response.status, json.loads(response.read())

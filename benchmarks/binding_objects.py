@@ -41,13 +41,14 @@ VOLUME_BOUND = "pv.kubernetes.io/bind-completed"
 class Stage(Struct, frozen=True):
     """`before`: what is there before pods wait, in the order in which it is made; `waiting`: the pods that wait;
     `ending`: bound pods that are being deleted; `ephemeral`: claims that are made for a pod, and are its; `nominated`:
-    the planned nodes (by name) of the pods that are told them."""
+    the planned nodes (by name) of the pods that are told them; `after`: what is made once they are."""
 
     before: tuple[Document, ...]
     waiting: tuple[Document, ...]
     ending: tuple[Key, ...]
     ephemeral: tuple[tuple[Key, Document], ...]
     nominated: Mapping[Key, str]
+    after: tuple[Document, ...]
 
 
 def node_name(number: int) -> str:
@@ -78,13 +79,18 @@ def stage(
     nominate: bool = False,
 ) -> Stage:
     """`order` is one of ORDERS; `planned_only`: pods that the plan has no place for are not made; `services`: there is
-    a Service for each set of labels that pods have; `nominate`: pods are told their planned nodes."""
+    a Service for each set of labels that pods have; `nominate`: pods are told their planned nodes, which come last."""
     pods = _pods(scenario)
     sets = list(zip(scenario.get("daemonSets") or [], problem.daemons, strict=True))
     bound = [_pod_document(pods[each.uid], each.node) for each in problem.bound]
-    nodes = [*_existing(scenario, problem), *_planned(problem, plan)]
+    planned = list(_planned(problem, plan))
+    nodes = [*_existing(scenario, problem), *planned]
     owned = {(each.node, owner) for each in problem.bound for owner in _daemon_sets_of(pods[each.uid])}
-    daemon_pods = [pod for node in nodes for pod in _daemon_pods(node, sets, problem, owned)]
+    of_nodes = [(node, list(_daemon_pods(node, sets, problem, owned))) for node in nodes]
+    daemon_pods = [pod for _, pods_there in of_nodes for pod in pods_there]
+    after = (
+        [each for node, there in of_nodes[len(nodes) - len(planned) :] for each in (node, *there)] if nominate else []
+    )
     given = [each for each in problem.pods if not planned_only or each.uid in plan.placed]
     waiting = [_pod_document(pods[each.uid]) for each in _in_order(given, pods, order)]
     ephemeral = [(key_of(pod), claim) for pod in (*bound, *waiting) for claim in _ephemeral(pod)]
@@ -95,28 +101,29 @@ def stage(
     made += _classes([*bound, *waiting, *daemon_pods])
     made += _services([*bound, *waiting]) if services else ()
     return Stage(
-        before=(*made, *nodes, *bound, *daemon_pods),
+        before=tuple(each for each in (*made, *nodes, *bound, *daemon_pods) if each not in after),
         waiting=tuple(waiting),
         ending=tuple(key_of(doc) for doc, each in zip(bound, problem.bound, strict=True) if each.terminating),
         ephemeral=tuple((pod, listed.get(key_of(claim), claim)) for pod, claim in ephemeral),
         nominated=_nominated(problem, plan) if nominate else {},
+        after=tuple(after),
     )
 
 
 def _nominated(problem: Problem, plan: Plan) -> dict[Key, str]:
-    """The planned node of each pod that is told it. Of equal pods with a hard spread one on each node is, as in
-    engine/runtime/pod_nominations.py."""
+    """The planned node of each pod that is told it. Of equal pods with a hard spread as many on each node are as their
+    skew allows, as in engine/runtime/pod_nominations.py."""
     pods = {each.uid: each for each in problem.pods}
     told: dict[Key, str] = {}
     for number, claim in enumerate(plan.claims):
-        spread: set[tuple[str, str]] = set()
+        equal: Counter[tuple[str, str]] = Counter()
         for pod in map(pods.__getitem__, claim.pods):
             kind = pod.namespace, pod.shape
-            hard = any(each.when_unsatisfiable == HARD_SPREAD for each in problem.shapes[pod.shape].spread)
-            if not hard or kind not in spread:
+            spreads = problem.shapes[pod.shape].spread
+            skews = [each.max_skew for each in spreads if each.when_unsatisfiable == HARD_SPREAD]
+            if equal[kind] < min(skews, default=len(pods)):
                 told[pod.namespace, pod.name] = node_name(number)
-            if hard:
-                spread.add(kind)
+            equal[kind] += 1
     return told
 
 

@@ -5,8 +5,8 @@ No pod is nominated while all waiting pods are alike: none can take another's pl
 when the plan no longer says so. What somebody else nominated is never touched. Nothing of this is decided or recorded;
 the fold sees the result in the pods.
 
-Of pods with a topology spread, one at a time is nominated for a node: kube-scheduler counts a nominated pod as if it
-were on that node already. With two on each node neither could be bound first.
+Of pods with a topology spread, as many at a time are nominated for a node as its skew allows: kube-scheduler counts a
+nominated pod as if it were on that node already. With more on each node none of them could be bound first.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class PodNominations:
         for claim, pods in state.indexes.waiting_for.items():
             node = self._node_of(facts.claims.get(claim), state)
             if node:
-                wanted.update((uid, node) for uid in self._one_at_a_time(pods, node, state))
+                wanted.update((uid, node) for uid in self._at_a_time(pods, node, state))
         for uid, node in wanted.items() if is_contested(state) else ():
             pod = facts.pods.get(uid)
             if pod is not None and self._may_write(pod, node, state):
@@ -55,8 +55,9 @@ class PodNominations:
             if uid not in wanted and self._takes_back(uid, pod, node, state) and pod is not None:
                 yield pod, ""
 
-    def _one_at_a_time(self, pods: Iterable[str], node: str, state: State) -> Iterator[str]:
-        """The pods but those that another one counts for by a spread of either; who has been told comes first."""
+    def _at_a_time(self, pods: Iterable[str], node: str, state: State) -> Iterator[str]:
+        """The pods but those for which, by a spread of either, as many others count as its skew allows; who has been
+        told comes first."""
         told: list[Pair] = []
         before = {**state.facts.nominations, **self._written}
         for uid in sorted(pods, key=lambda each: before.get(each) != node):
@@ -65,7 +66,8 @@ class PodNominations:
                 yield uid
                 continue
             pair = pod.namespace, pod.shape
-            if not any(self._counts(pair, other, state) or self._counts(other, pair, state) for other in told):
+            others = [each for each in told if self._counts(pair, each, state) or self._counts(each, pair, state)]
+            if all(len(others) < _max_skew(each, state) for each in (pair, *others)):
                 told.append(pair)
                 yield uid
 
@@ -105,3 +107,8 @@ class PodNominations:
 
 def _spread(shape: PodShape) -> list[SpreadConstraint]:
     return [constraint for constraint in shape.spread if constraint.when_unsatisfiable == HARD_SPREAD]
+
+
+def _max_skew(pair: Pair, state: State) -> int:
+    """The smallest of its spreads."""
+    return min(each.max_skew for each in _spread(state.indexes.blobs.shape(pair[1])))

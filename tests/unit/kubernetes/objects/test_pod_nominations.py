@@ -67,12 +67,14 @@ async def test_nobody_is_told_before_the_launch_is_known() -> None:
 
 
 @pytest.mark.asyncio(loop_scope="function")
-async def test_of_pods_that_are_spread_one_at_a_time_is_told() -> None:
-    """S-117: kube-scheduler counts what is nominated for a node as if it were there, on that node alone; with two of
-    them on each node of three zones none could be the first."""
+async def test_s117_of_pods_that_are_spread_as_many_at_a_time_are_told_as_the_skew_allows() -> None:
+    """kube-scheduler counts what is nominated for a node as if it were there, on that node alone; with two of them on
+    each node of three zones, and a skew of one, none could be the first."""
     spread = SpreadConstraint(lbl.ZONE, selector=Selector({"app": "web"}))
     soft = replace(spread, when_unsatisfiable="ScheduleAnyway")
-    for constraint, first in ((spread, list(lives.PODS[:1])), (soft, list(lives.PODS))):
+    two = replace(spread, max_skew=2)
+    cases = ((spread, list(lives.PODS[:1])), (two, list(lives.PODS[:2])), (soft, list(lives.PODS)))
+    for constraint, first in cases:
         world = lives.launched()
         shape = PodShape(requests={"cpu": 10}, labels={"app": "web"}, spread=(constraint,))
         digest, _ = content(shape)
