@@ -221,9 +221,12 @@ class NodeSets:
         """What the cheapest node for one pod costs, of all sizes of these nodes; infinite if it fits on none."""
         pod = self._pods[uid]
         needed = {**self.requests(pod), "pods": 1}
-        sizes = (size for node in dict.fromkeys(nodes) for size in self.sizes(node))
-        fitting = (size for size in sizes if fits(needed, self.room(size)) and self.admits(size, pod))
-        return min((size.claim.price for size in fitting), default=math.inf)
+
+        def cheapest(node: NewNode) -> float:
+            fitting = (size for size in self.sizes(node) if fits(needed, self.room(size)) and self.admits(size, pod))
+            return next((size.claim.price for size in fitting), math.inf)
+
+        return min(map(cheapest, dict.fromkeys(nodes)), default=math.inf)
 
     def max_pods_per_node(self, pod: PendingPod) -> int:
         """How many pods like this one their own rules allow on one node; 0: any number."""
