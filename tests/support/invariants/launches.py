@@ -16,15 +16,17 @@ from tests.support.judges.labels import expression_holds
 
 IN_VAIN = 3
 """After so many launches in a row that did not give a label, no more are asked for it."""
-FOR_A_POD = 12
+FOR_A_POD = 20
 """Nodes that may be launched for one pod before it runs. Nodes that vanish or never join are among them."""
 
 
 @dataclass
 class Launches:
-    """Counts launches by pod (uid), and those in a row that did not meet a requirement (by NodePool)."""
+    """Counts launches by pod (uid), and those in a row that did not meet a requirement (by NodePool). `stale`: claims
+    that were requested before their NodePool was changed."""
 
     requests: dict[str, ev.Requested] = field(default_factory=dict)  # by claim
+    stale: set[str] = field(default_factory=set)
     pools: dict[str, NodePool] = field(default_factory=dict)
     for_pods: Counter[str] = field(default_factory=Counter)
     in_vain: Counter[tuple[str, RequirementSpec]] = field(default_factory=Counter)
@@ -41,6 +43,7 @@ class Launches:
             self._changed(payload)
         elif isinstance(payload, NodeClassSeen):
             self.in_vain.clear()
+            self.stale.update(self.requests)
         elif isinstance(payload, ev.Requested):
             self.requests[payload.claim] = payload
             yield from self._requested(payload)
@@ -53,6 +56,7 @@ class Launches:
         if known != asked:
             for key in [key for key in self.in_vain if key[0] == pool.name]:
                 del self.in_vain[key]
+            self.stale |= {claim for claim, request in self.requests.items() if request.node_pool == pool.name}
 
     def _requested(self, request: ev.Requested) -> Iterator[tuple[str, str]]:
         for asked in request.requirements:
@@ -66,7 +70,7 @@ class Launches:
                     self.in_vain.pop((request.node_pool, asked), None)
             return
         labels = {**event.labels, **request.labels}
-        for asked in request.requirements:
+        for asked in request.requirements if event.claim not in self.stale else ():
             if not expression_holds(Expression(asked.key, asked.operator, asked.values), labels):
                 self.in_vain[request.node_pool, asked] += 1
         for uid in request.pods:
