@@ -44,6 +44,8 @@ Rank = tuple[float, float, tuple[str, ...]]
 Ranking = Callable[[Command], Rank]
 Tried = tuple[float, tuple[str, ...], list[Candidate]]
 """A set of nodes to try: the best rank that a command of them can have, their names, the candidates."""
+Order = tuple[float, float, int, list[str]]
+"""By which sets are tried: that best rank, the highest price, the fewest nodes, their names in their order."""
 Fits = Callable[[Sequence[Command]], bool]
 
 
@@ -143,6 +145,7 @@ class _Search:
         self._refusals: dict[str, Reason] = {}
         self._open: list[Tried] | None = None
         self._prefix: tuple[Command | None] | None = None  # what `longest_prefix` finds, until a command is taken
+        self._alone: dict[tuple[str, ...], tuple[Order, tuple[str, ...]]] = {}
         self._ways: dict[tuple[str, ...], tuple[Rank, Command]] = {}  # how sets may go, until a command is taken
 
     def run(self) -> ChosenCommands:
@@ -272,13 +275,21 @@ class _Search:
         """The sets of nodes to try, best possible rank first. They stay the same until a command is taken."""
         if self._open is None:
             found: dict[tuple[str, ...], list[Candidate]] = {}
-            for each in self._candidate_sets():
-                found.setdefault(_names(each), each)
-            tried = [(self._bound(each), names, each) for names, each in found.items()]
-            self._open = sorted(
-                tried, key=lambda each: (each[0], -_price(each[2]), len(each[1]), [one.name for one in each[2]])
-            )
+            for candidates in self._candidate_sets():
+                found.setdefault(_names(candidates), candidates)
+            ranked = sorted(self._in_order(names, candidates) for names, candidates in found.items())
+            self._open = [(order[0], names, found[names]) for order, names in ranked]
         return self._open
+
+    def _in_order(self, names: tuple[str, ...], candidates: list[Candidate]) -> tuple[Order, tuple[str, ...]]:
+        """A set's place in the order in which sets are tried, and its names. That of a single node stays."""
+        if names in self._alone:
+            return self._alone[names]
+        listed = [candidate.name for candidate in candidates]
+        order = (self._bound(candidates), -_price(candidates), len(candidates), listed), names
+        if len(candidates) == 1:
+            self._alone[names] = order
+        return order
 
     def _candidate_sets(self) -> Iterator[list[Candidate]]:
         chosen = self._within_all(self._busy.chosen)

@@ -301,15 +301,19 @@ class Template:
 def available_types(catalogue: CompiledCatalogue, unavailable: frozenset[tuple[str, str, str]]) -> tuple[int, ...]:
     """For each slot, the types with an available offering, without those known to lack capacity (capacity type,
     instance type, zone)."""
-    masks = [slot.types for slot in catalogue.slots]
-    for capacity_type, name, zone in sorted(unavailable):
+    gone: dict[tuple[str, str], int] = {}
+    for capacity_type, name, zone in unavailable:
         number = catalogue.numbers.get(name)
-        if name and number is None:
-            continue
-        gone = catalogue.everything if number is None else 1 << number
-        for index, slot in enumerate(catalogue.slots):
+        if number is not None or not name:
+            types = catalogue.everything if number is None else 1 << number
+            gone[capacity_type, zone] = gone.get((capacity_type, zone), 0) | types
+    masks = []
+    for slot in catalogue.slots:
+        mask = slot.types
+        for (capacity_type, zone), types in gone.items():
             if capacity_type in ("", slot.capacity_type) and zone in ("", slot.zone):
-                masks[index] &= ~gone
+                mask &= ~types
+        masks.append(mask)
     return tuple(masks)
 
 
