@@ -24,16 +24,15 @@ Owner = tuple[Kind, int]
 
 
 class Excess(Struct, frozen=True):
-    """Of one constraint: how many pods are beyond what it allows in all domains, and in the worst; how many of its own
-    pods are where nobody knows the domain; and the pods by domain, to be read."""
+    """Of one constraint: how many pods are beyond what it allows in some domain, or its own where nobody knows the
+    domain yet; how many are beyond it in the worst domain; and the pods by domain, to be read."""
 
     pods: int
     worst: int
-    unsettled: int
     by_domain: dict[str, int]
 
     def worse_than(self, other: Excess) -> bool:
-        return self.pods > other.pods or self.worst > other.worst or self.unsettled > other.unsettled
+        return self.pods > other.pods or self.worst > other.worst
 
 
 def worse_spreads(problem: Problem, first: Plan, other: Plan) -> list[str]:
@@ -81,7 +80,7 @@ def _excess(judge: Judge, owner: Kind, constraint: SpreadConstraint) -> Excess:
     }
     if not judge._matches(owner, owner, constraint):  # its pods do not count, but may only be where few others are
         beyond = {domain: owners[domain] if over else 0 for domain, over in beyond.items()}
-    return Excess(sum(beyond.values()), max(beyond.values(), default=0), unsettled, dict(sorted(counts.items())))
+    return Excess(sum(beyond.values()) + unsettled, max(beyond.values(), default=0), dict(sorted(counts.items())))
 
 
 def _looks_at(host: Host, shape: PodShape, constraint: SpreadConstraint) -> bool:
