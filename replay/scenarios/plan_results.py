@@ -19,6 +19,7 @@ from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.problem.problem import PendingPod, Problem
 from kerf.engine.scheduling.reasons import SchedulingCode, sentence
 from kerf.projections.prose.funnels import near_miss_sentence
+from kerf.projections.prose.nearest_reasons import nearest_first
 
 
 def failed(identity: Mapping[str, str], error: str) -> dict[str, Any]:
@@ -193,7 +194,7 @@ def _reasons(group: Unplaced, pods: Mapping[str, PendingPod], misses: Mapping[st
     return {
         "count": len(group.pods),
         "pods": sorted(pods[uid].name for uid in group.pods),
-        "reasons": [_reason(reason, misses) for reason in group.reasons],
+        "reasons": [_reason(reason, misses) for reason in nearest_first(group.reasons)],
     }
 
 
