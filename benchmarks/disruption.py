@@ -6,7 +6,7 @@
 ones do. `course` is [seconds after it, USD per hour of all NodeClaims, number of these], `floor` the cheapest fleet
 that the planner finds at its highest effort for the pods that stay, `over_floor` what was paid above it in 414 seconds
 (the reference's course ends there), in USD per hour times seconds, with the reference's beside it; `evictions` are of
-pods.
+pods, `second_moves` those of pods that had been moved already.
 
 `pass`: one disruption pass with nothing to do, and with half-filled nodes. `wave`: days of a cluster whose pods come in
 the morning and go in the evening, of about 200 nodes by day; `launches` and `evictions` per day.
@@ -31,6 +31,7 @@ from kerf.adapters.simulation.driver import Driver
 from kerf.engine.disruption.cluster_from_state import cluster_of
 from kerf.engine.disruption.disruption_pass import run_pass
 from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.settings import Settings
 from kerf.engine.record import claim_events as ev
 from kerf.engine.runtime.runtime import Runtime
@@ -67,7 +68,7 @@ def convergence(budget: str) -> dict[str, Any]:
     began = time.process_time()
     driver.run(START + (AT + 20) * MINUTE)
     cpu = time.process_time() - began
-    course, evictions = _course(store)
+    course = _course(store)
     least, theirs = floor(), [(float(at), price) for at, price in REFERENCE]
     own = [(at, price) for at, price, _ in course]
     return {
@@ -78,7 +79,7 @@ def convergence(budget: str) -> dict[str, Any]:
         "at_floor_after": next((at for at, price in own if price <= least + 5e-4), None),
         "end_price": course[-1][1],
         "still_after": course[-1][0],
-        "evictions": evictions,
+        **_disturbance(store),
         "cpu_seconds": round(cpu, 2),
         "course": course,
     }
@@ -100,13 +101,24 @@ def _over(course: list[tuple[float, float]], least: float) -> float:
     return sum((end - at) * (price - least) for (at, price), end in zip(seen, ends, strict=True))
 
 
-def _course(store: MemoryStore) -> tuple[Course, int]:
+def _disturbance(store: MemoryStore) -> dict[str, int]:
+    """What the scale-in costs besides money. A pod that came after it and is evicted is moved a second time."""
+    began = START + AT * MINUTE
+    came = {entry.payload.uid: entry.payload.created for entry in store.scan() if isinstance(entry.payload, Pod)}
+    later = [entry.payload for entry in store.scan() if entry.at >= began]
+    evicted = [each.uid for each in later if isinstance(each, ev.PodEvicted)]
+    return {
+        "evictions": len(evicted),
+        "second_moves": sum(came[uid] >= began for uid in evicted),
+        "launches": sum(isinstance(each, ev.Requested) for each in later),
+    }
+
+
+def _course(store: MemoryStore) -> Course:
     prices: dict[str, float] = {}
     course: Course = []
-    evictions = 0
     for entry in store.scan():
         after = (entry.at - START) / 1000 - AT * 60
-        evictions += after >= 0 and isinstance(entry.payload, ev.PodEvicted)
         if isinstance(entry.payload, ev.Launched):
             prices[entry.payload.claim] = entry.payload.price
         elif isinstance(entry.payload, ev.Terminated | ev.InstanceVanished):
@@ -115,7 +127,7 @@ def _course(store: MemoryStore) -> tuple[Course, int]:
             continue
         course = [each for each in course if each[0] != max(after, 0.0)]
         course.append((max(after, 0.0), round(sum(prices.values()), 3), len(prices)))
-    return course, evictions
+    return course
 
 
 def passes(nodes: int, pods: int, catalogue: Catalogue | None = None, instance_type: str = "") -> dict[str, Any]:

@@ -24,6 +24,14 @@ from kerf.engine.disruption.consolidation.after_command import after
 from kerf.engine.disruption.consolidation.balanced_policy import Totals, approves, hopeless, pool_totals, price_of
 from kerf.engine.disruption.consolidation.commands import Command, decide, on_offer, removal, without_same_type
 from kerf.engine.disruption.consolidation.karpenter_methods import decide_for_several, longest_prefix
+from kerf.engine.disruption.consolidation.rankings import (
+    Rank,
+    Ranking,
+    by_node,
+    by_savings,
+    by_worth,
+    price_of_eviction,
+)
 from kerf.engine.disruption.consolidation.replacement_bound import Bound
 from kerf.engine.disruption.eligibility import Candidate, NodeEligibility, find_candidates, judge_nodes
 from kerf.engine.disruption.simulation import STEPS_PER_POD, Simulator
@@ -40,8 +48,6 @@ STEPS_PER_CHECK = 4
 MIN_SAVINGS = 1e-9
 """A command that saves less (USD per hour) is not worth making."""
 
-Rank = tuple[float, float, tuple[str, ...]]
-Ranking = Callable[[Command], Rank]
 Tried = tuple[float, tuple[str, ...], list[Candidate]]
 """A set of nodes to try: the best rank that a command of them can have, their names, the candidates."""
 Order = tuple[float, float, int, list[str]]
@@ -66,22 +72,6 @@ class ChosenCommands(Struct, frozen=True):
         return sum(command.evictions for command in self.commands)
 
 
-def by_savings(command: Command) -> Rank:
-    """The highest savings first."""
-    return -command.savings, float(command.evictions), command.names
-
-
-def by_worth(command: Command) -> Rank:
-    """The highest savings for their disruption cost first."""
-    cost = math.fsum(candidate.cost for candidate in command.candidates)
-    return -command.savings / cost, float(command.evictions), command.names
-
-
-def by_node(command: Command) -> Rank:
-    """The highest savings for each node that goes first: the best use of budgets that are too small for all."""
-    return -command.savings / len(command.candidates), float(command.evictions), command.names
-
-
 def choose_commands(
     cluster: Cluster,
     *,
@@ -103,7 +93,14 @@ def choose_commands(
         found.append(_Search(start, ranking, share).run())
         if not found[0].commands and not found[0].exhausted:
             break  # all was tried, and under another ranking it would be the same
-    return min(found, key=lambda each: (round(each.end_price, 9), each.evictions, len(each.commands)))
+    return min(
+        found,
+        key=lambda each: (
+            round(each.end_price + start.eviction_price * each.evictions, 9),
+            each.evictions,
+            len(each.commands),
+        ),
+    )
 
 
 class _Start:
@@ -116,6 +113,7 @@ class _Start:
         if rounds > 1:
             self.at_once = Ledger(pools, {name: Use(use.total) for name, use in used.items()}, cluster.now)
         self.fits = fits
+        self.eviction_price = price_of_eviction(cluster)
         known = judge_nodes(cluster) if known is None else known
         self.cluster = cluster
         self.simulator = Simulator(cluster, most_claims=1)
@@ -133,7 +131,7 @@ class _Search:
         self._first = start.cluster
         self._simulator = start.simulator
         self._bounds = start.bounds
-        self._ranking = ranking
+        self._ranking, self._eviction_price = ranking, start.eviction_price
         self._left = steps
         self._empty, self._busy, self._totals = start.empty, start.busy, start.totals
         self._ledger, self._at_once = start.ledger.copy(), start.at_once
@@ -223,7 +221,10 @@ class _Search:
         return None if best is None else best[1]
 
     def _ranked(self, command: Command) -> tuple[Rank, Command]:
-        return self._ranking(command), command
+        return self._rank(command), command
+
+    def _rank(self, command: Command) -> Rank:
+        return self._ranking(command, self._eviction_price)
 
     def _longest(self, bounds: Bound) -> Command | None:
         """The command that Karpenter's search finds: with it, the result is never dearer than Karpenter's."""
@@ -243,7 +244,7 @@ class _Search:
 
     def _bound(self, candidates: list[Candidate]) -> float:
         """The best rank that a command for these nodes can have: that of removing them without a replacement."""
-        return self._ranking(Command(DisruptionReason.UNDERUTILIZED, tuple(candidates), savings=_price(candidates)))[0]
+        return self._rank(Command(DisruptionReason.UNDERUTILIZED, tuple(candidates), savings=_price(candidates)))[0]
 
     def _decided(
         self, names: tuple[str, ...], candidates: list[Candidate], bounds: Bound

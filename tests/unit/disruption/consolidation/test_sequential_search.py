@@ -36,6 +36,18 @@ def test_of_ends_that_cost_the_same_the_one_with_fewer_evictions_counts() -> Non
     assert moves.evictions == 1
 
 
+@pytest.mark.parametrize(("live", "goes"), [(False, "crowded"), (True, "emptier")])
+def test_the_live_controller_counts_what_evictions_cost_when_it_ranks_commands(live: bool, goes: str) -> None:
+    """The large node takes the pods of one other node. The crowded one is dearer, and has four pods to move."""
+    nodes = [
+        node("a-large", "large", pod("x", 3_400), pod("y", 3_400)),
+        node("crowded", "medium", *(pod(f"c{n}", 200) for n in range(4))),
+        node("emptier", "small", pod("e", 800)),
+    ]
+    given = replace(cluster(*nodes, pools=(pool(limits={"cpu": 0}),)), live=live)
+    assert [each.names for each in choose_commands(given).commands] == [(goes,)]
+
+
 def test_empty_nodes_and_others_go_in_one_set_within_one_budget() -> None:
     nodes = [node("idle", "small"), node("half", "large", pod("a")), node("full", "small", pod("b", 1_400))]
     both = choose_commands(cluster(*nodes))

@@ -1,0 +1,53 @@
+"""Which of several commands consolidation makes first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from kerf.engine.disruption.cluster import Cluster
+from kerf.engine.disruption.consolidation.balanced_policy import price_of
+from kerf.engine.disruption.consolidation.commands import Command
+
+EVICTION_SHARE = 0.5
+"""With none of it a scale-in has half as many evictions again; with more of it the fleet that is left is dearer."""
+
+Rank = tuple[float, float, tuple[str, ...]]
+Ranking = Callable[[Command, float], Rank]
+"""The rank of a command: lower ones come first. The number is what an eviction counts as (USD per hour)."""
+
+
+def by_savings(command: Command, eviction_price: float) -> Rank:
+    """The highest savings first, less what its evictions count as."""
+    return -_net_savings(command, eviction_price), float(command.evictions), command.names
+
+
+def by_worth(command: Command, eviction_price: float) -> Rank:
+    """The highest savings for their disruption cost first."""
+    cost = math.fsum(candidate.cost for candidate in command.candidates)
+    return -command.savings / cost, float(command.evictions), command.names
+
+
+def by_node(command: Command, eviction_price: float) -> Rank:
+    """The highest savings for each node that goes first, less what its evictions count as: the best use of budgets that
+    are too small for all."""
+    net = _net_savings(command, eviction_price)
+    return -net / len(command.candidates), float(command.evictions), command.names
+
+
+def _net_savings(command: Command, eviction_price: float) -> float:
+    return command.savings - eviction_price * command.evictions
+
+
+def price_of_eviction(cluster: Cluster) -> float:
+    """What an eviction counts as when commands are ranked (USD per hour): a share of what a pod costs on average.
+
+    So a fleet that is dear for its pods loses its emptiest nodes first, and fewer pods move twice. A command that saves
+    less than that is still made, if nothing better is left. 0 for `kerf disrupt`, which is compared with Karpenter.
+    """
+    if not cluster.live:
+        return 0.0
+    types = cluster.types()
+    stay = [node for node in cluster.nodes if not node.marked]
+    pods = sum(len(node.bound) for node in stay)
+    return EVICTION_SHARE * math.fsum(price_of(node, types) for node in stay) / pods if pods else 0.0
