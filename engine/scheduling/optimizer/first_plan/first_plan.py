@@ -91,7 +91,7 @@ class _Retries:
         # Whether pods can be bound is not checked for large problems: that takes too long.
         self._plan_binding = PlanBinding(problem) if len(problem.pods) < LARGE_PROBLEM else None
         self._unplaceable = unplaceable
-        self._best = self._attempt(ProblemChange(problem.careful, problem.variant), own)
+        self._best = self._attempt(ProblemChange(problem.careful), own)
         self._tried = {self._best.change}
         self._retries_left = _max_retries(problem)
         self._pending_anyway = len(_unplaced(own)) - len(pending_by_topology(own))

@@ -38,8 +38,6 @@ LARGE_PROBLEM = 1_000
 """From this many pods on a problem is large: where a spread went wrong, its pods are not settled at once."""
 MAX_GROUPS_CONCERNED = 8
 """For how many classes of pending pods, and the pods related to them, something is left out."""
-MAX_VARIANTS = 4
-"""How many choices among domains of equal rank there are, with the usual one."""
 MAX_GROUPS_AHEAD = 3
 """For how many classes the pending pods are tried to be placed first."""
 MAX_ROUNDS_AHEAD = 3
@@ -55,11 +53,10 @@ class LeftOut(Struct, frozen=True):
 
 
 class ProblemChange(Struct, frozen=True):
-    """How a problem is changed. `careful` and `variant`: see `Problem`. `ahead`: sets of pods (uids) that are placed
+    """How a problem is changed. `careful`: see `Problem`. `ahead`: sets of pods (uids) that are placed
     first; the last set before the others."""
 
     careful: bool = False
-    variant: int = 0
     ahead: tuple[frozenset[str], ...] = ()
     left_out: frozenset[LeftOut] = frozenset()
 
@@ -73,7 +70,7 @@ class ProblemChange(Struct, frozen=True):
                 replace(pod, ahead=ranks.get(pod.uid, 0), of_new_nodes=asked.get(pod.uid, NO_REQUIREMENTS))
                 for pod in pods
             )
-        return replace(problem, careful=self.careful, variant=self.variant, pods=pods)
+        return replace(problem, careful=self.careful, pods=pods)
 
     @property
     def options(self) -> list[LeftOut]:
@@ -114,8 +111,6 @@ def single_changes(problem: Problem, before: ProblemChange, planned: Plan) -> It
                 yield replace(before, ahead=(*before.ahead, partners))
     for option in chain(*_options_to_leave_out(problem, before, planned)):
         yield replace(before, left_out=before.left_out | {option})
-    for number in range(1, MAX_VARIANTS):
-        yield replace(before, variant=number)
 
 
 def _with_affinity_partners(problem: Problem, group: frozenset[str]) -> frozenset[str]:

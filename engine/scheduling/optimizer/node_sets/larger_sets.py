@@ -1,14 +1,13 @@
 """Larger sets of nodes, in place of one that leaves pods unbound; the most promising first.
 
-Four changes are tried: one more node, one node as a larger type, one node in the place of two, and all nodes of one
-sort as nodes of another type. (A few large nodes have more room in one place than many small ones that are as full.)
+Three changes are tried: one more node, one node as a larger type, and all nodes of one sort as nodes of another type.
+(A few large nodes have more room in one place than many small ones that are as full.)
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 from typing import TypeVar
 
 from kerf.engine.scheduling.optimizer.alternative_plans import TOLERANCE
@@ -19,8 +18,6 @@ MAX_TYPES_ADDED = 8
 """How many types are tried for one more node."""
 MAX_UNIFORM_SETS = 24
 """How many sets are tried with the nodes of one sort, or the further nodes, as another type."""
-MAX_MERGED_SETS = 64
-"""How many sets are tried with one node in the place of two."""
 PROMISING_PER_CHEAP = 3
 """After this many of the most promising sets comes one of the cheapest, because the estimate may be wrong."""
 
@@ -90,22 +87,7 @@ def _all_larger(node_sets: NodeSets, node_set: NodeSet, further: Sequence[NewNod
         if first.setdefault(node.kind, number) == number:
             for larger in node_sets.roomier(node):
                 yield (*nodes[:number], larger, *nodes[number + 1 :])
-    yield from islice(_merged(node_sets, nodes), MAX_MERGED_SETS)
     yield from _uniform(node_sets, node_set)
-
-
-def _merged(node_sets: NodeSets, nodes: NewNodes) -> Iterator[NewNodes]:
-    """One node in the place of two, once for each pair of kinds."""
-    pairs: set[tuple[int, int]] = set()
-    for number, node in enumerate(nodes):
-        for other, one in enumerate(nodes[:number]):
-            pair = min(one.kind, node.kind), max(one.kind, node.kind)
-            if pair in pairs:
-                continue
-            pairs.add(pair)
-            both = node_sets.merged(one, node)
-            if both is not None:
-                yield (*(each for n, each in enumerate(nodes) if n not in (other, number)), both)
 
 
 def _uniform(node_sets: NodeSets, node_set: NodeSet) -> Iterator[NewNodes]:

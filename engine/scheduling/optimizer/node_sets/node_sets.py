@@ -97,7 +97,6 @@ class NodeSets:
         self._likeness: dict[int, int] = {}
         self._alike: dict[object, int] = {}
         self._roomier: dict[int, tuple[NewNode, ...]] = {}
-        self._merged: dict[tuple[int, int], NewNode | None] = {}
         self._pods = {pod.uid: pod for pod in problem.pods}
         self._pools = {pool.pool.name: pool for pool in problem.pools}
         self._templates = {template.name: number for number, template in enumerate(options.templates)}
@@ -324,25 +323,6 @@ class NodeSets:
                     count = max([math.ceil(slack * amount / free[name]) for name, amount in amounts])
                     sets[count * size.claim.price, count, size.kind] = size
         return [(sets[key],) * key[1] for key in nsmallest(most, sets)]
-
-    def merged(self, a: NewNode, b: NewNode) -> NewNode | None:
-        """The cheapest node that can take the place of two, with (nine tenths of) the room of both; None if there is
-        none."""
-        key = min(a.kind, b.kind), max(a.kind, b.kind)
-        if key not in self._merged:
-            self._merged[key] = self._merge(a, b)
-        return self._merged[key]
-
-    def _merge(self, a: NewNode, b: NewNode) -> NewNode | None:
-        both = self.joined(a, b)
-        if both is None:
-            return None
-        rooms = zip(self._cpu_and_memory(a), self._cpu_and_memory(b), strict=True)
-        needed = [sum(amounts) * 9 // 10 for amounts in rooms]
-        sizes = self.sizes(both)
-        return next(
-            (e for e in sizes if all(x <= y for x, y in zip(needed, self._cpu_and_memory(e), strict=True))), None
-        )
 
     def joined(self, a: NewNode, b: NewNode) -> NewNode | None:
         """A node with the constraints and labels of both, whatever its size; None if these contradict each other."""

@@ -133,7 +133,7 @@ def test_s208_a_search_without_success_ends_with_its_effort() -> None:
 def test_s208_each_next_set_that_binds_whole_is_cheaper_than_the_one_before() -> None:
     work = Workloads().add("a-small", 24, shape(900, GI), created=1).add("z-large", 4, shape(3000, GI), created=2)
     asked = problem(work, ladder(2, 4, 8, 16, 32))
-    search, start = begun(asked, Effort(1_200_000), "t04", 6)
+    search, start = begun(asked, Effort(1_200_000), "t08", 3)
     prices = [math.inf]
     trails = [search.trail(start, math.inf)]
     while (found := search.whole(trails, prices[-1])) is not None:
