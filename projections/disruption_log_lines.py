@@ -15,6 +15,7 @@ from kerf.engine.model.disruption_reasons import BUDGET_REASONS, DisruptionReaso
 from kerf.engine.model.durations import format_time
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.nodeclaim.state_table import TAINTED
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Move, MoveStepResult, ProposedMovesResult, StaticResult, Verdict
 from kerf.engine.record.entries import Entry
@@ -73,7 +74,8 @@ class DisruptionLines:
         self._pools = dict(state.facts.pools)
         moves = state.facts.moves.items()
         self._proposed = {ref: each.move for ref, each in moves if not each.started}
-        self._begun = {ref: (each.move, set(each.move.claims)) for ref, each in moves if each.started}
+        waiting = {claim.name for claim in state.facts.claims.values() if claim.state == TAINTED}
+        self._begun = {ref: (each.move, waiting.intersection(each.move.claims)) for ref, each in moves if each.started}
         claims = state.facts.claims.values()
         self._deadlines = {claim.name: claim.deadline for claim in claims if claim.deadline is not None}
 

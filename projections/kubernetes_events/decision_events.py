@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.engine.lifecycle.reasons import LifecycleCode
+from kerf.engine.model.karpenter.nodepool_health import PoolHealth
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import (
@@ -64,6 +65,8 @@ class DecisionEvents:
         if self._state.facts.plan:
             without = pools_without_types(self._state, now)
             events += [event for pool in sorted(without) for event in self._pool_without_types(pool, without[pool])]
+        health = self._state.facts.health.items()
+        events += [event for pool, each in health if each.withheld for event in self._withheld(pool, each)]
         verdicts = lasting_verdicts(self._state, self._disruption.kept(), now)
         events += self._disruption.verdicts(verdicts, now)
         return [_shortened(each) for each in events + lasting_drains(self._state, self._drain, now)]
@@ -172,8 +175,11 @@ class DecisionEvents:
         health = self._state.facts.health.get(claim.node_pool) if claim is not None and event.unmet else None
         if claim is None or health is None or not set(health.withheld).intersection(event.unmet):
             return []
+        return self._withheld(claim.node_pool, health)
+
+    def _withheld(self, pool: str, health: PoolHealth) -> list[KubernetesEvent]:
         text = escaped(sentence(not_given(Requirements.of_specs(health.withheld))))
-        return events_about([self._objects.pool(claim.node_pool)], WARNING, "LabelNotGiven", text, text)
+        return events_about([self._objects.pool(pool)], WARNING, "LabelNotGiven", text, text)
 
     def _interrupted(self, message: InterruptionSeen, entry: Entry) -> list[KubernetesEvent]:
         """Tell node and claim what EC2 announced of their instance (L-461, L-462)."""

@@ -97,6 +97,12 @@ def test_s103_an_event_of_the_nodepool_names_the_label() -> None:
     assert f"{PARTITION} In [1]" in told.message
 
 
+def test_s103_the_event_is_told_again_for_as_long_as_nothing_is_launched() -> None:
+    world = launched_in_vain()
+    lasting = DecisionEvents(world.runtime.state).lasting(world.now)
+    assert [each.message for each in lasting if each.reason == "LabelNotGiven"] == [world.told[0].message]
+
+
 def test_s103_pods_that_ask_for_another_value_are_tried() -> None:
     world = launched_in_vain()
     world.pending("two", memory=100 * Mi, node_selector={PARTITION: "2"})
