@@ -3,7 +3,7 @@ which nodes go."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,10 +22,14 @@ from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.scheduling.matching.resources import added
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import CompiledProblem, PodQueue
+from kerf.engine.scheduling.pods.pod_class import PodClass
 from kerf.engine.scheduling.problem.problem import BoundPod, PendingPod, PoolInput
 
 MAX_GROUNDS = 8
 """How many more times everything is compiled, for nodes without which limits leave other types."""
+
+FEW_NODES = 32
+"""A pod that more nodes than this take is not looked at where pods are sought that no other node takes."""
 
 
 class Answer(Struct, frozen=True):
@@ -79,6 +83,8 @@ class PreparedSimulations:
         self._counted = self._ground.topology.counted()
         self._free_line = self._ground.queue_of(self._free)
         self._within = self._limits(freed)
+        self._choosy_pods: dict[str, list[tuple[PendingPod, frozenset[str]]] | None] = {}  # by node
+        self._takers_of: dict[int, frozenset[str] | None] = {}  # by class
         self._others: dict[tuple[int, ...], PreparedSimulations] = {}  # by the types that limits leave
 
     def plan(self, leaving: frozenset[str], most_claims: float) -> Answer | None:
@@ -123,21 +129,32 @@ class PreparedSimulations:
             )
         return found
 
-    def homeless(self, leaving: frozenset[str]) -> list[PendingPod] | None:
+    def homeless(self, names: Sequence[str]) -> list[PendingPod] | None:
         """The pods of these nodes that no other node takes. None if it is not known, for the first two reasons of
         `plan`."""
-        going = self._going(leaving)
-        if going is None:
-            return None
-        stuck: dict[int, bool] = {}  # by class
-        found = []
-        for node in going:
-            for _, (pod, pod_class) in self._leaver(node).line.queue:
-                if pod_class.number not in stuck:
-                    stuck[pod_class.number] = self._ground.needs_new_node(pod_class, leaving)
-                if stuck[pod_class.number]:
-                    found.append(pod)
+        choosy = []
+        for name in names:
+            pods = self._choosy_pods[name] if name in self._choosy_pods else self._choosy(name)
+            if pods is None:
+                return None
+            choosy += pods
+        leaving = frozenset(names) if choosy else frozenset()
+        return [pod for pod, takers in choosy if takers <= leaving]
+
+    def _choosy(self, name: str) -> list[tuple[PendingPod, frozenset[str]]] | None:
+        """The pods of a node that few nodes take, each with these nodes."""
+        found: list[tuple[PendingPod, frozenset[str]]] | None = None
+        if (going := self._going(frozenset([name]))) is not None:
+            line = self._leaver(going[0]).line.queue
+            pods = ((pod, self._takers(pod_class)) for _, (pod, pod_class) in line)
+            found = [(pod, takers) for pod, takers in pods if takers is not None]
+        self._choosy_pods[name] = found
         return found
+
+    def _takers(self, pod_class: PodClass) -> frozenset[str] | None:
+        if pod_class.number not in self._takers_of:
+            self._takers_of[pod_class.number] = self._ground.takers(pod_class, FEW_NODES)
+        return self._takers_of[pod_class.number]
 
     def _going(self, leaving: frozenset[str]) -> list[ClusterNode] | None:
         if not leaving <= self._places.keys() or self._settling & leaving:

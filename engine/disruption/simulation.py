@@ -4,7 +4,7 @@ this module says whether the plan is good enough."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -118,10 +118,10 @@ class Simulator:
             asked = self._asked[consolidating] = PreparedSimulations(self.cluster, consolidating=consolidating)
         return asked
 
-    def homeless(self, names: Iterable[str]) -> list[PendingPod] | None:
+    def homeless(self, names: Sequence[str]) -> list[PendingPod] | None:
         """The pods of these nodes that no other node takes; None if only a simulation can tell."""
         asked = self._simulations(consolidating=True)
-        return None if asked is None else asked.homeless(frozenset(names))
+        return None if asked is None else asked.homeless(names)
 
     def _planned(self, problem: Problem) -> Plan:
         planned = plan(problem, most_claims=self._most_claims, told=False)

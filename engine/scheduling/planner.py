@@ -188,15 +188,18 @@ class CompiledProblem:
                 queue.append((order, (pod, pod_class)))
         return PodQueue(queue, ignored, failures)
 
-    def needs_new_node(self, pod_class: PodClass, gone: frozenset[str]) -> bool:
-        """Whether no node, without those that are gone, takes a pod of the class, be it without its preferences. Then
-        it goes onto a new claim, or nowhere."""
+    def takers(self, pod_class: PodClass, most: int) -> frozenset[str] | None:
+        """The nodes that take a pod of the class as their first one, be it without its preferences. None if there are
+        more than `most`."""
+        found: set[str] = set()
         weaker: PodClass | None = pod_class
         while weaker is not None:
-            if any(self.nodes[number].name not in gone for number in self._by_domain.takers(weaker)):
-                return False
+            for number in self._by_domain.takers(weaker):
+                found.add(self.nodes[number].name)
+                if len(found) > most:
+                    return None
             weaker = self._classes.relaxed(weaker)
-        return True
+        return frozenset(found)
 
     def _refusals(self, digest: str, claims: tuple[str, ...]) -> tuple[Reason, ...]:
         reasons = self._refused.get((digest, claims))

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from itertools import accumulate, islice
-from operator import gt, itemgetter, le
+from operator import add, gt, itemgetter, le, sub
 from typing import NamedTuple
 
 from kerf.engine.disruption.cluster import moving_pods
@@ -50,6 +50,7 @@ class Bound:
         self._room = free
         self._free = [sorted(((room[n], name) for name, room in free.items()), reverse=True) for n in AXES]
         self._all_free = [sum(room[n] for room in free.values()) for n in AXES]
+        self._with_it: dict[str, Amounts] = {}
         if before is None:
             self._needs: dict[str, list[Amounts]] = {}
             self._together: dict[str, tuple[Amounts, Amounts]] = {}
@@ -61,15 +62,11 @@ class Bound:
     def refusal(self, candidates: Sequence[Candidate]) -> Reason | None:
         """Why these nodes certainly cannot go. None if only a simulation can tell."""
         limit = math.fsum(candidate.price for candidate in candidates)
-        beyond = tuple(
-            sum(self._sizes(candidate)[0][n] + self._room.get(candidate.name, NOTHING)[n] for candidate in candidates)
-            - self._all_free[n]
-            for n in AXES
-        )
+        beyond = tuple(map(sub, _sum([self._taken(candidate) for candidate in candidates]), self._all_free))
         homeless = self._homeless(candidates)
-        needs = tuple(map(max, _sum(homeless), beyond))
-        if not homeless and needs == NOTHING:
+        if not homeless and max(beyond) <= 0:
             return None
+        needs = tuple(map(max, _sum(homeless), beyond))
         if _none_holds(needs, self._offers, limit):
             return Reason.of(DisruptionCode.NOTHING_CHEAPER, limit=limit)
         if _none_holds(needs, self._not_spot, limit) and self._no_spot_for(candidates):
@@ -78,10 +75,10 @@ class Bound:
 
     def _homeless(self, candidates: Sequence[Candidate]) -> list[Amounts]:
         """What the pods need that fit on no other node."""
-        names = frozenset(candidate.name for candidate in candidates)
-        homeless = self._simulator.homeless(names)
+        homeless = self._simulator.homeless([candidate.name for candidate in candidates])
         if homeless is not None:
             return [_amounts(self._cluster.shapes[pod.shape].requests) for pod in homeless]
+        names = frozenset(candidate.name for candidate in candidates)
         most = tuple(self._most_free(n, names) for n in AXES)
         return [
             need
@@ -110,6 +107,14 @@ class Bound:
     def _most_free(self, n: int, without: frozenset[str]) -> int:
         return next((amount for amount, name in self._free[n] if name not in without), 0)
 
+    def _taken(self, candidate: Candidate) -> Amounts:
+        """What goes with a node: its free room, and the room that its pods need elsewhere."""
+        found = self._with_it.get(candidate.name)
+        if found is None:
+            needs, room = self._sizes(candidate)[0], self._room.get(candidate.name, NOTHING)
+            found = self._with_it[candidate.name] = tuple(map(add, needs, room))
+        return found
+
     def _sizes(self, candidate: Candidate) -> tuple[Amounts, Amounts]:
         """What the moving pods of a node need together, and the most that one of them needs."""
         found = self._together.get(candidate.name)
@@ -123,7 +128,7 @@ class Bound:
 
 
 def _sum(needs: Sequence[Amounts]) -> Amounts:
-    return tuple(sum(need[n] for need in needs) for n in AXES)
+    return tuple(map(sum, zip(*needs, strict=True))) if needs else NOTHING
 
 
 def _amounts(requests: Resources) -> Amounts:
