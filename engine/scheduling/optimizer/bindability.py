@@ -163,6 +163,8 @@ class BindableChoice:
 
     def _rate(self, candidate: AlternativePlan) -> RatedCandidate | None:
         """None if the effort is spent."""
+        if not self._node_set_search.affords(len(candidate.claims)):
+            return None
         plan = assembled(candidate, self._first)
         node_set = self._node_set_search.evaluate(self._search.node_sets.nodes_of(plan.claims), plan.placed)
         if node_set is None:

@@ -94,7 +94,7 @@ class NodeSetSearch:
         known = self._evaluated.get(key)
         if known is not None:
             return known
-        if self._node_sets.binding_touches(len(nodes)) > self._effort.left or not self._effort.take(
+        if not self.affords(len(nodes)) or not self._effort.take(
             TOUCHES_PER_RUN + len(uids) + len(nodes) + self._existing_nodes
         ):
             return None
@@ -103,6 +103,10 @@ class NodeSetSearch:
         if node_set is not None:
             self._evaluated[key] = node_set
         return node_set
+
+    def affords(self, nodes: int) -> bool:
+        """Whether a run of the scheduler's model on so many new nodes may end within the effort."""
+        return self._node_sets.binding_touches(nodes) <= self._effort.left
 
     def later_price(self, node_set: NodeSet) -> float:
         """What the nodes for unbound pods will cost, USD per hour, with the variant of kube-scheduler that needs the
