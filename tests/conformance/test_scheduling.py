@@ -34,7 +34,6 @@ DONE: dict[str, int] = {
 """Families that are done: at least so many scenarios equal, none worse, none with pods that are not supported."""
 
 ZONES = "S-140: above the luckiest of the reference's runs, which take zones at random"
-WHOLE = "S-208: the cheaper plan that effort finds leaves more pods unbound"
 VOLUMES = "S-154: the reference's results leave out zones of bound volumes"
 
 EXPECTED: dict[str, tuple[Verdict, float | None, str]] = {
@@ -46,13 +45,9 @@ EXPECTED: dict[str, tuple[Verdict, float | None, str]] = {
     ),
     "h-ds-ports-volumes-002": (Verdict.BEYOND, None, VOLUMES),
     "h-ds-ports-volumes-029": (Verdict.DEARER, 50.0, VOLUMES),
-    "h-ds-ports-volumes-041": (Verdict.DEARER, 32.2, VOLUMES),
     "h-ds-ports-volumes-050": (Verdict.DEARER, 100.0, VOLUMES),
     "h-ds-ports-volumes-056": (Verdict.BEYOND, None, VOLUMES),
     "h-ds-ports-volumes-059": (Verdict.DEARER, 31.4, VOLUMES),
-    "i-mixed-013": (Verdict.DEARER, 3.7, WHOLE),
-    "i-mixed-021": (Verdict.DEARER, 3.0, WHOLE),
-    "i-mixed-036": (Verdict.DEARER, 4.4, WHOLE),
     "i-mixed-046": (Verdict.DEARER, 1.5, ZONES),
     "i-mixed-049": (
         Verdict.BEYOND,
