@@ -52,8 +52,7 @@ def validate(
     strict
         Fail on notes, too.
     kubernetes_version
-        The version of Kubernetes whose fields and operators count, such as 1.34.
-        The newest one that kerf knows without it.
+        The version of Kubernetes that counts, such as 1.34; the newest without it.
     json
         Print the verdict on every object as JSON.
     """

@@ -41,7 +41,7 @@ class SpreadJudge:
 
     def __init__(self, problem: Problem, first: Plan) -> None:
         self._problem, self._first = problem, first
-        shapes = [problem.shapes[digest] for digest in {pod.shape for pod in problem.pods}]
+        shapes = [problem.shapes[digest] for digest in dict.fromkeys(pod.shape for pod in problem.pods)]
         self.keys = frozenset(normalise(each.topology_key) for shape in shapes for each in shape.spread)
 
     def keeps(self, planned: Plan) -> bool:
