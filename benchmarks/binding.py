@@ -47,8 +47,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.binding_cluster import Cluster, Refused, plane_in
-from benchmarks.binding_objects import ORDERS, Stage, node_name, obstacle, stage
+from benchmarks.real_scheduler.cluster import Cluster, Refused, plane_in
+from benchmarks.real_scheduler.objects import ORDERS, Stage, node_name, obstacle, stage
 from kerf.engine.model.settings import Settings
 from kerf.engine.scheduling.kube_scheduler.node_info import NodeInfo, planned_node
 from kerf.engine.scheduling.kube_scheduler.scheduler import KubeScheduler

@@ -23,8 +23,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.scheduling import baseline
-from benchmarks.shipped_days import DAY_ROWS
-from benchmarks.shipped_planner import PLANNER_ROWS, Row
+from benchmarks.shipped_rows.days import DAY_ROWS
+from benchmarks.shipped_rows.planner import PLANNER_ROWS, Row
 
 ROWS: dict[str, Row] = {**PLANNER_ROWS, **DAY_ROWS}
 AT_LEAST = "pods_per_s", "ratio"

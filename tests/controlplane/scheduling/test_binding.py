@@ -12,8 +12,8 @@ import pytest
 from msgspec.structs import replace
 
 from benchmarks.binding import carried_out, measure_scenario, summary
-from benchmarks.binding_cluster import Cluster, plane_in
-from benchmarks.binding_objects import ORDERS, obstacle, stage
+from benchmarks.real_scheduler.cluster import Cluster, plane_in
+from benchmarks.real_scheduler.objects import ORDERS, obstacle, stage
 from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.replay.scenarios.catalogues import Catalogues
 from kerf.replay.scenarios.plan_scenarios import EFFORT, problem_of

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.disruption import passes, wave
-from benchmarks.shipped_planner import Row
+from benchmarks.shipped_rows.planner import Row
 from benchmarks.workloads.days import Document, large_day, newcomers_day
 from kerf.adapters.cli.input.documents import read_documents
 from kerf.adapters.cli.simulate.flags import simulation_settings

@@ -16,7 +16,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from benchmarks.binding_objects import VOLUME_BOUND, Document, Key, Stage, key_of
+from benchmarks.real_scheduler.objects import VOLUME_BOUND, Document, Key, Stage, key_of
 from kerf.engine.model.labels import ZONE
 from tests.support.controlplane.plane import ControlPlane, collection
 
