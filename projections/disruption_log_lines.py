@@ -73,9 +73,9 @@ class DisruptionLines:
     def know(self, state: State) -> None:
         self._pools = dict(state.facts.pools)
         moves = state.facts.moves.items()
-        self._proposed = {ref: each.move for ref, each in moves if not each.started}
+        self._proposed = {ref: move.move for ref, move in moves if not move.started}
         waiting = {claim.name for claim in state.facts.claims.values() if claim.state == TAINTED}
-        self._begun = {ref: (each.move, waiting.intersection(each.move.claims)) for ref, each in moves if each.started}
+        self._begun = {ref: (move.move, waiting.intersection(move.move.claims)) for ref, move in moves if move.started}
         claims = state.facts.claims.values()
         self._deadlines = {claim.name: claim.deadline for claim in claims if claim.deadline is not None}
 
@@ -134,14 +134,16 @@ class DisruptionLines:
         return [self._command(level, entry, message, result.move, begun, error=sentence(result.reason))]
 
     def _command(self, level: str, entry: Entry, message: str, ref: str, move: Move, **more: Any) -> Line:
-        groups = [each.pods for each in move.placements] + [each.pods for each in move.replacements]
+        groups = [placement.pods for placement in move.placements] + [
+            replacement.pods for replacement in move.replacements
+        ]
         return self._line(
             level, entry, message, "disruption", command=self._text(ref, move), command_id=ref, reason=move.why,
             decision="replace" if move.replacements else "delete", disrupted_node_count=len(move.claims),
             replacement_node_count=len(move.replacements), pod_count=sum(map(len, groups)),
             disrupted_nodes=[self._node(name) for name in move.claims],
-            replacement_nodes=[_replacement(each.name, each.capacity_types, each.instance_types)
-                               for each in move.replacements],
+            replacement_nodes=[_replacement(replacement.name, replacement.capacity_types, replacement.instance_types)
+                               for replacement in move.replacements],
             **more,
         )  # fmt: skip
 

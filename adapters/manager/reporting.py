@@ -89,7 +89,7 @@ class LogOutput:
 
     def __init__(self, level: str, outputs: Sequence[str]) -> None:
         self._log = KarpenterLog(level=level)
-        self._streams = [_stream(each) for each in outputs]
+        self._streams = [_stream(output) for output in outputs]
 
     def know(self, state: State) -> None:
         self._log.know(state)

@@ -241,4 +241,4 @@ def positions_matter(cluster: Cluster, moving: Iterable[PodShape]) -> bool:
 
 def bound(nodes: Iterable[ClusterNode], moved: frozenset[str]) -> list[BoundPod]:
     """The pods that count where they are: all but these (uids)."""
-    return [each for node in nodes for each in node.bound if each.uid not in moved]
+    return [pod for node in nodes for pod in node.bound if pod.uid not in moved]

@@ -73,13 +73,13 @@ class PreparedSimulations:
         self._leavers: dict[str, _Leaver] = {}
         self._usage = {pool_input.pool.name: pool_input.usage for pool_input in still.pools}
         pools = tuple(_with_freed(pool_input, freed) for pool_input in still.pools)
-        there = {(each.namespace, each.shape) for each in self._bound}
+        there = {(pod.namespace, pod.shape) for pod in self._bound}
         pairs = {(namespace, shape): PendingPod("", namespace, "", shape) for namespace, shape in there}
         pairs |= {(pod.namespace, pod.shape): pod for pod in still.pods}
         self._ground = CompiledProblem(
             replace(still, pods=tuple(pod for _, pod in sorted(pairs.items())), bound=tuple(self._bound), pools=pools)
         )
-        self._numbers = {each.name: each.number for each in self._ground.nodes}
+        self._numbers = {node.name: node.number for node in self._ground.nodes}
         self._counted = self._ground.topology.counted()
         self._free_line = self._ground.queue_of(self._free)
         self._within = self._limits(freed)

@@ -33,7 +33,7 @@ ACTOR = "unknown"
 def due_at(state: State) -> int:
     """When the first object that was found has waited long enough (ms since the epoch), 0 for never."""
     ours = (each for each in state.facts.found.values() if managed(each.claim, state))
-    return min((each.at + MAX_WAIT for each in ours), default=0)
+    return min((found.at + MAX_WAIT for found in ours), default=0)
 
 
 def adopt(found: Found, state: State, now: int) -> Step:

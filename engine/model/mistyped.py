@@ -73,7 +73,7 @@ def suggestion(key: str, undefined: frozenset[str], own: Iterable[str]) -> str |
     ending = key.partition("/")[2] if "/" in key else key
     known = sorted(undefined), sorted(own)
     for candidates in known:
-        matches = [each for each in candidates if key in each or each.endswith(ending)]
+        matches = [candidate for candidate in candidates if key in candidate or candidate.endswith(ending)]
         if matches:
             return min(matches, key=lambda each: (not each.endswith(ending), each))
     return next(iter(did_you_mean(key, [*known[0], *known[1]], similarity=LABEL_SIMILARITY)), None)
@@ -125,10 +125,10 @@ def _of_pool(pool: NodePool, known: Known) -> Iterator[Reason]:
         path = f"{_TEMPLATE}.metadata.labels[{key}]"
         yield from _label(path, key)
         yield from _values(path, key, (value,), known)
-    for index, each in enumerate(pool.requirements):
+    for index, requirement in enumerate(pool.requirements):
         path = f"{_TEMPLATE}.spec.requirements[{index}]"
-        yield from _label(f"{path}.key", each.key)
-        yield from _values(f"{path}.values", each.key, each.values, known)
+        yield from _label(f"{path}.key", requirement.key)
+        yield from _values(f"{path}.values", requirement.key, requirement.values, known)
     ref = pool.node_class
     given, near = f"{ref.group}/{ref.kind}", near_node_class(ref)
     path = f"{_TEMPLATE}.spec.nodeClassRef"
@@ -141,7 +141,7 @@ def _of_pool(pool: NodePool, known: Known) -> Iterator[Reason]:
 def _of_shape(shape: PodShape, known: Known) -> Iterator[Reason]:
     for key, value in sorted(shape.node_selector.items()):
         yield from _asked("nodeSelector", key, (value,), known)
-    terms = (*shape.required_terms, *(each.term for each in shape.preferred_terms))
+    terms = (*shape.required_terms, *(preferred_term.term for preferred_term in shape.preferred_terms))
     for expression in (each for term in terms for each in term.expressions):
         yield from _asked("nodeAffinity", expression.key, expression.values, known)
 

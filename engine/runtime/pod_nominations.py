@@ -67,7 +67,7 @@ class PodNominations:
                 continue
             pair = pod.namespace, pod.shape
             others = [each for each in told if self._counts(pair, each, state) or self._counts(each, pair, state)]
-            if all(len(others) < _max_skew(each, state) for each in (pair, *others)):
+            if all(len(others) < _max_skew(other, state) for other in (pair, *others)):
                 told.append(pair)
                 yield uid
 
@@ -111,4 +111,4 @@ def _spread(shape: PodShape) -> list[SpreadConstraint]:
 
 def _max_skew(pair: Pair, state: State) -> int:
     """The smallest of its spreads."""
-    return min(each.max_skew for each in _spread(state.indexes.blobs.shape(pair[1])))
+    return min(constraint.max_skew for constraint in _spread(state.indexes.blobs.shape(pair[1])))

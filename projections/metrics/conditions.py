@@ -176,7 +176,11 @@ class ConditionMetrics:
     def _node(self, node: Node, entry: Entry) -> None:
         before = self._nodes.get(node.name)
         self._nodes[node.name] = node
-        old = {each.type: each for each in node_conditions(before)} if before is not None else {}
+        old = (
+            {node_condition.type: node_condition for node_condition in node_conditions(before)}
+            if before is not None
+            else {}
+        )
         for condition in node_conditions(node):
             known = old.get(condition.type)
             if known is not None and known.status != condition.status:

@@ -87,7 +87,7 @@ class RecordCounters:
         self._evictions: dict[str, None] = {}
         self._terminations: dict[str, str] = {}  # intent → claim
         self._ends: dict[str, int] = {}  # claim → when the end of its instance was asked for
-        self._moves = {ref: each.move for ref, each in state.facts.moves.items()}
+        self._moves = {ref: move.move for ref, move in state.facts.moves.items()}
 
     def families(self) -> list[Family]:
         return list(self._families.values())

@@ -46,8 +46,13 @@ def node_pools(state: State, since: Since) -> list[Shown]:
 def pool_conditions(state: State, pool: str, since: Since) -> tuple[Condition, ...]:
     """Return a NodePool's conditions. Only the record's readers know since when they are as they are."""
     return tuple(
-        Condition(each.type, each.status, each.reason or each.type, since=since.get(("nodepool", pool, each.type), 0))
-        for each in nodepool_conditions(state, pool)
+        Condition(
+            nodepool_condition.type,
+            nodepool_condition.status,
+            nodepool_condition.reason or nodepool_condition.type,
+            since=since.get(("nodepool", pool, nodepool_condition.type), 0),
+        )
+        for nodepool_condition in nodepool_conditions(state, pool)
     )
 
 
@@ -91,7 +96,10 @@ def nodes(state: State, provider: str) -> list[Shown]:
 def node_conditions(node: Node) -> tuple[Condition, ...]:
     """Return the condition Ready of a Node, and those of node repair that are not True. The record has no others."""
     ready = Condition(READY, TRUE if node.ready else FALSE, since=node.ready_since)
-    return (ready, *(Condition(each.type, each.status, since=each.since) for each in node.conditions))
+    return (
+        ready,
+        *(Condition(condition.type, condition.status, since=condition.since) for condition in node.conditions),
+    )
 
 
 def node_labels(node: Node, provider: str) -> tuple[str, str, str]:

@@ -66,7 +66,10 @@ def nodepool_status(state: State, name: str, before: Sequence[Condition] = ()) -
     return NodePoolStatus(
         name=name,
         annotations=hash_annotations(pool),
-        conditions=tuple(_since(each, before, state.facts.at) for each in nodepool_conditions(state, name)),
+        conditions=tuple(
+            _since(nodepool_condition, before, state.facts.at)
+            for nodepool_condition in nodepool_conditions(state, name)
+        ),
         resources=resources,
         nodes=resources["nodes"],
         node_class_generation=node_class.generation if node_class is not None else 0,

@@ -65,7 +65,7 @@ class _ZonesOfClaims:
     """Finds the zones in which a claim can be launched. Equal claims are looked at once."""
 
     def __init__(self, problem: Problem) -> None:
-        self._catalogues = {each.pool.name: problem.catalogues.get(each.catalogue) for each in problem.pools}
+        self._catalogues = {pool.pool.name: problem.catalogues.get(pool.catalogue) for pool in problem.pools}
         self._types: dict[str, dict[str, InstanceType]] = {}
         self._known: dict[Hashable, list[str]] = {}
 
@@ -78,7 +78,8 @@ class _ZonesOfClaims:
     def _offerings(self, claim: OpenedClaim) -> Iterator[Offering]:
         catalogue = self._catalogues.get(claim.node_pool)
         types = self._types.setdefault(
-            claim.node_pool, {each.name: each for each in (catalogue.types if catalogue is not None else ())}
+            claim.node_pool,
+            {instance_type.name: instance_type for instance_type in (catalogue.types if catalogue is not None else ())},
         )
         asked = {requirement.key: requirement for requirement in claim.constraints}
         for name in claim.instance_types:

@@ -328,7 +328,9 @@ class MotoShim(Clients):
     def _capacity_reservations(self, body: Mapping[str, Any]) -> Any:
         """By id, or all of them."""
         asked = body.get("CapacityReservationId.1")
-        known = [each for each in self.reservations if asked in (None, each["CapacityReservationId"])]
+        known = [
+            reservation for reservation in self.reservations if asked in (None, reservation["CapacityReservationId"])
+        ]
         if asked and not known:
             return _error(400, "InvalidCapacityReservationId.NotFound", f"{asked} does not exist")
         return _page("CapacityReservations", known, body)
@@ -336,7 +338,11 @@ class MotoShim(Clients):
     def _placement_groups(self, body: Mapping[str, Any]) -> Any:
         """By name or id; EC2 says so of one that it does not know."""
         asked = body.get("GroupName.1") or body.get("GroupId.1")
-        known = [each for each in self.placement_groups if asked in (each["GroupName"], each["GroupId"])]
+        known = [
+            placement_group
+            for placement_group in self.placement_groups
+            if asked in (placement_group["GroupName"], placement_group["GroupId"])
+        ]
         if not known:
             return _error(400, "InvalidPlacementGroup.Unknown", f"The Placement Group {asked} is unknown.")
         return _Http(200), {"PlacementGroups": known}

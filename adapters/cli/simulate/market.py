@@ -81,9 +81,9 @@ def _allowed(pool: dict[str, Any], key: str) -> list[str]:
     value = _part(_part(template, "metadata"), "labels").get(key)
     allowed = [value] if isinstance(value, str) else []
     requirements = _part(template, "spec").get("requirements")
-    for each in requirements if isinstance(requirements, list) else ():
-        if isinstance(each, dict) and each.get("key") == key and each.get("operator") == "In":
-            values = each.get("values")
+    for requirement in requirements if isinstance(requirements, list) else ():
+        if isinstance(requirement, dict) and requirement.get("key") == key and requirement.get("operator") == "In":
+            values = requirement.get("values")
             allowed += [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
     return allowed
 

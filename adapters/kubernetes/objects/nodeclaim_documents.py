@@ -74,7 +74,10 @@ def claim_status(claim: NodeClaim, conditions: Sequence[Condition]) -> Document:
 
 def stamped(status: Document, generation: int) -> Document:
     """Returns the status with the generation that its conditions are about (L-67)."""
-    return {**status, "conditions": [{**each, "observedGeneration": generation} for each in status["conditions"]]}
+    return {
+        **status,
+        "conditions": [{**condition, "observedGeneration": generation} for condition in status["conditions"]],
+    }
 
 
 def _condition(condition: Condition) -> Document:

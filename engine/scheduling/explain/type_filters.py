@@ -121,8 +121,8 @@ def offering_filters(template: Template, narrowed: NarrowedTemplate) -> Iterator
     for number in narrowed.slots:
         on_offer |= template.slots[number].types
         there |= template.available[number]
-        for each in template.slots[number].prices:
-            listed |= 1 << each
+        for price in template.slots[number].prices:
+            listed |= 1 << price
     yield TypeFilter(FilterKind.OFFERING, on_offer)
     left_out = template.left_out()
     yield TypeFilter(FilterKind.LEFT_OUT, template.catalogue.everything & ~left_out)

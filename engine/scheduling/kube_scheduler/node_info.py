@@ -96,8 +96,8 @@ def existing_node(node: NodeInput, daemons: Iterable[Daemon], problem: Problem) 
     info = node.compiled(depends_on, lambda: _compiled(node, daemons, problem))
     facts = problem.volumes
     if facts is not None and node.name in facts.limits:
-        bound = [each for each in problem.bound if each.node == node.name and problem.shapes[each.shape].volumes]
-        claims = [name for each in bound for name in claim_names(each.namespace, each.name, problem.shapes[each.shape])]
+        bound = [pod for pod in problem.bound if pod.node == node.name and problem.shapes[pod.shape].volumes]
+        claims = [name for pod in bound for name in claim_names(pod.namespace, pod.name, problem.shapes[pod.shape])]
         info = info.copy()
         info.attach_volumes(volumes_of_claims(facts, claims).attached, facts.limits[node.name])
     return info
@@ -126,7 +126,7 @@ def planned_node(
     pool = next(each for each in problem.pools if each.pool.name == claim.node_pool)
     types = compiled_catalogue(pool.catalogue, problem.catalogues[pool.catalogue])
     instance_type = types.types[types.numbers[claim.instance_types[0]]]
-    labels = {each.key: min(each.values) for each in claim.constraints if each.single}  # A-258
+    labels = {constraint.key: min(constraint.values) for constraint in claim.constraints if constraint.single}  # A-258
     labels |= {key: values[0] for key, values in sorted(instance_type.requirements.items()) if len(values) == 1}
     labels |= {
         INSTANCE_TYPE: instance_type.name,
@@ -143,7 +143,7 @@ def planned_node(
 
 def _assumed_requests(daemons: Iterable[Daemon], taints: tuple[Taint, ...], labels: Requirements) -> Resources:
     """What the DaemonSet pods of such a node count as in scores beyond what they request."""
-    return summed(assumed(each.requests) for each in daemons if each.expected_on(taints, labels))
+    return summed(assumed(daemon.requests) for daemon in daemons if daemon.expected_on(taints, labels))
 
 
 def _offering_labels(
@@ -188,4 +188,7 @@ def _unavailable_keys(offering: Offering, instance_type: InstanceType) -> set[tu
 
 def instance_type_named(catalogues: Iterable[Catalogue], name: str) -> InstanceType | None:
     """The type of this name in the first catalogue that has it."""
-    return next((each for catalogue in catalogues for each in catalogue.types if each.name == name), None)
+    return next(
+        (instance_type for catalogue in catalogues for instance_type in catalogue.types if instance_type.name == name),
+        None,
+    )

@@ -26,8 +26,8 @@ def withheld_among(asked: Iterable[Requirement], withheld: tuple[RequirementSpec
 def _by_label(withheld: tuple[RequirementSpec, ...]) -> dict[str, list[Requirement]]:
     found: dict[str, list[Requirement]] = {}
     for spec in withheld:
-        for each in Requirements.of_specs([spec]):
-            found.setdefault(each.key, []).append(each)
+        for requirement in Requirements.of_specs([spec]):
+            found.setdefault(requirement.key, []).append(requirement)
     return found
 
 

@@ -58,7 +58,7 @@ class AlternativePlan(Struct, frozen=True):
     @property
     def price(self) -> float:
         """USD per hour."""
-        return total_price(each.claim for each in self.claims)
+        return total_price(claim.claim for claim in self.claims)
 
 
 class NodeSetBounds(Struct, frozen=True):
@@ -78,18 +78,18 @@ def first_candidate(problem: Problem, first: Plan) -> AlternativePlan:
 
 def total_price(claims: Iterable[OpenedClaim]) -> float:
     """What the claims cost together, each as its cheapest type, USD per hour."""
-    return math.fsum(each.price for each in claims)
+    return math.fsum(claim.price for claim in claims)
 
 
 def assembled(candidate: AlternativePlan, first: Plan) -> Plan:
     """The alternative plan as one plan. Why pods have no place is what the first plan says."""
-    claims = tuple(each.claim for each in candidate.claims)
+    claims = tuple(claim.claim for claim in candidate.claims)
     plan = Plan(claims, candidate.base.placements, (), first.ignored, first.truncated)
     return replace(plan, unplaced=_still_unplaced(first.unplaced, plan.placed))
 
 
 def _still_unplaced(groups: tuple[Unplaced, ...], placed: frozenset[str]) -> tuple[Unplaced, ...]:
-    left = (Unplaced(tuple(uid for uid in each.pods if uid not in placed), each.reasons) for each in groups)
+    left = (Unplaced(tuple(uid for uid in group.pods if uid not in placed), group.reasons) for group in groups)
     return tuple(each for each in left if each.pods)
 
 
@@ -102,36 +102,36 @@ def may_replace(problem: Problem, first: Plan, other: Plan, *, by_pod: bool = Tr
     It must leave no pod pending that the first plan places, keep all limits and reservations, and lower minValues no
     further. With `by_pod` it must also put no pod onto a NodePool of less weight.
     """
-    pools = {each.pool.name: each for each in problem.pools}
+    pools = {pool.pool.name: pool for pool in problem.pools}
     return (
         _all_pods(first) == _all_pods(other)
         and _left_over(other) <= _left_over(first)
-        and sum(each.min_values_relaxed for each in other.claims) <= sum(e.min_values_relaxed for e in first.claims)
+        and sum(claim.min_values_relaxed for claim in other.claims) <= sum(e.min_values_relaxed for e in first.claims)
         and (not by_pod or _keeps_weights(pools, first, other))
-        and all(_keeps_limits(problem, each, first, other) for each in problem.pools)
+        and all(_keeps_limits(problem, pool, first, other) for pool in problem.pools)
         and _keeps_reservations(problem, first, other)
     )
 
 
 def _left_over(planned: Plan) -> frozenset[str]:
     groups = (*planned.unplaced, *planned.ignored)
-    return frozenset([*planned.truncated, *(uid for each in groups for uid in each.pods)])
+    return frozenset([*planned.truncated, *(uid for group in groups for uid in group.pods)])
 
 
 def _all_pods(planned: Plan) -> list[str]:
-    on_new = [uid for each in planned.claims for uid in each.pods]
-    on_old = [uid for each in planned.placements for uid in each.pods]
+    on_new = [uid for claim in planned.claims for uid in claim.pods]
+    on_old = [uid for placement in planned.placements for uid in placement.pods]
     return sorted([*on_new, *on_old, *_left_over(planned)])
 
 
 def _keeps_weights(pools: Mapping[str, PoolInput], first: Plan, other: Plan) -> bool:
     """Whether each node holds a pod that the first plan, too, puts on a NodePool of no more weight. Other pods may
     share the node with it, because the planner, too, fills nodes with whatever fits."""
-    weight = {name: each.pool.weight for name, each in pools.items()}
-    before = {uid: weight[each.node_pool] for each in first.claims for uid in each.pods}
+    weight = {name: pool.pool.weight for name, pool in pools.items()}
+    before = {uid: weight[claim.node_pool] for claim in first.claims for uid in claim.pods}
     return all(
-        min(before.get(uid, weight[each.node_pool]) for uid in each.pods) <= weight[each.node_pool]
-        for each in other.claims
+        min(before.get(uid, weight[claim.node_pool]) for uid in claim.pods) <= weight[claim.node_pool]
+        for claim in other.claims
     )
 
 
@@ -148,7 +148,9 @@ def _keeps_reservations(problem: Problem, first: Plan, other: Plan) -> bool:
     before, after = _reservations_held(first), _reservations_held(other)
     left: dict[str, int] = {}
     for catalogue in problem.catalogues.values() if after else ():
-        for offer in (offer for each in catalogue.types for offer in each.offerings if offer.available):
+        for offer in (
+            offer for instance_type in catalogue.types for offer in instance_type.offerings if offer.available
+        ):
             if offer.reservation_id in after:
                 known = left.get(offer.reservation_id, offer.reservation_capacity)
                 left[offer.reservation_id] = min(known, offer.reservation_capacity)
@@ -156,27 +158,27 @@ def _keeps_reservations(problem: Problem, first: Plan, other: Plan) -> bool:
 
 
 def _reservations_held(planned: Plan) -> Counter[str]:
-    return Counter(name for each in planned.claims for name in each.reservations)
+    return Counter(name for claim in planned.claims for name in claim.reservations)
 
 
 def node_set_bounds(problem: Problem, first: Plan) -> NodeSetBounds:
     """The bounds that the first plan sets."""
     pools = {each.pool.name: each.pool for each in problem.pools}
     limits = {}
-    for each in problem.pools:
-        before = _limits_used(problem, each, first)
+    for pool in problem.pools:
+        before = _limits_used(problem, pool, first)
         most = {
-            name: max(most - each.usage.get(name, 0), before[name]) for name, most in (each.pool.limits or {}).items()
+            name: max(most - pool.usage.get(name, 0), before[name]) for name, most in (pool.pool.limits or {}).items()
         }
-        limits[each.pool.name] = most
-    shapes = {each.uid: each.shape for each in problem.pods}
-    weights = sorted({pools[each.node_pool].weight for each in first.claims})
+        limits[pool.pool.name] = most
+    shapes = {pod.uid: pod.shape for pod in problem.pods}
+    weights = sorted({pools[claim.node_pool].weight for claim in first.claims})
     requests = {
         weight: total(
             {**problem.shapes[shapes[uid]].requests, "pods": 1}
-            for each in first.claims
-            if pools[each.node_pool].weight >= weight
-            for uid in each.pods
+            for claim in first.claims
+            if pools[claim.node_pool].weight >= weight
+            for uid in claim.pods
         )
         for weight in weights[1:]
     }
@@ -187,8 +189,8 @@ def _limits_used(problem: Problem, pool: PoolInput, planned: Plan) -> dict[str, 
     """What a plan's claims count against the limits of a NodePool."""
     claims = [each for each in planned.claims if each.node_pool == pool.pool.name]
     used = dict.fromkeys(limited_resources(pool.pool), 0)
-    for each in claims if used else ():
-        for name, amount in counted_capacity(used, each.instance_types, problem.catalogues[pool.catalogue]).items():
+    for claim in claims if used else ():
+        for name, amount in counted_capacity(used, claim.instance_types, problem.catalogues[pool.catalogue]).items():
             used[name] += amount
     return {**used, NODES_LIMIT: len(claims)}
 
@@ -199,18 +201,20 @@ def _limits_used(problem: Problem, pool: PoolInput, planned: Plan) -> dict[str, 
 def independent_pods(problem: Problem) -> frozenset[ShapeKey]:
     """The waiting pods, by shape key, that have no rules about other pods and that no rule of other pods selects. They
     may be moved without looking at anything but the nodes."""
-    pending = {(each.namespace, each.shape) for each in problem.pods}
-    present = sorted(pending | {(each.namespace, each.shape) for each in problem.bound})
+    pending = {(pod.namespace, pod.shape) for pod in problem.pods}
+    present = sorted(pending | {(pod.namespace, pod.shape) for pod in problem.bound})
     selectors = tuple(
         dict.fromkeys(
-            each for pair in present for each in shape_selectors(problem.shapes[pair[1]], pair[0], problem.namespaces)
+            shape_selector
+            for pair in present
+            for shape_selector in shape_selectors(problem.shapes[pair[1]], pair[0], problem.namespaces)
         )
     )
     return frozenset(
         (namespace, digest)
         for namespace, digest in pending
         if _is_independent(shape := problem.shapes[digest])
-        and not any(each.selects(namespace, shape.labels) for each in selectors)
+        and not any(selector.selects(namespace, shape.labels) for selector in selectors)
     )
 
 
@@ -220,22 +224,24 @@ def _is_independent(shape: PodShape) -> bool:
 
 def has_preferences(problem: Problem) -> bool:
     """Whether some pod or NodePool has preferences, which a plan may give up (S-33)."""
-    shapes = (problem.shapes[each.shape] for each in problem.pods)
+    shapes = (problem.shapes[pod.shape] for pod in problem.pods)
     return any(shape.preferred_terms or _has_soft_topology(shape) for shape in shapes) or any(
-        taint.effect == "PreferNoSchedule" for each in problem.pools for taint in each.pool.taints
+        taint.effect == "PreferNoSchedule" for pool in problem.pools for taint in pool.pool.taints
     )
 
 
 def _has_soft_topology(shape: PodShape) -> bool:
-    return any(each.weight for each in (*shape.affinity, *shape.anti_affinity)) or any(
-        each.when_unsatisfiable != HARD_SPREAD for each in shape.spread
+    return any(term.weight for term in (*shape.affinity, *shape.anti_affinity)) or any(
+        constraint.when_unsatisfiable != HARD_SPREAD for constraint in shape.spread
     )
 
 
 def keeps_domains(problem: Problem, gone: frozenset[str]) -> bool:
     """Whether, without these types, there can still be a node in every domain that pods are spread over. (A domain that
     is lost would change how a spread counts.)"""
-    keys = sorted({normalise(each.topology_key) for shape in problem.shapes.values() for each in shape.spread})
+    keys = sorted(
+        {normalise(constraint.topology_key) for shape in problem.shapes.values() for constraint in shape.spread}
+    )
     if not keys:
         return True
     catalogues = [compiled_catalogue(digest, catalogue) for digest, catalogue in problem.catalogues.items()]

@@ -53,11 +53,11 @@ def best_plan(problem: Problem, effort: int, tracer: Tracer | None = None) -> Pl
 
 
 def _requested_resources(problem: Problem) -> tuple[str, ...]:
-    shapes = {each.shape for each in problem.pods}
+    shapes = {pod.shape for pod in problem.pods}
     return tuple(sorted({"pods", *(name for shape in shapes for name in problem.shapes[shape].requests)}))
 
 
 def _lower_bound(problem: Problem, options: InstanceOptions, planned: Plan) -> float:
     """The lower bound of the price of nodes for the pods that this plan puts on new nodes."""
     on_new = planned.on_new_nodes
-    return lower_bound(problem, options, [each for each in problem.pods if each.uid in on_new])
+    return lower_bound(problem, options, [pod for pod in problem.pods if pod.uid in on_new])

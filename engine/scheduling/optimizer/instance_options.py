@@ -69,11 +69,11 @@ class InstanceOptions:
         self.resources = resources
         daemon_sets = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
         templates = [
-            template_of(each, problem, daemon_sets, strict=problem.settings.min_values_policy == STRICT)
-            for each in usable_pools(problem.pools)
+            template_of(pool, problem, daemon_sets, strict=problem.settings.min_values_policy == STRICT)
+            for pool in usable_pools(problem.pools)
         ]
-        self.templates = tuple(each for each in templates if each.types)
-        self._rooms = tuple(self._rooms_of(each) for each in self.templates)
+        self.templates = tuple(template for template in templates if template.types)
+        self._rooms = tuple(self._rooms_of(template) for template in self.templates)
         self._choices: dict[NodeDemands, tuple[InstanceOption, ...]] = {}
         self._worthwhile: dict[object, tuple[TypeOfTemplate, ...]] = {}
 

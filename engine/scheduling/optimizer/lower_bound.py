@@ -41,7 +41,7 @@ def lower_bound(problem: Problem, options: InstanceOptions, pods: Iterable[Pendi
     bound = 0.0
     for crowds in _in_disjoint_sets(_crowds(problem, options, pods)):
         together = _bound_of_crowds(options, crowds)
-        alone = sorted(((_bound_of_crowds(options, [each]), each.offers) for each in crowds), reverse=True)
+        alone = sorted(((_bound_of_crowds(options, [crowd]), crowd.offers) for crowd in crowds), reverse=True)
         taken, disjoint = 0, []
         for value, offers in alone if len(crowds) > 1 else ():
             if not taken & offers:
@@ -117,6 +117,6 @@ def _crowd(options: InstanceOptions, kind: PodKind, total: list[int]) -> _PodCro
     for number, narrowed in narrowed_templates(options, kind, any_weight=True).items():
         types = narrowed.viable & options.templates[number].types
         of_types = options.prices(number, narrowed)
-        prices |= {(number, each): price for each, price in of_types.items() if types >> each & 1}
+        prices |= {(number, type_number): price for type_number, price in of_types.items() if types >> type_number & 1}
         offers |= options.offers(number, narrowed)
     return _PodCrowd(tuple(total), prices, offers)

@@ -27,7 +27,9 @@ def problem_of_claim(
     problem: Problem, claim: OpenedClaim, pods: Sequence[PendingPod], pool: PoolInput, largest: Resources
 ) -> Problem:
     """What a planned claim may become: its pods, with its constraints in the place of all that they ask for."""
-    narrowed = replace(pool.pool, requirements=tuple(spec for each in claim.constraints for spec in each.specs()))
+    narrowed = replace(
+        pool.pool, requirements=tuple(spec for constraint in claim.constraints for spec in constraint.specs())
+    )
     shapes = {_partial_digest(pod): _resources_only(problem.shapes[pod.shape]) for pod in pods}
     return _partial_problem(
         problem,
@@ -99,9 +101,9 @@ def _types_larger_than(catalogue: Catalogue, largest: Resources) -> frozenset[tu
     if not largest:
         return frozenset()
     return without_types(
-        each.name
-        for each in catalogue.types
-        if any(each.capacity.get(name, 0) > amount for name, amount in largest.items())
+        instance_type.name
+        for instance_type in catalogue.types
+        if any(instance_type.capacity.get(name, 0) > amount for name, amount in largest.items())
     )
 
 
@@ -121,5 +123,5 @@ def limited_resources(pool: NodePool) -> tuple[str, ...]:
 def counted_capacity(names: Iterable[str], types: Iterable[str], catalogue: Catalogue) -> Resources:
     """What a claim of these types counts against limits: of each resource the most that one of them has (S-70)."""
     allowed = frozenset(types)
-    capacities = [each.capacity for each in catalogue.types if each.name in allowed]
-    return {name: max((each.get(name, 0) for each in capacities), default=0) for name in names}
+    capacities = [instance_type.capacity for instance_type in catalogue.types if instance_type.name in allowed]
+    return {name: max((capacity.get(name, 0) for capacity in capacities), default=0) for name in names}

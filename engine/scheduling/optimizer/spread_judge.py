@@ -42,7 +42,7 @@ class SpreadJudge:
     def __init__(self, problem: Problem, first: Plan) -> None:
         self._problem, self._first = problem, first
         shapes = [problem.shapes[digest] for digest in dict.fromkeys(pod.shape for pod in problem.pods)]
-        self.keys = frozenset(normalise(each.topology_key) for shape in shapes for each in shape.spread)
+        self.keys = frozenset(normalise(constraint.topology_key) for shape in shapes for constraint in shape.spread)
 
     def keeps(self, planned: Plan) -> bool:
         """Whether the plan breaks no spread more than the first plan does: no more pods are where their rule allows
@@ -96,11 +96,11 @@ class SpreadJudge:
 
     @cached_property
     def _nodes(self) -> dict[str, ExistingNode]:
-        return {each.name: each for each in self._compiled.nodes}
+        return {node.name: node for node in self._compiled.nodes}
 
     @cached_property
     def _templates(self) -> dict[str, Template]:
-        return {each.name: each for each in self._compiled.templates}
+        return {template.name: template for template in self._compiled.templates}
 
     @cached_property
     def _kinds(self) -> dict[str, Kind]:
@@ -119,7 +119,7 @@ class SpreadJudge:
     def _spreads_of(self, namespace: str, digest: str, of_new_nodes: Requirements) -> _Spreads:
         shape = self._problem.shapes[digest]
         topology = self._compiled.topology.of_class(namespace, shape, shape, of_new_nodes)
-        rules = tuple(each for each in topology.rules if isinstance(each, SpreadRule))
+        rules = tuple(rule for rule in topology.rules if isinstance(rule, SpreadRule))
         return _Spreads(rules, tuple(each for each in topology.counted if each.filter is not None))
 
     @cached_property

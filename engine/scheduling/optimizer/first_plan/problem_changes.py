@@ -161,7 +161,7 @@ def _options_to_leave_out(problem: Problem, before: ProblemChange, planned: Plan
         return
     concerned = _with_related(problem, pending)
     pools = [LeftOut(NODEPOOL, pool.pool.name, concerned) for pool in usable_pools(problem.pools)]
-    left = [each for each in pools if each not in before.left_out]
+    left = [pool for pool in pools if pool not in before.left_out]
     claims = (claim for claim in planned.claims if not concerned.isdisjoint(claim.pods))
     types = dict.fromkeys(LeftOut(INSTANCE_TYPE, claim.instance_types[0], concerned) for claim in claims)
     yield [
@@ -178,7 +178,7 @@ def _domains_to_leave_out(
     problem: Problem, before: ProblemChange, planned: Plan, uids: frozenset[str]
 ) -> list[LeftOut]:
     domains = (LeftOut(key, value, uids) for key, value in _domains_in_the_way(problem, planned, uids))
-    return [each for each in domains if each not in before.left_out][:MAX_LEFT_OUT]
+    return [domain for domain in domains if domain not in before.left_out][:MAX_LEFT_OUT]
 
 
 def pending_by_topology(planned: Plan) -> frozenset[str]:
@@ -226,7 +226,7 @@ def _domains_in_reason(reason: Reason) -> Iterator[tuple[str, str]]:
         return
     domains = reason.params["domains"]
     assert isinstance(domains, list)
-    counts = {name: int(count) for name, equals, count in (each.rpartition("=") for each in domains) if equals}
+    counts = {name: int(count) for name, equals, count in (domain.rpartition("=") for domain in domains) if equals}
     least = min(counts.values(), default=0)
     for name, count in counts.items():
         if count == least if reason.params["rule"] == "spread" else count:

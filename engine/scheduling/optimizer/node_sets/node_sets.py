@@ -147,7 +147,7 @@ class NodeSets:
         touches; not all of them if it takes more than `max_touches`."""
         assert self._scheduler is not None  # it has evaluated the set
         uids = frozenset([*node_set.bindings.node_of, *node_set.bindings.unbound])
-        infos = [self._info(each).copy(new_node_name(number)) for number, each in enumerate(node_set.nodes)]
+        infos = [self._info(node).copy(new_node_name(number)) for number, node in enumerate(node_set.nodes)]
         failures, touches = [], 0
         for number in range(node_set.variants_passed + 1, len(SCHEDULER_VARIANTS)):
             variant = SCHEDULER_VARIANTS[number]

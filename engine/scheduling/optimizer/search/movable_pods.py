@@ -81,7 +81,7 @@ class MovablePods:
         ties = self._all_ties().get(shape_key)
         if ties is None:
             return None
-        bound = {each.key: each for each in claim.constraints if each.key in ties.keys}
+        bound = {constraint.key: constraint for constraint in claim.constraints if constraint.key in ties.keys}
         if not all(each.single for each in bound.values()):
             return None
         labels = tuple((key, bound[key].any_value()) for key in ties.keys if key in bound)
@@ -110,7 +110,7 @@ class MovablePods:
             (*shape_key, max_per_node) if max_per_node else None,
             shape_key not in self._independent,
         )
-        rooms = (self._options.room(each.template, each.type_number) for each in self._options.choices(kind))
+        rooms = (self._options.room(choice.template, choice.type_number) for choice in self._options.choices(kind))
         fits = any(all(a <= b for a, b in zip(kind.amounts, room, strict=True)) for room in rooms)
         return kind if fits else None
 
@@ -122,8 +122,8 @@ class MovablePods:
 
 def _topology_ties(problem: Problem) -> dict[ShapeKey, TopologyTies | None]:
     """The ties of all waiting pods by shape key; None for pods that cannot be moved by themselves."""
-    waiting = sorted({(each.namespace, each.shape) for each in problem.pods})
-    present = sorted({*waiting, *((each.namespace, each.shape) for each in problem.bound)})
+    waiting = sorted({(pod.namespace, pod.shape) for pod in problem.pods})
+    present = sorted({*waiting, *((pod.namespace, pod.shape) for pod in problem.bound)})
     rules_of = {shape_key: tuple(_topology_rules(problem, *shape_key)) for shape_key in present}
     by_label = PodsByLabel(problem, present)
     keys: dict[ShapeKey, set[str]] = {shape_key: set() for shape_key in present}

@@ -85,8 +85,8 @@ class Search:
         self.candidates = [self.best]
         self._problem, self._first, self._options = problem, first, options
         self._effort, self._lower_bound = effort, lower_bound
-        self._pods = {each.uid: each for each in problem.pods}
-        self._pools = {each.pool.name: each for each in problem.pools}
+        self._pods = {pod.uid: pod for pod in problem.pods}
+        self._pools = {pool.pool.name: pool for pool in problem.pools}
         self._weights = {uid: self._pools[c.node_pool].pool.weight for c in first.claims for uid in c.pods}
         self._spread_judge = SpreadJudge(problem, first)
         self.node_sets = NodeSets(problem, options, independent_pods(problem), node_set_bounds(problem, first))
@@ -116,8 +116,8 @@ class Search:
         if len(moving) < len(leaving):
             return None
         kept = [
-            each if leaving.isdisjoint(each.claim.pods) else self._without_pods(each, leaving)
-            for each in candidate.claims
+            claim if leaving.isdisjoint(claim.claim.pods) else self._without_pods(claim, leaving)
+            for claim in candidate.claims
         ]
         grouped = self._with_groups(candidate, [each for each in kept if each.claim.pods], moving, below)
         return grouped if grouped is not None and self._allowed(grouped) else None
@@ -197,10 +197,10 @@ class Search:
         claims with others, after the others have been planned without them."""
         if self._done:
             return
-        movable = [each for each in self.best.claims if self._all_movable(each)]
+        movable = [claim for claim in self.best.claims if self._all_movable(claim)]
         self._offer(self._regrouped(self.best, movable))
-        moving = self._movable_anywhere(uid for each in self.best.claims for uid in each.claim.pods)
-        rest = replace(self._problem, pods=tuple(each for each in self._problem.pods if each.uid not in moving))
+        moving = self._movable_anywhere(uid for claim in self.best.claims for uid in claim.claim.pods)
+        rest = replace(self._problem, pods=tuple(pod for pod in self._problem.pods if pod.uid not in moving))
         if len(movable) < len(self._first.claims) and moving and self._effort.take(_planning_touches(rest)):
             base = AlternativePlan(rest, planned := plan(rest, told=False), first_candidate(rest, planned).claims)
             self._offer(self._with_groups(base, base.claims, moving, self.best.price))
@@ -221,7 +221,7 @@ class Search:
 
     def _dearest(self) -> list[CandidateClaim]:
         """The claims that may be regrouped, the dearest per pod first."""
-        movable = [each for each in self.best.claims if self._all_movable(each)]
+        movable = [claim for claim in self.best.claims if self._all_movable(claim)]
         return sorted(movable, key=lambda each: (-each.claim.price / len(each.claim.pods), each.claim.pods))
 
     def _all_movable(self, part: CandidateClaim) -> bool:
@@ -247,7 +247,7 @@ class Search:
         if not chosen:
             return None
         dissolved = {each.claim.pods for each in chosen}
-        kept = [each for each in base.claims if each.claim.pods not in dissolved]
+        kept = [claim for claim in base.claims if claim.claim.pods not in dissolved]
         moving = {uid: kind for each in chosen for uid, kind in self._movable_beside(each).items()}
         return self._with_groups(base, kept, moving, self.best.price)
 
@@ -296,9 +296,9 @@ class Search:
         """What claims count against a NodePool's limits."""
         pool = self._pools[node_pool]
         total = dict.fromkeys(limited_resources(pool.pool), 0)
-        for each in claims:
-            if each.claim.node_pool == node_pool and total:
-                counts = counted_against_limits(pool.pool, each.claim, self._problem, pool.catalogue)
+        for claim in claims:
+            if claim.claim.node_pool == node_pool and total:
+                counts = counted_against_limits(pool.pool, claim.claim, self._problem, pool.catalogue)
                 for name, amount in counts.items():
                     total[name] += amount
         return total
@@ -348,7 +348,7 @@ class Search:
         if claim is None:
             return None
         pods = sorted(problem.pods, key=lambda each: (each.namespace, each.name, each.uid))
-        return replace(claim, pods=tuple(each.uid for each in pods))
+        return replace(claim, pods=tuple(pod.uid for pod in pods))
 
     # ── smaller types, other domains ──────────────────────────────────────
 
@@ -389,7 +389,7 @@ class Search:
         candidate = AlternativePlan(problem, base, claims)
         if not self._first.placed <= base.placed:
             return
-        movable = [each for each in candidate.claims if self._all_movable(each)] if problem.variant else []
+        movable = [claim for claim in candidate.claims if self._all_movable(claim)] if problem.variant else []
         regrouped = self._regrouped(candidate, movable)
         cheaper = [each for each in (regrouped, candidate) if each is not None and each.price < below - TOLERANCE]
         if cheaper and self._keeps_preferences(problem):
@@ -447,6 +447,6 @@ def _planning_touches(problem: Problem) -> int:
 
 def _topology_keys(shape: PodShape) -> list[str]:
     """The labels whose domains the planner chooses for such pods."""
-    spreads = [each.topology_key for each in shape.spread]
-    terms = [each.topology_key for each in (*shape.affinity, *shape.anti_affinity)]
+    spreads = [constraint.topology_key for constraint in shape.spread]
+    terms = [term.topology_key for term in (*shape.affinity, *shape.anti_affinity)]
     return [normalise(each) for each in (*spreads, *terms)]

@@ -19,7 +19,9 @@ def types_above_caps(problem: Problem, options: InstanceOptions, shapes: Iterabl
     """For several caps, the names of the types above it. Size is CPU, which every node has. Each cap leaves a type for
     every pod of these shapes (digests)."""
     cpu = {
-        each.name: each.capacity.get("cpu", 0) for template in options.templates for each in template.catalogue.types
+        instance_type.name: instance_type.capacity.get("cpu", 0)
+        for template in options.templates
+        for instance_type in template.catalogue.types
     }
     smallest = _smallest_cap(problem, options, shapes, cpu)
     sizes = sorted({size for size in cpu.values() if size >= smallest})
@@ -37,11 +39,11 @@ def _smallest_cap(problem: Problem, options: InstanceOptions, shapes: Iterable[s
     for kind in dict.fromkeys(loosened(problem.shapes[digest], options) for digest in sorted(frozenset(shapes))):
         if kind.demands not in known:
             known[kind.demands] = sorted(
-                (-template.pool.weight, cpu[template.catalogue.names[each]], options.room(number, each))
+                (-template.pool.weight, cpu[template.catalogue.names[bit]], options.room(number, bit))
                 for number, narrowed in narrowed_templates(options, kind, any_weight=True).items()
                 for template in (options.templates[number],)
-                for each in bits(narrowed.viable & template.types)
-                if each in options.prices(number, narrowed)
+                for bit in bits(narrowed.viable & template.types)
+                if bit in options.prices(number, narrowed)
             )
         fitting = (size for _, size, room in known[kind.demands] if all(map(le, kind.amounts, room)))
         smallest = max(smallest, next(fitting, 0))
