@@ -97,8 +97,9 @@ class World:
             Observation(node_pool if node_pool is not None else pool()),
         )
 
-    def pending(self, *names: str, memory: int = 1024 * Mi, **shape: object) -> list[Intent]:
-        made = PodShape(requests={"memory": memory}, grace=0, **shape)  # type: ignore[arg-type]
+    def pending(self, *names: str, memory: int = 1024 * Mi, cpu: int = 0, **shape: object) -> list[Intent]:
+        requests = {"memory": memory} | ({"cpu": cpu} if cpu else {})
+        made = PodShape(requests=requests, grace=0, **shape)  # type: ignore[arg-type]
         digest, _ = content(made)
         seen = []
         for name in names:

@@ -7,12 +7,12 @@ from tests.support.lives import UNREGISTERED
 from tests.support.world import Mi, World, pool
 
 
-def two_nodes(**changes: object) -> World:
-    """`n1` and `n2` are in service, a pod fills each; the budgets let both go."""
+def two_nodes(cpu: int = 0, **changes: object) -> World:
+    """`n1` and `n2` are in service, a pod (of `cpu` milli-CPU) fills each; the budgets let both go."""
     world = World()
     world.prepare(pool(budgets=(Budget("100%"),), **changes))  # type: ignore[arg-type]
     for number, name in enumerate("ab", 1):
-        world.pending(name, memory=6_000 * Mi)
+        world.pending(name, cpu=cpu, memory=6_000 * Mi)
         world.after(1_000)
         ((ref, order),) = world.launches()
         world.answer_launch(ref, order, instance=f"i-{number}")

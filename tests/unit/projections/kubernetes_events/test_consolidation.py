@@ -27,9 +27,9 @@ MOVES, SCORE = "karpenter_consolidation_moves_total", "karpenter_consolidation_s
 
 
 def beside(policy: str, memory: int = 3_000) -> World:
-    """Two nodes with a pod each (MiB), of which one is too many; a pass has looked. A small pod would do with a cheaper
-    node."""
-    world = two_nodes(consolidation_policy="WhenEmpty")
+    """Two nodes with a pod each (MiB), of which one is too many; a pass has looked. Small pods would do with a node of
+    less than half the price, which is worth evicting both."""
+    world = two_nodes(cpu=3_000, consolidation_policy="WhenEmpty")
     for name in "ab":
         world.gone(name)
     world.pending("c", "d", memory=memory * Mi)
