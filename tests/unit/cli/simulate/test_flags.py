@@ -119,7 +119,7 @@ def test_ctrl_c_ends_a_simulation_with_a_summary_and_a_record_that_can_be_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     turns, record = 0, tmp_path / "run.kerf"
-    tell = LiveStory.tell
+    tell, handler = LiveStory.tell, signal.getsignal(signal.SIGINT)
 
     def pressing(self: LiveStory, entries: Sequence[Entry]) -> None:
         nonlocal turns
@@ -134,4 +134,4 @@ def test_ctrl_c_ends_a_simulation_with_a_summary_and_a_record_that_can_be_read(
     assert 0 < outcome["duration"] < 600
     assert main(["verify", str(record)]) == 0
     assert main(["log", str(record)]) == 0
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is handler
