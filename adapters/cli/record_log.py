@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from kerf.adapters.cli.records import position_before
 from kerf.adapters.cli.render.output import Printer, emit_json_line
-from kerf.adapters.cli.render.record import event_line
+from kerf.adapters.cli.render.record import event_line, search_gain_lines
 from kerf.adapters.store.chained import ChainedStore
 from kerf.adapters.store.open import AnyStore
 from kerf.engine.model.did_you_mean import is_it
@@ -20,6 +20,7 @@ from kerf.projections.prose.amounts import count, moment
 from kerf.projections.timeline.event import DEBUG, Event
 from kerf.projections.timeline.grouping import group_events
 from kerf.replay.errors import PositionUnknown
+from kerf.replay.history.search_gains import search_gains
 from kerf.replay.history.story import timeline_from_base
 from kerf.replay.subject_names import similar_names, with_canonical_kind
 from kerf.replay.time_travel.positions import locate, time_after_end
@@ -66,6 +67,16 @@ class RecordLog:
             for line in lines.apply(entry):
                 if entry.position > self._after:
                     emit_json_line(line)
+
+    def print_effort(self, *, json: bool) -> None:
+        """What the search gained in each provisioning pass, one a line, and in all."""
+        entries = (entry for entry in self._entries() if entry.position > self._after)
+        if json:
+            for gain in search_gains(entries):
+                emit_json_line(gain)
+        else:
+            for line in search_gain_lines(search_gains(entries)):
+                print(line)
 
     def print_timeline(self, *, json: bool) -> None:
         """One event a line."""

@@ -206,6 +206,7 @@ class ProvisionResult(Struct, frozen=True, tag="provision", omit_defaults=True):
     unbound: int | None = None  # pods that kube-scheduler would find no place for on these nodes; None if not rated
     retry_at: int = 0  # when a pod is looked at that this pass left for later; 0 for none
     later: tuple[Unplaced, ...] = ()  # pods of going nodes that are planned for only later
+    touches: int = 0  # the effort that the optimizer spent (engine/scheduling/optimizer/effort.py)
 
 
 class Verdict(Struct, frozen=True, omit_defaults=True):

@@ -51,6 +51,7 @@ class Plan(Struct, frozen=True, omit_defaults=True):
       anything.
     * `first_price`, `lower_bound`: USD per hour that the first plan costs, and that any nodes for these pods cost at
       least (0: not known).
+    * `touches`: the effort spent, in touches (see `optimizer.effort`).
     * `unbound`: pods (uids) that the cluster's scheduler would find no place for (see `kube_scheduler`).
     """
 
@@ -64,6 +65,7 @@ class Plan(Struct, frozen=True, omit_defaults=True):
     unbound: tuple[str, ...] = ()
     rated: bool = False
     uneven: bool = False
+    touches: int = 0
 
     @property
     def placed(self) -> frozenset[str]:

@@ -69,6 +69,7 @@ def provision(state: State, now: int, tracer: Tracer | None = None) -> Provision
         lower_bound=planned.lower_bound,
         unbound=len(planned.unbound) if planned.rated else None,
         later=later.groups,
+        touches=planned.touches,
     )
     if not claims and not result.truncated and content(result)[0] == state.facts.plan_digest:
         return ProvisionOutcome(ProvisionResult(repeats=state.facts.plan, retry_at=result.retry_at))

@@ -14,6 +14,8 @@ from kerf.projections.metrics.families import (
 )
 
 PREFIX = "karpenter_"
+KERFS_OWN = frozenset({"search_gain_dollars_per_hour_total", "search_touches_total"})
+"""Counters that Karpenter does not have: their names begin with "kerf_"."""
 _DISRUPTED = ("nodepool", "reason", "capacity_type", "consolidation_policy", "termination_mode")  # L-364's X
 _DECIDED = ("decision", "reason", "consolidation_type")
 
@@ -47,6 +49,9 @@ COUNTER_DEFINITIONS: tuple[tuple[str, str, str, tuple[str, ...], tuple[float, ..
     ("scheduler_scheduling_duration_seconds", HISTOGRAM, "Turns that planned for pods.", ("controller",), DURATIONS),
     ("voluntary_disruption_decision_evaluation_duration_seconds", HISTOGRAM, "Turns with a disruption pass.",
      ("reason", "consolidation_type"), DURATIONS),
+    ("search_gain_dollars_per_hour_total", COUNTER, "What plans cost less than the first ones, in USD per hour.",
+     (), ()),
+    ("search_touches_total", COUNTER, "The effort that this took.", (), ()),
     ("scheduler_ignored_pods_count", GAUGE, "Pods that were refused before planning.", (), ()),
     ("scheduler_unschedulable_pods_count", GAUGE, "Pods that no node can take.", ("controller",), ()),
     ("voluntary_disruption_decisions_total", COUNTER, "Disruptions begun.", _DECIDED, ()),

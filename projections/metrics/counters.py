@@ -6,6 +6,7 @@ state that the process begins with.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -39,7 +40,7 @@ from kerf.engine.record.observations import EffectAnswered, InterruptionSeen, La
 from kerf.engine.scheduling.reasons import SchedulingCode
 from kerf.engine.state.state import State
 from kerf.projections.kubernetes_events.drain_events import BY_FORCE
-from kerf.projections.metrics.counter_definitions import COUNTER_DEFINITIONS, PREFIX
+from kerf.projections.metrics.counter_definitions import COUNTER_DEFINITIONS, KERFS_OWN, PREFIX
 from kerf.projections.metrics.families import Family
 from kerf.projections.metrics.movable_pods import MovablePods
 from kerf.projections.metrics.waiting_pods import WaitingPod, WaitingPods
@@ -73,7 +74,7 @@ class RecordCounters:
     def __init__(self, state: State, provider: str) -> None:
         self._provider = provider
         self._families = {
-            name: Family(PREFIX + name, kind, text, labels, bounds)
+            name: Family(("kerf_" if name in KERFS_OWN else PREFIX) + name, kind, text, labels, bounds)
             for name, kind, text, labels, bounds in COUNTER_DEFINITIONS
         }
         for each in ("single", "multi"):
@@ -176,6 +177,10 @@ class RecordCounters:
 
     def _provisioned(self, result: ProvisionResult, entry: Entry) -> None:
         self._plan(result.claims, "provisioned")
+        if result.first_price:
+            price = math.fsum(claim.price for claim in result.claims)
+            self._inc("search_gain_dollars_per_hour_total", by=max(0.0, result.first_price - price))
+            self._inc("search_touches_total", by=result.touches)
         self._families["scheduler_ignored_pods_count"].set(sum(len(group.pods) for group in result.ignored))
         deferred = [
             group for group in result.unplaced if any(why.code == SchedulingCode.RESERVATION for why in group.reasons)

@@ -2,22 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from kerf.adapters.cli.render.output import Printer
 from kerf.engine.model.quantities import format_quantity
 from kerf.projections.prose.amounts import count, dollars, duration, moment
 from kerf.projections.timeline.event import Event, event_sentence
 from kerf.projections.timeline.grouping import group_events
 from kerf.replay.history.replacement_chain import ChainLink
+from kerf.replay.history.search_gains import SearchGain
 from kerf.replay.history.story import Story
 from kerf.replay.time_travel.state_summary import StateSummary
 from kerf.replay.verify.report import Report
 from kerf.replay.verify.report_lines import beginning_lines, divergence_lines, obstacle_lines, verdict
+
+MIN_GAIN_SHOWN = 0.00005
+"""USD per hour: less than that is shown as nothing."""
 
 
 def event_line(event: Event, started: int) -> str:
     """Time, time since the beginning, position, sentence."""
     since = duration(event.at - started)
     return f"{moment(event.at)}  +{since:<9} {event.position:>7}  {event_sentence(event)}"
+
+
+def search_gain_lines(gains: Iterable[SearchGain]) -> Iterator[str]:
+    """A line for each pass, then the sums. `gains` may go on while a record is followed."""
+    passes, gained, touches = 0, 0.0, 0
+    for gain in gains:
+        passes, gained, touches = passes + 1, gained + gain.gained, touches + gain.touches
+        bound = f", at least {dollars(gain.bound)}/h" if gain.bound else ""
+        plan = f"{count(gain.pods, 'pod')} on {count(gain.nodes, 'new node')} for {dollars(gain.price)}/h"
+        spent = f", {gain.touches:,} touches" if gain.touches else ""
+        yield f"{moment(gain.at)} {gain.position:>7}  {plan}{bound}: {_gained(gain.gained)}{spent}"
+    what = "1 pass searched" if passes == 1 else f"{passes:,} passes searched"
+    yield f"{what}: {dollars(gained)}/h gained with {touches:,} touches"
+
+
+def _gained(amount: float) -> str:
+    if abs(amount) < MIN_GAIN_SHOWN:
+        return "as the first plan"
+    return f"{dollars(abs(amount))}/h {'less' if amount > 0 else 'more'} than the first plan"
 
 
 def story_text(printer: Printer, story: Story, started: int) -> None:

@@ -33,7 +33,8 @@ def best_plan(problem: Problem, effort: int, tracer: Tracer | None = None) -> Pl
     if effort <= 0 or not first.claims or first.truncated:  # a pass that is at its limit has no steps to spare
         return first if tracer is None else plan(problem, tracer)
     options = InstanceOptions(problem, _requested_resources(problem))
-    steps = Effort(touches_for_cheaper(effort, len(problem.pods)))
+    given = touches_for_cheaper(effort, len(problem.pods))
+    steps = Effort(given)
     bound = _lower_bound(problem, options, first)
     search = Search(problem, first, options, steps, bound)
     search.run()
@@ -49,6 +50,7 @@ def best_plan(problem: Problem, effort: int, tracer: Tracer | None = None) -> Pl
         lower_bound=bound if best.on_new_nodes == first.on_new_nodes else _lower_bound(problem, options, best),
         unbound=rated.unbound if rated else (),
         rated=rated is not None,
+        touches=given + touches_for_rating(effort) - steps.left,
     )
 
 

@@ -35,7 +35,13 @@ def optimize_without_devices(problem: Problem, optimize: Optimize, tracer: Trace
     rest = _problem_of_other_claims(problem, first, kept)
     optimized = optimize(rest, None)
     claims = (*(first.claims[number] for number in kept), *optimized.claims)
-    best = replace(first, claims=claims, first_price=total_price(first.claims), lower_bound=optimized.lower_bound)
+    best = replace(
+        first,
+        claims=claims,
+        first_price=total_price(first.claims),
+        lower_bound=optimized.lower_bound,
+        touches=optimized.touches,
+    )
     if not may_replace(problem, first, best):
         return first if tracer is None else plan(problem, tracer)
     if tracer is not None:

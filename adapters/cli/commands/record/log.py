@@ -18,6 +18,7 @@ def log(
     subject: str = "",
     all: Annotated[bool, Parameter(negative="")] = False,
     karpenter: Annotated[bool, Parameter(negative="")] = False,
+    effort: Annotated[bool, Parameter(negative="")] = False,
     follow: Annotated[bool, Parameter(negative="")] = False,
     json: Json = False,
 ) -> int:
@@ -30,6 +31,7 @@ def log(
         kerf log record.kerf
         kerf log record.kerf --since -10m --all
         kerf log record.kerf --subject default/web-1
+        kerf log record.kerf --effort
 
     Parameters
     ----------
@@ -45,6 +47,8 @@ def log(
         Also what is of little interest on most days.
     karpenter
         Print the log lines that Karpenter would write, as JSON lines.
+    effort
+        What the search for cheaper plans gained in each provisioning pass.
     follow
         Go on with what a controller adds, until Ctrl-C.
     json
@@ -59,6 +63,9 @@ def log(
         lines = RecordLog(store, LogQuery(since, until, subject, all, follow))
         if karpenter:
             lines.print_as_karpenter()
+            return 0
+        if effort:
+            lines.print_effort(json=json)
             return 0
         lines.print_timeline(json=json)
     if subject and not lines.told:
