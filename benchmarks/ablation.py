@@ -142,7 +142,7 @@ def outcome(problem: Problem, ablation: str = "") -> Outcome:
         cpu = time.process_time() - began
     whole = not any(unbound_pods(problem, planned, variant) for variant in SCHEDULER_VARIANTS)
     pending = len(problem.pods) - len(planned.placed)
-    return Outcome(math.fsum(each.price for each in planned.claims), pending, whole, cpu)
+    return Outcome(math.fsum(claim.price for claim in planned.claims), pending, whole, cpu)
 
 
 def problems(asked: argparse.Namespace) -> Iterator[tuple[str, Problem]]:

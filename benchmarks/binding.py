@@ -72,7 +72,7 @@ class ModelForecast:
 
     def __init__(self, problem: Problem, plan: Plan) -> None:
         daemon_sets = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
-        new = [planned_node(node_name(number), each, daemon_sets, problem) for number, each in enumerate(plan.claims)]
+        new = [planned_node(node_name(number), claim, daemon_sets, problem) for number, claim in enumerate(plan.claims)]
         scheduler = KubeScheduler(problem)
         self.left: list[tuple[str, ...]] = []
         self._bindings: list[Bindings] = []
@@ -268,8 +268,8 @@ def main() -> int:
         try:
             plane.start_scheduling()
             with closing(Cluster(plane, asked.still)) as cluster:
-                for number, each in enumerate(scenarios, start=1):
-                    result = measure_scenario(cluster, each, problem_of(each, catalogues, settings), asked)
+                for number, scenario in enumerate(scenarios, start=1):
+                    result = measure_scenario(cluster, scenario, problem_of(scenario, catalogues, settings), asked)
                     results.append(result)
                     print(f"{number}/{len(scenarios)} {_progress_line(result)}", file=sys.stderr, flush=True)
         finally:

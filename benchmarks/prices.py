@@ -91,7 +91,7 @@ def scenarios_of(seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
 def answers_to(scenarios: Sequence[dict[str, Any]], kept: Path | None) -> dict[str, list[Result]]:
     """What the reference decides, by the scenario's name: read from the file, or asked and written to it."""
     known: dict[str, list[Result]] = json.loads(kept.read_text()) if kept is not None and kept.is_file() else {}
-    missing = [each for each in scenarios if each["name"] not in known]
+    missing = [scenario for scenario in scenarios if scenario["name"] not in known]
     if missing:
         known |= dict(decided(built(), missing, CATALOGUES, RUNS))
     if missing and kept is not None:
@@ -171,7 +171,7 @@ def main() -> int:
     found: dict[str, list[Measured]] = {way: [] for way in asked.way or WAYS}
     for scenario in scenarios:
         problem, name = problem_of(scenario, catalogues), scenario["name"]
-        reference = [outcome(problem, plan_of(problem, each)) for each in answers[name] if "error" not in each]
+        reference = [outcome(problem, plan_of(problem, answer)) for answer in answers[name] if "error" not in answer]
         for way, results in found.items():
             settings = replace(problem.settings, nominations=WAYS[way])
             results.append(measured(replace(problem, settings=settings), name, asked.effort, reference))

@@ -135,7 +135,7 @@ def growth(shape: str, runs: int, effort: int) -> dict[str, Any]:
 def effort_curve() -> dict[str, Any]:
     """What effort buys: scenarios with new nodes, those whose plan binds whole, prices in USD per hour, CPU seconds."""
     catalogues = read_catalogues(LARGE_SET / "catalogues.json")
-    problems = [problem_of(each, catalogues) for each in read_scenarios(LARGE_SET / "scenarios.jsonl")]
+    problems = [problem_of(scenario, catalogues) for scenario in read_scenarios(LARGE_SET / "scenarios.jsonl")]
     curve = []
     for effort in EFFORTS:
         seconds, price, whole = [0.0], 0.0, 0

@@ -166,7 +166,7 @@ class Cluster:
         bound = [each for each in there if each["spec"].get("nodeName")]
         bound.sort(key=lambda each: int(each["metadata"]["resourceVersion"]))
         return SchedulingOutcome(
-            {key_of(each): each["spec"]["nodeName"] for each in bound},
+            {key_of(pod): pod["spec"]["nodeName"] for pod in bound},
             {key_of(each): _last_word(each) for each in there if not each["spec"].get("nodeName")},
         )
 

@@ -82,19 +82,19 @@ def stage(
     a Service for each set of labels that pods have; `nominate`: pods are told their planned nodes, which come last."""
     pods = _pods(scenario)
     sets = list(zip(scenario.get("daemonSets") or [], problem.daemons, strict=True))
-    bound = [_pod_document(pods[each.uid], each.node) for each in problem.bound]
+    bound = [_pod_document(pods[pod.uid], pod.node) for pod in problem.bound]
     planned = list(_planned(problem, plan))
     nodes = [*_existing(scenario, problem), *planned]
-    owned = {(each.node, owner) for each in problem.bound for owner in _daemon_sets_of(pods[each.uid])}
+    owned = {(pod.node, owner) for pod in problem.bound for owner in _daemon_sets_of(pods[pod.uid])}
     of_nodes = [(node, list(_daemon_pods(node, sets, problem, owned))) for node in nodes]
     daemon_pods = [pod for _, pods_there in of_nodes for pod in pods_there]
     after = (
         [each for node, there in of_nodes[len(nodes) - len(planned) :] for each in (node, *there)] if nominate else []
     )
-    given = [each for each in problem.pods if not planned_only or each.uid in plan.placed]
+    given = [pod for pod in problem.pods if not planned_only or pod.uid in plan.placed]
     waiting = [_pod_document(pods[each.uid]) for each in _in_order(given, pods, order)]
     ephemeral = [(key_of(pod), claim) for pod in (*bound, *waiting) for claim in _ephemeral(pod)]
-    listed = {key_of(each): each for each in _claims(scenario)}
+    listed = {key_of(claim): claim for claim in _claims(scenario)}
     own = {key_of(claim) for _, claim in ephemeral}
     made = [*_namespaces(scenario, problem, [*bound, *waiting, *daemon_pods]), *_volumes(scenario)]
     made += [claim for key, claim in listed.items() if key not in own]
@@ -120,7 +120,7 @@ def _nominated(problem: Problem, plan: Plan) -> dict[Key, str]:
         for pod in map(pods.__getitem__, claim.pods):
             kind = pod.namespace, pod.shape
             spreads = problem.shapes[pod.shape].spread
-            skews = [each.max_skew for each in spreads if each.when_unsatisfiable == HARD_SPREAD]
+            skews = [spread.max_skew for spread in spreads if spread.when_unsatisfiable == HARD_SPREAD]
             if equal[kind] < min(skews, default=len(pods)):
                 told[pod.namespace, pod.name] = node_name(number)
             equal[kind] += 1
@@ -149,7 +149,7 @@ def _existing(scenario: Mapping[str, Any], problem: Problem) -> Iterator[Documen
 
 
 def _used_on(node: NodeInput, problem: Problem) -> Resources:
-    return total({**problem.shapes[each.shape].requests, "pods": 1} for each in problem.bound if each.node == node.name)
+    return total({**problem.shapes[pod.shape].requests, "pods": 1} for pod in problem.bound if pod.node == node.name)
 
 
 def _planned(problem: Problem, plan: Plan) -> Iterator[Document]:
@@ -189,7 +189,7 @@ def _daemon_pods(
 ) -> Iterator[Document]:
     """Those that a node has not got yet. `owned`: nodes, and the DaemonSets that have a pod there."""
     name, labels = node["metadata"]["name"], Requirements.of_labels(node["metadata"]["labels"])
-    told = [each for each in node["spec"]["taints"] if each != DISRUPTED]
+    told = [taint for taint in node["spec"]["taints"] if taint != DISRUPTED]
     taints = tuple(Taint(each["key"], each.get("value", ""), each["effect"]) for each in told)
     for document, shape in sets:
         own = document["metadata"]
@@ -206,7 +206,7 @@ def _daemon_pods(
 def _pods(scenario: Mapping[str, Any]) -> dict[str, Document]:
     """By uid, in the scenario's order, with the defaults of docs/plan.md, section 1.1."""
     now = str(scenario.get("now", "1970-01-01T00:00:00Z"))
-    waiting = [with_defaults(each, now, bound=False) for each in scenario.get("pods") or []]
+    waiting = [with_defaults(pod, now, bound=False) for pod in scenario.get("pods") or []]
     there = [pod for node in scenario.get("nodes") or [] for pod in node.get("pods") or []]
     every = [*waiting, *(with_defaults(each, now, bound=True) for each in there)]
     return {each["metadata"]["uid"]: each for each in every}
@@ -236,18 +236,22 @@ def _pod_document(pod: Document, node: str = "") -> Document:
 
 
 def _daemon_sets_of(pod: Document) -> list[str]:
-    return [each["name"] for each in pod["metadata"].get("ownerReferences") or [] if each.get("kind") == "DaemonSet"]
+    return [
+        owner_reference["name"]
+        for owner_reference in pod["metadata"].get("ownerReferences") or []
+        if owner_reference.get("kind") == "DaemonSet"
+    ]
 
 
 def _ephemeral(pod: Document) -> Iterator[Document]:
-    for each in pod["spec"].get("volumes") or []:
-        if "ephemeral" in each:
+    for volume in pod["spec"].get("volumes") or []:
+        if "ephemeral" in volume:
             namespace, name = key_of(pod)
             yield {
                 "apiVersion": "v1",
                 "kind": "PersistentVolumeClaim",
-                "metadata": {"name": f"{name}-{each['name']}", "namespace": namespace},
-                "spec": each["ephemeral"]["volumeClaimTemplate"]["spec"],
+                "metadata": {"name": f"{name}-{volume['name']}", "namespace": namespace},
+                "spec": volume["ephemeral"]["volumeClaimTemplate"]["spec"],
             }
 
 
@@ -265,14 +269,14 @@ def _services(pods: Iterable[Document]) -> Iterator[Document]:
 
 def _namespaces(scenario: Mapping[str, Any], problem: Problem, pods: Iterable[Document]) -> Iterator[Document]:
     listed = {namespace.name: namespace.labels for namespace in problem.namespaces}
-    claims = {each["metadata"].get("namespace", "default") for each in scenario.get("pvcs") or []}
+    claims = {pvc["metadata"].get("namespace", "default") for pvc in scenario.get("pvcs") or []}
     for name in sorted({*listed, *claims, *(key_of(pod)[0] for pod in pods)}):
         yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": listed.get(name, {})}}
 
 
 def _volumes(scenario: Mapping[str, Any]) -> Iterator[Document]:
     """Classes, volumes and the limits of nodes."""
-    owners = {each["spec"]["volumeName"]: each["metadata"] for each in _claims(scenario) if _is_bound(each)}
+    owners = {claim["spec"]["volumeName"]: claim["metadata"] for claim in _claims(scenario) if _is_bound(claim)}
     for field, version, kind in OF_CLUSTER:
         for each in scenario.get(field) or []:
             made = _object_document(each, version, kind, "namespace")
@@ -284,9 +288,9 @@ def _volumes(scenario: Mapping[str, Any]) -> Iterator[Document]:
 
 
 def _claims(scenario: Mapping[str, Any]) -> Iterator[Document]:
-    for each in scenario.get("pvcs") or []:
-        made = _object_document(each, "v1", "PersistentVolumeClaim")
-        bound = {"annotations": {VOLUME_BOUND: "yes"}} if _is_bound(each) else {}
+    for pvc in scenario.get("pvcs") or []:
+        made = _object_document(pvc, "v1", "PersistentVolumeClaim")
+        bound = {"annotations": {VOLUME_BOUND: "yes"}} if _is_bound(pvc) else {}
         yield {**made, "metadata": {"namespace": "default", **made["metadata"], **bound}}
 
 

@@ -31,7 +31,7 @@ def asked(shape: str, pods: int) -> Problem:
 
 def renamed(problem: Problem, run: int) -> Problem:
     """The problem with pods of other names and uids."""
-    pods = tuple(replace(each, uid=f"{each.uid}-{run}", name=f"{each.name}-{run}") for each in problem.pods)
+    pods = tuple(replace(pod, uid=f"{pod.uid}-{run}", name=f"{pod.name}-{run}") for pod in problem.pods)
     return replace(problem, pods=pods)
 
 
@@ -48,7 +48,7 @@ def planned(shape: str, pods: int, nominations: bool, runs: int) -> dict[str, An
         "cpu_s": round(seconds, 3),
         "first_cpu_s": round(first, 3),
         "nodes": len(plan.claims),
-        "price": round(math.fsum(each.price for each in plan.claims), 4),
+        "price": round(math.fsum(claim.price for claim in plan.claims), 4),
         "first_price": round(plan.first_price, 4),
         "lower_bound": round(plan.lower_bound, 4),
         "unbound": len(plan.unbound) if plan.rated else None,

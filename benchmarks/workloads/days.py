@@ -38,7 +38,7 @@ def newcomers_day() -> list[Document]:
         deployment("reports", 0, "1500m", "10Gi", _tolerates("dedicated", "batch")),
         deployment("inference", 0, "3", "12Gi", _tolerates("nvidia.com/gpu"), gpus=1),
     ]
-    by_name = {each["metadata"]["name"]: each for each in workloads}
+    by_name = {workload["metadata"]["name"]: workload for workload in workloads}
     actions = [
         scale(f"{hour}h{minute}m", name, max(1, round(most * share)))
         for hour, share in zip(HOURS, CURVE, strict=True)

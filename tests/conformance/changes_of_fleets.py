@@ -88,7 +88,9 @@ def quiet_times(made: Scenario, dice: Dice) -> None:
             claim["status"]["lastPodEventTime"] = at(made, -dice.choice([1, 20, 200, 4000]))
         else:
             conditions = claim["status"].get("conditions") or []
-            claim["status"]["conditions"] = [each for each in conditions if each["type"] != "Consolidatable"]
+            claim["status"]["conditions"] = [
+                condition for condition in conditions if condition["type"] != "Consolidatable"
+            ]
 
 
 def drifted_nodes(made: Scenario, dice: Dice) -> None:
@@ -155,13 +157,15 @@ def other_pools(made: Scenario, dice: Dice) -> None:
             template["taints"] = [{"key": "dedicated", "effect": dice.choice(["NoSchedule", "PreferNoSchedule"])}]
         elif what == "capacity":
             wanted: Any = {"key": CAPACITY_TYPE, "operator": "In", "values": [dice.choice(["spot", "on-demand"])]}
-            template["requirements"] = [each for each in template["requirements"] if each["key"] != CAPACITY_TYPE] + [
-                wanted
-            ]
+            template["requirements"] = [
+                requirement for requirement in template["requirements"] if requirement["key"] != CAPACITY_TYPE
+            ] + [wanted]
         elif what == "types" and made["instanceTypes"].get("names"):
             names = made["instanceTypes"]["names"]
             wanted = {"key": TYPE, "operator": "In", "values": dice.sample(names, dice.randint(1, len(names)))}
-            template["requirements"] = [each for each in template["requirements"] if each["key"] != TYPE] + [wanted]
+            template["requirements"] = [
+                requirement for requirement in template["requirements"] if requirement["key"] != TYPE
+            ] + [wanted]
         elif what == "static":
             spec["replicas"] = dice.randint(0, 5)
             for field in ("weight", "limits"):
@@ -172,7 +176,9 @@ def other_pools(made: Scenario, dice: Dice) -> None:
             }
         elif what == "values":
             wanted = {"key": TYPE, "operator": "Exists", "values": [], "minValues": dice.choice([2, 5, 9])}
-            template["requirements"] = [each for each in template["requirements"] if each["key"] != TYPE] + [wanted]
+            template["requirements"] = [
+                requirement for requirement in template["requirements"] if requirement["key"] != TYPE
+            ] + [wanted]
 
 
 def further_pool(made: Scenario, dice: Dice) -> None:
@@ -206,7 +212,7 @@ def fewer_types(made: Scenario, dice: Dice) -> None:
     source = made["instanceTypes"]
     reserved = {each["type"] for each in source.get("reservations") or []}
     if len(source.get("names") or []) > 2:
-        source["names"] = [each for each in source["names"] if each in reserved or dice.random() < 0.6] or source[
+        source["names"] = [name for name in source["names"] if name in reserved or dice.random() < 0.6] or source[
             "names"
         ][:1]
 

@@ -28,7 +28,7 @@ def workloads(made: Scenario) -> list[Any]:
 
 
 def owned(pod: Any, kind: str) -> bool:
-    return any(each["kind"] == kind for each in pod["metadata"].get("ownerReferences") or [])
+    return any(owner_reference["kind"] == kind for owner_reference in pod["metadata"].get("ownerReferences") or [])
 
 
 def apps_of(made: Scenario) -> list[dict[str, str]]:
@@ -56,7 +56,7 @@ def label(entry: Any, key: str, value: str) -> None:
 
 def fewer_pods(made: Scenario, dice: Dice) -> None:
     for node in made["nodes"]:
-        node["pods"] = [each for each in node.get("pods") or [] if dice.random() < 0.7]
+        node["pods"] = [pod for pod in node.get("pods") or [] if dice.random() < 0.7]
 
 
 def other_sizes(made: Scenario, dice: Dice) -> None:

@@ -40,10 +40,12 @@ def normalised(result: dict[str, Any]) -> dict[str, Any]:
     """What has to be equal: everything but the texts of errors, and what the reference does not say."""
     return {
         "claims": [
-            {**each, "cheapestPrice": round(each["cheapestPrice"], 12), "launchZones": None}
-            for each in result["newNodeClaims"]
+            {**claim, "cheapestPrice": round(claim["cheapestPrice"], 12), "launchZones": None}
+            for claim in result["newNodeClaims"]
         ],
-        "existing": sorted((each["name"], tuple(sorted(each["pods"]))) for each in result["existingNodes"]),
+        "existing": sorted(
+            (existing_node["name"], tuple(sorted(existing_node["pods"]))) for existing_node in result["existingNodes"]
+        ),
         "errors": sorted(result["errors"]),
         "ignored": sorted(result.get("ignored", {})),
         "deferred": sorted(result.get("deferred", [])),

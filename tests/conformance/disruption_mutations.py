@@ -63,14 +63,14 @@ def wrong(scenario: Scenario, catalogues: Catalogues) -> list[str]:
         if "error" in result:
             return [*wrong, f"look {turn}: refused: {result['error']}"]
         court = Court(scenario, result, catalogues)
-        wrong += [f"look {turn}: {each}" for each in court.faults()]
+        wrong += [f"look {turn}: {fault}" for fault in court.faults()]
         if turn and abs(court.price() - end) > TOLERANCE:
             wrong.append(f"look {turn}: the cluster costs {court.price()}, and was to cost {end}")
         commands, end = result["kerf"]["commands"], result["kerf"]["endPrice"]
         if (
             commands
             and end >= court.price() - TOLERANCE
-            and any(each["estimatedSavings"] > TOLERANCE for each in commands)
+            and any(command["estimatedSavings"] > TOLERANCE for command in commands)
         ):
             wrong.append(f"look {turn}: moves that save nothing")
         if wrong or not commands:

@@ -108,7 +108,7 @@ def whole(problem: Problem, made: Plan) -> bool:
 
 def outcome(problem: Problem, made: Plan) -> Outcome:
     left = frozenset(pod.name for pod in problem.pods if pod.uid not in made.placed)
-    cost = math.fsum(each.price for each in made.claims)
+    cost = math.fsum(claim.price for claim in made.claims)
     return Outcome(left, cost, tuple(faults(problem, made)), whole(problem, made))
 
 
@@ -119,12 +119,14 @@ def found(scenarios: Sequence[Scenario], catalogues: Catalogues, runs: int) -> I
         batch = scenarios[start : start + BATCH]
         answers = decided(program, batch, LARGE_SET / "catalogues.json", runs)
         for scenario, (name, results) in zip(batch, answers, strict=True):
-            problems = [each["error"] for each in results if "error" in each]
+            problems = [result["error"] for result in results if "error" in result]
             assert name == scenario["name"]
             assert not problems, f"{name}: {problems}"
             problem = problem_of(scenario, catalogues)
             kinds = {pod.name: (pod.namespace, pod.shape) for pod in problem.pods}
-            told = {json.dumps(each, sort_keys=True): outcome(problem, plan_of(problem, each)) for each in results}
+            told = {
+                json.dumps(result, sort_keys=True): outcome(problem, plan_of(problem, result)) for result in results
+            }
             first, best = (outcome(problem, best_plan(problem, effort)) for effort in (0, EFFORT))
             yield scenario, Finding(name, scenario["family"], kinds, tuple(told.values()), first, best)
 
@@ -140,7 +142,9 @@ def said(finding: Finding) -> str:
     ]
     if finding.lost:
         parts.append(f"lost: {', '.join(finding.lost[:8])}")
-    parts += [f"{whose}: {each}" for whose, one in (("kerf", best), ("reference", told[0])) for each in one.faults[:2]]
+    parts += [
+        f"{whose}: {fault}" for whose, one in (("kerf", best), ("reference", told[0])) for fault in one.faults[:2]
+    ]
     return f"{finding.name}: " + " | ".join(parts)
 
 
@@ -168,13 +172,13 @@ def table(findings: Sequence[Finding]) -> str:
 
 def agreement(findings: Sequence[Finding]) -> str:
     """How far the results at hand (results.jsonl) agree with what the program says now."""
-    expected = {each["name"]: each for each in read_scenarios(LARGE_SET / "results.jsonl")}
+    expected = {read_scenario["name"]: read_scenario for read_scenario in read_scenarios(LARGE_SET / "results.jsonl")}
     counts: Counter[str] = Counter()
-    for each in findings:
-        given = expected[each.name]
+    for finding in findings:
+        given = expected[finding.name]
         kind = "stable" if given["stable"] else "unstable"
-        same = left_over(given["result"]) == each.reference[0].left
-        alike = abs(given["summary"]["totalCheapestPrice"] - each.reference[0].price) <= PRICE_TOLERANCE
+        same = left_over(given["result"]) == finding.reference[0].left
+        alike = abs(given["summary"]["totalCheapestPrice"] - finding.reference[0].price) <= PRICE_TOLERANCE
         counts += Counter({kind: 1, f"{kind}, same pods left over": same, f"{kind}, same price": alike})
     return "\n".join(f"{name}: {count}" for name, count in sorted(counts.items()))
 

@@ -31,7 +31,7 @@ def decided(
     program: Path, scenarios: Sequence[Mapping[str, Any]], catalogues: Path, runs: int
 ) -> Iterator[tuple[str, list[Result]]]:
     """(name, the results of so many runs) of each scenario."""
-    given = b"\n".join(msgspec.json.encode(each) for each in scenarios)
+    given = b"\n".join(msgspec.json.encode(scenario) for scenario in scenarios)
     command: list[str | Path] = [program, "-catalogues", catalogues, "-runs", str(runs)]
     done = subprocess.run(command, input=given, check=True, capture_output=True)
     for line in done.stdout.splitlines():
@@ -48,23 +48,26 @@ def plan_of(problem: Problem, result: Result) -> Plan:
 
     left = [*result["errors"], *result.get("unprocessed", [])]
     return Plan(
-        claims=tuple(_claim(each, known(each["pods"])) for each in result["newNodeClaims"]),
-        placements=tuple(Placement(each["name"], "", known(each["pods"])) for each in result["existingNodes"]),
+        claims=tuple(_claim(claim, known(claim["pods"])) for claim in result["newNodeClaims"]),
+        placements=tuple(
+            Placement(existing_node["name"], "", known(existing_node["pods"]))
+            for existing_node in result["existingNodes"]
+        ),
         unplaced=(Unplaced(known(left), ()),) if left else (),
         ignored=(Unplaced(known([*result["ignored"]]), ()),) if result.get("ignored") else (),
     )
 
 
 def _claim(given: Mapping[str, Any], pods: tuple[str, ...]) -> OpenedClaim:
-    constraints = tuple(_requirement(key, each) for key, each in sorted(given["requirements"].items()))
-    by_key = {each.key: each for each in constraints}
+    constraints = tuple(_requirement(key, requirement) for key, requirement in sorted(given["requirements"].items()))
+    by_key = {constraint.key: constraint for constraint in constraints}
     sold = by_key.get(CAPACITY_TYPE)
     held = sold is not None and sold.values == {RESERVED} and not sold.complement
     return OpenedClaim(
         node_pool=given["nodePool"],
         pods=pods,
         instance_types=tuple(given["instanceTypes"]),
-        requirements=tuple(spec for each in constraints for spec in each.specs()),
+        requirements=tuple(spec for constraint in constraints for spec in constraint.specs()),
         requests={},
         price=given["cheapestPrice"],
         capacity_types=tuple(given["launchCapacityTypes"]),

@@ -24,7 +24,7 @@ def alike(scenarios: Sequence[Scenario], catalogues: Catalogues, seed: int) -> S
     rng = random.Random(seed)
     made: Scenario = copy.deepcopy(rng.choice(scenarios))
     made["name"] = f"{made['name']}~~{seed}"
-    family = [each for each in scenarios if each["family"] == made["family"]]
+    family = [scenario for scenario in scenarios if scenario["family"] == made["family"]]
     for change in rng.sample(CHANGES, rng.randint(1, 3)):
         change(made, family, catalogues, rng)
     for pod in made["pods"]:
@@ -105,9 +105,9 @@ def _other_types(made: Scenario, _: Sequence[Scenario], catalogues: Catalogues, 
         return
     text = str({key: value for key, value in made.items() if key != "instanceTypes"})
     named = [name for name in names if f"'{name}'" in text]
-    known = [each["name"] for each in catalogues[given["catalogue"]] if each["name"] not in named]
+    known = [catalogue["name"] for catalogue in catalogues[given["catalogue"]] if catalogue["name"] not in named]
     chosen = set(named + rng.sample(known, min(len(known), len(names) - len(named))))
-    given["names"] = [each["name"] for each in catalogues[given["catalogue"]] if each["name"] in chosen]
+    given["names"] = [catalogue["name"] for catalogue in catalogues[given["catalogue"]] if catalogue["name"] in chosen]
 
 
 def _other_ages(made: Scenario, _: Sequence[Scenario], __: Catalogues, rng: random.Random) -> None:

@@ -36,7 +36,7 @@ def mutated(scenarios: Sequence[Scenario], seed: int) -> Scenario:
 
 
 def _fewer_pods(made: Scenario, _: Sequence[Scenario], rng: random.Random) -> None:
-    made["pods"] = [each for each in made["pods"] if rng.random() < 0.7]
+    made["pods"] = [pod for pod in made["pods"] if rng.random() < 0.7]
 
 
 def _more_replicas(made: Scenario, _: Sequence[Scenario], rng: random.Random) -> None:
@@ -48,7 +48,7 @@ def _more_replicas(made: Scenario, _: Sequence[Scenario], rng: random.Random) ->
 
 
 def _pods_of_another(made: Scenario, scenarios: Sequence[Scenario], rng: random.Random) -> None:
-    same = [each for each in scenarios if each["instanceTypes"] == made["instanceTypes"]] or list(scenarios)
+    same = [scenario for scenario in scenarios if scenario["instanceTypes"] == made["instanceTypes"]] or list(scenarios)
     for pod in copy.deepcopy(rng.choice(same)["pods"]):
         if not pod["spec"].get("volumes") and not pod["spec"].get("nodeName"):
             pod["metadata"]["name"] = f"o{rng.randint(0, 10**6)}-{pod['metadata']['name']}"
@@ -59,32 +59,32 @@ def _pods_of_another(made: Scenario, scenarios: Sequence[Scenario], rng: random.
 def _other_sizes(made: Scenario, _: Sequence[Scenario], rng: random.Random) -> None:
     factor = rng.choice([1, 3, 7])
     for pod in made["pods"]:
-        for each in pod["spec"].get("containers", []):
-            requests = (each.get("resources") or {}).get("requests") or {}
+        for container in pod["spec"].get("containers", []):
+            requests = (container.get("resources") or {}).get("requests") or {}
             if "cpu" in requests and rng.random() < 0.3:
                 requests["cpu"] = f"{rng.choice([50, 130, 333, 1100]) * factor}m"
 
 
 def _constraints(made: Scenario) -> list[dict[str, Any]]:
-    return [each for pod in made["pods"] for each in pod["spec"].get("topologySpreadConstraints") or []]
+    return [constraint for pod in made["pods"] for constraint in pod["spec"].get("topologySpreadConstraints") or []]
 
 
 def _other_spreads(made: Scenario, _: Sequence[Scenario], rng: random.Random) -> None:
-    for each in _constraints(made):
+    for constraint in _constraints(made):
         if rng.random() < 0.4:
-            each["maxSkew"] = rng.randint(1, 3)
+            constraint["maxSkew"] = rng.randint(1, 3)
         if rng.random() < 0.2:
-            each["topologyKey"] = rng.choice([ZONE, HOSTNAME, CAPACITY_TYPE])
+            constraint["topologyKey"] = rng.choice([ZONE, HOSTNAME, CAPACITY_TYPE])
         if rng.random() < 0.2:
-            each["whenUnsatisfiable"] = rng.choice(["DoNotSchedule", "ScheduleAnyway"])
+            constraint["whenUnsatisfiable"] = rng.choice(["DoNotSchedule", "ScheduleAnyway"])
         if rng.random() < 0.2:
-            each["nodeTaintsPolicy"] = rng.choice(["Honor", "Ignore"])
+            constraint["nodeTaintsPolicy"] = rng.choice(["Honor", "Ignore"])
         if rng.random() < 0.2:
-            each["nodeAffinityPolicy"] = rng.choice(["Honor", "Ignore"])
-        if each["whenUnsatisfiable"] != "DoNotSchedule":
-            each.pop("minDomains", None)
+            constraint["nodeAffinityPolicy"] = rng.choice(["Honor", "Ignore"])
+        if constraint["whenUnsatisfiable"] != "DoNotSchedule":
+            constraint.pop("minDomains", None)
         elif rng.random() < 0.2:
-            each["minDomains"] = rng.randint(1, 4)
+            constraint["minDomains"] = rng.randint(1, 4)
 
 
 def _spread_more(made: Scenario, _: Sequence[Scenario], rng: random.Random) -> None:
@@ -131,12 +131,14 @@ def _other_pools(made: Scenario, _: Sequence[Scenario], rng: random.Random) -> N
             template["taints"] = [{"key": "extra", "effect": rng.choice(["NoSchedule", "PreferNoSchedule"])}]
         if rng.random() < 0.2:
             capacity = {"key": CAPACITY_TYPE, "operator": "In", "values": [rng.choice(["spot", "on-demand"])]}
-            kept = [each for each in template.get("requirements", []) if each["key"] != CAPACITY_TYPE]
+            kept = [
+                requirement for requirement in template.get("requirements", []) if requirement["key"] != CAPACITY_TYPE
+            ]
             template["requirements"] = [*kept, capacity]
 
 
 def _further_pool(made: Scenario, scenarios: Sequence[Scenario], rng: random.Random) -> None:
-    same = [each for each in scenarios if each["instanceTypes"] == made["instanceTypes"]]
+    same = [scenario for scenario in scenarios if scenario["instanceTypes"] == made["instanceTypes"]]
     if same:
         pool = copy.deepcopy(rng.choice(rng.choice(same)["nodePools"]))
         pool["metadata"]["name"] = f"further-{rng.randint(0, 10**6)}"
@@ -146,7 +148,7 @@ def _further_pool(made: Scenario, scenarios: Sequence[Scenario], rng: random.Ran
 def _fewer_types(made: Scenario, _: Sequence[Scenario], rng: random.Random) -> None:
     source = made["instanceTypes"]
     if len(source.get("names", [])) > 2 and not source.get("reservations"):
-        source["names"] = [each for each in source["names"] if rng.random() < 0.6] or source["names"][:1]
+        source["names"] = [name for name in source["names"] if rng.random() < 0.6] or source["names"][:1]
 
 
 def _no_capacity(made: Scenario, _: Sequence[Scenario], rng: random.Random) -> None:
@@ -161,9 +163,9 @@ def _other_nodes(made: Scenario, _: Sequence[Scenario], rng: random.Random) -> N
     nodes = made.get("nodes") or []
     if nodes and rng.random() < 0.5:
         nodes.pop(rng.randrange(len(nodes)))
-    for each in nodes:
+    for node in nodes:
         if rng.random() < 0.3:
-            each["markedForDeletion"] = not each.get("markedForDeletion")
+            node["markedForDeletion"] = not node.get("markedForDeletion")
 
 
 def _other_options(made: Scenario, _: Sequence[Scenario], rng: random.Random) -> None:
@@ -194,11 +196,11 @@ def wrong(scenario: Scenario, catalogues: Any) -> list[str]:
     """What is wrong with the plans of a scenario."""
     problem = problem_of(scenario, catalogues)
     first, best = best_plan(problem, 0), best_plan(problem, EFFORT)
-    found = [f"first: {each}" for each in faults(problem, first)]
-    found += [f"best: {each}" for each in faults(problem, best)]
+    found = [f"first: {fault}" for fault in faults(problem, first)]
+    found += [f"best: {fault}" for fault in faults(problem, best)]
     if not first.placed <= best.placed:
         found.append("effort leaves more pods over")
-    if best.lower_bound > sum(each.price for each in best.claims) + TOLERANCE:
+    if best.lower_bound > sum(claim.price for claim in best.claims) + TOLERANCE:
         found.append("cheaper than the bound")
     return found
 

@@ -31,7 +31,8 @@ DEARER: dict[str, str] = {}
 
 def candidates(method: dict[str, Any]) -> list[tuple[str, float, float]]:
     return sorted(
-        (each["name"], round(each["price"], 9), round(each["disruptionCost"], 9)) for each in method["candidates"]
+        (candidate["name"], round(candidate["price"], 9), round(candidate["disruptionCost"], 9))
+        for candidate in method["candidates"]
     )
 
 
@@ -39,30 +40,30 @@ def commands(method: dict[str, Any]) -> list[Any]:
     """What has to be equal of a method's commands."""
     return [
         (
-            each["decision"],
-            each["reason"],
-            each["candidates"],
+            command["decision"],
+            command["reason"],
+            command["candidates"],
             [(new["nodePool"], new["pods"], new["instanceTypes"], new["requirements"], new["requests"])
-             for new in each.get("replacements", [])],
-            each.get("podsToExistingNodes", []),
-            round(each["estimatedSavings"], 9),
+             for new in command.get("replacements", [])],
+            command.get("podsToExistingNodes", []),
+            round(command["estimatedSavings"], 9),
         )
-        for each in method["commands"]
+        for command in method["commands"]
     ]  # fmt: skip
 
 
 def brief(method: dict[str, Any]) -> list[str]:
     """A method's commands as the variants of a result have them."""
     return [
-        f"{each['decision']} [{','.join(each['candidates'])}]"
-        + "".join(f" -> {new['cheapestInstanceType']}" for new in each.get("replacements", []))
-        for each in method["commands"]
+        f"{command['decision']} [{','.join(command['candidates'])}]"
+        + "".join(f" -> {new['cheapestInstanceType']}" for new in command.get("replacements", []))
+        for command in method["commands"]
     ]
 
 
 def savings(result: dict[str, Any]) -> float:
     """The most that any method's command saves, USD per hour."""
-    return max((each["estimatedSavings"] for name in METHODS for each in result[name]["commands"]), default=0.0)
+    return max((command["estimatedSavings"] for name in METHODS for command in result[name]["commands"]), default=0.0)
 
 
 def compared() -> Iterator[tuple[str, str, Counter[str], list[str]]]:
@@ -86,9 +87,9 @@ def _judged(ours: dict[str, Any], theirs: dict[str, Any], price: float) -> tuple
         faults += [f"{name}: other {what}" for name in unequal]
     holds["commands"] += all(commands(ours[name]) == commands(wanted[name]) for name in METHODS)
     runs = [{name: brief(wanted[name]) for name in METHODS}, *theirs.get("variants", [])]
-    holds["decisions"] += all(any(brief(ours[name]) == each[name] for each in runs) for name in METHODS)
-    known = {each["name"] for name in METHODS for each in wanted[name]["candidates"]}
-    touched = {name for each in ours["kerf"]["commands"] for name in each["candidates"]}
+    holds["decisions"] += all(any(brief(ours[name]) == run[name] for run in runs) for name in METHODS)
+    known = {candidate["name"] for name in METHODS for candidate in wanted[name]["candidates"]}
+    touched = {name for command in ours["kerf"]["commands"] for name in command["candidates"]}
     faults += [f"touches {name}, which the reference excludes" for name in sorted(touched - known)]
     end, bound = ours["kerf"]["endPrice"], price - savings(wanted)
     holds["same end"] += abs(end - bound) <= TOLERANCE

@@ -48,7 +48,9 @@ def test_the_judge_sees_an_answer_that_was_tampered_with() -> None:
     """A price, a place, a reason: each of a scenario whose answer is right as it is."""
     catalogues = read_catalogues(LARGE_SET / "catalogues.json")
     (scenario,) = (
-        each for each in read_scenarios(LARGE_SET / "consolidation-scenarios.jsonl") if each["name"] == "k-delete-010"
+        read_scenario
+        for read_scenario in read_scenarios(LARGE_SET / "consolidation-scenarios.jsonl")
+        if read_scenario["name"] == "k-delete-010"
     )
     result = disrupt_scenario(scenario, catalogues)["result"]
     assert Court(scenario, result, catalogues).faults() == []

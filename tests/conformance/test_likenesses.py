@@ -27,7 +27,7 @@ def test_scenarios_that_are_like_the_references_can_be_planned() -> None:
         assert len(set(names)) == len(names) <= MOST_PODS
         assert made == alike(scenarios, types, seed)
         assert "error" not in plan_scenario(made, catalogues, effort=0)["result"]
-        given = next(each for each in scenarios if each["name"] == made["name"].partition("~")[0])
+        given = next(scenario for scenario in scenarios if scenario["name"] == made["name"].partition("~")[0])
         changed += made["pods"] != given["pods"]
     assert changed == SEEDS
     assert json.dumps(scenarios) == before

@@ -17,7 +17,7 @@ from tests.support.judges.spreads import worse_spreads
 from tests.support.scenarios.spread_mixes import spread_mix
 from tests.support.slow import slow
 
-SCENARIOS = {each["name"]: each for each in read_scenarios(Path(__file__).with_name("spreads.jsonl"))}
+SCENARIOS = {scenario["name"]: scenario for scenario in read_scenarios(Path(__file__).with_name("spreads.jsonl"))}
 MIXES_PER_TEST = 10
 MIXES = [*range(2), *slow(*range(2, 200))]
 """Tens of seeds."""
@@ -34,7 +34,9 @@ def test_s36_s126_s138_s140_a_spread_counts_zones_that_have_no_node_yet(
     spread = {pod.uid for pod in asked.pods if asked.shapes[pod.shape].spread}
     found: Counter[str] = Counter()
     for claim in best.claims:
-        values = [value for each in claim.requirements if each.key == ZONE for value in each.values]
+        values = [
+            value for requirement in claim.requirements if requirement.key == ZONE for value in requirement.values
+        ]
         found[" ".join(values)] += len(spread.intersection(claim.pods))
     assert sorted(pods for pods in found.values() if pods) == zones
     assert faults(asked, best) == []

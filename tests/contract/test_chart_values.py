@@ -32,7 +32,7 @@ def unknown(values: Any, known: dict[str, Any], path: str = "") -> list[str]:
     if not isinstance(values, dict) or "properties" not in known:
         return []
     found = [f"{path}.{name}" for name in values if name not in known["properties"]]
-    below = [(name, each) for name, each in values.items() if name in known["properties"]]
+    below = [(name, value) for name, value in values.items() if name in known["properties"]]
     return found + [
         wrong for name, each in below for wrong in unknown(each, known["properties"][name], f"{path}.{name}")
     ]
@@ -75,5 +75,5 @@ def test_each_setting_is_one_of_kerfs_and_each_of_kerfs_is_there() -> None:
 )
 def test_patterns(name: str, takes: list[str], refuses: list[str]) -> None:
     pattern = schema("kerf")["properties"]["settings"]["properties"][name]["pattern"]
-    assert all(re.search(pattern, each) for each in takes)
-    assert not any(re.search(pattern, each) for each in refuses)
+    assert all(re.search(pattern, take) for take in takes)
+    assert not any(re.search(pattern, refused) for refused in refuses)

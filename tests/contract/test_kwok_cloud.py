@@ -50,7 +50,7 @@ class FakeNodes:
         return (200, self.nodes[name]) if name in self.nodes else (404, {"message": "not found"})
 
     def labelled(self, label: str, value: str = "") -> tuple[int, list[dict[str, Any]]]:
-        there = [each for each in self.nodes.values() if label in each["metadata"]["labels"]]
+        there = [node for node in self.nodes.values() if label in node["metadata"]["labels"]]
         return 200, [each for each in there if not value or each["metadata"]["labels"][label] == value]
 
     def annotate(self, name: str, annotations: dict[str, str]) -> Answer:

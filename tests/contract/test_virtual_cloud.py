@@ -223,7 +223,7 @@ def test_a_launch_may_fail_for_another_reason() -> None:
 def test_a_node_class_with_a_catalogue_of_its_own_sells_that_at_todays_prices_and_anew_when_it_changes() -> None:
     def catalogue_of(node_class: Struct) -> Catalogue:
         assert isinstance(node_class, Taint)  # any object does
-        kinds = (replace(each, capacity={"pods": int(node_class.value)}) for each in CATALOGUE.types)
+        kinds = (replace(instance_type, capacity={"pods": int(node_class.value)}) for instance_type in CATALOGUE.types)
         return replace(CATALOGUE, types=tuple(kinds))
 
     def put(pods: int) -> list[Catalogue]:

@@ -96,9 +96,9 @@ def _decided(decision: Decision) -> Iterator[str]:
     if isinstance(result, ProvisionResult):
         codes = {reason.code for group in result.unplaced for reason in group.reasons}
         yield from (f"planned: {code}" for code in codes & {SchedulingCode.LABEL_NOT_GIVEN.value})
-        yield from ("planned: overlaid" for each in result.claims if each.overlaid)
-        yield from ("planned: for devices" for each in result.claims if each.drivers)
-        yield from ("planned: for a buffer" for each in result.claims if any("buffer" in pod for pod in each.pods))
+        yield from ("planned: overlaid" for claim in result.claims if claim.overlaid)
+        yield from ("planned: for devices" for claim in result.claims if claim.drivers)
+        yield from ("planned: for a buffer" for claim in result.claims if any("buffer" in pod for pod in claim.pods))
     elif isinstance(result, LifecycleResult):
         yield f"said: {result.reason.code}"
     elif isinstance(result, ProposedMovesResult):

@@ -89,7 +89,7 @@ class Play(Run):
         """The process dies with its record, and somebody takes a NodeClaim away, finalizer and all, and deletes its
         Node (W-80, L-238, L-239)."""
         cluster = simulation.cluster
-        there = [(name, each.node) for name, each in cluster.claims.items() if each.node in cluster.api.nodes]
+        there = [(name, claim.node) for name, claim in cluster.claims.items() if claim.node in cluster.api.nodes]
         if there and self.driver.runtime is not None:
             name, node = there[0]
             self.driver._die()

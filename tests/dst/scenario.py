@@ -96,7 +96,7 @@ def scenario(seed: int, *, forgets: bool | None = None) -> Scenario:
     drawn.outages = tuple((begin, begin + dice.choice([2_000, 30_000, 4 * MINUTE])) for begin in begins)
     if dice.random() < TRAITS:
         kinds = [(dice.choice(beginning.TYPES), dice.choice(ZONES), dice.randint(1, 3)) for _ in range(2)]
-        drawn.reservations = {f"cr-{number}": each for number, each in enumerate(kinds)}
+        drawn.reservations = {f"cr-{number}": kind for number, kind in enumerate(kinds)}
     _add_devices(drawn)
     _ask_in_vain(drawn)
     _tell_nodes(drawn)
@@ -165,7 +165,7 @@ def _faults(dice: random.Random, *, repair: bool, rivals: bool) -> FaultPlan:
 
 
 def _named(kind: str, documents: list[Document]) -> dict[str, Document]:
-    return {each["metadata"]["name"]: each for each in documents if each.get("kind") == kind}
+    return {document["metadata"]["name"]: document for document in documents if document.get("kind") == kind}
 
 
 class _Storm:

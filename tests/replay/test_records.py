@@ -47,7 +47,7 @@ def test_a_record_verifies_as_same(record: Path) -> None:
     assert {turns.detail.partition(" ")[0] for turns in report.unsupported} == expected
     if not expected:
         assert report.exit_code == 0
-        assert report.decisions == sum(each["decisions"] for each in committed(record)["deciders"].values())
+        assert report.decisions == sum(decider["decisions"] for decider in committed(record)["deciders"].values())
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: f"{record.parent.name}/{record.stem}")

@@ -204,7 +204,7 @@ def test_a_move_that_waits_for_room_in_the_budgets_says_so() -> None:
     ]
     after = {position: load(run.store, position + 3).facts.moves.values() for position in started}
     position, waiting = next(
-        (position, each.move.claims[0]) for position, moves in after.items() for each in moves if not each.started
+        (position, move.move.claims[0]) for position, moves in after.items() for move in moves if not move.started
     )
     found = explain_claim(run.store, waiting, position + 3)
     said = next(each for each in found.methods if each.reason.code == "waits-for-budget")
@@ -255,7 +255,9 @@ def test_drift_names_the_fields() -> None:
     run = Run(workshop(scale("10s", 5), apply("10m", after)))
     found = removal(run, claims(run)[0])
     assert found.why == "drifted"
-    assert [(each.field, each.key, each.now) for each in found.differences] == [("labels", "team", "b")]
+    assert [(difference.field, difference.key, difference.now) for difference in found.differences] == [
+        ("labels", "team", "b")
+    ]
     assert [cause.reason.code for cause in found.causes][:3] == ["nodepool-drifted", "goes-at-once", "move-started"]
 
 

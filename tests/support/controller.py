@@ -40,7 +40,7 @@ class FakeCloud:
         return None
 
     def describe(self, instances: Sequence[str]) -> list[InstanceSeen]:
-        return [InstanceSeen(each, "gone") for each in instances]
+        return [InstanceSeen(instance, "gone") for instance in instances]
 
     def listing(self) -> None:
         return None

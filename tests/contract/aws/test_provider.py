@@ -25,7 +25,7 @@ class Objects:
             raise TypeError("a defect")
 
     async def write_status(self, name: str, generation: int, status: Any, conditions: Any) -> None:
-        self.written[name] = {each.type: each.status for each in conditions}
+        self.written[name] = {condition.type: condition.status for condition in conditions}
 
 
 @pytest.mark.asyncio(loop_scope="function")

@@ -45,7 +45,10 @@ def test_a_124_a_209_a_247_a_capacity_reservation_is_offered_and_used(world: Aws
     ]
     cloud = with_spec(world, capacity_reservation_selector_terms=(CapacityReservationTerm(tags={"team": "*"}),))
     seen = cloud.observe()
-    assert [each.id for each in resolved(seen).status.capacity_reservations] == ["cr-1", "cr-2"]
+    assert [capacity_reservation.id for capacity_reservation in resolved(seen).status.capacity_reservations] == [
+        "cr-1",
+        "cr-2",
+    ]
     assert reserved(seen) == [("cr-1", 2, True)]
     calls = Calls(world.environment, "CreateFleet", "CreateLaunchTemplate")
     wanted = order(world, "reserved", labels.RESERVED)

@@ -66,9 +66,11 @@ def test_a_node_comes_from_ec2_and_goes_again(plane: ControlPlane, aws: Aws, ker
     assert len(found["status"]["subnets"]) == 3
     assert found["status"]["securityGroups"][0]["name"] == "nodes"
     assert found["status"]["instanceProfile"].startswith(f"{CLUSTER}_")
-    assert {each["observedGeneration"] for each in found["status"]["conditions"]} == {1}
+    assert {condition["observedGeneration"] for condition in found["status"]["conditions"]} == {1}
     eventually(lambda: len(running_pods(plane)) == 3, kerf=kerf)
-    (claim,) = eventually(lambda: [each for each in node_claims(plane) if is_true(each, "Initialized")], kerf=kerf)
+    (claim,) = eventually(
+        lambda: [node_claim for node_claim in node_claims(plane) if is_true(node_claim, "Initialized")], kerf=kerf
+    )
     (instance,) = aws.instances()
     assert claim["status"]["providerID"].endswith(instance["InstanceId"])
     assert tags_of(instance)["karpenter.sh/nodeclaim"] == claim["metadata"]["name"]
@@ -85,8 +87,8 @@ def test_a_node_comes_from_ec2_and_goes_again(plane: ControlPlane, aws: Aws, ker
 def settled(plane: ControlPlane, kerf: Kerf, pods: int) -> set[str]:
     """All pods run and all claims are ready; the claims' names."""
     eventually(lambda: len(running_pods(plane)) == pods, kerf=kerf, seconds=90)
-    eventually(lambda: all(is_true(each, "Ready") for each in node_claims(plane)), kerf=kerf)
-    return {each["metadata"]["name"] for each in node_claims(plane)}
+    eventually(lambda: all(is_true(node_claim, "Ready") for node_claim in node_claims(plane)), kerf=kerf)
+    return {node_claim["metadata"]["name"] for node_claim in node_claims(plane)}
 
 
 def test_an_interrupted_instance_is_drained_and_replaced(plane: ControlPlane, aws: Aws, kerf: Kerf) -> None:
@@ -97,7 +99,11 @@ def test_an_interrupted_instance_is_drained_and_replaced(plane: ControlPlane, aw
     (old,) = aws.instances()
     aws.operator.send("{")
     aws.operator.interrupt_spot(old["InstanceId"])
-    eventually(lambda: not before & {each["metadata"]["name"] for each in node_claims(plane)}, kerf=kerf, seconds=120)
+    eventually(
+        lambda: not before & {node_claim["metadata"]["name"] for node_claim in node_claims(plane)},
+        kerf=kerf,
+        seconds=120,
+    )
     assert settled(plane, kerf, 3)
     (new,) = aws.instances()
     assert new["InstanceId"] != old["InstanceId"]
@@ -152,7 +158,10 @@ def test_a_class_is_not_deleted_while_claims_use_it(plane: ControlPlane, aws: Aw
     assert not aws.instances()
     templates = aws.shim.ec2.describe_launch_templates()["LaunchTemplates"]
     assert not templates
-    named = [each["InstanceProfileName"] for each in aws.shim.iam.list_instance_profiles()["InstanceProfiles"]]
+    named = [
+        instance_profile["InstanceProfileName"]
+        for instance_profile in aws.shim.iam.list_instance_profiles()["InstanceProfiles"]
+    ]
     assert profile not in named
     plane.request("DELETE", "/apis/apps/v1/namespaces/default/deployments/interrupted")
     assert kerf.stop() == 0
@@ -171,7 +180,7 @@ def test_what_has_no_capacity_is_bought_elsewhere(plane: ControlPlane, aws: Aws,
     plane.apply(ec2_node_class())
     pool = ec2_node_pool(disruption={"consolidateAfter": "Never"})
     requirements = pool["spec"]["template"]["spec"]["requirements"]
-    (kinds,) = [each for each in requirements if each["key"] == "karpenter.sh/capacity-type"]
+    (kinds,) = [requirement for requirement in requirements if requirement["key"] == "karpenter.sh/capacity-type"]
     kinds["values"] = ["on-demand", "spot"]
     plane.apply(pool)
     plane.apply(deployment("elsewhere", 2, "1"))
@@ -202,7 +211,7 @@ def test_killed_while_ec2_launches_it_launches_nothing_twice(plane: ControlPlane
     settled(plane, kerf, 4)
     assert kerf.stop() == 0
     launches = [each for each in recorded(kerf.record) if isinstance(each, Requested)]
-    assert len(aws.instances()) == before + len({each.claim for each in launches})
+    assert len(aws.instances()) == before + len({launch.claim for launch in launches})
     assert aws.calls("CreateFleet") == calls + len(launches)
     found = [each for each in recorded(kerf.record) if isinstance(each, LaunchAnswered) and each.adopted]
     assert found

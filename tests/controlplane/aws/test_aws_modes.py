@@ -62,7 +62,7 @@ def test_observe_mode_plans_by_karpenters_status_and_changes_nothing(
     (group,) = aws.shim.ec2.describe_security_groups(GroupNames=["nodes"])["SecurityGroups"]
     ready = {"type": "Ready", "status": "True", "reason": "Ready", "message": ""}
     status = {
-        "subnets": [{"id": each["SubnetId"], "zone": each["AvailabilityZone"]} for each in subnets["Subnets"]],
+        "subnets": [{"id": subnet["SubnetId"], "zone": subnet["AvailabilityZone"]} for subnet in subnets["Subnets"]],
         "securityGroups": [{"id": group["GroupId"]}],
         "amis": [
             {"id": "ami-1", "requirements": [{"key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"]}]}

@@ -40,7 +40,7 @@ def of(plane: ControlPlane, name: str) -> list[dict[str, Any]]:
 def in_service(plane: ControlPlane, kerf: Kerf, name: str, replicas: int) -> set[str]:
     """Its pods run, and every claim is ready."""
     eventually(lambda: len(of(plane, name)) == replicas, kerf=kerf)
-    eventually(lambda: all(is_true(each, "Ready") for each in node_claims(plane)), kerf=kerf)
+    eventually(lambda: all(is_true(node_claim, "Ready") for node_claim in node_claims(plane)), kerf=kerf)
     return names(plane)
 
 

@@ -83,7 +83,7 @@ def test_min_values_keep_the_choice_wide(cluster: Live) -> None:
     offered = requirement(claim, TYPE)
     assert offered["minValues"] == 5
     assert len(offered["values"]) >= 5
-    assert {each[0] for each in offered["values"]} == {"c", "s", "m"}
+    assert {value[0] for value in offered["values"]} == {"c", "s", "m"}
     assert claim["metadata"]["annotations"]["karpenter.sh/nodeclaim-min-values-relaxed"] == "false"
     assert "NodePool narrow" in cluster.refused("narrow")
     assert not cluster.claims("narrow")
@@ -107,7 +107,7 @@ def test_labels_annotations_and_taints_reach_the_node(cluster: Live) -> None:
     assert labels(node)["example.com/team"] == labels(claim)["example.com/team"] == "red"
     assert node["metadata"]["annotations"]["example.com/owner"] == "someone"
     assert claim["metadata"]["annotations"]["karpenter.sh/nodepool-hash-version"] == "v3"
-    assert {(each["key"], each["effect"]) for each in node["spec"]["taints"]} == {
+    assert {(taint["key"], taint["effect"]) for taint in node["spec"]["taints"]} == {
         ("team", "NoSchedule"),
         ("soft", "PreferNoSchedule"),
     }
@@ -306,8 +306,8 @@ def test_budgets_say_how_many_nodes_go_when_and_why(cluster: Live) -> None:
         "later": [{"nodes": "0", "schedule": f"{window.minute} {(window.hour + 12) % 24} * * *", "duration": "30m"}],
         "other-reason": [{"nodes": "0", "reasons": ["Empty"]}, {"nodes": "100%", "reasons": ["Drifted"]}],
     }
-    for name, each in budgets.items():
-        disruption = {"consolidateAfter": "0s", "budgets": each}
+    for name, budget in budgets.items():
+        disruption = {"consolidateAfter": "0s", "budgets": budget}
         cluster.make(nodes_of(name, disruption=disruption), pod(f"budget-{name}", **on(name)))
     for name in budgets:
         cluster.running(f"budget-{name}")

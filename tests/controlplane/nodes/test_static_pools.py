@@ -22,7 +22,7 @@ def test_replicas_up_and_down_within_the_limit_of_nodes(cluster: Live) -> None:
     claims = cluster.ready("fixed", 3)
     cluster.until(lambda: cluster.plane.get(f"{POOLS}/fixed")["status"].get("nodes") == 3)
     keep = {"karpenter.sh/do-not-disrupt": "true"}
-    kept, used, _ = (each["status"]["nodeName"] for each in claims)
+    kept, used, _ = (claim["status"]["nodeName"] for claim in claims)
     cluster.make(pod("kept", annotations=keep, nodeName=kept), pod("used", nodeName=used))
     cluster.running("kept")
     cluster.running("used")

@@ -100,11 +100,11 @@ def test_a_claim_that_a_user_deletes_is_drained_and_its_pods_go_elsewhere(cluste
     (claim,) = cluster.ready("given-up", 1)
     name = claim["metadata"]["name"]
     cluster.delete(f"{CLAIMS}/{name}")
-    cluster.until(lambda: any(each["spec"].get("taints") for each in cluster.nodes("given-up")))
+    cluster.until(lambda: any(node["spec"].get("taints") for node in cluster.nodes("given-up")))
     cluster.gone(f"{CLAIMS}/{name}")
     cluster.running("moves", 2)
     cluster.ready("given-up", 1)
-    assert [each.why for each in cluster.payloads(Tainted) if each.claim == name] == ["deleted"]
+    assert [payload.why for payload in cluster.payloads(Tainted) if payload.claim == name] == ["deleted"]
 
 
 def test_pods_that_must_not_be_disrupted_hold_a_node_that_the_garbage_collector_deletes(cluster: Live) -> None:

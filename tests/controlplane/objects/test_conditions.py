@@ -24,10 +24,10 @@ def test_a_claim_is_consolidatable_once_its_pods_have_been_quiet(plane: ControlP
     plane.apply(deployment("quiet", 1, "100m"))
     kerf.start()
     (claim,) = eventually(lambda: _quiet_after_its_pod_came(node_claims(plane)), kerf=kerf)
-    told = {each["type"]: each for each in claim["status"]["conditions"]}
+    told = {condition["type"]: condition for condition in claim["status"]["conditions"]}
     assert set(told) == {"Launched", "Registered", "Initialized", "Ready", "Consolidatable", "ConsistentStateFound"}
     assert {each["status"] for each in told.values()} == {"True"}
     pool = "/apis/karpenter.sh/v1/nodepools/default"
     patch = {"spec": {"disruption": {"consolidateAfter": "Never"}}}
     assert plane.request("PATCH", pool, patch, "application/merge-patch+json")[0] == 200
-    eventually(lambda: not any(is_true(each, "Consolidatable") for each in node_claims(plane)), kerf=kerf)
+    eventually(lambda: not any(is_true(node_claim, "Consolidatable") for node_claim in node_claims(plane)), kerf=kerf)

@@ -36,7 +36,7 @@ def create(plane: ControlPlane, document: Document, *, dry: bool = False) -> tup
 def test_the_api_server_finds_nothing_wrong_with_a_definition(plane: ControlPlane, kind: Any) -> None:
     """No condition says that the schema is not structural, or a rule too costly."""
     found = plane.get(f"{DEFINITIONS}/{kind.plural}.{kind.group}")
-    told = {each["type"]: each["status"] for each in found["status"]["conditions"]}
+    told = {condition["type"]: condition["status"] for condition in found["status"]["conditions"]}
     assert told == {"NamesAccepted": "True", "Established": "True"}
 
 
@@ -200,6 +200,8 @@ def test_defaults(plane: ControlPlane) -> None:
     }
     _, kwok = create(plane, by_name["KWOKNodeClass as it is"], dry=True)
     assert kwok["spec"]["nodeRegistrationDelay"] == "0s"
-    assert [(each["type"], each["status"]) for each in kwok["status"]["conditions"]] == [("Ready", "True")]
+    assert [(condition["type"], condition["status"]) for condition in kwok["status"]["conditions"]] == [
+        ("Ready", "True")
+    ]
     _, buffer = create(plane, by_name["CapacityBuffer as it is"], dry=True)
     assert buffer["spec"]["provisioningStrategy"] == "buffer.x-k8s.io/active-capacity"

@@ -54,7 +54,7 @@ def test_overlays_and_buffers_say_what_became_of_them(plane: ControlPlane, kerf:
 
     def reasons(path: str) -> dict[str, str]:
         conditions = plane.get(path).get("status", {}).get("conditions", [])
-        return {each["type"]: each["reason"] for each in conditions}
+        return {condition["type"]: condition["reason"] for condition in conditions}
 
     eventually(lambda: is_true(plane.get(f"{OVERLAYS}/b"), "Ready"), kerf=kerf)
     assert reasons(f"{OVERLAYS}/a") == {"ValidationSucceeded": "Conflict", "Ready": "UnhealthyDependents"}

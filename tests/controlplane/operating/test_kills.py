@@ -69,10 +69,10 @@ def test_killed_while_it_launches(cluster: Live, forgets: bool) -> None:
     cluster.running("launching", 12, 90)
     claims = cluster.ready("launching", len(cluster.claims("launching")))
     nodes = cluster.nodes("launching")
-    assert {each["status"]["nodeName"] for each in claims} == names(nodes)
+    assert {claim["status"]["nodeName"] for claim in claims} == names(nodes)
     assert len(nodes) == len(claims)
     assert len(cluster.payloads(OfficeTaken)) == (1 if forgets else 2)
-    launched = [each.claim for each in cluster.payloads(Launched)]
+    launched = [payload.claim for payload in cluster.payloads(Launched)]
     assert len(launched) == len(set(launched))
 
 
@@ -89,13 +89,13 @@ def test_killed_while_a_node_drains_under_a_budget(cluster: Live, forgets: bool)
     cluster.until(lambda: cluster.conditions(path).get("Drained") == ("Unknown", "Draining"))
     kill(cluster, forgets)
     cluster.until(lambda: cluster.payloads(Adopted) if forgets else len(cluster.payloads(OfficeTaken)) == 2)
-    cluster.until(lambda: any("FailedDraining" in each for each in reasons(cluster, claim["status"]["nodeName"])))
+    cluster.until(lambda: any("FailedDraining" in reason for reason in reasons(cluster, claim["status"]["nodeName"])))
     assert len(cluster.running("draining", 2)) == 2
     assert cluster.plane.request("GET", path)[0] == 200
     cluster.patch(f"{BUDGETS}/draining", {"spec": {"minAvailable": 1}})
     cluster.gone(path, 120)
     cluster.running("draining", 2)
-    taints = [each for each in cluster.payloads(Tainted) if each.claim == claim["metadata"]["name"]]
+    taints = [payload for payload in cluster.payloads(Tainted) if payload.claim == claim["metadata"]["name"]]
     assert len(taints) <= 1  # a drain is not begun twice
 
 

@@ -86,5 +86,5 @@ def test_the_objects_of_a_scale_out_have_their_events(plane: ControlPlane, opera
     assert refused["type"] == "Warning"
     assert "cpu" in refused["message"]
     claim = events()["NodeClaim", "Launched"]["involvedObject"]
-    there = {each["metadata"]["name"]: each["metadata"]["uid"] for each in node_claims(plane)}
+    there = {node_claim["metadata"]["name"]: node_claim["metadata"]["uid"] for node_claim in node_claims(plane)}
     assert claim["uid"] == there[claim["name"]]

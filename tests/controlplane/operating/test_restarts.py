@@ -37,7 +37,7 @@ def _pools(plane: ControlPlane) -> None:
 
 def all_ready(plane: ControlPlane) -> bool:
     claims = node_claims(plane)
-    return bool(claims) and all(is_true(each, "Ready") for each in claims)
+    return bool(claims) and all(is_true(claim, "Ready") for claim in claims)
 
 
 def sees_pods(kerf: Kerf) -> bool:

@@ -108,8 +108,8 @@ def main() -> int:
     except CannotBuild as problem:
         print(f"reference: {problem}", file=sys.stderr)
         return 2
-    (folder / "outcomes.json").write_text(json.dumps([asdict(each) for each in outcomes], indent=1))
-    bad = [each for each in outcomes if each.state not in GOOD]
+    (folder / "outcomes.json").write_text(json.dumps([asdict(outcome) for outcome in outcomes], indent=1))
+    bad = [outcome for outcome in outcomes if outcome.state not in GOOD]
     print(f"{len(outcomes) - len(bad)} of {len(specs)} specs passed or were skipped")
     return 1 if bad or len(outcomes) != len(specs) else 0
 

@@ -137,7 +137,12 @@ def _of_report(report: Path) -> list[dict[str, Any]]:
     if not report.exists():
         return []
     suites = json.loads(report.read_text())
-    return [each for suite in suites for each in suite["SpecReports"] or () if each["LeafNodeType"] == "It"]
+    return [
+        spec_report
+        for suite in suites
+        for spec_report in suite["SpecReports"] or ()
+        if spec_report["LeafNodeType"] == "It"
+    ]
 
 
 def _spec(reported: dict[str, Any]) -> Spec:

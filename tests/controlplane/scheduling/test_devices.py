@@ -110,7 +110,7 @@ def publish(plane: ControlPlane) -> None:
 
 def initialized_because(claim: dict[str, Any]) -> str:
     conditions = claim.get("status", {}).get("conditions", [])
-    return next((each["reason"] for each in conditions if each["type"] == "Initialized"), "")
+    return next((condition["reason"] for condition in conditions if condition["type"] == "Initialized"), "")
 
 
 def test_pods_with_claims_get_the_nodes_that_their_devices_are_on(
@@ -128,18 +128,20 @@ def test_pods_with_claims_get_the_nodes_that_their_devices_are_on(
 
     # two nodes are launched for six GPUs, and wait for what their driver publishes
     waiting = "DRADriverPoolsNotPublished"
-    eventually(lambda: [initialized_because(each) for each in node_claims(plane)] == [waiting] * 2, kerf=kerf)
+    eventually(
+        lambda: [initialized_because(node_claim) for node_claim in node_claims(plane)] == [waiting] * 2, kerf=kerf
+    )
     drivers = "karpenter.sh/requested-dra-drivers"
-    assert [each["metadata"]["annotations"][drivers] for each in node_claims(plane)] == [DRIVER] * 2
+    assert [node_claim["metadata"]["annotations"][drivers] for node_claim in node_claims(plane)] == [DRIVER] * 2
     plane.request("POST", "/api/v1/namespaces/default/pods", plain_pod())  # a pass that looks at all of them again
     eventually(lambda: len(running_pods(plane)) == 1, kerf=kerf)
     assert len(node_claims(plane)) == 2
-    assert {initialized_because(each) for each in node_claims(plane)} == {waiting}
+    assert {initialized_because(node_claim) for node_claim in node_claims(plane)} == {waiting}
 
     # the driver publishes: the nodes are initialized, the scheduler allocates, the pods run
     publish(plane)
     eventually(lambda: len(running_pods(plane)) == 4, kerf=kerf)
-    eventually(lambda: all(is_true(each, "Ready") for each in node_claims(plane)), kerf=kerf)
+    eventually(lambda: all(is_true(node_claim, "Ready") for node_claim in node_claims(plane)), kerf=kerf)
     assert len(node_claims(plane)) == 2
     allocated = [each["status"]["allocation"] for each in plane.items(f"{DRA}/resourceclaims")]
     results = [(one["pool"], one["device"]) for each in allocated for one in each["devices"]["results"]]

@@ -27,7 +27,7 @@ def test_pods_get_nodes_and_the_pool_takes_them_along_when_it_goes(plane: Contro
     kerf.start()
     eventually(lambda: len(running_pods(plane)) == 30, kerf=kerf)
     claims = eventually(lambda: [c for c in node_claims(plane) if is_true(c, "Ready")], kerf=kerf)
-    eventually(lambda: all(is_true(each, "Ready") for each in node_claims(plane)), kerf=kerf)
+    eventually(lambda: all(is_true(node_claim, "Ready") for node_claim in node_claims(plane)), kerf=kerf)
     nodes = {node["spec"]["providerID"]: node for node in plane.items("/api/v1/nodes")}
     for claim in claims:
         node = nodes[claim["status"]["providerID"]]
@@ -60,7 +60,7 @@ def test_a_user_deletes_a_node_and_its_pods_find_another(plane: ControlPlane, ke
     plane.apply(deployment("c", 5, "500m"))
     kerf.start()
     eventually(lambda: len(running_pods(plane)) == 5, kerf=kerf)
-    eventually(lambda: all(is_true(each, "Ready") for each in node_claims(plane)), kerf=kerf)
+    eventually(lambda: all(is_true(node_claim, "Ready") for node_claim in node_claims(plane)), kerf=kerf)
     first = node_claims(plane)[0]
     plane.request("DELETE", f"/api/v1/nodes/{first['status']['nodeName']}")
     eventually(lambda: first["metadata"]["name"] not in {c["metadata"]["name"] for c in node_claims(plane)}, kerf=kerf)

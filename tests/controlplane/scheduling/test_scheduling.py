@@ -225,7 +225,7 @@ def test_a_drain_leaves_out_what_it_should(cluster: Live) -> None:
     tolerated = cluster.pods("tolerant")[0]["metadata"]["uid"]
     cluster.delete(f"{CLAIMS}/{claim['metadata']['name']}")
     cluster.gone(f"{CLAIMS}/{claim['metadata']['name']}")
-    evicted = {each.uid for each in cluster.payloads(PodEvicted) if each.claim == claim["metadata"]["name"]}
+    evicted = {payload.uid for payload in cluster.payloads(PodEvicted) if payload.claim == claim["metadata"]["name"]}
     assert evicted == {sick["metadata"]["uid"]}
     assert tolerated not in evicted
 

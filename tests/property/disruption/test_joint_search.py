@@ -22,12 +22,12 @@ from tests.support.strategies.clusters import SEEDS, bill, made
 def opened(seed: int) -> Cluster:
     """A random cluster whose budgets let all nodes go."""
     start = made(seed)
-    pools = [replace(each, pool=replace(each.pool, budgets=(Budget("100%"),))) for each in start.pools]
+    pools = [replace(pool, pool=replace(pool.pool, budgets=(Budget("100%"),))) for pool in start.pools]
     return replace(start, base=replace(start.base, pools=tuple(pools)))
 
 
 def going(moves: ChosenCommands) -> list[Candidate]:
-    return [each for command in moves.commands for each in command.candidates]
+    return [candidate for command in moves.commands for candidate in command.candidates]
 
 
 @settings(max_examples=80, deadline=None)
@@ -45,8 +45,8 @@ def test_only_candidates_go_and_the_budgets_would_let_all_of_them(seed: int) -> 
     for reason in (DisruptionReason.EMPTY, DisruptionReason.UNDERUTILIZED):
         assert all(spent[name] <= left for name, left in allowed_disruptions(start, reason).items())
     totals = pool_totals(start, find_candidates(start, consolidation).eligible)
-    assert all(approves(each, totals) for each in found.commands if each.reason != DisruptionReason.EMPTY)
-    assert {each.name for each in gone} | set(found.kept) == {each.name for each in start.nodes}
+    assert all(approves(command, totals) for command in found.commands if command.reason != DisruptionReason.EMPTY)
+    assert {each.name for each in gone} | set(found.kept) == {node.name for node in start.nodes}
 
 
 @settings(max_examples=80, deadline=None)
@@ -58,11 +58,11 @@ def test_every_pod_has_a_place_on_what_stays_and_all_of_them_fit(seed: int) -> N
     if found is None:
         return
     names = {each.name for each in going(found)}
-    here = {each.name: Counter(each.place.available) for each in start.nodes if each.name not in names}
+    here = {node.name: Counter(node.place.available) for node in start.nodes if node.name not in names}
     for command in found.commands:
         empty = command.reason == DisruptionReason.EMPTY
-        moving = {} if empty else {pod.uid: pod for each in command.candidates for pod in each.pods}
-        assert Counter(uid for each in command.placements for uid in each.pods) == Counter(list(moving))
+        moving = {} if empty else {pod.uid: pod for candidate in command.candidates for pod in candidate.pods}
+        assert Counter(uid for placement in command.placements for uid in placement.pods) == Counter(list(moving))
         assert not command.replacements
         for place in command.placements:
             for uid in place.pods:
@@ -81,5 +81,7 @@ def test_equal_clusters_get_equal_sets_whatever_the_order_of_their_nodes(seed: i
     assert (there.waves, there.steps) == (back.waves, back.steps)
     assert (there.commands is None) == (back.commands is None)
     if there.commands is not None and back.commands is not None:
-        assert [each.names for each in there.commands.commands] == [each.names for each in back.commands.commands]
+        assert [command.names for command in there.commands.commands] == [
+            command.names for command in back.commands.commands
+        ]
         assert there.commands.end_price == back.commands.end_price

@@ -33,14 +33,14 @@ def test_moves_take_only_candidates_within_the_budgets(seed: int) -> None:
     """D-30, D-50, D-53: budgets hold for all moves together."""
     start = made(seed)
     moves = choose_commands(start)
-    gone = [each for command in moves.commands for each in command.candidates]
+    gone = [candidate for command in moves.commands for candidate in command.candidates]
     assert len({each.name for each in gone}) == len(gone)
     for each in gone:
         assert isinstance(judge_node(each.node, start), Candidate)
         assert each.node.consolidatable
     spent = Counter(each.pool.name for each in gone)
     assert all(spent[name] <= left for name, left in allowed_disruptions(start, DisruptionReason.EMPTY).items())
-    assert {each.name for each in gone} | set(moves.kept) == {each.name for each in start.nodes}
+    assert {each.name for each in gone} | set(moves.kept) == {node.name for node in start.nodes}
 
 
 @settings(max_examples=60, deadline=None)
@@ -50,19 +50,19 @@ def test_every_pod_that_moves_has_one_place_that_holds_it(seed: int) -> None:
     start = made(seed)
     moves = choose_commands(start)
     names = {name for command in moves.commands for name in command.names}
-    here = {each.name: Counter(each.place.available) for each in start.nodes}
+    here = {node.name: Counter(node.place.available) for node in start.nodes}
     for command in moves.commands:
-        moving = {each.uid: each for one in command.candidates for each in one.pods}
-        places = [(each.node, uid) for each in command.placements for uid in each.pods if uid in moving]
+        moving = {pod.uid: pod for one in command.candidates for pod in one.pods}
+        places = [(placement.node, uid) for placement in command.placements for uid in placement.pods if uid in moving]
         news = [uid for each in command.replacements for uid in each.claim.pods if uid in moving]
         if command.reason != DisruptionReason.EMPTY:
             assert Counter([*news, *(uid for _, uid in places)]) == Counter(list(moving))
         for target, uid in places:
             assert target not in names
             here[target].subtract({**start.shapes[moving[uid].shape].requests, "pods": 1})
-        for each in command.replacements:
-            least = min(capacity(SIZES[name])["cpu"] for name in each.instance_types)
-            assert each.claim.requests["cpu"] <= least
+        for replacement in command.replacements:
+            least = min(capacity(SIZES[name])["cpu"] for name in replacement.instance_types)
+            assert replacement.claim.requests["cpu"] <= least
     assert all(amount >= 0 for room in here.values() for amount in room.values())
 
 
@@ -75,7 +75,7 @@ def test_the_end_is_no_dearer_than_after_any_method_of_the_reference(seed: int) 
     found = (emptiness(start), multi_node(start, simulator), single_node(start, simulator))
     best = max((each.command.savings for each in found if each.command is not None), default=0.0)
     assert moves.end_price <= bill(start) - best + 1e-9
-    saved = math.fsum(each.savings for each in moves.commands)
+    saved = math.fsum(command.savings for command in moves.commands)
     assert math.isclose(moves.end_price, bill(start) - saved, abs_tol=1e-9)
 
 
@@ -103,8 +103,8 @@ def test_equal_clusters_get_equal_moves_whatever_the_order_of_their_nodes(seed: 
 
 def told(moves: ChosenCommands) -> list[object]:
     commands = [
-        (each.decision, each.names, [new.instance_types for new in each.replacements], each.placements)
-        for each in moves.commands
+        (command.decision, command.names, [new.instance_types for new in command.replacements], command.placements)
+        for command in moves.commands
     ]
     return [commands, moves.end_price, sorted(moves.kept)]
 
@@ -135,13 +135,13 @@ def test_a_second_pass_leaves_alone_what_the_first_has_under_way(seed: int) -> N
     start = made(seed)
     first = [move_of(command) for command in choose_commands(start).commands]
     second = choose_commands(with_moves(start, first))
-    names = {each.place.claim: each.name for each in start.nodes}
+    names = {node.place.claim: node.name for node in start.nodes}
     touched = {names[claim] for move in first for claim in move.claims}
     touched |= {place.node for move in first for place in move.placements}
-    gone = [each for command in second.commands for each in command.candidates]
+    gone = [candidate for command in second.commands for candidate in command.candidates]
     assert not touched.intersection(each.name for each in gone)
     end = budget_usage(with_moves(start, [*first, *map(move_of, second.commands)]))
-    for each in start.pools:
-        before, after_both = budget_usage(start).get(each.pool.name, Use()), end.get(each.pool.name, Use())
-        most = allowance(each.pool, DisruptionReason.EMPTY, before.total, start.now).nodes
+    for pool in start.pools:
+        before, after_both = budget_usage(start).get(pool.pool.name, Use()), end.get(pool.pool.name, Use())
+        most = allowance(pool.pool, DisruptionReason.EMPTY, before.total, start.now).nodes
         assert after_both.consuming <= max(most, before.consuming)

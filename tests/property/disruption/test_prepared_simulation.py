@@ -178,7 +178,9 @@ def told(made: Plan) -> Any:
     """A plan, but for which pods without a place are told of together, and which of several rules is named."""
 
     def alone(groups: Iterable[Unplaced]) -> list[Any]:
-        return sorted((uid, sorted({each.code for each in group.reasons})) for group in groups for uid in group.pods)
+        return sorted(
+            (uid, sorted({reason.code for reason in group.reasons})) for group in groups for uid in group.pods
+        )
 
     return made.claims, made.placements, alone(made.unplaced), alone(made.ignored), made.truncated
 
@@ -203,7 +205,7 @@ def left(given: Cluster, leaving: frozenset[str], claims: tuple[OpenedClaim, ...
     """Asked from the beginning."""
     going, gone = moving_pods(given, leaving)
     problem = smallest_first(what_if(given, leaving, respect_settling=False))
-    on_new = frozenset(uid for each in claims for uid in each.pods)
+    on_new = frozenset(uid for claim in claims for uid in claim.pods)
     others = tuple(pod.uid for pod in (*going, *gone) if pod.uid not in on_new)
     problem = replace(problem, pods=tuple(each for each in problem.pods if each.uid in on_new.union(others)))
     return frozenset(unbound_pods(problem, Plan(claims=claims, placements=(Placement("", "", others),))))

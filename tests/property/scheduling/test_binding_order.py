@@ -40,7 +40,7 @@ def again_and_again(
             if not ready:
                 return [uid for each, _, uid in (*rest, *held) if may_wait_for_others(rules, each)]
             first = rest[0] if rest else ready[0]
-            spreads = [each.count for each in rules.by_shape[first[0]].hard_spreads]
+            spreads = [hard_spread.count for hard_spread in rules.by_shape[first[0]].hard_spreads]
             chosen = min(ready, key=lambda each: (counts.contention(each[0], each[1], spreads), each))
             held.remove(chosen)
             counts.add_pod(*chosen[:2])
@@ -50,7 +50,7 @@ def again_and_again(
 
 def shuffled(made: Plan, rng: random.Random) -> Plan:
     """Some pods on other nodes than planned: there they may have to wait for others, or for ever."""
-    uids = [uid for each in made.claims for uid in each.pods]
+    uids = [uid for claim in made.claims for uid in claim.pods]
     for _ in range(rng.choice([0, 1, 3, len(uids)])):
         a, b = rng.randrange(len(uids)), rng.randrange(len(uids))
         uids[a], uids[b] = uids[b], uids[a]
@@ -59,9 +59,9 @@ def shuffled(made: Plan, rng: random.Random) -> Plan:
 
 
 def seated(problem: Problem, made: Plan) -> tuple[list[NodeInfo], list[PlacedPod]]:
-    nodes = [planned_node(f"~{number}", each, (), problem) for number, each in enumerate(made.claims)]
-    pairs = {each.uid: (each.namespace, each.shape) for each in problem.pods}
-    return nodes, [(pairs[uid], number, uid) for number, each in enumerate(made.claims) for uid in each.pods]
+    nodes = [planned_node(f"~{number}", claim, (), problem) for number, claim in enumerate(made.claims)]
+    pairs = {pod.uid: (pod.namespace, pod.shape) for pod in problem.pods}
+    return nodes, [(pairs[uid], number, uid) for number, claim in enumerate(made.claims) for uid in claim.pods]
 
 
 @pytest.mark.parametrize("some_are_late", [False, True])
@@ -75,7 +75,7 @@ def test_the_search_leaves_the_same_pods_unbound_as_going_through_all_again_and_
             continue
         nodes, pods = seated(problem, shuffled(made, rng))
         rules = InterpodRules(problem)
-        late = frozenset(each[0] for each in pods if some_are_late and rng.random() < 0.5)
+        late = frozenset(pod[0] for pod in pods if some_are_late and rng.random() < 0.5)
         found = BindingOrder(InterpodCounts(problem, rules, nodes), rules, pods, late).unbound()
         assert found == again_and_again(InterpodCounts(problem, rules, nodes), rules, pods, late), f"seed {seed}"
         stuck += bool(found)

@@ -100,12 +100,14 @@ def claims(draw: st.DrawFn, name: str) -> ResourceClaim:
 @st.composite
 def catalogues(draw: st.DrawFn) -> Catalogue:
     made = types(**{f"t{number}": template(*draw(devices()), counters=BUDGET) for number in range(TYPES)})
-    return Catalogue(tuple(replace(each, bindings=draw(bindings(each))) for each in made.types))
+    return Catalogue(
+        tuple(replace(instance_type, bindings=draw(bindings(instance_type))) for instance_type in made.types)
+    )
 
 
 @st.composite
 def bindings(draw: st.DrawFn, kind: InstanceType) -> tuple[AttributeBinding, ...]:
-    names = [each.name for part in kind.slices for each in part.devices]
+    names = [device.name for part in kind.slices for device in part.devices]
     if len(names) < 2 or draw(st.booleans()):
         return ()
     groups = draw(st.lists(st.lists(st.sampled_from(names), min_size=1, max_size=2, unique=True), max_size=2))
@@ -120,7 +122,7 @@ def questions(draw: st.DrawFn) -> Problem:
         if seldom(draw, 4):
             wanted.append(names[-1])
     nodes = [existing(f"n{number}") for number in range(draw(st.integers(0, 2)))]
-    slices = [published(each.name, *draw(devices()), node=each.name, counters=BUDGET) for each in nodes]
+    slices = [published(node.name, *draw(devices()), node=node.name, counters=BUDGET) for node in nodes]
     given_claims = [draw(claims(name)) for name in names]
     for each in slices:
         if each.devices and seldom(draw, 3):
@@ -144,8 +146,8 @@ def test_s200_a_pod_that_alone_could_have_its_devices_gets_a_place(problem: Prob
     alone = replace(problem, pods=problem.pods[:1])
     wanted = wanted_by(alone, [alone.pods[0].uid])
     (catalogue,) = alone.catalogues.values()
-    could = any(on_type(alone, each, wanted, {}) for each in catalogue.types) or any(
-        on_node(alone, each, wanted) for each in alone.nodes
+    could = any(on_type(alone, instance_type, wanted, {}) for instance_type in catalogue.types) or any(
+        on_node(alone, node, wanted) for node in alone.nodes
     )
     assert bool(plan(alone).placed) is could
 
@@ -159,7 +161,7 @@ def test_the_simulated_scheduler_finds_what_a_plan_promises(problem: Problem) ->
              for each in facts.claims.values()]  # fmt: skip
     planned = plan(problem)
     (catalogue,) = problem.catalogues.values()
-    kinds = {each.name: each for each in catalogue.types}
+    kinds = {instance_type.name: instance_type for instance_type in catalogue.types}
     for placement in planned.placements:
         allocator = DeviceAllocator(facts.slices.values(), facts.classes, freed)
         assert allocator.allocate(wanted_by(problem, placement.pods), Node(placement.node)) is not None
@@ -176,8 +178,8 @@ def driver(kind: InstanceType) -> list[ResourceSlice]:
               for each in as_published(kind.slices, kind.bindings)}  # fmt: skip
     return [
         replace(part, name="new-0", pool="new", node="new", owner="new", devices=tuple(
-            replace(each, attributes={**values[part.driver, part.pool, each.name], **each.attributes})
-            for each in part.devices
+            replace(device, attributes={**values[part.driver, part.pool, device.name], **device.attributes})
+            for device in part.devices
         ))
         for part in kind.slices
     ]  # fmt: skip

@@ -244,7 +244,7 @@ def test_volumes(asked: tuple[VolumeFacts, list[str], str], labels: dict[str, st
     shapes = [PodShape(volumes=(VolumeRef("data", name),)) for name in (*on_node, claim)]
     node = Node("n", labels=labels)
     api = ApiServer(Clock(0))
-    _fill(api, [node], [(each, "default", 0) for each in shapes[:-1]])
+    _fill(api, [node], [(shape, "default", 0) for shape in shapes[:-1]])
     for item in (*facts.claims.values(), *facts.volumes.values(), *facts.classes.values()):
         api.put(item)
     api.put(CSINode("n", dict(facts.limits["n"])))
@@ -252,7 +252,7 @@ def test_volumes(asked: tuple[VolumeFacts, list[str], str], labels: dict[str, st
     theirs = Volumes(api, Clock(0), SeededRandom(0), Timing()).filter(waiting)
     assert theirs is not None
 
-    problem = _problem([node], [(each, "default", 0) for each in shapes[:-1]], shapes[-1], facts)
+    problem = _problem([node], [(shape, "default", 0) for shape in shapes[:-1]], shapes[-1], facts)
     info = _info(node)
     info.attach_volumes(_attached(facts, on_node), facts.limits["n"])
     pod_class = EquivalenceClasses(problem, InterpodRules(problem), []).of(problem.pods[0], True)
@@ -263,7 +263,7 @@ def test_volumes(asked: tuple[VolumeFacts, list[str], str], labels: dict[str, st
 def _attached(facts: VolumeFacts, names: Sequence[str]) -> set[tuple[str, str]]:
     claims = [facts.claims[f"default/{name}"] for name in names]
     driver_of = {
-        each.key: (facts.volumes[each.volume] if each.volume else facts.classes["c"]).driver for each in claims
+        claim.key: (facts.volumes[claim.volume] if claim.volume else facts.classes["c"]).driver for claim in claims
     }
     return {(driver, key) for key, driver in driver_of.items()}
 
@@ -326,8 +326,8 @@ def _problem(
     """The engine's problem with these objects and one pod that waits."""
     work = Workloads().add("waits", 1, shape)
     there = [
-        BoundPod(f"b{number}", namespace, work.shape(each), nodes[place].name, name=f"b{number}")
-        for number, (each, namespace, place) in enumerate(bound)
+        BoundPod(f"b{number}", namespace, work.shape(pod), nodes[place].name, name=f"b{number}")
+        for number, (pod, namespace, place) in enumerate(bound)
     ]
     pods: tuple[PendingPod, ...] = tuple(work.pods)
     shapes: Mapping[str, PodShape] = work.shapes

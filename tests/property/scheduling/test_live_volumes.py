@@ -48,7 +48,7 @@ def storage(draw: st.DrawFn) -> list[Struct]:
 def told(facts: list[Struct], uses: list[tuple[str, ...]], on_n1: tuple[str, ...]) -> World:
     """`n1` runs a pod with the volumes `on_n1`; a pod for each of `uses` waits."""
     world = in_service()
-    world.see(*(Observation(each) for each in facts))
+    world.see(*(Observation(fact) for fact in facts))
     for number, claims in enumerate((on_n1, *uses)):
         shape = PodShape(requests={"cpu": 100}, volumes=tuple(VolumeRef(f"v-{c}", claim=c) for c in claims))
         digest, _ = content(shape)
@@ -60,11 +60,11 @@ def told(facts: list[Struct], uses: list[tuple[str, ...]], on_n1: tuple[str, ...
 
 def in_order(facts: list[Struct], name: str) -> bool:
     """S-153, in other words than the planner's."""
-    claim = next((each for each in facts if isinstance(each, VolumeClaim) and each.name == name), None)
+    claim = next((fact for fact in facts if isinstance(fact, VolumeClaim) and fact.name == name), None)
     if claim is None or claim.deleting:
         return False
     if claim.volume:
-        return any(isinstance(each, Volume) and each.name == claim.volume for each in facts)
+        return any(isinstance(fact, Volume) and fact.name == claim.volume for fact in facts)
     return claim.storage_class == "waits"
 
 

@@ -44,14 +44,14 @@ def unlimited(pool: NodePool) -> NodePool:
 
 
 def tame(given: PodShape) -> PodShape:
-    terms = tuple(t for t in given.required_terms if all(each.key != "foo" for each in t.expressions))
+    terms = tuple(t for t in given.required_terms if all(expression.key != "foo" for expression in t.expressions))
     spread = tuple(replace(s, node_affinity_policy="Honor", node_taints_policy="Honor") for s in given.spread)
     return replace(given, required_terms=terms, spread=spread)
 
 
 def freed(problem: Problem) -> Problem:
-    pools = tuple(replace(each, pool=unlimited(each.pool)) for each in problem.pools)
-    return replace(problem, pools=pools, shapes={digest: tame(each) for digest, each in problem.shapes.items()})
+    pools = tuple(replace(pool, pool=unlimited(pool.pool)) for pool in problem.pools)
+    return replace(problem, pools=pools, shapes={digest: tame(shape) for digest, shape in problem.shapes.items()})
 
 
 def pending(planned: Plan) -> set[str]:
@@ -60,8 +60,8 @@ def pending(planned: Plan) -> set[str]:
 
 def with_types(problem: Problem, extra: Catalogue) -> Problem:
     """The same with further types, named apart."""
-    more = tuple(replace(each, name=f"x-{each.name}") for each in extra.types)
-    known = {digest: Catalogue((*each.types, *more)) for digest, each in problem.catalogues.items()}
+    more = tuple(replace(instance_type, name=f"x-{instance_type.name}") for instance_type in extra.types)
+    known = {digest: Catalogue((*catalogue.types, *more)) for digest, catalogue in problem.catalogues.items()}
     return replace(problem, catalogues=known)
 
 
@@ -87,8 +87,8 @@ def test_another_nodepool_leaves_no_more_pods_pending(given_problem: Problem, ex
 def with_more(problem: Problem, types: Catalogue, more_pools: list[NodePool]) -> Problem:
     """Several of both at once."""
     made = with_types(problem, types)
-    for number, each in enumerate(more_pools):
-        extra = replace(unlimited(each), name=f"{'az'[number % 2]}-extra-{number}", weight=0)
+    for number, more_pool in enumerate(more_pools):
+        extra = replace(unlimited(more_pool), name=f"{'az'[number % 2]}-extra-{number}", weight=0)
         made = replace(made, pools=(*made.pools, replace(made.pools[0], pool=extra, usage={})))
     return made
 

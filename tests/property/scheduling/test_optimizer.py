@@ -27,7 +27,7 @@ TOLERANCE = 1e-9
 
 
 def price(planned: Plan) -> float:
-    return math.fsum(each.price for each in planned.claims)
+    return math.fsum(claim.price for claim in planned.claims)
 
 
 def left_over(planned: Plan) -> set[str]:

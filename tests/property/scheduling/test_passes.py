@@ -20,22 +20,22 @@ questions = problems()
 
 
 def placed(planned: Plan) -> set[str]:
-    return {uid for each in planned.claims for uid in each.pods} | {
-        uid for each in planned.placements for uid in each.pods
+    return {uid for claim in planned.claims for uid in claim.pods} | {
+        uid for placement in planned.placements for uid in placement.pods
     }
 
 
 def all_pods(planned: Plan) -> list[str]:
-    on_new = [uid for each in planned.claims for uid in each.pods]
-    on_old = [uid for each in planned.placements for uid in each.pods]
+    on_new = [uid for claim in planned.claims for uid in claim.pods]
+    on_old = [uid for placement in planned.placements for uid in placement.pods]
     left = [uid for each in (*planned.unplaced, *planned.ignored) for uid in each.pods]
     return sorted([*planned.truncated, *on_new, *on_old, *left])
 
 
 def again(given_problem: Problem, planned: Plan) -> Problem:
     """The same question with the pods on existing nodes planned there, and without those that it opens claims for."""
-    targets = {uid: each.claim or each.node for each in planned.placements for uid in each.pods}
-    on_new = {uid for each in planned.claims for uid in each.pods}
+    targets = {uid: placement.claim or placement.node for placement in planned.placements for uid in placement.pods}
+    on_new = {uid for claim in planned.claims for uid in claim.pods}
     pods = tuple(replace(pod, target=targets.get(pod.uid, "")) for pod in given_problem.pods if pod.uid not in on_new)
     return replace(given_problem, pods=pods)
 
@@ -51,7 +51,7 @@ def test_a_limit_of_steps_loses_nobody_and_the_rest_comes_to_an_end(question: Pr
         if not planned.truncated:
             return
         rest = frozenset(planned.truncated)
-        there = {uid for each in planned.placements for uid in each.pods}
+        there = {uid for placement in planned.placements for uid in placement.pods}
         following = again(left, planned)
         pods = tuple(pod for pod in following.pods if pod.uid in rest or pod.uid in there)
         assert len([pod for pod in pods if not pod.target]) < len([pod for pod in left.pods if not pod.target])
@@ -64,12 +64,12 @@ def test_a_limit_of_steps_loses_nobody_and_the_rest_comes_to_an_end(question: Pr
 def test_what_was_planned_on_nodes_stays_whoever_comes_after(question: Problem, seed: int) -> None:
     half = replace(question, pods=question.pods[::2])
     before = plan(half)
-    held = {uid: each.node for each in before.placements for uid in each.pods}
-    targets = {uid: each.claim or each.node for each in before.placements for uid in each.pods}
+    held = {uid: placement.node for placement in before.placements for uid in placement.pods}
+    targets = {uid: placement.claim or placement.node for placement in before.placements for uid in placement.pods}
     later = replace(question, pods=tuple(replace(pod, target=targets.get(pod.uid, "")) for pod in question.pods))
     after = plan(later)
     assert faults(later, after) == []
-    now = {uid: each.node for each in after.placements for uid in each.pods}
+    now = {uid: placement.node for placement in after.placements for uid in placement.pods}
     assert {uid: now.get(uid) for uid in held} == held
     assert plan(shuffled(later, random.Random(seed))) == after
 
@@ -83,6 +83,6 @@ def test_pods_of_buffers_take_no_room_from_others(question: Problem) -> None:
     real = free.pods[::2]
     alone = plan(replace(free, pods=real))
     both = plan(replace(free, pods=(*real, *virtual)))
-    on_nodes = {(each.node, uid) for each in alone.placements for uid in each.pods}
-    assert on_nodes <= {(each.node, uid) for each in both.placements for uid in each.pods}
+    on_nodes = {(placement.node, uid) for placement in alone.placements for uid in placement.pods}
+    assert on_nodes <= {(placement.node, uid) for placement in both.placements for uid in placement.pods}
     assert placed(alone) <= placed(both)

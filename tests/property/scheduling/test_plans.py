@@ -30,7 +30,7 @@ def test_s85_to_s106_classes_and_bitsets_give_what_pod_by_pod_gives(given_proble
     planned = plan(given_problem)
     claims, nodes, unplaced = pack(given_problem)
     assert sorted((c.node_pool, sorted(c.pods), sorted(c.instance_types)) for c in planned.claims) == claims
-    assert {each.node: sorted(each.pods) for each in planned.placements} == nodes
+    assert {placement.node: sorted(placement.pods) for placement in planned.placements} == nodes
     assert sorted(uid for group in planned.unplaced for uid in group.pods) == unplaced
 
 

@@ -39,16 +39,18 @@ def deployment(name: str) -> dict[str, Any]:
 def scaled_in(faults: FaultPlan | None = None, *, until: int = 40 * MINUTE) -> Run:
     actions = [{**scale("20m", REPLICAS[name] // LEFT), "name": name} for name in SIZES]
     documents = workshop(*actions)
-    for each in documents:
-        if each["kind"] == "NodePool":
-            each["spec"]["disruption"] = {"consolidateAfter": "10s", "budgets": [{"nodes": "100%"}]}
+    for document in documents:
+        if document["kind"] == "NodePool":
+            document["spec"]["disruption"] = {"consolidateAfter": "10s", "budgets": [{"nodes": "100%"}]}
     return Run([*documents, *map(deployment, SIZES)], until=until, faults=faults)
 
 
 def since(run: Run, kind: type[Any]) -> list[tuple[int, Any]]:
     """(ms after the scale-in, payload)."""
     begun = START + 20 * MINUTE
-    return [(each.at - begun, each.payload) for each in run.entries() if each.at > begun and type(each.payload) is kind]
+    return [
+        (entry.at - begun, entry.payload) for entry in run.entries() if entry.at > begun and type(entry.payload) is kind
+    ]
 
 
 def results(run: Run, kind: type[Any]) -> list[tuple[int, Any]]:
@@ -78,7 +80,7 @@ def test_all_of_them_go_at_once_and_their_large_pods_first() -> None:
 
 def test_between_the_turns_it_is_told_what_pods_wait_for() -> None:
     state = scaled_in(until=20 * MINUTE + 26_040 + WAVE_INTERVAL // 2).runtime.state
-    left = [each for claim in state.facts.claims.values() for each in draining_pods(claim, state)]
+    left = [draining_pod for claim in state.facts.claims.values() for draining_pod in draining_pods(claim, state)]
     assert {each.pod.split("-")[0] for each in left} == {"other/middle", "other/little"}
     assert {each.reason.code for each in left} == {"waiting-for-turn"}
 

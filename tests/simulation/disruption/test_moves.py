@@ -193,8 +193,8 @@ def test_a_steady_workload_becomes_still(seed: int) -> None:
     dice = random.Random(seed)
     names = [f"d{n}" for n in range(dice.randint(2, 5))]
     workloads = [deployment(name, dice) for name in names]
-    for each in workloads:
-        each["spec"]["replicas"] = dice.randint(4, 20)
+    for workload in workloads:
+        workload["spec"]["replicas"] = dice.randint(4, 20)
     actions = [
         {"at": "20m", "action": "scale", "namespace": "other", "name": name, "replicas": dice.randint(0, 4)}
         for name in names

@@ -65,7 +65,7 @@ def scale(at: str, replicas: int, name: str = "train") -> dict[str, Any]:
 
 def run(*actions: dict[str, Any], more: tuple[dict[str, Any], ...], settings: Settings = ON, **fields: Any) -> Run:
     *manifests, timeline = workshop(*actions)
-    kept = [each for each in manifests if each["kind"] not in ("Deployment",)]
+    kept = [manifest for manifest in manifests if manifest["kind"] not in ("Deployment",)]
     return Run([*kept, CLASS, *more, timeline], settings=settings, slices=SLICES, **fields)
 
 
@@ -73,17 +73,22 @@ def check(done: Run) -> None:
     """Every pod runs where its devices are, no device is given away twice, and the record verifies."""
     api = done.simulation.cluster.api
     held = Counter(
-        (each.driver, each.pool, each.device)
+        (device.driver, device.pool, device.device)
         for claim in api.resource_claims.values()
-        for each in (claim.allocation.devices if claim.allocation is not None else ())
+        for device in (claim.allocation.devices if claim.allocation is not None else ())
     )
     assert all(count == 1 for count in held.values())
-    pools = {(each.driver, each.pool): each.node for each in api.resource_slices.values()}
+    pools = {
+        (resource_slice.driver, resource_slice.pool): resource_slice.node
+        for resource_slice in api.resource_slices.values()
+    }
     for pod in api.pods.values():
         assert pod.phase == "Running"
-        (claim,) = (each for each in api.resource_claims.values() if each.made_for == pod.uid)
+        (claim,) = (
+            resource_claim for resource_claim in api.resource_claims.values() if resource_claim.made_for == pod.uid
+        )
         assert claim.allocation is not None
-        assert {pools[each.driver, each.pool] for each in claim.allocation.devices} == {pod.node}
+        assert {pools[device.driver, device.pool] for device in claim.allocation.devices} == {pod.node}
     assert verify(done.store).divergences == ()
 
 

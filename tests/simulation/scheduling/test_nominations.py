@@ -34,8 +34,8 @@ def scene(seed: int, *, told: bool) -> tuple[Run, list[int]]:
         [*given, *(crowd(f"w{n}", dice) for n in range(5))], settings=Settings(nominations=told), until=4 * 60_000
     )
     results = (entry.payload.result for entry in run.entries("decision.made"))
-    plans = [len(each.claims) for each in results if isinstance(each, ProvisionResult)]
-    return run, [each for each in plans if each]
+    plans = [len(result.claims) for result in results if isinstance(result, ProvisionResult)]
+    return run, [plan for plan in plans if plan]
 
 
 @pytest.mark.parametrize("seed", [0, 6, 17])

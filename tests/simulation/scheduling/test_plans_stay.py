@@ -25,7 +25,7 @@ def test_a_large_pod_does_not_take_the_room_of_a_node_that_was_launched_for_othe
     timeline = {"apiVersion": "kerf.dev/v1alpha1", "kind": "Timeline", "metadata": {"name": "t"},
                 "spec": {"actions": [later]}}  # fmt: skip
     run = Run([*pool_and_class(), deployment("small", 6, "1Gi"), timeline], until=5 * MINUTE)
-    assert [len(each.claims) for each in plans(run.store) if each.claims] == [1, 1]
+    assert [len(plan.claims) for plan in plans(run.store) if plan.claims] == [1, 1]
     assert all(pod.node for pod in run.runtime.state.facts.pods.values())
     assert verify(run.memory).exit_code == 0
 
@@ -37,7 +37,7 @@ def test_s60_a_pass_at_its_limit_launches_and_goes_on_with_the_rest_at_once() ->
     assert len(world.after(1_000)) == 2
     assert len(world.after(1)) == 2
     assert len([each for each in world.after(1) if isinstance(each, LaunchInstance)]) == 1
-    assert [len(each.truncated) for each in plans(world.store)] == [3, 1, 0]
+    assert [len(plan.truncated) for plan in plans(world.store)] == [3, 1, 0]
     assert world.runtime.state.facts.rest_at == 0
     assert sorted(world.runtime.state.facts.targets) == [f"uid-{name}" for name in "abcde"]
     assert verify(world.store).exit_code == 0
@@ -51,7 +51,7 @@ def test_pods_that_can_never_be_placed_do_not_keep_the_others_from_their_turn() 
     world.after(1_000)
     for _ in range(4):
         world.after(1)
-    assert [len(each.truncated) for each in plans(world.store)] == [4, 3, 2, 1, 0]
+    assert [len(plan.truncated) for plan in plans(world.store)] == [4, 3, 2, 1, 0]
     assert sorted(world.runtime.state.facts.targets) == ["uid-a", "uid-b"]
     assert world.runtime.state.facts.unplaced
     world.pending("c", memory=1_000 * Mi)

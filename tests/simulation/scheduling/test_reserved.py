@@ -23,7 +23,7 @@ def documents(*actions: dict[str, object]) -> list[object]:
 
 
 def in_service(run: Run) -> list[NodeClaim]:
-    return [each for each in run.runtime.state.facts.claims.values() if each.initialized]
+    return [claim for claim in run.runtime.state.facts.claims.values() if claim.initialized]
 
 
 def test_a229_reserved_capacity_is_used_first_and_no_more_of_it_than_there_is() -> None:

@@ -54,11 +54,11 @@ def spread_and_apart(seed: int, *, hard: bool, nominations: bool) -> Run:
 def test_s36_s126_s140_the_first_nodes_of_a_cluster_spread_its_pods(seed: int, hard: bool, nominations: bool) -> None:
     run = spread_and_apart(seed, hard=hard, nominations=nominations)
     results = (entry.payload.result for entry in run.entries("decision.made"))
-    planned = next(each for each in results if isinstance(each, ProvisionResult) and each.claims)
+    planned = next(result for result in results if isinstance(result, ProvisionResult) and result.claims)
     pods = {pod.uid: pod for pod in run.simulation.cluster.api.pods.values()}
     zones: Counter[str] = Counter()
     for claim in planned.claims:
-        named = [value for each in claim.requirements if each.key == ZONE for value in each.values]
+        named = [value for requirement in claim.requirements if requirement.key == ZONE for value in requirement.values]
         zones[" ".join(named)] += sum(pods[uid].name.startswith("spread") for uid in claim.pods)
     counts = [zones[zone] for zone in ZONES]
     assert sum(counts) == sum(pod.name.startswith("spread") for pod in pods.values())

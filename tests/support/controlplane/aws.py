@@ -53,7 +53,7 @@ class Aws:
         ]
         with self.endpoint.locked():
             answer = self.shim.ec2.describe_instances(Filters=wanted)
-        found = [each for reservation in answer["Reservations"] for each in reservation["Instances"]]
+        found = [instance for reservation in answer["Reservations"] for instance in reservation["Instances"]]
         return sorted(found, key=lambda each: (each["LaunchTime"], each["InstanceId"]))
 
     def calls(self, operation: str) -> int:

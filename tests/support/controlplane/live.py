@@ -46,7 +46,7 @@ class Live:
 
         def found() -> bool:
             claims = self.claims(pool)
-            return len(claims) == count and all(is_true(each, "Ready") for each in claims)
+            return len(claims) == count and all(is_true(claim, "Ready") for claim in claims)
 
         self.until(found, seconds)
         return self.claims(pool)
@@ -134,7 +134,11 @@ def nodes_of(name: str, *requirements: dict[str, Any], **spec: Any) -> dict[str,
     inside = made["spec"]["template"]
     inside["spec"] |= template
     inside["spec"]["requirements"] = [
-        *(each for each in inside["spec"]["requirements"] if each["key"] not in {r["key"] for r in requirements}),
+        *(
+            requirement
+            for requirement in inside["spec"]["requirements"]
+            if requirement["key"] not in {r["key"] for r in requirements}
+        ),
         *requirements,
     ]
     if metadata is not None:
@@ -175,4 +179,4 @@ def budget(app: str, **spec: Any) -> dict[str, Any]:
 
 
 def names(documents: list[dict[str, Any]]) -> set[str]:
-    return {each["metadata"]["name"] for each in documents}
+    return {document["metadata"]["name"] for document in documents}

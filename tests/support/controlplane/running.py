@@ -189,4 +189,4 @@ def node_claims(plane: ControlPlane) -> list[dict[str, Any]]:
 
 def is_true(document: dict[str, Any], kind: str) -> bool:
     conditions = document.get("status", {}).get("conditions", [])
-    return any(each["type"] == kind and each["status"] == "True" for each in conditions)
+    return any(condition["type"] == kind and condition["status"] == "True" for condition in conditions)

@@ -6,4 +6,4 @@ from typing import Any
 
 
 def mounts(*names: str) -> dict[str, Any]:
-    return {"volumes": [{"name": each, "persistentVolumeClaim": {"claimName": each}} for each in names]}
+    return {"volumes": [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]}

@@ -70,9 +70,7 @@ class Picture:
         if pod.deleting or own or _shielded(pod, now) or tolerated(Taint(DISRUPTED, "NoSchedule"), shape):
             return False
         found = [
-            each
-            for each in self.pdbs.values()
-            if each.namespace == pod.namespace and selected(each.selector, shape.labels)
+            pdb for pdb in self.pdbs.values() if pdb.namespace == pod.namespace and selected(pdb.selector, shape.labels)
         ]
         if len(found) != 1:
             return len(found) > 1
@@ -102,9 +100,7 @@ class Picture:
 
     def _never(self, pod: Pod) -> bool:
         labels = self.shape(pod.shape).labels
-        found = [
-            each for each in self.pdbs.values() if each.namespace == pod.namespace and selected(each.selector, labels)
-        ]
+        found = [pdb for pdb in self.pdbs.values() if pdb.namespace == pod.namespace and selected(pdb.selector, labels)]
         absolute = any(each.max_unavailable in ("0", "0%") or each.min_available == "100%" for each in found)
         return len(found) > 1 or absolute
 

@@ -238,7 +238,7 @@ class Ledger:
                 waived = move.why == "drifted" and life.grace is not None
                 for what in picture.forbidden(life.node, pool, move.why, now, waived=waived):
                     yield "nothing forbids it", f"{ref} takes {life.name} ({move.why}): {what}"
-        bound = [each.node for each in lives if each.pool in self.pools and self.pools[each.pool].replicas is None]
+        bound = [live.node for live in lives if live.pool in self.pools and self.pools[live.pool].replicas is None]
         for what in picture.homeless(bound, move, now):
             yield "somewhere to go", f"{ref} ({move.why}): {what}"
 

@@ -23,8 +23,8 @@ class Binding:
             kind
             for kind in kinds
             for owner in kinds
-            for each in shapes[owner[1]].spread
-            if each.when_unsatisfiable == "DoNotSchedule" and matches(kind, owner, each)
+            for constraint in shapes[owner[1]].spread
+            if constraint.when_unsatisfiable == "DoNotSchedule" and matches(kind, owner, constraint)
         )
 
     def stuck(self, by_size: list[tuple[Host, Kind]]) -> list[tuple[Host, Kind]]:
@@ -44,12 +44,15 @@ class Binding:
         """Those with rules that a hard spread of others counts, and none of their own over the same key and pods."""
         found = set()
         for owner in kinds:
-            for each in self._shapes[owner[1]].spread:
-                if each.when_unsatisfiable != "DoNotSchedule":
+            for constraint in self._shapes[owner[1]].spread:
+                if constraint.when_unsatisfiable != "DoNotSchedule":
                     continue
                 for kind in kinds:
                     own = [(s.topology_key, s.selector) for s in self._shapes[kind[1]].spread]
-                    if self._matches(kind, owner, each) and (each.topology_key, each.selector) not in own:
+                    if (
+                        self._matches(kind, owner, constraint)
+                        and (constraint.topology_key, constraint.selector) not in own
+                    ):
                         found.add(kind)
         return frozenset(kind for kind in found if self._ruled(kind))
 
@@ -78,17 +81,19 @@ class Binding:
 
     def _ruled(self, kind: Kind) -> bool:
         shape = self._shapes[kind[1]]
-        hard = any(each.when_unsatisfiable == "DoNotSchedule" for each in shape.spread)
-        return hard or any(not each.weight for each in shape.affinity)
+        hard = any(constraint.when_unsatisfiable == "DoNotSchedule" for constraint in shape.spread)
+        return hard or any(not term.weight for term in shape.affinity)
 
     def _crowd(self, pod: tuple[Host, Kind], stuck: Kind, here: Mapping[int, Counter[Kind]]) -> tuple[bool, int, str]:
         """Whether a pod does not count for those that are stuck, and how many that do are in its domain."""
         host, kind = pod
-        for each in self._shapes[stuck[1]].spread:
-            if self._matches(kind, stuck, each) and host.domain(each.topology_key) is not None:
-                domain = host.domain(each.topology_key)
-                others = (other for other in self._hosts if other.domain(each.topology_key) == domain)
-                pods = sum(n for other in others for k, n in here[id(other)].items() if self._matches(k, stuck, each))
+        for constraint in self._shapes[stuck[1]].spread:
+            if self._matches(kind, stuck, constraint) and host.domain(constraint.topology_key) is not None:
+                domain = host.domain(constraint.topology_key)
+                others = (other for other in self._hosts if other.domain(constraint.topology_key) == domain)
+                pods = sum(
+                    n for other in others for k, n in here[id(other)].items() if self._matches(k, stuck, constraint)
+                )
                 return False, pods, host.name
         return True, 0, host.name
 
@@ -115,7 +120,7 @@ class Binding:
 
     def _bindable(self, host: Host, kind: Kind, here: Mapping[int, Counter[Kind]]) -> bool:
         shape = self._shapes[kind[1]]
-        hard = [each for each in shape.spread if each.when_unsatisfiable == "DoNotSchedule"]
+        hard = [constraint for constraint in shape.spread if constraint.when_unsatisfiable == "DoNotSchedule"]
         return all(self._within_skew(host, kind, each, here) for each in hard) and self._near(host, kind, here)
 
     def _within_skew(self, host: Host, kind: Kind, each: SpreadConstraint, here: Mapping[int, Counter[Kind]]) -> bool:
@@ -146,7 +151,7 @@ class Binding:
     def _near(self, host: Host, kind: Kind, here: Mapping[int, Counter[Kind]]) -> bool:
         """Required affinity: pods that match all terms, in the domain of each; or nobody matches anywhere, and the pod
         matches its own terms."""
-        terms = [each for each in self._shapes[kind[1]].affinity if not each.weight]
+        terms = [term for term in self._shapes[kind[1]].affinity if not term.weight]
         if not terms:
             return True
 

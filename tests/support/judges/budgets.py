@@ -54,7 +54,7 @@ def _readable(schedule: str) -> bool:
         for each in part.split("-")
         if each.isdigit()
     ]
-    return all(least <= each <= most for each, (least, most) in numbers)
+    return all(least <= number <= most for number, (least, most) in numbers)
 
 
 def _fires(schedule: str, minute: datetime) -> bool:

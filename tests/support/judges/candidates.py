@@ -49,10 +49,10 @@ class PodView:
         self.deleting = bool(metadata.get("deletionTimestamp"))
         self.started = seconds(status.get("startTime", metadata.get("creationTimestamp", now)))
         owners = metadata.get("ownerReferences") or []
-        self.owners = {f"{each['apiVersion']}/{each['kind']}" for each in owners}
+        self.owners = {f"{owner['apiVersion']}/{owner['kind']}" for owner in owners}
         conditions = status.get("conditions")
         self.ready = conditions is None or any(
-            each["type"] == "Ready" and each["status"] == "True" for each in conditions
+            condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions
         )
 
     @property
@@ -76,10 +76,10 @@ class PodView:
     @property
     def at_home(self) -> bool:
         """Tolerates the disrupted taint (D-11)."""
-        for each in self.document["spec"].get("tolerations") or []:
-            if each.get("effect", "") in ("", "NoSchedule") and each.get("key", "") in ("", DISRUPTED):
-                exists = each.get("operator") == "Exists"
-                if exists or (each.get("key") == DISRUPTED and not each.get("value")):
+        for toleration in self.document["spec"].get("tolerations") or []:
+            if toleration.get("effect", "") in ("", "NoSchedule") and toleration.get("key", "") in ("", DISRUPTED):
+                exists = toleration.get("operator") == "Exists"
+                if exists or (toleration.get("key") == DISRUPTED and not toleration.get("value")):
                     return True
         return False
 
@@ -115,14 +115,14 @@ class NodeView:
             or (self.claim is None and of_node.get("deletionTimestamp"))
         )
         self.pool: str = self.labels.get(NODEPOOL, "")
-        self.pods = [PodView(each, now) for each in entry.get("pods") or []]
+        self.pods = [PodView(pod, now) for pod in entry.get("pods") or []]
         self.consolidatable = self._true("Consolidatable")
         ready = ((self.node or {}).get("status") or {}).get("conditions") or []
         self.ready = any(each["type"] == "Ready" and each["status"] == "True" for each in ready)
 
     def _true(self, kind: str) -> bool:
         conditions = ((self.claim or {}).get("status") or {}).get("conditions") or []
-        return any(each["type"] == kind and each["status"] == "True" for each in conditions)
+        return any(condition["type"] == kind and condition["status"] == "True" for condition in conditions)
 
     @property
     def quiet_since(self) -> float:
@@ -130,7 +130,11 @@ class NodeView:
         status = (self.claim or {}).get("status") or {}
         if status.get("lastPodEventTime"):
             return seconds(status["lastPodEventTime"])
-        since = [each["lastTransitionTime"] for each in status.get("conditions") or [] if each["type"] == "Initialized"]
+        since = [
+            condition["lastTransitionTime"]
+            for condition in status.get("conditions") or []
+            if condition["type"] == "Initialized"
+        ]
         return seconds(since[0]) if since else 0.0
 
 
@@ -140,7 +144,7 @@ class Rules:
     def __init__(self, scenario: Document, pools: Mapping[str, NodePool], catalogues: Mapping[str, Catalogue]) -> None:
         self.scenario, self.pools, self.catalogues = scenario, pools, catalogues
         self.now = seconds(scenario["now"])
-        self.nodes = {view.name: view for view in (NodeView(each, scenario["now"]) for each in scenario["nodes"])}
+        self.nodes = {view.name: view for view in (NodeView(node, scenario["now"]) for node in scenario["nodes"])}
         self.pdbs: list[Document] = scenario.get("pdbs") or []
 
     # ── pods ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -153,10 +157,10 @@ class Rules:
         if not self.evictable(pod):
             return []
         found = []
-        for each in self.pdbs:
-            wanted = ((each["spec"].get("selector") or {}).get("matchLabels")) or {}
-            if each["metadata"].get("namespace", "default") == pod.namespace and wanted.items() <= pod.labels.items():
-                found.append(each)
+        for pdb in self.pdbs:
+            wanted = ((pdb["spec"].get("selector") or {}).get("matchLabels")) or {}
+            if pdb["metadata"].get("namespace", "default") == pod.namespace and wanted.items() <= pod.labels.items():
+                found.append(pdb)
         return found
 
     def _blocked(self, pod: PodView, *, for_good: bool) -> bool:
@@ -218,7 +222,10 @@ class Rules:
     def type_of(self, node: NodeView) -> InstanceType | None:
         catalogue = self.catalogues.get(node.pool)
         wanted = node.labels.get(TYPE, "")
-        return next((each for each in (catalogue.types if catalogue else ()) if each.name == wanted), None)
+        return next(
+            (instance_type for instance_type in (catalogue.types if catalogue else ()) if instance_type.name == wanted),
+            None,
+        )
 
     def price(self, name: str) -> float:
         """The price of the first offering of a node's type, zone and capacity type, else 0 (D-34)."""
@@ -226,7 +233,9 @@ class Rules:
         found = self.type_of(node)
         wanted = node.labels.get(ZONE), node.labels.get(CAPACITY_TYPE)
         prices = [
-            each.price for each in (found.offerings if found else ()) if (each.zone, each.capacity_type) == wanted
+            offering.price
+            for offering in (found.offerings if found else ())
+            if (offering.zone, offering.capacity_type) == wanted
         ]
         return prices[0] if prices and not math.isnan(prices[0]) else 0.0
 
@@ -249,9 +258,9 @@ class Rules:
     def room(self, pool: str, reason: str) -> int:
         """How many nodes of a NodePool may still go, for a reason (D-51)."""
         counted = [
-            each
-            for each in self.nodes.values()
-            if each.claim is not None and each.initialized and not each.terminating and each.pool == pool
+            node
+            for node in self.nodes.values()
+            if node.claim is not None and node.initialized and not node.terminating and node.pool == pool
         ]
         used = sum(each.marked or not each.ready for each in counted)
         return max(0, allowed(self.pools[pool], reason, len(counted), int(self.now * 1000)) - used)
@@ -264,7 +273,7 @@ class Rules:
         return {pool: self._total(pool) for pool in self.pools}
 
     def _total(self, pool: str) -> tuple[float, float]:
-        own = [name for name, each in self.nodes.items() if each.pool == pool]
+        own = [name for name, node in self.nodes.items() if node.pool == pool]
         tracked = math.fsum(
             self.price(name)
             for name in own

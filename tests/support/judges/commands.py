@@ -32,15 +32,15 @@ class Court:
     def __init__(self, scenario: Document, result: Document, catalogues: Catalogues) -> None:
         self.scenario, self.result, self.catalogues = scenario, result, catalogues
         problem = problem_of(scenario, catalogues)
-        pools = {each.pool.name: each.pool for each in problem.pools}
-        given = {each.pool.name: problem.catalogues[each.catalogue] for each in problem.pools}
+        pools = {pool.pool.name: pool.pool for pool in problem.pools}
+        given = {pool.pool.name: problem.catalogues[pool.catalogue] for pool in problem.pools}
         self.rules = Rules(scenario, pools, given)
         self.gate = bool(((scenario.get("options") or {}).get("featureGates") or {}).get("SpotToSpotConsolidation"))
 
     def faults(self) -> list[str]:
         found = []
         for name in METHODS:
-            found += [f"{name}: {each}" for each in self._commands(self._launchable(name))]
+            found += [f"{name}: {command}" for command in self._commands(self._launchable(name))]
         return [*found, *(f"kerf: {each}" for each in self._own())]
 
     def _launchable(self, method: str) -> list[Document]:
@@ -81,14 +81,14 @@ class Court:
                 taken.setdefault(self.rules.nodes[name].pool, Counter())[command["reason"]] += 1
         for pool, counts in sorted(taken.items()):
             gone = 0
-            for room, reason in sorted((self.rules.room(pool, each), each) for each in counts):
+            for room, reason in sorted((self.rules.room(pool, count), count) for count in counts):
                 gone += counts[reason]
                 if gone > room:
                     yield f"{gone} nodes of {pool} go, {room} may ({reason})"
 
     def _fits_together(self, commands: Sequence[Document]) -> Iterator[str]:
-        removed = Counter(name for each in commands for name in each["candidates"])
-        targets = [(place["name"], each) for each in commands for place in each.get("podsToExistingNodes", [])]
+        removed = Counter(name for command in commands for name in command["candidates"])
+        targets = [(place["name"], command) for command in commands for place in command.get("podsToExistingNodes", [])]
         for name, times in removed.items():
             if times > 1:
                 yield f"{name} goes {times} times"
@@ -97,11 +97,11 @@ class Court:
                 yield f"{name} goes and takes pods"
             elif name in self.rules.nodes and self.rules.nodes[name].marked:
                 yield f"{name} is going and takes pods"
-        for name, each in targets:
-            own = {pod.name for node in each["candidates"] for pod in self.rules.nodes[node].pods}
+        for name, target in targets:
+            own = {pod.name for node in target["candidates"] for pod in self.rules.nodes[node].pods}
             moved = [
                 pod
-                for place in each["podsToExistingNodes"]
+                for place in target["podsToExistingNodes"]
                 if place["name"] == name
                 for pod in place["pods"]
                 if pod in own
@@ -128,8 +128,8 @@ class Court:
 
     def _replacement(self, new: Document, command: Document, total: float) -> Iterator[str]:
         names = new["instanceTypes"]
-        types = {each.name: each for each in self.rules.catalogues[new["nodePool"]].types}
-        cheapest = min((each.price for each in offers(types[names[0]], new)), default=0.0)
+        types = {instance_type.name: instance_type for instance_type in self.rules.catalogues[new["nodePool"]].types}
+        cheapest = min((offer.price for offer in offers(types[names[0]], new)), default=0.0)
         if abs(cheapest - new["cheapestPrice"]) > TOLERANCE or new["cheapestInstanceType"] != names[0]:
             yield f"{names[0]} costs {cheapest}, not {new['cheapestPrice']}"
         for name in names:
@@ -139,13 +139,13 @@ class Court:
         if len(candidates) > 1:
             yield from self._same_type(new, command, types)
         kinds = new["requirements"].get(CAPACITY_TYPE, {"operator": "Exists"})
-        if all(each.labels.get(CAPACITY_TYPE) == "spot" for each in candidates) and _admits(kinds, "spot"):
+        if all(candidate.labels.get(CAPACITY_TYPE) == "spot" for candidate in candidates) and _admits(kinds, "spot"):
             if not self.gate:
                 yield "spot is replaced by spot, and the gate is off (D-102)"
             elif len(candidates) == 1 and len(names) < SPOT_OPTIONS:
                 yield f"one spot node is replaced with {len(names)} options (D-102)"
-        for key, each in new["requirements"].items():
-            least = each.get("minValues")
+        for key, requirement in new["requirements"].items():
+            least = requirement.get("minValues")
             values = {value for name in names for value in _values(types[name], key)}
             if least and len(values) < least:
                 yield f"minValues of {key}: {len(values)} of {least} (D-104)"
@@ -187,18 +187,18 @@ class Court:
             yield f"nowhere to go: {homeless}"
         over = tuple(pod.uid for pod in problem.pods if pod.uid not in placed)
         made = Plan(tuple(claims), _merged(there), (Unplaced(over, ()),) if over else ())
-        for each in faults(problem, made):
-            if not (over and "cannot be bound" in each):  # those that wait may be what its affinity asks for
-                yield each
+        for fault in faults(problem, made):
+            if not (over and "cannot be bound" in fault):  # those that wait may be what its affinity asks for
+                yield fault
 
     def _to_move(self, commands: Iterable[Document]) -> list[Any]:
         """The pods that need another place; those of an empty node cost nothing (D-35)."""
-        names = [name for each in commands if each["reason"] != "Empty" for name in each["candidates"]]
+        names = [name for command in commands if command["reason"] != "Empty" for name in command["candidates"]]
         return [pod for name in names for pod in self.rules.nodes[name].pods if self.rules.moves(pod)]
 
     def without(self, commands: Sequence[Document]) -> Document:
         """The scenario without the nodes that go, and their pods waiting for a place."""
-        gone = {name for each in commands for name in each["candidates"]}
+        gone = {name for command in commands for name in command["candidates"]}
         moving = {pod.name for name in gone for pod in self.rules.nodes[name].pods if self.rules.moves(pod)}
         made = copy.deepcopy(self.scenario)
         stays = []
@@ -215,7 +215,7 @@ class Court:
 
     def price(self) -> float:
         """Of the nodes that are not on their way out, USD per hour."""
-        return math.fsum(self.rules.price(name) for name, each in self.rules.nodes.items() if not each.marked)
+        return math.fsum(self.rules.price(name) for name, node in self.rules.nodes.items() if not node.marked)
 
     # ── kerf's own moves ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -223,9 +223,9 @@ class Court:
         own, rules = self.result["kerf"], self.rules
         commands = own["commands"]
         yield from self._commands(commands)
-        gone = {name for each in commands for name in each["candidates"]}
-        staying = [name for name, each in rules.nodes.items() if name not in gone and not each.marked]
-        news = [new["cheapestPrice"] for each in commands for new in each.get("replacements", [])]
+        gone = {name for command in commands for name in command["candidates"]}
+        staying = [name for name, node in rules.nodes.items() if name not in gone and not node.marked]
+        news = [new["cheapestPrice"] for command in commands for new in command.get("replacements", [])]
         end = math.fsum([*map(rules.price, staying), *news])
         if abs(end - own["endPrice"]) > TOLERANCE:
             yield f"endPrice is {own['endPrice']}, and should be {end}"
@@ -242,7 +242,7 @@ class Court:
         """Every node that stays has a reason, and those that can be looked up are true."""
         yield from (f"{name} neither goes nor stays" for name in sorted(self.rules.nodes.keys() - kept.keys() - gone))
         yield from (f"{name} goes and stays" for name in sorted(kept.keys() & gone))
-        targets = {place["name"] for each in commands for place in each.get("podsToExistingNodes", [])}
+        targets = {place["name"] for command in commands for place in command.get("podsToExistingNodes", [])}
         for name in sorted(kept.keys() & self.rules.nodes.keys() - gone):
             code = kept[name]["code"]
             true = {self.rules.refused(name, "Empty"), self.rules.refused(name, "Underutilized")}
@@ -280,12 +280,12 @@ def waiting(pod: Document) -> Document:
 
 def offers(given: InstanceType, new: Document) -> list[Offering]:
     """The available offerings of a type that a replacement's requirements admit."""
-    wanted = {key: each for key, each in new["requirements"].items() if key in LABELS}
+    wanted = {key: requirement for key, requirement in new["requirements"].items() if key in LABELS}
     return [
-        each
-        for each in given.offerings
-        if each.available
-        and all(key not in of_offer(each) or _admits(rule, of_offer(each)[key]) for key, rule in wanted.items())
+        offering
+        for offering in given.offerings
+        if offering.available
+        and all(key not in of_offer(offering) or _admits(rule, of_offer(offering)[key]) for key, rule in wanted.items())
     ]
 
 
@@ -298,7 +298,7 @@ def _admits(rule: Document, value: str) -> bool:
 def _launch_price(offers: Sequence[Offering]) -> float:
     """The dearest offering of the capacity type that a launch would take, infinite if none (D-99)."""
     for kind in LAUNCH_ORDER:
-        prices = [each.price for each in offers if each.capacity_type == kind]
+        prices = [offer.price for offer in offers if offer.capacity_type == kind]
         if prices:
             return max(prices)
     return math.inf
@@ -310,10 +310,10 @@ def _values(given: InstanceType, key: str) -> tuple[str, ...]:
 
 def _claim(new: Document, pods: tuple[str, ...]) -> OpenedClaim:
     specs = tuple(
-        RequirementSpec(key, each["operator"], tuple(each.get("values") or ()))
-        for key, each in new["requirements"].items()
+        RequirementSpec(key, requirement["operator"], tuple(requirement.get("values") or ()))
+        for key, requirement in new["requirements"].items()
     )
-    labels = {each.key: each.values[0] for each in specs if each.operator == "In" and len(each.values) == 1}
+    labels = {spec.key: spec.values[0] for spec in specs if spec.operator == "In" and len(spec.values) == 1}
     reserved = new["requirements"].get("karpenter.k8s.aws/capacity-reservation-id", {}).get("values") or ()
     return OpenedClaim(
         new["nodePool"],

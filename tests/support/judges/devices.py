@@ -64,17 +64,23 @@ def device_faults(problem: Problem, planned: Plan) -> list[str]:
         node = nodes[placement.node]
         if node.initialized and not on_node(problem, node, wanted_by(problem, placement.pods)):
             found.append(f"node {node.name}: its pods cannot have their devices")
-    pools = {each.pool.name: each.catalogue for each in problem.pools}
+    pools = {pool.pool.name: pool.catalogue for pool in problem.pools}
     for number, opened in enumerate(planned.claims):
         wanted = wanted_by(problem, opened.pods)
-        kinds = {each.name: each for each in problem.catalogues[pools[opened.node_pool]].types}
-        labels = {each.key: each.values[0] for each in opened.requirements if each.operator == "In" and each.values}
+        kinds = {
+            instance_type.name: instance_type for instance_type in problem.catalogues[pools[opened.node_pool]].types
+        }
+        labels = {
+            requirement.key: requirement.values[0]
+            for requirement in opened.requirements
+            if requirement.operator == "In" and requirement.values
+        }
         found += [
             f"claim {number} as {name}: its pods cannot have their devices"
             for name in opened.instance_types
             if not on_type(problem, kinds[name], wanted, labels)
         ]
-    places = [*(each.pods for each in planned.claims), *(each.pods for each in planned.placements)]
+    places = [*(claim.pods for claim in planned.claims), *(each.pods for each in planned.placements)]
     counts = Counter(each.key for uids in places for each in wanted_by(problem, uids) if each.allocation is None)
     return found + [f"{key} at {count} places" for key, count in counts.items() if count > 1]
 
@@ -129,8 +135,8 @@ def _reaches(given: ResourceSlice | Device, where: Where) -> bool:
 def _some_term(terms: Sequence[NodeTerm], where: Where) -> bool:
     name, labels = where
     return any(
-        all(expression_holds(each, dict(labels)) for each in term.expressions)
-        and all(each.key == "metadata.name" and name in each.values for each in term.fields)
+        all(expression_holds(expression, dict(labels)) for expression in term.expressions)
+        and all(field.key == "metadata.name" and name in field.values for field in term.fields)
         for term in terms
     )
 
@@ -141,9 +147,9 @@ def as_published(slices: Iterable[ResourceSlice], bindings: Sequence[AttributeBi
         for device in part.devices:
             key = (part.driver, part.pool, device.name)
             values: dict[str, object] = {}
-            for each in bindings:
-                if key in each.devices and len(_joined(bindings, each.attribute, key)) > 1:
-                    values[each.attribute] = _joined(bindings, each.attribute, key)
+            for binding in bindings:
+                if key in binding.devices and len(_joined(bindings, binding.attribute, key)) > 1:
+                    values[binding.attribute] = _joined(bindings, binding.attribute, key)
             found.append(Thing(key, device, {**values, **device.attributes}))
     return found
 
@@ -153,7 +159,10 @@ def _joined(bindings: Sequence[AttributeBinding], attribute: str, key: Key) -> f
     found = {key}
     while True:
         more = {
-            one for each in bindings if each.attribute == attribute and found & {*each.devices} for one in each.devices
+            one
+            for binding in bindings
+            if binding.attribute == attribute and found & {*binding.devices}
+            for one in binding.devices
         }
         if more <= found:
             return frozenset(found)
@@ -163,10 +172,10 @@ def _joined(bindings: Sequence[AttributeBinding], attribute: str, key: Key) -> f
 def _budget(slices: Iterable[ResourceSlice]) -> Counter[tuple[str, str, str, str]]:
     return Counter(
         {
-            (part.driver, part.pool, each.counter_set, name): amount
+            (part.driver, part.pool, counter.counter_set, name): amount
             for part in slices
-            for each in part.counters
-            for name, amount in each.counters.items()
+            for counter in part.counters
+            for name, amount in counter.counters.items()
         }
     )
 
@@ -187,10 +196,10 @@ def _met(
     for claim in problem.devices.claims.values():
         if claim.allocation is None or _frees(problem, claim):
             continue
-        for each in claim.allocation.devices:
-            key = (each.driver, each.pool, each.device)
+        for device in claim.allocation.devices:
+            key = (device.driver, device.pool, device.device)
             if key in by_key:
-                _pay(purse, by_key[key], dict(each.consumed))
+                _pay(purse, by_key[key], dict(device.consumed))
             else:
                 purse.whole.add(key)
     left = []
@@ -239,7 +248,7 @@ def _ways(
 def _selected(problem: Problem, request: DeviceRequest, thing: Thing) -> bool:
     assert problem.devices is not None
     selectors = (*problem.devices.classes[request.device_class].selectors, *request.selectors)
-    return all(_holds(term, thing) for each in selectors for term in each.split("&&"))
+    return all(_holds(term, thing) for selector in selectors for term in selector.split("&&"))
 
 
 def _holds(term: str, thing: Thing) -> bool:
@@ -251,7 +260,7 @@ def _holds(term: str, thing: Thing) -> bool:
 
 
 def _afford(purse: Purse, request: DeviceRequest, thing: Thing) -> bool:
-    if any(each.effect != "None" and not _tolerated(each, request.tolerations) for each in thing.device.taints):
+    if any(taint.effect != "None" and not _tolerated(taint, request.tolerations) for taint in thing.device.taints):
         return False
     if request.admin:
         return True
@@ -277,10 +286,10 @@ def _pay(purse: Purse, thing: Thing, consumed: dict[str, int]) -> None:
 
 def _tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
     return any(
-        each.effect in ("", taint.effect)
-        and each.key in ("", taint.key)
-        and (each.operator == "Exists" or each.value == taint.value)
-        for each in tolerations
+        toleration.effect in ("", taint.effect)
+        and toleration.key in ("", taint.key)
+        and (toleration.operator == "Exists" or toleration.value == taint.value)
+        for toleration in tolerations
     )
 
 
@@ -310,9 +319,9 @@ def _rounded(given: Capacity, wanted: int | None) -> int | None:
 def _agree(claim: ResourceClaim, taken: Taken) -> bool:
     if len(taken) > 32:
         return False
-    for each in claim.constraints:
-        meant = [thing for name, thing in taken if not each.requests or name in each.requests]
-        values = [thing.values.get(each.match) for thing in meant]
+    for constraint in claim.constraints:
+        meant = [thing for name, thing in taken if not constraint.requests or name in constraint.requests]
+        values = [thing.values.get(constraint.match) for thing in meant]
         if None in values or len({(type(value), value) for value in values}) > 1:
             return False
     return True

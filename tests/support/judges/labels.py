@@ -29,7 +29,7 @@ class Host(Struct, eq=False):
     leaving: bool = False
 
     def values(self, key: str) -> frozenset[str | None]:
-        return frozenset(each.get(lbl.normalise(key)) for each in self.labels)
+        return frozenset(label.get(lbl.normalise(key)) for label in self.labels)
 
     def domain(self, key: str) -> str | None:
         """The value that it certainly has."""
@@ -69,20 +69,22 @@ def wants_node(shape: PodShape, labels: Labels, unknown: frozenset[str] = frozen
 
 
 def tolerated(taint: Taint, shape: PodShape) -> bool:
-    for each in shape.tolerations:
-        if each.effect not in ("", taint.effect) or each.key not in ("", taint.key):
+    for toleration in shape.tolerations:
+        if toleration.effect not in ("", taint.effect) or toleration.key not in ("", taint.key):
             continue
-        if each.operator == "Exists" or (each.operator in ("", "Equal") and each.value == taint.value):
+        if toleration.operator == "Exists" or (
+            toleration.operator in ("", "Equal") and toleration.value == taint.value
+        ):
             return True
-        if each.operator in ("Lt", "Gt") and taint.value.isdigit() and each.value.isdigit():
-            less = int(taint.value) < int(each.value)
-            if less if each.operator == "Lt" else int(taint.value) > int(each.value):
+        if toleration.operator in ("Lt", "Gt") and taint.value.isdigit() and toleration.value.isdigit():
+            less = int(taint.value) < int(toleration.value)
+            if less if toleration.operator == "Lt" else int(taint.value) > int(toleration.value):
                 return True
     return False
 
 
 def tolerates(shape: PodShape, taints: Iterable[Taint]) -> bool:
-    return all(each.effect == "PreferNoSchedule" or tolerated(each, shape) for each in taints)
+    return all(taint.effect == "PreferNoSchedule" or tolerated(taint, shape) for taint in taints)
 
 
 def selected(selector: Selector | None, labels: Labels, more: Iterable[Expression] = ()) -> bool:
@@ -112,8 +114,8 @@ def reaches(facts: VolumeFacts, name: str, labels: Labels) -> bool:
     local = volume is not None and volume.local
     return not terms or any(
         all(
-            (local and lbl.normalise(each.key) == lbl.HOSTNAME) or expression_holds(each, labels)
-            for each in term.expressions
+            (local and lbl.normalise(expression.key) == lbl.HOSTNAME) or expression_holds(expression, labels)
+            for expression in term.expressions
         )
         for term in terms
         if term.expressions

@@ -37,15 +37,15 @@ class Judge:
         self.problem, self.planned = problem, planned
         self.shapes = problem.shapes
         self.kinds: dict[str, Kind] = {pod.uid: (pod.namespace, pod.shape) for pod in problem.pods}
-        self.pools = {each.pool.name: each for each in problem.pools}
+        self.pools = {pool.pool.name: pool for pool in problem.pools}
         self.found: list[str] = []
-        self.daemons = [problem.shapes[each] for each in problem.daemons]
-        self.hosts = [self._existing(each) for each in problem.nodes]
+        self.daemons = [problem.shapes[daemon] for daemon in problem.daemons]
+        self.hosts = [self._existing(node) for node in problem.nodes]
         self.hosts += [self._existing(each, leaving=True) for each in problem.leaving]
         by_name = {host.name: host for host in self.hosts}
         for placement in planned.placements:
             by_name[placement.node].planned.update(self.kinds[uid] for uid in placement.pods)
-        self.hosts += [self._launched(number, each) for number, each in enumerate(planned.claims)]
+        self.hosts += [self._launched(number, claim) for number, claim in enumerate(planned.claims)]
 
     def faults(self) -> list[str]:
         self._complete()
@@ -65,9 +65,11 @@ class Judge:
         known = {lbl.normalise(key): value for key, value in node.labels.items()}
         known.setdefault(lbl.HOSTNAME, node.name)
         possible = [known]
-        for each in node.requirements:  # a claim in flight: whatever it leaves open
-            if each.operator == "In" and lbl.normalise(each.key) not in known:
-                possible = [{**p, lbl.normalise(each.key): value} for p in possible for value in each.values]
+        for requirement in node.requirements:  # a claim in flight: whatever it leaves open
+            if requirement.operator == "In" and lbl.normalise(requirement.key) not in known:
+                possible = [
+                    {**p, lbl.normalise(requirement.key): value} for p in possible for value in requirement.values
+                ]
         bound = Counter((pod.namespace, pod.shape) for pod in self.problem.bound if pod.node == node.name)
         return Host(node.name, possible, node.taints, bound, Counter(), existing=True, leaving=leaving)
 
@@ -89,11 +91,17 @@ class Judge:
         return Host(name, list(possible.values()), pool.pool.taints, Counter(), pods, existing=False)
 
     def _type(self, pool: PoolInput, name: str) -> InstanceType:
-        return next(each for each in self.problem.catalogues[pool.catalogue].types if each.name == name)
+        return next(
+            instance_type
+            for instance_type in self.problem.catalogues[pool.catalogue].types
+            if instance_type.name == name
+        )
 
     def _offers(self, given: InstanceType, claim: OpenedClaim) -> Iterator[Offering]:
         """What can be launched under the claim's requirements."""
-        wanted = [Expression(each.key, each.operator, each.values) for each in claim.requirements]
+        wanted = [
+            Expression(requirement.key, requirement.operator, requirement.values) for requirement in claim.requirements
+        ]
         about = (lbl.ZONE, lbl.CAPACITY_TYPE, lbl.ZONE_ID, lbl.RESERVATION_ID, lbl.RESERVATION_TYPE)
         for offer in given.offerings:
             gone = {(c, t, z) for c in (offer.capacity_type, "") for t in (given.name, "") for z in (offer.zone, "")}
@@ -126,7 +134,7 @@ class Judge:
 
     def _complete(self) -> None:
         planned = self.planned
-        placed = [*(each.pods for each in planned.claims), *(each.pods for each in planned.placements)]
+        placed = [*(claim.pods for claim in planned.claims), *(placement.pods for placement in planned.placements)]
         others = [each.pods for each in (*planned.unplaced, *planned.ignored)]
         seen = Counter(uid for pods in (*placed, *others, planned.truncated) for uid in pods)
         if seen != Counter(list(self.kinds)):
@@ -155,13 +163,13 @@ class Judge:
             self.found.append(f"claim {number}: no instance type")
         for type_name in claim.instance_types:
             given = self._type(pool, type_name)
-            daemons = [each for each in self.daemons if self._runs(each, pool, given)]
+            daemons = [daemon for daemon in self.daemons if self._runs(daemon, pool, given)]
             room = given.allocatable()
-            for name in {*requests, *(name for each in daemons for name in each.requests)}:
-                extra = len(daemons) if name == "pods" else sum(each.requests.get(name, 0) for each in daemons)
+            for name in {*requests, *(name for daemon in daemons for name in daemon.requests)}:
+                extra = len(daemons) if name == "pods" else sum(daemon.requests.get(name, 0) for daemon in daemons)
                 if requests.get(name, 0) + extra > room.get(name, 0):
                     self.found.append(f"claim {number}: {type_name} has not enough {name}")
-            self._ports(f"claim {number}", ports, tuple(port for each in daemons for port in each.host_ports))
+            self._ports(f"claim {number}", ports, tuple(port for daemon in daemons for port in daemon.host_ports))
 
     def _claim_host(self, number: int) -> Host:
         return self.hosts[len(self.problem.nodes) + len(self.problem.leaving) + number]
@@ -181,10 +189,13 @@ class Judge:
 
     def _limits(self) -> None:
         for name, pool in self.pools.items():
-            claims = [each for each in self.planned.claims if each.node_pool == name]
+            claims = [claim for claim in self.planned.claims if claim.node_pool == name]
             for resource, limit in (pool.pool.limits or {}).items():
                 largest = [
-                    max(self._type(pool, each).capacity.get(resource, 0) for each in claim.instance_types)
+                    max(
+                        self._type(pool, instance_type).capacity.get(resource, 0)
+                        for instance_type in claim.instance_types
+                    )
                     for claim in claims
                 ]
                 if claims and resource != "nodes" and pool.usage.get(resource, 0) + sum(largest) > limit:
@@ -212,8 +223,8 @@ class Judge:
             return
         pods = {pod.uid: pod for pod in self.problem.pods}
         by_name = {host.name: host for host in self.hosts}
-        placed = [(by_name[each.node], each.pods) for each in self.planned.placements]
-        placed += [(self._claim_host(number), each.pods) for number, each in enumerate(self.planned.claims)]
+        placed = [(by_name[placement.node], placement.pods) for placement in self.planned.placements]
+        placed += [(self._claim_host(number), claim.pods) for number, claim in enumerate(self.planned.claims)]
         for host, uids in placed:
             attached = {
                 found
@@ -234,7 +245,7 @@ class Judge:
 
     def _claims(self, namespace: str, name: str, digest: str) -> list[str]:
         volumes = self.shapes[digest].volumes
-        return [f"{namespace}/{each.claim if each.claim else name + '-' + each.name}" for each in volumes]
+        return [f"{namespace}/{volume.claim if volume.claim else name + '-' + volume.name}" for volume in volumes]
 
     def _attached(self, facts: VolumeFacts, namespace: str, name: str, digest: str) -> list[tuple[str, str]]:
         found = []
@@ -257,7 +268,7 @@ class Judge:
         wide = getattr(term, "namespace_selector", None)
         if wide is not None:
             inside = kind[0] in named or any(
-                each.name == kind[0] and selected(wide, each.labels) for each in self.problem.namespaces
+                namespace.name == kind[0] and selected(wide, namespace.labels) for namespace in self.problem.namespaces
             )
         else:
             inside = kind[0] in (named or (owner[0],))

@@ -57,12 +57,15 @@ def type_requirements(given: InstanceType) -> Requirements:
 
 def offered(given: InstanceType, requirements: Requirements) -> list[Offering]:
     return [
-        each
-        for each in given.offerings
-        if each.available
+        offering
+        for offering in given.offerings
+        if offering.available
         and requirements.compatible(
             Requirements(
-                [requirement(lbl.ZONE, "In", (each.zone,)), requirement(lbl.CAPACITY_TYPE, "In", (each.capacity_type,))]
+                [
+                    requirement(lbl.ZONE, "In", (offering.zone,)),
+                    requirement(lbl.CAPACITY_TYPE, "In", (offering.capacity_type,)),
+                ]
             ),
             lbl.WELL_KNOWN,
         )
@@ -101,7 +104,7 @@ class Slow:
 
     def overhead(self, pool: PoolInput, given: InstanceType) -> tuple[Resources, list[HostPort]]:
         """S-81; a label that no NodePool defines may be the type's."""
-        known = lbl.WELL_KNOWN.union(each.key for each in type_requirements(given))
+        known = lbl.WELL_KNOWN.union(type_requirement.key for type_requirement in type_requirements(given))
         runs = [
             d
             for d in self.daemons
@@ -120,17 +123,17 @@ class Slow:
         shape: PodShape,
     ) -> list[InstanceType]:
         left = []
-        for each in types:
-            extra, ports = self.overhead(pool, each)
+        for instance_type in types:
+            extra, ports = self.overhead(pool, instance_type)
             total = plus(requests, extra)
-            room = each.allocatable()
+            room = instance_type.allocatable()
             if (
                 all(amount <= room.get(name, 0) for name, amount in total.items())
-                and not type_requirements(each).conflicts(requirements)
-                and offered(each, requirements)
+                and not type_requirements(instance_type).conflicts(requirements)
+                and offered(instance_type, requirements)
                 and not any(a.port == b.port for a in shape.host_ports for b in ports)
             ):
-                left.append(each)
+                left.append(instance_type)
         for r in requirements:
             values = {v for each in left for v in each.requirements.get(r.key, ())}
             if left and r.min_values is not None and len(values) < r.min_values:
@@ -168,7 +171,7 @@ class Slow:
                 limits = self.limits[pool.pool.name]
                 for name in limits:
                     if name != "nodes":
-                        limits[name] -= max(each.capacity.get(name, 0) for each in claim.types)
+                        limits[name] -= max(instance_type.capacity.get(name, 0) for instance_type in claim.types)
                 return True
         return False
 
@@ -177,21 +180,21 @@ class Slow:
         if "nodes" in limits and limits["nodes"] <= 0:
             return []
         return [
-            each
-            for each in self.template_types(pool)
-            if all(each.capacity.get(name, 0) <= left for name, left in limits.items() if name != "nodes")
+            instance_type
+            for instance_type in self.template_types(pool)
+            if all(instance_type.capacity.get(name, 0) <= left for name, left in limits.items() if name != "nodes")
         ]
 
     def template_types(self, pool: PoolInput) -> list[InstanceType]:
         """S-66: no pod, no daemons."""
         requirements = pool_requirements(pool)
         types = [
-            each
-            for each in self.problem.catalogues[pool.catalogue].types
-            if not type_requirements(each).conflicts(requirements) and offered(each, requirements)
+            instance_type
+            for instance_type in self.problem.catalogues[pool.catalogue].types
+            if not type_requirements(instance_type).conflicts(requirements) and offered(instance_type, requirements)
         ]
         for r in requirements:
-            values = {v for each in types for v in each.requirements.get(r.key, ())}
+            values = {v for instance_type in types for v in instance_type.requirements.get(r.key, ())}
             if r.min_values is not None and len(values) < r.min_values:
                 return []
         return types
@@ -255,7 +258,7 @@ def violations(problem: Problem, planned: Plan) -> list[str]:
     for number, claim in enumerate(planned.claims):
         shapes = [shape_of[uid] for uid in claim.pods]
         pool = pools[claim.node_pool]
-        types = {each.name: each for each in problem.catalogues[pool.catalogue].types}
+        types = {instance_type.name: instance_type for instance_type in problem.catalogues[pool.catalogue].types}
         requests = plus(*[{**shape.requests, "pods": 1} for shape in shapes])
         merged = pool_requirements(pool)
         for shape in shapes:
@@ -285,7 +288,7 @@ def violations(problem: Problem, planned: Plan) -> list[str]:
     for name, pool in pools.items():
         for resource, limit in (pool.pool.limits or {}).items():
             own = [claim for claim in planned.claims if claim.node_pool == name]
-            types = {each.name: each for each in problem.catalogues[pool.catalogue].types}
+            types = {instance_type.name: instance_type for instance_type in problem.catalogues[pool.catalogue].types}
             spent = sum(max(types[t].capacity.get(resource, 0) for t in claim.instance_types) for claim in own)
             if own and resource != "nodes" and pool.usage.get(resource, 0) + spent > limit:
                 found.append(f"NodePool {name}: limit on {resource} exceeded")

@@ -96,7 +96,7 @@ def _looks_at(host: Host, shape: PodShape, constraint: SpreadConstraint) -> bool
 def _asked(shape: PodShape, key: str, domain: str) -> bool:
     """Whether the pod itself could be in a domain, going by what it asks of that label alone."""
     own = [Expression(name, "In", (value,)) for name, value in shape.node_selector.items()]
-    terms = [each.expressions for each in shape.required_terms] or [()]
+    terms = [required_term.expressions for required_term in shape.required_terms] or [()]
     return any(
         all(expression_holds(each, {key: domain}) for each in (*own, *term) if lbl.normalise(each.key) == key)
         for term in terms
@@ -126,7 +126,9 @@ def _takes_part(pool: NodePool) -> bool:
 
 def _launchable(problem: Problem, pool: PoolInput) -> Iterator[dict[str, str]]:
     """The labels of every node that the NodePool could launch."""
-    wanted = [Expression(each.key, each.operator, each.values) for each in pool.pool.requirements]
+    wanted = [
+        Expression(requirement.key, requirement.operator, requirement.values) for requirement in pool.pool.requirements
+    ]
     for given in problem.catalogues[pool.catalogue].types:
         own = {key: values[0] for key, values in given.requirements.items() if len(values) == 1}
         for offer in given.offerings:

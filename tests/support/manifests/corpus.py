@@ -236,7 +236,7 @@ def ec2(**fields: Any) -> Document:
 
 
 def images(*terms: list[dict[str, Any]]) -> list[Document]:
-    return [ec2(amiFamily="AL2023", amiSelectorTerms=each) for each in terms]
+    return [ec2(amiFamily="AL2023", amiSelectorTerms=term) for term in terms]
 
 
 def ebs(*volumes: dict[str, Any]) -> list[list[dict[str, Any]]]:

@@ -27,7 +27,11 @@ GPUS = (Device("gpu-0", {f"{DRIVER}/model": "a"}), Device("gpu-1", {f"{DRIVER}/m
 TEMPLATE = ResourceSlice("", DRIVER, "gpus", devices=GPUS)
 WITH_GPUS = "m5.xlarge"
 OFFERED = Catalogue(
-    tuple(replace(each, slices=(TEMPLATE,)) if each.name == WITH_GPUS else each for each in CATALOGUE.types), source="t"
+    tuple(
+        replace(instance_type, slices=(TEMPLATE,)) if instance_type.name == WITH_GPUS else instance_type
+        for instance_type in CATALOGUE.types
+    ),
+    source="t",
 )
 
 
@@ -58,5 +62,5 @@ def published(node: str, *devices: Device, **fields: object) -> ResourceSlice:
 def allocated(given: ResourceClaim, node: str, *devices: str, pod: str = "") -> ResourceClaim:
     """As kube-scheduler leaves it."""
     term = NodeTerm(fields=(Expression("metadata.name", "In", (node,)),))
-    found = tuple(AllocatedDevice(DRIVER, node, each) for each in devices)
+    found = tuple(AllocatedDevice(DRIVER, node, device) for device in devices)
     return replace(given, allocation=Allocation(found, (term,)), pods=(pod,) if pod else ())

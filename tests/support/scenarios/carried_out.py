@@ -17,7 +17,7 @@ IN_SERVICE = ("Launched", "Registered", "Initialized", "Consolidatable")
 def carried_out(court: Court, commands: Sequence[Document], turn: int) -> Document:
     """The nodes that go are gone, their pods on the nodes that were named, and each replacement has become the cheapest
     offering of its first type. Pods that were given no place wait for one. `turn` tells its new nodes from others."""
-    gone = {name for each in commands for name in each["candidates"]}
+    gone = {name for command in commands for name in command["candidates"]}
     made = copy.deepcopy(court.scenario)
     entries = dict(zip(court.rules.nodes, made["nodes"], strict=True))
     pods = {pod["metadata"]["name"]: pod for pod in _all_pods(made)}
@@ -28,12 +28,12 @@ def carried_out(court: Court, commands: Sequence[Document], turn: int) -> Docume
     for entry in made["nodes"]:
         entry["pods"] = [pod for pod in entry.get("pods") or [] if pod["metadata"]["name"] not in settled]
     homeless = [waiting(pods[name]) for name in sorted(moving - settled)]
-    made["pods"] = [each for each in made.get("pods") or [] if each["metadata"]["name"] not in settled] + homeless
+    made["pods"] = [pod for pod in made.get("pods") or [] if pod["metadata"]["name"] not in settled] + homeless
     for name, target in places.items():
         entries[target]["pods"].append(_running(pods[name]))
     made["nodes"] = [entry for name, entry in entries.items() if name not in gone]
     for name, new in arrivals:
-        made["nodes"].append(_arrived(name, new, [_running(pods[each]) for each in new["pods"]], court))
+        made["nodes"].append(_arrived(name, new, [_running(pods[pod]) for pod in new["pods"]], court))
     return made
 
 
@@ -45,12 +45,12 @@ def _all_pods(scenario: Document) -> Iterator[Document]:
 
 def _places(commands: Sequence[Document], moving: set[str]) -> dict[str, str]:
     """Where each pod that moves goes, by name."""
-    there = (place for each in commands for place in each.get("podsToExistingNodes", []))
+    there = (place for command in commands for place in command.get("podsToExistingNodes", []))
     return {pod: place["name"] for place in there for pod in place["pods"] if pod in moving}
 
 
 def _replacements(commands: Sequence[Document]) -> list[Document]:
-    return [new for each in commands for new in each.get("replacements", [])]
+    return [new for command in commands for new in command.get("replacements", [])]
 
 
 def _running(pod: Document) -> Document:
@@ -60,7 +60,7 @@ def _running(pod: Document) -> Document:
 
 
 def _arrived(name: str, new: Document, pods: list[Document], court: Court) -> Document:
-    types = {each.name: each for each in court.rules.catalogues[new["nodePool"]].types}
+    types = {instance_type.name: instance_type for instance_type in court.rules.catalogues[new["nodePool"]].types}
     given = types[new["instanceTypes"][0]]
     offer = min(offers(given, new), key=lambda each: (each.price, each.zone, each.capacity_type))
     labels = _labels(new, given, offer, court)
@@ -68,8 +68,8 @@ def _arrived(name: str, new: Document, pods: list[Document], court: Court) -> Do
     capacity = {key: f"{value}m" if key == "cpu" else str(value) for key, value in given.capacity.items()}
     since = court.scenario["now"]
     taints = [
-        {"key": each.key, "effect": each.effect, "value": each.value}
-        for each in court.rules.pools[new["nodePool"]].taints
+        {"key": taint.key, "effect": taint.effect, "value": taint.value}
+        for taint in court.rules.pools[new["nodePool"]].taints
     ]
     status: dict[str, Any] = {"capacity": capacity, "allocatable": amounts}
     registered = {"karpenter.sh/registered": "true", "karpenter.sh/initialized": "true", "kubernetes.io/hostname": name}
@@ -94,9 +94,9 @@ def _arrived(name: str, new: Document, pods: list[Document], court: Court) -> Do
 def _labels(new: Document, given: InstanceType, offer: Offering, court: Court) -> dict[str, str]:
     own = {key: values[0] for key, values in given.requirements.items() if len(values) == 1}
     asked = {
-        key: each["values"][0]
-        for key, each in new["requirements"].items()
-        if each["operator"] == "In" and len(each["values"]) == 1
+        key: requirement["values"][0]
+        for key, requirement in new["requirements"].items()
+        if requirement["operator"] == "In" and len(requirement["values"]) == 1
     }
     fixed = {NODEPOOL: new["nodePool"], TYPE: given.name, ZONE: offer.zone, CAPACITY_TYPE: offer.capacity_type}
     return {**own, **asked, **court.rules.pools[new["nodePool"]].labels, **of_offer(offer), **fixed}

@@ -98,7 +98,7 @@ def published(name: str, *devices: Device, node: str = "", **fields: Any) -> Res
 
 def placed(planned: Plan) -> dict[str, str]:
     """Pod → its node, or the claim as "type type#number"."""
-    found = {uid: each.node for each in planned.placements for uid in each.pods}
+    found = {uid: placement.node for placement in planned.placements for uid in placement.pods}
     for number, each in enumerate(planned.claims):
         found |= dict.fromkeys(each.pods, f"{' '.join(sorted(each.instance_types))}#{number}")
     return {uid.rpartition("-")[0]: place for uid, place in sorted(found.items())}

@@ -15,11 +15,11 @@ from tests.support.scenarios.problems import (
 
 def codes(planned: Plan) -> dict[str, list[str]]:
     """The reason codes of each unplaced pod."""
-    return {uid: [each.code for each in group.reasons] for group in planned.unplaced for uid in group.pods}
+    return {uid: [reason.code for reason in group.reasons] for group in planned.unplaced for uid in group.pods}
 
 
 def sizes(planned: Plan) -> list[int]:
-    return sorted(len(each.pods) for each in planned.claims)
+    return sorted(len(claim.pods) for claim in planned.claims)
 
 
 def node(name: str, cpu: int = 4000, **fields: object) -> NodeInput:

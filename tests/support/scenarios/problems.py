@@ -46,7 +46,7 @@ def instance_type(
         lbl.ARCH: ("amd64",),
         lbl.OS: ("linux",),
         lbl.ZONE: tuple(zones),
-        lbl.CAPACITY_TYPE: tuple(sorted({each.capacity_type for each in offerings})),
+        lbl.CAPACITY_TYPE: tuple(sorted({offering.capacity_type for offering in offerings})),
         **(labels or {}),
     }
     capacity = {"cpu": 1000 * cpu, "memory": 2 * cpu * GI if memory is None else memory, "pods": pods, **(extra or {})}
@@ -55,7 +55,7 @@ def instance_type(
 
 def ladder(*cores: int) -> Catalogue:
     """Types t<cores>."""
-    return Catalogue(tuple(instance_type(f"t{each:02d}", each) for each in cores))
+    return Catalogue(tuple(instance_type(f"t{core:02d}", core) for core in cores))
 
 
 def dear_giant() -> Catalogue:
@@ -73,7 +73,7 @@ def spec(key: str, operator: str, *values: str, least: int | None = None) -> Req
 
 
 def term(*entries: tuple[str, str, tuple[str, ...]]) -> NodeTerm:
-    return NodeTerm(tuple(Expression(*each) for each in entries))
+    return NodeTerm(tuple(Expression(*entry) for entry in entries))
 
 
 def preferred(weight: int, *entries: tuple[str, str, tuple[str, ...]]) -> PreferredNodeTerm:
@@ -118,7 +118,7 @@ def problem(
     """One catalogue for all NodePools; one pool named default if none is given. `bound`: (shape, node)."""
     digest, _ = content(catalogue)
     inputs = tuple(PoolInput(each, digest, (usage or {}).get(each.name, {})) for each in pools or (pool(),))
-    digests = tuple(workloads.shape(each) for each in daemons)
+    digests = tuple(workloads.shape(daemon) for daemon in daemons)
     return Problem(
         pods=tuple(workloads.pods),
         shapes=workloads.shapes,

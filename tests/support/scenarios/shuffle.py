@@ -24,5 +24,5 @@ def shuffled(given: Problem, dice: random.Random) -> Problem:
         nodes=mixed(given.nodes),
         bound=mixed(given.bound),
         daemons=mixed(given.daemons),
-        catalogues={digest: Catalogue(mixed(each.types)) for digest, each in given.catalogues.items()},
+        catalogues={digest: Catalogue(mixed(catalogue.types)) for digest, catalogue in given.catalogues.items()},
     )

@@ -27,7 +27,7 @@ def spread_mix(seed: int, *, nominations: bool = False) -> Problem:
         work.add(name, rng.randint(1, 9), _workload(rng, name, zones, spread=number == 0))
     nodes = [_node(rng, number, zones) for number in range(rng.choice((0, 0, 0, 1, 2, 4)))]
     present = [work.shapes[digest] for digest in sorted(work.shapes)]
-    bound = [(rng.choice(present), each.name) for each in nodes for _ in range(rng.randint(0, 2))]
+    bound = [(rng.choice(present), node.name) for node in nodes for _ in range(rng.randint(0, 2))]
     return problem(
         work,
         Catalogue(tuple(_types(rng, zones))),
@@ -44,14 +44,14 @@ def _types(rng: random.Random, zones: tuple[str, ...]) -> list[InstanceType]:
     capacity_types = rng.choice(((lbl.ON_DEMAND,), (lbl.ON_DEMAND, lbl.SPOT)))
     return [
         instance_type(
-            f"t{each:02d}",
-            each,
-            price=0.05 * each * rng.choice((0.8, 1.0, 1.0, 1.1)),
-            memory=4 * each * GI,
+            f"t{core:02d}",
+            core,
+            price=0.05 * core * rng.choice((0.8, 1.0, 1.0, 1.1)),
+            memory=4 * core * GI,
             zones=zones if rng.random() < 0.8 else rng.sample(zones, rng.randint(1, len(zones))),
             capacity_types=capacity_types,
         )
-        for each in cores
+        for core in cores
     ]
 
 

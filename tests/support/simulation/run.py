@@ -48,7 +48,10 @@ def reserved(given: Catalogue, reservations: dict[str, tuple[str, str, int]]) ->
 
 def with_slices(given: Catalogue, slices: dict[str, tuple[ResourceSlice, ...]]) -> Catalogue:
     """The catalogue in which these types bring devices."""
-    return replace(given, types=tuple(replace(each, slices=slices.get(each.name, ())) for each in given.types))
+    return replace(
+        given,
+        types=tuple(replace(instance_type, slices=slices.get(instance_type.name, ())) for instance_type in given.types),
+    )
 
 
 def documents(*paths: str) -> list[Any]:

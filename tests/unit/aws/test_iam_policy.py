@@ -33,7 +33,7 @@ def called() -> set[str]:
     names: dict[tuple[str, str], str] = {}
     for service in ("ec2", "ssm", "iam", "sqs", "pricing", "eks"):
         operations = loader.load_service_model(service, "service-2")["operations"]
-        names |= {(service, xform_name(each)): f"{service}:{each}" for each in operations}
+        names |= {(service, xform_name(operation)): f"{service}:{operation}" for operation in operations}
     found = set()
     adapter = ROOT / "adapters" / "aws"
     for file in sorted(adapter.rglob("*.py")):

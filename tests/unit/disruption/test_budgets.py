@@ -114,7 +114,7 @@ def test_w5_l22_one_bad_budget_allows_nothing_for_any_reason(bad: Budget) -> Non
     for reason in (EMPTY, DRIFTED, UNDERUTILIZED):
         found = allowance(pool(Budget("100%"), bad), reason, 10, NOON)
         assert found.nodes == 0
-        assert [(each.code, each.params["budget"]) for each in found.faults] == [("bad-budget", 1)]
+        assert [(fault.code, fault.params["budget"]) for fault in found.faults] == [("bad-budget", 1)]
 
 
 def test_w7_consumption_is_taken_off_and_never_below_nothing() -> None:

@@ -14,7 +14,7 @@ def kept(count: int, cpu: int = 900) -> tuple[Pod, ...]:
 
 
 def held(*nodes: ClusterNode, buffers: tuple[Pod, ...]) -> Cluster:
-    return cluster(*nodes, pending=buffers, virtual=frozenset(each.uid for each in buffers))
+    return cluster(*nodes, pending=buffers, virtual=frozenset(buffer.uid for buffer in buffers))
 
 
 def test_a_pod_that_might_take_a_buffers_room_stays() -> None:

@@ -22,7 +22,7 @@ from tests.support.world import World, pool
 def seen(world: World, name: str = "") -> ClusterNode:
     """The node of the claim, or the named one that has none."""
     nodes = cluster_of(world.runtime.state, world.now).nodes
-    return next(each for each in nodes if each.name == name or (not name and each.place.claim))
+    return next(node for node in nodes if node.name == name or (not name and node.place.claim))
 
 
 def shown(world: World, **changes: object) -> None:

@@ -78,7 +78,10 @@ def test_d1_conditions_have_the_references_names() -> None:
     world.after(10_000)
     world.after(15_000)
     assert claim_of(world).why == "empty"
-    there = {each.type: each.reason for each in claim_conditions(claim_of(world), world.runtime.state, world.now)}
+    there = {
+        claim_condition.type: claim_condition.reason
+        for claim_condition in claim_conditions(claim_of(world), world.runtime.state, world.now)
+    }
     assert there["DisruptionReason"] == "Empty"
 
 
@@ -96,7 +99,7 @@ def test_d1_two_taints_match_by_key_and_effect(taint: Taint, matches: bool) -> N
     world = in_service()
     world.after(60_000)
     orders = world.node("n1", PROVIDER, registered="true", initialized="true", taints=(taint,))
-    assert [type(each) for each in orders] == ([UntaintNode] if matches else [])
+    assert [type(order) for order in orders] == ([UntaintNode] if matches else [])
 
 
 # ── D-170: what the reference's design documents say, and its code does not ────────────────────────────────────────
@@ -150,7 +153,7 @@ def test_d19_a_claim_without_a_provider_id_holds_up_nothing() -> None:
     world.pending("z", tolerations=(Toleration("team", "Exists"),), node_selector={lbl.NODEPOOL: "other"})
     world.after(1_000)
     world.after(9_000)
-    assert sorted(each.state for each in world.runtime.state.facts.claims.values())[-1] == REQUESTED
+    assert sorted(claim.state for claim in world.runtime.state.facts.claims.values())[-1] == REQUESTED
     (move,) = passes(world)[-1].proposed
     assert move.why == "underutilized"
 
@@ -199,8 +202,8 @@ def test_d23_what_a_pass_finds_to_do_starts_together() -> None:
     world.after(10_000)
     assert len(passes(world)[-1].proposed) == 2
     orders = world.after(15_000)
-    assert [type(each) for each in orders] == [TaintNode, TaintNode]
-    assert [each.step for each in steps(world)] == ["started", "started"]
+    assert [type(order) for order in orders] == [TaintNode, TaintNode]
+    assert [step.step for step in steps(world)] == ["started", "started"]
     assert len({entry.at for entry in world.store.entries if isinstance(entry.payload, Tainted)}) == 1
 
 
@@ -213,7 +216,7 @@ def test_d24_a_pass_does_not_wait_for_the_second_look_of_another() -> None:
     assert len(passes(world)) == count + 1
     assert steps(world) == []
     world.after(5_000)
-    assert [each.step for each in steps(world)] == ["started"]
+    assert [step.step for step in steps(world)] == ["started"]
 
 
 def test_d25_a_node_is_looked_at_as_soon_as_it_is_consolidatable() -> None:

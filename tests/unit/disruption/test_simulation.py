@@ -50,13 +50,13 @@ def test_s78_only_managed_nodes_that_are_initialized() -> None:
     unmanaged = node("n2", "large", pool="", **BUSY)
     unmanaged = replace(unmanaged, place=replace(unmanaged.place, claim=""))
     given = cluster(node("n1", "large", pod("a")), unmanaged, pools=(QUIET,))
-    assert [each.node for each in Simulator(given).without(["n1"]).placements] == ["n2"]
+    assert [placement.node for placement in Simulator(given).without(["n1"]).placements] == ["n2"]
 
 
 def places(given: Cluster, *leaving: str) -> dict[str, str]:
     outcome = Simulator(given).without(leaving)
     assert outcome.failure is None
-    return {uid: each.node for each in outcome.placements for uid in each.pods}
+    return {uid: placement.node for placement in outcome.placements for uid in placement.pods}
 
 
 def busy_beside(*nodes: ClusterNode, **changes: Any) -> Cluster:

@@ -36,7 +36,7 @@ def two_nodes(*claims: ResourceClaim) -> Cluster:
     """Pod `a` on the node `old` with a GPU, and the node `new`, which has one, too."""
     made = cluster(node("old", "small", pod("a", resource_claims=("gpu=a",))), node("new", "small"))
     facts = DeviceFacts(
-        {each.key: each for each in claims},
+        {claim.key: claim for claim in claims},
         {"gpu": DeviceClass("gpu")},
         {each: published(each) for each in ("old", "new")},
     )

@@ -88,7 +88,7 @@ def test_w26_d22_an_empty_node_that_has_drifted_goes_as_drifted_if_the_budgets_f
     assert moved(cluster(drifted("n"))) == ([("claim-n",)], {})
     held = cluster(drifted("n"), pools=(pool(budgets=(Budget("0", reasons=("Drifted",)),)),))
     assert moved(held) == ([], {"n": "budget"})
-    assert [each.names for each in choose_commands(held).commands] == [("n",)]
+    assert [command.names for command in choose_commands(held).commands] == [("n",)]
 
 
 def test_w31_d62_what_has_not_drifted_is_no_candidate() -> None:
@@ -110,7 +110,7 @@ def test_w51_d29_a_pool_without_instance_types_blocks_its_own_nodes_only() -> No
     bare = replace(
         given.base, pools=tuple(replace(p, catalogue="") if p.pool.name == "other" else p for p in given.base.pools)
     )
-    found = {each.name: why for each, why in judge_nodes(replace(given, base=bare))}
+    found = {judge_node.name: why for judge_node, why in judge_nodes(replace(given, base=bare))}
     assert not isinstance(found["a"], Reason)
     assert isinstance(found["b"], Reason)
     assert found["b"].code == "no-instance-types"

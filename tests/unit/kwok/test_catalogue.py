@@ -11,7 +11,7 @@ from kerf.adapters.kwok.errors import CatalogueRefused
 from kerf.engine.model import labels
 from kerf.engine.model.kubernetes.devices import AttributeBinding, Device
 
-TYPES = {each.name: each for each in built_in().types}
+TYPES = {instance_type.name: instance_type for instance_type in built_in().types}
 
 
 def test_there_are_144_types_in_the_reference_s_order() -> None:

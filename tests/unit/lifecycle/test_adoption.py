@@ -261,7 +261,7 @@ def test_l238_its_node_goes_with_it() -> None:
     made = world()
     made.node("n9", "aws:///us-west-2a/i-9", registered="true")
     orders = listed(made, TaggedInstance("i-9", "default-lost", made.now - 60_000))
-    assert [type(each).__name__ for each in orders] == ["TerminateInstance", "DeleteNode"]
+    assert [type(order).__name__ for order in orders] == ["TerminateInstance", "DeleteNode"]
 
 
 @pytest.mark.parametrize("gone", [True, False], ids=["and the instance is seen to be gone", "and nobody looks at it"])

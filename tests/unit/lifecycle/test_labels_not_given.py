@@ -71,7 +71,7 @@ def launched_in_vain(*, times: int = 3) -> Partitions:
 
 def test_s103_a_launch_says_which_requirements_it_does_not_meet() -> None:
     world = launched_in_vain(times=1)
-    (launched,) = [each.payload for each in world.store.entries if isinstance(each.payload, Launched)]
+    (launched,) = [entry.payload for entry in world.store.entries if isinstance(entry.payload, Launched)]
     assert launched.unmet == (WANTED,)
     assert world.withheld == ()
     assert world.told == []
@@ -114,7 +114,7 @@ def test_s103_a_label_that_somebody_else_puts_on_the_node_counts_as_given() -> N
     """A cloud controller manager, for example. What the nodes that came before lacked counts no more."""
     world = launched_in_vain()
     world.ready(3, **{PARTITION: "1"})
-    (ready,) = [each.payload for each in world.store.entries if isinstance(each.payload, Initialized)]
+    (ready,) = [entry.payload for entry in world.store.entries if isinstance(entry.payload, Initialized)]
     assert ready.unmet == ()
     assert world.withheld == ()
 
@@ -126,7 +126,7 @@ def test_d125_what_the_nodepool_asks_for_has_to_stand_on_the_claim() -> None:
     world.pending("a", memory=100 * Mi)
     world.answer()
     world.ready(1, **{PARTITION: "1"})
-    (ready,) = [each.payload for each in world.store.entries if isinstance(each.payload, Initialized)]
+    (ready,) = [entry.payload for entry in world.store.entries if isinstance(entry.payload, Initialized)]
     assert ready.unmet == (WANTED,)
     health = world.runtime.state.facts.health["default"]
     assert [each.launches for each in health.in_vain] == [1], "one launch counts once"

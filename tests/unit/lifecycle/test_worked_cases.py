@@ -75,7 +75,7 @@ def test_l479_a_node_that_never_joins_has_fifteen_minutes_from_the_claims_creati
     world.after(created + 15 * MINUTE - 1 - world.now)
     assert claim_of(world).state == "launched"
     world.after(1)
-    assert [type(each) for _, each in world.intents] == [TerminateInstance]
+    assert [type(intent) for _, intent in world.intents] == [TerminateInstance]
     assert claim_of(world).why == "registration-timeout"
 
 
@@ -87,10 +87,10 @@ def test_l482_without_capacity_the_claim_is_over_at_once_and_the_next_plan_makes
     code = "InsufficientInstanceCapacity"
     world.see(Observation(LaunchAnswered(ref, order.claim, kind="insufficient-capacity", code=code, message=code)))
     assert first not in world.runtime.state.facts.claims
-    assert not [each for _, each in world.intents if isinstance(each, TerminateInstance)]
+    assert not [intent for _, intent in world.intents if isinstance(intent, TerminateInstance)]
     assert world.runtime.state.facts.health["default"].ring == ()
     world.after(10_000)
-    assert [each.claim != first for _, each in world.intents if isinstance(each, LaunchInstance)] == [True]
+    assert [intent.claim != first for _, intent in world.intents if isinstance(intent, LaunchInstance)] == [True]
 
 
 # ── registration and initialization ─────────────────────────────────────────────────────────────────────────────────
@@ -189,9 +189,9 @@ def test_l502_a_pod_that_tolerates_the_taint_stays_to_the_end() -> None:
     world = serving()
     put(world, "stays", tolerations=(Toleration("karpenter.sh/disrupted", "Exists"),))
     drain(world)
-    assert not [each for _, each in world.intents if isinstance(each, EvictPod)]
+    assert not [intent for _, intent in world.intents if isinstance(intent, EvictPod)]
     world.after(5_000)
-    assert [each.instance for _, each in world.intents if isinstance(each, TerminateInstance)] == ["i-1"]
+    assert [intent.instance for _, intent in world.intents if isinstance(intent, TerminateInstance)] == ["i-1"]
 
 
 def test_l503_a_drain_takes_five_seconds_even_if_the_pods_are_gone_after_one() -> None:

@@ -82,7 +82,7 @@ def test_a50_a_malformed_kubelet_is_refused_at_its_field(kubelet: dict[str, Any]
     problem = kubelet_problem(kubelet, "AL2023")
     assert problem is not None
     assert problem.reason == INVALID
-    assert {each.path: each.code for each in problem.violations} == {
+    assert {violation.path: violation.code for violation in problem.violations} == {
         f"spec.kubelet.{path}": code for path, code in wrong.items()
     }
 
@@ -112,7 +112,7 @@ def test_a50_all_violations_stand_in_one_message_and_a_wrong_type_alone() -> Non
 def test_a52_an_expression_is_refused_by_a_reason_of_its_own(kubelet: dict[str, Any]) -> None:
     problem = kubelet_problem(kubelet, "AL2023")
     assert problem is not None
-    assert (problem.reason, [each.code for each in problem.violations]) == (EXPRESSION, ["KERF522"])
+    assert (problem.reason, [violation.code for violation in problem.violations]) == (EXPRESSION, ["KERF522"])
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_l126_a_kubelet_of_v1beta1_has_the_mapped_keys_and_their_rules() -> None
     def codes(kubelet: object) -> dict[str, str]:
         report = Report()
         check_v1beta1_kubelet(kubelet, report, "kubelet")
-        return {each.path: each.code for each in report.violations}
+        return {violation.path: violation.code for violation in report.violations}
 
     assert codes({"maxPods": 20, "kubeReserved": {"pid": "10"}}) == {}
     assert codes({"podPidsLimit": 5}) == {"kubelet.podPidsLimit": "KERF320"}

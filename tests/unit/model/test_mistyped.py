@@ -29,7 +29,7 @@ def pool(key: str, *values: str, ref: dict[str, str] = EC2, labels: dict[str, st
 def test_a_key_that_is_refused_is_told_with_the_one_that_may_be_meant(key: str) -> None:
     """A key that is refused is told with the one that may be meant (L-30, L-31)."""
     for found in (pool(key, "m5"), pool(lbl.ARCH, "amd64", labels={key: "m5"})):
-        assert [(each.code, each.hint) for each in found.violations] == [("KERF311", f"Is it {FAMILY}?")]
+        assert [(violation.code, violation.hint) for violation in found.violations] == [("KERF311", f"Is it {FAMILY}?")]
 
 
 @pytest.mark.parametrize(
@@ -63,18 +63,18 @@ def test_what_is_known_or_like_nothing_is_left_alone(key: str, value: str) -> No
 
 def test_l39_a_closed_set_none_of_which_is_asked_for_is_wrong() -> None:
     found = pool(lbl.CAPACITY_TYPE, "on-demnad")
-    assert [(each.code, each.hint) for each in found.violations] == [("KERF305", "Is it on-demand?")]
+    assert [(violation.code, violation.hint) for violation in found.violations] == [("KERF305", "Is it on-demand?")]
     assert not found.notes, "once is enough"
     assert pool(lbl.CAPACITY_TYPE, "cheap").violations[0].hint == ""
     some = pool(lbl.CAPACITY_TYPE, "spot", "on-demnad")
-    assert (some.verdict, [each.params["given"] for each in some.notes]) == ("accepted", ["on-demnad"])
+    assert (some.verdict, [note.params["given"] for note in some.notes]) == ("accepted", ["on-demnad"])
 
 
 @pytest.mark.parametrize("ref", [EC2 | {"kind": "EC2NodeClas"}, EC2 | {"group": "karpenter.aws"}])
 def test_a_mistyped_kind_of_node_class_is_refused(ref: dict[str, str]) -> None:
     """L-48: nothing would ever be launched for it."""
     found = pool(lbl.ARCH, "amd64", ref=ref)
-    assert [(each.code, each.hint) for each in found.violations] == [
+    assert [(violation.code, violation.hint) for violation in found.violations] == [
         ("KERF305", "Is it karpenter.k8s.aws/EC2NodeClass?")
     ]
 

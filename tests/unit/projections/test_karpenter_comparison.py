@@ -34,7 +34,7 @@ def test_pods_that_find_room_on_an_older_node_are_counted_there() -> None:
     world.after(1_000)
     world.bind("b", "n1")
     batches = report(world).batches
-    assert [(each.pods, each.bound, each.elsewhere, each.karpenter.nodes) for each in batches] == [(1, 0, 0, 0)]
+    assert [(batch.pods, batch.bound, batch.elsewhere, batch.karpenter.nodes) for batch in batches] == [(1, 0, 0, 0)]
     assert batches[0].bound_in is None
 
 

@@ -68,7 +68,7 @@ def test_the_pods_and_types_are_listed_as_karpenter_does(life: list[Line]) -> No
 
 def test_without_a_build_revision_the_commit_is_left_out() -> None:
     """Without a build revision the commit is left out (L-360)."""
-    assert all("commit" not in each for each in lines(whole_life(), ""))
+    assert all("commit" not in line for line in lines(whole_life(), ""))
 
 
 def test_a_node_that_is_gone_before_the_answer_has_its_nodepool() -> None:

@@ -34,7 +34,7 @@ def test_a_plan_is_recorded_and_nothing_comes_of_it() -> None:
     (plan,) = [d.result for d in decisions(world) if isinstance(d.result, ProvisionResult)]
     assert [each.pods for each in plan.claims] == [("uid-a", "uid-b")]
     assert world.runtime.state.facts.claims == {}
-    assert all(not each.intents for each in decisions(world))
+    assert all(not decision.intents for decision in decisions(world))
 
 
 def test_claims_go_through_their_states_as_their_objects_show() -> None:
@@ -95,7 +95,7 @@ def test_what_karpenter_makes_meanwhile_is_not_in_the_picture_that_kerf_plans_fr
     world.after(1_000)
     last = [d.result for d in decisions(world) if isinstance(d.result, ProvisionResult)][-1]
     assert not last.claims
-    assert [each.claim for each in last.placements] == ["default-abcde"]
+    assert [placement.claim for placement in last.placements] == ["default-abcde"]
 
 
 def test_a_move_that_would_start_is_over_with_that() -> None:
@@ -118,7 +118,7 @@ def test_an_expired_claim_is_judged_once_and_stays() -> None:
         assert world.after(60_000) == []
         assert world.runtime.next_due() != world.now
     verdicts = [v for d in decisions(world) if d.decider == "disrupt" for v in d.result.verdicts]  # type: ignore[union-attr]
-    assert [(each.method, each.action) for each in verdicts] == [("expired", "remove")]
+    assert [(verdict.method, verdict.action) for verdict in verdicts] == [("expired", "remove")]
     assert claim_of(world).state == "initialized"
 
 
@@ -142,4 +142,4 @@ def test_a_node_that_somebody_deletes_is_no_reason_of_kerfs() -> None:
     shown(world, claim(3, deleting=START))
     world.see(Observation(ObjectGone("nodeclaim", "default-abcde")))
     assert events(world)[-2:] == ["Tainted", "Terminated"]
-    assert not [each for each in events(world) if each == ev.DrainStarted.__name__]
+    assert not [event for event in events(world) if event == ev.DrainStarted.__name__]

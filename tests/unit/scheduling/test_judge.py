@@ -39,7 +39,7 @@ def changed(**fields: object) -> Callable[[Plan], Plan]:
 
 def zoned(zone: str) -> Callable[[Plan], Plan]:
     def move(claim: OpenedClaim) -> OpenedClaim:
-        kept = tuple(each for each in claim.requirements if each.key != lbl.ZONE)
+        kept = tuple(requirement for requirement in claim.requirements if requirement.key != lbl.ZONE)
         return replace(claim, requirements=(*kept, RequirementSpec(lbl.ZONE, "In", (zone,))))
 
     return lambda made: Plan(tuple(move(claim) for claim in made.claims))

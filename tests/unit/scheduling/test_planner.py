@@ -78,8 +78,8 @@ def test_e18_e20_refused_pods_are_ignored() -> None:
 
 def test_e22_of_equal_weight_the_later_name_is_used() -> None:
     work = Workloads().add("a", 1, shape())
-    assert [each.node_pool for each in plan(problem(work, ladder(2), pool("a"), pool("b"))).claims] == ["b"]
-    assert [each.node_pool for each in plan(problem(work, ladder(2), pool("a", weight=1), pool("b"))).claims] == ["a"]
+    assert [claim.node_pool for claim in plan(problem(work, ladder(2), pool("a"), pool("b"))).claims] == ["b"]
+    assert [claim.node_pool for claim in plan(problem(work, ladder(2), pool("a", weight=1), pool("b"))).claims] == ["a"]
 
 
 def test_s61_pools_that_take_part_in_their_order() -> None:
@@ -156,7 +156,7 @@ def zone(*values: str) -> tuple[str, str, tuple[str, ...]]:
 
 def zones_of(planned: Plan) -> list[str]:
     return [
-        value for each in planned.claims for r in each.constraints if r.key == lbl.ZONE for value in sorted(r.values)
+        value for claim in planned.claims for r in claim.constraints if r.key == lbl.ZONE for value in sorted(r.values)
     ]
 
 
@@ -318,13 +318,13 @@ def test_s94_e47_a_missing_label_on_an_existing_node() -> None:
 def test_e48_initialized_nodes_come_first() -> None:
     nodes = [node(f"n{i:02d}", initialized=False) for i in range(20)] + [node("zz")]
     planned = plan(problem(Workloads().add("a", 1, shape()), ladder(2), nodes=nodes))
-    assert [(each.node, each.claim) for each in planned.placements] == [("zz", "claim-zz")]
+    assert [(placement.node, placement.claim) for placement in planned.placements] == [("zz", "claim-zz")]
 
 
 def test_nodes_fill_in_order_and_then_a_claim_is_opened() -> None:
     work = Workloads().add("a", 10, shape(1000))
     planned = plan(problem(work, ladder(8), nodes=[node("b"), node("a", 2000)]))
-    assert {each.node: len(each.pods) for each in planned.placements} == {"a": 2, "b": 4}
+    assert {placement.node: len(placement.pods) for placement in planned.placements} == {"a": 2, "b": 4}
     assert sizes(planned) == [4]
 
 
@@ -384,7 +384,7 @@ def test_e58_the_pod_limit() -> None:
 def test_e59_every_claim_keeps_the_types_that_fit_it() -> None:
     work = Workloads().add("a", 1, shape(4500)).add("b", 1, shape(1000))
     planned = plan(problem(work, ladder(1, 3, 5)))
-    assert [each.instance_types for each in planned.claims] == [("t05",), ("t01", "t03", "t05")]
+    assert [claim.instance_types for claim in planned.claims] == [("t05",), ("t01", "t03", "t05")]
 
 
 def test_e60_host_ports_of_pods() -> None:
@@ -415,7 +415,7 @@ def test_e65_the_claim_with_the_fewest_pods_takes_the_next() -> None:
     work = Workloads().add("large", 2, shape(5100)).add("mid", 3, shape(1000)).add("small", 1, shape(10))
     planned = plan(problem(work, catalogue))
     assert sizes(planned) == [3, 3]
-    assert Counter(len(each.pods) for each in planned.claims) == {3: 2}
+    assert Counter(len(claim.pods) for claim in planned.claims) == {3: 2}
 
 
 def test_s85_large_pods_first_then_age_then_uid() -> None:
@@ -423,7 +423,7 @@ def test_s85_large_pods_first_then_age_then_uid() -> None:
     work = Workloads().add("b", 1, shape(100), created=5).add("a", 1, shape(100), created=6)
     work.add("c", 1, shape(100, 7), created=9).add("d", 1, shape(200), created=9).add("e", 1, shape(100), created=6)
     planned = plan(problem(work, catalogue))
-    assert [each.pods[0] for each in planned.claims] == ["d-0", "c-0", "b-0", "a-0", "e-0"]
+    assert [claim.pods[0] for claim in planned.claims] == ["d-0", "c-0", "b-0", "a-0", "e-0"]
 
 
 # ── what is not supported yet ───────────────────────────────────────

@@ -42,7 +42,9 @@ def test_s57_a_spoilt_node_is_replaced_ten_seconds_after_it_was_asked_for() -> N
     assert not orders(world)
     (left,) = result(world).unplaced
     assert sorted(left.pods) == [f"uid-{name}" for name in PODS]
-    assert [(each.code, each.params) for each in left.reasons] == [(SchedulingCode.LAUNCHED_IN_VAIN, {"claim": claim})]
+    assert [(reason.code, reason.params) for reason in left.reasons] == [
+        (SchedulingCode.LAUNCHED_IN_VAIN, {"claim": claim})
+    ]
     world.after(8_000)
     assert not orders(world)
     world.after(400)  # ten seconds after it was asked for

@@ -16,7 +16,7 @@ from tests.support.scenarios.problems import GI, Workloads, ladder, pool, prefer
 
 
 def codes(planned: Plan) -> dict[str, list[str]]:
-    return {uid: [each.code for each in group.reasons] for group in planned.unplaced for uid in group.pods}
+    return {uid: [reason.code for reason in group.reasons] for group in planned.unplaced for uid in group.pods}
 
 
 def node(name: str, cpu: int = 4000, zone: str = "z1", claim: str | None = None) -> NodeInput:
@@ -38,7 +38,7 @@ def test_s92_s194_e129_a_pod_that_asks_for_devices_fails_at_once_beside_a_free_n
     work = Workloads().add("a", 1, wants).add("b", 1, shape())
     planned = plan(problem(work, ladder(2), nodes=[node("n")]))
     assert codes(planned) == {"a-0": [SchedulingCode.RESOURCE_CLAIMS]}
-    assert [each.pods for each in planned.placements] == [("b-0",)]
+    assert [placement.pods for placement in planned.placements] == [("b-0",)]
     (left,) = planned.unplaced
     assert "gpu" in sentence(left.reasons[0])
 
@@ -49,7 +49,7 @@ def test_s92_s194_e129_a_pod_that_asks_for_devices_fails_at_once_beside_a_free_n
 def test_s60_a_pass_stops_at_its_limit_and_names_whom_it_has_not_looked_at() -> None:
     given = problem(Workloads().add("a", 5, shape(900)), ladder(1), max_steps=2)
     planned = plan(given)
-    assert [each.pods for each in planned.claims] == [("a-0",), ("a-1",)]
+    assert [claim.pods for claim in planned.claims] == [("a-0",), ("a-1",)]
     assert planned.truncated == ("a-2", "a-3", "a-4")
     assert not planned.unplaced, "nothing is said of pods that were not tried"
     assert faults(given, planned) == []
@@ -86,7 +86,7 @@ def test_pods_on_their_way_keep_their_room_before_larger_ones() -> None:
     held = aimed(given, small_0="claim-n", small_1="claim-n", small_2="claim-n")
     planned = plan(held)
     assert planned.placements[0].pods == ("small-0", "small-1", "small-2")
-    assert [each.pods for each in planned.claims] == [("large-0",)]
+    assert [claim.pods for claim in planned.claims] == [("large-0",)]
     assert faults(held, planned) == []
 
 
@@ -98,8 +98,8 @@ def test_an_unmanaged_node_is_a_target_by_its_name() -> None:
 
 def test_a_pod_whose_target_has_no_room_goes_elsewhere() -> None:
     given = problem(Workloads().add("a", 1, shape(2000)), ladder(4), nodes=[node("n", 1000), node("o")])
-    assert [each.node for each in plan(aimed(given, a_0="claim-n")).placements] == ["o"]
-    assert [each.node for each in plan(aimed(given, a_0="gone")).placements] == ["o"]
+    assert [placement.node for placement in plan(aimed(given, a_0="claim-n")).placements] == ["o"]
+    assert [placement.node for placement in plan(aimed(given, a_0="gone")).placements] == ["o"]
 
 
 def test_planned_pods_may_go_there_in_any_order_that_a_spread_allows() -> None:
@@ -111,7 +111,10 @@ def test_planned_pods_may_go_there_in_any_order_that_a_spread_allows() -> None:
     )  # fmt: skip
     held = aimed(given, a_0="claim-n", a_1="claim-n", a_2="claim-o")
     planned = plan(held)
-    assert [(each.node, each.pods) for each in planned.placements] == [("n", ("a-0", "a-1")), ("o", ("a-2",))]
+    assert [(placement.node, placement.pods) for placement in planned.placements] == [
+        ("n", ("a-0", "a-1")),
+        ("o", ("a-2",)),
+    ]
     assert faults(held, planned) == []
 
 

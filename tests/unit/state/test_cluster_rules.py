@@ -277,7 +277,7 @@ def test_l274_volumes_of_a_driver_are_counted_by_claims(claim: str, given: tuple
     world.after(1_000)
     assert (launches(world) == []) == fits
     placed = result(world).placements
-    assert [each.node for each in placed] == (["n1"] if fits else [])
+    assert [pod.node for pod in placed] == (["n1"] if fits else [])
 
 
 def test_the_state_of_these_worlds_is_the_same_from_a_snapshot() -> None:

@@ -49,7 +49,7 @@ class Burst(World):
 
     def passes(self) -> int:
         decisions = (e.payload for e in self.store.entries if isinstance(e.payload, Decision))
-        return sum(isinstance(each.result, ProvisionResult) for each in decisions)
+        return sum(isinstance(decision.result, ProvisionResult) for decision in decisions)
 
 
 def burst(**settings: object) -> Burst:

@@ -36,7 +36,7 @@ class IAM:
     def get_instance_profile(self, **given: Any) -> dict[str, Any]:
         self.calls.append("get")
         roles = self._found(given["InstanceProfileName"])[1]
-        return {"InstanceProfile": {"Roles": [{"RoleName": each} for each in roles]}}
+        return {"InstanceProfile": {"Roles": [{"RoleName": role} for role in roles]}}
 
     def create_instance_profile(self, **given: Any) -> dict[str, Any]:
         self.calls.append("create")

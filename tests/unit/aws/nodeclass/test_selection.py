@@ -167,7 +167,7 @@ def test_a287_a328_five_hundred_in_a_call_and_one_by_one_where_an_id_is_unknown(
     def answer(given: dict[str, Any]) -> dict[str, Any]:
         if "i-gone" in given["InstanceIds"]:
             raise refusal("InvalidInstanceID.NotFound")
-        return reservations(*(running(each) for each in given["InstanceIds"]))
+        return reservations(*(running(instance_id) for instance_id in given["InstanceIds"]))
 
     aws = AWS(describe_instances=answer)
     instances(aws).describe([f"i-{number}" for number in range(501)])

@@ -23,10 +23,10 @@ def test_a_cluster_is_decided_by_every_method_and_by_kerf(capsys: pytest.Capture
     (line,) = lines(capsys)
     result = line["result"]
     assert line["name"] == "scale-in"
-    assert [each["candidates"] for each in result["emptiness"]["commands"]] == [["idle"]]
-    assert [each["candidates"] for each in result["singleNode"]["commands"]] == [["half"]]
+    assert [command["candidates"] for command in result["emptiness"]["commands"]] == [["idle"]]
+    assert [command["candidates"] for command in result["singleNode"]["commands"]] == [["half"]]
     assert result["first"] == "emptiness"
-    assert [each["candidates"] for each in result["kerf"]["commands"]] == [["idle"], ["half"]]
+    assert [command["candidates"] for command in result["kerf"]["commands"]] == [["idle"], ["half"]]
     assert result["kerf"]["evictions"] == 1  # to empty both others onto `idle` saves as much, and moves three pods
     assert result["kerf"]["endPrice"] == pytest.approx(2 * 0.096)
     assert result["kerf"]["kept"]["held"]["code"] == "pod-do-not-disrupt"
@@ -39,7 +39,7 @@ def test_a_budget_keeps_the_rest_and_says_so(tmp_path: Path, capsys: pytest.Capt
     given.write_text(json.dumps(scenario), encoding="utf-8")
     assert main(["disrupt", str(given), "--json"]) == 0
     moves = lines(capsys)[0]["result"]["kerf"]
-    assert [each["candidates"] for each in moves["commands"]] == [["half"]]
+    assert [command["candidates"] for command in moves["commands"]] == [["half"]]
     assert moves["kept"]["idle"] == {"code": "budget", "params": {"nodepool": "default"}}
 
 

@@ -89,7 +89,7 @@ async def test_missing_rights_are_named(api: FakeApi) -> None:
 async def test_definitions_that_are_not_served(api: FakeApi) -> None:
     """Those of a feature gate count when it is on; NodePools are not looked at then."""
     found = await findings(api, feature_gates="NodeOverlay=true")
-    assert [each.level for each in found["definitions"]] == [OK, OK, BAD]
+    assert [definition.level for definition in found["definitions"]] == [OK, OK, BAD]
     assert "nodeoverlays not served" in found["definitions"][2].text
     assert "nodepools" not in found
 

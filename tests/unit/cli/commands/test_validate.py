@@ -54,7 +54,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 def written(folder: Path, *documents: Any, name: str = "m.yaml") -> Path:
     file = folder / name
-    file.write_text("---\n".join(yaml.safe_dump(each) for each in documents), encoding="utf-8")
+    file.write_text("---\n".join(yaml.safe_dump(document) for document in documents), encoding="utf-8")
     return file
 
 
@@ -84,13 +84,13 @@ def test_all_that_is_wrong_is_told_at_once(run: Run, tmp_path: Path) -> None:
     good, refused, other = found["objects"]
     assert (good["object"], good["verdict"]) == ("NodePool/default", "accepted")
     assert (refused["place"], refused["object"]) == (f"{tmp_path}/m.yaml:19", "NodePool/Default")
-    assert {each["path"]: each["code"] for each in refused["violations"]} == {
+    assert {violation["path"]: violation["code"] for violation in refused["violations"]} == {
         "metadata.name": "KERF312",
         "spec.weight": "KERF309",
         "spec.disruption.consolidationPolicy": "KERF305",
         "spec.template.spec.expireAftr": "KERF320",
     }
-    hints = {each["path"]: each.get("hint") for each in refused["violations"]}
+    hints = {violation["path"]: violation.get("hint") for violation in refused["violations"]}
     assert hints["spec.template.spec.expireAftr"] == "Is it expireAfter?"
     assert other["verdict"] == "unchecked"
 

@@ -75,6 +75,6 @@ def test_another_scheduler_is_noted(text: str, tmp_path: Path, capsys: pytest.Ca
     gates = next(line for line in text.splitlines() if "schedulingGates" in line)
     other = text.replace(gates, gates.partition("schedulingGates")[0] + "schedulerName: packer")
     _, found = simulated(capsys, WORKSHOP, written(tmp_path, other), "--until", "5m")
-    assert [each["code"] for each in found["notes"]] == ["other-scheduler"]
+    assert [note["code"] for note in found["notes"]] == ["other-scheduler"]
     assert "packer" in found["notes"][0]["text"]
     assert found["nodes"]["launched"]

@@ -43,7 +43,7 @@ def test_what_may_be_mistyped_is_told(tmp_path: Path, capsys: pytest.CaptureFixt
     assert code == 1
     (refused,) = found["refused"]
     assert refused["message"].endswith(". Is it karpenter.k8s.aws/instance-family?")
-    noted = {each["object"]: each["text"].partition(". Is it ")[2] for each in found["notes"]}
+    noted = {note["object"]: note["text"].partition(". Is it ")[2] for note in found["notes"]}
     assert noted == {"NodePool zones": "us-west-2a?", "Pod p": "m5.large?"}
 
 
@@ -84,7 +84,7 @@ def test_a_mistyped_zone_of_a_node_pool_is_noted_and_not_sold_beside_one_that_is
     assert zones_of([yaml.safe_load(text)]) == (region, sold)
     node_class = f"{WORKSHOP}/ec2nodeclass.yaml"
     _, found = simulated(capsys, node_class, written(tmp_path, text), "--until", "1m")
-    assert [each["text"].partition(". Is it ")[2] for each in found["notes"]] == ([f"{near}?"] if near else [])
+    assert [note["text"].partition(". Is it ")[2] for note in found["notes"]] == ([f"{near}?"] if near else [])
 
 
 def test_a_mistyped_field_is_noted_with_the_one_that_it_may_be(

@@ -54,8 +54,8 @@ def test_a335_a336_a337_nodes_drift_when_their_class_selects_something_else(
     record = tmp_path / "run.kerf"
     code, outcome = simulated(capsys, written(tmp_path, changing(**spec)), "--record", str(record), "--until", "1h")
     assert code == 0
-    decisions = [each.payload for each in entries(record, "decision.made") if each.payload.decider == "drift"]
-    drifted = {verdict.reason.code for each in decisions for verdict in each.result.verdicts if verdict.reason}
+    decisions = [entry.payload for entry in entries(record, "decision.made") if entry.payload.decider == "drift"]
+    drifted = {verdict.reason.code for decision in decisions for verdict in decision.result.verdicts if verdict.reason}
     assert drifted == ({reason} if reason else set())
     assert outcome["nodes"]["removed"] == ({"drifted": 1} if reason else {})
     assert outcome["nodes"]["running"] == 1

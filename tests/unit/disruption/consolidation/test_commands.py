@@ -60,7 +60,7 @@ def options(found: Command) -> tuple[str, ...]:
 def test_d98_a_node_whose_pods_fit_elsewhere_is_deleted() -> None:
     found = command(cluster(node("n1", "small", pod("a")), node("n2", "large", pod("b"))), "n1")
     assert (found.decision, found.savings) == ("delete", price("small"))
-    assert [(each.node, each.pods) for each in found.placements] == [("n2", ("uid-a",))]
+    assert [(placement.node, placement.pods) for placement in found.placements] == [("n2", ("uid-a",))]
 
 
 def test_a_node_too_large_is_replaced_by_a_cheaper_one() -> None:
@@ -118,7 +118,7 @@ def test_w44_a_node_that_settles_takes_no_pods_that_move() -> None:
         assert command(cluster(lone, spare, pools=(other,)), "n1").decision == "delete"
     waiting = cluster(node("n1", "small"), spare, pools=(settled,), pending=(pending("p"),))
     outcome = Simulator(waiting).without(["n1"])
-    assert [(each.node, each.pods) for each in outcome.placements] == [("n2", ("uid-p",))]
+    assert [(placement.node, placement.pods) for placement in outcome.placements] == [("n2", ("uid-p",))]
 
 
 def test_w45_only_pods_of_deleting_nodes_may_wait_for_a_node_that_is_not_ready() -> None:
@@ -134,7 +134,7 @@ def test_w39_the_dearest_zone_of_the_first_capacity_type_is_what_a_launch_may_co
     old = InstanceType("old", capacity(4_000), offerings=(Offering("a", "on-demand", 0.5),))
     lone = node("n1", "old", pod("a"))
     assert code(cluster(lone, pools=(BOTH,), catalogue=Catalogue((spotty, old))), "n1") == "nothing-cheaper"
-    cheap = replace(spotty, offerings=tuple(replace(each, price=each.price / 3) for each in zones))
+    cheap = replace(spotty, offerings=tuple(replace(zone, price=zone.price / 3) for zone in zones))
     assert options(command(cluster(lone, pools=(BOTH,), catalogue=Catalogue((cheap, old))), "n1")) == ("t",)
 
 
@@ -250,7 +250,7 @@ def test_d75_pools_take_turns() -> None:
     nodes = [node("a1", "large", pod("p1")), node("a2", "large", pod("p2")), node("b1", "small", pod("p3"), pool="b")]
     given = cluster(*nodes, pools=(pool(), pool("b")))
     turns = interleaved(find_candidates(given, consolidation).chosen)
-    assert [each.name for each in turns] == ["b1", "a1", "a2"]
+    assert [turn.name for turn in turns] == ["b1", "a1", "a2"]
 
 
 # ── Balanced ───────────────────────────────────────────────────────────────────────────────────────────────────

@@ -41,14 +41,14 @@ def turns(given: Cluster) -> tuple[int, ...]:
 def proposed(given: Cluster) -> dict[str, Move]:
     found = find_joint_removal(given)
     assert found.commands is not None
-    return {each.names[0]: move_of(each, found.waves) for each in found.commands.commands}
+    return {command.names[0]: move_of(command, found.waves) for command in found.commands.commands}
 
 
 def test_large_pods_leave_first_and_of_as_large_ones_those_that_may_not_go_everywhere() -> None:
     choosy = PodShape(requests=SMALL, spread=(SpreadConstraint("topology.kubernetes.io/zone"),))
     shapes = [PodShape(requests=SMALL), choosy, PodShape(requests=LARGE), PodShape(requests=CORE)]
     given = wave_grades(shapes)
-    assert [wave_of(each, given) for each in shapes] == [3, 2, 0, 1]
+    assert [wave_of(shape, given) for shape in shapes] == [3, 2, 0, 1]
 
 
 def test_what_spreads_by_host_may_go_nearly_everywhere() -> None:
@@ -59,7 +59,7 @@ def test_what_spreads_by_host_may_go_nearly_everywhere() -> None:
 def test_l198_turns_are_over_before_a_drain_may_be() -> None:
     shapes = [PodShape(requests={"cpu": 1 << n}) for n in range(20)]
     given = wave_grades(shapes)
-    assert sorted({wave_of(each, given) for each in shapes}) == list(range(6))
+    assert sorted({wave_of(shape, given) for shape in shapes}) == list(range(6))
     assert wave_of(shapes[0], given) == wave_of(shapes[14], given) == 5
 
 
@@ -74,7 +74,7 @@ def test_a_set_that_goes_at_once_comes_to_a_cheaper_fleet() -> None:
     one_by_one = choose_commands(given, fits=Rebinding(given).fits)
     found = find_joint_removal(given)
     assert found.commands is not None
-    assert [each.names for each in found.commands.commands] == [("a",), ("b",)]
+    assert [command.names for command in found.commands.commands] == [("a",), ("b",)]
     assert found.commands.end_price == pytest.approx(2 * price("medium"))
     assert found.commands.end_price < one_by_one.end_price
     assert {name: why.code for name, why in found.commands.kept.items()} == {
@@ -99,7 +99,7 @@ def test_empty_nodes_go_beside_and_are_no_places() -> None:
     given = tight()
     found = find_joint_removal(cluster(*given.nodes, node("idle", "small")))
     assert found.commands is not None
-    assert [(each.reason, each.names) for each in found.commands.commands] == [
+    assert [(command.reason, command.names) for command in found.commands.commands] == [
         ("empty", ("idle",)),
         ("underutilized", ("a",)),
         ("underutilized", ("b",)),
@@ -120,7 +120,7 @@ def test_d81_a_node_that_is_not_worth_it_to_a_balanced_nodepool_stays_and_the_ot
     )
     found = find_joint_removal(given)
     assert found.commands is not None
-    assert [each.names for each in found.commands.commands] == [("a",), ("b",)]
+    assert [command.names for command in found.commands.commands] == [("a",), ("b",)]
     assert {name: why.code for name, why in found.commands.kept.items()} == {
         "c": "not-worth-it",
         "roomier": "takes-pods",
@@ -130,7 +130,7 @@ def test_d81_a_node_that_is_not_worth_it_to_a_balanced_nodepool_stays_and_the_ot
         replace(given, base=replace(given.base, pools=cluster(pools=(pool(limits={"cpu": 0}),)).pools))
     )
     assert whenever.commands is not None
-    assert [each.names for each in whenever.commands.commands] == [("a",), ("b",), ("c",)]
+    assert [command.names for command in whenever.commands.commands] == [("a",), ("b",), ("c",)]
 
 
 def test_d110_moves_that_go_together_are_judged_as_a_whole() -> None:

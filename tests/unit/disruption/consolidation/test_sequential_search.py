@@ -19,8 +19,8 @@ def test_nodes_that_go_without_a_replacement_go_each_by_itself() -> None:
         *(node(f"n{n}", "small", pod(f"p{n}", 600)) for n in range(3)), node("big", "large", pod("q", 5_000))
     )
     moves = choose_commands(given)
-    assert [each.names for each in moves.commands] == [("n0",), ("n1",), ("n2",)]
-    assert [[(to.node, to.pods) for to in each.placements] for each in moves.commands] == [
+    assert [command.names for command in moves.commands] == [("n0",), ("n1",), ("n2",)]
+    assert [[(to.node, to.pods) for to in command.placements] for command in moves.commands] == [
         [("big", (f"uid-p{n}",))] for n in range(3)
     ]
     assert moves.end_price == pytest.approx(price("large"))
@@ -32,7 +32,7 @@ def test_of_ends_that_cost_the_same_the_one_with_fewer_evictions_counts() -> Non
     moves = choose_commands(
         cluster(node("a", "medium", *pods), node("b", "medium", pod("q", 100)), pools=(pool(limits={"cpu": 0}),))
     )
-    assert [each.names for each in moves.commands] == [("b",)]
+    assert [command.names for command in moves.commands] == [("b",)]
     assert moves.evictions == 1
 
 
@@ -45,22 +45,22 @@ def test_the_live_controller_counts_what_evictions_cost_when_it_ranks_commands(l
         node("emptier", "small", pod("e", 800)),
     ]
     given = replace(cluster(*nodes, pools=(pool(limits={"cpu": 0}),)), live=live)
-    assert [each.names for each in choose_commands(given).commands] == [(goes,)]
+    assert [command.names for command in choose_commands(given).commands] == [(goes,)]
 
 
 def test_empty_nodes_and_others_go_in_one_set_within_one_budget() -> None:
     nodes = [node("idle", "small"), node("half", "large", pod("a")), node("full", "small", pod("b", 1_400))]
     both = choose_commands(cluster(*nodes))
-    assert sorted(name for each in both.commands for name in each.names) == ["half", "idle"]
+    assert sorted(name for command in both.commands for name in command.names) == ["half", "idle"]
     one = choose_commands(cluster(*nodes, pools=(pool(budgets=(Budget("1"),)),)))
-    assert [each.names for each in one.commands] == [("half",)]
+    assert [command.names for command in one.commands] == [("half",)]
     assert one.kept["idle"].code == "budget"
 
 
 def test_a_pending_pod_goes_along_with_one_replacement_only() -> None:
     nodes = [node(f"n{n}", "large", pod(f"p{n}", 5_000)) for n in range(2)]
     moves = choose_commands(cluster(*nodes, pending=(pending("w", 3_500),)))
-    news = [uid for each in moves.commands for new in each.replacements for uid in new.claim.pods]
+    news = [uid for command in moves.commands for new in command.replacements for uid in new.claim.pods]
     assert len(news) == len(set(news))
 
 
@@ -106,7 +106,7 @@ def test_d30_what_excludes_a_node_is_said_although_it_takes_pods() -> None:
     """It would stay without them, too."""
     held = node("held", "large", pod("q", do_not_disrupt="true"))
     moves = choose_commands(cluster(node("a", "small", pod("p", 600)), held))
-    assert [each.names for each in moves.commands] == [("a",)]
+    assert [command.names for command in moves.commands] == [("a",)]
     assert moves.kept["held"].code == "pod-do-not-disrupt"
 
 
@@ -137,9 +137,12 @@ def test_d98_what_is_launched_where_there_is_no_spot_has_its_price() -> None:
     """Step 8 asks for spot alone; the reference counts nothing for it then (D-100), and saves the more."""
     sold = tuple(
         replace(
-            each, offerings=tuple(replace(offer, available=offer.capacity_type != "spot") for offer in each.offerings)
+            instance_type,
+            offerings=tuple(
+                replace(offer, available=offer.capacity_type != "spot") for offer in instance_type.offerings
+            ),
         )
-        for each in CATALOGUE.types
+        for instance_type in CATALOGUE.types
     )
     given = cluster(node("a", "large", pod("p", 600)), catalogue=Catalogue(sold), pools=(pool(requirements=()),))
     (command,) = choose_commands(given).commands

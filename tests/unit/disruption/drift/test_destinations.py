@@ -29,7 +29,7 @@ def moves(given: Cluster) -> tuple[list[Move], dict[str, Reason]]:
 def test_d65_pods_that_the_scheduler_finds_places_for_get_no_node() -> None:
     (found,), _ = moves(cluster(drifted("a", LARGE, LITTLE), room("b", 1_500), room("c", 1_500)))
     assert found.replacements == ()
-    assert {uid for each in found.placements for uid in each.pods} == {"uid-large", "uid-little"}
+    assert {uid for placement in found.placements for uid in placement.pods} == {"uid-large", "uid-little"}
 
 
 def test_d65_where_it_may_leave_one_over_the_replacement_holds_all_of_them() -> None:

@@ -72,7 +72,7 @@ def test_d107_a_replacement_is_made_like_any_claim_of_its_nodepool() -> None:
     assert made.annotations["owner"] == "b"
     assert made.annotations[lbl.NODEPOOL_HASH] == given.hash
     assert (made.expire_after, made.termination_grace_period) == (86_400_000, 60_000)
-    kept = {each.key: each.values for each in made.requirements}
+    kept = {requirement.key: requirement.values for requirement in made.requirements}
     assert kept[lbl.CAPACITY_TYPE] == ("on-demand",)
     assert made.instance_types == ("c5.large",), "only what is cheaper than the node that goes"
 
@@ -104,7 +104,7 @@ def test_d119_when_all_are_in_service_the_move_is_over_and_its_node_stays_condem
     facts = world.runtime.state.facts
     assert (facts.moves, old(world).state) == ({}, DRAINING)
     results = [e.payload.result for e in world.store.entries if isinstance(e.payload, Decision)]
-    before = sum(isinstance(each, ProposedMovesResult) for each in results)
+    before = sum(isinstance(result, ProposedMovesResult) for result in results)
     world.after(120_000)
     passes = [e.payload.result for e in world.store.entries if isinstance(e.payload, Decision)]
     later = [each for each in passes if isinstance(each, ProposedMovesResult)][before:]

@@ -13,10 +13,10 @@ def test_a_replacement_waits_with_the_others_for_the_pods_of_its_move() -> None:
     world = in_service()
     state, claim = world.runtime.state, claim_of(world)
     later = claim.nominated_until + 1
-    assert [each.nominated for each in cluster_of(state, later).nodes] == [False]
+    assert [node.nominated for node in cluster_of(state, later).nodes] == [False]
     new = PlannedClaim(claim.name, claim.node_pool, (), (), (), {}, 0.0, ())
     move = Move("drifted", ("gone",), (new,))
     state.facts.moves["1.0"] = Underway(move, later)
-    assert [each.nominated for each in cluster_of(state, later).nodes] == [False]
+    assert [node.nominated for node in cluster_of(state, later).nodes] == [False]
     state.facts.moves["1.0"] = Underway(move, later, started=True)
-    assert [each.nominated for each in cluster_of(state, later).nodes] == [True]
+    assert [node.nominated for node in cluster_of(state, later).nodes] == [True]

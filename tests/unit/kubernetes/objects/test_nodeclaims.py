@@ -113,7 +113,7 @@ async def test_a_node_pool_that_is_gone_stays_the_owner() -> None:
 
     await play(api, scene)
     documents = [body for _, path, _, body in api.asked if path.endswith(claim.name)]
-    assert [each["metadata"]["ownerReferences"][0]["uid"] for each in documents] == ["pool-uid", "pool-uid"]
+    assert [document["metadata"]["ownerReferences"][0]["uid"] for document in documents] == ["pool-uid", "pool-uid"]
 
 
 @pytest.mark.asyncio(loop_scope="function")
@@ -135,7 +135,7 @@ async def test_what_comes_while_an_object_rests_is_one_write(monkeypatch: pytest
     await play(api, scene)
     (_, _, _, _), (_, path, _, written) = api.asked
     assert path.endswith("/status")
-    true = {each["type"] for each in written["status"]["conditions"] if each["status"] == "True"}
+    true = {condition["type"] for condition in written["status"]["conditions"] if condition["status"] == "True"}
     assert {"Launched", "Registered", "Initialized"} <= true
 
 
@@ -225,4 +225,4 @@ async def test_l67_conditions_say_which_generation_they_are_about() -> None:
 
     await play(api, scene)
     statuses = [body["status"]["conditions"] for _, path, _, body in api.asked if path.endswith("/status")]
-    assert [{each["observedGeneration"] for each in conditions} for conditions in statuses] == [{1}, {2}]
+    assert [{condition["observedGeneration"] for condition in conditions} for conditions in statuses] == [{1}, {2}]

@@ -289,7 +289,7 @@ async def test_a_kind_that_is_no_longer_served_is_not_taken_for_empty() -> None:
 @pytest.mark.asyncio(loop_scope="function")
 async def test_an_api_server_without_devices_has_none_and_nobody_waits_for_it() -> None:
     resources = observed(Settings(ignore_dra_requests=False))
-    classes = next(each for each in resources if each.kind == "deviceclass")
+    classes = next(resource for resource in resources if resource.kind == "deviceclass")
     api = FakeApi()
     api.answers[f"GET {classes.path}"] = [(404, {})] * 3
 
@@ -299,7 +299,7 @@ async def test_an_api_server_without_devices_has_none_and_nobody_waits_for_it() 
         assert reflector.error is None
 
     told = await play(scene, api=api, resource=classes, known={"gpu": DeviceClass("gpu")})
-    assert [each.payload for each in told.observations] == [ObjectGone("deviceclass", "gpu")]
+    assert [observation.payload for observation in told.observations] == [ObjectGone("deviceclass", "gpu")]
 
 
 def test_s194_devices_are_watched_only_where_somebody_asks_for_them() -> None:

@@ -39,7 +39,7 @@ def test_w80_the_taint_its_pods_its_finalizer() -> None:
     assert deleted(made) == [TaintNode("", "n9")]
     made.answer_all()
     evictions = deleted(made, taints=(DISRUPTED,))
-    assert [each.name for each in evictions if isinstance(each, EvictPod)] == ["a", "b"]
+    assert [eviction.name for eviction in evictions if isinstance(eviction, EvictPod)] == ["a", "b"]
     made.answer_all()
     made.gone("a")
     assert made.gone("b") == [DeleteNode("", "n9")], "no minimum, and no instance to end"

@@ -28,10 +28,10 @@ def test_d137_a_deleted_claim_is_drained_then_its_instance_ends_then_its_nodes_t
     assert deleted(world) == [TaintNode(claim_of(world).name, "n1")]
     world.answer_all()
     show_taint(world)
-    assert {type(each) for _, each in world.intents} == {EvictPod}
+    assert {type(intent) for _, intent in world.intents} == {EvictPod}
     emptied(world)
     world.after(5_000)
-    assert [type(each) for _, each in world.intents] == [TerminateInstance]
+    assert [type(intent) for _, intent in world.intents] == [TerminateInstance]
     world.answer_all()
     shown = claim_conditions(claim_of(world), world.runtime.state, world.now)
     conditions = {each.type: each.status for each in shown}
@@ -39,7 +39,7 @@ def test_d137_a_deleted_claim_is_drained_then_its_instance_ends_then_its_nodes_t
     world.instance("i-1", "shutting-down")
     assert "claim.terminated" not in types(world)
     world.instance("i-1", "terminated")
-    assert [type(each) for _, each in world.intents] == [DeleteNode]
+    assert [type(intent) for _, intent in world.intents] == [DeleteNode]
     world.answer_all()
     assert "claim.terminated" not in types(world), "not while a Node of the instance is there"
     world.see(Observation(ObjectGone("node", "n1")))
@@ -88,8 +88,8 @@ def test_d159_pods_of_a_node_that_goes_get_capacity_though_no_move_made_a_replac
     world.after(10_000)
     assert world.launches() == []
     world.see(Observation(replace(world.pods["a"], do_not_disrupt="")))
-    found = [each for _, each in world.intents if isinstance(each, LaunchInstance)]
+    found = [intent for _, intent in world.intents if isinstance(intent, LaunchInstance)]
     world.after(10_000)
-    found += [each for _, each in world.intents if isinstance(each, LaunchInstance)]
+    found += [intent for _, intent in world.intents if isinstance(intent, LaunchInstance)]
     assert len(found) == 1
     assert world.runtime.state.facts.claims[found[0].claim].pods == ("uid-a",)

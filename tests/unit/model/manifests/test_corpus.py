@@ -20,7 +20,7 @@ def test_verdicts(case: Case) -> None:
     report = Report()
     admit(msgspec.json.decode(msgspec.json.encode(case.document)), report)
     assert (not report.violations) == case.accepted, report.violations
-    assert all(each.code in CODES and each.path and each.message for each in report.violations)
+    assert all(violation.code in CODES and violation.path and violation.message for violation in report.violations)
 
 
 LENIENT = ("unknown ", "name ")

@@ -27,7 +27,7 @@ def decoded(version: str, kind: str, **fields: Any) -> Any:
 def paths(version: str, kind: str, **fields: Any) -> list[tuple[str, str]]:
     with pytest.raises(ManifestError) as refused:
         decoded(version, kind, **fields)
-    return [(each.code, each.path) for each in refused.value.violations]
+    return [(violation.code, violation.path) for violation in refused.value.violations]
 
 
 def overlay(**spec: Any) -> Any:

@@ -50,12 +50,12 @@ def test_d84_a_node_that_balanced_lets_go_is_told_of_node_and_nodeclaim_with_its
     (move,) = passes(world)[-1].proposed
     assert move.scores == (Score("default", 0.5, 0.5),)
     events = of(world, "ConsolidationApproved")
-    assert sorted((each.about.kind, each.type, each.window) for each in events) == [
+    assert sorted((event.about.kind, event.type, event.window) for event in events) == [
         ("Node", NORMAL, 2 * MINUTE),
         ("NodeClaim", NORMAL, 2 * MINUTE),
     ]
     worth = "NodePool default approves, score 1.00 (threshold 0.50, k 2)"
-    assert {each.message for each in events} == {f"{worth}: saves 50.0% of its cost for 50.0% of its disruption"}
+    assert {event.message for event in events} == {f"{worth}: saves 50.0% of its cost for 50.0% of its disruption"}
     found = counted(world)
     labels = {"decision": "approved", "nodepool": "default", "policy": "Balanced"}
     assert value(found, MOVES, **labels) == value(found, f"{SCORE}_count", **labels) == 1
@@ -139,10 +139,10 @@ def test_ev9_d112_a_rejected_move_is_told_with_its_category() -> None:
     world.see(Observation(held))
     world.after(15_000)
     events = of(world, "ConsolidationRejected")
-    assert {each.about.kind for each in events} == {"Node", "NodeClaim"}
-    assert {each.message.partition(", rejected: ")[2].partition(":")[0] for each in events} == {"churn"}
-    assert {each.message.partition(" (savings: $")[0] for each in events} == {"replace: [n1] -> [1 replacement]"}
-    assert {each.key[1:] for each in events} == {("replace: [n1] -> [1 replacement]", "churn")}
+    assert {event.about.kind for event in events} == {"Node", "NodeClaim"}
+    assert {event.message.partition(", rejected: ")[2].partition(":")[0] for event in events} == {"churn"}
+    assert {event.message.partition(" (savings: $")[0] for event in events} == {"replace: [n1] -> [1 replacement]"}
+    assert {event.key[1:] for event in events} == {("replace: [n1] -> [1 replacement]", "churn")}
 
 
 @pytest.mark.parametrize(("why", "told_of"), [("drifted", False), ("empty", False), ("underutilized", True)])
@@ -179,7 +179,7 @@ def test_ev5_d116_a_candidate_is_told_to_go_when_its_replacement_is_there() -> N
     assert of(world, "DisruptionLaunching")
     assert of(world, "DisruptionTerminating") == [], "it waits for its replacement"
     world.answer_launch(ref, order, instance="i-2")
-    other = next(each for each in world.runtime.state.facts.claims.values() if each.instance == "i-2")
+    other = next(claim for claim in world.runtime.state.facts.claims.values() if claim.instance == "i-2")
     world.node("n2", other.provider_id, taints=(UNREGISTERED,))
     world.answer_all()
     world.node("n2", other.provider_id, registered="true")
@@ -187,7 +187,7 @@ def test_ev5_d116_a_candidate_is_told_to_go_when_its_replacement_is_there() -> N
     world.node("n2", other.provider_id, registered="true", initialized="true")
     world.answer_all()
     events = of(world, "DisruptionTerminating")
-    assert {(each.about.kind, each.message) for each in events} == {
+    assert {(event.about.kind, event.message) for event in events} == {
         ("Node", "Disrupting Node: Underutilized"),
         ("NodeClaim", "Disrupting NodeClaim: Underutilized"),
     }
@@ -198,7 +198,7 @@ def test_ev5_d132_an_expiration_is_told_as_no_disruption() -> None:
     world.after(HOUR)
     world.answer_all()
     show_taint(world)
-    assert any(isinstance(each.payload, DrainStarted) for each in world.store.entries)
+    assert any(isinstance(entry.payload, DrainStarted) for entry in world.store.entries)
     assert of(world, "DisruptionTerminating") == []
 
 
@@ -209,5 +209,5 @@ def test_d106_the_commands_text() -> None:
     node = world.runtime.state.facts.claims[move.claims[0]].node
     command = f"replace: [{node}] -> [1 replacement]"
     events = of(world, "ConsolidationCandidate")
-    assert {each.message.partition(" (savings: $")[0] for each in events} == {command}
-    assert {each.key[1] for each in events} == {command}, "EV-8's de-duplication values"
+    assert {event.message.partition(" (savings: $")[0] for event in events} == {command}
+    assert {event.key[1] for event in events} == {command}, "EV-8's de-duplication values"

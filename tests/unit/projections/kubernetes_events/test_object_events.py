@@ -112,8 +112,8 @@ def test_ev26_d12_the_end_of_a_do_not_disrupt_is_told_when_it_comes() -> None:
 def test_ev4_a_replacement_is_waited_for_from_its_launch_on() -> None:
     """L-440; what is no replacement is not."""
     world = whole_life()
-    decided = next(each for each in world.store.entries if isinstance(each.payload, Decision))
-    launched = next(each for each in world.store.entries if each.type == "claim.launched")
+    decided = next(entry for entry in world.store.entries if isinstance(entry.payload, Decision))
+    launched = next(entry for entry in world.store.entries if entry.type == "claim.launched")
     planned = PlannedClaim(launched.payload.claim, "default", (), (), (), {}, 0.0, ())
     begun = MoveStepResult("7.0", "started", Reason("x"), begun=Move("drifted", ("old",), (planned,)))
     events = ObjectEvents(State(Facts(), world.runtime.state.indexes.blobs))

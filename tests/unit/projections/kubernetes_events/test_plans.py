@@ -63,7 +63,7 @@ def test_s43_a_refused_pod_is_told_why_unless_it_wants_none_of_these_nodes() -> 
     world.pending("out", required_terms=OPT_OUT)
     world.pending("bad", node_selector={lbl.HOSTNAME: "n1"})
     world.after(1_000)
-    found = [(each.about.name, each.type) for each in events(world) if each.reason == "FailedScheduling"]
+    found = [(event.about.name, event.type) for event in events(world) if event.reason == "FailedScheduling"]
     assert found == [("bad", "Warning")]
     assert value(measured(world), "karpenter_scheduler_ignored_pods_count") == 2
     assert not world.runtime.state.facts.claims
@@ -92,7 +92,7 @@ def test_s170_a_pod_whose_claims_are_ignored_is_told_and_is_no_error() -> None:
     world = prepared()
     world.pending("gpu", resource_claims=("gpu=mine",))
     world.after(1_000)
-    assert [each.reason for each in events(world)] == ["FailedScheduling"]
+    assert [event.reason for event in events(world)] == ["FailedScheduling"]
     log = KarpenterLog()
     lines = [line for entry in world.store.entries for line in log.apply(entry)]
     assert [(line["level"], line["message"]) for line in lines] == [("INFO", "could not schedule pod")]
@@ -116,11 +116,11 @@ def test_s173_a_nodepool_without_types_is_told_so_with_the_cause() -> None:
         world.prepare(replace(pool(), uid="u-1", requirements=(requirement,)))
         world.pending("a")
         world.after(1_000)
-        (told,) = [each for each in events(world) if each.reason == "NoCompatibleInstanceTypes"]
+        (told,) = [event for event in events(world) if event.reason == "NoCompatibleInstanceTypes"]
         assert (told.about.kind, told.about.name, told.type) == ("NodePool", "default", "Warning")
         assert (told.key, told.window) == (("u-1",), 60_000)
         assert cause in told.message
-        (failed,) = [each for each in events(world) if each.reason == "FailedScheduling"]
+        (failed,) = [event for event in events(world) if event.reason == "FailedScheduling"]
         assert cause in failed.message
 
 
@@ -131,10 +131,10 @@ def test_s66_s173_a_nodepool_without_types_is_told_so_beside_one_that_works() ->
     world.see(Observation(replace(pool("other"), uid="u-2", requirements=(none,))))
     world.pending("a")
     world.after(1_000)
-    (told,) = [each for each in events(world) if each.reason == "NoCompatibleInstanceTypes"]
+    (told,) = [event for event in events(world) if event.reason == "NoCompatibleInstanceTypes"]
     assert told.about.name == "other"
     assert "leave none of its 4 instance types" in told.message
-    assert [each.about.name for each in events(world) if each.reason == "FailedScheduling"] == []
+    assert [event.about.name for event in events(world) if event.reason == "FailedScheduling"] == []
 
 
 def test_s173_windows_and_limits_of_what_is_told_of_pods() -> None:
@@ -142,7 +142,9 @@ def test_s173_windows_and_limits_of_what_is_told_of_pods() -> None:
     world.pending("fits")
     world.pending("lost", memory=HUGE)
     world.after(1_000)
-    found = {each.about.name: (each.type, each.reason, each.key, each.window, each.limit) for each in events(world)}
+    found = {
+        event.about.name: (event.type, event.reason, event.key, event.window, event.limit) for event in events(world)
+    }
     assert found == {
         "lost": ("Warning", "FailedScheduling", ("uid-lost",), 300_000, ""),
         "fits": ("Normal", "Nominated", ("uid-fits",), 120_000, "nominated"),
@@ -154,7 +156,7 @@ def test_s174_every_nodepool_says_why_the_heaviest_first() -> None:
     world.see(Observation(pool("heavy", weight=10)))
     world.pending("lost", memory=HUGE)
     world.after(1_000)
-    (told,) = [each for each in events(world) if each.reason == "FailedScheduling"]
+    (told,) = [event for event in events(world) if event.reason == "FailedScheduling"]
     first, second = told.message.removeprefix("Failed to schedule pod, ").split("; ")
     assert first.startswith("NodePool heavy: ")
     assert second.startswith("NodePool default: ")
@@ -203,7 +205,7 @@ def test_s52_a_place_counts_from_the_first_plan_with_one_and_not_after_one_witho
         return metrics.waiting()["uid-a"].planned
 
     world.after(1_000)
-    made = next(each.payload.result for each in world.store.entries if isinstance(each.payload, Decision))
+    made = next(entry.payload.result for entry in world.store.entries if isinstance(entry.payload, Decision))
     assert isinstance(made, ProvisionResult)
     assert plan(1, replace(place, unplaced=(lost,))) == 0
     assert plan(2, made) == at + 2_000
@@ -235,7 +237,7 @@ def test_s52_pods_that_are_bound_already_are_not_recorded() -> None:
     world.see(Observation(replace(pod, node="n9", unschedulable=False)))
     metrics = metrics_of(world)
     before = metrics.waiting()["uid-a"].planned
-    made = next(each for each in world.store.entries if isinstance(each.payload, Decision))
+    made = next(entry for entry in world.store.entries if isinstance(entry.payload, Decision))
     metrics.apply(replace(made, at=world.now + 60_000))
     assert metrics.waiting()["uid-a"].planned == before
     assert value(scraped(exposition(metrics.families())), f"{DECIDED}_count") == 1
@@ -276,7 +278,7 @@ def test_s168_a_created_claim_is_counted_logged_and_known_at_once() -> None:
     assert made["NodeClaim"] == {"name": claim.name}
     assert made["requests"] == {"memory": "1Gi", "pods": "1"}
     assert made["instance-types"] == "c5.large, m5.large, r5.large, m5.xlarge"
-    assert [each.message for each in events(world)] == [f"Pod should schedule on: nodeclaim/{claim.name}"]
+    assert [event.message for event in events(world)] == [f"Pod should schedule on: nodeclaim/{claim.name}"]
 
 
 def test_s172_what_is_logged_of_a_plan() -> None:

@@ -49,8 +49,10 @@ def test_turns_are_timed_by_what_they_decided() -> None:
     """Turns are timed by what they decided (L-399, L-404)."""
     world = whole_life()
     metrics = RecordCounters(State(Facts(), world.runtime.state.indexes.blobs), "aws")
-    passes = [each for each in world.store.entries if each.type == "decision.made" and each.payload.decider == "moves"]
-    plans = [each for each in world.store.entries if getattr(each.payload, "decider", "") == "provision"]
+    passes = [
+        entry for entry in world.store.entries if entry.type == "decision.made" and entry.payload.decider == "moves"
+    ]
+    plans = [entry for entry in world.store.entries if getattr(entry.payload, "decider", "") == "provision"]
     assert passes
     metrics.turned(plans, 0.5)
     metrics.turned(passes[:1], 0.25)

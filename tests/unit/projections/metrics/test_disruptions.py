@@ -33,7 +33,7 @@ def replaced(world: World) -> None:
     ((ref, order),) = world.launches()
     show_taint(world)
     world.answer_launch(ref, order, instance="i-2")
-    other = next(each for each in world.runtime.state.facts.claims.values() if each.instance == "i-2")
+    other = next(claim for claim in world.runtime.state.facts.claims.values() if claim.instance == "i-2")
     for step in ({"taints": (UNREGISTERED,)}, {"registered": "true"}, {"registered": "true", "initialized": "true"}):
         world.node("n2", other.provider_id, **step)
         world.answer_all()
@@ -76,7 +76,7 @@ def test_m13_a_claim_counts_once_when_a_stronger_reason_comes() -> None:
     replaced(world)
     world.see(Observation(InterruptionSeen("m-1", "spot_interrupted", "i-1")))
     claims = world.runtime.state.facts.claims.values()
-    assert {each.why for each in claims if each.node == "n1"} == {"interrupted"}
+    assert {claim.why for claim in claims if claim.node == "n1"} == {"interrupted"}
     assert value(counted(world), DISRUPTED) == 1
 
 

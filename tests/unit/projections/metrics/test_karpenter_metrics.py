@@ -107,7 +107,7 @@ def test_l396_l397_evictions_by_the_answer_and_drained_pods_by_why() -> None:
     show_taint(world)
     (first, _), *others = world.intents
     answers = [EffectAnswered(first, False, "429"), *(EffectAnswered(ref, True, "200") for ref, _ in others)]
-    world.see(*(Observation(each) for each in answers))
+    world.see(*(Observation(answer) for answer in answers))
     found = counted(world)
     assert value(found, "karpenter_pods_eviction_requests_total", code="429") == 1
     assert value(found, "karpenter_pods_eviction_requests_total", code="200") == len(others) == 4
@@ -279,7 +279,7 @@ def test_l387_a_node_that_is_not_ready_or_goes_spends_of_the_budget() -> None:
     name = "karpenter_nodepools_nodes_consuming_budgets"
     assert value(gauges(world), name, reason="Empty") == 0
     world.node("n1", PROVIDER, ready=False, registered="true", initialized="true")
-    assert {dict(key)["reason"]: each for key, each in gauges(world)[name].items()} == {
+    assert {dict(key)["reason"]: gauge for key, gauge in gauges(world)[name].items()} == {
         "Underutilized": 1, "Empty": 1, "Drifted": 1,
     }  # fmt: skip
     world.node("n1", PROVIDER, registered="true", initialized="true")

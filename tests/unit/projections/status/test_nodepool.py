@@ -148,4 +148,4 @@ def test_l67_a_nodepools_conditions_say_which_generation_they_are_about() -> Non
     world.prepare(replace(pool(), generation=7))
     found = nodepool_status(world.runtime.state, "default")
     shown = pool_status(found.conditions, found.resources, found.nodes, found.node_class_generation, found.generation)
-    assert {each["observedGeneration"] for each in shown["conditions"]} == {7}
+    assert {condition["observedGeneration"] for condition in shown["conditions"]} == {7}

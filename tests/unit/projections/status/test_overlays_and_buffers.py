@@ -20,7 +20,10 @@ def overlay(name: str, **fields: object) -> NodeOverlay:
 
 def reasons(world: World) -> dict[str, dict[str, tuple[bool, str]]]:
     state = world.runtime.state
-    return {each.name: {c.type: (c.true, c.reason) for c in each.conditions} for each in overlay_statuses(state)}
+    return {
+        overlay_status.name: {c.type: (c.true, c.reason) for c in overlay_status.conditions}
+        for overlay_status in overlay_statuses(state)
+    }
 
 
 def test_overlays_of_equal_weight_conflict_and_ready_follows() -> None:
@@ -50,7 +53,7 @@ def buffers(world: World) -> BufferStatus:
 
 
 def said(status: BufferStatus) -> dict[str, tuple[bool, str]]:
-    return {each.type: (each.true, each.reason) for each in status.conditions}
+    return {condition.type: (condition.true, condition.reason) for condition in status.conditions}
 
 
 def test_a_buffer_without_its_template_is_not_ready() -> None:

@@ -64,7 +64,7 @@ def test_a_pod_on_a_node_of_another_class_is_not_told_of_nodes_that_its_like_got
 def test_new_nodes_are_named_where_funnels_and_refusals_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     world = apart()
     claims = set(world.runtime.state.facts.claims)
-    position = next(each.position for each in world.store.entries if each.type == "decision.made")
+    position = next(entry.position for entry in world.store.entries if entry.type == "decision.made")
     decision_text(Printer(), explain_decision(world.store, position), [])
     pod_text(Printer(), explain_pod(world.store, "default/a"))
     out = capsys.readouterr().out

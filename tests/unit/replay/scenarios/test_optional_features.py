@@ -119,7 +119,7 @@ def test_s200_a_scenario_with_devices() -> None:
         CATALOGUES,
     )
     (claim,) = found["result"]["newNodeClaims"]
-    assert [each["name"] for each in found["result"]["existingNodes"]] == ["n1"]
+    assert [existing_node["name"] for existing_node in found["result"]["existingNodes"]] == ["n1"]
     assert (claim["pods"], claim["cheapestInstanceType"]) == (["two"], "g")
     assert found["result"]["errors"]["gone"].startswith("resource-claim: ResourceClaim default/gone")
     bad = scenario(instanceTypes={"inline": [instance_type("g", 4, resourceSlices=[{"devices": 1}])]})

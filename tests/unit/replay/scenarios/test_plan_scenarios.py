@@ -133,7 +133,7 @@ def test_a_source_is_picked_restricted_and_patched_in_that_order() -> None:
     assert found.requirements["karpenter.k8s.aws/instance-gpu-name"] == ()
     assert found.requirements[lbl.CAPACITY_TYPE] == ("on-demand", "spot", "reserved")
     assert found.requirements[lbl.RESERVATION_ID] == ("cr-1",)
-    assert [(each.capacity_type, each.price, each.available) for each in found.offerings] == [
+    assert [(offering.capacity_type, offering.price, offering.available) for offering in found.offerings] == [
         ("on-demand", pytest.approx(0.2), True),
         ("spot", pytest.approx(0.16), False),
         ("reserved", 0.001, True),
@@ -286,7 +286,7 @@ def test_reading_files(tmp_path: Path) -> None:
     catalogues = tmp_path / "catalogues.json"
     catalogues.write_text(json.dumps({"catalogues": CATALOGUES}))
     known = read_catalogues(catalogues)
-    found = [plan_scenario(each, known) for each in read_scenarios(lines)]
+    found = [plan_scenario(read_scenario, known) for read_scenario in read_scenarios(lines)]
     assert [each["name"] for each in found] == ["s", "scenarios.jsonl:3", "scenarios.jsonl:4"]
     assert found[0]["summary"]["nodes"] == 1
     assert [each["result"]["error"][:7] for each in found[1:]] == ["KERF840", "KERF840"]

@@ -208,7 +208,7 @@ def test_s199_an_allocated_claim_says_where_its_pods_go() -> None:
     nodes = [existing("n1", zone="z1"), existing("n2", zone="z2")]
     assert placed(solved([held], {"a": ["x"]}, types(bare=()), nodes=nodes)) == {"a": "n2"}
     (opened,) = solved([held], {"a": ["x"]}, types(bare=())).claims
-    assert [each.values for each in opened.requirements if each.key == lbl.ZONE] == [("z2",)]
+    assert [requirement.values for requirement in opened.requirements if requirement.key == lbl.ZONE] == [("z2",)]
 
 
 # ── devices that several nodes could have ──────────────────────────────────────
@@ -307,9 +307,9 @@ def test_s194_nothing_is_asked_while_requests_are_ignored() -> None:
 
 def test_devices_do_not_depend_on_the_order_in_which_things_are_listed() -> None:
     names = "abcdef"
-    claims = [claim(each, ask(1 + n % 2)) for n, each in enumerate(names)]
+    claims = [claim(name, ask(1 + n % 2)) for n, name in enumerate(names)]
     slices = [published("n", gpu("g0"), gpu("g1"), node="n"), published("net", gpu("g"), terms=(zone("z1"),))]
-    given = question(claims, {each: [each] for each in names}, KINDS, nodes=[existing("n")], slices=slices)
+    given = question(claims, {name: [name] for name in names}, KINDS, nodes=[existing("n")], slices=slices)
     assert given.devices is not None
     backwards = dict(sorted(given.devices.slices.items(), reverse=True))
     turned = replace(given, pods=given.pods[::-1], devices=replace(given.devices, slices=backwards))

@@ -28,7 +28,7 @@ SAME_ROOT = (DeviceConstraint(ROOT),)
 def bound(*groups: str, known: str = "") -> Catalogue:
     """A type of four GPUs: groups of their numbers will have one root each. `known`: those that have one already."""
     devices = tuple(Device(f"g{n}", {ROOT: "here"} if str(n) in known else {}) for n in range(4))
-    bindings = tuple(AttributeBinding(ROOT, tuple((DRIVER, "node", f"g{n}") for n in each)) for each in groups)
+    bindings = tuple(AttributeBinding(ROOT, tuple((DRIVER, "node", f"g{n}") for n in group)) for group in groups)
     (found,) = types(x=template(*devices)).types
     return Catalogue((replace(found, bindings=bindings),))
 

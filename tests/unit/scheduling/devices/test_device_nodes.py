@@ -61,7 +61,7 @@ def test_devices_say_for_themselves_where_they_are() -> None:
 def test_s202_a_device_of_its_own_zone_narrows_a_new_node() -> None:
     slices = [published("net", replace(gpu("g0"), terms=(zone("z2"),)))]
     (opened,) = solved([claim("c")], {"a": ["c"]}, types(bare=()), slices=slices).claims
-    assert {each.key: each.values for each in opened.requirements}[lbl.ZONE] == ("z2",)
+    assert {requirement.key: requirement.values for requirement in opened.requirements}[lbl.ZONE] == ("z2",)
 
 
 def test_s197_shared_counters_do_not_make_a_nodes_devices_those_of_another() -> None:
@@ -75,8 +75,8 @@ def test_s197_shared_counters_do_not_make_a_nodes_devices_those_of_another() -> 
 def test_what_a_full_node_has_refused_once_is_not_asked_again() -> None:
     """Pods with equal claims of their own look at a full node once: a node only fills up."""
     nodes = [existing(f"n{number}") for number in range(3)]
-    held = Allocation(tuple(AllocatedDevice(DRIVER, each.name, "g0") for each in nodes))
-    slices = [published(each.name, gpu("g0"), node=each.name) for each in nodes]
+    held = Allocation(tuple(AllocatedDevice(DRIVER, node.name, "g0") for node in nodes))
+    slices = [published(node.name, gpu("g0"), node=node.name) for node in nodes]
     claims = [claim("held", allocation=held, pods=("p",)), *(claim(f"c{number}") for number in range(4))]
     given = question(claims, {f"p{number}": [f"c{number}"] for number in range(4)}, types(x=()), nodes=nodes,
                      slices=slices)  # fmt: skip
@@ -91,8 +91,8 @@ def test_what_a_full_node_has_refused_once_is_not_asked_again() -> None:
     assert devices is not None
     assert given.devices is not None
     devices.ledger = Counting(given.devices, (), frozenset())
-    sites = [node_devices_of(each, Requirements.of_labels(each.labels), given) for each in nodes]
+    sites = [node_devices_of(node, Requirements.of_labels(node.labels), given) for node in nodes]
     for number in range(4):
         want = devices.want((f"default/c{number}",))
-        assert [want.on_site(each) for each in sites] == [False] * 3
+        assert [want.on_site(site) for site in sites] == [False] * 3
     assert asked == ["n0", "n1", "n2"]

@@ -34,7 +34,7 @@ def given(**limits: int) -> Problem:
     asked = question([claim("c")], {"a": ["c"], **dict.fromkeys(PLAIN, ())}, offered(), cpu=1900)
     if not limits:
         return asked
-    pools = tuple(replace(each, pool=replace(each.pool, limits=dict(limits))) for each in asked.pools)
+    pools = tuple(replace(pool, pool=replace(pool.pool, limits=dict(limits))) for pool in asked.pools)
     return replace(asked, pools=pools)
 
 

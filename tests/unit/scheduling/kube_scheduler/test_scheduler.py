@@ -68,7 +68,7 @@ def test_a_variant_takes_pods_in_the_order_of_their_names() -> None:
     nodes = [node("only", 2000)]
     asked = problem(work, ladder(2), nodes=nodes)
     planned = ("web-9", "web-10", "web-2")
-    asked = replace(asked, pods=tuple(each for each in asked.pods if each.uid in planned))
+    asked = replace(asked, pods=tuple(pod for pod in asked.pods if pod.uid in planned))
     both = Plan(placements=(Placement("only", "", planned),))
     assert unbound_pods(asked, both, SchedulerVariant(by_age=False, natural_names=False)) == ("web-9",)
     assert unbound_pods(asked, both, SchedulerVariant(by_age=False, natural_names=True)) == ("web-10",)
@@ -85,7 +85,7 @@ def test_a_variant_takes_pods_of_one_second_in_their_turn() -> None:
     work.add("c", 1, shape(1000), created=1)
     asked = problem(work, ladder(2), nodes=[node("only", 1000)])
     turns = {"a-0": 1, "b-0": 3, "c-0": 2}
-    turned = replace(asked, pods=tuple(replace(each, turn=4 - turns[each.uid]) for each in asked.pods))
+    turned = replace(asked, pods=tuple(replace(pod, turn=4 - turns[pod.uid]) for pod in asked.pods))
     planned = Plan(placements=(Placement("only", "", ("a-0", "b-0", "c-0")),))
     aged, given = SchedulerVariant(by_turn=True), SchedulerVariant(by_age=False, by_turn=True)
     assert [each.uid for each in KubeScheduler(turned).queue(aged)] == ["c-0", "b-0", "a-0"]
@@ -100,7 +100,7 @@ def test_pods_that_have_no_place_in_a_plan_may_take_that_of_another() -> None:
     asked = problem(work, ladder(2), nodes=[node("only", 2000)])
     assert unbound_pods(asked, Plan(placements=(Placement("only", "", ("late-0", "early-1")),))) == ("late-0",)
     assert unbound_pods(asked, Plan(placements=(Placement("only", "", ("early-1",)),))) == ()
-    buffered = replace(asked, pods=tuple(replace(each, virtual=each.uid == "early-0") for each in asked.pods))
+    buffered = replace(asked, pods=tuple(replace(pod, virtual=pod.uid == "early-0") for pod in asked.pods))
     assert unbound_pods(buffered, Plan(placements=(Placement("only", "", ("late-0", "early-1")),))) == ()
 
 
@@ -131,7 +131,7 @@ def test_a_run_leaves_nothing_behind_for_the_next_one_on_the_same_nodes() -> Non
     asked = problem(Workloads().add("x", 3, lonely), ladder(2), nodes=[node("old", 2000, zone="z1")])
     room = {"cpu": 2000, "memory": 8 * GI, "pods": 10}
     seats = [NodeInfo(name, {}, (), room, room, kind=1) for name in ("new-0", "new-1")]
-    scheduler, uids = KubeScheduler(asked), frozenset(each.uid for each in asked.pods)
+    scheduler, uids = KubeScheduler(asked), frozenset(pod.uid for pod in asked.pods)
     first, second = (scheduler.bind(seats, uids, variant=SCHEDULER_VARIANTS[0]) for _ in range(2))
     assert first == second
     assert first[0] is not None
@@ -164,7 +164,7 @@ def test_with_nominations_no_dearer_plan_is_taken_because_it_binds_whole() -> No
         best_plan(replace(asked, settings=replace(asked.settings, nominations=nominations)), 100)
         for nominations in (False, True)
     )
-    assert sum(each.price for each in told.claims) < sum(each.price for each in alone.claims)
+    assert sum(claim.price for claim in told.claims) < sum(claim.price for claim in alone.claims)
     assert told.unbound
     assert not alone.unbound
 

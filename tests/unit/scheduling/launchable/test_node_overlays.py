@@ -29,7 +29,7 @@ def apply(*overlays: NodeOverlay) -> OverlayEvaluation:
 
 def prices(found: OverlayEvaluation, name: str, node_pool: str = "default") -> dict[tuple[str, str], float]:
     (given,) = (each for each in found.catalogues[node_pool].types if each.name == name)
-    return {(each.capacity_type, each.zone): round(each.price, 6) for each in given.offerings}
+    return {(offering.capacity_type, offering.zone): round(offering.price, 6) for offering in given.offerings}
 
 
 OD1, OD2, SPOT1, SPOT2 = ("on-demand", "z1"), ("on-demand", "z2"), ("spot", "z1"), ("spot", "z2")

@@ -33,7 +33,7 @@ def test_s113_e71_a_claim_holds_every_reservation_it_might_use_and_others_wait()
     (claim,) = planned.claims
     assert claim.reservations == ("r1", "r2")
     assert claim.capacity_types == (lbl.RESERVED,)
-    assert [str(each) for each in claim.constraints if each.key == lbl.RESERVATION_ID] == [
+    assert [str(constraint) for constraint in claim.constraints if constraint.key == lbl.RESERVATION_ID] == [
         f"{lbl.RESERVATION_ID} In [r1 r2]"
     ]
     assert deferred(planned) == ["a-1", "a-2"]
@@ -68,7 +68,7 @@ def test_s32_s90_e75_e76_a_deferred_pod_moves_to_no_other_pool_and_gives_up_no_p
     types = Catalogue((reserved("small", 2, ("r1", 1)),))
     work = Workloads().add("a", 2, shape(1800, preferred_terms=(preferred(1, (lbl.NODEPOOL, "In", ("heavy",))),)))
     planned = plan(problem(work, types, pool("heavy", weight=10), pool("light")))
-    assert [each.node_pool for each in planned.claims] == ["heavy"]
+    assert [claim.node_pool for claim in planned.claims] == ["heavy"]
     assert deferred(planned) == ["a-1"]
 
 
@@ -77,7 +77,7 @@ def test_s115_a_claim_that_outgrows_a_reserved_type_gives_its_reservation_back()
     types = Catalogue((reserved("small", 2, ("r1", 1)), reserved("large", 4, ("r2", 1))))
     work = Workloads().add("a", 2, shape(1800)).add("b", 1, shape(1700))
     planned = plan(problem(work, types))
-    assert [(each.pods, each.reservations) for each in planned.claims] == [
+    assert [(claim.pods, claim.reservations) for claim in planned.claims] == [
         (("a-0", "a-1"), ("r2",)),
         (("b-0",), ("r1",)),
     ]
@@ -88,14 +88,14 @@ def test_s114_a_pod_that_would_cost_a_claim_its_reservation_opens_its_own() -> N
     work = Workloads().add("a", 1, shape(1800))
     work.add("b", 1, shape(1000, node_selector={lbl.CAPACITY_TYPE: lbl.ON_DEMAND}))
     planned = plan(problem(work, types))
-    assert [(each.pods, each.reservations) for each in planned.claims] == [(("a-0",), ("r1",)), (("b-0",), ())]
+    assert [(claim.pods, claim.reservations) for claim in planned.claims] == [(("a-0",), ("r1",)), (("b-0",), ())]
 
 
 def test_a_plan_that_opens_too_many_claims_ends_there_unless_reservations_may_change_how_many() -> None:
     work = Workloads().add("a", 5, shape(1800))
     plain, held = (Catalogue((kind,)) for kind in (reserved("small", 2), reserved("small", 2, ("r1", 9))))
     short = plan(problem(work, plain), most_claims=1)
-    assert [each.pods for each in short.claims] == [("a-0",), ("a-1",)]
+    assert [claim.pods for claim in short.claims] == [("a-0",), ("a-1",)]
     assert short.truncated == ("a-2", "a-3", "a-4")
     assert plan(problem(work, plain), most_claims=5) == plan(problem(work, plain))
     assert plan(problem(work, held), most_claims=1) == plan(problem(work, held))
@@ -109,4 +109,4 @@ def test_s113_a_search_takes_no_more_of_a_reservation_than_is_left() -> None:
             work.add(f"w{number}", pods, shape(milli, memory))
         asked = problem(work, Catalogue((*ladder(2, 4, 8, 16).types, reserved("r", cpu, ("r1", 1)))))
         best = best_plan(asked, 100)
-        assert [each.reservations for each in best.claims if each.reservations] == [("r1",)]
+        assert [claim.reservations for claim in best.claims if claim.reservations] == [("r1",)]

@@ -31,8 +31,8 @@ def test_s64_a_nodepool_whose_types_are_not_known_contributes_none_and_the_other
     work = Workloads().add("a", 1, shape())
     given = problem(work, ladder(2), made_pool("heavy", weight=9), made_pool("light"))
     unknown = replace(given.pools[0], catalogue="")
-    assert [each.node_pool for each in plan(given).claims] == ["heavy"]
-    assert [each.node_pool for each in plan(replace(given, pools=(unknown, given.pools[1]))).claims] == ["light"]
+    assert [claim.node_pool for claim in plan(given).claims] == ["heavy"]
+    assert [claim.node_pool for claim in plan(replace(given, pools=(unknown, given.pools[1]))).claims] == ["light"]
     alone = plan(replace(given, pools=(unknown,)))
     assert codes(alone) == {"a-0": [SchedulingCode.NO_INSTANCE_TYPES]}
 
@@ -58,7 +58,7 @@ def test_s64_each_nodepool_has_its_own_types() -> None:
         pools=(given.pools[0], other.pools[0]),
         catalogues={**given.catalogues, **other.catalogues},
     )
-    assert [each.node_pool for each in plan(both).claims] == ["large"]
+    assert [claim.node_pool for claim in plan(both).claims] == ["large"]
     assert codes(plan(given)).keys() == {"a-0"}
 
 
@@ -102,7 +102,7 @@ def test_s65_what_a_template_gives_its_claims() -> None:
     assert claim.expire_after == given.expire_after
     assert claim.termination_grace_period == given.termination_grace_period
     assert claim.node_class == given.node_class
-    found = {each.key: each.values for each in claim.requirements}
+    found = {requirement.key: requirement.values for requirement in claim.requirements}
     assert found["team"] == ("red",)
     assert found[lbl.NODEPOOL] == ("default",)
     assert found["karpenter.k8s.aws/ec2nodeclass"] == ("default",)
@@ -117,7 +117,7 @@ def test_s65_s166_registered_and_initialized_hold_while_planning_and_reach_no_cl
         assert claim.requests["pods"] == 2
         (claim,) = plan(problem(work, ladder(4), daemons=[shape(500, node_selector={key: "false"})])).claims
         assert claim.requests["pods"] == 1
-        assert key not in {each.key for each in claim.requirements}
+        assert key not in {requirement.key for requirement in claim.requirements}
         assert key not in claim.labels
 
 
@@ -158,9 +158,11 @@ def test_s166_values_are_in_the_order_of_the_alphabet_and_not_of_prices() -> Non
     types = tuple(instance_type(f"t{i}", 2, price=price) for i, price in ((1, 3.0), (2, 2.0), (3, 1.0)))
     (claim,) = plan(problem(Workloads().add("a", 1, shape()), Catalogue(types))).claims
     assert claim.instance_types == ("t3", "t2", "t1")
-    by_key = {each.key: each.values for each in claim.requirements}
+    by_key = {requirement.key: requirement.values for requirement in claim.requirements}
     assert by_key[lbl.INSTANCE_TYPE] == ("t1", "t2", "t3")
-    assert [each.key for each in claim.requirements] == sorted(each.key for each in claim.requirements)
+    assert [requirement.key for requirement in claim.requirements] == sorted(
+        requirement.key for requirement in claim.requirements
+    )
 
 
 def test_s164_types_and_capacity_types_are_named_and_minvalues_kept() -> None:
@@ -169,11 +171,13 @@ def test_s164_types_and_capacity_types_are_named_and_minvalues_kept() -> None:
     types = Catalogue((instance_type("t1", 1), only_od, instance_type("t4", 4, labels={lbl.ARCH: ("arm64",)})))
     two = made_pool("p", spec(lbl.INSTANCE_TYPE, "Exists", least=1), spec(lbl.ARCH, "In", "amd64"))
     (claim,) = plan(problem(Workloads().add("a", 1, shape(500)), types, two)).claims
-    by_key = {each.key: each for each in claim.requirements}
+    by_key = {requirement.key: requirement for requirement in claim.requirements}
     assert (by_key[lbl.INSTANCE_TYPE].values, by_key[lbl.INSTANCE_TYPE].min_values) == (("t1", "t2"), 1)
     assert by_key[lbl.CAPACITY_TYPE].values == ("on-demand", "spot")
     (claim,) = plan(problem(Workloads().add("a", 1, shape(1_500)), types, two)).claims
-    assert {each.values for each in claim.requirements if each.key == lbl.CAPACITY_TYPE} == {("on-demand",)}
+    assert {requirement.values for requirement in claim.requirements if requirement.key == lbl.CAPACITY_TYPE} == {
+        ("on-demand",)
+    }
 
 
 # ── DaemonSets on nodes that exist ──────────────────────────────────────

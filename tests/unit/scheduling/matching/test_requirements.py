@@ -117,7 +117,7 @@ def test_s9_s10_s13_intersections_and_their_specs(
     made: Requirement, operator: str, specs: list[tuple[str, tuple[str, ...]]]
 ) -> None:
     assert made.operator == operator
-    assert [(each.operator, each.values) for each in made.specs()] == specs
+    assert [(spec.operator, spec.values) for spec in made.specs()] == specs
 
 
 def test_e3_exclusions_and_bounds_hold_together() -> None:

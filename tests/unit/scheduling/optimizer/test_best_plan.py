@@ -41,7 +41,7 @@ ZONE_SPREAD = SpreadConstraint(lbl.ZONE, selector=Selector({"app": "web"}))
 
 
 def price(planned: Plan) -> float:
-    return math.fsum(each.price for each in planned.claims)
+    return math.fsum(claim.price for claim in planned.claims)
 
 
 def test_s208_many_small_nodes_are_taken_where_the_largest_is_dear() -> None:
@@ -94,8 +94,8 @@ def test_s208_pods_that_are_spread_are_regrouped_where_they_are() -> None:
     web = shape(1900, labels={"app": "web"}, spread=(ZONE_SPREAD,))
     asked = problem(Workloads().add("web", 30, web).add("whole", 1, shape(60_000)), dear_giant())
     first, best = plan(asked), best_plan(asked, EFFORT)
-    assert sum(each.instance_types == ("t64",) for each in first.claims) == 3
-    assert sum(each.instance_types == ("t64",) for each in best.claims) == 1
+    assert sum(claim.instance_types == ("t64",) for claim in first.claims) == 3
+    assert sum(claim.instance_types == ("t64",) for claim in best.claims) == 1
     zones = [
         value
         for c in best.claims
@@ -129,7 +129,7 @@ def test_pods_stay_off_node_pools_of_less_weight() -> None:
     dear = pool("dear", spec(lbl.CAPACITY_TYPE, "In", "on-demand"), weight=10)
     cheap = pool("cheap", spec(lbl.CAPACITY_TYPE, "In", "spot"))
     best = best_plan(problem(Workloads().add("web", 5, shape(1900)), dear_giant(), dear, cheap), EFFORT)
-    assert {each.node_pool for each in best.claims} == {"dear"}
+    assert {claim.node_pool for claim in best.claims} == {"dear"}
 
 
 def test_the_cheaper_of_two_node_pools_of_one_weight_is_taken() -> None:
@@ -137,8 +137,8 @@ def test_the_cheaper_of_two_node_pools_of_one_weight_is_taken() -> None:
     dear = pool("z-dear", spec(lbl.CAPACITY_TYPE, "In", "on-demand"))
     cheap = pool("a-cheap", spec(lbl.CAPACITY_TYPE, "In", "spot"))
     asked = problem(Workloads().add("web", 5, shape(1900)), dear_giant(), dear, cheap)
-    assert {each.node_pool for each in plan(asked).claims} == {"z-dear"}
-    assert {each.node_pool for each in best_plan(asked, EFFORT).claims} == {"a-cheap"}
+    assert {claim.node_pool for claim in plan(asked).claims} == {"z-dear"}
+    assert {claim.node_pool for claim in best_plan(asked, EFFORT).claims} == {"a-cheap"}
 
 
 def test_s69_the_limit_on_nodes_is_kept() -> None:
@@ -151,7 +151,7 @@ def test_s70_limits_on_resources_are_kept() -> None:
     best = best_plan(asked, EFFORT)
     assert not best.unplaced
     cores = {each.name: each.capacity["cpu"] for each in dear_giant().types}
-    assert sum(max(cores[name] for name in each.instance_types) for each in best.claims) <= 80_000
+    assert sum(max(cores[name] for name in claim.instance_types) for claim in best.claims) <= 80_000
 
 
 def test_no_preference_is_given_up_to_save_money() -> None:
@@ -162,7 +162,7 @@ def test_no_preference_is_given_up_to_save_money() -> None:
     asked = problem(
         Workloads().add("web", 5, wants), Catalogue((small, giant)), pool("p", spec("example.com/disk", "Exists"))
     )
-    assert [each.instance_types for each in best_plan(asked, EFFORT).claims] == [("t64",)]
+    assert [claim.instance_types for claim in best_plan(asked, EFFORT).claims] == [("t64",)]
 
 
 def test_pods_that_others_keep_away_from_stay_where_they_are() -> None:

@@ -87,7 +87,7 @@ def test_pods_that_only_spreads_of_others_count_may_be_bound_after_them() -> Non
 def test_pods_of_a_large_problem_are_not_settled_at_once() -> None:
     for asked, settled in ((over_two_keys(8, 3), True), (over_two_keys(8, LARGE_PROBLEM), False)):
         uneven = replace(plan(asked), uneven=True)
-        assert any(each.careful for each in single_changes(asked, ProblemChange(), uneven)) is settled
+        assert any(single_change.careful for single_change in single_changes(asked, ProblemChange(), uneven)) is settled
 
 
 # ── without what made the difference ──────────────────────────────────────
@@ -120,7 +120,7 @@ def test_s134_a_pod_that_keeps_out_several_comes_after_them() -> None:
     assert left(plan(asked)) == {"small-0", "small-1", "small-2"}
     question, made = first_plan(asked)
     assert left(made) == {"large-0"}
-    assert {each.uid for each in question.pods if each.ahead} == {"small-0", "small-1", "small-2"}
+    assert {pod.uid for pod in question.pods if pod.ahead} == {"small-0", "small-1", "small-2"}
     assert question.pools == asked.pools
     assert question.unavailable == asked.unavailable
     assert faults(asked, made) == []
@@ -214,7 +214,7 @@ def test_s63_s88_what_helps_one_group_is_not_left_out_for_another() -> None:
 
 def told(made: Plan, uid: str) -> list[tuple[str, object]]:
     (group,) = (each for each in made.unplaced if uid in each.pods)
-    return [(each.code, each.params.get("node_pool")) for each in group.reasons]
+    return [(reason.code, reason.params.get("node_pool")) for reason in group.reasons]
 
 
 def with_one_more(asked: Problem, given: PodShape) -> Problem:
@@ -266,7 +266,7 @@ def test_s134_two_zones_are_left_out_together_where_one_does_not_help() -> None:
 def test_s134_in_a_large_problem_what_helps_is_found_without_the_pods_that_have_nothing_to_do_with_it() -> None:
     asked = followed(LARGE_PROBLEM)
     part = problem_of_related_pods(asked, left(plan(asked)))
-    assert {each.uid.split("-")[0] for each in part.pods} == {"leader", "follower"}
+    assert {pod.uid.split("-")[0] for pod in part.pods} == {"leader", "follower"}
     assert not left(first_plan(asked)[1])
     assert not left(first_plan(small_zone(LARGE_PROBLEM))[1])
 

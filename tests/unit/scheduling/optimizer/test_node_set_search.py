@@ -45,7 +45,7 @@ def sized(node_sets: NodeSets, asked: Problem, kind: str, count: int) -> tuple[N
 
 
 def evaluated(node_sets: NodeSets, asked: Problem, nodes: tuple[NewNode, ...]) -> NodeSet:
-    found, _ = node_sets.evaluate(nodes, frozenset(each.uid for each in asked.pods), 10**9)
+    found, _ = node_sets.evaluate(nodes, frozenset(pod.uid for pod in asked.pods), 10**9)
     assert found is not None
     return found
 
@@ -54,7 +54,7 @@ def begun(asked: Problem, effort: Effort, kind: str, count: int) -> tuple[NodeSe
     """A search, and the set of nodes that it begins with: so many of a type."""
     node_sets = node_sets_of(asked)
     search = NodeSetSearch(node_sets, 0, effort)
-    start = search.evaluate(sized(node_sets, asked, kind, count), frozenset(each.uid for each in asked.pods))
+    start = search.evaluate(sized(node_sets, asked, kind, count), frozenset(pod.uid for pod in asked.pods))
     assert start is not None
     return search, start
 
@@ -109,7 +109,7 @@ def test_s208_nothing_is_tried_twice_and_nothing_without_effort() -> None:
     asked, effort = late_and_large(4), Effort(2_400_000)
     search, start = begun(asked, effort, "t04", 4)
     before = effort.left
-    assert search.evaluate(start.nodes, frozenset(each.uid for each in asked.pods)) is start
+    assert search.evaluate(start.nodes, frozenset(pod.uid for pod in asked.pods)) is start
     assert effort.left == before
     whole = search.whole([search.trail(start, math.inf)], math.inf)
     assert whole is not None
@@ -189,7 +189,7 @@ def test_s208_a_plan_that_binds_whole_costs_no_more_than_nodes_for_pods_left_ove
     """One large node for all costs more than one small node for each pod that is left over; two larger ones do not."""
     work = Workloads().add("a-small", 8, shape(900, GI), created=1).add("z-large", 2, shape(3500, GI), created=2)
     best = best_plan(problem(work, ladder(*types)), EFFORT)
-    assert [each.instance_types[0] for each in best.claims] == chosen
+    assert [claim.instance_types[0] for claim in best.claims] == chosen
     assert len(best.unbound) == (2 if types == (4, 64) else 0)
 
 
@@ -210,7 +210,7 @@ def test_s208_a_cheaper_plan_that_binds_whole_is_looked_for_though_the_first_one
     best = best_plan(asked, EFFORT)
     assert not unbound_pods(asked, plan(asked))
     assert best.unbound == ()
-    assert math.fsum(each.price for each in best.claims) < 0.6 * best.first_price
+    assert math.fsum(claim.price for claim in best.claims) < 0.6 * best.first_price
 
 
 @pytest.mark.parametrize(("spare", "known"), [(-1, False), (0, True)])
@@ -221,7 +221,7 @@ def test_s208_a_run_ends_once_more_pods_than_allowed_are_certain_to_stay_unbound
     nodes = sized(node_sets, asked, "t04", 4)
     left = len(evaluated(node_sets, asked, nodes).bindings.unbound)
     assert left > 0
-    uids = frozenset(each.uid for each in asked.pods)
+    uids = frozenset(pod.uid for pod in asked.pods)
     found, touches = node_sets.evaluate(nodes, uids, 10**9, (len(SCHEDULER_VARIANTS), left + spare))
     assert (found is not None) == known
     assert touches > 0
@@ -235,9 +235,7 @@ def test_s208_a_pod_that_waits_for_others_is_not_certain_to_stay_unbound() -> No
     asked = problem(work, ladder(4))
     node_sets = node_sets_of(asked)
     nodes = node_sets.nodes_of(plan(asked).claims)
-    found, _ = node_sets.evaluate(
-        nodes, frozenset(each.uid for each in asked.pods), 10**9, (len(SCHEDULER_VARIANTS), 0)
-    )
+    found, _ = node_sets.evaluate(nodes, frozenset(pod.uid for pod in asked.pods), 10**9, (len(SCHEDULER_VARIANTS), 0))
     assert found is not None
     assert found.bindings.unbound == ()
     assert len(KubeScheduler(asked).queue(SCHEDULER_VARIANTS[0])) == 2
@@ -256,4 +254,4 @@ def test_s107_types_with_less_room_do_not_count_for_min_values(
     asked = problem(Workloads().add("web", 1, shape(1000)), Catalogue(types), two)
     node_sets = node_sets_of(asked)
     (node,) = node_sets.nodes_of(plan(asked).claims)
-    assert [each.claim.instance_types[0] for each in node_sets.sizes(node)] == offered
+    assert [size.claim.instance_types[0] for size in node_sets.sizes(node)] == offered

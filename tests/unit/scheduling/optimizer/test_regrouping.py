@@ -30,7 +30,7 @@ def held(asked: Problem, uid: str = "web-0", zones: tuple[str, ...] = ("z1",)) -
     """A pod on a node that is bound to these zones."""
     made = plan(asked)
     claim = next(each for each in made.claims if uid in each.pods)
-    rest = tuple(each for each in claim.constraints if each.key != lbl.ZONE)
+    rest = tuple(constraint for constraint in claim.constraints if constraint.key != lbl.ZONE)
     bound = (requirement(lbl.ZONE, "In", zones),) if zones else ()
     weights = {uid: 0 for each in made.claims for uid in each.pods}
     movable = MovablePods(asked, options_of(asked), independent_pods(asked), weights)
@@ -137,4 +137,4 @@ def test_s63_types_are_not_left_out_where_a_pod_would_fall_to_a_node_pool_of_les
 
 
 def caps_of(asked: Problem) -> tuple[Problem, InstanceOptions, list[str]]:
-    return asked, options_of(asked), [each.shape for each in asked.pods]
+    return asked, options_of(asked), [pod.shape for pod in asked.pods]

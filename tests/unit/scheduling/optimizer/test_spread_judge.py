@@ -62,7 +62,7 @@ def test_a_node_whose_zone_is_open_keeps_no_spread_over_zones() -> None:
     asked = spread_over(lbl.ZONE)
     first = plan(asked)
     claims = (
-        replace(claim, constraints=tuple(each for each in claim.constraints if each.key != lbl.ZONE))
+        replace(claim, constraints=tuple(constraint for constraint in claim.constraints if constraint.key != lbl.ZONE))
         for claim in first.claims
     )
     assert not SpreadJudge(asked, first).keeps(Plan(tuple(claims)))

@@ -58,7 +58,7 @@ def apart(**fields: object) -> PodShape:
 
 def in_zones(*zones: str) -> list[NodeInput]:
     room = {"cpu": 4_000, "memory": 8 * GI, "pods": 20}
-    return [NodeInput(f"n-{each}", "", {lbl.ZONE: each, lbl.HOSTNAME: f"n-{each}"}, (), room) for each in zones]
+    return [NodeInput(f"n-{zone}", "", {lbl.ZONE: zone, lbl.HOSTNAME: f"n-{zone}"}, (), room) for zone in zones]
 
 
 @pytest.mark.parametrize("others", [0, LARGE_PROBLEM])
@@ -115,7 +115,7 @@ def test_s134_where_there_are_fewer_domains_than_a_spread_wants_none_takes_more_
 def test_s131_a_pod_that_goes_takes_no_zone_for_good() -> None:
     given = problem(Workloads().add("apart", 3, apart()), ladder(2), nodes=in_zones("z1"), bound=[(apart(), "n-z1")])
     assert len(beyond(given)) == 1
-    going = replace(given, bound=tuple(replace(each, terminating=True) for each in given.bound))
+    going = replace(given, bound=tuple(replace(pod, terminating=True) for pod in given.bound))
     assert plan(going).unplaced
     assert beyond(going) == set()
 

@@ -16,14 +16,14 @@ def node(name: str, initialized: bool = True) -> NodeInput:
 def test_s76_nodes_that_are_initialized_come_first_and_then_go_by_name() -> None:
     work = Workloads().add("web", 3, shape(1000))
     nodes = [node("a", initialized=False), node("c"), node("b")]
-    placed = {each.node: each.pods for each in plan(problem(work, ladder(2), nodes=nodes)).placements}
+    placed = {placement.node: placement.pods for placement in plan(problem(work, ladder(2), nodes=nodes)).placements}
     assert placed == {"b": ("web-0",), "c": ("web-1",), "a": ("web-2",)}
 
 
 def test_s67_without_a_template_pods_still_go_to_existing_nodes() -> None:
     nothing = pool("p", spec(lbl.INSTANCE_TYPE, "In", "no-such-type"))
     planned = plan(problem(Workloads().add("web", 2, shape(1000)), ladder(2), nothing, nodes=[node("a")]))
-    assert [each.pods for each in planned.placements] == [("web-0",)]
+    assert [placement.pods for placement in planned.placements] == [("web-0",)]
     assert [(each.pods, each.reasons[0].code) for each in planned.unplaced] == [(("web-1",), "no-instance-types")]
 
 

@@ -34,7 +34,7 @@ def planned(work: Workloads, *nodes: NodeInput, bound: tuple[tuple[PodShape, str
 
 
 def on_nodes(made: Plan) -> dict[str, int]:
-    return {each.node: len(each.pods) for each in made.placements}
+    return {placement.node: len(placement.pods) for placement in made.placements}
 
 
 def test_s5_labels_of_nodes_may_be_aliases_too() -> None:

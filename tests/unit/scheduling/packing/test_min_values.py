@@ -12,7 +12,7 @@ from tests.support.scenarios.problems import Workloads, instance_type, ladder, p
 
 
 def least(claim: OpenedClaim, key: str = lbl.INSTANCE_TYPE) -> set[int | None]:
-    return {each.min_values for each in claim.requirements if each.key == key}
+    return {requirement.min_values for requirement in claim.requirements if requirement.key == key}
 
 
 def test_e66_a_pod_does_not_join_below_min_values() -> None:
@@ -33,7 +33,7 @@ def test_s162_under_best_effort_a_cut_drops_no_claim() -> None:
     work = Workloads().add("a", 2, shape(100))
     pooled = pool("p", spec(lbl.INSTANCE_TYPE, "Exists", least=2))
     planned = plan(problem(work, ladder(1, 4), pooled, max_instance_types=1, min_values_policy="BestEffort"))
-    assert [each.instance_types for each in planned.claims] == [("t01",)]
+    assert [claim.instance_types for claim in planned.claims] == [("t01",)]
     assert not planned.unplaced
 
 
@@ -57,8 +57,8 @@ def test_s109_s110_e69_e70_a_relaxed_heavy_pool_is_preferred_and_each_claim_says
     work = Workloads().add("large", 1, shape(2000)).add("small", 1, shape(900, host_ports=port()))
     work.add("other", 1, shape(800, host_ports=port()))
     planned = plan(problem(work, ladder(1, 4), heavy, pool("light"), min_values_policy="BestEffort"))
-    assert {each.node_pool for each in planned.claims} == {"heavy"}
-    assert [each.min_values_relaxed for each in planned.claims] == [True, False]
+    assert {claim.node_pool for claim in planned.claims} == {"heavy"}
+    assert [claim.min_values_relaxed for claim in planned.claims] == [True, False]
 
 
 def test_s108_values_of_a_label_are_counted_over_the_types_that_are_left() -> None:
@@ -117,7 +117,7 @@ def test_s109_a_pod_joins_an_open_claim_only_within_its_minvalues_whatever_the_p
     two = pool("p", spec(lbl.INSTANCE_TYPE, "Exists", least=2))
     planned = plan(problem(work, ladder(1, 4), two, min_values_policy="BestEffort"))
     assert sizes(planned) == [1, 1]
-    assert [each.min_values_relaxed for each in planned.claims] == [False, False]
+    assert [claim.min_values_relaxed for claim in planned.claims] == [False, False]
 
 
 def test_s109_within_a_lowered_minvalues_pods_do_join() -> None:
@@ -135,7 +135,7 @@ def test_s109_a_lowered_template_comes_before_the_next() -> None:
 
     def chosen(policy: str) -> list[str]:
         given = problem(work, ladder(1, 2, 4), heavy, pool("light"), min_values_policy=policy)
-        return [each.node_pool for each in plan(given).claims]
+        return [claim.node_pool for claim in plan(given).claims]
 
     assert chosen("BestEffort") == ["heavy"]
     assert chosen("Strict") == ["light"]

@@ -23,8 +23,8 @@ def test_s88_nodes_that_exist_come_before_claims_and_these_before_new_ones() -> 
     work = Workloads().add("large", 1, shape(3_500)).add("small", 3, shape(400))
     there = NodeInput("n", "", {}, (), {"cpu": 400, "memory": GI, "pods": 9})
     planned = plan(problem(work, ladder(4), nodes=[there]))
-    assert [(each.node, each.pods) for each in planned.placements] == [("n", ("small-0",))]
-    assert sorted(each.pods for each in planned.claims) == [("large-0", "small-1"), ("small-2",)]
+    assert [(placement.node, placement.pods) for placement in planned.placements] == [("n", ("small-0",))]
+    assert sorted(claim.pods for claim in planned.claims) == [("large-0", "small-1"), ("small-2",)]
 
 
 def test_s88_why_a_pod_has_no_place_is_what_the_nodepools_say() -> None:
@@ -33,7 +33,7 @@ def test_s88_why_a_pod_has_no_place_is_what_the_nodepools_say() -> None:
     there = NodeInput("n", "", {}, (), {"cpu": 0, "memory": 0, "pods": 0})
     planned = plan(problem(work, ladder(2), pool("x", weight=1), pool("y", weight=9), nodes=[there]))
     (left,) = planned.unplaced
-    assert [(each.code, each.params["node_pool"]) for each in left.reasons] == [
+    assert [(reason.code, reason.params["node_pool"]) for reason in left.reasons] == [
         (SchedulingCode.TYPES_RESOURCES, "y"),
         (SchedulingCode.TYPES_RESOURCES, "x"),
     ]
@@ -46,7 +46,7 @@ def test_s31_s35_a_pod_gives_up_what_it_has_to_and_one_that_fails_nothing() -> N
     tracer = FunnelTracer()
     planned = plan(problem(work, ladder(2)), tracer)
     (claim,) = planned.claims
-    assert next(each.values for each in claim.requirements if each.key == lbl.ZONE) == ("z2",)
+    assert next(requirement.values for requirement in claim.requirements if requirement.key == lbl.ZONE) == ("z2",)
     assert codes(planned) == {"b-0": [SchedulingCode.TYPES_RESOURCES]}
     (failed,) = [each for each in tracer.funnel.classes if each.unplaced]
     assert failed.requirements == (f"{lbl.ZONE} In [nowhere]",), "as it was queued"
@@ -57,4 +57,4 @@ def test_s89_of_claims_with_as_many_pods_the_one_that_grew_last_comes_first() ->
     apart = shape(900, host_ports=(HostPort(80),))
     work = Workloads().add("a", 3, apart).add("b", 3, shape(100)).add("c", 1, shape(50))
     planned = plan(problem(work, ladder(2)))
-    assert [each.pods for each in planned.claims] == [("a-0", "b-0"), ("a-1", "b-1"), ("a-2", "b-2", "c-0")]
+    assert [claim.pods for claim in planned.claims] == [("a-0", "b-0"), ("a-1", "b-1"), ("a-2", "b-2", "c-0")]

@@ -72,7 +72,7 @@ def test_s33_the_heaviest_preference_goes_first_and_equals_in_their_order() -> N
 
 def test_s34_e35_schedule_anyway_goes_in_the_order_a_c_b() -> None:
     found = steps(PodShape(spread=(spread("a"), spread("b"), spread("c"))))
-    assert [[each.topology_key for each in shape.spread] for shape in found] == [["c", "b"], ["b"], []]
+    assert [[constraint.topology_key for constraint in shape.spread] for shape in found] == [["c", "b"], ["b"], []]
 
 
 def test_s33_step_6_only_with_soft_taints_and_only_once() -> None:
@@ -88,7 +88,7 @@ def test_s37_under_policy_ignore_preferences_form_no_rules() -> None:
     shape = PodShape(spread=(spread(lbl.ZONE),), affinity=(AffinityTerm(lbl.ARCH, weight=1), AffinityTerm(lbl.ZONE)))
     for policy, kinds in (("Respect", ["affinity", "affinity", "spread"]), ("Ignore", ["affinity"])):
         classes = PodClasses({"a": shape}, topology(shape, policy), policy, soft_taints=False)
-        assert sorted(each.kind for each in classes.of("default", "a").demand.rules) == kinds
+        assert sorted(rule.kind for rule in classes.of("default", "a").demand.rules) == kinds
 
 
 def topology(shape: PodShape, policy: str) -> Topology:
@@ -118,7 +118,7 @@ def test_classes_join_shapes_that_differ_in_what_no_rule_reads() -> None:
     for each in "abcd":
         told_apart.add(each, 1, shapes[each])
     classes = PodClasses(shapes, Topology(problem(told_apart, ladder(1)), [], []), "Respect", soft_taints=True)
-    assert len({classes.of("default", each).number for each in shapes}) == 4, "d looks at the label app"
+    assert len({classes.of("default", shape).number for shape in shapes}) == 4, "d looks at the label app"
 
 
 def test_s33_required_terms_that_were_given_up_first_come_again_without_preferences() -> None:
@@ -142,7 +142,7 @@ def test_s33_a_pod_goes_back_to_none_but_its_own_terms() -> None:
     for first, second in (("a", "b"), ("b", "a")):
         work = Workloads().add(first, 1, both).add(second, 1, one)
         planned = plan(problem(work, only_z1))
-        assert [each.pods for each in planned.claims] == [(f"{first}-0",)]
+        assert [claim.pods for claim in planned.claims] == [(f"{first}-0",)]
         assert [each.pods for each in planned.unplaced] == [(f"{second}-0",)]
 
 

@@ -66,7 +66,7 @@ def asked(known: VolumeFacts, work: Workloads, *nodes: NodeInput) -> Problem:
 
 
 def zone_of(made: Plan, number: int = 0) -> tuple[str, ...]:
-    return next(each.values for each in made.claims[number].requirements if each.key == lbl.ZONE)
+    return next(requirement.values for requirement in made.claims[number].requirements if requirement.key == lbl.ZONE)
 
 
 def node(**labels: str) -> NodeInput:
@@ -88,7 +88,7 @@ def test_s154_e114_alternatives_are_tried_in_their_order() -> None:
 
 def test_s155_e115_only_the_combination_that_agrees() -> None:
     known = facts(bound("a", zones("z1"), zones("z2")), bound("b", zones("z2"), zones("z3")))
-    assert [str(each) for each in volumes_of_claims(known, ("default/a", "default/b")).alternatives] == [
+    assert [str(alternative) for alternative in volumes_of_claims(known, ("default/a", "default/b")).alternatives] == [
         f"{lbl.ZONE} In [z2]"
     ]
     assert zone_of(planned(asked(known, Workloads().add("w", 1, using("a", "b"))))) == ("z2",)
@@ -144,7 +144,7 @@ GONE = VolumeClaim("default", "a", "pv-a", phase="Bound", bind_completed=True)
 def test_s153_e118_e119_volumes_that_are_not_in_order(claim: VolumeClaim, volume: Volume | None, fine: bool) -> None:
     made = planned(asked(facts((claim, volume)), Workloads().add("w", 1, using("a"))))
     assert (not made.ignored) == fine
-    assert all(each.code == SchedulingCode.VOLUME for group in made.ignored for each in group.reasons)
+    assert all(reason.code == SchedulingCode.VOLUME for group in made.ignored for reason in group.reasons)
 
 
 def test_s159_e112_a_driver_limit_counts_claims() -> None:
@@ -153,14 +153,14 @@ def test_s159_e112_a_driver_limit_counts_claims() -> None:
     for number in range(6):
         work.add(f"w{number}", 1, using(f"c{2 * number}", f"c{2 * number + 1}"))
     made = planned(asked(facts(*pairs, limits={"n": {EBS: 10}}), work, node()))
-    assert [len(each.pods) for each in made.placements] == [5]
+    assert [len(placement.pods) for placement in made.placements] == [5]
     assert len(made.claims) == 1
 
 
 def test_s159_e113_a_claim_that_is_there_already_counts_once() -> None:
     work = Workloads().add("w", 100, using("a"))
     made = planned(asked(facts(bound("a", zones("z1")), limits={"n": {EBS: 1}}), work, node()))
-    assert [len(each.pods) for each in made.placements] == [100]
+    assert [len(placement.pods) for placement in made.placements] == [100]
 
 
 def test_s159_volumes_of_bound_pods_take_their_part() -> None:
@@ -183,7 +183,7 @@ def test_s156_e120_volumes_do_not_change_the_minimum_of_a_spread() -> None:
     work = Workloads().add("w", 1, using("a", **web))
     there = problem(work, ladder(2), nodes=nodes, bound=[(shape(labels={"app": "web"}), z) for z in ("z1", "z2", "z3")])
     made = planned(replace(there, volumes=facts(bound("a", zones("z1")))))
-    assert [(each.node, each.pods) for each in made.placements] == [("z1", ("w-0",))]
+    assert [(placement.node, placement.pods) for placement in made.placements] == [("z1", ("w-0",))]
 
 
 def test_without_facts_pods_with_volumes_are_left_over_by_name_of_the_feature() -> None:

@@ -69,7 +69,7 @@ def test_s25_e18_restricted_labels(key: str) -> None:
 )
 def test_s42_e20_opting_out(expressions: list[tuple[str, str, tuple[str, ...]]]) -> None:
     given = PodShape(required_terms=(term(*expressions),))
-    assert [each.code for each in pod_refusals(given)] == [SchedulingCode.OPTED_OUT]
+    assert [pod_refusal.code for pod_refusal in pod_refusals(given)] == [SchedulingCode.OPTED_OUT]
 
 
 @pytest.mark.parametrize("policy", ["Respect", "Ignore"])
@@ -83,7 +83,7 @@ def test_s42_a_pod_that_prefers_to_opt_out_is_left_out_whatever_becomes_of_prefe
 def test_s42_match_fields_and_every_term_are_looked_at() -> None:
     fields = NodeTerm(fields=(Expression("metadata.name", "In", ("n",)),))
     given = PodShape(required_terms=(term(("k", "Exists", ())), fields, term(("k", "Gt", ("x",)))))
-    codes = [each.code for each in pod_refusals(given)]
+    codes = [pod_refusal.code for pod_refusal in pod_refusals(given)]
     assert codes == [SchedulingCode.MATCH_FIELDS, SchedulingCode.INVALID_REQUIREMENT]
 
 

@@ -23,7 +23,7 @@ def problem(world: World) -> Problem:
 def test_s119_a_pod_that_wants_to_be_alone_gets_another_node() -> None:
     world = in_service()
     world.pending("alone", anti_affinity=ALONE)
-    assert [(each.name, each.node) for each in problem(world).bound] == [(name, "n1") for name in "abcde"]
+    assert [(pod.name, pod.node) for pod in problem(world).bound] == [(name, "n1") for name in "abcde"]
     assert [each for each in world.after(1_000) if isinstance(each, LaunchInstance)]
 
 
@@ -51,7 +51,7 @@ def test_s71_pods_on_a_node_that_is_not_registered_are_on_its_claim() -> None:
     asked = problem(world)
     (node,) = asked.nodes
     assert node.name == node.claim
-    assert [(each.name, each.node) for each in asked.bound] == [("a", node.name)]
+    assert [(pod.name, pod.node) for pod in asked.bound] == [("a", node.name)]
 
 
 def test_s131_pods_on_a_node_of_a_nodepool_without_a_claim_count() -> None:
@@ -64,4 +64,4 @@ def test_s131_pods_on_a_node_of_a_nodepool_without_a_claim_count() -> None:
     world.pending("alone", anti_affinity=(AffinityTerm(lbl.ZONE, Selector()),))
     asked = problem(world)
     assert [each.name for each in asked.leaving] == ["lone"]
-    assert ("there", "lone") in [(each.name, each.node) for each in asked.bound]
+    assert ("there", "lone") in [(pod.name, pod.node) for pod in asked.bound]

@@ -36,7 +36,10 @@ def buffer(**fields: Any) -> CapacityBuffer:
 
 
 def sources(*workloads: Workload, templates: tuple[PodTemplate, ...] = ()) -> BufferSources:
-    given, owners = {each.key: each for each in templates}, {each.key: each for each in workloads}
+    given, owners = (
+        {template.key: template for template in templates},
+        {workload.key: workload for workload in workloads},
+    )
     return BufferSources(given, owners, {DIGEST: POD}.__getitem__)
 
 
@@ -118,13 +121,13 @@ def planned(replicas: int, given: PodShape, room: int = 0, pods: int = 0) -> Pla
 
 
 def test_s180_nodes_are_opened_for_them() -> None:
-    assert sorted(len(each.pods) for each in planned(5, shape(900)).claims) == [1, 2, 2]
+    assert sorted(len(claim.pods) for claim in planned(5, shape(900)).claims) == [1, 2, 2]
 
 
 def test_s180_pods_that_wait_get_the_room_that_there_is_before_larger_ones_of_a_buffer() -> None:
     answer = planned(1, shape(1000), room=1000, pods=2)
-    assert [each.pods for each in answer.placements] == [("real-0", "real-1")]
-    assert [each.pods for each in answer.claims] == [("u-1",)]
+    assert [placement.pods for placement in answer.placements] == [("real-0", "real-1")]
+    assert [claim.pods for claim in answer.claims] == [("u-1",)]
 
 
 def test_s181_what_a_pass_says_of_a_buffer() -> None:

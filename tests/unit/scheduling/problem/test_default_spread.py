@@ -25,7 +25,7 @@ REPLICASET, JOB, CONTROLLER = "apps/v1/ReplicaSet", "batch/v1/Job", "v1/Replicat
 
 
 def kin(*workloads: Workload, services: tuple[Service, ...] = ()) -> SelectorSources:
-    return SelectorSources(services, {each.key: each for each in workloads})
+    return SelectorSources(services, {workload.key: workload for workload in workloads})
 
 
 def replica_set(name: str, selector: Selector | None, kind: str = REPLICASET) -> Workload:
@@ -48,7 +48,7 @@ def planned(given: PodShape, owner: Owner | None, kinship: SelectorSources, coun
 
 
 def pods_by_claim(answer: Plan) -> list[int]:
-    return sorted((len(each.pods) for each in answer.claims), reverse=True)
+    return sorted((len(claim.pods) for claim in answer.claims), reverse=True)
 
 
 def test_s150_e110_four_pods_of_a_replica_set_go_to_three_zones() -> None:
@@ -93,10 +93,13 @@ def test_s151_e111_two_replica_sets_of_one_deployment_spread_independently() -> 
     owners = kin(replica_set("a-old", Selector(old)), replica_set("a-new", Selector(new)))
     selector = owners.selector("default", new, Owner(REPLICASET, "a-new"))
     assert selector is not None
-    assert {each.key: each.values for each in selector.expressions} == {"app": ("a",), "pod-template-hash": ("new",)}
+    assert {expression.key: expression.values for expression in selector.expressions} == {
+        "app": ("a",),
+        "pod-template-hash": ("new",),
+    }
     zones = Counter(
-        value for each in planned(shape(labels=new), Owner(REPLICASET, "a-new"), owners, 3).claims
-        for spec in each.requirements if spec.key == lbl.ZONE for value in spec.values
+        value for claim in planned(shape(labels=new), Owner(REPLICASET, "a-new"), owners, 3).claims
+        for spec in claim.requirements if spec.key == lbl.ZONE for value in spec.values
     )  # fmt: skip
     assert set(zones.values()) == {1}
     assert len(zones) == 3

@@ -131,7 +131,7 @@ def test_s49_only_a_budget_that_lets_none_go_keeps_a_pod(changes: dict[str, Any]
     drain(world)
     assert asked(world) == names
     later = later_pods(world.runtime.state, world.now)
-    assert [each.code for group in later.groups for each in group.reasons] == (
+    assert [reason.code for group in later.groups for reason in group.reasons] == (
         [] if names else [SchedulingCode.KEPT_BY_BUDGET]
     )
 

@@ -21,7 +21,7 @@ def zone(*volume_zones: str, bound: str = "", **fields: Any) -> str:
     work = Workloads().add("a", 1, shape(labels={"app": "a"}, volumes=volumes, **fields))
     there = [NodeInput("n", "c", {lbl.ZONE: bound}, (), {"cpu": 9000, "pods": 9})] if bound else []
     given = problem(work, ladder(2), nodes=there, bound=[(shape(labels={"app": "b"}), "n")] if bound else [])
-    terms = tuple(term((lbl.ZONE, "In", (each,))) for each in volume_zones)
+    terms = tuple(term((lbl.ZONE, "In", (volume_zone,))) for volume_zone in volume_zones)
     claim = VolumeClaim("default", "claim", volume="pv", phase="Bound", bind_completed=True)
     facts = VolumeFacts(claims={claim.key: claim}, volumes={"pv": Volume("pv", terms=terms)})
     return effective_zones(replace(given, volumes=facts))["a-0"]

@@ -31,7 +31,7 @@ def results(world: World) -> list[ProvisionResult]:
 
 
 def launches(intents: Any) -> list[LaunchInstance]:
-    return [each for each in intents if isinstance(each, LaunchInstance)]
+    return [intent for intent in intents if isinstance(intent, LaunchInstance)]
 
 
 def honest(world: World) -> None:
@@ -59,7 +59,7 @@ def test_s150_pods_of_a_replica_set_are_spread_by_the_settings() -> None:
     replica_set = Workload("apps/v1/ReplicaSet", "default", "a-1", "", selector=Selector({"app": "a"}))
     world.see(Observation(replica_set), *(owned(world, f"p{i}", "a-1") for i in range(4)))
     world.after(1_000)
-    assert sorted(len(each.pods) for each in results(world)[-1].claims) == [2, 2]
+    assert sorted(len(claim.pods) for claim in results(world)[-1].claims) == [2, 2]
     honest(world)
 
 
@@ -80,7 +80,7 @@ def test_s194_the_reason_is_in_the_record() -> None:
     world.pending("a", resource_claims=("gpu",))
     assert launches(world.after(1_000)) == []
     (left,) = results(world)[-1].unplaced
-    assert [each.code for each in left.reasons] == [SchedulingCode.RESOURCE_CLAIMS]
+    assert [reason.code for reason in left.reasons] == [SchedulingCode.RESOURCE_CLAIMS]
     honest(world)
 
 
@@ -186,7 +186,7 @@ def test_s171_pods_of_buffers_nominate_nobody() -> None:
     world.see(Observation(CapacityBuffer("buf", "default", "b", template="spare", replicas=1, percentage=1)))
     world.after(1_000)
     state = world.runtime.state
-    assert [each.claim for each in results(world)[-1].placements] == [order.claim]
+    assert [placement.claim for placement in results(world)[-1].placements] == [order.claim]
     assert state.facts.claims[order.claim].nominated_until == 0
     assert not state.indexes.waiting_for.get(order.claim)
 

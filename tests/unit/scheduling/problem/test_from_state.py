@@ -228,7 +228,7 @@ def test_s48_what_do_not_disrupt_says_of_a_pod(value: str, started: int | None, 
 
 def passes(world: World) -> list[tuple[int, Decision]]:
     """Position and decision of each."""
-    found = [(each.position, each.payload) for each in world.store.entries if isinstance(each.payload, Decision)]
+    found = [(entry.position, entry.payload) for entry in world.store.entries if isinstance(entry.payload, Decision)]
     return [(position, made) for position, made in found if isinstance(made.result, ProvisionResult)]
 
 
@@ -244,8 +244,8 @@ def test_s58_claims_without_an_instance_hold_no_pass_up_and_their_room_counts() 
     world.after(1_000)
     (_, made) = passes(world)[-1]
     assert isinstance(made.result, ProvisionResult)
-    assert [each.pods for each in made.result.claims] == [("uid-c",)]
-    assert [(each.claim, each.pods) for each in made.result.placements] == [(first, ("uid-a", "uid-b"))]
+    assert [claim.pods for claim in made.result.claims] == [("uid-c",)]
+    assert [(placement.claim, placement.pods) for placement in made.result.placements] == [(first, ("uid-a", "uid-b"))]
 
 
 def test_s59_a_pass_plans_cuts_the_types_records_and_launches_in_one_turn() -> None:
@@ -257,10 +257,10 @@ def test_s59_a_pass_plans_cuts_the_types_records_and_launches_in_one_turn() -> N
     world.after(1_000)
     ((position, made),) = passes(world)
     assert isinstance(made.result, ProvisionResult)
-    names = [each.name for each in made.result.claims]
-    assert [each.claim for each in made.intents if isinstance(each, LaunchInstance)] == names
+    names = [claim.name for claim in made.result.claims]
+    assert [intent.claim for intent in made.intents if isinstance(intent, LaunchInstance)] == names
     assert len(names) == 2
-    requested = [each for each in world.store.entries if each.type == "claim.requested"]
+    requested = [entry for entry in world.store.entries if entry.type == "claim.requested"]
     assert [each.payload.claim for each in requested] == names
     assert all(each.position > position and each.turn == requested[0].turn for each in requested)
     world = World(max_instance_types=2)

@@ -29,7 +29,12 @@ def web(cpu: int = 900, **fields: Any) -> PodShape:
 
 def zones(made: Plan) -> list[str]:
     """Of the claims, in their order; several where it is open."""
-    return ["|".join(each.values) for claim in made.claims for each in claim.requirements if each.key == lbl.ZONE]
+    return [
+        "|".join(requirement.values)
+        for claim in made.claims
+        for requirement in claim.requirements
+        if requirement.key == lbl.ZONE
+    ]
 
 
 def test_s122_a_node_without_the_label_of_another_hard_spread_is_not_looked_at() -> None:
@@ -62,7 +67,7 @@ def test_s77_s122_pods_on_a_claim_in_flight_count_by_what_is_known_of_its_labels
     wanted = web(node_selector=asks, spread=(SpreadConstraint(key, selector=WEB),))
     two = pool("two", spec(lbl.ZONE, "In", "z1", "z2"))
     made = plan(problem(Workloads().add("w", 2, wanted), ladder(2), two, nodes=[flying]))
-    assert [len(each.pods) for each in made.placements] == [1]
+    assert [len(placement.pods) for placement in made.placements] == [1]
     assert zones(made) == [zone]
 
 
@@ -75,9 +80,11 @@ def test_s127_a_domain_that_one_nodepool_offers_without_a_taint_is_one_for_every
         pool("b", spec("k", "In", "foo", "baz")),
     ]
     made = plan(problem(Workloads().add("w", 4, web(spread=(spread,))), ladder(1), *pools))
-    values = sorted(each.values[0] for claim in made.claims for each in claim.requirements if each.key == "k")
+    values = sorted(
+        requirement.values[0] for claim in made.claims for requirement in claim.requirements if requirement.key == "k"
+    )
     assert values == ["baz", "baz", "foo", "foo"]
-    assert {each.node_pool for each in made.claims} == {"b"}
+    assert {claim.node_pool for claim in made.claims} == {"b"}
 
 
 def test_s129_a_node_that_leaves_keeps_no_zone_a_domain_but_for_pods_that_stay() -> None:
@@ -101,10 +108,10 @@ def test_s132_pods_that_move_are_not_counted_where_they_are() -> None:
     world = in_service()
     world.pending("alone", anti_affinity=(AffinityTerm(lbl.HOSTNAME, Selector()),))
     asked = problem_of(world.runtime.state, world.now)
-    assert {each.name for each in asked.bound} == set(PODS)
+    assert {pod.name for pod in asked.bound} == set(PODS)
     world.see(Observation(replace(world.runtime.state.facts.nodes["n1"], deleting=world.now)))
     asked = problem_of(world.runtime.state, world.now)
-    assert {each.name for each in asked.pods} == {"alone", *PODS}
+    assert {pod.name for pod in asked.pods} == {"alone", *PODS}
     assert asked.bound == ()
 
 
@@ -136,5 +143,5 @@ def test_s157_a_pod_that_moves_is_placed_though_its_volume_is_not_known() -> Non
     digest = work.shape(given)
     work.pods += [PendingPod(name, "default", name, digest, accepted=name == "moves") for name in ("moves", "waits")]
     made = plan(replace(problem(work, ladder(2)), volumes=VolumeFacts()))
-    assert [each.pods for each in made.claims] == [("moves",)]
+    assert [claim.pods for claim in made.claims] == [("moves",)]
     assert [each.pods for each in made.ignored] == [("waits",)]

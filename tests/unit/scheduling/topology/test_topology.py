@@ -72,7 +72,7 @@ def per_domain(given: Problem, made: Plan, key: str = lbl.ZONE, prefix: str = ""
     for placement in made.placements:
         counts[labels[placement.node][key]] += sum(uid.startswith(prefix) for uid in placement.pods)
     for claim in made.claims:
-        values = next(tuple(each.values) for each in claim.requirements if each.key == key)
+        values = next(tuple(requirement.values) for requirement in claim.requirements if requirement.key == key)
         counts["|".join(sorted(values))] += sum(uid.startswith(prefix) for uid in claim.pods)
     return sorted((count for count in counts.values() if count), reverse=True)
 
@@ -107,7 +107,7 @@ def test_s129_e79_a_zone_that_only_a_node_knows_stays_a_domain() -> None:
     made = planned(asked)
     assert per_domain(asked, made) == [2, 2]
     assert len(left(made)) == 6
-    assert {each.code for group in made.unplaced for each in group.reasons} == {SchedulingCode.TOPOLOGY}
+    assert {reason.code for group in made.unplaced for reason in group.reasons} == {SchedulingCode.TOPOLOGY}
 
 
 @pytest.mark.parametrize(("least", "placed"), [(3, [1, 1]), (2, [2, 1])])
@@ -190,7 +190,7 @@ def test_s140_among_equal_zones_the_cheapest_then_the_first() -> None:
         Workloads().add("w", 1, web(spread=(spread(),))), Catalogue((instance_type("t", 4, offerings=offers),))
     )
     (claim,) = planned(asked).claims
-    assert next(each.values for each in claim.requirements if each.key == lbl.ZONE) == ("z2",)
+    assert next(requirement.values for requirement in claim.requirements if requirement.key == lbl.ZONE) == ("z2",)
 
 
 def test_s141_e84_an_unknown_key_has_no_domain() -> None:
@@ -246,7 +246,7 @@ def test_s125_e97_match_label_keys() -> None:
         given = shape(500, labels=own, spread=(spread(lbl.HOSTNAME, match_label_keys=("rev", "missing")),))
         work.add(revision, 2, given)
     made = planned(problem(work, ladder(4)))
-    assert sorted(sorted(uid[0] for uid in each.pods) for each in made.claims) == [["a", "b"], ["a", "b"]]
+    assert sorted(sorted(uid[0] for uid in claim.pods) for claim in made.claims) == [["a", "b"], ["a", "b"]]
 
 
 def test_s36_schedule_anyway_is_kept_while_it_can_be_and_then_given_up() -> None:
@@ -368,8 +368,8 @@ def test_s137_anti_affinity_over_a_label_that_only_some_nodes_have() -> None:
     shy = shape(labels={"app": "shy"}, anti_affinity=(near("rack"),))
     asked = problem(Workloads().add("web", 2, web(400)), ladder(2), nodes=nodes, bound=[(shy, "there")])
     made = planned(asked)
-    assert [(each.node, len(each.pods)) for each in made.placements] == [("without", 1)]
-    assert [len(each.pods) for each in made.claims] == [1]
+    assert [(placement.node, len(placement.pods)) for placement in made.placements] == [("without", 1)]
+    assert [len(claim.pods) for claim in made.claims] == [1]
 
 
 def test_s137_who_keeps_away_over_a_label_shares_no_node_that_gets_one() -> None:
@@ -377,7 +377,7 @@ def test_s137_who_keeps_away_over_a_label_shares_no_node_that_gets_one() -> None
     racked = shape(1500, required_terms=(term(("rack", "NotIn", ("r9",))),))
     work = Workloads().add("shy", 2, shape(1500, labels=WEB, anti_affinity=(near("rack"),))).add("racked", 2, racked)
     made = planned(problem(work, ladder(4)))
-    racks = {uid.partition("-")[0]: each.labels.get("rack") for each in made.claims for uid in each.pods}
+    racks = {uid.partition("-")[0]: claim.labels.get("rack") for claim in made.claims for uid in claim.pods}
     assert racks == {"shy": None, "racked": "0"}
 
 
@@ -415,7 +415,7 @@ def test_s77_a_claim_in_flight_is_judged_by_every_zone_it_may_get() -> None:
 
 
 def codes(made: Plan) -> Sequence[str]:
-    return sorted({each.code for group in made.unplaced for each in group.reasons})
+    return sorted({reason.code for group in made.unplaced for reason in group.reasons})
 
 
 def test_s136_reasons_name_the_rule_and_its_counts() -> None:

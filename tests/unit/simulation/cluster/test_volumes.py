@@ -36,7 +36,7 @@ def place(world: Simulation, name: str) -> str:
 
 
 def attached(world: Simulation) -> list[str]:
-    return [each.node for each in world.cluster.api.attachments.values()]
+    return [attachment.node for attachment in world.cluster.api.attachments.values()]
 
 
 def bound_to(zone_name: str, name: str = "pv") -> tuple[Volume, VolumeClaim]:

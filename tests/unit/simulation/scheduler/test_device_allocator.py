@@ -22,7 +22,7 @@ def allocate(
 
 
 def given(found: list[Allocation] | None) -> list[list[str]] | None:
-    return None if found is None else [[each.device for each in one.devices] for one in found]
+    return None if found is None else [[device.device for device in one.devices] for one in found]
 
 
 def test_a_nodes_devices_are_allocated_with_its_name() -> None:

@@ -197,7 +197,7 @@ def test_claims_are_deleted_by_name_or_chosen_by_their_instances(world: Simulati
         (t.Delete(at=NOW, kind="NodeClaim", capacity_type="spot", count=0), ["c3"]),
     ):
         perform_action(world, action)
-        assert [each.claim for each in asked_claims(world)] == expected
+        assert [asked_claim.claim for asked_claim in asked_claims(world)] == expected
     with pytest.raises(NoSuchTargetError, match="KERF811"):
         perform_action(world, t.Delete(at=NOW, kind="NodeClaim", name="nobody"))
 

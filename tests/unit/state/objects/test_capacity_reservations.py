@@ -75,7 +75,7 @@ def test_the_catalogue_stays_the_one_that_is_recorded() -> None:
     own = catalogue_with_reservations(state, KEY)
     assert state.facts.catalogues[KEY] == digest != own == PoolCatalogues(state).of("default")
     offerings = [o for kind in state.indexes.blobs.catalogue(own).types for o in kind.offerings if o.reservation_id]
-    assert [(each.reservation_id, each.reservation_capacity) for each in offerings] == [("cr-1", 1)]
+    assert [(offering.reservation_id, offering.reservation_capacity) for offering in offerings] == [("cr-1", 1)]
     recorded = [o for kind in state.indexes.blobs.catalogue(digest).types for o in kind.offerings if o.reservation_id]
     assert [each.reservation_capacity for each in recorded] == [2]
 

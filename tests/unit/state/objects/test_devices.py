@@ -200,7 +200,7 @@ def test_d88_so_it_does_for_a_disruption_pass() -> None:
     world.see(Observation(ObjectGone("resourceclaim", "default/a-g-1")))
     world.after(1_000)
     planned = plan(what_if(cluster_of(world.runtime.state, world.now), frozenset(), respect_settling=True))
-    assert [(each.node, each.pods) for each in planned.placements] == [("n2", ("uid-a",))]
+    assert [(placement.node, placement.pods) for placement in planned.placements] == [("n2", ("uid-a",))]
 
 
 def test_the_successor_has_the_device_there_and_the_pod_asks_for_no_other() -> None:
