@@ -20,14 +20,15 @@ from tests.support.judges.labels import selected, tolerated, tolerates, wants_no
 @dataclass
 class Picture:
     """The pods (by uid), Nodes (by name) and PodDisruptionBudgets (by uid) that the record has shown last, and the pods
-    that moves have promised a place: uid → (where, and where they were then); one that waits is promised nothing, for
-    the next plan may place it otherwise. `shape` knows the shape of a digest."""
+    that moves have promised a place: uid → (where, where they were then, and the position at which the move started);
+    one that waits is promised nothing, for the next plan may place it otherwise. `shape` knows the shape of a
+    digest."""
 
     shape: Callable[[str], PodShape]
     pods: dict[str, Pod] = field(default_factory=dict)
     nodes: dict[str, Node] = field(default_factory=dict)
     pdbs: dict[str, PodDisruptionBudget] = field(default_factory=dict)
-    promised: dict[str, tuple[str, str]] = field(default_factory=dict)
+    promised: dict[str, tuple[str, str, int]] = field(default_factory=dict)
 
     def see(self, payload: object) -> None:
         if isinstance(payload, Pod):
@@ -79,8 +80,11 @@ class Picture:
 
     # ── where its pods go ──────────────────────────────────────────────────────────────────────────────────────────
 
-    def homeless(self, nodes: Iterable[str], move: Move, now: int) -> Iterator[str]:
-        """Pods that have to move and are given no place, or one that cannot take them."""
+    def homeless(
+        self, nodes: Iterable[str], move: Move, now: int, *, proposed: int = 0, started: int = 0
+    ) -> Iterator[str]:
+        """Pods that have to move and are given no place, or one that cannot take them. `proposed` and `started` are
+        positions. The pass that proposes a move places the pods of started ones anew: their promises do not bind."""
         placed = {uid: place.node for place in move.placements for uid in place.pods}
         launched = {uid for new in move.replacements for uid in new.pods}
         for pod in (pod for name in nodes for pod in self.on(name) if _moves(pod)):
@@ -90,9 +94,9 @@ class Picture:
         for uid in launched:
             self.promised.pop(uid, None)  # it goes to a new node now
         there = {uid: self.pods[uid].node for uid in placed if uid in self.pods}
-        self.promised |= {uid: (placed[uid], node) for uid, node in there.items() if node}
+        self.promised |= {uid: (placed[uid], node, started) for uid, node in there.items() if node}
         for name in sorted(set(placed.values())):
-            yield from self._too_much(name, [uid for uid, node in placed.items() if node == name], now)
+            yield from self._too_much(name, [uid for uid, node in placed.items() if node == name], now, proposed)
 
     def _stays(self, pod: Pod, now: int) -> bool:
         """S-47, D-15: nothing may evict it for now, and so it gets no other place either."""
@@ -104,11 +108,12 @@ class Picture:
         absolute = any(each.max_unavailable in ("0", "0%") or each.min_available == "100%" for each in found)
         return len(found) > 1 or absolute
 
-    def _too_much(self, name: str, uids: Iterable[str], now: int) -> Iterator[str]:
+    def _too_much(self, name: str, uids: Iterable[str], now: int, proposed: int) -> Iterator[str]:
         node = self.nodes.get(name)
         if node is None or not node.labels.get("karpenter.sh/initialized"):
             return  # of a node on its way only its claim is known
-        arriving = [self.pods[uid] for uid, (to, _) in self.promised.items() if to == name and uid in self.pods]
+        binding = [uid for uid, (to, _, since) in self.promised.items() if to == name and since >= proposed]
+        arriving = [self.pods[uid] for uid in binding if uid in self.pods]
         coming = [each for each in arriving if not each.deleting and each.node == self.promised[each.uid][1]]
         coming = [each for each in coming if each.node in self.nodes]  # with its Node a pod is soon gone, too
         coming = [each for each in coming if not self._stays(each, now)]

@@ -23,19 +23,24 @@ FOR_A_POD = 20
 @dataclass
 class Launches:
     """Counts launches by pod (uid), and those in a row that did not meet a requirement (by NodePool). `stale`: claims
-    that were requested before their NodePool was changed."""
+    that were requested before their NodePool was changed. `known`: the pods (uids) that exist. The virtual pods of a
+    CapacityBuffer do not, and wait for ever."""
 
     requests: dict[str, ev.Requested] = field(default_factory=dict)  # by claim
     stale: set[str] = field(default_factory=set)
     pools: dict[str, NodePool] = field(default_factory=dict)
     for_pods: Counter[str] = field(default_factory=Counter)
     in_vain: Counter[tuple[str, RequirementSpec]] = field(default_factory=Counter)
+    known: set[str] = field(default_factory=set)
 
     def see(self, payload: object) -> Iterator[tuple[str, str]]:
         """Broken invariants, as (name, what happened)."""
-        if isinstance(payload, Pod) and payload.node:
-            self.for_pods.pop(payload.uid, None)
+        if isinstance(payload, Pod):
+            self.known.add(payload.uid)
+            if payload.node:
+                self.for_pods.pop(payload.uid, None)
         elif isinstance(payload, ObjectGone) and payload.kind == "pod":
+            self.known.discard(payload.key)
             self.for_pods.pop(payload.key, None)
         elif isinstance(payload, ObjectGone) and payload.kind == "nodepool":
             self.pools.pop(payload.key, None)  # one of the same name is another
@@ -73,7 +78,7 @@ class Launches:
         for asked in request.requirements if event.claim not in self.stale else ():
             if not expression_holds(Expression(asked.key, asked.operator, asked.values), labels):
                 self.in_vain[request.node_pool, asked] += 1
-        for uid in request.pods:
+        for uid in sorted(self.known.intersection(request.pods)):
             self.for_pods[uid] += 1
             if self.for_pods[uid] > FOR_A_POD:
                 yield "few launches for a pod", f"{self.for_pods[uid]} nodes were launched for {uid}, which waits still"

@@ -221,16 +221,17 @@ class Ledger:
                 yield "somewhere to go", f"{result.move} puts pods onto {place.claim}, which is going"
         yield from self._budget(result.move, begun, entry.at)
         if self.picture is not None:
-            yield from self._grounds(self.picture, result.move, begun, entry.at)
+            yield from self._grounds(self.picture, result.move, begun, entry)
 
     def _break_promises(self, move: Move | None) -> None:
         if self.picture is not None and move is not None:
             for uid in _pods(move):
                 self.picture.promised.pop(uid, None)
 
-    def _grounds(self, picture: Picture, ref: str, move: Move, now: int) -> Iterator[tuple[str, str]]:
+    def _grounds(self, picture: Picture, ref: str, move: Move, entry: Entry) -> Iterator[tuple[str, str]]:
         """Nothing forbids it to go (D-30, D-54), and its pods have a place. Static NodePools replace nodes by
         the like, whatever runs there (D-167)."""
+        now = entry.at
         lives = [self.lives[claim] for claim in move.claims]
         for life in lives:
             pool = self.pools.get(life.pool)
@@ -239,7 +240,8 @@ class Ledger:
                 for what in picture.forbidden(life.node, pool, move.why, now, waived=waived):
                     yield "nothing forbids it", f"{ref} takes {life.name} ({move.why}): {what}"
         bound = [live.node for live in lives if live.pool in self.pools and self.pools[live.pool].replicas is None]
-        for what in picture.homeless(bound, move, now):
+        proposed = int(ref.partition(".")[0])
+        for what in picture.homeless(bound, move, now, proposed=proposed, started=entry.position):
             yield "somewhere to go", f"{ref} ({move.why}): {what}"
 
     def _budget(self, ref: str, move: Move, now: int) -> Iterator[tuple[str, str]]:
