@@ -172,10 +172,15 @@ def test_s103_a_fourth_launch_for_a_label_that_is_never_given_is_seen() -> None:
 
 
 def test_s57_too_many_launches_for_a_pod_are_seen() -> None:
-    launches = Launches()
+    launches = Launches(known={"uid"})
     seen = [list(launches.see(event)) for number in range(FOR_A_POD + 1) for event in launched_again(number)]
     assert [broken[0][0] for broken in seen if broken] == ["few launches for a pod"]
     assert seen[-1]
+
+
+def test_s57_launches_for_virtual_pods_are_no_loop() -> None:
+    launches = Launches()
+    assert not any(list(launches.see(event)) for number in range(FOR_A_POD + 1) for event in launched_again(number))
 
 
 def test_a_claim_that_begins_twice_is_seen(recorded: Outcome) -> None:
