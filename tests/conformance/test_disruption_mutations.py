@@ -13,8 +13,9 @@ from kerf.replay.scenarios.plan_scenarios import read_catalogues, read_scenarios
 from tests.conformance.disruption_mutations import found, mutated, wrong
 from tests.conformance.large_set import ABSENT, LARGE_SET
 from tests.support.judges.commands import Court
+from tests.support.slow import slow
 
-SEEDS = 60
+SEEDS = 20
 SPOILT = 25
 """Seeds of the tests that break a rule on purpose."""
 
@@ -22,8 +23,9 @@ present = pytest.mark.skipif(not LARGE_SET.is_dir(), reason=ABSENT)
 
 
 @present
-def test_moves_of_mutated_clusters_keep_every_rule() -> None:
-    assert [(name, faults) for name, faults in found(0, SEEDS) if faults] == []
+@pytest.mark.parametrize("first", [0, *slow(SEEDS, 2 * SEEDS)])
+def test_moves_of_mutated_clusters_keep_every_rule(first: int) -> None:
+    assert [(name, faults) for name, faults in found(first, SEEDS) if faults] == []
 
 
 @present

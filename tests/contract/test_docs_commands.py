@@ -67,7 +67,16 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-LONG = {"README.md", "getting-started.md", "manifests.md", "operations.md", "simulate.md", "simulation.md"}
+LONG = {
+    "README.md",
+    "explain.md",
+    "getting-started.md",
+    "manifests.md",
+    "operations.md",
+    "plan.md",
+    "simulate.md",
+    "simulation.md",
+}
 """Documents whose commands take many seconds."""
 
 

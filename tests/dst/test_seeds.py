@@ -24,7 +24,7 @@ RECORDED = 5
 """A seed whose record has moves of every kind that the tests below tamper with."""
 
 
-@pytest.mark.parametrize("seed", [0, 2, 3, *slow(1, 4, 5)])
+@pytest.mark.parametrize("seed", [0, 3, *slow(1, 2, 4, 5)])
 def test_all_invariants_hold(seed: int) -> None:
     assert play(scenario(seed)).broken == []
 
