@@ -51,6 +51,8 @@ class Life:
     instance: str = ""
     initialized: bool = False
     going: str = ""
+    repaired: bool = False
+    """It was unhealthy at some time: repair has no grace period, and a later reason does not give it one."""
     tainted: int = 0
     deadline: int | None = None
     draining: bool = False
@@ -133,10 +135,11 @@ class Ledger:
         elif isinstance(event, ev.Tainted | ev.ReasonRaised):
             self.seen[f"why {event.why}"] += 1
             life.going, life.deadline = event.why, event.deadline
+            life.repaired = life.repaired or event.why == "unhealthy"
             life.tainted = life.tainted or entry.at
             yield from self._condemned(life)
         elif isinstance(event, ev.Untainted):
-            life.going, life.deadline, life.tainted = "", None, 0
+            life.going, life.deadline, life.tainted, life.repaired = "", None, 0, False
         elif isinstance(event, ev.DrainStarted):
             life.draining = True
             life.deadline = life.deadline if event.deadline is None else event.deadline

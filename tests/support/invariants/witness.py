@@ -119,7 +119,7 @@ class Witness:
             self._break(
                 "no force before the deadline", f"{order.namespace}/{order.name}: {life.deadline - now} ms early"
             )
-        if life.going != "unhealthy" and life.grace is not None and life.deadline < life.tainted + life.grace - 1000:
+        if not life.repaired and life.grace is not None and life.deadline < life.tainted + life.grace - 1000:
             self._break("no force before the deadline", f"{life.name}: the deadline is before its grace period")
 
     def _deletes(self, order: DeleteNode) -> None:
