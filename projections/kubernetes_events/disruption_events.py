@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from kerf.engine.disruption.budgets import allowance
 from kerf.engine.disruption.consolidation.balanced_policy import THRESHOLD
 from kerf.engine.disruption.forced.node_repair import UNHEALTHY_SHARE
+from kerf.engine.disruption.moves.budget_headroom import budget_use
 from kerf.engine.model.disruption_reasons import (
     BUDGET_REASONS,
     DisruptionCode,
@@ -30,7 +31,6 @@ from kerf.projections.kubernetes_events.events_by_code import (
 from kerf.projections.kubernetes_events.references import References, escaped, events_about
 from kerf.projections.prose.amounts import count, dollars
 from kerf.projections.prose.reasons import sentence
-from kerf.projections.status.budget_use import budget_use
 
 NOMINATIONS = "nominated"
 """The rate limit that all nominations share (L-437)."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kerf.engine.disruption.budgets import Use, allowance
+from kerf.engine.disruption.moves.budget_headroom import budget_use
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.disruption_reasons import BUDGET_REASONS
 from kerf.engine.model.kubernetes.nodes import Node
@@ -19,7 +20,6 @@ from kerf.engine.state.state import State
 from kerf.projections.metrics.counter_definitions import PREFIX
 from kerf.projections.metrics.counters import RecordCounters
 from kerf.projections.metrics.families import GAUGE, Family
-from kerf.projections.status.budget_use import budget_use
 from kerf.projections.status.nodepool import nodepool_status
 
 _NODE_LABELS: tuple[tuple[str, str], ...] = (

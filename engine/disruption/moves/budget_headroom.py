@@ -69,12 +69,14 @@ class BudgetHeadroom:
         if self._uses is None:
             facts, indexes = self._state.facts, self._state.indexes
             if indexes.budget_uses[0] != facts.position:
-                indexes.budget_uses = facts.position, _count(self._state)
+                indexes.budget_uses = facts.position, budget_use(self._state)
             self._uses = dict(indexes.budget_uses[1])
         return self._uses
 
 
-def _count(state: State) -> dict[str, Use]:
+def budget_use(state: State) -> dict[str, Use]:
+    """What counts for disruption budgets, by NodePool: initialized nodes whose instance is not being ended. Those that
+    go or are not ready consume (D-49, D-50)."""
     uses: dict[str, Use] = {}
     for claim in state.facts.claims.values():
         if claim.initialized and not _is_ending(claim):
