@@ -131,3 +131,15 @@ def duration(milliseconds: int | None) -> str:
 
 def timestamp(milliseconds: int) -> str:
     return datetime.fromtimestamp(milliseconds // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def condition_document(condition: Condition, generation: int) -> dict[str, Any]:
+    """A condition as objects have it. `generation` is that of the object that was looked at (L-67)."""
+    return {
+        "type": condition.type,
+        "status": condition.status,
+        "reason": condition.reason or condition.type,
+        "message": condition.message,
+        "lastTransitionTime": timestamp(condition.since),
+        "observedGeneration": generation,
+    }

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from kerf.adapters.kubernetes.objects.cluster_writes import FIELD_MANAGER, NOT_FOUND
-from kerf.adapters.kubernetes.objects.nodeclaim_documents import timestamp
+from kerf.adapters.kubernetes.objects.nodeclaim_documents import condition_document
 from kerf.adapters.kubernetes.session import APPLY, MERGE, Session
 from kerf.adapters.kubernetes.watch.watched_kinds import Resource
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
@@ -82,7 +82,7 @@ class NodeClassObjects:
         self, name: str, generation: int, status: Mapping[str, Any], conditions: Sequence[Condition]
     ) -> None:
         """Writes the status. `status` is everything except the conditions."""
-        shown = [_condition(condition, generation) for condition in conditions]
+        shown = [condition_document(condition, generation) for condition in conditions]
         whole = {**status, "conditions": shown}
         encoded = _encode(whole)
         if self._written.get(name) == encoded:
@@ -101,14 +101,3 @@ class NodeClassObjects:
         answer = await self._session.request("PATCH", path, body=body, content_type=MERGE, query=_MANAGED)
         if answer.status not in (NOT_FOUND, CONFLICT):
             answer.checked(f"patch {path}")
-
-
-def _condition(condition: Condition, generation: int) -> dict[str, Any]:
-    return {
-        "type": condition.type,
-        "status": condition.status,
-        "reason": condition.reason or condition.type,
-        "message": condition.message,
-        "lastTransitionTime": timestamp(condition.since),
-        "observedGeneration": generation,
-    }

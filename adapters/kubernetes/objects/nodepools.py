@@ -10,7 +10,7 @@ from msgspec import Raw, Struct, field
 
 from kerf.adapters.kubernetes.errors import ClusterError, Unreachable
 from kerf.adapters.kubernetes.objects.cluster_writes import FIELD_MANAGER, NOT_FOUND
-from kerf.adapters.kubernetes.objects.nodeclaim_documents import quantities, timestamp
+from kerf.adapters.kubernetes.objects.nodeclaim_documents import condition_document, quantities
 from kerf.adapters.kubernetes.session import APPLY, MERGE, Session
 from kerf.engine.errors import KerfError
 from kerf.engine.model.durations import parse_time
@@ -107,17 +107,7 @@ def pool_status(
     looked at (L-67).
     """
     return {
-        "conditions": [
-            {
-                "type": condition.type,
-                "status": condition.status,
-                "reason": condition.reason or condition.type,
-                "message": condition.message,
-                "lastTransitionTime": timestamp(condition.since),
-                "observedGeneration": generation,
-            }
-            for condition in conditions
-        ],
+        "conditions": [condition_document(condition, generation) for condition in conditions],
         "resources": quantities({name: amount for name, amount in resources.items() if name != "nodes"})
         | {"nodes": str(nodes)},
         "nodes": nodes,
