@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.content_digest import content
 from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
@@ -97,9 +99,9 @@ class World:
             Observation(node_pool if node_pool is not None else pool()),
         )
 
-    def pending(self, *names: str, memory: int = 1024 * Mi, cpu: int = 0, **shape: object) -> list[Intent]:
+    def pending(self, *names: str, memory: int = 1024 * Mi, cpu: int = 0, **shape: Any) -> list[Intent]:
         requests = {"memory": memory} | ({"cpu": cpu} if cpu else {})
-        made = PodShape(requests=requests, grace=0, **shape)  # type: ignore[arg-type]
+        made = PodShape(requests=requests, grace=0, **shape)
         digest, _ = content(made)
         seen = []
         for name in names:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from kerf.engine.model.karpenter.nodepools import Budget
 from tests.support.lives import UNREGISTERED
 from tests.support.world import Mi, World, pool
 
 
-def two_nodes(cpu: int = 0, **changes: object) -> World:
+def two_nodes(cpu: int = 0, **changes: Any) -> World:
     """`n1` and `n2` are in service, a pod (of `cpu` milli-CPU) fills each; the budgets let both go."""
     world = World()
-    world.prepare(pool(budgets=(Budget("100%"),), **changes))  # type: ignore[arg-type]
+    world.prepare(pool(budgets=(Budget("100%"),), **changes))
     for number, name in enumerate("ab", 1):
         world.pending(name, cpu=cpu, memory=6_000 * Mi)
         world.after(1_000)

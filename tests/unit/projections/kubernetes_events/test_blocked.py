@@ -3,10 +3,12 @@ EV-1, EV-2)."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.karpenter.nodepools import Budget, NodePool, RequirementSpec
+from kerf.engine.model.karpenter.nodepools import Budget, RequirementSpec
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Decision, ProposedMovesResult, Verdict
 from kerf.engine.record.observations import Observation
@@ -53,10 +55,10 @@ def test_ev2_d52_a_budget_that_is_used_up_is_no_blocking_budget() -> None:
     assert event.message == NONE.format("Underutilized")
 
 
-def drifted(**changes: object) -> World:
+def drifted(**changes: Any) -> World:
     """The NodePool no longer allows the node's instance type."""
     world = half_empty(budgets=(Budget("100%"),), consolidation_policy="WhenEmpty")
-    made: NodePool = pool(budgets=(Budget("100%"),), consolidation_policy="WhenEmpty", **changes)  # type: ignore[arg-type]
+    made = pool(budgets=(Budget("100%"),), consolidation_policy="WhenEmpty", **changes)
     only = RequirementSpec(lbl.INSTANCE_TYPE, "In", ("c5.large",))
     world.see(Observation(replace(made, requirements=(*made.requirements, only))))
     assert claim_of(world).drift is not None
