@@ -184,8 +184,10 @@ class _Storm:
         dice = self._dice
         step = dice.choice([60, 120, 240])  # seconds
         kinds = [kind for kind, weight in self._kinds().items() for _ in range(weight)]
+        last = STORM // 1000 - 1  # what an action does ten minutes later comes before the calm
         for second in range(30, STORM // 1000, step):
-            getattr(self, "_" + dice.choice(kinds).replace("-", "_"))(second + dice.randrange(step))
+            act = getattr(self, "_" + dice.choice(kinds).replace("-", "_"))
+            act(min(second + dice.randrange(step), last))
         if self._scenario.settings.node_repair:  # early enough for what is tolerated for half an hour
             self._add(dice.randint(240, 1200), "node-notready", zone=dice.choice(ZONES))
             for _ in range(dice.choice([0, 1, 2])):
