@@ -96,7 +96,7 @@ class CompiledProblem:
         if self._devices is not None:
             for node, given in zip(nodes, problem.nodes, strict=True):
                 node.site = node_devices_of(given, node.known, problem)
-        self.nodes = sorted(nodes, key=lambda each: each.order)
+        self.nodes = sorted(nodes, key=lambda node: node.order)
         for number, node in enumerate(self.nodes):
             node.number = number
         self._by_domain = NodesByDomain(self.nodes, traced=tracer is not None)
@@ -117,7 +117,9 @@ class CompiledProblem:
         This uses up the limits of the templates and the counts of topology."""
         settings = self._problem.settings
         queues = list(queues)
-        queue = [each for _, each in sorted(chain.from_iterable(queue.queue for queue in queues), key=itemgetter(0))]
+        queue = [
+            queued for _, queued in sorted(chain.from_iterable(queue.queue for queue in queues), key=itemgetter(0))
+        ]
         ignored = [failure for queue in queues for failure in queue.ignored]
         failures = [failure for queue in queues for failure in queue.failures]
         packing = Packing(
@@ -218,8 +220,8 @@ def usable_pools(pools: Iterable[PoolInput]) -> list[PoolInput]:
         for pool_input in pools
         if pool_input.pool.ready and not pool_input.pool.deleting and pool_input.pool.replicas is None
     ]
-    by_name = sorted(taking_part, key=lambda each: each.pool.name, reverse=True)
-    return sorted(by_name, key=lambda each: -each.pool.weight)
+    by_name = sorted(taking_part, key=lambda pool: pool.pool.name, reverse=True)
+    return sorted(by_name, key=lambda pool: -pool.pool.weight)
 
 
 def _attach(nodes: Iterable[ExistingNode], problem: Problem, facts: VolumeFacts) -> None:

@@ -198,7 +198,7 @@ def _domains(reason: Reason) -> str:
         return "there is none" if reason.params.get("key") == HOSTNAME else "no node has the label, or would have it"
     if not named:
         return f"{rest[0].removeprefix('and ').removesuffix(' more')} {noun} of this plan"
-    return f"pods that count: {', '.join([*named, *(f'{each} {noun}' for each in rest)])}"
+    return f"pods that count: {', '.join([*named, *(f'{number} {noun}' for number in rest)])}"
 
 
 def _planned_from(reason: Reason) -> str:

@@ -256,7 +256,8 @@ def _semver(text: Value) -> SemVer:
         raise SelectorError(f"{text!r} is no semantic version")
     numbers = (int(match[1]), int(match[2]), int(match[3]))
     before = tuple(
-        (0, int(each), "") if each.isdigit() else (1, 0, each) for each in (match[4].split(".") if match[4] else ())
+        (0, int(identifier), "") if identifier.isdigit() else (1, 0, identifier)
+        for identifier in (match[4].split(".") if match[4] else ())
     )
     return SemVer(numbers, (numbers, not before, before))
 

@@ -114,7 +114,7 @@ def _device_pool(driver: str, name: str, slices: list[ResourceSlice]) -> DeviceP
     current = tuple(
         sorted(
             (resource_slice for resource_slice in slices if resource_slice.generation == latest),
-            key=lambda each: each.name,
+            key=lambda device: device.name,
         )
     )
     return DevicePool(

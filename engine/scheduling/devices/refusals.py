@@ -27,7 +27,7 @@ def refusal(
         return reason(SchedulingCode.DEVICES_ELSEWHERE, claims=[claim.key for claim in claims], **about)
     for claim in claims:
         for request in claim.requests:
-            shortfalls = [_short(matcher, offer, each, taken) for each in request.first_of or (request,)]
+            shortfalls = [_short(matcher, offer, alternative, taken) for alternative in request.first_of or (request,)]
             if all(shortfall is not None for shortfall in shortfalls):
                 params = shortfalls[0] or {}
                 name = f"{claim.key}/{request.name}"

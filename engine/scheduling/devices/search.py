@@ -99,14 +99,14 @@ class Search:
         if number == len(requests):
             return self._claims(claims, at + 1)
         request = requests[number]
-        for each in request.first_of or (request,):
-            every = each.mode == ALL
-            devices = self._matching.devices(each)
-            count = len(devices) if every else each.count
+        for alternative in request.first_of or (request,):
+            every = alternative.mode == ALL
+            devices = self._matching.devices(alternative)
+            count = len(devices) if every else alternative.count
             if (every and not (devices and self._offer.whole)) or count > min(room, len(devices)):
                 continue
-            names = {request.name, f"{request.name}/{each.name}"} if request.first_of else {request.name}
-            if self._slots(_Slot(claims, at, number, each, names, room - count), devices, 0, count):
+            names = {request.name, f"{request.name}/{alternative.name}"} if request.first_of else {request.name}
+            if self._slots(_Slot(claims, at, number, alternative, names, room - count), devices, 0, count):
                 return True
         return False
 

@@ -117,7 +117,7 @@ class FunnelTracer:
 
     @property
     def funnel(self) -> Funnel:
-        classes = tuple(each.done() for _, each in sorted(self._classes.items()))
+        classes = tuple(class_record.done() for _, class_record in sorted(self._classes.items()))
         dropped = () if classes else tuple(look for look, _ in self._dropped)
         return Funnel(dropped, classes, tuple(self._claims))
 

@@ -64,7 +64,10 @@ class EquivalenceClass:
         self._shape = shape
         reachable = volumes.alternatives or (Requirements(),)
         self._alternatives = tuple(
-            own.merged(each) for own in required_alternatives(shape) for each in reachable if not own.conflicts(each)
+            own.merged(of_volumes)
+            for own in required_alternatives(shape)
+            for of_volumes in reachable
+            if not own.conflicts(of_volumes)
         )
         self._anywhere = any(not alternative for alternative in self._alternatives)
         self._scores_by_kind: dict[int, NodeScores | None] = {}

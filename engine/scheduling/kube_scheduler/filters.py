@@ -57,8 +57,8 @@ def required_alternatives(shape: PodShape) -> tuple[Requirements, ...]:
     if not shape.required_terms:
         return alternatives
     alone = (replace(shape, required_terms=(term,)) for term in shape.required_terms)
-    possible = [not contradictions(each, preferences=False) for each in alone]
-    return tuple(each for each, kept in zip(alternatives, possible, strict=True) if kept)
+    possible = [not contradictions(with_one_term, preferences=False) for with_one_term in alone]
+    return tuple(alternative for alternative, kept in zip(alternatives, possible, strict=True) if kept)
 
 
 def node_affinity(alternatives: Iterable[Requirements], labels: Requirements) -> bool:
@@ -81,6 +81,8 @@ def node_affinity_before_launch(
 
 
 def _met_before_launch(alternative: Requirements, labels: Requirements, narrowed: Requirements) -> bool:
-    undecided = [each for each in narrowed if each.key in alternative]
-    decided = alternative.without(each.key for each in undecided)
-    return labels.compatible(decided) and all(alternative.get(each.key).allows_all_of(each) for each in undecided)
+    undecided = [requirement for requirement in narrowed if requirement.key in alternative]
+    decided = alternative.without(requirement.key for requirement in undecided)
+    return labels.compatible(decided) and all(
+        alternative.get(requirement.key).allows_all_of(requirement) for requirement in undecided
+    )

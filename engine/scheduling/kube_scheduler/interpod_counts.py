@@ -106,11 +106,11 @@ class InterpodCounts:
         asked = [self._spread_rule(spread) for spread in rules.hard_spreads]
         if rules.anti_affinity:
             avoided = [counts[number] for number in rules.anti_affinity]
-            asked += [(each.domain_of, each.by_domain, 0, 0, False) for each in avoided]
+            asked += [(count.domain_of, count.by_domain, 0, 0, False) for count in avoided]
         if rules.affinity:
             wanted = [counts[number] for number in rules.affinity]
-            least = 0 if rules.may_be_first and not any(each.total for each in wanted) else 1
-            asked += [(each.domain_of, each.by_domain, least, math.inf, True) for each in wanted]
+            least = 0 if rules.may_be_first and not any(count.total for count in wanted) else 1
+            asked += [(count.domain_of, count.by_domain, least, math.inf, True) for count in wanted]
         return asked
 
     def feasible(self, shape_key: ShapeKey, nodes: Iterable[int]) -> list[int]:
@@ -186,13 +186,13 @@ class InterpodCounts:
         scores = [0.0] * len(nodes)
         if rules.soft_spreads:
             uneven = self._unevenness(rules.soft_spreads, nodes)
-            known = [each for each in uneven if each is not None]
+            known = [value for value in uneven if value is not None]
             most, least = max(known, default=0), min(known, default=0)
             scores = [
                 0.0
-                if each is None
-                else POD_TOPOLOGY_SPREAD_WEIGHT * (100.0 if not most else 100 * (most + least - each) // most)
-                for each in uneven
+                if value is None
+                else POD_TOPOLOGY_SPREAD_WEIGHT * (100.0 if not most else 100 * (most + least - value) // most)
+                for value in uneven
             ]
         if rules.preferred:
             welcome = [0] * len(nodes)
@@ -206,8 +206,8 @@ class InterpodCounts:
             low, high = min(welcome, default=0), max(welcome, default=0)
             if high > low:
                 scores = [
-                    score + INTERPOD_AFFINITY_WEIGHT * int(100 * ((each - low) / (high - low)))
-                    for score, each in zip(scores, welcome, strict=True)
+                    score + INTERPOD_AFFINITY_WEIGHT * int(100 * ((affinity - low) / (high - low)))
+                    for score, affinity in zip(scores, welcome, strict=True)
                 ]
         return scores
 
@@ -224,7 +224,7 @@ class InterpodCounts:
                 for before, domain in zip(uneven, domains, strict=True)
             ]
             without_label.update(position for position, domain in enumerate(domains) if domain is None)
-        return [None if number in without_label else float(round(each)) for number, each in enumerate(uneven)]
+        return [None if number in without_label else float(round(value)) for number, value in enumerate(uneven)]
 
     # ── nodes ──────────────────────────────────────
 
@@ -242,7 +242,7 @@ class InterpodCounts:
             counted = [self._is_counted(rule, node) for node in nodes]
             new = [domain for domain, counts in zip(new, counted, strict=True) if counts]
             counting = [*(old.counting or ()), *counted]
-        domains = old.domains.union(each for each in new if each is not None)
+        domains = old.domains.union(domain for domain in new if domain is not None)
         return _DomainCounts(domain_of, counting, dict(old.by_domain), domains)
 
     def _is_counted(self, rule: PodCountRule, node: NodeInfo) -> bool:

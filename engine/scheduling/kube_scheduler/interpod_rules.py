@@ -116,7 +116,7 @@ class InterpodRules:
         namespace, digest = shape_key
         shape = self._problem.shapes[digest]
         required = [term for term in shape.affinity if not term.weight]
-        selectors = tuple(self._selector(each, namespace, shape) for each in required)
+        selectors = tuple(self._selector(term, namespace, shape) for term in required)
         anti_affinity = [
             self._count(term.topology_key, (self._selector(term, namespace, shape),))
             for term in shape.anti_affinity
@@ -133,7 +133,7 @@ class InterpodRules:
             tuple(
                 self._spread(shape_key, shape, spread) for spread in spreads if spread.when_unsatisfiable == HARD_SPREAD
             ),
-            tuple(self._count(each.topology_key, selectors) for each in required),
+            tuple(self._count(term.topology_key, selectors) for term in required),
             (
                 *anti_affinity,
                 *(count for selector, count in self._repelling if self._selects((selector,), shape_key)),

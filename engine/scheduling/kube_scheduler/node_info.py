@@ -105,7 +105,7 @@ def existing_node(node: NodeInput, daemons: Iterable[Daemon], problem: Problem) 
 
 def _compiled(node: NodeInput, daemons: Iterable[Daemon], problem: Problem) -> NodeInfo:
     narrowed = Requirements.of_specs(node.requirements).without(node.labels)
-    labels = {each.key: min(each.values) for each in narrowed if each.single} | node.labels
+    labels = {requirement.key: min(requirement.values) for requirement in narrowed if requirement.single} | node.labels
     requirements = Requirements.of_labels(labels)
     reserved = reserved_for_daemons(daemons, node.taints, requirements, node.bound_daemons)
     free = {name: amount - reserved.get(name, 0) for name, amount in node.available.items()}
@@ -123,7 +123,7 @@ def planned_node(
     name: str, claim: OpenedClaim, daemons: Iterable[Daemon], problem: Problem, kind: int = -1
 ) -> NodeInfo:
     """The node that a planned claim becomes if it gets the first of its types, less what DaemonSets reserve on it."""
-    pool = next(each for each in problem.pools if each.pool.name == claim.node_pool)
+    pool = next(pool_input for pool_input in problem.pools if pool_input.pool.name == claim.node_pool)
     types = compiled_catalogue(pool.catalogue, problem.catalogues[pool.catalogue])
     instance_type = types.types[types.numbers[claim.instance_types[0]]]
     labels = {constraint.key: min(constraint.values) for constraint in claim.constraints if constraint.single}  # A-258
@@ -164,10 +164,10 @@ def _offering_labels(
             and not (unavailable and _unavailable_keys(offering, instance_type) & unavailable)
         )
 
-    offerings = [each for each in offerings_of(instance_type, tenancy) if usable(each)]
+    offerings = [offering for offering in offerings_of(instance_type, tenancy) if usable(offering)]
     if not offerings:
         return {}
-    best = min(offerings, key=lambda each: (each.price, each.zone, each.capacity_type))
+    best = min(offerings, key=lambda offering: (offering.price, offering.zone, offering.capacity_type))
     return {
         ZONE: best.zone,
         CAPACITY_TYPE: best.capacity_type,

@@ -22,7 +22,7 @@ class PlanBinding:
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
         self._daemons = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
-        self._existing = [existing_node(each, self._daemons, problem) for each in (*problem.nodes, *problem.leaving)]
+        self._existing = [existing_node(node, self._daemons, problem) for node in (*problem.nodes, *problem.leaving)]
         self._numbers = {node.name: number for number, node in enumerate(self._existing)}
         self._rules = InterpodRules(problem)
         self._counts = InterpodCounts(problem, self._rules, self._existing)

@@ -74,8 +74,8 @@ class KubeScheduler:
         self._problem = problem
         daemon_sets = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
         existing = (existing_node(node, daemon_sets, problem) for node in problem.nodes)
-        self.existing = sorted(existing, key=lambda each: each.name)
-        leaving = [existing_node(each, daemon_sets, problem) for each in problem.leaving]
+        self.existing = sorted(existing, key=lambda node: node.name)
+        leaving = [existing_node(node, daemon_sets, problem) for node in problem.leaving]
         self._nodes = [*self.existing, *leaving]
         self._rules = InterpodRules(problem)
         self._counts = InterpodCounts(problem, self._rules, self._nodes)
@@ -103,7 +103,9 @@ class KubeScheduler:
         """
         run = self._new_run(new, frozenset(), variant)
         queue = [
-            each for each in self._classed_queue(variant) if each[0].uid in uids or (others and not each[0].virtual)
+            queued
+            for queued in self._classed_queue(variant)
+            if queued[0].uid in uids or (others and not queued[0].virtual)
         ]
         if len(queue) == len(uids):
             return self._run(run, queue, new, max_touches, max_unbound), run.touches
@@ -141,7 +143,7 @@ class KubeScheduler:
         run = self._new_run(new, gone, variant)
         for shape_key, name in moved:
             run.counts.remove_pod(shape_key, self._numbers[name])
-        bindings = self._run(run, [(each, self._classes.of(each, variant.newer)) for each in queue], new)
+        bindings = self._run(run, [(pod, self._classes.of(pod, variant.newer)) for pod in queue], new)
         assert bindings is not None  # the touches are not limited
         return bindings
 
@@ -182,7 +184,7 @@ class KubeScheduler:
 
     def _beside(self, new: Sequence[NodeInfo]) -> NodesBeside:
         """Remembered for the last set of new nodes, because one variant after another is asked about it."""
-        kinds, names = tuple([each.kind for each in new]), tuple([each.name for each in new])
+        kinds, names = tuple([node.kind for node in new]), tuple([node.name for node in new])
         if (kinds, names) != self._last[0] or -1 in kinds:
             by_kind = _by_kind(new, len(self._nodes))
             self._last = (kinds, names), (self._counts.with_nodes(new), by_kind)
@@ -206,14 +208,14 @@ class KubeScheduler:
         queue = self._queues.get(variant)
         if queue is None:
             shapes = self._problem.shapes
-            queue = sorted(self._problem.pods, key=lambda each: variant.queue_key(each, shapes[each.shape].priority))
+            queue = sorted(self._problem.pods, key=lambda pod: variant.queue_key(pod, shapes[pod.shape].priority))
             self._queues[variant] = queue
         return queue
 
     def _classed_queue(self, variant: SchedulerVariant) -> ClassedQueue:
         queue = self._classed_queues.get(variant)
         if queue is None:
-            queue = [(each, self._classes.of(each, variant.newer)) for each in self.queue(variant)]
+            queue = [(pod, self._classes.of(pod, variant.newer)) for pod in self.queue(variant)]
             self._classed_queues[variant] = queue
         return queue
 

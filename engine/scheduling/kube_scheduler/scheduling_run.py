@@ -53,7 +53,7 @@ class SchedulingRun:
     ) -> None:
         """`ranks`: of each node among equally good ones, see `SchedulerVariant.tie_rank`."""
         self._gone, self._by_kind = nodes.gone, nodes.by_kind
-        self.usages = [*usages.existing, *(usages.of_new(each) for each in nodes.new)]
+        self.usages = [*usages.existing, *(usages.of_new(node) for node in nodes.new)]
         self.scores_for = usages.scores_for
         self.counts = counts
         self.variant = variant

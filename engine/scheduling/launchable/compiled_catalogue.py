@@ -185,7 +185,9 @@ class CompiledCatalogue:
     )
 
     def __init__(self, catalogue: Catalogue) -> None:
-        self.types: tuple[InstanceType, ...] = tuple(sorted(catalogue.types, key=lambda each: each.name))
+        self.types: tuple[InstanceType, ...] = tuple(
+            sorted(catalogue.types, key=lambda instance_type: instance_type.name)
+        )
         self.by_name = {instance_type.name: instance_type for instance_type in self.types}
         self.names = tuple(instance_type.name for instance_type in self.types)
         self.numbers = {name: number for number, name in enumerate(self.names)}
@@ -220,9 +222,9 @@ class CompiledCatalogue:
         if order is None:
             best: dict[int, float] = {}
             for number, mask in offers:
-                for each, price in self.slots[number].prices.items():
-                    if mask >> each & 1 and price < best.get(each, float("inf")):
-                        best[each] = price
+                for type_number, price in self.slots[number].prices.items():
+                    if mask >> type_number & 1 and price < best.get(type_number, float("inf")):
+                        best[type_number] = price
             order = tuple(sorted((best.get(i, float("inf")), i) for i in range(len(self.types))))
             self.orders[offers] = order
             if len(self.orders) > MAX_CACHED_PRICE_ORDERS:

@@ -87,7 +87,7 @@ def evaluate_overlays(
     }
     sources = {pool.name: catalogue for pool, catalogue in pools}
     conditions: dict[str, OverlayCondition] = {}
-    by_name = sorted(overlays, key=lambda each: each.name, reverse=True)
+    by_name = sorted(overlays, key=lambda overlay: overlay.name, reverse=True)
     for overlay in sorted(by_name, key=lambda each: -each.weight):
         conditions[overlay.name] = _apply(
             overlay, [instance_type for types in by_pool.values() for instance_type in types]
@@ -108,17 +108,17 @@ def _apply(overlay: NodeOverlay, types: Sequence[_OverlaidType]) -> OverlayCondi
     requirements = Requirements.of_specs(overlay.requirements)
     matched = [(instance_type, numbers) for instance_type in types if (numbers := instance_type.matched(requirements))]
     touches: list[tuple[_OverlaidType, list[int | str]]] = [
-        (each, [*(numbers if overlay.prices else ()), *overlay.capacity]) for each, numbers in matched
+        (overlaid, [*(numbers if overlay.prices else ()), *overlay.capacity]) for overlaid, numbers in matched
     ]
-    if any(each.touched.get(what) == overlay.weight for each, all_of in touches for what in all_of):
+    if any(overlaid.touched.get(what) == overlay.weight for overlaid, all_of in touches for what in all_of):
         return OverlayCondition.CONFLICT  # S-187
-    for each, all_of in touches:
+    for overlaid, all_of in touches:
         for what in all_of:
-            each.touched[what] = overlay.weight
+            overlaid.touched[what] = overlay.weight
             if isinstance(what, int):
-                each.prices.setdefault(what, overlay.priced(each.instance_type.offerings[what].price))
+                overlaid.prices.setdefault(what, overlay.priced(overlaid.instance_type.offerings[what].price))
             else:
-                each.capacity.setdefault(what, overlay.capacity[what])
+                overlaid.capacity.setdefault(what, overlay.capacity[what])
     return OverlayCondition.SUCCEEDED
 
 

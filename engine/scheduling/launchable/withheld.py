@@ -18,7 +18,7 @@ def withheld_among(asked: Iterable[Requirement], withheld: tuple[RequirementSpec
     return tuple(
         requirement
         for requirement in asked
-        if any(each.allows_all_of(requirement) for each in vain.get(requirement.key, ()))
+        if any(in_vain.allows_all_of(requirement) for in_vain in vain.get(requirement.key, ()))
     )
 
 

@@ -91,7 +91,8 @@ def _selector(namespaces: frozenset[str], selector: Selector | None, more: Itera
     if selector is None:
         return PodSelector(namespaces, nothing=True)
     distinct = {
-        (each.key, each.operator, tuple(sorted(frozenset(each.values)))) for each in (*selector.expressions, *more)
+        (expression.key, expression.operator, tuple(sorted(frozenset(expression.values))))
+        for expression in (*selector.expressions, *more)
     }
     return PodSelector(
         namespaces, tuple(sorted(selector.labels.items())), tuple(Expression(*entry) for entry in sorted(distinct))

@@ -90,7 +90,7 @@ def assembled(candidate: AlternativePlan, first: Plan) -> Plan:
 
 def _still_unplaced(groups: tuple[Unplaced, ...], placed: frozenset[str]) -> tuple[Unplaced, ...]:
     left = (Unplaced(tuple(uid for uid in group.pods if uid not in placed), group.reasons) for group in groups)
-    return tuple(each for each in left if each.pods)
+    return tuple(group for group in left if group.pods)
 
 
 # ── what must not get worse ──────────────────────────────────────
@@ -163,7 +163,7 @@ def _reservations_held(planned: Plan) -> Counter[str]:
 
 def node_set_bounds(problem: Problem, first: Plan) -> NodeSetBounds:
     """The bounds that the first plan sets."""
-    pools = {each.pool.name: each.pool for each in problem.pools}
+    pools = {pool.pool.name: pool.pool for pool in problem.pools}
     limits = {}
     for pool in problem.pools:
         before = _limits_used(problem, pool, first)
@@ -187,7 +187,7 @@ def node_set_bounds(problem: Problem, first: Plan) -> NodeSetBounds:
 
 def _limits_used(problem: Problem, pool: PoolInput, planned: Plan) -> dict[str, int]:
     """What a plan's claims count against the limits of a NodePool."""
-    claims = [each for each in planned.claims if each.node_pool == pool.pool.name]
+    claims = [claim for claim in planned.claims if claim.node_pool == pool.pool.name]
     used = dict.fromkeys(limited_resources(pool.pool), 0)
     for claim in claims if used else ():
         for name, amount in counted_capacity(used, claim.instance_types, problem.catalogues[pool.catalogue]).items():

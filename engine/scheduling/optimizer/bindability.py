@@ -64,9 +64,9 @@ class BindableChoice:
     def best(self) -> RatedCandidate | None:
         """The best of the candidates and of those made from them; None if the effort is too little to rate the
         cheapest."""
-        cheapest = sorted(self._search.candidates, key=lambda each: (each.price, len(each.claims)))
+        cheapest = sorted(self._search.candidates, key=lambda plan: (plan.price, len(plan.claims)))
         if self._problem.settings.nominations:
-            return self._best_nominated([each for each in cheapest if each.price < cheapest[0].price + TOLERANCE])
+            return self._best_nominated([plan for plan in cheapest if plan.price < cheapest[0].price + TOLERANCE])
         rated: list[RatedCandidate] = []
         for candidate in [*cheapest[:MAX_CANDIDATES_RATED], self._search.candidates[0]]:
             below = min((known.cost for known in rated), default=self._first_price) * PRICE_UNCERTAINTY
@@ -84,14 +84,14 @@ class BindableChoice:
         """Of those that cost least in the end, as far as that is known, the cheapest that binds whole; if none does,
         the cheapest now. Only one that binds whole may cost more than the first plan."""
         most = self._first_price + TOLERANCE
-        affordable = [each for each in rated if not each.unbound or each.candidate.price < most]
-        least = min((each.cost for each in affordable), default=0.0)
-        good = [each for each in affordable if each.cost <= least * PRICE_UNCERTAINTY]
-        return min(good, key=lambda each: (bool(each.unbound), each.rank), default=None)
+        affordable = [known for known in rated if not known.unbound or known.candidate.price < most]
+        least = min((known.cost for known in affordable), default=0.0)
+        good = [known for known in affordable if known.cost <= least * PRICE_UNCERTAINTY]
+        return min(good, key=lambda known: (bool(known.unbound), known.rank), default=None)
 
     def _best_nominated(self, cheapest: list[AlternativePlan]) -> RatedCandidate | None:
         """The choice where pods are told their nodes: kube-scheduler follows the plan, so nothing more is paid for."""
-        rated = [each for candidate in cheapest[:MAX_CANDIDATES_RATED] if (each := self._rate(candidate)) is not None]
+        rated = [known for candidate in cheapest[:MAX_CANDIDATES_RATED] if (known := self._rate(candidate)) is not None]
         return self._choose(rated)
 
     def _rated_with_further_nodes(self, candidate: AlternativePlan | None, below: float) -> Iterator[RatedCandidate]:
@@ -151,8 +151,8 @@ class BindableChoice:
         """The nodes of the candidate, of the first plan, and those that the planner launches for what kube-scheduler
         leaves unbound on the existing nodes."""
         node_sets, uids = self._search.node_sets, self._first.placed
-        for each in (candidate, self._search.candidates[0]):
-            node_set = self._node_set_search.evaluate(node_sets.nodes_of(part.claim for part in each.claims), uids)
+        for start in (candidate, self._search.candidates[0]):
+            node_set = self._node_set_search.evaluate(node_sets.nodes_of(part.claim for part in start.claims), uids)
             if node_set is not None:
                 yield node_set
         before = self._node_set_search.evaluate((), uids) if self._problem.nodes else None

@@ -20,11 +20,11 @@ def trace_candidate(candidate: AlternativePlan, tracer: Tracer) -> None:
     Claims get their numbers in the candidate. What concerns claims of the base plan that the candidate has not is left
     out.
     """
-    base = {each.base_number: number for number, each in enumerate(candidate.claims) if each.base_number >= 0}
+    base = {claim.base_number: number for number, claim in enumerate(candidate.claims) if claim.base_number >= 0}
     place_of: dict[str, str | int] = {
         uid: placement.node for placement in candidate.base.placements for uid in placement.pods
     }
-    place_of |= {uid: number for number, each in enumerate(candidate.claims) for uid in each.claim.pods}
+    place_of |= {uid: number for number, claim in enumerate(candidate.claims) for uid in claim.claim.pods}
     part = RenumberingTracer(tracer, base, place_of, 0)
     plan(candidate.problem, part)
     types_left = dict(part.finished)
@@ -34,8 +34,8 @@ def trace_candidate(candidate: AlternativePlan, tracer: Tracer) -> None:
             if claim.base_number < 0:
                 part = RenumberingTracer(tracer, {0: number}, place_of, part.classes)
                 plan(claim.problem, part)
-    for number, each in enumerate(candidate.claims):
-        tracer.claim_finished(number, each.claim.node_pool, types_left[number])
+    for number, claim in enumerate(candidate.claims):
+        tracer.claim_finished(number, claim.claim.node_pool, types_left[number])
 
 
 def _types_left(problem: Problem) -> tuple[PricedType, ...]:

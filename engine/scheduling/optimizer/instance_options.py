@@ -112,7 +112,7 @@ class InstanceOptions:
         """What a template (by number) can be launched as: a bit for every template, slot and type."""
         template = self.templates[number]
         width = len(template.catalogue.types)
-        place = sum(len(each.slots) * len(each.catalogue.types) for each in self.templates[:number])
+        place = sum(len(earlier.slots) * len(earlier.catalogue.types) for earlier in self.templates[:number])
         prices = sum(1 << type_number for type_number in self.prices(number, narrowed))
         types = narrowed.viable & template.types & prices
         return sum((template.available[slot] & types) << place + slot * width for slot in narrowed.slots)
@@ -127,12 +127,12 @@ class InstanceOptions:
     def _without_dominated(self, narrowed: Mapping[int, NarrowedTemplate]) -> tuple[InstanceOption, ...]:
         """The options in these narrowed templates, cheapest first, without those that have no more of any resource than
         another that costs no more. Which these are is worked out once for all demands that leave the same offers."""
-        key = tuple([(number, each.slots, each.viable) for number, each in narrowed.items()])
+        key = tuple([(number, template.slots, template.viable) for number, template in narrowed.items()])
         worthwhile = self._worthwhile.get(key)
         if worthwhile is None:
-            options = (option for number, each in narrowed.items() for option in self._options_in(number, each))
+            options = (option for number, template in narrowed.items() for option in self._options_in(number, template))
             worthwhile = self._worthwhile[key] = tuple(without_dominated(self, options))
-        prices = {number: self.prices(number, each) for number, each in narrowed.items()}
+        prices = {number: self.prices(number, template) for number, template in narrowed.items()}
         return tuple(
             InstanceOption(n, type_number, prices[n][type_number], narrowed[n]) for n, type_number in worthwhile
         )

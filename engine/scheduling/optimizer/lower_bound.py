@@ -83,8 +83,8 @@ def _in_disjoint_sets(crowds: list[_PodCrowd]) -> list[list[_PodCrowd]]:
     """The crowds in sets that have no offer in common with one another."""
     sets: list[tuple[int, list[_PodCrowd]]] = []
     for crowd in crowds:
-        touching = [each for each in sets if each[0] & crowd.offers]
-        sets = [each for each in sets if not each[0] & crowd.offers]
+        touching = [disjoint for disjoint in sets if disjoint[0] & crowd.offers]
+        sets = [disjoint for disjoint in sets if not disjoint[0] & crowd.offers]
         offers, members = crowd.offers, [crowd]
         for other_offers, others in touching:
             offers |= other_offers

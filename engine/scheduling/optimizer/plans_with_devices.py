@@ -80,9 +80,9 @@ def _problem_of_other_claims(problem: Problem, first: Plan, kept: Sequence[int])
 
 def _with_usage(problem: Problem, pool: PoolInput, kept: Sequence[OpenedClaim]) -> PoolInput:
     usage = dict(pool.usage)
-    for each in kept:
-        if each.node_pool == pool.pool.name:
-            counts = {**counted_against_limits(pool.pool, each, problem, pool.catalogue), NODES_LIMIT: 1}
+    for claim in kept:
+        if claim.node_pool == pool.pool.name:
+            counts = {**counted_against_limits(pool.pool, claim, problem, pool.catalogue), NODES_LIMIT: 1}
             for name, amount in counts.items():
                 usage[name] = usage.get(name, 0) + amount
     return replace(pool, usage=usage)

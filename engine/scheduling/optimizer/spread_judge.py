@@ -120,7 +120,7 @@ class SpreadJudge:
         shape = self._problem.shapes[digest]
         topology = self._compiled.topology.of_class(namespace, shape, shape, of_new_nodes)
         rules = tuple(rule for rule in topology.rules if isinstance(rule, SpreadRule))
-        return _Spreads(rules, tuple(each for each in topology.counted if each.filter is not None))
+        return _Spreads(rules, tuple(count for count in topology.counted if count.filter is not None))
 
     @cached_property
     def _rules(self) -> list[SpreadRule]:

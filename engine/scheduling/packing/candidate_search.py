@@ -153,7 +153,7 @@ class ClaimSearch:
     def _follow(self, pod_class: PodClass, hosts: list[int]) -> PackedClaim | None:
         """The claim to use where affinity over the hostname leaves only these claims."""
         there = (self._claims[host] for host in hosts)
-        claims = sorted(there, key=lambda each: (len(each.pods), each.order, each.index))
+        claims = sorted(there, key=lambda claim: (len(claim.pods), claim.order, claim.index))
         return next((claim for claim in claims if self._accepts(claim, pod_class)), None)
 
     def _least(self, look: _DemandSearch, demand: Demand) -> list[tuple[int, int, int]] | None:

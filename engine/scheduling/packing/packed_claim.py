@@ -96,14 +96,14 @@ class PackedClaim:
 
     def _count(self) -> None:
         """Count the pods in each domain that the claim has settled on (S-134). The others wait until it has."""
-        for number, (each, pods, free) in tuple(self._uncounted.items()):
-            domain = self.narrowed.settled(each.key)
+        for number, (count, pods, free) in tuple(self._uncounted.items()):
+            domain = self.narrowed.settled(count.key)
             if domain is not None:
                 del self._uncounted[number]
-                if each.admits_claim(self.template, self.narrowed):
-                    each.add(domain, pods)
-                    if each.hard and number in self._waiting:
-                        each.late[domain] = each.late.get(domain, 0) + free
+                if count.admits_claim(self.template, self.narrowed):
+                    count.add(domain, pods)
+                    if count.hard and number in self._waiting:
+                        count.late[domain] = count.late.get(domain, 0) + free
         self._waiting = frozenset(self._uncounted)
 
     def close(self) -> None:
@@ -111,12 +111,12 @@ class PackedClaim:
         leave one domain."""
         self.settle()
         types = self.types & self.narrowed.viable
-        for each, pods, free in self._uncounted.values():
-            domains = self.template.domains_of(self.narrowed, each.key, types) if each.hard else ()
-            if len(domains) == 1 and each.admits_claim(self.template, self.narrowed):
+        for count, pods, free in self._uncounted.values():
+            domains = self.template.domains_of(self.narrowed, count.key, types) if count.hard else ()
+            if len(domains) == 1 and count.admits_claim(self.template, self.narrowed):
                 (domain,) = domains
-                each.add(domain, pods)
-                each.late[domain] = each.late.get(domain, 0) + free
+                count.add(domain, pods)
+                count.late[domain] = count.late.get(domain, 0) + free
 
     def settle(self) -> None:
         """Bring requests and types up to date with the pods taken."""

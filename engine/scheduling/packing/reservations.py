@@ -38,8 +38,8 @@ class Reservations:
 
     def move(self, held: frozenset[str], needed: frozenset[str]) -> None:
         """Hold the new reservations, and release those that are no longer needed (S-115)."""
-        for each in needed - held:
-            self.left[each] -= 1
-        for each in held - needed:
-            self.left[each] += 1
+        for reservation in needed - held:
+            self.left[reservation] -= 1
+        for reservation in held - needed:
+            self.left[reservation] += 1
         self.epoch += held != needed

@@ -41,7 +41,7 @@ def _asked(shape: PodShape, preferences: bool) -> list[Requirement]:
     asked = [requirement(key, "In", (value,)) for key, value in shape.node_selector.items()]
     expressions: tuple[Expression, ...] = ()
     if preferences and shape.preferred_terms:
-        heaviest = max(shape.preferred_terms, key=lambda each: each.weight)  # the first of equals
+        heaviest = max(shape.preferred_terms, key=lambda term: term.weight)  # the first of equals
         expressions += heaviest.term.expressions
     if shape.required_terms:
         expressions += shape.required_terms[0].expressions
@@ -51,7 +51,7 @@ def _asked(shape: PodShape, preferences: bool) -> list[Requirement]:
 def _without_heaviest(terms: tuple[AffinityTerm, ...]) -> tuple[AffinityTerm, ...]:
     """The terms without the heaviest preferred one; all of them if none is preferred. (Required terms have weight
     0.)"""
-    heaviest = max(terms, key=lambda each: each.weight, default=None)
+    heaviest = max(terms, key=lambda term: term.weight, default=None)
     if heaviest is None or heaviest.weight == 0:
         return terms
     index = terms.index(heaviest)

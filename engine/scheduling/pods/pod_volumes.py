@@ -116,4 +116,4 @@ def _combinations(volumes: Iterator[list[Requirements]]) -> tuple[Requirements, 
         ]
     if not asks:
         return ()
-    return tuple(each for each, sound in choices if sound) or tuple(each for each, _ in choices)
+    return tuple(choice for choice, sound in choices if sound) or tuple(choice for choice, _ in choices)

@@ -115,7 +115,7 @@ def buffer_provisioning(
     uids = {f"{buffer.uid}-{number}" for number in range(1, resolved.replicas + 1)}
     there = uids & {uid for placement in planned.placements for uid in placement.pods}
     lacking = {uid for claim in planned.claims for uid in claim.pods}
-    lacking |= {uid for each in (*planned.unplaced, *planned.ignored) for uid in each.pods}
+    lacking |= {uid for group in (*planned.unplaced, *planned.ignored) for uid in group.pods}
     if lacking & uids:
         return BufferProvisioning.REQUIRES_NEW
     return BufferProvisioning.FITS if there == uids else None

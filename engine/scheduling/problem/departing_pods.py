@@ -65,7 +65,7 @@ def later_pods(state: State, now: int) -> LaterPods:
     for leaving in later:
         groups.setdefault((leaving.node, leaving.at, leaving.planned_at, leaving.budgets), []).append(leaving)
     return LaterPods(
-        tuple(Unplaced(tuple(each.pod.uid for each in group), (_reason(group[0]),)) for group in groups.values()),
+        tuple(Unplaced(tuple(leaving.pod.uid for leaving in group), (_reason(group[0]),)) for group in groups.values()),
         min((leaving.planned_at for leaving in later if leaving.planned_at < FOREVER), default=0),
     )
 

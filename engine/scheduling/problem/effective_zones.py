@@ -50,7 +50,7 @@ def _zone(pod_class: PodClass, zones: Iterable[str]) -> str:
     strict = _values(requirements_of(pod_class.original_shape, preferences=False))
     each_volumes = [_values(alternative) for alternative in pod_class.demand.alternatives]
     volumes = _union(each_volumes)
-    limits = [each for each in (strict, volumes, allowed) if each is not None]
+    limits = [limit for limit in (strict, volumes, allowed) if limit is not None]
     if not limits:
         return FLEXIBLE
     left = frozenset.intersection(*limits)

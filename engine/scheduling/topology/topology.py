@@ -74,7 +74,7 @@ class Topology:
         self._respect = problem.settings.preference_policy == "Respect"
         self._namespaces = problem.namespaces
         self._templates = tuple(templates)
-        self._places = tuple(sorted(nodes, key=lambda each: each.name))
+        self._places = tuple(sorted(nodes, key=lambda node: node.name))
         self._nodes = {node.name: node for node in (*self._places, *leaving)}
         self._counts: dict[Hashable, PodCount] = {}
         self._rules: dict[Hashable, Rule] = {}
@@ -160,8 +160,8 @@ class Topology:
         preferred = [(term,) for term in shape.affinity if term.weight and self._respect]
         everyone = tuple(self._of_term(term, namespace, labels) for term in required)
         rules += [self._affinity_rule(term, everyone, namespace, labels) for term in required]
-        for (each,) in preferred:
-            rules.append(self._affinity_rule(each, (self._of_term(each, namespace, labels),), namespace, labels))
+        for (term,) in preferred:
+            rules.append(self._affinity_rule(term, (self._of_term(term, namespace, labels),), namespace, labels))
         for term in shape.anti_affinity:
             if self._respect or not term.weight:
                 selectors = (self._of_term(term, namespace, labels),)
@@ -326,8 +326,8 @@ class Topology:
         return tuple((count, dict(count.counts), count.total) for count in self._counts.values())
 
     def restart(self, counted: Iterable[SavedCount]) -> None:
-        for each, counts, total in counted:
-            each.restart(counts, total)
+        for count, counts, total in counted:
+            count.restart(counts, total)
 
     # ── selectors ──────────────────────────────────────
 

@@ -143,7 +143,7 @@ class _Retries:
         if _by_priority(self._problem, _unplaced(changed)) > self._best.pending:
             return False
         attempt = self._attempt(change, changed)
-        found, before = ((each.pending, each.plan.uneven) for each in (attempt, self._best))
+        found, before = ((tried.pending, tried.plan.uneven) for tried in (attempt, self._best))
         if (found < before or (as_good and found == before)) and attempt.stuck <= self._best.stuck:
             self._best = attempt
             return True
@@ -159,7 +159,7 @@ class _Retries:
 
 
 def _unplaced(planned: Plan) -> list[str]:
-    return [uid for each in planned.unplaced for uid in each.pods]
+    return [uid for group in planned.unplaced for uid in group.pods]
 
 
 def _by_priority(problem: Problem, uids: Iterable[str]) -> tuple[int, ...]:

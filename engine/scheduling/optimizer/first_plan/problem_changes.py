@@ -85,9 +85,9 @@ class ProblemChange(Struct, frozen=True):
     def _of_new_nodes(self) -> dict[str, Requirements]:
         """What each pod (uid) for which something is left out asks of new nodes."""
         values: dict[str, dict[str, list[str]]] = {}
-        for each in self.options:
-            for uid in each.uids:
-                values.setdefault(uid, {}).setdefault(each.key, []).append(each.value)
+        for option in self.options:
+            for uid in option.uids:
+                values.setdefault(uid, {}).setdefault(option.key, []).append(option.value)
         return {
             uid: Requirements(requirement(key, "NotIn", tuple(by_key[key])) for key in by_key)
             for uid, by_key in values.items()
@@ -106,8 +106,8 @@ def single_changes(problem: Problem, before: ProblemChange, planned: Plan) -> It
         yield replace(before, ahead=(*before.ahead, frozenset().union(*groups)))
         for group in groups[:MAX_GROUPS_AHEAD] if len(groups) > 1 else ():
             yield replace(before, ahead=(*before.ahead, group))
-        for each in groups[:MAX_GROUPS_AHEAD]:
-            if partners := _with_affinity_partners(problem, each):
+        for group in groups[:MAX_GROUPS_AHEAD]:
+            if partners := _with_affinity_partners(problem, group):
                 yield replace(before, ahead=(*before.ahead, partners))
     for option in chain(*_options_to_leave_out(problem, before, planned)):
         yield replace(before, left_out=before.left_out | {option})
@@ -133,7 +133,9 @@ def combined_changes(problem: Problem, before: ProblemChange, planned: Plan) -> 
             for chosen in combinations(options, count):
                 left_out = before.left_out.union(chosen)
                 uids = chosen[0].uids
-                if not pools.issubset(each.value for each in left_out if (each.key, each.uids) == (NODEPOOL, uids)):
+                if not pools.issubset(
+                    option.value for option in left_out if (option.key, option.uids) == (NODEPOOL, uids)
+                ):
                     yield replace(before, left_out=left_out)
 
 
@@ -142,10 +144,10 @@ def groups_concerned(problem: Problem, planned: Plan) -> list[frozenset[str]]:
     with pods in common are one."""
     concerned: list[frozenset[str]] = []
     for group in _pending_groups(planned)[:MAX_GROUPS_CONCERNED]:
-        if not any(group <= each for each in concerned):
+        if not any(group <= other for other in concerned):
             related = _with_related(problem, group)
-            joined = related.union(*(each for each in concerned if not each.isdisjoint(related)))
-            concerned = [*(each for each in concerned if each.isdisjoint(related)), joined]
+            joined = related.union(*(other for other in concerned if not other.isdisjoint(related)))
+            concerned = [*(other for other in concerned if other.isdisjoint(related)), joined]
     return concerned
 
 
@@ -188,8 +190,8 @@ def pending_by_topology(planned: Plan) -> frozenset[str]:
 
 def _pending_groups(planned: Plan) -> list[frozenset[str]]:
     """The same pods (uids), by class and reasons; the largest group first."""
-    groups = [each for each in planned.unplaced if any(reason.code in BY_TOPOLOGY for reason in each.reasons)]
-    return [frozenset(each.pods) for each in sorted(groups, key=lambda each: (-len(each.pods), each.pods))]
+    groups = [group for group in planned.unplaced if any(reason.code in BY_TOPOLOGY for reason in group.reasons)]
+    return [frozenset(group.pods) for group in sorted(groups, key=lambda each: (-len(each.pods), each.pods))]
 
 
 def _domains_in_the_way(problem: Problem, planned: Plan, uids: frozenset[str]) -> list[tuple[str, str]]:

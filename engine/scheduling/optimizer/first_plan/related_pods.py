@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import chain
 
 from msgspec.structs import replace
 
@@ -26,9 +27,9 @@ def problem_of_related_pods(problem: Problem, uids: Iterable[str]) -> Problem:
     chosen_keys = dict.fromkeys((pod.namespace, pod.shape) for pod in problem.pods if pod.uid in chosen)
     own_selectors = frozenset(selector for key in chosen_keys for selector in selectors[key])
     selecting_them = frozenset(
-        each
-        for each in dict.fromkeys(each for of_shape in selectors.values() for each in of_shape)
-        if any(_selects(each, problem.shapes, key) for key in chosen_keys)
+        selector
+        for selector in dict.fromkeys(chain.from_iterable(selectors.values()))
+        if any(_selects(selector, problem.shapes, key) for key in chosen_keys)
     )
     related = {
         key

@@ -67,7 +67,7 @@ class UnplaceablePods:
         for pod in problem.pods:
             self._pods[pod.namespace, pod.shape].append(pod)
         self._waiting_by_label = PodsByLabel(problem, self._pods)
-        bound = {(each.namespace, each.shape) for each in problem.bound if not each.terminating}
+        bound = {(pod.namespace, pod.shape) for pod in problem.bound if not pod.terminating}
         self._bound_by_label = PodsByLabel(problem, bound)
         self._domains = {key: _domains(problem, key) for key in DOMAIN_KEYS}
         self._limits = list(self._all_limits())
@@ -83,7 +83,7 @@ class UnplaceablePods:
         for limit in self._limits:
             waiting = [pod for pod in limit.pods if pod.uid in pending]
             if waiting and self._is_reached(limit, [pod for pod in limit.pods if pod.uid in placed], waiting):
-                unplaceable.update(each.uid for each in waiting)
+                unplaceable.update(pod.uid for pod in waiting)
         return frozenset(unplaceable)
 
     def _is_reached(self, limit: PlacementLimit, placed: Iterable[PendingPod], waiting: Iterable[PendingPod]) -> bool:
@@ -128,9 +128,9 @@ class UnplaceablePods:
         for pod in self._problem.bound if rules else ():
             if not pod.terminating:
                 pods_on[pod.namespace, pod.shape][pod.node] += 1
-        nodes = {each.name: each for each in (*self._problem.nodes, *self._problem.leaving)}
+        nodes = {node.name: node for node in (*self._problem.nodes, *self._problem.leaving)}
         for rule, shape_keys in rules.items():
-            pods = tuple(each for shape_key in shape_keys for each in self._pods[shape_key])
+            pods = tuple(pod for shape_key in shape_keys for pod in self._pods[shape_key])
             taken = Counter[str]()
             for bound in self._bound_by_label.selected(rule.selects):
                 for node in (nodes[name] for name in pods_on[bound] if name in nodes):
@@ -170,7 +170,7 @@ class UnplaceablePods:
             for shape_key in shape_keys
             for alternative in alternatives_of(self._problem.shapes[shape_key[1]])
         ]
-        return {domain for domain in domains if any(each.get(key).has(domain) for each in asked)}
+        return {domain for domain in domains if any(alternative.get(key).has(domain) for alternative in asked)}
 
 
 def _domains(problem: Problem, key: str) -> frozenset[str] | None:

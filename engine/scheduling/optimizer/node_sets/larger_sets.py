@@ -75,7 +75,7 @@ def total_price(nodes: Iterable[NewNode]) -> float:
 
 def _all_larger(node_sets: NodeSets, node_set: NodeSet, further: Sequence[NewNode]) -> Iterator[NewNodes]:
     nodes = node_set.nodes
-    for node in dict.fromkeys(each for each in nodes if not each.fixed):
+    for node in dict.fromkeys(new_node for new_node in nodes if not new_node.fixed):
         for size in node_sets.sizes(node)[:MAX_TYPES_ADDED]:
             yield (*nodes, size)
     for node in dict.fromkeys(further):
@@ -110,7 +110,7 @@ def _uniform(node_sets: NodeSets, node_set: NodeSet) -> Iterator[NewNodes]:
             groups.setdefault((node.claim.node_pool, node.claim.constraints, tuple(group)), (node, group))
     for node, group in groups.values():
         chosen = frozenset(group)
-        rest = [each for number, each in enumerate(node_set.nodes) if number not in chosen]
+        rest = [other for number, other in enumerate(node_set.nodes) if number not in chosen]
         for nodes in node_sets.uniform(node, node_set, group, MAX_UNIFORM_SETS):
             yield (*rest, *nodes)
 

@@ -83,7 +83,7 @@ class LeftoverEstimate:
 
     def _count_kinds(self, nodes: Sequence[NewNode]) -> Mapping[int, int]:
         """How many nodes there are of each kind; each new kind is looked at once."""
-        counts = Counter([each.kind for each in nodes])
+        counts = Counter([node.kind for node in nodes])
         self.touches += len(nodes) // NODES_PER_TOUCH
         if not self._admitted.keys() >= counts.keys():
             for node in nodes:
@@ -128,10 +128,8 @@ class _PodQueue:
         self._node_sets = node_sets
         numbers = {new_node_name(number): number for number in range(len(node_set.nodes))}
         node_of, unbound = node_set.bindings.node_of, frozenset(node_set.bindings.unbound)
-        self.pods = [
-            each for each in node_sets.queue(node_set) if each.uid in unbound or node_of.get(each.uid) in numbers
-        ]
-        self._node_numbers = [None if each.uid in unbound else numbers[node_of[each.uid]] for each in self.pods]
+        self.pods = [pod for pod in node_sets.queue(node_set) if pod.uid in unbound or node_of.get(pod.uid) in numbers]
+        self._node_numbers = [None if pod.uid in unbound else numbers[node_of[pod.uid]] for pod in self.pods]
         self._positions: dict[ShapeKey, list[int]] = {}
         for position, pod in enumerate(self.pods):
             self._positions.setdefault((pod.namespace, pod.shape), []).append(position)
@@ -157,16 +155,16 @@ class _PodQueue:
         sums = [[0] * len(SCORED_RESOURCES) for _ in range(len(admitted) + 1)]  # by node; the last: unbound pods
         passed = 0
         for number, position in sorted(first.items(), key=lambda each: each[1]):
-            for each in range(passed, position):
-                self._add(sums, each, 1)
+            for earlier in range(passed, position):
+                self._add(sums, earlier, 1)
             passed = position
             own = [member for member in members[number] if member < position]
-            for each in own:
-                self._add(sums, each, -1)
+            for member in own:
+                self._add(sums, member, -1)
             open_to = [of_node for lots, of_node in zip(admitted, sums[:-1], strict=True) if lots >> number & 1]
             before[number] = tuple(sum(column) for column in zip(*open_to, sums[-1], strict=True))
-            for each in own:
-                self._add(sums, each, 1)
+            for member in own:
+                self._add(sums, member, 1)
         return before
 
     def _add(self, sums: Sequence[list[int]], position: int, sign: int) -> None:

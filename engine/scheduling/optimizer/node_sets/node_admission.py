@@ -48,7 +48,7 @@ def _request_levels(requests: Sequence[dict[str, int]]) -> dict[str, tuple[list[
     """For each resource the requested amounts, ascending, and bit sets: the pods that request less than the first
     amount, less than the second …, and all of them."""
     levels = {}
-    for name in sorted({name for each in requests for name in each}):
+    for name in sorted({name for request in requests for name in request}):
         by_amount: dict[int, int] = {}
         for number, request in enumerate(requests):
             amount = request.get(name, 0)

@@ -114,7 +114,7 @@ class NodeSetSearch:
         if node_set.bindings.unbound and node_set not in self._later_prices:
             later, touches = self._node_sets.later_failures(node_set, self._effort.left)
             self._effort.charge(touches)
-            self._later_prices[node_set] = max(self._price_of_further(each) for each in (node_set, *later))
+            self._later_prices[node_set] = max(self._price_of_further(failing) for failing in (node_set, *later))
         return self._later_prices.get(node_set, 0.0)
 
     def _price_of_further(self, node_set: NodeSet) -> float:
@@ -150,7 +150,7 @@ class NodeSetSearch:
                 return tried[0]
             cheapest = sorted(tried, key=price_in_the_end)[:1]
             promising = dict.fromkeys([*tried[:1], *cheapest])
-            trails += [Trail(each, trail.steps + 1, self._unseen(each, below)) for each in promising]
+            trails += [Trail(larger, trail.steps + 1, self._unseen(larger, below)) for larger in promising]
         return None
 
     def _try_larger(self, trail: Trail, below: float) -> Iterator[NodeSet]:
@@ -218,8 +218,8 @@ class NodeSetSearch:
         if self._node_sets.must_stay(node_set, number):
             return
         yield node_set.nodes[:number] + node_set.nodes[number + 1 :]
-        for each in islice(self._node_sets.smaller(node_set, number), MAX_SMALLER_TYPES):
-            yield _with_node_replaced(node_set.nodes, number, each)
+        for smaller_node in islice(self._node_sets.smaller(node_set, number), MAX_SMALLER_TYPES):
+            yield _with_node_replaced(node_set.nodes, number, smaller_node)
 
 
 def price_in_the_end(node_set: NodeSet) -> float:

@@ -164,16 +164,16 @@ class NodeSets:
         what the first plan puts there."""
         given = tuple(nodes)
         used: dict[str, Counter[str]] = {}
-        for each in given:
-            counts = used.setdefault(each.claim.node_pool, Counter())
-            counts.update({**each.max_counted, NODES_LIMIT: 1})
+        for node in given:
+            counts = used.setdefault(node.claim.node_pool, Counter())
+            counts.update({**node.max_counted, NODES_LIMIT: 1})
         for pool, counts in used.items():
             limits = self._bounds.limits.get(pool, {})
             if any(counts[name] > most for name, most in limits.items()):
                 return False
         for weight, needed in self._bounds.on_weight.items():
             heavy = [e for e in given if self._pools[e.claim.node_pool].pool.weight >= weight]
-            if not fits(needed, total(self._info(each).free for each in heavy)):
+            if not fits(needed, total(self._info(node).free for node in heavy)):
                 return False
         return True
 
@@ -296,7 +296,7 @@ class NodeSets:
         ]
         for factor in ROOM_FACTORS:
             for column, amount in enumerate(here):
-                larger = next((each for room, each in dearer if room[column] > amount * factor), None)
+                larger = next((size for room, size in dearer if room[column] > amount * factor), None)
                 if larger is not None:
                     yield larger
 
@@ -426,15 +426,15 @@ class NodeSets:
         pods_on: dict[str, list[PendingPod]] = defaultdict(list)
         for uid, name in node_set.bindings.node_of.items():
             pods_on[name].append(self._pods[uid])
-        nodes = [self._with_pods(each, pods_on[each.name]) for each in self._problem.nodes]
-        usage = {name: dict(each.usage) for name, each in self._pools.items()}
-        for number, each in enumerate(node_set.nodes):
-            info, name = self._info(each), new_node_name(number)
+        nodes = [self._with_pods(existing, pods_on[existing.name]) for existing in self._problem.nodes]
+        usage = {name: dict(pool_input.usage) for name, pool_input in self._pools.items()}
+        for number, new_node in enumerate(node_set.nodes):
+            info, name = self._info(new_node), new_node_name(number)
             labels = {**info.labels, HOSTNAME: name}
             node = NodeInput(name, "", labels, info.taints, info.free, True, self._reserved)
             nodes.append(self._with_pods(node, pods_on[name]))
-            pool = self._pools[each.claim.node_pool]
-            for limited_by, amount in {**each.max_counted, NODES_LIMIT: 1}.items():
+            pool = self._pools[new_node.claim.node_pool]
+            for limited_by, amount in {**new_node.max_counted, NODES_LIMIT: 1}.items():
                 usage[pool.pool.name][limited_by] = usage[pool.pool.name].get(limited_by, 0) + amount
         newly_bound = [
             BoundPod(pod.uid, pod.namespace, pod.shape, name, name=pod.name)
@@ -447,7 +447,7 @@ class NodeSets:
             pods=tuple(pod for pod in self._problem.pods if pod.uid in unbound),
             nodes=tuple(nodes),
             bound=(*self._problem.bound, *newly_bound),
-            pools=tuple(replace(each, usage=usage[each.pool.name]) for each in self._problem.pools),
+            pools=tuple(replace(pool_input, usage=usage[pool_input.pool.name]) for pool_input in self._problem.pools),
         )
 
     def _with_pods(self, node: NodeInput, pods: Sequence[PendingPod]) -> NodeInput:

@@ -41,9 +41,9 @@ class PlanOfNodeSet:
         """The pods that are bound to existing nodes."""
         pods_on = self._pods_by_node(node_set.bindings)
         return tuple(
-            Placement(each.name, each.claim, tuple(pod.uid for pod in pods_on[each.name]))
-            for each in sorted(self._problem.nodes, key=lambda each: each.name)
-            if each.name in pods_on
+            Placement(node.name, node.claim, tuple(pod.uid for pod in pods_on[node.name]))
+            for node in sorted(self._problem.nodes, key=lambda each: each.name)
+            if node.name in pods_on
         )
 
     def outline(self, node_set: NodeSet) -> Plan:
@@ -87,7 +87,7 @@ class PlanOfNodeSet:
         for uid, name in bindings.node_of.items():
             pods_on.setdefault(name, []).append(self._pods[uid])
         return {
-            name: sorted(pods, key=lambda each: (each.namespace, each.name, each.uid)) for name, pods in pods_on.items()
+            name: sorted(pods, key=lambda pod: (pod.namespace, pod.name, pod.uid)) for name, pods in pods_on.items()
         }
 
     def _problem_of(self, node: NewNode, pods: Sequence[PendingPod]) -> Problem:

@@ -82,7 +82,7 @@ class MovablePods:
         if ties is None:
             return None
         bound = {constraint.key: constraint for constraint in claim.constraints if constraint.key in ties.keys}
-        if not all(each.single for each in bound.values()):
+        if not all(constraint.single for constraint in bound.values()):
             return None
         labels = tuple((key, bound[key].any_value()) for key in ties.keys if key in bound)
         return self._kind(pod, labels, ties.max_per_node)
@@ -135,8 +135,8 @@ def _topology_ties(problem: Problem) -> dict[ShapeKey, TopologyTies | None]:
             selected = frozenset(by_label.selected(rule.selector))
             if rule.key != HOSTNAME:
                 keys[shape_key].add(rule.key)
-                for each in selected if rule not in seen else ():
-                    keys[each].add(rule.key)
+                for other in selected if rule not in seen else ():
+                    keys[other].add(rule.key)
                 seen.add(rule)
             elif not rule.max_per_domain:
                 fixed |= {shape_key, *selected}

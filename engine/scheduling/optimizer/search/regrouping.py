@@ -66,7 +66,7 @@ class Regrouping:
         """The cheapest groups found; None if some pod has no place, or the effort is too little for one try."""
         best: list[PodGroup] | None = None
         kinds_looked_at = sum(
-            min(len(self._compatible_with(each)), MAX_KINDS_CONSIDERED) for each in range(len(self._kinds))
+            min(len(self._compatible_with(kind)), MAX_KINDS_CONSIDERED) for kind in range(len(self._kinds))
         )
         expected_touches = PICKS_PER_GROUP * kinds_looked_at * TYPES_TRIED[0]
         for types_tried in TYPES_TRIED:

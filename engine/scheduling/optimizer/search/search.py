@@ -119,7 +119,7 @@ class Search:
             claim if leaving.isdisjoint(claim.claim.pods) else self._without_pods(claim, leaving)
             for claim in candidate.claims
         ]
-        grouped = self._with_groups(candidate, [each for each in kept if each.claim.pods], moving, below)
+        grouped = self._with_groups(candidate, [claim for claim in kept if claim.claim.pods], moving, below)
         return grouped if grouped is not None and self._allowed(grouped) else None
 
     def keeps_spreads(self, node_set: NodeSet) -> bool:
@@ -222,7 +222,7 @@ class Search:
     def _dearest(self) -> list[CandidateClaim]:
         """The claims that may be regrouped, the dearest per pod first."""
         movable = [claim for claim in self.best.claims if self._all_movable(claim)]
-        return sorted(movable, key=lambda each: (-each.claim.price / len(each.claim.pods), each.claim.pods))
+        return sorted(movable, key=lambda claim: (-claim.claim.price / len(claim.claim.pods), claim.claim.pods))
 
     def _all_movable(self, part: CandidateClaim) -> bool:
         pods = part.claim.pods
@@ -246,9 +246,9 @@ class Search:
         """The base with the pods of some claims in other groups, if that is cheaper than the best candidate."""
         if not chosen:
             return None
-        dissolved = {each.claim.pods for each in chosen}
+        dissolved = {claim.claim.pods for claim in chosen}
         kept = [claim for claim in base.claims if claim.claim.pods not in dissolved]
-        moving = {uid: kind for each in chosen for uid, kind in self._movable_beside(each).items()}
+        moving = {uid: kind for claim in chosen for uid, kind in self._movable_beside(claim).items()}
         return self._with_groups(base, kept, moving, self.best.price)
 
     def _with_groups(
@@ -259,7 +259,7 @@ class Search:
         pods: dict[PodKind, list[PendingPod]] = {}
         for pod in sorted(map(self._pods.__getitem__, moving), key=lambda each: (each.namespace, each.name, each.uid)):
             pods.setdefault(moving[pod.uid], []).append(pod)
-        regrouping = Regrouping(self._options, list(pods), [len(each) for each in pods.values()])
+        regrouping = Regrouping(self._options, list(pods), [len(alike) for alike in pods.values()])
         groups = regrouping.groups(self._effort)
         if groups is None or total_price(e.claim for e in kept) + sum(g.price for g in groups) > below - TOLERANCE:
             return None
@@ -281,7 +281,7 @@ class Search:
             members: list[tuple[PodKind, PendingPod]] = []
             for index, count in group.counts:
                 kind, alike = pods[index]
-                members += [(kind, each) for each in alike[taken[index] : taken[index] + count]]
+                members += [(kind, pod) for pod in alike[taken[index] : taken[index] + count]]
                 taken[index] += count
             pool = self._pools[self._options.templates[group.template].name]
             part = self._plan_group(group, members, pool, used[pool.pool.name])
@@ -347,7 +347,7 @@ class Search:
                 self._claims[key] = claim
         if claim is None:
             return None
-        pods = sorted(problem.pods, key=lambda each: (each.namespace, each.name, each.uid))
+        pods = sorted(problem.pods, key=lambda pod: (pod.namespace, pod.name, pod.uid))
         return replace(claim, pods=tuple(pod.uid for pod in pods))
 
     # ── smaller types, other domains ──────────────────────────────────────
@@ -391,10 +391,14 @@ class Search:
             return
         movable = [claim for claim in candidate.claims if self._all_movable(claim)] if problem.variant else []
         regrouped = self._regrouped(candidate, movable)
-        cheaper = [each for each in (regrouped, candidate) if each is not None and each.price < below - TOLERANCE]
+        cheaper = [
+            alternative
+            for alternative in (regrouped, candidate)
+            if alternative is not None and alternative.price < below - TOLERANCE
+        ]
         if cheaper and self._keeps_preferences(problem):
-            for each in cheaper:
-                self._offer(each)
+            for alternative in cheaper:
+                self._offer(alternative)
 
     def _keeps_preferences(self, problem: Problem) -> bool:
         """Whether every pod keeps as many preferences in the plan of a problem as in the first plan."""
@@ -449,4 +453,4 @@ def _topology_keys(shape: PodShape) -> list[str]:
     """The labels whose domains the planner chooses for such pods."""
     spreads = [constraint.topology_key for constraint in shape.spread]
     terms = [term.topology_key for term in (*shape.affinity, *shape.anti_affinity)]
-    return [normalise(each) for each in (*spreads, *terms)]
+    return [normalise(key) for key in (*spreads, *terms)]
