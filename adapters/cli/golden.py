@@ -25,6 +25,7 @@ def open_folder(folder: Path) -> Store:
 def write_folder(rerun: Rerun, folder: Path) -> list[str]:
     """Writes all files of a golden record, or on an error none, and gives the names of those that changed."""
     from kerf.adapters.store.files.golden import BLOBS, DECISIONS, RECORD, write_golden
+    from kerf.adapters.store.files.private_files import write_whole
 
     changed = []
     with TemporaryDirectory(dir=folder.parent, prefix=".golden-") as scratch:
@@ -34,7 +35,7 @@ def write_folder(rerun: Rerun, folder: Path) -> list[str]:
             old = folder / name
             if not old.is_file() or old.read_bytes() != (fresh / name).read_bytes():
                 changed.append(name)
-                (fresh / name).replace(old)
+                write_whole(old, (fresh / name).read_bytes(), replace=True)
     return changed
 
 

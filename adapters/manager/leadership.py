@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import os
 import sys
 from hashlib import blake2b
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import IO, Protocol
 from kerf.adapters.kubernetes.lease import Lease
 from kerf.adapters.kubernetes.session import Session
 from kerf.adapters.manager.settings import Options
+from kerf.adapters.store.files.private_files import regular_file
 from kerf.engine.errors import InputError, KerfError
 
 _FILE = "sqlite://"
@@ -52,16 +54,18 @@ class RecordLocked(KerfError):
 
 
 class FileLock(NoElection):
-    """A lock that the process holds until it ends. Raises RecordLocked (KERF343) at once when another process has
-    it."""
+    """A lock that the process holds until it ends. Raises RecordLocked (KERF343) at once when another process has it,
+    and SpecialFile (KERF119) if a link or the like is there."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
         self._open: IO[bytes] | None = None
 
     async def acquire(self) -> int:
-        try:
-            self._open = self._file.open("ab")
+        regular_file(self._file)
+        try:  # its name can be guessed: neither follow a link nor wait for a pipe's reader
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            self._open = os.fdopen(os.open(self._file, flags, 0o600), "rb")
         except OSError as error:
             raise InputError(str(error), where=str(self._file), code="KERF330") from error
         try:

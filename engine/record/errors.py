@@ -129,3 +129,9 @@ class RecordShortened(StoreError):
     """The record was cut: of the requested entries, only claim events and decisions are kept, or nothing."""
 
     code = "KERF118"
+
+
+class SpecialFile(StoreError):
+    """A link, a folder, a pipe or a device is where a file is to be written."""
+
+    code = "KERF119"

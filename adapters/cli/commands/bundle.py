@@ -123,13 +123,12 @@ def golden(record: str, folder: Path, /, *, guards: str, until: _Place = "end") 
     from kerf.adapters.cli.records import opened
     from kerf.adapters.cli.render.output import Printer
     from kerf.adapters.store.files.golden import write_golden
-    from kerf.adapters.store.sqlite.errors import refused_by_system
+    from kerf.adapters.store.files.private_files import regular_file, write_whole
     from kerf.replay.time_travel.positions import locate
 
     with opened(record) as store:
         write_golden(store, folder, until=None if until == "end" else locate(store, until))
     readme = folder / "README.md"
-    if not readme.exists():
-        with refused_by_system(readme):
-            readme.write_text(f"# {folder.name}\n\n{guards}\n", encoding="utf-8")
+    if regular_file(readme) is None:
+        write_whole(readme, f"# {folder.name}\n\n{guards}\n".encode())
     Printer().line(f"{folder}: run pytest on it; pytest --golden-update writes it anew, on purpose")

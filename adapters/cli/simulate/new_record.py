@@ -1,24 +1,22 @@
 """The record that a simulation writes: made beside its place, and moved there once it is complete.
 
-It grows in a folder beside its place, FILE.part, which is locked: a second process is refused, and what a killed one
-left behind is deleted. So what was there before stays until the new record is complete.
+It grows in a locked folder of its own beside its place (kerf.adapters.store.files.private_files). So what was there
+before stays until the new record is complete, and a second process is refused.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from shutil import rmtree
 from tempfile import TemporaryDirectory
 
+from kerf.adapters.store.files.private_files import move, private_folder, regular_file
 from kerf.adapters.store.read_only import blobs_of
-from kerf.adapters.store.sqlite.errors import refused_by_system
 from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.record.codec import CODEC
-from kerf.engine.record.errors import RecordExists, StoreError, StoreLocked
+from kerf.engine.record.errors import RecordExists, StoreError
 from kerf.engine.record.observations import OfficeTaken
 
 
@@ -47,23 +45,19 @@ def new_record(path: Path | None, holder: str, say: Callable[[str], None] = lamb
         with TemporaryDirectory(prefix="kerf-") as scratch, _created(Path(scratch) / "record.kerf") as store:
             yield NewRecord(store, replaces=False)
         return
-    with _folder(path) as folder:
-        replaces, fresh = _may_be_replaced(path, holder), folder / path.name
+    if path.is_dir():
+        raise RecordExists("a record is a file, and this is a folder", where=str(path), hint="Name a file in it")
+    regular_file(path)
+    with private_folder(path) as fresh:
+        before = _may_be_replaced(path, holder)
         with _created(fresh) as store:
-            new = NewRecord(store, replaces=replaces)
+            new = NewRecord(store, replaces=before is not None)
             yield new
         if new.kept:
-            _put(fresh, path)
-        if replaces:
+            move(fresh, path, before)
+        if before is not None:
             done = "is replaced" if new.kept else "stays: no document was accepted"
             say(f"{path}, the record of an earlier run of {holder}, {done}")
-
-
-def _put(fresh: Path, path: Path) -> None:
-    with refused_by_system(path):
-        for suffix in ("-wal", "-shm"):  # a log that outlived its record would be taken for the new one's
-            Path(f"{path}{suffix}").unlink(missing_ok=True)
-        fresh.replace(path)
 
 
 @contextmanager
@@ -75,51 +69,18 @@ def _created(path: Path) -> Iterator[SQLiteStore]:
         store.close()
 
 
-@contextmanager
-def _folder(path: Path) -> Iterator[Path]:
-    """An empty folder beside the path, locked by this process."""
-    if path.is_dir():
-        raise RecordExists("a record is a file, and this is a folder", where=str(path), hint="Name a file in it")
-    folder = path.with_name(path.name + ".part")
-    with refused_by_system(path):
-        folder.mkdir(exist_ok=True)
-        held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        _lock(held, folder, path)
-        try:
-            with refused_by_system(path):
-                for left in folder.iterdir():  # by a process that was killed
-                    left.unlink()
-            yield folder
-        finally:
-            rmtree(folder, ignore_errors=True)
-    finally:
-        os.close(held)
-
-
-def _lock(held: int, folder: Path, path: Path) -> None:
-    try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if folder.stat().st_ino == os.fstat(held).st_ino:
-            return
-    except OSError:
-        pass  # held by another process, or removed by one that has just finished
-    raise StoreLocked(
-        "another process is writing this record", where=str(path), hint="Wait for it, or give another file"
-    )
-
-
-def _may_be_replaced(path: Path, holder: str) -> bool:
-    """Whether there is a record that may be replaced. Raises RecordExists if what is there must stay."""
-    if not path.exists():
-        return False
-    if path.stat().st_size and not _made_by(path, holder):
+def _may_be_replaced(path: Path, holder: str) -> os.stat_result | None:
+    """Returns the record that may be replaced, None if there is none. Raises RecordExists if what is there must
+    stay.
+    """
+    found = regular_file(path)
+    if found is not None and found.st_size and not _made_by(path, holder):
         raise RecordExists(
             f"there is something here that is no whole record of {holder}",
             where=str(path),
             hint="Give another file with --record, or move this one away",
         )
-    return True
+    return regular_file(path)
 
 
 def _made_by(path: Path, holder: str) -> bool:

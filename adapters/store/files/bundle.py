@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import TypeVar
@@ -24,9 +23,9 @@ from msgspec import Raw, Struct
 
 import kerf
 from kerf.adapters.store.compression import ZSTD, Unpackable, digest_of, unpack
+from kerf.adapters.store.files.private_files import regular_file, write_whole
 from kerf.adapters.store.pseudonyms.record import Pseudonymised
 from kerf.adapters.store.read_only import ReadOnlyStore, Source, blobs_of, blobs_of_base
-from kerf.adapters.store.sqlite.errors import refused_by_system
 from kerf.engine.record.base import Base, pack_base, unpack_base
 from kerf.engine.record.codec import CODEC, Codec
 from kerf.engine.record.errors import (
@@ -114,15 +113,7 @@ class _Writer:
     def write(self, path: Path, info: BundleInfo) -> None:
         header = msgspec.json.encode(_Header(info, tuple(self.frames)))
         start = MAGIC + info.format.to_bytes(2) + len(header).to_bytes(4) + header
-        part = path.with_name(path.name + ".part")
-        with refused_by_system(path):
-            try:
-                part.write_bytes(b"".join([start, blake2b(start, digest_size=_SIZE).digest(), *self.bodies]))
-                part.replace(path)
-            except BaseException:
-                with suppress(OSError):
-                    part.unlink()
-                raise
+        write_whole(path, start, blake2b(start, digest_size=_SIZE).digest(), *self.bodies)
 
 
 def export_bundle(
@@ -142,12 +133,12 @@ def export_bundle(
     `base` is the state at its beginning. `pseudonymise` replaces names (see `kerf.adapters.store.pseudonyms`), keyed by
     `salt`. `created` defaults to now.
 
-    Raises `RecordExists` if there is a file at `path`, another `StoreError` if it cannot be written, and what reading
-    the source raises. To export what a damaged record has before the damage, set `until` to one less than the error's
-    position.
+    Raises `RecordExists` if there is a file at `path`, `SpecialFile` for a link and the like, another `StoreError` if
+    it cannot be written, and what reading the source raises. To export what a damaged record has before the damage, set
+    `until` to one less than the error's position.
     """
     target = Path(path)
-    if target.exists():
+    if regular_file(target) is not None:
         raise RecordExists("there is a file already", where=str(path), hint="Give another name, or remove it first")
     after = max(after, source.first_position() - 1)
     kept = base is None

@@ -26,6 +26,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from kerf.adapters.store.compression import digest_of
+from kerf.adapters.store.files.private_files import regular_file, write_whole
 from kerf.adapters.store.read_only import ReadOnlyStore, Source, blobs_of, started_as
 from kerf.adapters.store.sqlite.errors import refused_by_system
 from kerf.engine.record.codec import CODEC, Codec, Envelope
@@ -78,7 +79,7 @@ def write_golden(source: Source, folder: str | Path, *, after: int = 0, until: i
     """
     target = Path(folder)
     for name in (RECORD, DECISIONS, BLOBS):
-        if (target / name).exists():
+        if regular_file(target / name) is not None:
             raise RecordExists("there is a golden record already", where=str(target / name), hint="Remove it first")
     if source.base() is not None:
         hint = "Make a bundle of it: that brings the state along"
@@ -101,17 +102,17 @@ def write_golden(source: Source, folder: str | Path, *, after: int = 0, until: i
 def _write_all(folder: Path, files: dict[str, bytes]) -> None:
     """Writes the files. On an error it removes them all, and the folder if it did not exist before."""
     made = [parent for parent in (folder, *folder.parents) if not parent.exists()]
+    written: list[Path] = []
     with refused_by_system(folder):
         try:
             folder.mkdir(parents=True, exist_ok=True)
             for name, text in files.items():
-                (folder / name).write_bytes(text)
+                write_whole(folder / name, text)
+                written.append(folder / name)
         except BaseException:
             with suppress(OSError):
-                for name in files:
-                    (folder / name).unlink(missing_ok=True)
-                for each in made:
-                    each.rmdir()
+                for path in (*written, *made):
+                    path.rmdir() if path in made else path.unlink()
             raise
 
 

@@ -14,6 +14,7 @@ from kerf.adapters.store.record_head import SALVAGE
 from kerf.engine.record.errors import (
     NotARecord,
     RecordCorrupt,
+    RecordExists,
     RecordNotFound,
     StoreError,
     StoreFull,
@@ -48,6 +49,7 @@ _SYSTEM: dict[int, tuple[type[StoreError], str]] = {
     errno.EACCES: (StoreReadOnly, "Give a place that can be written"),
     errno.EPERM: (StoreReadOnly, "Give a place that can be written"),
     errno.ENOENT: (RecordNotFound, "Make the folder first, or give another one"),
+    errno.EEXIST: (RecordExists, "Give another name"),
 }
 _SIGNS_OF_DAMAGE = ("malformed", "decode", "unsupported file format", "no such table", "no such column")
 _OTHER = (StoreError, "the record's file fails", _PERMISSIONS)

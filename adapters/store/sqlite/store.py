@@ -18,6 +18,7 @@ from eventsourcing.persistence import StoredEvent
 from eventsourcing.sqlite import SQLiteCursor
 
 from kerf.adapters.store.chained import ChainedStore, ChainRow, Mode, SnapshotRow, crowded
+from kerf.adapters.store.files.private_files import make_empty, regular_file
 from kerf.adapters.store.record_head import Head
 from kerf.adapters.store.sqlite.errors import FAULTS, translated
 from kerf.adapters.store.sqlite.recorder import Datastore, RecordRecorder, read_head
@@ -89,22 +90,24 @@ class SQLiteStore(ChainedStore):
         return Path(f"{self.path}-wal")
 
     def _open_for_writing(self) -> Datastore:
-        if self.mode == "write" or (self.path.exists() and self.path.stat().st_size):
+        found = regular_file(self.path) if self.mode == "create" else None
+        if self.mode == "write" or (found is not None and found.st_size):
             self._look_first()
-        mode = "rwc" if self.mode == "create" else "rw"
         if self.mode == "create":
+            if not (found is not None and found.st_size):
+                make_empty(self.path)
             self._let_it_shrink()
         pragmas = (
             "synchronous = FULL", f"busy_timeout = {self._lock_timeout}", f"journal_size_limit = {LOG_BYTES}",
         )  # fmt: skip
-        return Datastore(self._uri(f"mode={mode}"), pragmas=pragmas, read_only=False)
+        return Datastore(self._uri("mode=rw"), pragmas=pragmas, read_only=False)
 
     def _let_it_shrink(self) -> None:
         """Enables auto-vacuum, so that the file can shrink later. SQLite accepts it only before anything is in the
         file.
         """
         try:
-            with closing(sqlite3.connect(self._uri("mode=rwc"), uri=True)) as connection:
+            with closing(sqlite3.connect(self._uri("mode=rw"), uri=True)) as connection:
                 connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
                 connection.execute("PRAGMA journal_mode = WAL")
         except FAULTS as error:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -69,11 +72,24 @@ def test_a_second_writer_is_refused_and_the_first_goes_on(tmp_path: Path) -> Non
 
 
 def test_what_a_killed_writer_left_is_cleared_away(tmp_path: Path) -> None:
-    record, part = tmp_path / "r.kerf", tmp_path / "r.kerf.part"
-    part.mkdir()
-    (part / "r.kerf").write_bytes(b"half")
+    record, other = tmp_path / "r.kerf", tmp_path / "s.kerf"
+    killed(record)
+    killed(other)
+    before = names(tmp_path)
     made(record)
-    assert names(tmp_path) == ["r.kerf"]
+    assert len(before) == 2
+    assert len(names(tmp_path)) == 2  # that of the other record stays
+    made(other)
+    assert names(tmp_path) == ["r.kerf", "s.kerf"]
+
+
+def killed(record: Path) -> None:
+    """Kills a process that writes a record."""
+    code = (
+        "import os, signal; from pathlib import Path; from kerf.adapters.cli.simulate.new_record import new_record\n"
+        f"with new_record(Path({str(record)!r}), 'x'): os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -signal.SIGKILL
 
 
 @pytest.mark.parametrize("holder", [DEMO_HOLDER, "kerf-controller-0"])
