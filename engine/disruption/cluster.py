@@ -234,7 +234,7 @@ def positions_matter(cluster: Cluster, moving: Iterable[PodShape]) -> bool:
     """Whether it can matter to one of the moving pods where other pods are (S-119, S-131, S-159)."""
     volumes = cluster.base.volumes
     limited = volumes is not None and bool(volumes.limits)
-    return any(each.spread or (limited and each.volumes) for each in moving) or any(
+    return any(shape.spread or (limited and shape.volumes) for shape in moving) or any(
         shape.affinity or shape.anti_affinity for shape in cluster.shapes.values()
     )
 

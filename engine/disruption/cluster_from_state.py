@@ -39,9 +39,7 @@ def cluster_of(state: State, now: int) -> Cluster:
         nodes=nodes,
         base=replace(base, pods=(), shapes=shapes),
         pending=_in_order(pending),
-        pod_disruption_budgets=tuple(
-            sorted(facts.pdbs.values(), key=lambda each: (each.namespace, each.name, each.uid))
-        ),
+        pod_disruption_budgets=tuple(sorted(facts.pdbs.values(), key=lambda pdb: (pdb.namespace, pdb.name, pdb.uid))),
         virtual=frozenset(pod.uid for pod in virtual),
         spot_to_spot=facts.settings.spot_to_spot,
         live=True,
@@ -52,7 +50,7 @@ def _as_before(nodes: Iterable[ClusterNode], state: State) -> tuple[ClusterNode,
     """Replace each node that equals one of the latest cluster by that object, which keeps its computed values."""
     before: dict[str, ClusterNode] = state.indexes.cluster_nodes
     kept = tuple(known if (known := before.get(node.name)) == node else node for node in nodes)
-    state.indexes.cluster_nodes = {each.name: each for each in kept}
+    state.indexes.cluster_nodes = {node.name: node for node in kept}
     return kept
 
 

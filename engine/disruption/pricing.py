@@ -57,7 +57,7 @@ class Market:
         """The lowest price of an offering of a type, available or not; None if it has none (D-74)."""
         number = self.compiled.numbers.get(name, -1)
         slots = self.compiled.slots
-        prices = (slots[each].prices.get(number) for each in self.usable(requirements))
+        prices = (slots[slot].prices.get(number) for slot in self.usable(requirements))
         return min((price for price in prices if price is not None), default=None)
 
     def launch_prices(self, names: Iterable[str], requirements: Requirements) -> list[float]:
@@ -92,9 +92,9 @@ class Market:
             return []
         slots = self.compiled.slots
         return [
-            (slots[each].capacity_type, slots[each].prices[number])
-            for each in self.usable(requirements)
-            if self._available[each] >> number & 1
+            (slots[slot].capacity_type, slots[slot].prices[number])
+            for slot in self.usable(requirements)
+            if self._available[slot] >> number & 1
         ]
 
 

@@ -70,9 +70,11 @@ class Rebinding:
     def fits(self, commands: Iterable[Command]) -> bool:
         """Whether these commands together leave no pod unbound. Remembered, because several searches ask the same."""
         together = tuple(commands)
-        names = frozenset(name for each in together for name in each.names)
+        names = frozenset(name for command in together for name in command.names)
         claims = [
-            replace(new.claim, instance_types=new.instance_types) for each in together for new in each.replacements
+            replace(new.claim, instance_types=new.instance_types)
+            for command in together
+            for new in command.replacements
         ]
         key = (
             names,

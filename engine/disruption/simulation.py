@@ -136,7 +136,7 @@ class Simulator:
     def _failed(self, planned: Plan, asked: Iterable[PendingPod], leaving: frozenset[str]) -> list[str]:
         """The pods without a place, as namespace/name; pending pods do not count (D-95, D-96)."""
         waiting, gone = self._elsewhere
-        failed = {uid for each in (*planned.unplaced, *planned.ignored) for uid in each.pods} | set(planned.truncated)
+        failed = {uid for group in (*planned.unplaced, *planned.ignored) for uid in group.pods} | set(planned.truncated)
         failed |= {
             uid
             for placement in planned.placements
@@ -163,7 +163,7 @@ class Simulator:
         """Pods of nodes marked for deletion that have no place although nothing else moves: they hold up no move."""
         if self._without_place is None:
             planned, _ = self._plan(frozenset(), True)
-            self._without_place = frozenset(uid for each in planned.unplaced for uid in each.pods)
+            self._without_place = frozenset(uid for group in planned.unplaced for uid in group.pods)
         return self._without_place
 
 

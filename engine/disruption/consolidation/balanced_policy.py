@@ -73,7 +73,7 @@ def price_of(node: ClusterNode, types: Mapping[str, Mapping[str, InstanceType]])
 
 def approves(command: Command, totals: Mapping[str, Totals]) -> bool:
     """Whether the command is worth it for every Balanced NodePool that it takes nodes of (D-81)."""
-    return all(each.worth >= THRESHOLD for each in scores(command, totals))
+    return all(scored.worth >= THRESHOLD for scored in scores(command, totals))
 
 
 def scores(command: Command, totals: Mapping[str, Totals]) -> tuple[Score, ...]:
@@ -88,8 +88,8 @@ def scores(command: Command, totals: Mapping[str, Totals]) -> tuple[Score, ...]:
             continue
         savings = command.savings
         if len(by_pool) > 1 and source > 0:
-            savings *= math.fsum(each.price for each in own) / source
-        found.append(_scored(pool, totals.get(pool), savings, math.fsum(each.cost for each in own)))
+            savings *= math.fsum(candidate.price for candidate in own) / source
+        found.append(_scored(pool, totals.get(pool), savings, math.fsum(candidate.cost for candidate in own)))
     return tuple(found)
 
 

@@ -153,7 +153,7 @@ class _Search:
         )
         cheap = sorted(going, key=lambda candidate: (candidate.price, -self._load[candidate.name], candidate.name))
         for goes in kept:
-            yield from ((each, goes) for each in cheap if each.price < goes.price - MIN_SAVINGS)
+            yield from ((stays, goes) for stays in cheap if stays.price < goes.price - MIN_SAVINGS)
 
     def _fits(self, going: Sequence[Candidate]) -> bool:
         """Whether all pods have places on the nodes that stay, in the plan and as kube-scheduler would place them."""
@@ -174,8 +174,9 @@ class _Search:
         names = {candidate.name for candidate in going}
         free = [room for name, room in self._free.items() if name not in names]
         return all(
-            sum(self._needs[name].get(each, 0) for name in names) <= sum(max(0, room.get(each, 0)) for room in free)
-            for each in RESOURCES
+            sum(self._needs[name].get(resource, 0) for name in names)
+            <= sum(max(0, room.get(resource, 0)) for room in free)
+            for resource in RESOURCES
         )
 
     # ── what becomes of it ─────────────────────────────────────────────────────────────────────────────────────

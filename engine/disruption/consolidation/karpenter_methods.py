@@ -110,5 +110,5 @@ def interleaved(candidates: Iterable[Candidate]) -> list[Candidate]:
     by_pool: dict[str, list[Candidate]] = {}
     for candidate in candidates:
         by_pool.setdefault(candidate.pool.name, []).append(candidate)
-    ranked = [(rank, pool, each) for pool, own in by_pool.items() for rank, each in enumerate(own)]
-    return [each for _, _, each in sorted(ranked, key=lambda item: item[:2])]
+    ranked = [(rank, pool, candidate) for pool, own in by_pool.items() for rank, candidate in enumerate(own)]
+    return [candidate for _, _, candidate in sorted(ranked, key=lambda item: item[:2])]

@@ -95,10 +95,10 @@ def choose_commands(
             break  # all was tried, and under another ranking it would be the same
     return min(
         found,
-        key=lambda each: (
-            round(each.end_price + start.eviction_price * each.evictions, 9),
-            each.evictions,
-            len(each.commands),
+        key=lambda outcome: (
+            round(outcome.end_price + start.eviction_price * outcome.evictions, 9),
+            outcome.evictions,
+            len(outcome.commands),
         ),
     )
 
@@ -152,9 +152,9 @@ class _Search:
                 self._take(command)
             else:
                 self._unfit.add(command.names)
-        removed = frozenset(name for each in self._commands for name in each.names)
+        removed = frozenset(name for taken in self._commands for name in taken.names)
         stay = [node for node in self._first.nodes if node.name not in removed and not node.marked]
-        launched = [new.price for each in self._commands for new in each.replacements]
+        launched = [new.price for taken in self._commands for new in taken.replacements]
         types = self._first.types()
         price = math.fsum([*(price_of(node, types) for node in stay), *launched])
         return ChosenCommands(tuple(self._commands), price, self._kept(removed), self._left <= 0)
@@ -163,7 +163,7 @@ class _Search:
         if self._fits is None or self._left <= 0 or command.reason == DisruptionReason.EMPTY:
             return True
         made = [*self._commands, command]
-        self._left -= STEPS_PER_CHECK * len(self._first.nodes) + STEPS_PER_POD * sum(each.evictions for each in made)
+        self._left -= STEPS_PER_CHECK * len(self._first.nodes) + STEPS_PER_POD * sum(taken.evictions for taken in made)
         if self._fits(made):
             return True
         if len(command.candidates) == 1:
@@ -194,7 +194,7 @@ class _Search:
                 Command(command.reason, (candidate,), (), command.placements, candidate.price)
                 for candidate in command.candidates
             ]
-            parts = single if all(approves(each, self._totals) for each in single) else parts
+            parts = single if all(approves(part, self._totals) for part in single) else parts
         return [replace(part, placements=placed(part.placements, part.candidates)) for part in parts]
 
     def _best(self, bounds: Bound) -> Command | None:
@@ -354,7 +354,7 @@ def placed(placements: Iterable[Placement], candidates: Iterable[Candidate]) -> 
         Placement(placement.node, placement.claim, tuple(uid for uid in placement.pods if uid in own))
         for placement in placements
     ]
-    return tuple(each for each in there if each.pods)
+    return tuple(placement for placement in there if placement.pods)
 
 
 def _names(candidates: Iterable[Candidate]) -> tuple[str, ...]:

@@ -67,8 +67,8 @@ def not_compared(claim: NodeClaim, state: State, now: int) -> tuple[str, ...]:
     """The kinds of drift (codes of `DriftReason`) that nobody can tell of a claim now: what it has, or what is asked
     for, is not known."""
     facts = _facts(claim, state, now)
-    found = (check(claim, facts) for check in CHECKS) if facts is not None else ()
-    return tuple(each.code for each in found if isinstance(each, Unknown))
+    findings = (check(claim, facts) for check in CHECKS) if facts is not None else ()
+    return tuple(finding.code for finding in findings if isinstance(finding, Unknown))
 
 
 def _facts(claim: NodeClaim, state: State, now: int) -> Facts | None:

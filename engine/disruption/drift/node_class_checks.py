@@ -63,8 +63,8 @@ def security_groups(claim: NodeClaim, seen: NodeClassSeen, terms: NodeClassTerms
     if not claim.security_groups or not terms.security_groups:
         return Unknown("security-group-drift")
     mine, wanted = set(claim.security_groups), set(terms.security_groups)
-    gone = tuple(Difference("securityGroups", "", each, None) for each in sorted(mine - wanted))
-    new = tuple(Difference("securityGroups", "", None, each) for each in sorted(wanted - mine))
+    gone = tuple(Difference("securityGroups", "", group, None) for group in sorted(mine - wanted))
+    new = tuple(Difference("securityGroups", "", None, group) for group in sorted(wanted - mine))
     return Drift(Reason.of(DriftReason.SECURITY_GROUP_DRIFT, nodeclass=seen.name), gone + new) if gone or new else None
 
 

@@ -72,6 +72,6 @@ def _replaced(candidates: list[Candidate], now: int, state: State) -> list[Move]
     pool = candidates[0].pool
     asked = claims_to_launch(pool, len(candidates), state, now)
     return [
-        Move(DisruptionReason.DRIFTED.value, (each.node.place.claim,), (planned_without_pods("", pool.name, new),))
-        for each, new in zip(candidates, asked, strict=False)
+        Move(DisruptionReason.DRIFTED.value, (candidate.node.place.claim,), (planned_without_pods("", pool.name, new),))
+        for candidate, new in zip(candidates, asked, strict=False)
     ]

@@ -105,7 +105,11 @@ def _statuses(node: Node, condition: str) -> list[tuple[str, int]]:
     """The statuses of a condition, and since when. Of Ready a Node keeps only whether it is True."""
     if condition == READY:
         return [("False", node.ready_since)] if not node.ready and node.ready_since else []
-    return [(each.status, each.since) for each in node.conditions if each.type == condition]
+    return [
+        (node_condition.status, node_condition.since)
+        for node_condition in node.conditions
+        if node_condition.type == condition
+    ]
 
 
 def count_unhealthy(state: State, pool: str, policies: tuple[Policy, ...]) -> tuple[int, int]:

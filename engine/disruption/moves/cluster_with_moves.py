@@ -50,7 +50,7 @@ def without_late_pods(move: Move, cluster: Cluster, proposed: Iterable[Move]) ->
     A simulation places these pods too, but they may well stay where they are. `cluster` is as it was before
     `with_moves`.
     """
-    claims = frozenset(name for each in proposed for name in each.claims)
+    claims = frozenset(name for other in proposed for name in other.claims)
     nodes = [node for node in cluster.nodes if node.place.claim in claims and not node.marked]
     late = frozenset(pod.uid for node in nodes for pod in node.pods)
     placements = tuple(replace(placement, pods=_but(placement.pods, late)) for placement in move.placements)
@@ -87,7 +87,7 @@ def _changed(
 def _arriving(new: PlannedClaim, name: str, pods: Mapping[str, Pod], cluster: Cluster) -> ClusterNode:
     """A replacement that is not there yet: it has no room for other pods (D-95), and counts for limits and topology."""
     wanted = Requirements.of_specs(new.requirements)
-    single = {each.key: next(iter(each.values)) for each in wanted if each.single}
+    single = {requirement.key: next(iter(requirement.values)) for requirement in wanted if requirement.single}
     kinds = {CAPACITY_TYPE: new.capacity_types[0]} if len(new.capacity_types) == 1 else {}
     labels = {**new.labels, **single, **kinds, NODEPOOL: new.node_pool}
     return ClusterNode(

@@ -86,7 +86,7 @@ def validate_due_moves(state: State, now: int) -> dict[str, Move | Reason]:
         if len(same_set) > 1 and proposal_order(ref)[0] not in tried_as_a_whole:
             tried_as_a_whole.add(proposal_order(ref)[0])
             others = [underway.move for other, underway in waiting.items() if other not in same_set]
-            results = validate_together({each: waiting[each].move for each in same_set}, cluster, others)
+            results = validate_together({other: waiting[other].move for other in same_set}, cluster, others)
         if not results:
             others = [underway.move for other, underway in waiting.items() if other != ref]
             results = {ref: validate(waiting[ref].move, cluster, others)}

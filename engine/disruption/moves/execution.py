@@ -57,7 +57,7 @@ def start(ref: str, move: Move, state: State, now: int) -> NextStep:
     if len(claims) < len(move.claims) or any(claim.state not in STEADY for claim in claims):
         return _withdrawn(ref, move, Reason.of(DisruptionCode.CHURN, claims=list(move.claims)))
     names = claim_names([replacement.node_pool for replacement in move.replacements], state)
-    news = tuple(replace(each, name=name) for each, name in zip(move.replacements, names, strict=True))
+    news = tuple(replace(replacement, name=name) for replacement, name in zip(move.replacements, names, strict=True))
     problem = cluster_of(state, now).base if news else Problem((), {}, (), {})
     pools = {pool_input.pool.name for pool_input in problem.pools}
     if not {new.node_pool for new in news} <= pools:  # one was taken away since
