@@ -32,7 +32,7 @@ ACTOR = "unknown"
 
 def due_at(state: State) -> int:
     """When the first object that was found has waited long enough (ms since the epoch), 0 for never."""
-    ours = (each for each in state.facts.found.values() if managed(each.claim, state))
+    ours = (found for found in state.facts.found.values() if managed(found.claim, state))
     return min((found.at + MAX_WAIT for found in ours), default=0)
 
 

@@ -49,9 +49,9 @@ def _has_complete_pool(slices: list[ResourceSlice]) -> bool:
     pools: dict[str, list[ResourceSlice]] = {}
     for resource_slice in slices:
         pools.setdefault(resource_slice.pool, []).append(resource_slice)
-    for found in pools.values():
-        latest = max(each.generation for each in found)
-        current = [each for each in found if each.generation == latest]
-        if all(each.count == len(current) for each in current):
+    for pool in pools.values():
+        latest = max(published.generation for published in pool)
+        current = [published for published in pool if published.generation == latest]
+        if all(published.count == len(current) for published in current):
             return True
     return False

@@ -133,10 +133,10 @@ def claims_to_launch(pool: NodePool, count: int, state: State, now: int) -> list
 def _launches(pool: NodePool, running: int, asked: list[ClaimWithoutPods], state: State) -> StaticOutcome:
     assert pool.replicas is not None
     named = list(zip(claim_names([pool.name] * len(asked), state), asked, strict=True))
-    claims = tuple(planned_without_pods(name, pool.name, each) for name, each in named)
+    claims = tuple(planned_without_pods(name, pool.name, claim) for name, claim in named)
     reason = Reason.of(LifecycleCode.STATIC_SCALE_UP, count=len(asked))
     result = StaticResult(pool.name, pool.replicas, running, reason, claims)
-    return StaticOutcome(result, tuple(launch_order(name, pool, each) for name, each in named))
+    return StaticOutcome(result, tuple(launch_order(name, pool, claim) for name, claim in named))
 
 
 def _blocked(pool: NodePool, running: int, reason: Reason, state: State, retry_at: int = 0) -> StaticOutcome:

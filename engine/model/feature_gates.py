@@ -35,7 +35,7 @@ def with_gates(settings: Settings, text: str) -> Settings:
     `unknown_gates` returns the unknown ones. Raises FeatureGatesError (KERF339) for a part that is not `Name=bool`.
     """
     changed: dict[str, bool] = {}
-    for part in filter(None, (each.strip() for each in text.split(","))):
+    for part in filter(None, map(str.strip, text.split(","))):
         name, equals, value = part.partition("=")
         on = _VALUES.get(value.strip().lower())
         if not equals or not name.strip() or on is None:
@@ -55,7 +55,7 @@ def unknown_gates(text: str) -> tuple[Reason, ...]:
 
 
 def _unknown(name: str) -> Reason:
-    known = {each.lower(): each for each in (*FIELDS, *OTHERS)}
+    known = {gate.lower(): gate for gate in (*FIELDS, *OTHERS)}
     near = did_you_mean(name.lower(), known)
     return (
         Reason("mistyped-gate", {"gate": name, "near": known[near[0]]})

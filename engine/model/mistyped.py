@@ -84,7 +84,7 @@ def near_value(value: str, known: Collection[str]) -> str:
 
     There is none for a known value, a number, or another zone of a known region.
     """
-    if value in known or value.isdigit() or any(_beside(value, each) for each in known):
+    if value in known or value.isdigit() or any(_beside(value, other) for other in known):
         return ""
     return next(iter(did_you_mean(value, known, similarity=VALUE_SIMILARITY)), "")
 
@@ -103,7 +103,7 @@ def near_node_class(ref: NodeClassRef) -> str:
     given = f"{ref.group}/{ref.kind}"
     if given in NODE_CLASSES:
         return ""
-    same_kind = [each for each in NODE_CLASSES if each.rpartition("/")[2] == ref.kind]
+    same_kind = [known for known in NODE_CLASSES if known.rpartition("/")[2] == ref.kind]
     return next(iter(same_kind or did_you_mean(given, NODE_CLASSES, similarity=VALUE_SIMILARITY)), "")
 
 
@@ -142,7 +142,7 @@ def _of_shape(shape: PodShape, known: Known) -> Iterator[Reason]:
     for key, value in sorted(shape.node_selector.items()):
         yield from _asked("nodeSelector", key, (value,), known)
     terms = (*shape.required_terms, *(preferred_term.term for preferred_term in shape.preferred_terms))
-    for expression in (each for term in terms for each in term.expressions):
+    for expression in (match_expression for term in terms for match_expression in term.expressions):
         yield from _asked("nodeAffinity", expression.key, expression.values, known)
 
 

@@ -66,7 +66,7 @@ class PodNominations:
                 yield uid
                 continue
             pair = pod.namespace, pod.shape
-            others = [each for each in told if self._counts(pair, each, state) or self._counts(each, pair, state)]
+            others = [other for other in told if self._counts(pair, other, state) or self._counts(other, pair, state)]
             if all(len(others) < _max_skew(other, state) for other in (pair, *others)):
                 told.append(pair)
                 yield uid

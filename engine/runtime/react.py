@@ -79,7 +79,7 @@ def next_due(state: State) -> int:
     orphans = (o.retry_at or 1 for o in state.facts.orphans.values() if o.retry_at != UNTIL_ANSWERED)
     searches = (s.at for s in state.facts.searches.values() if s.at != UNTIL_ANSWERED)
     static = (pool.retry_at for pool in state.facts.static.values())
-    deciders = (each.due_at(state) for each in (provisioning, disruption_pass, due_moves, adopting))
+    deciders = (decider.due_at(state) for decider in (provisioning, disruption_pass, due_moves, adopting))
     return soonest(*deciders, state.indexes.due.next(), *orphans, *searches, *static)
 
 

@@ -206,7 +206,9 @@ class Runtime:
                 found[result.claim] = claims.get(result.claim)
             elif isinstance(entry.payload, InstancesListed):
                 of = self.state.indexes.claim_by_instance
-                found |= {of[each]: claims.get(of[each]) for each in entry.payload.demoted if each in of}
+                found |= {
+                    of[instance]: claims.get(of[instance]) for instance in entry.payload.demoted if instance in of
+                }
             elif isinstance(entry.payload, NodePool) and entry.payload.hash_version != HASH_VERSION:
                 found |= {c.name: c for c in claims.values() if c.node_pool == entry.payload.name}
         return found

@@ -41,7 +41,7 @@ def evolve(state: State, entry: Entry) -> None:
 def handlers(kinds: Iterable[WatchedKind] = WATCHED) -> Handlers:
     """By the payload's type, what folds it. An entry of any other type changes only position, time and stream."""
     rules = object_rules(kinds := tuple(kinds))
-    gone_rules = {name: each.gone for name, each in rules.items()} | {"nodeclass": nodeclasses.nodeclass_gone}
+    gone_rules = {name: rule.gone for name, rule in rules.items()} | {"nodeclass": nodeclasses.nodeclass_gone}
 
     def object_gone(state: State, gone: observations.ObjectGone, entry: Entry) -> None:
         rule = gone_rules.get(gone.kind)

@@ -29,9 +29,9 @@ def deleted_nodes_without_claim(state: State) -> list[Node]:
     if not names:
         return []
     ours = [f"{node_class.group}/{node_class.kind.lower()}" for node_class in facts.node_classes.values()]
-    found = {each.claim.provider_id for each in facts.found.values()}
+    provider_ids = {known.claim.provider_id for known in facts.found.values()}
     nodes = [facts.nodes[name] for name in names]
-    return [node for node in nodes if node.provider_id not in found and any(key in node.labels for key in ours)]
+    return [node for node in nodes if node.provider_id not in provider_ids and any(key in node.labels for key in ours)]
 
 
 def drain_without_claim(node: Node, state: State, now: int) -> Step:

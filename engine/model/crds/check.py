@@ -38,7 +38,7 @@ def check(schema: Schema, value: Any, report: Report, path: str = "", *, strict:
 
 def check_document(schema: Schema, document: dict[str, Any], report: Report, *, strict: bool = False) -> None:
     """Checks an object as its author writes it. Ignores its status, because the API server drops that."""
-    check(schema, {key: each for key, each in document.items() if key not in _HEAD}, report, strict=strict)
+    check(schema, {key: field for key, field in document.items() if key not in _HEAD}, report, strict=strict)
 
 
 def defaulted(schema: Schema, value: Any) -> Any:
@@ -49,16 +49,16 @@ def defaulted(schema: Schema, value: Any) -> Any:
         return value
     if isinstance(value, Mapping):
         found = {
-            key: defaulted(_field(schema, key), each)
-            for key, each in value.items()
-            if each is not None or _field(schema, key) is _ANYTHING
+            key: defaulted(_field(schema, key), part)
+            for key, part in value.items()
+            if part is not None or _field(schema, key) is _ANYTHING
         }
         for key, field in schema.properties.items():
             if key not in found and not isinstance(field.default, UnsetType):
                 found[key] = defaulted(field, field.default)
         return found
     if isinstance(value, list) and schema.items is not None:
-        return [defaulted(schema.items, each) for each in value]
+        return [defaulted(schema.items, part) for part in value]
     return value
 
 
@@ -142,12 +142,12 @@ def _check_object(schema: Schema, value: dict[str, Any], report: Report, path: s
             report.add("KERF304", _below(path, name), f"{name} is required", hint)
     if schema.max_properties is not None and len(value) > schema.max_properties:
         report.add("KERF309", path, f"At most {schema.max_properties} entries, not {len(value)}")
-    for key, each in value.items():
+    for key, part in value.items():
         field = schema.properties.get(key)
         if field is not None:
-            sound &= _check(field, each, report, _below(path, key), strict)
+            sound &= _check(field, part, report, _below(path, key), strict)
         elif schema.values is not None:
-            sound &= _check(schema.values, each, report, f"{path}[{key}]", strict)
+            sound &= _check(schema.values, part, report, f"{path}[{key}]", strict)
         elif strict and not schema.open and schema.type:
             hint = schema.later.get(key) or is_it(did_you_mean(key, schema.properties))
             report.add("KERF320", _below(path, key), f"There is no field {key}", hint)
@@ -166,8 +166,8 @@ def _check_list(schema: Schema, value: list[Any], report: Report, path: str, str
         report.add("KERF309", path, f"At most {schema.max_items} entries, not {len(value)}")
     sound = True
     if schema.items is not None:
-        for index, each in enumerate(value):
-            sound &= _check(schema.items, each, report, f"{path}[{index}]", strict)
+        for index, part in enumerate(value):
+            sound &= _check(schema.items, part, report, f"{path}[{index}]", strict)
     if sound and schema.list_type in {"set", "map"}:
         for index, first in _repeated(schema, value):
             report.add("KERF321", f"{path}[{index}]", f"The same stands at {path}[{first}]")
@@ -176,8 +176,8 @@ def _check_list(schema: Schema, value: list[Any], report: Report, path: str, str
 
 def _repeated(schema: Schema, value: list[Any]) -> Iterator[tuple[int, int]]:
     seen: dict[Any, int] = {}
-    for index, each in enumerate(value):
-        key = tuple(each.get(name) for name in schema.map_keys) if schema.list_type == "map" else each
+    for index, part in enumerate(value):
+        key = tuple(part.get(name) for name in schema.map_keys) if schema.list_type == "map" else part
         if seen.setdefault(key, index) != index:
             yield index, seen[key]
 

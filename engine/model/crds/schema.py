@@ -125,7 +125,7 @@ def openapi(schema: Schema) -> dict[str, Any]:
         if (value := getattr(schema, name)) not in {"", None}:
             found[keyword] = value
     if schema.properties:
-        found["properties"] = {name: openapi(each) for name, each in sorted(schema.properties.items())}
+        found["properties"] = {name: openapi(field) for name, field in sorted(schema.properties.items())}
     if schema.required:
         found["required"] = sorted(schema.required)
     if schema.values is not None:

@@ -148,9 +148,9 @@ def _plain(value: Any) -> Any:
     """
     if isinstance(value, Struct):
         found = ((known, getattr(value, known.name)) for known in fields(value))
-        return {known.encode_name: _plain(each) for known, each in found if each and each != known.default}
+        return {known.encode_name: _plain(part) for known, part in found if part and part != known.default}
     if isinstance(value, tuple):
-        return [_plain(each) for each in value]
+        return [_plain(part) for part in value]
     return value
 
 

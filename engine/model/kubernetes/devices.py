@@ -238,9 +238,9 @@ class DeviceFacts(Struct, frozen=True):
         later. Its successor has claims of its own.
         """
         found = []
-        for each in map(read_reference, shape.resource_claims):
-            made = min(self.made.get((pod.uid, each.own), ()), default=f"{pod.name}/{each.own}")
-            found.append(f"{pod.namespace}/{each.claim or made}")
+        for reference in map(read_reference, shape.resource_claims):
+            made = min(self.made.get((pod.uid, reference.own), ()), default=f"{pod.name}/{reference.own}")
+            found.append(f"{pod.namespace}/{reference.claim or made}")
         return tuple(name for name in found if pod.uid not in self.promised or name in self.claims)
 
 

@@ -18,5 +18,5 @@ BUILT_IN = (
     PriorityClass("system-node-critical", 2_000_001_000),
 )
 """The classes that every cluster has."""
-CRITICAL = frozenset(each.name for each in BUILT_IN)
+CRITICAL = frozenset(priority_class.name for priority_class in BUILT_IN)
 """Pods of these classes leave a node after all others (D-144). The number of a priority does not count."""

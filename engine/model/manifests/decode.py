@@ -209,9 +209,9 @@ def near_kinds(name: str) -> list[str]:
     spelling.
     """
     kind = name.rpartition("/")[2]
-    same = sorted(each for each in KINDS if each.rpartition("/")[2] == _SUCCESSORS.get(kind, kind))
+    same = sorted(known for known in KINDS if known.rpartition("/")[2] == _SUCCESSORS.get(kind, kind))
     alike = same or did_you_mean(name, KINDS, most=3, similarity=_MIN_SIMILARITY)
-    return alike or sorted(each for each in KINDS if each.lower() == name.lower())
+    return alike or sorted(known for known in KINDS if known.lower() == name.lower())
 
 
 def subject_of(document: Document, name: str) -> str:

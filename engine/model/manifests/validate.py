@@ -175,7 +175,7 @@ def v1_of(document: Document) -> Converted:
         raise ManifestError(found.object, found.violations)
     report = Report(moved=kind.moved)
     converted = kind.convert(plain, report)
-    metadata = {key: each for key, each in converted["metadata"].items() if each not in ({}, None)}
+    metadata = {key: part for key, part in converted["metadata"].items() if part not in ({}, None)}
     return Converted(converted | {"metadata": metadata}, tuple(report.notes), changed=True)
 
 

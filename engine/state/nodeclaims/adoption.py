@@ -51,12 +51,12 @@ def object_disruption_reason(claim: NodeClaimObject, now: int) -> str:
 def difference(state: State, listed: Sequence[TaggedInstance]) -> InstancesListed | None:
     """How a listing differs from the record; None if it says nothing new. The NodeClaim objects must have been seen
     before the listing was asked for: an instance whose claim nobody knows is ended."""
-    there = {each.instance for each in listed}
+    there = {tagged.instance for tagged in listed}
     claims = [claim for _, claim in sorted(state.facts.claims.items()) if claim.registered and claim.state in STEADY]
     missing = tuple(claim.instance for claim in claims if claim.instance not in there)
     marked = tuple(claim.instance for claim in claims if claim.unlisted)
-    strays = sorted((each for each in listed if _is_stray(state, each)), key=lambda each: each.instance)
-    plain = {each.instance for each in listed if each.capacity_type == lbl.ON_DEMAND}
+    strays = sorted((tagged for tagged in listed if _is_stray(state, tagged)), key=lambda tagged: tagged.instance)
+    plain = {tagged.instance for tagged in listed if tagged.capacity_type == lbl.ON_DEMAND}
     demoted = tuple(
         claim.instance for claim in claims if claim.capacity_type == lbl.RESERVED and claim.instance in plain
     )

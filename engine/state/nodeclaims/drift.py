@@ -88,7 +88,7 @@ def _prune(facts: Facts) -> None:
     used |= {c.terms.hash for c in facts.node_classes.values() if c.terms is not None}
     for claim in facts.claims.values():
         used |= {claim.class_hash, claim.annotations.get(NODEPOOL_HASH, "")}
-    facts.made_from = {each: template for each, template in facts.made_from.items() if each in used}
+    facts.made_from = {digest: template for digest, template in facts.made_from.items() if digest in used}
 
 
 def drift_decided(state: State, result: DisruptResult, entry: Entry) -> None:

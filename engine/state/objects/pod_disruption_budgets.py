@@ -25,7 +25,11 @@ def _budget_changed(state: State, namespace: str, entry: Entry) -> None:
         free_capacity_changed(state, entry.at)
     for name in state.indexes.going:
         effects = state.facts.claims[name].effects.values()
-        refused = [each for each in effects if each.ok is False and each.code in BUDGET_CODES and _of(each, namespace)]
+        refused = [
+            effect
+            for effect in effects
+            if effect.ok is False and effect.code in BUDGET_CODES and _of(effect, namespace)
+        ]
         for effect in refused:
             effect.retry_at = entry.at
         if refused:

@@ -149,8 +149,8 @@ def _device(report: Report, path: str, driver: str, wire: DeviceWire) -> Device:
         name=wire.name,
         attributes={_full(name, driver): _attribute(attribute) for name, attribute in sorted(wire.attributes.items())},
         capacity={
-            _full(name, driver): _capacity(report, f"{path}.capacity[{name}]", each)
-            for name, each in sorted(wire.capacity.items())
+            _full(name, driver): _capacity(report, f"{path}.capacity[{name}]", amount)
+            for name, amount in sorted(wire.capacity.items())
         },
         consumes=tuple(
             _counters(report, f"{path}.consumesCounters", consumes_counter, consumes_counter.counter_set)
@@ -202,7 +202,8 @@ def _capacity(report: Report, path: str, wire: CapacityWire) -> Capacity:
 
 def _counters(report: Report, path: str, wire: CountersWire, name: str) -> CounterUse:
     return CounterUse(
-        name, {counter: _amount(report, path, each.value) for counter, each in sorted(wire.counters.items())}
+        name,
+        {counter: _amount(report, path, counter_wire.value) for counter, counter_wire in sorted(wire.counters.items())},
     )
 
 
@@ -214,8 +215,8 @@ def _selectors(wires: list[DeviceSelectorWire] | None) -> tuple[str, ...]:
 def _request(report: Report, path: str, wire: RequestWire) -> DeviceRequest:
     if wire.first_available:
         alternatives = [
-            _exactly(report, f"{path}.firstAvailable[{index}]", each, each.name)
-            for index, each in enumerate(wire.first_available)
+            _exactly(report, f"{path}.firstAvailable[{index}]", alternative, alternative.name)
+            for index, alternative in enumerate(wire.first_available)
         ]
         return DeviceRequest(wire.name, first_of=tuple(alternatives))
     if wire.exactly is None:

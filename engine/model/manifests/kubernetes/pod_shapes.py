@@ -75,7 +75,11 @@ def shape_of(
 
 def _resource_claims(spec: PodSpecWire, status: PodStatusWire) -> tuple[str, ...]:
     """The pod's ResourceClaims; a status without a name says that no claim is needed (S-195)."""
-    needless = {each.name for each in status.resource_claim_statuses or () if not each.resource_claim_name}
+    needless = {
+        claim_status.name
+        for claim_status in status.resource_claim_statuses or ()
+        if not claim_status.resource_claim_name
+    }
     return tuple(
         _claim_reference(resource_claim)
         for resource_claim in spec.resource_claims

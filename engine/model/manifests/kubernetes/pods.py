@@ -81,7 +81,13 @@ def _shape_key(pod: ScannedPod) -> tuple[object, ...]:
         _statuses_key(status.container_statuses),
         _statuses_key(status.init_container_statuses),
         any(c.type == "PodResizePending" and c.reason == "Infeasible" for c in status.conditions),
-        tuple([each.name for each in status.resource_claim_statuses or () if not each.resource_claim_name]),
+        tuple(
+            [
+                claim_status.name
+                for claim_status in status.resource_claim_statuses or ()
+                if not claim_status.resource_claim_name
+            ]
+        ),
     )
 
 
