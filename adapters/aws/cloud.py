@@ -125,7 +125,7 @@ class AwsCloud:
             for known in list(self._known.values())
             for capacity_reservation in known.resolved.status.capacity_reservations
         )
-        blocks = sorted({each.id for each in held if state_of(each, now) == "expiring"})
+        blocks = sorted({reservation.id for reservation in held if state_of(reservation, now) == "expiring"})
         return problems + [
             (instance, EXPIRING) for instance in (self._instances.of_reservations(blocks) if blocks else ())
         ]

@@ -59,14 +59,14 @@ class Instances:
             *filters(instance_state_name=ALIVE),
         ]
         tagged = [_tagged(entry) for entry in self._described(Filters=conditions) if self._ours(entry)]
-        there = {each.instance for each in tagged}
+        there = {instance.instance for instance in tagged}
         now = self._clock()
         young = [
             TaggedInstance(instance, claim, started)
             for instance, (started, claim) in self._started.items()
             if instance not in there and now < started + SETTLING
         ]
-        return sorted([*tagged, *young], key=lambda each: each.instance)
+        return sorted([*tagged, *young], key=lambda instance: instance.instance)
 
     def profiles(self) -> set[str]:
         """The names of the instance profiles that instances of this cluster have. Raises `AwsError`."""

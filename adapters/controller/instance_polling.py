@@ -84,7 +84,7 @@ class InstancePolling:
             self._suspects.update(suspects)
             return
         self.error = None
-        self._inbox.put(Observation(each) for each in seen if self._is_news(each))
+        self._inbox.put(Observation(instance) for instance in seen if self._is_news(instance))
 
     def _is_news(self, instance: InstanceSeen) -> bool:
         if self._told.get(instance.instance) == instance.status:

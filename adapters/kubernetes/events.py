@@ -139,9 +139,9 @@ class EventRecorder:
         _remember(self._buckets, name, bucket)
         return bucket.take(now, burst, every)
 
-    async def _write(self, each: Happening) -> None:
+    async def _write(self, happening: Happening) -> None:
         try:
-            await self._put(each)
+            await self._put(happening)
             self.error = None
         except (ClusterError, Unreachable) as error:
             self.error = error
@@ -184,8 +184,8 @@ class EventRecorder:
                 return await self._claim_uid(about.name)
         return ""
 
-    def _document(self, each: Happening, name: str, namespace: str, uid: str) -> dict[str, Any]:
-        about, now = each.about, _now()
+    def _document(self, happening: Happening, name: str, namespace: str, uid: str) -> dict[str, Any]:
+        about, now = happening.about, _now()
         involved = {"apiVersion": about.api_version, "kind": about.kind, "name": about.name}
         if about.namespace:
             involved["namespace"] = about.namespace
@@ -196,9 +196,9 @@ class EventRecorder:
             "kind": "Event",
             "metadata": {"name": name, "namespace": namespace},
             "involvedObject": involved,
-            "type": each.type,
-            "reason": each.reason,
-            "message": each.message,
+            "type": happening.type,
+            "reason": happening.reason,
+            "message": happening.message,
             "source": {"component": COMPONENT},
             "reportingComponent": COMPONENT,
             "reportingInstance": self._host,

@@ -212,7 +212,7 @@ async def connect(
             config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
         else:
             place = str(kubeconfig) if kubeconfig is not None else None
-            if place and not any(Path(each).is_file() for each in place.split(os.pathsep)):
+            if place and not any(Path(file).is_file() for file in place.split(os.pathsep)):
                 raise FileNotFoundError("there is no such file")
             await config.load_kube_config(  # type: ignore[no-untyped-call]
                 config_file=place, context=context, client_configuration=configuration

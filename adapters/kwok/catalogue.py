@@ -18,7 +18,7 @@ from kerf.engine.model.manifests.slice_templates import attribute_bindings, slic
 from kerf.engine.model.quantities import parse_quantity
 
 GROUP = "karpenter.kwok.sh"
-SIZE, FAMILY, CPU, MEMORY = (f"{GROUP}/instance-{each}" for each in ("size", "family", "cpu", "memory"))
+SIZE, FAMILY, CPU, MEMORY = (f"{GROUP}/instance-{field}" for field in ("size", "family", "cpu", "memory"))
 CPUS = (1, 2, 4, 8, 16, 32, 48, 64, 96, 128, 192, 256)
 FAMILIES = {"c": 2, "s": 4, "m": 8}  # GiB for each cpu
 SYSTEMS, ARCHITECTURES = ("linux", "windows"), ("amd64", "arm64")

@@ -96,7 +96,7 @@ class KwokCloud:
         with self._lock:
             classes = [self._classes[name] for name in sorted(self._untold)]
             self._untold.clear()
-        return [observation for each in classes for observation in self._seen(each)]
+        return [observation for node_class in classes for observation in self._seen(node_class)]
 
     def _seen(self, node_class: KWOKNodeClass) -> list[Observation]:
         digest = content(node_class)[0]

@@ -113,7 +113,7 @@ class KubernetesController:
     def forbidden(self) -> list[ClusterError]:
         """The latest writes of kerf's own objects that the API server refused for missing rights."""
         refused = [self._claims.error, *self._pools.errors.values()]
-        return [each for each in refused if isinstance(each, ClusterError) and each.forbidden]
+        return [error for error in refused if isinstance(error, ClusterError) and error.forbidden]
 
     def observe(self, observations: Iterable[Observation]) -> None:
         """Record observations that come neither from the cluster nor from the cloud, with the next turn."""
@@ -315,10 +315,10 @@ class KubernetesController:
                 state = self.runtime.state
                 ours = sorted(name for name, pool in state.facts.pools.items() if self._is_ours(pool))
                 statuses = [nodepool_status(state, name, self._pools.conditions(name)) for name in ours]
-            for each in statuses:
-                generations = each.node_class_generation, each.generation
-                status = pool_status(each.conditions, each.resources, each.nodes, *generations)
-                await self._pools.write(each.name, each.annotations, status)
+            for pool in statuses:
+                generations = pool.node_class_generation, pool.generation
+                status = pool_status(pool.conditions, pool.resources, pool.nodes, *generations)
+                await self._pools.write(pool.name, pool.annotations, status)
             await asyncio.sleep(POOLS_AGAIN if self._pools.errors else POOLS_EVERY)
             if self._pools.errors:
                 self._pools_changed.set()

@@ -113,7 +113,7 @@ def dedicated_offerings(
         return ()
     shared = offerings(market, facts, settings, zones, (labels.ON_DEMAND,))
     fits = compatible(facts, settings)
-    return tuple(replace(each, price=price, available=fits, tenancy=labels.DEDICATED) for each in shared)
+    return tuple(replace(offering, price=price, available=fits, tenancy=labels.DEDICATED) for offering in shared)
 
 
 def reserved_offerings(

@@ -67,7 +67,9 @@ def reservation_kind(order: LaunchInstance, node_class: EC2NodeClass) -> str:
     if order.capacity_type != labels.RESERVED:
         return ""
     held = node_class.status.capacity_reservations
-    return next((each.reservation_type for each in held if each.id == order.reservation), "default")
+    return next(
+        (reservation.reservation_type for reservation in held if reservation.id == order.reservation), "default"
+    )
 
 
 def template_name(data: Mapping[str, Any]) -> str:

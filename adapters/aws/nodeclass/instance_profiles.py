@@ -78,7 +78,7 @@ class InstanceProfiles:
 
     def _note(self, name: str, roles: tuple[str, ...]) -> None:
         now = self._clock()
-        self._known = {each: known for each, known in self._known.items() if now < known[0] + KNOWN_FOR}
+        self._known = {profile: known for profile, known in self._known.items() if now < known[0] + KNOWN_FOR}
         self._known[name] = now, roles
 
     def _make(self, name: str, role: str, node_class: EC2NodeClass, *, there: bool) -> None:
@@ -92,7 +92,9 @@ class InstanceProfiles:
         except AwsError as error:
             if error.not_found and "role" in error.detail.lower():
                 now = self._clock()
-                self._missing = {each: known for each, known in self._missing.items() if now < known[0] + MISSING_FOR}
+                self._missing = {
+                    missing_role: known for missing_role, known in self._missing.items() if now < known[0] + MISSING_FOR
+                }
                 self._missing[role] = now, error
             raise
         self._note(name, (role,))

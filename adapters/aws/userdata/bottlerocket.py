@@ -150,7 +150,7 @@ def _key(key: str) -> str:
 def _value(value: Any) -> str:
     """A value as TOML. Strings, numbers and truth are written as in JSON; tables in arrays stand in line."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{_key(key)} = {_value(each)}" for key, each in sorted(value.items())) + "}"
+        return "{" + ", ".join(f"{_key(key)} = {_value(part)}" for key, part in sorted(value.items())) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(_value, value)) + "]"
     if isinstance(value, float) and not math.isfinite(value):

@@ -47,8 +47,8 @@ class DemoCloud:
         """Apply an EC2NodeClass: the adapter resolves it when it is next asked."""
         classes = self._environment.node_classes
         applied = [blob for blob in (blobs or {}).values() if isinstance(blob, EC2NodeClass)]
-        names = {each.name for each in applied}
-        classes[:] = [each for each in classes if each.name not in names] + applied
+        names = {applied_class.name for applied_class in applied}
+        classes[:] = [known for known in classes if known.name not in names] + applied
         self._unreported = True
 
     def reconnect(self) -> None:

@@ -27,12 +27,12 @@ async def check_cluster(session: Session, mode: str, provider: str, options: Opt
     yield _clock(answer.date)
     rights = needed(mode, provider, lease_namespace=options.lease_namespace, lease_name=options.lease_name)
     yield _allowed(rights, [right for right in rights if not await _may(session, right)])
-    definitions = [each async for each in _definitions(session, provider, options)]
+    definitions = [definition async for definition in _definitions(session, provider, options)]
     for definition in definitions:
         yield definition
     if not options.engine.ignore_dra_requests:
         yield await _devices(session)
-    if all(each.level != BAD for each in definitions):
+    if all(definition.level != BAD for definition in definitions):
         yield await _node_pools(session, provider)
     if mode == "control" and options.leader_election:
         yield await _lease(session, options)
@@ -96,8 +96,8 @@ async def _definitions(session: Session, provider: str, options: Options) -> Asy
         definitions["autoscaling.x-k8s.io/v1beta1"] = ["capacitybuffers"]
     for version, resources in definitions.items():
         answer = await session.request("GET", f"/apis/{version}")
-        there = {each["name"] for each in answer.json().get("resources", ())} if answer.ok else set()
-        missing = [each for each in resources if each not in there]
+        there = {served["name"] for served in answer.json().get("resources", ())} if answer.ok else set()
+        missing = [needed_resource for needed_resource in resources if needed_resource not in there]
         hint = "Install deploy/charts/kerf-crd, or `kubectl apply -f deploy/crds`" if missing else ""
         text = f"{version}: {', '.join(missing or resources)} {'not served' if missing else 'served'}"
         yield Finding("definitions", BAD if missing else OK, text, hint)
@@ -120,7 +120,7 @@ async def _node_pools(session: Session, provider: str) -> Finding:
     group, resource = NODE_CLASSES[provider]
     pools = await _items(session, "/apis/karpenter.sh/v1/nodepools")
     classes = await _items(session, f"/apis/{group}/{_VERSIONS[provider]}/{resource}")
-    ready = {each["metadata"]["name"]: _is_ready(each) for each in classes}
+    ready = {node_class["metadata"]["name"]: _is_ready(node_class) for node_class in classes}
     if not pools:
         return Finding("nodepools", NOTE, "there is none: nothing will be launched")
     wrong = []

@@ -35,7 +35,7 @@ def needed(
     """All of them, in a fixed order."""
     group, resource = NODE_CLASSES[provider]
     watched = [(served.group, served.plural) for kind in kinds for served in kind.served]
-    rights = [Right(*each, verb) for each in (*watched, (group, resource)) for verb in READ]
+    rights = [Right(*served, verb) for served in (*watched, (group, resource)) for verb in READ]
     if mode == "observe":
         return sorted(rights)
     rights += [right for kind in kinds for right in _written(kind)]
@@ -43,7 +43,7 @@ def needed(
     if provider == "kwok":
         rights.append(Right("", "nodes", "create"))
     else:  # A-403: finalizer and hash; status
-        rights += [Right(group, each, "patch") for each in (resource, f"{resource}/status")]
+        rights += [Right(group, target, "patch") for target in (resource, f"{resource}/status")]
     leases = ("coordination.k8s.io", "leases")
     rights.append(Right(*leases, "create", lease_namespace))
     rights += [Right(*leases, verb, lease_namespace, lease_name) for verb in ("get", "update")]

@@ -60,7 +60,9 @@ class Documents(Struct, frozen=True):
             for place, pair in pairs
             if not (pair.get("apiVersion") or pair.get("kind"))
         ]
-        return Documents([each for _, each in good], self.refused + nameless, self.digest, [at for at, _ in good])
+        return Documents(
+            [document for _, document in good], self.refused + nameless, self.digest, [at for at, _ in good]
+        )
 
 
 def read_documents(paths: Iterable[Path]) -> Documents:
@@ -90,7 +92,7 @@ def _files(paths: Iterable[Path]) -> Iterator[Path]:
         if not path.is_dir():
             yield path
             continue
-        inside = sorted(each for each in path.iterdir() if each.suffix in _YAML_FILES)
+        inside = sorted(file for file in path.iterdir() if file.suffix in _YAML_FILES)
         if not inside:
             raise FileUnreadable("the folder holds no manifests", where=str(path), hint="Give .yaml or .json files")
         yield from inside
@@ -165,8 +167,8 @@ def _written_out(node: yaml.Node, sizes: dict[int, int]) -> int:
         sizes[id(node)] = 0  # begun
         parts = node.value if isinstance(node, yaml.CollectionNode) else ()
         pairs = isinstance(node, yaml.MappingNode)
-        inner = (each for part in parts for each in (part if pairs else (part,)))
-        size = sizes[id(node)] = 1 + sum(_written_out(each, sizes) for each in inner)
+        inner = (child for part in parts for child in (part if pairs else (part,)))
+        size = sizes[id(node)] = 1 + sum(_written_out(child, sizes) for child in inner)
     return size
 
 

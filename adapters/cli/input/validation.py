@@ -76,5 +76,5 @@ def _checked(place: str, judgement: Judgement, across: Iterable[str] = ()) -> Ch
 def count_verdicts(checked: Iterable[Checked]) -> dict[Verdict, int]:
     """How many objects have each verdict."""
     verdicts: tuple[Verdict, ...] = ("accepted", "refused", "unchecked")
-    all_verdicts = [each.verdict for each in checked]
+    all_verdicts = [manifest.verdict for manifest in checked]
     return {verdict: all_verdicts.count(verdict) for verdict in verdicts}

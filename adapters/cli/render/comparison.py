@@ -27,7 +27,7 @@ def comparison_text(out: Printer, comparison: Comparison) -> None:
     out.line()
     out.line("Nodes that kerf would have removed and Karpenter has", "title")
     if comparison.wanted:
-        out.table(("since", "NodeClaim", "reason", "price"), [_wanted(each) for each in comparison.wanted])
+        out.table(("since", "NodeClaim", "reason", "price"), [_wanted(unremoved) for unremoved in comparison.wanted])
     else:
         out.line("  none")
 
@@ -45,21 +45,21 @@ def _made(price: float, nodes: int) -> str:
     return f"{counted(nodes, 'node')} at {dollars(price)}/h"
 
 
-def _batch(each: Batch) -> tuple[str, ...]:
+def _batch(batch: Batch) -> tuple[str, ...]:
     return (
-        moment(each.at), str(each.pods), _made(each.kerf.price, each.kerf.nodes), _seconds(each.kerf.took),
-        _made(each.karpenter.price, each.karpenter.nodes), _seconds(each.karpenter.took), _seconds(each.bound_in),
-        str(each.elsewhere),
+        moment(batch.at), str(batch.pods), _made(batch.kerf.price, batch.kerf.nodes), _seconds(batch.kerf.took),
+        _made(batch.karpenter.price, batch.karpenter.nodes), _seconds(batch.karpenter.took), _seconds(batch.bound_in),
+        str(batch.elsewhere),
     )  # fmt: skip
 
 
-def _removal(each: Removal) -> tuple[str, ...]:
-    ours = f"{each.kerf}: {each.reason}" if each.kerf else "not judged"
-    return (moment(each.at), each.claim, each.karpenter, ours)
+def _removal(removal: Removal) -> tuple[str, ...]:
+    ours = f"{removal.kerf}: {removal.reason}" if removal.kerf else "not judged"
+    return (moment(removal.at), removal.claim, removal.karpenter, ours)
 
 
-def _wanted(each: UnremovedNode) -> tuple[str, ...]:
-    return (moment(each.since), each.claim, each.reason, f"{dollars(each.price)}/h")
+def _wanted(unremoved: UnremovedNode) -> tuple[str, ...]:
+    return (moment(unremoved.since), unremoved.claim, unremoved.reason, f"{dollars(unremoved.price)}/h")
 
 
 def _seconds(milliseconds: int | None) -> str:

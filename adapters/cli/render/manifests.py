@@ -27,15 +27,18 @@ def print_yaml(documents: Iterable[dict[str, Any]]) -> None:
 
 def verdicts_text(out: Printer, checked: list[Checked]) -> None:
     """Each object with what is wrong with it, and the count."""
-    for each in checked:
-        if each.verdict == "unchecked":
+    for manifest in checked:
+        if manifest.verdict == "unchecked":
             continue
-        out.line(f"{each.place} {each.object}: {each.verdict}", "error" if each.verdict == "refused" else "good")
-        for wrong in each.violations:
+        out.line(
+            f"{manifest.place} {manifest.object}: {manifest.verdict}",
+            "error" if manifest.verdict == "refused" else "good",
+        )
+        for wrong in manifest.violations:
             where = f" {wrong.path}:" if wrong.path else ""
             hint = f". {wrong.hint}" if wrong.hint else ""
             out.indented().line(f"{wrong.code}{where} {wrong.message}{hint}")
-        for note in each.notes:
+        for note in manifest.notes:
             out.indented().line(f"note: {note}", "warning")
     count = count_verdicts(checked)
     others = f"; {count['unchecked']} of other kinds not checked" if count["unchecked"] else ""

@@ -38,9 +38,9 @@ def describe(line: dict[str, Any]) -> list[str]:
     lines += [f"  {problem}" for problem in problems_in_words(line["kerf"])]
     if truncated:
         lines.append(f"  the plan ended at its limit of steps before {some(truncated)}")
-    for each in line["kerf"]["unplaced"] + line["kerf"]["ignored"]:
-        lines.append(f"  no place for {some(each['pods'])}")
-        for reason in each["reasons"]:
+    for group in line["kerf"]["unplaced"] + line["kerf"]["ignored"]:
+        lines.append(f"  no place for {some(group['pods'])}")
+        for reason in group["reasons"]:
             lines.append(f"    {reason['code']}: {reason['text']}")
             lines += [f"      nearest miss: {reason['nearestMiss']}"] if "nearestMiss" in reason else []
     lines += [f"  note on {note['object']}: {note['text']}" for note in line["kerf"].get("notes", ())]

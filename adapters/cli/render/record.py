@@ -130,8 +130,10 @@ def summary_text(printer: Printer, summary: StateSummary) -> None:
         )  # fmt: skip
     for key, until in summary.unavailable.items():
         printer.line(f"avoided until {moment(until)}: {key.replace('|', ' ').strip()}", "warning")
-    for each in summary.in_flight:
-        printer.line(f"in flight for {duration(each.age)}: {each.effect} {each.claim} ({each.ref})")
+    for unanswered in summary.in_flight:
+        printer.line(
+            f"in flight for {duration(unanswered.age)}: {unanswered.effect} {unanswered.claim} ({unanswered.ref})"
+        )
     for orphan in summary.orphans:
         printer.line(f"orphan to be ended: {orphan}", "warning")
     if summary.unknown_entries:

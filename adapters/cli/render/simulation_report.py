@@ -168,9 +168,9 @@ class ReportFold:
         reasons: dict[tuple[str, ...], tuple[WaitReason, ...]] = {}
         for uid in sorted(state.indexes.pending, key=lambda uid: (state.facts.pods[uid].key, uid)):
             nearest = nearest_first(reasons_by_pod.get(uid, ()))
-            why = tuple(WaitReason(each.code, sentence(each), each.params) for each in nearest)
+            why = tuple(WaitReason(reason.code, sentence(reason), reason.params) for reason in nearest)
             why = why or (_on_its_way(state.facts.targets.get(uid, "")),)
-            key = tuple(each.text for each in why)
+            key = tuple(wait_reason.text for wait_reason in why)
             alike.setdefault(key, []).append(state.facts.pods[uid].key)
             reasons[key] = why
         return [PodsWithoutNode(tuple(pods), reasons[key]) for key, pods in alike.items()]
@@ -258,9 +258,9 @@ def _waiting_lines(waiting: Sequence[PodsWithoutNode]) -> list[str]:
 
 def _refused_lines(refused: Sequence[Refusal]) -> list[str]:
     lines = [f"  {len(refused)} refused, the rest went on:"] if refused else []
-    for each in refused:
-        field = f" {each.field}:" if each.field else ""
-        lines.append(f"    {each.code} {each.object}:{field} {each.message}")
+    for refusal in refused:
+        field = f" {refusal.field}:" if refusal.field else ""
+        lines.append(f"    {refusal.code} {refusal.object}:{field} {refusal.message}")
     return lines
 
 

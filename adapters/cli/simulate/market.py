@@ -72,7 +72,10 @@ def known_values(catalogue: Catalogue, zones: Sequence[str]) -> Known:
 
 def _wanted_zones(pool: dict[str, Any]) -> list[str]:
     """The zones in a NodePool's requirements and labels, by name or by id. Malformed ones are refused elsewhere."""
-    return [*_allowed(pool, ZONE), *(ZONES_BY_ID[each] for each in _allowed(pool, ZONE_ID) if each in ZONES_BY_ID)]
+    return [
+        *_allowed(pool, ZONE),
+        *(ZONES_BY_ID[known_id] for known_id in _allowed(pool, ZONE_ID) if known_id in ZONES_BY_ID),
+    ]
 
 
 def _allowed(pool: dict[str, Any], key: str) -> list[str]:

@@ -36,7 +36,7 @@ AFTERWARDS = 7_200_000
 def last_action(documents: Sequence[dict[str, Any]]) -> int:
     """When the last action of a Timeline happens (ms since the start). Malformed ones are refused elsewhere."""
     timelines = [document for document in documents if is_timeline(document)]
-    return max((each.after for timeline in timelines for each in decode_timeline(timeline)[0]), default=0)
+    return max((action.after for timeline in timelines for action in decode_timeline(timeline)[0]), default=0)
 
 
 class SimulationRun:
@@ -59,9 +59,9 @@ class SimulationRun:
             settings=settings,
             known=known_values(self.catalogue, zones),
         )
-        for each in documents.refused:
-            self.simulation.refuse(each.error, source="manifest", item=each.item)
-        self.accepted = _any_accepted(documents.good, {each.object for each in self.simulation.refused})
+        for refused in documents.refused:
+            self.simulation.refuse(refused.error, source="manifest", item=refused.item)
+        self.accepted = _any_accepted(documents.good, {refusal.object for refusal in self.simulation.refused})
         self.start = start
         self.interrupted = False
         self._progress = ProgressLine("virtual time", lambda now: elapsed_text(now - start))

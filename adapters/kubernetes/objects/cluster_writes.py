@@ -163,7 +163,7 @@ def _registered(parts: NodeParts, order: RegisterNode, owner: str) -> Patch:
                        names.TERMINATION_FINALIZER],
     }  # fmt: skip
     owners = parts.metadata.owner_references
-    if owner and all(each.get("uid") != owner for each in owners):
+    if owner and all(reference.get("uid") != owner for reference in owners):
         metadata["ownerReferences"] = [*owners, _owner(order.claim, owner)]
     left = [taint for taint in taints if taint.get("key") != names.UNREGISTERED_TAINT]
     return {"metadata": metadata, "spec": {"taints": left or None}}

@@ -76,7 +76,9 @@ class NodeClassObjects:
         """Removes the finalizer, so that the object can go."""
         there = self._parts.get(name)
         if there is not None:
-            await self._patch(name, there, {"finalizers": [each for each in there.finalizers if each != finalizer]})
+            await self._patch(
+                name, there, {"finalizers": [present for present in there.finalizers if present != finalizer]}
+            )
 
     async def write_status(
         self, name: str, generation: int, status: Mapping[str, Any], conditions: Sequence[Condition]

@@ -62,7 +62,7 @@ class StatusWriter:
             self._written.pop(about, None)
             return
         there = answer.checked(f"read {about.kind} {about.name}").json().get("status", {}).get("conditions", [])
-        since = {(each["type"], each["status"]): each.get("lastTransitionTime") for each in there}
+        since = {(condition["type"], condition["status"]): condition.get("lastTransitionTime") for condition in there}
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         timed = [
             {**condition, "lastTransitionTime": since.get((condition["type"], condition["status"])) or now}

@@ -250,7 +250,10 @@ class Reflector:
         if isinstance(read, InputRefused):
             if frame.type == decoding.DELETED:
                 return [
-                    each for key in decoding.identity(frame.object) if key in self._known for each in self._gone(key)
+                    observation
+                    for key in decoding.identity(frame.object)
+                    if key in self._known
+                    for observation in self._gone(key)
                 ]
             return self._refusal(read)
         key = self.resource.key(read.object)

@@ -78,7 +78,7 @@ class Telemetry:
             if not reflector.listed.is_set()
         ]
         faults += [str(reflector.error) for reflector in world.reflectors if reflector.error is not None]
-        faults += [str(each) for each in world.forbidden]
+        faults += [str(error) for error in world.forbidden]
         if world.runtime.error is not None:
             faults.append(str(world.runtime.error))
         return faults if faults or world.ready else ["the cluster has not been looked at yet"]

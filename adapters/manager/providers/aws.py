@@ -131,7 +131,7 @@ class AwsProvider:
     async def _pause(self) -> None:
         """Wait until a class changed or something is due."""
         seconds = min(LONGEST, max(SHORTEST, (self._cloud.next_due() - self._clock()) / 1000))
-        if any(each.deleting for each in self._classes.values()):
+        if any(node_class.deleting for node_class in self._classes.values()):
             seconds = min(seconds, DELETING)
         try:
             async with asyncio.timeout(seconds):

@@ -62,7 +62,7 @@ class InstanceMaintenance:
     async def _tell(self, host: ProviderHost, unhealthy: set[tuple[str, str]]) -> None:
         """Record each problem of kerf's instances once for as long as EC2 reports it (A-353)."""
         own = await host.instances()
-        unhealthy = {each for each in unhealthy if each[0] in own}
+        unhealthy = {problem for problem in unhealthy if problem[0] in own}
         news = [
             Observation(InterruptionSeen(f"status/{instance}/{kind}", kind, instance))
             for instance, kind in sorted(unhealthy - self._unwell, key=lambda each: (each[1] == "event_status", each))

@@ -358,7 +358,7 @@ class VirtualCloud:
             self.demoted = True
             ended, instance.reservation = instance.reservation, ""
             instance.machine = replace(instance.machine, capacity_type=ON_DEMAND)
-            for other in [each for each in self.instances.values() if each.reservation == ended]:
+            for other in [same for same in self.instances.values() if same.reservation == ended]:
                 other.reservation = ""
                 other.machine = replace(other.machine, capacity_type=ON_DEMAND)
 

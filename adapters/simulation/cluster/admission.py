@@ -15,7 +15,7 @@ def with_priority(shape: PodShape, classes: Mapping[str, PriorityClass]) -> PodS
     gives none; no pod is refused for that here."""
     if shape.priority:
         return shape
-    known = {each.name: each for each in BUILT_IN} | dict(classes)
+    known = {priority_class.name: priority_class for priority_class in BUILT_IN} | dict(classes)
     usual = max((priority_class.value for priority_class in classes.values() if priority_class.default), default=0)
     named = known.get(shape.priority_class)
     priority = named.value if named is not None else 0 if shape.priority_class else usual

@@ -44,8 +44,8 @@ def with_ready(node: Node, ready: bool, now: int) -> Node:
 
 def with_condition(node: Node, condition: str, status: str, now: int) -> Node:
     """Set a condition that node repair looks at. A Node keeps such conditions while they are not True."""
-    known = next((each for each in node.conditions if each.type == condition), None)
+    known = next((present for present in node.conditions if present.type == condition), None)
     if condition not in REPAIRED or (known is not None and known.status == status):
         return node
-    left = tuple(each for each in node.conditions if each.type != condition)
+    left = tuple(present for present in node.conditions if present.type != condition)
     return replace(node, conditions=left if status == "True" else (*left, NodeCondition(condition, status, now)))

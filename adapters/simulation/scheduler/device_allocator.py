@@ -135,7 +135,7 @@ class _NodeSearch:
                 continue
             rest = self.claims(claims[1:], after)
             if rest is not None:
-                return [[each for _, each in chosen], *rest]
+                return [[device for _, device in chosen], *rest]
         return None
 
     def _requests(
@@ -146,22 +146,22 @@ class _NodeSearch:
             yield [], used
             return
         request = claim.requests[number]
-        for each in request.first_of or (request,):
-            name = f"{request.name}/{each.name}" if request.first_of else request.name
-            for devices, after in self._request(each, used):
+        for alternative in request.first_of or (request,):
+            name = f"{request.name}/{alternative.name}" if request.first_of else request.name
+            for devices, after in self._request(alternative, used):
                 for others, last in self._requests(claim, number + 1, after):
                     yield [(name, device) for device in devices] + others, last
 
     def _request(self, request: DeviceRequest, used: UsedDevices) -> Iterator[tuple[list[ChosenDevice], UsedDevices]]:
-        fitting = [each for each in self._reachable if self._selected(request, each)]
+        fitting = [reachable for reachable in self._reachable if self._selected(request, reachable)]
         count = len(fitting) if request.mode == "All" else request.count
         if request.mode == "All" and (not fitting or not self._complete):
             return
         for group in combinations(fitting, count):
             after = used.copy()
-            chosen = [self._take(request, each, after) for each in group]
-            if all(each is not None for each in chosen):
-                yield [each for each in chosen if each is not None], after
+            chosen = [self._take(request, reachable, after) for reachable in group]
+            if all(device is not None for device in chosen):
+                yield [device for device in chosen if device is not None], after
 
     def _selected(self, request: DeviceRequest, reachable: ReachableDevice) -> bool:
         device_class = self._classes.get(request.device_class)
@@ -274,11 +274,13 @@ def _consumed_part(capacity: Capacity, requested: int | None) -> int | None:
 def _allocation(chosen: list[ChosenDevice], node: Node) -> Allocation:
     """Make the allocation, with the nodes that can use all of its devices: this node alone for a local device, or what
     the slices select."""
-    devices = tuple(AllocatedDevice(*each.reachable.key, each.consumed) for each in chosen if not each.admin)
-    reachable = [each.reachable for each in chosen]
-    describing = [each.device if each.device.node or each.device.terms else each.part for each in reachable]
-    if any(each.node for each in describing):
+    devices = tuple(AllocatedDevice(*device.reachable.key, device.consumed) for device in chosen if not device.admin)
+    reachable = [device.reachable for device in chosen]
+    describing = [
+        reached.device if reached.device.node or reached.device.terms else reached.part for reached in reachable
+    ]
+    if any(part.node for part in describing):
         return Allocation(devices, (NodeTerm(fields=(Expression(NODE_NAME_FIELD, "In", (node.name,)),)),))
-    terms = [next(term for term in each.terms if term_matches(term, node)) for each in describing if each.terms]
+    terms = [next(term for term in part.terms if term_matches(term, node)) for part in describing if part.terms]
     expressions = dict.fromkeys(expression for term in terms for expression in term.expressions)
     return Allocation(devices, (NodeTerm(tuple(expressions)),) if expressions else ())

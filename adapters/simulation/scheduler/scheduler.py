@@ -213,7 +213,9 @@ class Scheduler:
     def _possible(self, pod: Pod, shape: PodShape) -> NodeCheck:
         """Return the checks of a node that change from pod to pod, with the pods that are promised the node."""
         topology = self._topology.for_pod(pod, shape)
-        checks = [each for each in (topology, self._volumes.filter(pod), self._devices.filter(pod)) if each is not None]
+        checks = [
+            check for check in (topology, self._volumes.filter(pod), self._devices.filter(pod)) if check is not None
+        ]
 
         def possible(node: Node, occupied: Occupancy) -> bool:
             if not occupied.fits(shape.requests, node) or not ports_free(shape.host_ports, occupied.ports):

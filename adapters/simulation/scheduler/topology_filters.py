@@ -157,7 +157,7 @@ class TopologyFilter:
             for node in self._api.nodes.values()
             if term.topology_key in node.labels
             and any(
-                all(self._matches(each, pod.namespace, shape, pods_alike) for each in terms)
+                all(self._matches(own_term, pod.namespace, shape, pods_alike) for own_term in terms)
                 for pods_alike in self._on(node)
             )
         )

@@ -194,8 +194,8 @@ class PostgresStore(ChainedStore):
     def size(self, entries: int) -> int:
         """Estimates the size: on disk, the entries' tables also have unused room that will be used again."""
         with self.session() as session:
-            rest = [each for each in _OTHER_TABLES if session.run("SELECT to_regclass(?)", each)[0][0] is not None]
-            return entries + sum(int(session.run("SELECT pg_total_relation_size(?)", each)[0][0]) for each in rest)
+            rest = [table for table in _OTHER_TABLES if session.run("SELECT to_regclass(?)", table)[0][0] is not None]
+            return entries + sum(int(session.run("SELECT pg_total_relation_size(?)", table)[0][0]) for table in rest)
 
     def give_back(self) -> Iterator[None]:
         """Does nothing: the server's autovacuum makes the room usable again."""

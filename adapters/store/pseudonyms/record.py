@@ -138,7 +138,7 @@ class Pseudonyms:
             self._given["node", text] = places.before(text) + shown
 
     def _of(self, kind: str) -> list[str]:
-        return sorted(text for each, text in self._seen if each == kind)
+        return sorted(text for seen_kind, text in self._seen if seen_kind == kind)
 
 
 def _before(ordered: list[str], text: str) -> str:

@@ -89,14 +89,14 @@ def claim_references(value: Any, names: Names) -> Any:
     """Replaces a pod's own names of its ResourceClaims, each with "=" and the object's name or "@" and the
     template's.
     """
-    return tuple(re.sub("[^=@]+", lambda part: names.name("resource-claim", part[0]), each) for each in value)
+    return tuple(re.sub("[^=@]+", lambda part: names.name("resource-claim", part[0]), reference) for reference in value)
 
 
 def request_names(value: Any, names: Names) -> Any:
     """Replaces names of device requests. In constraints some have a slash and the name of an alternative."""
     if isinstance(value, str):
         return names.name("device-request", value)
-    return tuple("/".join(names.name("device-request", part) for part in each.split("/")) for each in value)
+    return tuple("/".join(names.name("device-request", part) for part in request.split("/")) for request in value)
 
 
 def bound_devices(value: Any, names: Names) -> Any:
@@ -143,7 +143,7 @@ class Keyed:
 
     def __call__(self, value: dict[str, Any], names: Names) -> dict[str, Any]:
         """Replaces only the keys; the walker replaces the values."""
-        return {self.key(each, names): part for each, part in value.items()}
+        return {self.key(old_key, names): part for old_key, part in value.items()}
 
 
 def BLOB(value: str, names: Names) -> str:  # noqa: N802  (a mark, compared by identity: the walker follows the digest)
@@ -297,9 +297,9 @@ def made_from(found: dict[str, str], names: Names) -> dict[str, str]:
     changed = {}
     for path, text in found.items():
         field, space, at = path.partition(" ")
-        each = difference(templates.Difference(field, at, text), names)
-        assert isinstance(each, templates.Difference)
-        changed[field + space + each.key] = each.was or ""
+        renamed = difference(templates.Difference(field, at, text), names)
+        assert isinstance(renamed, templates.Difference)
+        changed[field + space + renamed.key] = renamed.was or ""
     return changed
 
 

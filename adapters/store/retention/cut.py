@@ -196,7 +196,7 @@ def _sweep(store: ChainedStore) -> Iterator[None]:
             for _, encoded in since:
                 named.update(blobs_of(CODEC.decode(encoded)))
             position = since[-1][0] if since else position  # the next chunk reads on from there
-            session.many("DELETE FROM blobs WHERE digest = ?", [(each,) for each in chunk if each not in named])
+            session.many("DELETE FROM blobs WHERE digest = ?", [(digest,) for digest in chunk if digest not in named])
         yield
     with store.session(commit=True) as session:
         if (now := read_cut(session)).base == cut.base:

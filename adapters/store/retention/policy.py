@@ -117,10 +117,10 @@ def _smaller(
     entries.
     """
     last = store.last_position()
-    each = found.live / max(1, last - cut.moved)
-    wished = min(last, cut.base + int(excess / each) + 1) if each else cut.base
+    per_entry = found.live / max(1, last - cut.moved)
+    wished = min(last, cut.base + int(excess / per_entry) + 1) if per_entry else cut.base
     base = max(base, _turn_end(store, wished) if candidates is None else _next(candidates, wished, cut.base))
-    missing = excess - int(each * (base - cut.base))
+    missing = excess - int(per_entry * (base - cut.base))
     if missing > 0 and found.kept:
         share = min(1.0, missing / found.kept)
         with store.session() as session:

@@ -280,7 +280,7 @@ class SQLiteStore(ChainedStore):
 
     def size(self, entries: int) -> int:
         with self.session() as session:
-            pages, unused, size = (session.run(f"PRAGMA {each}")[0][0] for each in _PAGES)
+            pages, unused, size = (session.run(f"PRAGMA {pragma}")[0][0] for pragma in _PAGES)
         return int((pages - unused) * size)
 
     def give_back(self) -> Iterator[None]:

@@ -63,9 +63,9 @@ def claim_text(printer: Printer, explained: ClaimExplanation) -> None:
 
 def _leaving(printer: Printer, explained: ClaimExplanation) -> None:
     """Print the pods that hold up a drain, why, and until when."""
-    for each in explained.leaving[:MAX_DRAINED_PODS_SHOWN]:
-        tries = f" ({count(each.attempts, 'attempt')})" if each.attempts > 1 else ""
-        printer.line(f"  {each.pod}: {sentence(each.reason)}{tries}", "warning")
+    for pod in explained.leaving[:MAX_DRAINED_PODS_SHOWN]:
+        tries = f" ({count(pod.attempts, 'attempt')})" if pod.attempts > 1 else ""
+        printer.line(f"  {pod.pod}: {sentence(pod.reason)}{tries}", "warning")
     if len(explained.leaving) > MAX_DRAINED_PODS_SHOWN:
         printer.line(f"  and {len(explained.leaving) - MAX_DRAINED_PODS_SHOWN} more", "warning")
     if explained.leaving and explained.forced_at:

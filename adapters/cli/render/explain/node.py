@@ -107,7 +107,7 @@ def _way(printer: Printer, way: WhatWouldChange, acts: bool) -> None:
         for reason in way.need.nowhere:
             printer.line(f"      no place: {sentence(reason)}")
     for goes, alike in groupby(way.without, key=lambda each: _goes(each.goes)):
-        who = [each.pod for each in alike]
+        who = [without.pod for without in alike]
         pods = who[0] if len(who) == 1 else f"any one of {', '.join(who)}"
         printer.line(f"    without {pods} it would go: {goes}")
 

@@ -66,7 +66,7 @@ def _nearest(printer: Printer, near: tuple[NearMiss, ...]) -> None:
         return
     first, *others = near
     printer.line(f"    nearest miss: {near_miss_sentence(first)}")
-    other = next((each for each in others if (each.what, each.side) != (first.what, first.side)), None)
+    other = next((miss for miss in others if (miss.what, miss.side) != (first.what, first.side)), None)
     if other is not None:
         printer.line(f"              or: {near_miss_sentence(other)}")
 

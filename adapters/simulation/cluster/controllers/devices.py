@@ -53,7 +53,7 @@ class DeviceControllers:
     def _claims(self, pod: Pod) -> list[ResourceClaim] | None:
         """Return the pod's claims, or None if one does not exist yet."""
         claims_or_none = [self._api.resource_claims.get(key) for key in self._keys(pod)]
-        existing = [each for each in claims_or_none if each is not None]
+        existing = [claim for claim in claims_or_none if claim is not None]
         return existing if len(existing) == len(claims_or_none) else None
 
     def _keys(self, pod: Pod) -> list[str]:
@@ -101,11 +101,11 @@ class DeviceControllers:
             )  # fmt: skip
 
     def _unpublish(self, node: str) -> None:
-        for each in [
+        for published in [
             resource_slice for resource_slice in self._api.resource_slices.values() if resource_slice.owner == node
         ]:
             if node not in self._api.nodes:
-                self._api.remove(each)
+                self._api.remove(published)
 
     # ── claims of pods ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -132,13 +132,15 @@ class DeviceControllers:
     def _make(self, uid: str) -> None:
         """Make the claims of a pod's templates. A template has to exist by then."""
         pod = self._api.pods.get(uid)
-        for each in map(read_reference, self._api.shape(pod).resource_claims) if pod is not None else ():
-            template = self._api.claim_templates.get(f"{pod.namespace}/{each.template}") if pod is not None else None
+        for reference in map(read_reference, self._api.shape(pod).resource_claims) if pod is not None else ():
+            template = (
+                self._api.claim_templates.get(f"{pod.namespace}/{reference.template}") if pod is not None else None
+            )
             if pod is None or template is None:
                 continue
-            end = letters(self._rng.uid("resourceclaim", pod.uid, each.own).encode(), 5)
-            name = f"{pod.name}-{each.own}-{end}"
-            self._api.put(replace(template.claim, name=name, made_for=pod.uid, own_name=each.own))
+            end = letters(self._rng.uid("resourceclaim", pod.uid, reference.own).encode(), 5)
+            name = f"{pod.name}-{reference.own}-{end}"
+            self._api.put(replace(template.claim, name=name, made_for=pod.uid, own_name=reference.own))
 
     def _give_back(self, pod: Pod) -> None:
         """Reserve the pod's claims for one pod less. A claim without pods is not allocated any more, and one that was

@@ -83,7 +83,7 @@ class Volumes:
         there = [self._api.claims.get(key) for pod in self._running(node.name) for key in self._keys(pod)]
         used = {(self._driver(claim), claim.key) for claim in there if claim is not None}
         new = {(self._driver(claim), claim.key) for claim in claims} - used
-        count = {driver: sum(each == driver for each, _ in used | new) for driver, _ in new}
+        count = {driver: sum(used_driver == driver for used_driver, _ in used | new) for driver, _ in new}
         return all(count[driver] <= limit for driver, limit in csi_node.limits.items() if driver in count)
 
     def _driver(self, claim: VolumeClaim) -> str:
@@ -136,7 +136,9 @@ class Volumes:
                 self._api.put(replace(claim, phase="Bound", bind_completed=True))
             return
         if not claim.storage_class:
-            usual = sorted(each.name for each in self._api.storage_classes.values() if each.default)
+            usual = sorted(
+                known_class.name for known_class in self._api.storage_classes.values() if known_class.default
+            )
             if usual:
                 self._api.put(replace(claim, storage_class=usual[0]))
             return

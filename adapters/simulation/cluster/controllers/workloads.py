@@ -134,7 +134,7 @@ class Workloads:
     def delete(self, workload: Workload) -> None:
         """Delete the workload and, as `kubectl delete` does, its pods."""
         del self._workloads[workload.uid]
-        for seen in [each for each in self._api.workloads.values() if each.uid == workload.uid]:
+        for seen in [known for known in self._api.workloads.values() if known.uid == workload.uid]:
             self._api.remove(seen)
         self._api.delete_pods(self._api.pods_of(workload.uid))
 
@@ -267,9 +267,9 @@ class Workloads:
         """Return the template with the pod's own claims. They are made when they are first needed, and never
         deleted."""
         refs = []
-        for each in workload.claims:
-            claim = VolumeClaim(workload.namespace, f"{each.name}-{pod}", storage_class=each.storage_class)
-            refs.append(VolumeRef(each.name, claim=claim.name))
+        for template in workload.claims:
+            claim = VolumeClaim(workload.namespace, f"{template.name}-{pod}", storage_class=template.storage_class)
+            refs.append(VolumeRef(template.name, claim=claim.name))
             if claim.key not in self._api.claims:
                 self._api.put(claim)
         shape = workload.template.shape
