@@ -238,5 +238,5 @@ class DisruptionLines:
 def _replacement(claim: str, capacity_types: tuple[str, ...], types: tuple[str, ...]) -> Line:
     shown = ", ".join(types[:_MAX_NAMES])
     more = f" and {len(types) - _MAX_NAMES} other(s)" if len(types) > _MAX_NAMES else ""
-    likely = next((each for each in _CAPACITY_TYPES if each in capacity_types), "")
+    likely = next((capacity_type for capacity_type in _CAPACITY_TYPES if capacity_type in capacity_types), "")
     return {"NodeClaim": {"name": claim}, "capacity-type": likely, "instance-types": shown + more}

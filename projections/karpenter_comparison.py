@@ -176,7 +176,7 @@ class ComparisonFold:
 
     def report(self) -> Comparison:
         counted: set[str] = set()
-        batches = tuple(self._batch(each, counted) for each in self._planned)
+        batches = tuple(self._batch(planned, counted) for planned in self._planned)
         gone = {removal.claim for removal in self._removals}
         unremoved = tuple(
             UnremovedNode(name, opinion.reason, opinion.at, self._claims[name].price)

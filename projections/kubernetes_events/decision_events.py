@@ -56,7 +56,7 @@ class DecisionEvents:
 
     def apply(self, entry: Entry) -> list[KubernetesEvent]:
         handler = _HANDLERS.get(type(entry.payload))
-        return [_shortened(each) for each in handler(self, entry.payload, entry)] if handler is not None else []
+        return [_shortened(event) for event in handler(self, entry.payload, entry)] if handler is not None else []
 
     def lasting(self, now: int) -> list[KubernetesEvent]:
         """Return the Events whose causes last at `now` (ms since the epoch), to be told again."""
@@ -66,10 +66,12 @@ class DecisionEvents:
             without = pools_without_types(self._state, now)
             events += [event for pool in sorted(without) for event in self._pool_without_types(pool, without[pool])]
         health = self._state.facts.health.items()
-        events += [event for pool, each in health if each.withheld for event in self._withheld(pool, each)]
+        events += [
+            event for pool, pool_health in health if pool_health.withheld for event in self._withheld(pool, pool_health)
+        ]
         verdicts = lasting_verdicts(self._state, self._disruption.kept(), now)
         events += self._disruption.verdicts(verdicts, now)
-        return [_shortened(each) for each in events + lasting_drains(self._state, self._drain, now)]
+        return [_shortened(event) for event in events + lasting_drains(self._state, self._drain, now)]
 
     # ── pods and plans ──────────────────────────────────────────────────────────────────────────────────────
 

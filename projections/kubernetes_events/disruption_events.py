@@ -73,7 +73,9 @@ class DisruptionEvents:
         claims = self._state.facts.claims
         self._kept = {key: verdict for key, verdict in self._kept.items() if verdict.claim in claims}
         codes = {name: {"keep": claim.verdict, "note": claim.repair} for name, claim in claims.items()}
-        return [each for (name, action), each in self._kept.items() if codes[name].get(action) == each.reason.code]
+        return [
+            verdict for (name, action), verdict in self._kept.items() if codes[name].get(action) == verdict.reason.code
+        ]
 
     def _stays(self, verdict: Verdict) -> list[KubernetesEvent]:
         code, why, about = verdict.reason.code, escaped(sentence(verdict.reason)), self._objects.both(verdict.claim)
@@ -139,7 +141,7 @@ class DisruptionEvents:
     def _proposal(self, move: Move) -> list[KubernetesEvent]:
         """Tell which replacement is computed and what it saves (EV-8), and that a NodePool approves: to one node
         (EV-10) or to the pool (EV-11)."""
-        about = [each for name in move.claims for each in self._objects.both(name)]
+        about = [reference for name in move.claims for reference in self._objects.both(name)]
         events: list[KubernetesEvent] = []
         if move.replacements and move.why == DisruptionReason.UNDERUTILIZED:  # D-98, step 9
             command = self._command(move)
@@ -166,7 +168,7 @@ class DisruptionEvents:
             return self._begun(result.begun)
         if known is None or result.step != WITHDRAWN or known.why != DisruptionReason.UNDERUTILIZED:  # D-61
             return []
-        about = [each for name in known.claims for each in self._objects.both(name)]
+        about = [reference for name in known.claims for reference in self._objects.both(name)]
         command, category = self._command(known), REJECTED_FOR.get(result.reason.code, "unknown")
         text = f"{command} (savings: {dollars(known.savings)}/h), rejected: {category}: {sentence(result.reason)}"
         return events_about(about, NORMAL, "ConsolidationRejected", escaped(text), command, category)
@@ -181,7 +183,7 @@ class DisruptionEvents:
 
     def nominated(self, pods: Sequence[str], target: str) -> list[KubernetesEvent]:
         """Tell pods which node a plan gives them (L-437, EV-12)."""
-        references = [each for each in map(self._objects.pod, pods) if each is not None]
+        references = [reference for reference in map(self._objects.pod, pods) if reference is not None]
         message = f"Pod should schedule on: {target}"
         return [
             KubernetesEvent(reference, NORMAL, "Nominated", message, (reference.uid,), limit=NOMINATIONS)

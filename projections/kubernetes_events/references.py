@@ -35,7 +35,7 @@ class References:
 
     def both(self, claim: str) -> list[ObjectReference]:
         """Return the claim's Node and NodeClaim, those that exist (EV-1)."""
-        return [each for each in (self.node_of(claim), self.claim(claim)) if each is not None]
+        return [reference for reference in (self.node_of(claim), self.claim(claim)) if reference is not None]
 
     def pod_disruption_budget(self, key: str) -> ObjectReference | None:
         """Return the PodDisruptionBudget with this "namespace/name"."""
@@ -56,9 +56,9 @@ def events_about(
     """Return one Event about each object. `message` may name the object's `{kind}`; `more` adds to its uid in the
     key."""
     return [
-        KubernetesEvent(each, kind, reason, message.format(kind=each.kind), (each.uid or each.name, *more), window)
-        for each in objects
-        if each is not None
+        KubernetesEvent(about, kind, reason, message.format(kind=about.kind), (about.uid or about.name, *more), window)
+        for about in objects
+        if about is not None
     ]
 
 

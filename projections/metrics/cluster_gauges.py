@@ -119,7 +119,7 @@ def _pools(state: State, now: int) -> list[Family]:
             limit.set(amount / 1000 if resource == "cpu" else amount, _resource(resource), name)
         for resource, amount in nodepool_status(state, name).resources.items():
             usage.set(amount / 1000 if resource == "cpu" else amount, _resource(resource), name)
-        cost.set(sum(each.price for each in own), name)
+        cost.set(sum(claim.price for claim in own), name)
         use = uses.get(name, Use())
         for reason in BUDGET_REASONS:
             allowed.set(allowance(pool, reason, use.total, now).nodes, name, reason.karpenter)
@@ -167,19 +167,17 @@ def _waiting(metrics: RecordCounters, now: int) -> list[Family]:
         "pods_provisioning_scheduling_undecided_time_seconds", "How long pods have been seen and no plan made.", *labels
     )
     queue = _gauge("scheduler_queue_depth", "Pods that are seen and wait for the next plan.", "controller")
-    queue.set(
-        sum(bool(each.seen) and not (each.tried or each.bound) for each in metrics.waiting().values()), "provisioner"
-    )
-    for each in metrics.waiting().values():
-        namespace, name = each.key
-        unstarted.set(max(0, now - each.created) / 1000, name, namespace)
-        if each.planned:
-            planned_unstarted.set(max(0, now - each.planned) / 1000, name, namespace)
-        if each.bound:
+    queue.set(sum(bool(pod.seen) and not (pod.tried or pod.bound) for pod in metrics.waiting().values()), "provisioner")
+    for pod in metrics.waiting().values():
+        namespace, name = pod.key
+        unstarted.set(max(0, now - pod.created) / 1000, name, namespace)
+        if pod.planned:
+            planned_unstarted.set(max(0, now - pod.planned) / 1000, name, namespace)
+        if pod.bound:
             continue
-        unbound.set(max(0, now - each.created) / 1000, name, namespace)
-        if each.planned:
-            planned_unbound.set(max(0, now - each.planned) / 1000, name, namespace)
-        elif each.seen and not each.tried:
-            undecided.set(max(0, now - each.seen) / 1000, name, namespace)
+        unbound.set(max(0, now - pod.created) / 1000, name, namespace)
+        if pod.planned:
+            planned_unbound.set(max(0, now - pod.planned) / 1000, name, namespace)
+        elif pod.seen and not pod.tried:
+            undecided.set(max(0, now - pod.seen) / 1000, name, namespace)
     return [unbound, unstarted, planned_unbound, planned_unstarted, undecided, queue]

@@ -77,8 +77,8 @@ class RecordCounters:
             name: Family(("kerf_" if name in KERFS_OWN else PREFIX) + name, kind, text, labels, bounds)
             for name, kind, text, labels, bounds in COUNTER_DEFINITIONS
         }
-        for each in ("single", "multi"):
-            self._families["voluntary_disruption_consolidation_timeouts_total"].inc(each, by=0)
+        for method in ("single", "multi"):
+            self._families["voluntary_disruption_consolidation_timeouts_total"].inc(method, by=0)
         self._families["scheduler_ignored_pods_count"].set(0)
         self._claims = {name: _known(claim) for name, claim in state.facts.claims.items()}
         self._pools = dict(state.facts.pools)
@@ -163,13 +163,13 @@ class RecordCounters:
         """Count moves that a NodePool approves or rejects (M-11, M-12; D-84, D-85). A node's refusal counts once until
         its verdict changes."""
         refused = [verdict.claim for verdict in result.verdicts if verdict.reason.code == DisruptionCode.NOT_WORTH_IT]
-        decided = [("approved", each.claims) for each in result.proposed if each.why == DisruptionReason.UNDERUTILIZED]
+        decided = [("approved", move.claims) for move in result.proposed if move.why == DisruptionReason.UNDERUTILIZED]
         for decision, claims in decided + [("rejected", (claim,)) for claim in refused]:
             for pool in sorted({self._claim(name).node_pool for name in claims}):
                 self._inc("consolidation_moves_total", decision, pool, self._policy(pool))
-        for each in (score for move in result.proposed for score in move.scores):
-            labels = "approved", each.node_pool, self._policy(each.node_pool)
-            self._families["consolidation_score"].observe(each.worth, *labels)
+        for approved in (score for move in result.proposed for score in move.scores):
+            labels = "approved", approved.node_pool, self._policy(approved.node_pool)
+            self._families["consolidation_score"].observe(approved.worth, *labels)
 
     def _policy(self, pool: str) -> str:
         node_pool = self._pools.get(pool)
@@ -186,7 +186,7 @@ class RecordCounters:
             group for group in result.unplaced if any(why.code == SchedulingCode.RESERVATION for why in group.reasons)
         ]
         left = [uid for group in result.unplaced for uid in group.pods]
-        waiting = len(left) - sum(len(each.pods) for each in deferred)  # S-175
+        waiting = len(left) - sum(len(group.pods) for group in deferred)  # S-175
         self._families["scheduler_unschedulable_pods_count"].set(waiting, "provisioner")
         groups = [claim.pods for claim in result.claims] + [placement.pods for placement in result.placements]
         placed = [uid for pods in groups for uid in pods]
@@ -225,8 +225,14 @@ class RecordCounters:
             self._inc("cloudprovider_instance_termination_failures_total", self._claim(claim).zone, "")
 
     def _launch(self, answer: LaunchAnswered, entry: Entry) -> None:
-        for each in answer.errors:
-            self._inc("cloudprovider_instance_launch_failures_total", each.zone, "", each.capacity_type, each.code)
+        for launch_error in answer.errors:
+            self._inc(
+                "cloudprovider_instance_launch_failures_total",
+                launch_error.zone,
+                "",
+                launch_error.capacity_type,
+                launch_error.code,
+            )
         if not answer.instance and answer.kind:
             error = _CLOUD_ERRORS.get(answer.kind, "")
             self._inc("cloudprovider_errors_total", "nodeclaim.lifecycle", "Create", self._provider, error)

@@ -46,7 +46,7 @@ def claim_conditions(claim: NodeClaim, state: State, now: int) -> tuple[Conditio
         _detached(claim),
         _terminating(claim),
     )
-    return (*dependents, _ready(dependents, claim), *(each for each in independent if each is not None))
+    return (*dependents, _ready(dependents, claim), *(condition for condition in independent if condition is not None))
 
 
 # ── what Ready follows from ─────────────────────────────────────────────────────────────────────────────────────────
@@ -101,8 +101,8 @@ def _ready(dependents: tuple[Condition, ...], claim: NodeClaim) -> Condition:
     bad = [dependent for dependent in dependents if dependent.status != TRUE]
     if not bad:
         return Condition("Ready", TRUE, "Ready", since=claim.initialized)
-    words = ", ".join(f"{each.type}={each.status}" for each in bad)
-    if any(each.status == FALSE for each in bad):
+    words = ", ".join(f"{dependent.type}={dependent.status}" for dependent in bad)
+    if any(dependent.status == FALSE for dependent in bad):
         return Condition("Ready", FALSE, "UnhealthyDependents", words, claim.created)
     return Condition("Ready", UNKNOWN, "ReconcilingDependents", words, claim.created)
 

@@ -134,7 +134,9 @@ def _ready(dependents: Sequence[Condition]) -> Condition:
 
 
 def _since(new: Condition, before: Sequence[Condition], now: int) -> Condition:
-    known = next((each for each in before if each.type == new.type and each.status == new.status), None)
+    known = next(
+        (condition for condition in before if condition.type == new.type and condition.status == new.status), None
+    )
     return replace(new, since=known.since if known is not None else new.since or now)
 
 
