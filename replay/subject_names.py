@@ -40,7 +40,7 @@ def similar_names(name: str, known: Iterable[str]) -> tuple[str, ...]:
     """Return the most similar names, best first: those spelt alike, then those that contain it."""
     names = sorted(set(known))
     found = did_you_mean(name, names, most=_MAX_SUGGESTIONS)
-    parts = [each for each in names if name and name in each and each not in found]
+    parts = [known_name for known_name in names if name and name in known_name and known_name not in found]
     return tuple([*found, *parts][:_MAX_SUGGESTIONS])
 
 

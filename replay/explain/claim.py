@@ -201,7 +201,7 @@ def launch_of(history: ClaimHistory) -> Launch | None:
         offers=len(order.offers),
         cheapest=order.offers[:MAX_SHOWN],
         attempts=len(history.orders),
-        refused=tuple(error for _, each in history.answers for error in each.errors),
+        refused=tuple(error for _, answered in history.answers for error in answered.errors),
         instance=history.instance,
         instance_type=launched_as[0],
         zone=launched_as[1],

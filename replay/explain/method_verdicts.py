@@ -167,7 +167,7 @@ def _static_drift(claim: NodeClaim, state: State, cluster: Cluster) -> WhatWould
         return None
     refused: dict[str, Reason] = {}
     moves, _ = replace_drifted_static(cluster, state, refused)
-    move = next((each for each in moves if claim.name in each.claims), None)
+    move = next((other for other in moves if claim.name in other.claims), None)
     if move is not None:
         types = tuple(new.instance_types[0] for new in move.replacements)
         goes = WouldGo(claims=move.claims, replacements=types, price=sum(new.price for new in move.replacements))

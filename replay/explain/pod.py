@@ -88,7 +88,7 @@ def _decisive(pod: PodHistory) -> PodDecision | None:
     decisions = [decision for decision in pod.decisions if not pod.bound or decision.at <= pod.bound]
     with_place = [decision for decision in decisions if decision.result in (NEW_CLAIM, EXISTING)]
     if pod.node and with_place:
-        on_new_nodes = [each for each in with_place if each.result == NEW_CLAIM]
+        on_new_nodes = [decision for decision in with_place if decision.result == NEW_CLAIM]
         return on_new_nodes[-1] if on_new_nodes else with_place[-1]
     return decisions[-1] if decisions else None
 

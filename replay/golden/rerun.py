@@ -100,19 +100,19 @@ class Rerun:
         if isinstance(value, str):
             return self._names.get(value, value)
         if isinstance(value, dict):
-            return {key: self._renamed(each) for key, each in value.items()}
+            return {key: self._renamed(part) for key, part in value.items()}
         if isinstance(value, list | tuple):
-            return [self._renamed(each) for each in value]
+            return [self._renamed(part) for part in value]
         return value
 
     def _pair(self, old: list[tuple[str, Intent]], new: list[tuple[str, Intent]]) -> None:
         """Match old and new intents: launches by their order, all others by claim and effect."""
-        launches = [(ref, each) for ref, each in new if isinstance(each, LaunchInstance) and not each.again]
+        launches = [(ref, intent) for ref, intent in new if isinstance(intent, LaunchInstance) and not intent.again]
         for ref, order in old:
             if isinstance(order, LaunchInstance) and not order.again and launches:
                 new_ref, now = launches.pop(0)
                 self._names[order.claim], self._names[ref] = now.claim, new_ref
-        effects = {(each.claim, effect_key(each)): ref for ref, each in new}
+        effects = {(intent.claim, effect_key(intent)): ref for ref, intent in new}
         for ref, order in old:
             match = effects.get((self._names.get(order.claim, order.claim), effect_key(order)))
             if match is not None:

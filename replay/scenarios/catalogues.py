@@ -123,7 +123,7 @@ class Catalogues:
 
     def _make(self, wire: SourceWire) -> Catalogue:
         types = self._picked(wire) if wire.catalogue else []
-        types += [_instance_type(each) for each in wire.inline]
+        types += [_instance_type(inline) for inline in wire.inline]
         if wire.zones is not None:
             types = [_restricted(instance_type, frozenset(wire.zones)) for instance_type in types]
         for patch in wire.patches:
@@ -198,7 +198,7 @@ def _offering(wire: OfferingWire) -> Offering:
 def _restricted(instance_type: InstanceType, zones: frozenset[str]) -> InstanceType:
     """Keep the offerings in these zones, and shrink the zone and zone-id requirements alike."""
     kept = tuple(offering for offering in instance_type.offerings if offering.zone in zones)
-    ids = frozenset(each.zone_id for each in kept)
+    ids = frozenset(offering.zone_id for offering in kept)
     allowed = {ZONE: zones, ZONE_ID: ids}
     requirements = {
         key: tuple(value for value in values if key not in allowed or value in allowed[key])
@@ -228,7 +228,7 @@ def _changed(offering: Offering, patch: PatchWire) -> Offering:
 
 
 def _reserved(instance_type: InstanceType, wire: ReservationWire) -> InstanceType:
-    zone_ids = [each.zone_id for each in instance_type.offerings if each.zone == wire.zone and each.zone_id]
+    zone_ids = [sold.zone_id for sold in instance_type.offerings if sold.zone == wire.zone and sold.zone_id]
     offering = Offering(
         wire.zone,
         RESERVED,

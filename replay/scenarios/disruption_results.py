@@ -28,8 +28,13 @@ def method_of(proposal: Proposal, cluster: Cluster) -> dict[str, Any]:
     commands = [] if proposal.command is None else [command_of(proposal.command, cluster)]
     result: dict[str, Any] = {
         "candidates": [
-            {"name": each.name, "price": each.price, "disruptionCost": each.cost, "savingsRatio": each.ratio}
-            for each in proposal.candidates.chosen
+            {
+                "name": candidate.name,
+                "price": candidate.price,
+                "disruptionCost": candidate.cost,
+                "savingsRatio": candidate.ratio,
+            }
+            for candidate in proposal.candidates.chosen
         ],
         "allowedDisruptions": dict(sorted(proposal.allowed.items())),
         "commands": commands,

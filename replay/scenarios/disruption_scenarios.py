@@ -100,8 +100,8 @@ class _ClusterReading(ScenarioReading):
         return Cluster(
             now=self.now,
             nodes=tuple(
-                replace(self._cluster_node(each, entry), pods=tuple(spread(list(each.pods))))
-                for each, entry in zip(states, entries, strict=True)
+                replace(self._cluster_node(node, entry), pods=tuple(spread(list(node.pods))))
+                for node, entry in zip(states, entries, strict=True)
             ),
             base=base,
             pending=tuple(spread([*waiting, *self.features.virtual_pods()])),

@@ -128,4 +128,4 @@ def requests_of(pods: Iterable[Pod], shapes: Mapping[str, PodShape]) -> Resource
 def usage(nodes: Iterable[StateNode], pool: str) -> Resources:
     """Sum the capacity of the NodePool's active nodes (S-68)."""
     own = [node for node in nodes if not node.going and node.labels.get(NODEPOOL) == pool]
-    return total({**each.amounts(allocatable=False), "nodes": 1} for each in own)
+    return total({**node.amounts(allocatable=False), "nodes": 1} for node in own)

@@ -94,15 +94,20 @@ def read_optional_features(
 ) -> OptionalFeatures:
     """Read the optional parts. `read` decodes a document, given its version, kind and type, and keeps pod shapes.
     Raises KerfError for malformed documents."""
-    workloads = [read(each, "apps/v1", str(each.get("kind") or "ReplicaSet"), Workload) for each in listed("workloads")]
-    services = [read(each, "v1", "Service", Service) for each in listed("services")]
-    templates = [read(each, "v1", "PodTemplate", PodTemplate) for each in listed("podTemplates")]
+    workloads = [
+        read(document, "apps/v1", str(document.get("kind") or "ReplicaSet"), Workload)
+        for document in listed("workloads")
+    ]
+    services = [read(document, "v1", "Service", Service) for document in listed("services")]
+    templates = [read(document, "v1", "PodTemplate", PodTemplate) for document in listed("podTemplates")]
     return OptionalFeatures(
         shapes=shapes,
         constraints=default_constraints(scenario.get("schedulerConfig")),
         kinship=SelectorSources(tuple(services), {workload.key: workload for workload in workloads}),
-        overlays=tuple(read(each, _OVERLAYS, "NodeOverlay", NodeOverlay) for each in listed("nodeOverlays")),
-        buffers=tuple(read(each, _BUFFERS, "CapacityBuffer", CapacityBuffer) for each in listed("capacityBuffers")),
+        overlays=tuple(read(document, _OVERLAYS, "NodeOverlay", NodeOverlay) for document in listed("nodeOverlays")),
+        buffers=tuple(
+            read(document, _BUFFERS, "CapacityBuffer", CapacityBuffer) for document in listed("capacityBuffers")
+        ),
         templates={template.key: template for template in templates},
     )
 

@@ -248,28 +248,34 @@ class ScenarioReading:
 
     def _volumes(self) -> VolumeFacts:
         def read(name: str, version: str, kind: str, expected: type[Any]) -> list[Any]:
-            return [self._object(each, version, kind, expected) for each in self._list(name)]
+            return [self._object(document, version, kind, expected) for document in self._list(name)]
 
         claims = read("pvcs", "v1", "PersistentVolumeClaim", VolumeClaim)
         nodes = read("csiNodes", "storage.k8s.io/v1", "CSINode", CSINode)
         return VolumeFacts(
             claims={claim.key: claim for claim in claims},
-            volumes={each.name: each for each in read("pvs", "v1", "PersistentVolume", Volume)},
+            volumes={volume.name: volume for volume in read("pvs", "v1", "PersistentVolume", Volume)},
             classes={
-                each.name: each for each in read("storageClasses", "storage.k8s.io/v1", "StorageClass", StorageClass)
+                storage_class.name: storage_class
+                for storage_class in read("storageClasses", "storage.k8s.io/v1", "StorageClass", StorageClass)
             },
             limits={node.name: node.limits for node in nodes},
         )
 
     def _devices(self, nodes: list[StateNode]) -> DeviceFacts:
         def read(name: str, kind: str, expected: type[Any]) -> list[Any]:
-            return [self._object(each, "resource.k8s.io/v1", kind, expected) for each in self._list(name)]
+            return [self._object(document, "resource.k8s.io/v1", kind, expected) for document in self._list(name)]
 
         claims = read("resourceClaims", "ResourceClaim", ResourceClaim)
         return DeviceFacts(
             claims={claim.key: claim for claim in claims},
-            classes={each.name: each for each in read("deviceClasses", "DeviceClass", DeviceClass)},
-            slices={each.name: each for each in read("resourceSlices", "ResourceSlice", ResourceSlice)},
+            classes={
+                device_class.name: device_class for device_class in read("deviceClasses", "DeviceClass", DeviceClass)
+            },
+            slices={
+                resource_slice.name: resource_slice
+                for resource_slice in read("resourceSlices", "ResourceSlice", ResourceSlice)
+            },
             made=made_from_templates(claims),
             leaving=frozenset(pod.uid for node in nodes if node.going for pod in node.pods),
         )
@@ -277,7 +283,7 @@ class ScenarioReading:
     def _namespaces(self) -> tuple[Namespace, ...]:
         """Return the namespaces of the scenario, and always `default`."""
         listed = tuple(self._object(namespace, "v1", "Namespace", Namespace) for namespace in self._list("namespaces"))
-        if any(each.name == DEFAULT for each in listed):
+        if any(namespace.name == DEFAULT for namespace in listed):
             return listed
         return (*listed, Namespace(DEFAULT, {METADATA_NAME: DEFAULT}))
 
@@ -350,7 +356,9 @@ class ScenarioReading:
                 entry["nodeClaim"], "karpenter.sh/v1", "NodeClaim", NodeClaimObject
             )
             name = node.name if node else claim.name if claim else ""
-            bound = [replace(self._pod(each, bound=True), node=name) for each in entry.get("pods") or []]
+            bound = [
+                replace(self._pod(pod_document, bound=True), node=name) for pod_document in entry.get("pods") or []
+            ]
             if node:
                 bound += by_node.get(node.name, [])
             nodes.append(StateNode(node or None, claim or None, tuple(bound), bool(entry.get("markedForDeletion"))))

@@ -43,7 +43,7 @@ def check_fields(scenario: Mapping[str, Any]) -> None:
 def _similar_field(name: str, known: Collection[str]) -> str:
     if name in known:
         return ""
-    same = [each for each in known if each.lower() == name.lower()]
+    same = [field for field in known if field.lower() == name.lower()]
     return next(iter(same or did_you_mean(name, known, similarity=MIN_SIMILARITY)), "")
 
 
@@ -66,8 +66,8 @@ def typo_notes(offered: Iterable[tuple[NodePool, Catalogue]], shapes: Iterable[P
         for note in _without_repeats(note for shape in shapes for note in mistyped(shape, (shape,), known))
     ]
     return [
-        {"object": each, "code": note.code, "params": note.params, "text": _TEXTS[note.code].format_map(_shown(note))}
-        for each, note in objects_and_notes
+        {"object": about, "code": note.code, "params": note.params, "text": _TEXTS[note.code].format_map(_shown(note))}
+        for about, note in objects_and_notes
         if not note.code.endswith("node-class")
     ]
 

@@ -31,8 +31,8 @@ def first_settings(store: Store) -> Settings | None:
     """Return the settings that the record begins with; None for an empty record. Raises StoreError."""
     if store.base() is not None:
         return beginning(store).facts.settings
-    seen = (each.payload for each in store.scan(until=FIRST_SETTINGS_WITHIN))
-    return next((each.settings for each in seen if isinstance(each, SettingsSeen)), None)
+    seen = (entry.payload for entry in store.scan(until=FIRST_SETTINGS_WITHIN))
+    return next((payload.settings for payload in seen if isinstance(payload, SettingsSeen)), None)
 
 
 def base_as_entries(store: Store) -> Iterator[Entry]:

@@ -53,9 +53,9 @@ def divergence_lines(divergence: Divergence) -> list[str]:
 def obstacle_lines(report: Report) -> list[str]:
     """Say what kept parts of the record from being decided again."""
     lines = [
-        f"cannot be decided again: {count(each.count, 'turn')} from position {each.first} to {each.last} "
-        f"({each.reason}: {each.detail})"
-        for each in report.unsupported
+        f"cannot be decided again: {count(obstacle.count, 'turn')} from position {obstacle.first} to {obstacle.last} "
+        f"({obstacle.reason}: {obstacle.detail})"
+        for obstacle in report.unsupported
     ]
     if report.fault is not None:
         fault = report.fault

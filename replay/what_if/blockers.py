@@ -86,7 +86,7 @@ def _pod_budgets(cluster: Cluster, node: ClusterNode, method: DisruptionReason) 
     """Drop the PodDisruptionBudgets that let no pod of the node be evicted."""
     rules = cluster.eviction_rules
     holding = {budget.uid: budget for pod in node.pods for budget in rules.blocked_now(pod)}
-    names = sorted(f"{each.namespace}/{each.name}" for each in holding.values())
+    names = sorted(f"{budget.namespace}/{budget.name}" for budget in holding.values())
     left = tuple(budget for budget in cluster.pod_disruption_budgets if budget.uid not in holding)
     return WithoutBlocker(
         Reason.of(ChangeCode.WITHOUT_POD_BUDGET, budgets=names), replace(cluster, pod_disruption_budgets=left)
@@ -96,7 +96,7 @@ def _pod_budgets(cluster: Cluster, node: ClusterNode, method: DisruptionReason) 
 def without_pod(cluster: Cluster, node: ClusterNode, pod: Pod) -> Cluster:
     """Return the cluster with one pod less on the node. The room that it took stays taken; that does not matter once
     the node is gone."""
-    return _with(cluster, node, pods=tuple(each for each in node.pods if each.uid != pod.uid))
+    return _with(cluster, node, pods=tuple(other for other in node.pods if other.uid != pod.uid))
 
 
 # ── of its NodePool ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -183,13 +183,13 @@ def _limits(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> Wi
 
 
 def _with(cluster: Cluster, node: ClusterNode, **changes: Any) -> Cluster:
-    changed = tuple(replace(each, **changes) if each.name == node.name else each for each in cluster.nodes)
+    changed = tuple(replace(other, **changes) if other.name == node.name else other for other in cluster.nodes)
     return replace(cluster, nodes=changed)
 
 
 def _pool_with(cluster: Cluster, pool: NodePool, **changes: Any) -> Cluster:
     changed = replace(pool, **changes)
-    pools = tuple(replace(each, pool=changed) if each.pool.name == pool.name else each for each in cluster.pools)
+    pools = tuple(replace(other, pool=changed) if other.pool.name == pool.name else other for other in cluster.pools)
     return replace(cluster, base=replace(cluster.base, pools=pools))
 
 

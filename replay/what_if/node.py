@@ -253,7 +253,7 @@ def _reasons_without_place(
         return ()
     moving_uids = frozenset(pod.uid for pod in moving)
     planned = plan(what_if(cluster, frozenset([node.name]), respect_settling=True))
-    groups = (each for each in (*planned.unplaced, *planned.ignored) if moving_uids.intersection(each.pods))
+    groups = (group for group in (*planned.unplaced, *planned.ignored) if moving_uids.intersection(group.pods))
     reasons: list[Reason] = []
     for reason in (reason for group in groups for reason in group.reasons):
         if reason not in reasons:
@@ -278,7 +278,7 @@ def _without_single_pods(cluster: Cluster, node: ClusterNode, why: Reason) -> li
 def _would_go_alone(cluster: Cluster, node: ClusterNode) -> WouldGo | None:
     """Say how this one node would go if no other node were looked at."""
     candidates = find_candidates(cluster, eligibility.consolidation)
-    candidate = next((each for each in candidates.chosen if each.name == node.name), None)
+    candidate = next((chosen for chosen in candidates.chosen if chosen.name == node.name), None)
     if candidate is None or allowed_disruptions(cluster, DisruptionReason.UNDERUTILIZED)[candidate.pool.name] <= 0:
         return None
     simulator = Simulator(cluster)
