@@ -11,13 +11,14 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from kerf.engine.disruption.budgets import allowance
+from kerf.engine.disruption.consolidation.balanced_policy import THRESHOLD
 from kerf.engine.model.disruption_reasons import BUDGET_REASONS, DisruptionReason, karpenter_spelling
 from kerf.engine.model.durations import format_time
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import TAINTED
 from kerf.engine.record import claim_events as ev
-from kerf.engine.record.decisions import Move, MoveStepResult, ProposedMovesResult, StaticResult, Verdict
+from kerf.engine.record.decisions import Move, MoveStepResult, ProposedMovesResult, Score, StaticResult, Verdict
 from kerf.engine.record.entries import Entry
 from kerf.engine.state.moves import ABANDONED, STARTED
 from kerf.engine.state.state import State
@@ -88,9 +89,12 @@ class DisruptionLines:
     # ── passes and commands ─────────────────────────────────────────────────────────────────────────────────
 
     def passed(self, result: ProposedMovesResult, entry: Entry) -> list[Line]:
-        """Log budgets that cannot be read (LG-14), and a search that ended by its steps (LG-5)."""
-        self._proposed |= {f"{entry.position}.{index}": move for index, move in enumerate(result.proposed)}
+        """Log budgets that cannot be read (LG-14), what Balanced approves (LG-4), and a search that ended by its steps
+        (LG-5)."""
+        proposed = {f"{entry.position}.{index}": move for index, move in enumerate(result.proposed)}
+        self._proposed |= proposed
         lines = self._unreadable_budgets(entry)
+        lines += [self._balanced(ref, move, rated, entry) for ref, move in proposed.items() for rated in move.scores]
         if result.exhausted:
             lines.append(self._line(DEBUG, entry, "the search for moves ended by its steps", "disruption"))
         return lines + self.verdicts(result.verdicts, entry)
@@ -107,6 +111,16 @@ class DisruptionLines:
         error = "; ".join(text for texts in wrong.values() for text in texts)
         named = [{"name": name} for name in wrong]
         return [self._line(ERROR, entry, "invalid disruption budgets", "disruption", NodePools=named, error=error)]
+
+    def _balanced(self, ref: str, move: Move, rated: Score, entry: Entry) -> Line:
+        """Log how Balanced rates a move that it approves (LG-4). That a node is not worth it is why it stays (LG-8)."""
+        return self._line(
+            DEBUG, entry, "evaluated consolidation", "disruption", NodePool={"name": rated.node_pool}, command_id=ref,
+            score=rated.worth, savings_fraction=rated.savings, disruption_fraction=rated.disruption,
+            savings=move.savings, threshold=THRESHOLD, approved=True,
+            decision="replace" if move.replacements else "delete",
+            candidates=[self._node(name) for name in move.claims],
+        )  # fmt: skip
 
     def verdicts(self, verdicts: Iterable[Verdict], entry: Entry) -> list[Line]:
         """Log why nodes stay, and that a claim has drifted or no longer has (LG-8)."""

@@ -14,6 +14,8 @@ from kerf.engine.model.settings import Settings
 from kerf.engine.record.claim_events import DrainStarted
 from kerf.engine.record.decisions import Decision, Move, MoveStepResult, ProposedMovesResult, Score
 from kerf.engine.record.observations import Observation
+from kerf.projections.disruption_log_lines import Line
+from kerf.projections.karpenter_logs import KarpenterLog
 from kerf.projections.kubernetes_events.decision_events import DecisionEvents
 from kerf.projections.kubernetes_events.event import MINUTE, NORMAL, KubernetesEvent, ObjectReference
 from tests.support.events import told
@@ -44,6 +46,11 @@ def of(world: World, reason: str) -> list[KubernetesEvent]:
     return [each for each in told(world) if each.reason == reason]
 
 
+def logged(world: World) -> list[Line]:
+    log = KarpenterLog(level="debug")
+    return [line for entry in world.store.entries for line in log.apply(entry)]
+
+
 def test_d84_a_node_that_balanced_lets_go_is_told_of_node_and_nodeclaim_with_its_score() -> None:
     """M-11, M-12, EV-10. W-58's sums: half of the cost for half of the disruption."""
     world = beside("Balanced")
@@ -54,6 +61,15 @@ def test_d84_a_node_that_balanced_lets_go_is_told_of_node_and_nodeclaim_with_its
         ("Node", NORMAL, 2 * MINUTE),
         ("NodeClaim", NORMAL, 2 * MINUTE),
     ]
+    (line,) = [line for line in logged(world) if line["message"] == "evaluated consolidation"]  # LG-4
+    assert (line["level"], line["NodePool"], line["decision"]) == ("DEBUG", {"name": "default"}, "delete")
+    assert [line[key] for key in ("score", "savings-fraction", "disruption-fraction", "threshold")] == [
+        1,
+        0.5,
+        0.5,
+        0.5,
+    ]
+    assert [node["NodeClaim"]["name"] for node in line["candidates"]] == list(move.claims)
     worth = "NodePool default approves, score 1.00 (threshold 0.50, k 2)"
     assert {event.message for event in events} == {f"{worth}: saves 50.0% of its cost for 50.0% of its disruption"}
     found = counted(world)
