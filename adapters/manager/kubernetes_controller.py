@@ -23,6 +23,7 @@ from kerf.adapters.kubernetes.thread_bridge import Bridge
 from kerf.adapters.kubernetes.watch.reflector import Change, Reflector, as_it_is
 from kerf.adapters.kubernetes.watch.watched_kinds import NODECLAIMS, NODEPOOLS, NODES, Resource, observed
 from kerf.adapters.manager.providers.provider import Provider
+from kerf.adapters.manager.unlisted import report_unlisted
 from kerf.engine.disruption.cluster_from_state import NEVER
 from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject
 from kerf.engine.model.karpenter.nodepools import NodePool
@@ -154,12 +155,19 @@ class KubernetesController:
             task.result()
 
     async def _synced(self, watching: list[asyncio.Task[Any]]) -> None:
-        for reflector in self.reflectors:
-            listed: asyncio.Task[Any] = asyncio.create_task(reflector.listed.wait())
-            done, _ = await asyncio.wait([listed, *watching], return_when=asyncio.FIRST_COMPLETED)
-            listed.cancel()
-            for task in done:
-                task.result()
+        reporting = asyncio.create_task(report_unlisted(self._unlisted), name="report what is not listed")
+        try:
+            for reflector in self.reflectors:
+                listed: asyncio.Task[Any] = asyncio.create_task(reflector.listed.wait())
+                done, _ = await asyncio.wait([listed, *watching], return_when=asyncio.FIRST_COMPLETED)
+                listed.cancel()
+                for task in done:
+                    task.result()
+        finally:
+            reporting.cancel()
+
+    def _unlisted(self) -> list[str]:
+        return [reflector.resource.path for reflector in self.reflectors if not reflector.listed.is_set()]
 
     def _go_live(self, node_classes: list[Observation]) -> None:
         """Put the first lists into the inbox together, kinds in a fixed order: a pod is seen after the node that it is
