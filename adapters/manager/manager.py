@@ -183,6 +183,7 @@ class Manager:
         self._telemetry.record_is_read(runtime)
         log = LogOutput(self._options.log_level, self._options.outputs)
         reports = TurnReports(runtime.state, log, self._telemetry)
+        reports.recall(store)
         controller = KubernetesController(
             self._session, runtime, provider, report=reports, nominate=self._config.nominate
         )

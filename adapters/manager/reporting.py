@@ -15,6 +15,7 @@ from kerf.adapters.manager.metrics.telemetry import Telemetry
 from kerf.adapters.manager.settings import SettingError
 from kerf.engine.errors import fault_of
 from kerf.engine.record.entries import Entry
+from kerf.engine.record.store import Store
 from kerf.engine.state.state import State
 from kerf.projections.karpenter_logs import KarpenterLog, line_json
 from kerf.projections.kubernetes_events.decision_events import DecisionEvents
@@ -23,6 +24,8 @@ from kerf.projections.kubernetes_events.object_events import ObjectEvents
 
 LOOK_EVERY = 300.0
 """Seconds between looks at what lasts. With AGAIN_AFTER this is half an hour."""
+RECALLED = 10_000
+"""So many of the record's last entries are read for what lasts: half a second."""
 RESTART_AFTER = 1.0  # seconds, after a defect
 
 
@@ -35,7 +38,16 @@ class TurnReports:
         self.gated: GatedStatus | None = None
         log.know(state)
         self._log, self._telemetry = log, telemetry
-        self._projections = (DecisionEvents(state), ObjectEvents(state))
+        self._state, self._decisions, self._objects = state, DecisionEvents(state), ObjectEvents(state)
+
+    def recall(self, store: Store) -> None:
+        """Take up what lasts of the Events that an earlier process sent: of the record's last entries, and of its
+        latest plan."""
+        end, plan = store.last_position(), self._state.facts.plan
+        begin = max(0, end - RECALLED)
+        if 0 < plan <= begin:
+            self._decisions.recall(store.scan(plan - 1, plan))
+        self._decisions.recall(store.scan(begin, end))
 
     def __call__(self, entries: Sequence[Entry]) -> None:
         """A defect in a report must not stop the controller: it is printed, and the other reports go on."""
@@ -49,10 +61,12 @@ class TurnReports:
 
     def lasting(self, now: int) -> list[Happening]:
         """Return the Events whose causes last at `now` (ms since the epoch). No turn may run meanwhile."""
-        return [_happening(event) for projection in self._projections for event in projection.lasting(now)]
+        return [_happening(event) for event in (*self._decisions.lasting(now), *self._objects.lasting(now))]
 
     def _send_events(self, entries: Sequence[Entry]) -> None:
-        events = [event for entry in entries for projection in self._projections for event in projection.apply(entry)]
+        events = [
+            event for entry in entries for told in (self._decisions, self._objects) for event in told.apply(entry)
+        ]
         if self.events is not None:
             self.events.tell(map(_happening, events))
 

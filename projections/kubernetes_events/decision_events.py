@@ -7,7 +7,7 @@ hold. The object of an Event is looked up in the state after the turn. What is g
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from msgspec import Struct
@@ -57,6 +57,15 @@ class DecisionEvents:
     def apply(self, entry: Entry) -> list[KubernetesEvent]:
         handler = _HANDLERS.get(type(entry.payload))
         return [_shortened(event) for event in handler(self, entry.payload, entry)] if handler is not None else []
+
+    def recall(self, entries: Iterable[Entry]) -> None:
+        """Take up what an earlier process told of these entries. What lasts of it is told again."""
+        for entry in entries:
+            result = entry.payload.result if isinstance(entry.payload, Decision) else None
+            if isinstance(result, ProvisionResult):
+                self._remember(result)
+            elif isinstance(result, ProposedMovesResult | MoveStepResult | DisruptResult):
+                self._disruption.recall(result.verdicts)
 
     def lasting(self, now: int) -> list[KubernetesEvent]:
         """Return the Events whose causes last at `now` (ms since the epoch), to be told again."""

@@ -41,7 +41,7 @@ class DisruptionEvents:
 
     def __init__(self, state: State) -> None:
         self._state, self._objects = state, References(state)
-        self._kept: dict[tuple[str, str], Verdict] = {}  # claim and action → the latest verdict of this process
+        self._kept: dict[tuple[str, str], Verdict] = {}  # claim and action → the latest verdict that was seen
         self._moves = {ref: move.move for ref, move in state.facts.moves.items()}
 
     # ── why nodes stay ──────────────────────────────────────────────────────────────────────────────────────
@@ -67,6 +67,10 @@ class DisruptionEvents:
         """Tell a node that has just drifted what kept it from consolidation: now it keeps it from drift (D-64)."""
         known = self._kept.get((claim, "keep"))
         return self._stays(known) if known is not None and known.reason.code in NO_DESTINATION else []
+
+    def recall(self, verdicts: Iterable[Verdict]) -> None:
+        """Take up verdicts that an earlier process told."""
+        self._kept |= {(verdict.claim, verdict.action): verdict for verdict in verdicts}
 
     def kept(self) -> list[Verdict]:
         """Return the latest verdicts on claims that still stand."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from kerf.adapters.manager.metrics.telemetry import Telemetry
+from kerf.adapters.manager.reporting import LogOutput, TurnReports
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.karpenter.nodepools import Budget, RequirementSpec
 from kerf.engine.record.observations import ObjectGone, Observation
@@ -24,6 +26,13 @@ def lasting(world: World, *, restarted: bool = False) -> set[tuple[str, str, str
     return {(each.about.kind, each.about.name, each.reason) for each in found}
 
 
+def recalled(world: World) -> set[tuple[str, str, str]]:
+    """What a process tells again that was started on this record."""
+    reports = TurnReports(world.runtime.state, LogOutput("error", []), Telemetry(provider="kwok", state_metrics=False))
+    reports.recall(world.store)
+    return {(each.about.kind, each.about.name, each.reason) for each in reports.lasting(world.now)}
+
+
 def gone(world: World, pod: str) -> None:
     world.see(Observation(ObjectGone("pod", f"uid-{pod}")))
 
@@ -34,6 +43,7 @@ def test_ev13_a_pod_without_a_place_is_told_until_it_has_one() -> None:
     world.pending("big", memory=1 << 50)
     world.after(1_000)
     assert ("Pod", "big", "FailedScheduling") in lasting(world)
+    assert ("Pod", "big", "FailedScheduling") in recalled(world)
     world.gone("big")
     assert lasting(world) == set()
 
@@ -82,6 +92,7 @@ def test_ev7_why_a_node_is_not_consolidated_is_told_until_something_else_is_said
     put(world, "a")
     world.after(60_000)
     assert ("Node", "n1", "Unconsolidatable") in lasting(world)
+    assert ("Node", "n1", "Unconsolidatable") in recalled(world)
     gone(world, "a")
     decide(world)
     assert ("Node", "n1", "Unconsolidatable") not in lasting(world)
