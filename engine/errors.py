@@ -6,19 +6,20 @@ KERF5xx cloud, KERF6xx cluster, KERF7xx runtime and the NodeClaim aggregate, KER
 
 from __future__ import annotations
 
+from kerf.engine.passwords import without_passwords
+
 
 class KerfError(Exception):
     """Root of all errors that kerf raises on purpose.
 
-    `code` is stable (docs/errors.md); `where` names the object, field or position; `hint` says what to do.
+    `code` is stable (docs/errors.md); `where` names the object, field or position; `hint` says what to do. None of them
+    shows a URL's password.
     """
 
     code = "KERF000"
 
     def __init__(self, message: str, *, where: str = "", hint: str = "", code: str = "") -> None:
-        self.message = message
-        self.where = where
-        self.hint = hint
+        self.message, self.where, self.hint = map(without_passwords, (message, where, hint))
         if code:
             self.code = code
         super().__init__(self.__str__())

@@ -19,6 +19,7 @@ from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
 from kerf.engine.errors import KerfError
+from kerf.engine.passwords import without_password
 from kerf.engine.record.errors import BlobCorrupt, EntryUndecodable, FormatUnsupported, RecordCorrupt, UpcastFailed
 
 if TYPE_CHECKING:
@@ -76,7 +77,10 @@ def _run(arguments: list[str]) -> int:
     try:
         done = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
-        return _failed(f"KERF200: {_misused(error)} Try --help", USAGE)
+        misused = _misused(error)
+        for argument in arguments:
+            misused = misused.replace(argument, without_password(argument))
+        return _failed(f"KERF200: {misused} Try --help", USAGE)
     return done if isinstance(done, int) else 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kerf.adapters.store.chained import ChainedStore
 from kerf.adapters.store.open import open_record
 from kerf.engine.errors import InputError
+from kerf.engine.passwords import without_password
 from kerf.engine.record.errors import RecordNotFound
 from kerf.replay.time_travel.record_beginning import first_settings
 
@@ -21,5 +22,6 @@ def open_writable(url: str, *, observe: bool) -> ChainedStore:
     if settings is not None and settings.observe != observe:
         store.close()
         mode, hint = "observe" if settings.observe else "control", "Give each mode a record of its own"
-        raise InputError(f"this record was made in {mode} mode", where=f"--store {url}", hint=hint, code="KERF342")
+        where = f"--store {without_password(url)}"
+        raise InputError(f"this record was made in {mode} mode", where=where, hint=hint, code="KERF342")
     return store

@@ -9,6 +9,7 @@ from kerf.adapters.store.files.bundle import MAGIC, BundleStore
 from kerf.adapters.store.files.golden import RECORD, GoldenStore
 from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.errors import InputError
+from kerf.engine.passwords import without_password
 from kerf.engine.record.errors import NotARecord, RecordNotFound, StoreError, StoreReadOnly
 
 _SQLITE_MAGIC = b"SQLite format 3\x00"
@@ -32,8 +33,9 @@ def open_record(path: str | Path, mode: Mode = "read") -> AnyStore:
         return SQLiteStore(place, mode)
     if place.is_dir():
         return GoldenStore(_for_reading(place, mode))
+    shown = without_password(str(path))
     if not place.is_file():
-        raise RecordNotFound("there is no such file or folder", where=str(path), hint="Check the record's path")
+        raise RecordNotFound("there is no such file or folder", where=shown, hint="Check the record's path")
     with place.open("rb") as file:
         start = file.read(len(_SQLITE_MAGIC))
     if start == _SQLITE_MAGIC:
@@ -42,7 +44,7 @@ def open_record(path: str | Path, mode: Mode = "read") -> AnyStore:
         return BundleStore(_for_reading(place, mode))
     raise NotARecord(
         "the file is neither a record nor a bundle",
-        where=str(path),
+        where=shown,
         hint=f"Give a .kerf file, a .kerfb bundle, or a folder with a {RECORD}",
     )
 
@@ -53,7 +55,9 @@ def require_url(url: str) -> None:
     """
     if not url.startswith((_SQLITE, *_POSTGRES)):
         hint = "Write sqlite:///var/lib/kerf/record.kerf or postgresql://user@host/database"
-        raise InputError("a store is named by a URL", where=f"--store {url}", hint=hint, code="KERF333")
+        raise InputError(
+            "a store is named by a URL", where=f"--store {without_password(url)}", hint=hint, code="KERF333"
+        )
 
 
 def _postgres(url: str, mode: Mode) -> ChainedStore:

@@ -15,8 +15,9 @@ from psycopg.sql import SQL, Identifier
 from kerf.adapters.cli.main import main
 from kerf.adapters.store.files.bundle import export_bundle, inspect_bundle
 from kerf.adapters.store.open import open_record
-from kerf.adapters.store.postgres.store import PostgresStore, without_password
+from kerf.adapters.store.postgres.store import PostgresStore
 from kerf.adapters.store.read_only import blobs_of
+from kerf.engine.passwords import without_password
 from kerf.engine.record.errors import (
     BlobCorrupt,
     EpochRefused,

@@ -23,12 +23,14 @@ from kerf.adapters.store.postgres.errors import FAULTS, translated
 from kerf.adapters.store.postgres.recorder import Datastore, RecordRecorder, read_head
 from kerf.adapters.store.record_head import Head
 from kerf.adapters.store.transaction import Session
+from kerf.engine.passwords import without_password
 from kerf.engine.record.codec import CODEC, Codec
 from kerf.engine.record.errors import NotARecord, RecordCorrupt, RecordNotFound
 
 SCHEMA = "kerf"
 _CONNECT_TIMEOUT = 5  # seconds
 _URL = "Write postgresql://user@host:port/database?schema=kerf"
+_ESCAPE = "Write %40 for @, %2F for /, %3F for ?, %23 for # in it, or give it by PGPASSWORD or PGPASSFILE"
 
 
 _OTHER_TABLES = ("blobs", "snapshots", "bases")
@@ -217,20 +219,17 @@ class PostgresStore(ChainedStore):
             raise translated(error, self.place, position) from error
 
 
-def without_password(url: str) -> str:
-    """Returns the URL without its password, to be shown. Raises `RecordNotFound` if it is not a URL."""
+def _split(url: str, place: str) -> tuple[str, str]:
+    """Splits the URL into libpq's part and the schema. Raises `RecordNotFound`, also for a URL that libpq takes apart
+    at another place than its author: it would quote a piece of the password.
+    """
     try:
         parts = urlsplit(url)
-    except ValueError as error:
-        raise RecordNotFound(f"the URL cannot be read: {error}", hint=_URL) from None
-    user, at, host = parts.netloc.rpartition("@")
-    query = [(key, value) for key, value in parse_qsl(parts.query) if key != "password"]
-    return urlunsplit(parts._replace(netloc=f"{user.partition(':')[0]}{at}{host}", query=urlencode(query)))
-
-
-def _split(url: str, place: str) -> tuple[str, str]:
-    """Splits the URL into libpq's part and the schema. Raises `RecordNotFound`."""
-    parts = urlsplit(url)
+    except ValueError:
+        raise RecordNotFound("the URL cannot be read", where=place, hint=_URL) from None
+    login, at, _ = parts.netloc.rpartition("@")
+    if "@" in login or (not at and ":" in parts.netloc and "@" in url):
+        raise RecordNotFound("the URL cannot be read: a password has an unescaped character", where=place, hint=_ESCAPE)
     query = parse_qsl(parts.query, keep_blank_values=True)
     schema = next((value for key, value in query if key == "schema" and value), SCHEMA)
     rest = urlencode([(key, value) for key, value in query if key != "schema"])
@@ -239,5 +238,6 @@ def _split(url: str, place: str) -> tuple[str, str]:
         conninfo_to_dict(conninfo)
     except psycopg.ProgrammingError as error:
         why = " ".join(str(error).split())
+        why = why if "parameter" in why else why.partition(' "')[0]  # what else libpq quotes may be the password
         raise RecordNotFound(f"the URL cannot be read: {why}", where=place, hint=_URL) from None
     return conninfo, schema
