@@ -28,7 +28,7 @@ from kerf.engine.model.content_digest import content
 from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
-from kerf.engine.model.karpenter.nodeclass_terms import class_hashes, ec2_terms
+from kerf.engine.model.karpenter.nodeclass_terms import class_hashes, ec2_terms, recorded, user_data_digest
 from kerf.engine.record.decisions import LaunchInstance
 from kerf.engine.record.observations import (
     CatalogueSeen,
@@ -41,6 +41,7 @@ from kerf.engine.record.observations import (
     ReservationsSeen,
     TaggedInstance,
 )
+from kerf.engine.runtime.carry_out import user_data_changed
 
 GROUP, KIND = "karpenter.k8s.aws", "EC2NodeClass"
 COLLECT_EVERY = 1_800_000
@@ -164,7 +165,8 @@ class AwsCloud:
             self._classes.postpone(node_class)
             fault = fault_of(error, f"{KIND}/{node_class.name}")
             sold = known.fail(node_class, fault, self._clock(), judged=self._observing)
-        digest, _ = content(known.resolved)
+        kept = recorded(known.resolved)
+        digest, _ = content(kept)
         ready = self._readiness(known.resolved)
         seen = NodeClassSeen(
             group=GROUP,
@@ -180,7 +182,7 @@ class AwsCloud:
         )
         observations = []
         if seen != known.seen:
-            observations.append(Observation(seen, {digest: known.resolved}))
+            observations.append(Observation(seen, {digest: kept}))
             known.seen = seen
         return observations + sold
 
@@ -269,6 +271,8 @@ class AwsCloud:
             return failure(intent, order.claim, ready.reason, ready.message, kind="nodeclass-not-ready")
         if ready.status == "Unknown":
             return failure(intent, order.claim, "NodeClassReadinessUnknown", ready.message)
+        if order.user_data and order.user_data != user_data_digest(known.resolved.spec.user_data):
+            return user_data_changed(intent, order)
         try:
             return self._launch(order, known, intent, token)
         except InputError as error:

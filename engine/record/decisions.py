@@ -52,6 +52,7 @@ class LaunchInstance(Struct, frozen=True, tag="launch-instance", omit_defaults=T
     reservation: ReservationId = ""
     look: bool = False  # an earlier record may have launched it: its tag is looked for first
     again: Plain = ""  # the first attempt's "position.index": a repetition uses its token, so that it cannot double
+    user_data: Plain = ""  # of a repetition: the digest of the NodeClass's user data at the first attempt, if known
 
 
 class FindInstance(Struct, frozen=True, tag="find-instance"):

@@ -88,6 +88,15 @@ def _launch(ref: str, order: LaunchInstance, token: str, cloud: Cloud) -> Launch
     return cloud.launch(order, intent=ref, token=token)
 
 
+def user_data_changed(ref: str, order: LaunchInstance) -> LaunchAnswered:
+    """The outcome of a launch that a cloud does not repeat, because its instance would boot other user data than the
+    first attempt's may have. The claim fails, and its pods are planned for again."""
+    message = f"{order.node_class.kind}/{order.node_class.name} has other user data than at the first attempt"
+    return LaunchAnswered(
+        intent=ref, claim=order.claim, kind="nodeclass-not-ready", code="UserDataChanged", message=message
+    )
+
+
 def failed_answer(ref: str, intent: Intent, error: KerfError) -> LaunchAnswered | EffectAnswered:
     """The outcome of an intent that ended in an error."""
     if isinstance(intent, LaunchInstance | FindInstance):

@@ -32,7 +32,10 @@ class Cloud(Protocol):
         ...
 
     def launch(self, order: LaunchInstance, *, intent: str, token: str) -> LaunchAnswered:
-        """One instance for one claim, tagged `karpenter.sh/nodeclaim`. The same token never starts a second one."""
+        """One instance for one claim, tagged `karpenter.sh/nodeclaim`. The same token never starts a second one.
+
+        An order that names `user_data` is not sent if the NodeClass has other user data now
+        (kerf.engine.runtime.carry_out.user_data_changed)."""
         ...
 
     def find(self, order: LaunchInstance, *, intent: str, token: str) -> LaunchAnswered | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -115,7 +116,8 @@ def _given(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise _wrong(str(error)) from error
+        place = re.search(r"at .*?(?=\)$)", str(error))  # without what stands there: it may be a password
+        raise _wrong(f"it is wrong {place[0]}" if place else "it cannot be read") from None
 
 
 def _table(parent: dict[str, Any], key: str) -> dict[str, Any]:

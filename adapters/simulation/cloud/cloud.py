@@ -25,6 +25,7 @@ from kerf.adapters.simulation.timing import Timing
 from kerf.engine.errors import InputError
 from kerf.engine.model.content_digest import content
 from kerf.engine.model.instance_types import Catalogue, Offering
+from kerf.engine.model.karpenter.nodeclass_terms import known_user_data, recorded
 from kerf.engine.model.karpenter.nodepools import NodeClassRef
 from kerf.engine.model.labels import ON_DEMAND
 from kerf.engine.record.decisions import LaunchInstance
@@ -39,6 +40,7 @@ from kerf.engine.record.observations import (
     Observation,
     TaggedInstance,
 )
+from kerf.engine.runtime.carry_out import user_data_changed
 
 NO_CAPACITY = "InsufficientInstanceCapacity"
 NO_RESERVATION_LEFT = "ReservationCapacityExceeded"
@@ -143,7 +145,7 @@ class VirtualCloud:
         sold = self.market.reservations(key)
         if seen.terms is not None and sold:  # what runs on one of them has not drifted
             seen = replace(seen, terms=replace(seen.terms, reservations=sold))
-        return Observation(seen, blobs)
+        return Observation(seen, {digest: recorded(blob) for digest, blob in blobs.items()})
 
     def _catalogue_seen(self, key: str) -> Observation:
         catalogue = self.market.catalogue_of(key)
@@ -190,6 +192,8 @@ class VirtualCloud:
         if known is None or not known[0].ready:
             reason = "NodeClass not found" if known is None else known[0].reason
             return LaunchAnswered(intent=intent, claim=order.claim, kind="nodeclass-not-ready", message=reason)
+        if order.user_data and order.user_data != known_user_data(known[0].terms):
+            return user_data_changed(intent, order)
         code = ""
         if self._throttled():
             code = THROTTLED

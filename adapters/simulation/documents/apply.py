@@ -22,7 +22,7 @@ from kerf.engine.model.crds.definitions import admit
 from kerf.engine.model.crds.kubelet import kubelet_problem
 from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
-from kerf.engine.model.karpenter.nodeclass_terms import class_hashes, ec2_terms
+from kerf.engine.model.karpenter.nodeclass_terms import class_hashes, ec2_terms, recorded
 from kerf.engine.model.karpenter.nodeoverlays import NodeOverlay
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.daemonsets import DaemonSet
@@ -313,7 +313,7 @@ def _apply_node_class(simulation: Simulation, document: Document, item: Struct) 
     unready = [c for c in conditions if c.get("type") == "Ready" and c.get("status") != "True"]
     if isinstance(item, EC2NodeClass) and simulation.resolve is not None:
         item = simulation.resolve(item)
-    digest, _ = content(item)
+    digest, _ = content(recorded(item))
     problem = kubelet_problem(item.spec.kubelet, item.ami_family) if isinstance(item, EC2NodeClass) else None
     reason = problem.reason if problem is not None else str(unready[0].get("reason", "")) if unready else ""
     seen = NodeClassSeen(

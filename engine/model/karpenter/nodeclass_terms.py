@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import fields
+from msgspec.structs import fields, replace
 
 from kerf.engine.model.instance_types import InstanceType
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
@@ -24,13 +24,17 @@ from kerf.engine.model.names import (
     SubnetId,
 )
 
-MADE = "kerf2"
+MADE = "kerf3"
 """The way in which `NodeClassTerms.hash` is made; every hash begins with it.
 
 Raise it with any change of what is hashed, so that an upgrade of kerf drifts no node (A-65).
 """
 SHOWN = 80
 """Longer values are shown by their beginning and a digest."""
+USER_DATA = "userData"
+_DIGEST = "blake2b-128:"
+NO_USER_DATA = f"{_DIGEST}none"
+"""What stands for the user data of a class without any."""
 
 
 class Image(Struct, frozen=True, omit_defaults=True):
@@ -98,6 +102,27 @@ def class_hashes(annotations: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in sorted(annotations.items()) if key.endswith(("-hash", "-hash-version"))}
 
 
+def user_data_digest(user_data: str) -> str:
+    """Returns what stands for user data wherever kerf keeps or shows it, because passwords stand in it."""
+    return _DIGEST + blake2b(user_data.encode(), digest_size=16).hexdigest() if user_data else NO_USER_DATA
+
+
+def known_user_data(terms: NodeClassTerms | None) -> str:
+    """Returns the digest of a class's user data; empty if the record does not have it. Older records have the user
+    data's beginning in its place.
+    """
+    told = terms.static.get(USER_DATA, NO_USER_DATA) if terms is not None else ""
+    return told if told.startswith(_DIGEST) else ""
+
+
+def recorded(node_class: Struct) -> Struct:
+    """Returns a NodeClass as it is recorded: an EC2NodeClass without its user data."""
+    if not isinstance(node_class, EC2NodeClass) or not node_class.spec.user_data:
+        return node_class
+    spec = replace(node_class.spec, user_data=user_data_digest(node_class.spec.user_data))
+    return replace(node_class, spec=spec)
+
+
 def ec2_terms(node_class: EC2NodeClass) -> NodeClassTerms:
     """Returns the terms of an EC2NodeClass, from its spec and resolved status."""
     status = node_class.status
@@ -121,7 +146,7 @@ def _static(node_class: EC2NodeClass) -> Template:
     spec = node_class.spec
     hashed: dict[str, Any] = {
         "amiFamily": node_class.ami_family,
-        "userData": spec.user_data,
+        USER_DATA: user_data_digest(spec.user_data) if spec.user_data else "",
         "role": spec.role,
         "instanceProfile": spec.instance_profile,
         "placementGroupSelector": spec.placement_group_selector,

@@ -6,6 +6,7 @@ from typing import Any, TypeGuard
 
 import msgspec
 
+from kerf.engine.model.karpenter.nodeclass_terms import known_user_data
 from kerf.engine.model.labels import SPOT
 from kerf.engine.nodeclaim.claim import Effect, NodeClaim, apply
 from kerf.engine.nodeclaim.effect_keys import LAUNCH, effect_key
@@ -263,9 +264,11 @@ def backoff(attempts: int, last: int) -> int:
 def intent_made(state: State, ref: str, intent: Intent, at: int) -> None:
     """Notes an effect that a decision asked for, and that has no outcome yet."""
     facts = state.facts
-    facts.intents[ref] = Asked(intent, at)
     if isinstance(intent, LaunchInstance) and not intent.again:
+        known = facts.node_classes.get(intent.node_class.key)
+        intent = msgspec.structs.replace(intent, user_data=known_user_data(known.terms) if known is not None else "")
         facts.launches[intent.claim] = msgspec.structs.replace(intent, again=ref)
+    facts.intents[ref] = Asked(intent, at)
     claim = facts.claims.get(intent.claim)
     if _ends_orphan(intent, state):
         orphan = facts.orphans[intent.instance]  # not again until this attempt is answered

@@ -5,12 +5,15 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 import yaml
 from msgspec.structs import replace
 
 from kerf.adapters.aws.mock.environment import CLUSTER, Environment
 from kerf.engine.model import labels
+from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
+from kerf.engine.model.karpenter.nodeclass_terms import user_data_digest
 from kerf.engine.model.kubernetes.pods import Taint
 from tests.contract.cloud_contract import CloudContract, CloudWorld, order
 from tests.support.servers.aws_world import AwsWorld, Calls, tag_set
@@ -144,3 +147,20 @@ def test_a_237_unused_templates_are_deleted_also_those_of_an_earlier_process(wor
     cloud.observe()
     assert ec2.describe_launch_templates()["LaunchTemplates"] == []
     assert world.cloud().launch(order(world, "swept-2"), intent="2.0", token="swept-2").instance
+
+
+def test_no_user_data_is_observed_and_a_launch_is_not_repeated_with_other_user_data(world: AwsWorld) -> None:
+    """The bytes come from the live NodeClass, and passwords stand in them."""
+    classes = world.environment.node_classes
+    classes[0] = replace(classes[0], spec=replace(classes[0].spec, user_data="TOKEN=hunter2"), generation=3)
+    cloud, calls = world.cloud(), Calls(world.environment, "CreateFleet")
+    observed = cloud.observe()
+    assert any(isinstance(blob, EC2NodeClass) for each in observed for blob in each.blobs.values())
+    assert b"hunter2" not in msgspec.msgpack.encode([[each.payload, *each.blobs.values()] for each in observed])
+    repeated = replace(order(world, "other"), again="1.0", user_data=user_data_digest("TOKEN=other"))
+    answer = cloud.launch(repeated, intent="1.0", token="token-other")
+    assert (answer.code, answer.kind, answer.instance) == ("UserDataChanged", "nodeclass-not-ready", "")
+    assert not calls.of("CreateFleet")
+    same = replace(repeated, user_data=user_data_digest("TOKEN=hunter2"))
+    assert cloud.launch(same, intent="1.0", token="token-other").instance
+    assert "hunter2" not in f"{answer}"

@@ -62,7 +62,7 @@ def test_a_node_comes_from_ec2_and_goes_again(plane: ControlPlane, aws: Aws, ker
     eventually(lambda: is_true(node_class(plane), "Ready"), kerf=kerf)
     found = node_class(plane)
     assert found["metadata"]["finalizers"] == ["karpenter.k8s.aws/termination"]
-    assert found["metadata"]["annotations"]["karpenter.k8s.aws/ec2nodeclass-hash-version"] == "kerf2"
+    assert found["metadata"]["annotations"]["karpenter.k8s.aws/ec2nodeclass-hash-version"] == "kerf3"
     assert len(found["status"]["subnets"]) == 3
     assert found["status"]["securityGroups"][0]["name"] == "nodes"
     assert found["status"]["instanceProfile"].startswith(f"{CLUSTER}_")

@@ -12,6 +12,7 @@ from kerf.adapters.store.files.bundle import BundleStore, export_bundle
 from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.disruption.drift import detection
 from kerf.engine.model.karpenter.nodeclaim_templates import Difference
+from kerf.engine.model.karpenter.nodeclass_terms import user_data_digest
 from kerf.engine.record.decisions import Decision, Verdict
 from kerf.replay.verify.verify import verify
 from tests.support.records import stored
@@ -44,7 +45,7 @@ def test_an_edited_nodeclass_is_found_with_the_field() -> None:
     run = Run(frozen(scale("10s", 5), apply("10m", edited("EC2NodeClass", "spec.userData", "echo hello"))))
     (verdict,) = {v.claim: v for v in verdicts(run)}.values()
     assert (verdict.action, verdict.reason.code) == ("drifted", "nodeclass-drift")
-    assert verdict.differences == (Difference("userData", "", None, "echo hello"),)
+    assert verdict.differences == (Difference("userData", "", None, user_data_digest("echo hello")),)
     (claim,) = run.runtime.state.facts.claims.values()
     assert claim.drifted_since == run.entries("nodeclass.seen")[-1].at
     assert verify(run.store).exit_code == 0

@@ -329,3 +329,12 @@ def test_a_259_the_unregistered_taint_comes_last_and_once() -> None:
     assert node_taints(()) == (UNREGISTERED,)
     assert node_taints((Taint("a", "NoSchedule"),)) == (Taint("a", "NoSchedule"), UNREGISTERED)
     assert node_taints((own, Taint("a", "NoSchedule"))) == (own, Taint("a", "NoSchedule"))
+
+
+@pytest.mark.parametrize("toml", ["a = hunter2", "x = {hunter2 = 1, hunter2 = 2}", "[hunter2]\n[hunter2]", "hunter2"])
+def test_a_refusal_of_toml_does_not_show_what_it_holds(toml: str) -> None:
+    from kerf.adapters.aws.userdata.bottlerocket import _given
+
+    with pytest.raises(InputError, match="wrong at") as refused:
+        _given(toml)
+    assert "hunter2" not in f"{refused.value} {refused.value.__cause__}"

@@ -21,7 +21,14 @@ from kerf.engine.model.karpenter.ec2nodeclasses import (
     ResolvedSubnet,
     SubnetTerm,
 )
-from kerf.engine.model.karpenter.nodeclass_terms import NodeClassTerms, ec2_terms
+from kerf.engine.model.karpenter.nodeclass_terms import (
+    NO_USER_DATA,
+    NodeClassTerms,
+    ec2_terms,
+    known_user_data,
+    recorded,
+    user_data_digest,
+)
 from kerf.engine.model.karpenter.nodepools import RequirementSpec
 
 AL2023 = (AMITerm(alias="al2023@latest"),)
@@ -85,10 +92,27 @@ def test_a64_the_order_of_lists_does_not_count_and_a_size_is_compared_as_text() 
 
 
 def test_a_long_value_is_cut_and_still_told_from_another() -> None:
-    one, two = terms(user_data="x" * 500 + "1").static["userData"], terms(user_data="x" * 500 + "2").static["userData"]
+    one, two = terms(context="x" * 500 + "1").static["context"], terms(context="x" * 500 + "2").static["context"]
     assert one != two
     assert len(one) < 100
     assert one.startswith("x" * 40 + "… (501 characters, ")
+
+
+@pytest.mark.parametrize("user_data", ["hunter2", "hunter2" * 100, NO_USER_DATA])
+def test_a_digest_stands_for_user_data(user_data: str) -> None:
+    """Passwords stand in it."""
+    found = terms(user_data=user_data)
+    assert found.static["userData"] == known_user_data(found) == user_data_digest(user_data)
+    assert "hunter2" not in f"{found}"
+    kept = recorded(EC2NodeClass("default", EC2NodeClassSpec(user_data=user_data)))
+    assert isinstance(kept, EC2NodeClass)
+    assert kept.spec.user_data == user_data_digest(user_data)
+
+
+def test_user_data_is_unknown_where_an_older_record_has_its_beginning() -> None:
+    assert known_user_data(None) == ""
+    assert known_user_data(NodeClassTerms(static={"userData": "echo hunter2"})) == ""
+    assert known_user_data(terms()) == NO_USER_DATA != user_data_digest(NO_USER_DATA)
 
 
 def test_what_the_class_selects() -> None:
