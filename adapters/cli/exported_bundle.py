@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -13,34 +15,40 @@ from msgspec import Struct
 from kerf.adapters.cli.records import opened
 from kerf.adapters.store.files.bundle import BundleInfo, export_bundle
 from kerf.adapters.store.open import AnyStore
+from kerf.adapters.store.pseudonyms.key_file import kept_key
 from kerf.adapters.store.retention.policy import base_at, before_turn
 from kerf.engine.errors import InputError
 from kerf.replay.errors import PositionUnknown
 from kerf.replay.time_travel.positions import locate
 
 STDOUT = "-"
+KEY_SUFFIX = ".key"
 
 
 class Part(Struct, frozen=True):
-    """Which part of a record to take along, and whether names become pseudonyms, as `kerf bundle export` has it."""
+    """Which part of a record to take along, whether names become pseudonyms, and the file with their key, as
+    `kerf bundle export` has it.
+    """
 
     since: str
     until: str
     pseudonymise: bool
-    salt: str
+    key: Path | None = None
 
 
 def export_to_file(record: str, file: Path, part: Part) -> BundleInfo:
-    """Write a bundle. Raises StoreError, and PositionUnknown for a part that ends before it begins."""
-    with opened(record) as store:
-        return _export(store, file, part)
+    """Write a bundle, and the key of its pseudonyms beside it. Raises StoreError, InputError, and PositionUnknown for
+    a part that ends before it begins.
+    """
+    with opened(record) as store, _key(part, file.with_name(file.name + KEY_SUFFIX)) as key:
+        return _export(store, file, part, key)
 
 
 def export_to_stdout(record: str, part: Part) -> None:
     """Write a bundle to standard output once it is whole."""
-    with opened(record) as store, TemporaryDirectory() as folder:
+    with opened(record) as store, TemporaryDirectory() as folder, _key(part, None) as key:
         file = Path(folder) / "bundle"
-        _export(store, file, part)
+        _export(store, file, part, key)
         with file.open("rb") as bundle:
             shutil.copyfileobj(bundle, sys.stdout.buffer)
         sys.stdout.flush()
@@ -53,7 +61,26 @@ def record_of_controller() -> str:
     raise InputError("no record is named", hint="Name it before the file, or in KERF_STORE", code="KERF200")
 
 
-def _export(store: AnyStore, file: Path, part: Part) -> BundleInfo:
+@contextmanager
+def _key(part: Part, beside: Path | None) -> Iterator[bytes]:
+    """The key of the pseudonyms, from the file that is named, or from a new one beside the bundle. Empty without
+    either: the bundle gets a key that is not kept.
+    """
+    if part.key is not None and not part.pseudonymise:
+        raise InputError("--key is the key of pseudonyms", hint="Give --pseudonymise too", code="KERF200")
+    file = part.key or beside
+    if not part.pseudonymise:
+        yield b""
+    elif file is None:
+        yield b""
+        print("Note: the key of the pseudonyms is not kept. --key FILE keeps it", file=sys.stderr)
+    else:
+        with kept_key(file, reuse=part.key is not None) as key:
+            yield key
+        print(f"Note: the key of the pseudonyms is in {file}. Keep it to yourself", file=sys.stderr)
+
+
+def _export(store: AnyStore, file: Path, part: Part, key: bytes) -> BundleInfo:
     last = None if part.until == "end" else locate(store, part.until)
     after = 0 if part.since == "start" else before_turn(store, locate(store, part.since))
     if last is not None and last <= after:
@@ -67,5 +94,5 @@ def _export(store: AnyStore, file: Path, part: Part) -> BundleInfo:
         until=last,
         base=base_at(store, after) if cuts_beginning else None,
         pseudonymise=part.pseudonymise,
-        salt=part.salt,
+        key=key,
     )

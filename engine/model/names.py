@@ -36,6 +36,12 @@ Plain = Annotated[str, Mark("keep")]
 """Text that names nothing of the user's: an enum's value, a uid, a digest, an instance type, a zone."""
 Digest = Annotated[str, Mark("digest")]
 """The digest of a blob, which is pseudonymised too."""
+KeyedHash = Annotated[str, Mark("hash")]
+"""A digest of something that names stand in, behind a slash or colon or alone. A pseudonymised copy keys it, because it
+would confirm a guess of the whole thing.
+"""
+LabelValue = Annotated[str, Mark("value")]
+"""The value of a label or annotation of the user's."""
 FreeText = Annotated[str, Mark("blank")]
 """Text written by other programs. It may contain account numbers, ARNs and names, so a pseudonymised copy leaves it
 out.

@@ -14,6 +14,7 @@ from kerf.engine.model.names import (
     ActorOrUnknown,
     ImageId,
     InstanceId,
+    KeyedHash,
     LabelMap,
     NodeClaimName,
     NodeName,
@@ -80,7 +81,7 @@ class NodeClaim(Struct, omit_defaults=True):
     capacity_type: Plain = ""
     price: float = 0.0
     image: ImageId = ""
-    class_hash: Plain = ""  # of the NodeClass's terms that it was launched by
+    class_hash: KeyedHash = ""  # of the NodeClass's terms that it was launched by
     subnet: SubnetId = ""
     security_groups: tuple[SecurityGroupId, ...] = ()
     capacity: Resources = {}

@@ -15,6 +15,7 @@ from kerf.engine.model.names import (
     FreeText,
     ImageId,
     InstanceId,
+    KeyedHash,
     LabelMap,
     NodeClaimName,
     NodeName,
@@ -64,7 +65,7 @@ class Launched(Struct, frozen=True, omit_defaults=True):
     labels: LabelMap = {}
     image: ImageId = ""
     took: int = 0
-    class_hash: Plain = ""  # of the NodeClass's terms that it was launched by
+    class_hash: KeyedHash = ""  # of the NodeClass's terms that it was launched by
     subnet: SubnetId = ""
     security_groups: tuple[SecurityGroupId, ...] = ()
     unmet: tuple[RequirementSpec, ...] = ()

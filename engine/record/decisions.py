@@ -12,6 +12,7 @@ from kerf.engine.model.kubernetes.pods import Resources, Taint
 from kerf.engine.model.names import (
     Digest,
     InstanceId,
+    KeyedHash,
     LabelKey,
     LabelMap,
     NamespaceName,
@@ -52,7 +53,7 @@ class LaunchInstance(Struct, frozen=True, tag="launch-instance", omit_defaults=T
     reservation: ReservationId = ""
     look: bool = False  # an earlier record may have launched it: its tag is looked for first
     again: Plain = ""  # the first attempt's "position.index": a repetition uses its token, so that it cannot double
-    user_data: Plain = ""  # of a repetition: the digest of the NodeClass's user data at the first attempt, if known
+    user_data: KeyedHash = ""  # of a repetition: the digest of the NodeClass's user data at the first attempt, if known
 
 
 class FindInstance(Struct, frozen=True, tag="find-instance"):

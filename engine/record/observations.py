@@ -15,6 +15,7 @@ from kerf.engine.model.names import (
     FreeText,
     ImageId,
     InstanceId,
+    KeyedHash,
     LabelMap,
     LeaseHolder,
     MessageId,
@@ -64,11 +65,11 @@ class RecordCut(Struct, frozen=True, omit_defaults=True):
     """
 
     base: int
-    chain: Plain
-    state: Plain
-    history: Plain
+    chain: KeyedHash
+    state: KeyedHash
+    history: KeyedHash
     after: int = 0
-    before: Plain = ""
+    before: KeyedHash = ""
     removed: int = 0
 
 
@@ -161,7 +162,7 @@ class LaunchAnswered(Struct, frozen=True, omit_defaults=True):
     code: Plain = ""
     message: FreeText = ""
     errors: tuple[LaunchError, ...] = ()
-    class_hash: Plain = ""  # of the NodeClass's terms that it was launched by; empty: of those in the record then
+    class_hash: KeyedHash = ""  # of the NodeClass's terms that it was launched by; empty: of those in the record then
     subnet: SubnetId = ""
     security_groups: tuple[SecurityGroupId, ...] = ()
 
@@ -222,7 +223,7 @@ class InputRefused(Struct, frozen=True, omit_defaults=True):
     code: Plain
     source: Plain  # "manifest", "queue", "watch", "prices", …
     object: ObjectName
-    field: Plain = ""
+    field: FreeText = ""
     message: FreeText = ""
 
 

@@ -29,6 +29,7 @@ from kerf.engine.model.names import (
     DeviceClassName,
     Digest,
     InstanceId,
+    KeyedHash,
     MessageId,
     NamespaceName,
     NodeClaimName,
@@ -132,7 +133,7 @@ class Facts(Struct, omit_defaults=True):
     record: Plain = ""
     epoch: int = 0
     settings: Settings = Settings()
-    settings_digest: Plain = ""
+    settings_digest: KeyedHash = ""
     streams: dict[StreamName, int] = {}  # stream → version
     pods: dict[Plain, Pod] = {}
     nodes: dict[NodeName, Node] = {}
@@ -183,7 +184,7 @@ class Facts(Struct, omit_defaults=True):
     retry_at: int = 0  # when pods that still wait are planned for although nothing changed; 0 for never
     static: dict[NodePoolName, StaticPool] = {}  # by NodePool
     plan: int = 0  # position of the latest provisioning decision that did not repeat an earlier one
-    plan_digest: Plain = ""  # of its result
+    plan_digest: KeyedHash = ""  # of its result
     plan_at: int = 0  # its time
     moves: dict[Plain, Underway] = {}  # "position.index" of the proposal
     holds: dict[NodeClaimName, Hold] = {}  # by claim
@@ -192,7 +193,7 @@ class Facts(Struct, omit_defaults=True):
     moves_look_at: int = 0  # when it may come to something else although nothing changes; 0 for never
     health: dict[NodePoolName, PoolHealth] = {}  # by NodePool: whether its nodes register
     made_from: dict[
-        Plain, Annotated[Template, MADE_FROM]
+        KeyedHash, Annotated[Template, MADE_FROM]
     ] = {}  # by hash: what NodePools and NodeClasses ask for, and claims were made from
     over: dict[NodeClaimName, int] = {}  # claim → the position of its end, until a cut has removed that
     cut: int = 0  # position of the latest RecordCut

@@ -63,7 +63,7 @@ def play(seed: int, *, forgets: bool | None = None) -> MemoryStore:
 
 def export_memory(record: MemoryStore, scratch: Path, target: Path, *, pseudonymise: bool = False) -> None:
     store = SQLiteStore(stored(scratch, record), "read")
-    export_bundle(store, target, pseudonymise=pseudonymise, salt="records")
+    export_bundle(store, target, pseudonymise=pseudonymise, key=b"records")
     store.close()
 
 

@@ -57,7 +57,7 @@ def test_it_is_decided_the_same_without_names(made: object, kind: str, tmp_path:
     run: Run = made()  # type: ignore[operator]
     assert run.entries(kind)
     source = SQLiteStore(stored(tmp_path / "s.kerf", run.memory), "read")
-    export_bundle(source, tmp_path / "b.kerfb", pseudonymise=True, salt="s")
+    export_bundle(source, tmp_path / "b.kerfb", pseudonymise=True, key=b"s")
     source.close()
     report = verify(BundleStore(tmp_path / "b.kerfb"))
     assert report.exit_code == 0, msgspec.json.encode(report)

@@ -111,7 +111,7 @@ def report(folder: Path) -> dict[str, Any]:
     runtime.turn([Observation(ObjectGone("toy", "playground/ball"))], 3_000)
     told["gone"] = msgspec.to_builtins(cast("Any", runtime.state.facts).toys)
 
-    export_bundle(store, folder / "toys.kerfb", pseudonymise=True, salt="salt")
+    export_bundle(store, folder / "toys.kerfb", pseudonymise=True, key=b"key")
     bundle = BundleStore(folder / "toys.kerfb")
     told["pseudonymised"] = [
         msgspec.to_builtins(each.payload) for each in bundle.scan() if type(each.payload) in (Toy, ObjectGone)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -24,7 +25,7 @@ def export(
     since: _Place = "start",
     until: _Place = "end",
     pseudonymise: Annotated[bool, Parameter(negative="")] = False,
-    salt: str = "",
+    key: Path | None = None,
     json: Json = False,
 ) -> None:
     """Write a record, or a part of it, as a bundle.
@@ -52,8 +53,9 @@ def export(
         The last position or time to take along, likewise.
     pseudonymise
         Replace names by pseudonyms, the same ones throughout the bundle.
-    salt
-        Keys the pseudonyms: the same salt gives the same ones in another bundle.
+    key
+        The file with the key of the pseudonyms, made if it is not there. The same key gives the same ones in another
+        bundle. Left out, the key is new and kept beside the bundle, in FILE.key: see kerf bundle names.
     json
         Print what the bundle holds as JSON.
     """
@@ -70,11 +72,55 @@ def export(
         if place.startswith("-") and place != STDOUT:
             raise InputError(f"Unknown option: {place}", hint="Try --help", code="KERF200")
     source, target = (record, file) if file else (record_of_controller(), record)
-    part = Part(since, until, pseudonymise, salt)
+    part = Part(since, until, pseudonymise, key)
     if target == STDOUT:
         export_to_stdout(source, part)
     else:
         print_bundle(export_to_file(source, Path(target), part), Path(target), json=json)
+
+
+@bundle.command
+def names(
+    record: _Place,
+    pseudonyms: tuple[str, ...] = (),
+    /,
+    *,
+    key: Path,
+    json: Json = False,
+) -> int:
+    """Map pseudonyms back to names, given the record and the key that a bundle was made with.
+
+    Exit codes: 0 all were found, 1 some were not, 2 usage.
+
+    For example:
+
+        kerf bundle names record.kerf --key incident.kerfb.key
+        kerf bundle names record.kerf pod-0042-9f3a1c2b4d5e6f70 --key incident.kerfb.key
+
+    Parameters
+    ----------
+    record
+        The record that the bundle was made of.
+    pseudonyms
+        Those to map back, from any bundle with this key. Left out, all of them.
+    key
+        The file that kerf bundle export wrote beside the bundle.
+    json
+        Print a JSON object: pseudonym to name.
+    """
+    from kerf.adapters.cli.pseudonyms import mapped_back
+    from kerf.adapters.cli.render.output import Printer, emit_json
+
+    found = mapped_back(record, key, pseudonyms)
+    known = {pseudonym: name for pseudonym, name in found.items() if name is not None}
+    if json:
+        emit_json(known)
+    else:
+        for pseudonym, name in known.items():
+            Printer().line(f"{pseudonym}  {name}")
+    for pseudonym in found.keys() - known.keys():
+        print(f"{pseudonym}: no pseudonym of this record with this key", file=sys.stderr)
+    return 0 if len(known) == len(found) else 1
 
 
 @bundle.command

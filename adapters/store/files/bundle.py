@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from pathlib import Path
+from secrets import token_bytes
 from typing import TypeVar
 
 import msgspec
@@ -24,6 +25,7 @@ from msgspec import Raw, Struct
 import kerf
 from kerf.adapters.store.compression import ZSTD, Unpackable, digest_of, unpack
 from kerf.adapters.store.files.private_files import regular_file, write_whole
+from kerf.adapters.store.pseudonyms.key_file import KEY_BYTES
 from kerf.adapters.store.pseudonyms.record import Pseudonymised
 from kerf.adapters.store.read_only import ReadOnlyStore, Source, blobs_of, blobs_of_base
 from kerf.engine.record.base import Base, pack_base, unpack_base
@@ -124,14 +126,14 @@ def export_bundle(
     until: int | None = None,
     base: Base | None = None,
     pseudonymise: bool = False,
-    salt: str = "",
+    key: bytes = b"",
     created: int | None = None,
 ) -> BundleInfo:
     """Writes the entries with after < position <= until, and the blobs they name, as a bundle.
 
     The bundle of a record that was cut includes its base, and the entries kept from before. For a part of a record,
     `base` is the state at its beginning. `pseudonymise` replaces names (see `kerf.adapters.store.pseudonyms`), keyed by
-    `salt`. `created` defaults to now.
+    `key`, which is random if it is not given. `created` defaults to now.
 
     Raises `RecordExists` if there is a file at `path`, `SpecialFile` for a link and the like, another `StoreError` if
     it cannot be written, and what reading the source raises. To export what a damaged record has before the damage, set
@@ -145,7 +147,9 @@ def export_bundle(
     if base is None and after == source.first_position() - 1:
         base = source.base()
     if pseudonymise:
-        source = Pseudonymised(source, salt=salt, after=after, until=until, base=base, kept=kept)
+        source = Pseudonymised(
+            source, key=key or token_bytes(KEY_BYTES), after=after, until=until, base=base, kept=kept
+        )
         base = source.base()
     before = checkpoint = source.checkpoint(after)
     writer, digests, epoch = _Writer(), dict[str, None](), 0

@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
+from contextlib import suppress
 from hashlib import blake2b
 from itertools import accumulate, chain
 from typing import Any
@@ -49,13 +50,17 @@ _WORD = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 _EMPTY_MAP = Raw(b"\x80")
 _CLAIM_STREAM = "nodeclaim/"
 _LABELS = ("key", "value")
+_BLOB_TYPES: dict[type[Struct], type[Struct] | None] = {
+    CatalogueSeen: Catalogue, NodeClassSeen: None, Decision: None,
+}  # fmt: skip
+"""What the digest in a struct names, if it is no PodShape. None: what is left out of the copy."""
 
 
 class Pseudonyms:
     """Collects names first; after `settle`, returns the pseudonym of each."""
 
-    def __init__(self, salt: str) -> None:
-        self._salt = salt.encode()
+    def __init__(self, key: bytes) -> None:
+        self._key = key
         self._seen: set[tuple[str, str]] = set()
         self._given: dict[tuple[str, str], str] = {}
         self._words: dict[str, str] = {}
@@ -71,6 +76,9 @@ class Pseudonyms:
         self._seen.add((kind, text))
         return text
 
+    def digest(self, digest: str) -> str:
+        return blake2b(digest.encode(), key=self._key, digest_size=16, person=b"digest").hexdigest()
+
     def words(self, text: str) -> str:
         """Replaces each word that is a name of any kind. A text that is a label key as a whole is replaced with its
         slash.
@@ -85,10 +93,14 @@ class Pseudonyms:
         """Notes which claim a node belongs to: its pseudonym says so."""
         self._claim_of[node] = claim
 
+    def given(self) -> dict[str, str]:
+        """Returns the names by their pseudonyms."""
+        return {pseudonym: text for (_, text), pseudonym in self._given.items()}
+
     def settle(self) -> None:
         width = len(str(len(self._seen)))
         for rank, (kind, text) in enumerate(sorted(self._seen)):
-            keyed = blake2b(f"{kind}\x00{text}".encode(), key=self._salt[:64], digest_size=3).hexdigest()
+            keyed = blake2b(f"{kind}\x00{text}".encode(), key=self._key, digest_size=8).hexdigest()
             self._given[kind, text] = f"{kind}-{rank:0{width}d}-{keyed}"
         self._settle_claims()
         self._settle_order()
@@ -175,14 +187,14 @@ class Pseudonymised:
         self,
         source: Source,
         *,
-        salt: str,
+        key: bytes,
         after: int = 0,
         until: int | None = None,
         base: Base | None = None,
         kept: bool = True,
     ) -> None:
         self._source, self._own_base, self._kept = source, base, kept
-        self._names = Pseudonyms(salt)
+        self._names = Pseudonyms(key)
         self._digests: dict[str, str] = {}
         self._blobs: dict[str, bytes] = {}
         for _ in chain(self.history(), self._entries(after, until)):
@@ -191,6 +203,10 @@ class Pseudonymised:
         self._names.settle()
         self._digests.clear()
         self._blobs.clear()
+
+    def names(self) -> dict[str, str]:
+        """Returns the names by their pseudonyms."""
+        return self._names.given()
 
     @property
     def record_id(self) -> str:
@@ -209,14 +225,12 @@ class Pseudonymised:
         if base is None:
             return None
         facts = restore(base, Blobs(self._source.blob)).facts
-        for seen in facts.node_classes.values():
-            self._digests[seen.digest] = seen.digest
         for claim in facts.claims.values():
             self._names.node_of(claim.name, claim.node)
         plan = facts.plan
-        changed: Facts = self._struct(facts, PodShape)
+        changed: Facts = self._struct(facts)
         self._digests[facts.settings_digest] = deviation(changed.settings)
-        made_anew(changed, self._plan_digest(plan) or facts.plan_digest)
+        made_anew(changed, self._plan_digest(plan))
         state, digest = snapshot.encode(State(changed, Blobs(self._source.blob)))
         return base_of(
             state, digest, at=base.at, position=base.position, chain=START.value, engine=base.engine
@@ -262,14 +276,12 @@ class Pseudonymised:
     def _payload(self, payload: Struct) -> Struct:
         if isinstance(payload, Registered | Adopted) and payload.node:
             self._names.node_of(payload.claim, payload.node)
-        if isinstance(payload, NodeClassSeen):
-            self._digests[payload.digest] = payload.digest  # a hash gives nothing away; the object stays behind
-        changed: Struct = self._struct(payload, Catalogue if isinstance(payload, CatalogueSeen) else PodShape)
+        changed: Struct = self._struct(payload)
         if isinstance(payload, SettingsSeen) and isinstance(changed, SettingsSeen):
             self._digests[deviation(payload.settings)] = deviation(changed.settings)
         return changed
 
-    def _struct(self, value: Struct, blob_type: type[Struct]) -> Any:
+    def _struct(self, value: Struct) -> Any:
         rules = rules_of(type(value))
         if not isinstance(rules, dict):
             return rules(value, self._names)
@@ -278,39 +290,39 @@ class Pseudonymised:
             old = getattr(value, name)
             rule = rules.get(name)
             if rule is BLOB:
-                fields[name] = self._digest(old, blob_type)
+                fields[name] = self._digest(old, _BLOB_TYPES.get(type(value), PodShape))
             else:
-                fields[name] = self._value(old, rule, f"{type(value).__name__}.{name}", blob_type)
+                fields[name] = self._value(old, rule, f"{type(value).__name__}.{name}")
         return type(value)(**fields)
 
-    def _value(self, value: Any, rule: Rule | None, where: str, blob_type: type[Struct]) -> Any:
+    def _value(self, value: Any, rule: Rule | None, where: str) -> Any:
         if isinstance(rule, Keyed) and value is not None:
             return {
                 rule.key(key, self._names): self._digest(part, Catalogue)  # of the state only catalogues are so
                 if rule.value is BLOB
-                else self._value(part, rule.value, where, blob_type)
+                else self._value(part, rule.value, where)
                 for key, part in value.items()
             }
         if rule is not None:
             return None if value is None else rule(value, self._names)
         if isinstance(value, Struct):
-            return self._struct(value, blob_type)
+            return self._struct(value)
         if isinstance(value, tuple):
-            return tuple(self._value(part, None, where, blob_type) for part in value)
+            return tuple(self._value(part, None, where) for part in value)
         if isinstance(value, str | dict):
             raise StoreError(
                 f"no rule says whether {where} holds names", hint="Mark it at the field: kerf.engine.model.names"
             )
         return value
 
-    def _digest(self, digest: str, blob_type: type[Struct]) -> str:
-        """Returns the digest of the blob's pseudonymised form. A blob that the source lacks keeps its digest."""
+    def _digest(self, digest: str, blob_type: type[Struct] | None) -> str:
+        """Returns the digest of the blob's pseudonymised form. That of a blob that is left out or missing is keyed,
+        because it would confirm a guess of the whole blob.
+        """
         if digest and digest not in self._digests:
-            try:
-                packed = self._source.blob(digest)
-            except BlobMissing:
-                self._digests[digest] = digest
-            else:
-                changed = self._struct(msgspec.msgpack.decode(packed, type=blob_type), blob_type)
-                self._digests[digest], self._blobs[self._digests[digest]] = content(changed)
-        return self._digests.get(digest, digest)
+            self._digests[digest] = self._names.digest(digest)
+            with suppress(BlobMissing):
+                if blob_type is not None:
+                    changed = self._struct(msgspec.msgpack.decode(self._source.blob(digest), type=blob_type))
+                    self._digests[digest], self._blobs[self._digests[digest]] = content(changed)
+        return self._digests.get(digest, "")

@@ -12,12 +12,13 @@ from msgspec.structs import replace
 from kerf.engine.model import labels
 from kerf.engine.model.karpenter import nodeclaim_templates as templates
 from kerf.engine.model.karpenter import nodepools as pools
-from kerf.engine.model.karpenter.nodepool_health import PoolHealth
+from kerf.engine.model.karpenter.nodeclass_terms import USER_DATA
 from kerf.engine.model.kubernetes import pods
 
 
 class Names(Protocol):
     def name(self, kind: str, text: str) -> str: ...
+    def digest(self, digest: str) -> str: ...
     def words(self, text: str) -> str: ...
     def public_key(self, text: str) -> None: ...
 
@@ -35,6 +36,23 @@ def keep(value: Any, names: Names) -> Any:
 def blank(value: str, names: Names) -> str:
     """Empties free text of other programs, because account numbers, ARNs and names may stand in it."""
     return ""
+
+
+def hashed(value: str, names: Names) -> str:
+    """Keys a digest. What stands before it ("kerf3/", "blake2b-128:") says how it was made, and stays."""
+    before, digest = _MADE.fullmatch(value).groups()  # type: ignore[union-attr]  # matches every text
+    return before + (digest if digest in ("", "none") else names.digest(digest))
+
+
+_MADE = re.compile(r"(?s)((?:.*[/:])?)([^/:]*)")
+
+
+def value(text: str, names: Names) -> str:
+    """Replaces a value, unless it says no more than yes, no, how many or how long."""
+    return text if _HARMLESS.fullmatch(text) else names.name("value", text)
+
+
+_HARMLESS = re.compile(r"true|false|-?\d+|(?:\d+(?:\.\d+)?(?:ns|us|ms|[hms]))+|\d{4}-\d\d-\d\dT[\d:.]+Z")
 
 
 def words(value: Any, names: Names) -> Any:
@@ -163,7 +181,10 @@ _VALUE_KINDS = {
     "kubernetes.io/metadata.name": "namespace",
     "statefulset.kubernetes.io/pod-name": "pod",
 }
-_PUBLIC_VALUES = ("karpenter.sh/", "karpenter.k8s.aws/", "node.kubernetes.io/", "node-role.kubernetes.io/")
+_PUBLIC_VALUES = labels.WELL_KNOWN | {
+    labels.DRA_DRIVERS, labels.NODEPOOL_HASH_VERSION, f"{labels.EC2NODECLASS}-hash-version",
+}  # fmt: skip
+"""Keys whose values are the same in every cluster, or are names of drivers."""
 
 
 def key(value: Any, names: Names) -> Any:
@@ -179,14 +200,13 @@ def key(value: Any, names: Names) -> Any:
     return names.name("key", value)
 
 
-def value_under(under: str, value: str, names: Names) -> str:
+def value_under(under: str, text: str, names: Names) -> str:
     value_kind = _VALUE_KINDS.get(under)
     if value_kind is not None:
-        return names.name(value_kind, value)
-    public = labels.normalise(under) in labels.WELL_KNOWN or under.startswith(_PUBLIC_VALUES)
-    if public or value in ("true", "false") or value.removeprefix("-").isdigit():
-        return value
-    return names.name("value", value)
+        return names.name(value_kind, text)
+    if under.endswith("-hash") and _is_public(under):
+        return hashed(text, names)
+    return text if labels.normalise(under) in _PUBLIC_VALUES else value(text, names)
 
 
 def _is_public(label: str) -> bool:
@@ -269,8 +289,17 @@ def template(value: dict[str, str], names: Names) -> dict[str, str]:
     shown = {}
     for path, text in value.items():
         field, space, at = path.partition(" ")
-        shown[field + space + _field_key(field, at, names)] = names.name("setting", text)
+        own = _user_data(text, names) if field == USER_DATA else names.name("setting", text)
+        shown[field + space + _field_key(field, at, names)] = own
     return shown
+
+
+def _user_data(text: str, names: Names) -> str:
+    """Keys the digest of user data. In older records its beginning stands there."""
+    return hashed(text, names) if _USER_DATA.fullmatch(text) else names.name("setting", text)
+
+
+_USER_DATA = re.compile(r"blake2b-128:(?:[0-9a-f]{32}|none)")
 
 
 def _field_key(field: str, at: str, names: Names) -> str:
@@ -282,6 +311,8 @@ def _field_value(field: str, at: str, text: str | None, names: Names) -> str | N
         return text
     if field in _TEMPLATE_KINDS:
         return names.name(_TEMPLATE_KINDS[field], text)
+    if field == USER_DATA:
+        return _user_data(text, names)
     if field == "requirements" or field.partition("/")[0] in ("labels", "annotations", "taints", "startupTaints"):
         return value_under(at, text, names)
     return names.name("setting", text)
@@ -305,12 +336,6 @@ def made_from(found: dict[str, str], names: Names) -> dict[str, str]:
 
 def actor_or_unknown(actor: str, names: Names) -> str:
     return actor if actor in ("", "unknown") else names.name("actor", actor)
-
-
-def pool_health(health: PoolHealth, names: Names) -> Struct:
-    """Replaces names in the message if it is kerf's own, and empties it if it is the cloud's."""
-    said = words(health.message, names) if health.reason == "RegistrationFailed" else ""
-    return replace(health, message=said)
 
 
 def stream_name(stream: str, names: Names) -> str:

@@ -17,7 +17,6 @@ from msgspec.structs import replace
 from kerf.adapters.store.pseudonyms import replacements as r
 from kerf.adapters.store.pseudonyms.replacements import Keyed, Names, Rule, StructRule
 from kerf.engine.model.karpenter.nodeclaim_templates import Difference
-from kerf.engine.model.karpenter.nodepool_health import PoolHealth
 from kerf.engine.model.karpenter.nodepools import RequirementSpec
 from kerf.engine.model.kinds.kind import WatchedKind
 from kerf.engine.model.kinds.watched import WATCHED
@@ -34,6 +33,8 @@ _OF_KIND: dict[str, Callable[[str], Rule]] = {
 _RULES: dict[str, Rule] = {
     "keep": r.keep,
     "digest": r.BLOB,
+    "hash": r.hashed,
+    "value": r.value,
     "blank": r.blank,
     "words": r.words,
     "key": r.key,
@@ -111,6 +112,5 @@ _STRUCT_RULES: dict[type[Struct], StructRule] = {
     Toleration: r.keyed_value,
     Difference: r.difference,
     ObjectGone: object_gone,
-    PoolHealth: r.pool_health,
 }
 """Rules for structs in which one field decides how another is replaced."""

@@ -16,10 +16,10 @@ def made_anew(facts: Facts, plan_digest: str) -> None:
     """Recomputes from the pseudonyms what the fold derived from names: the digests that later digests are compared
     with.
 
-    `plan_digest` is that of the latest plan's result.
+    `plan_digest` is that of the latest plan's result, "" if that entry was removed.
     """
     facts.settings_digest = deviation(facts.settings)
-    facts.plan_digest = plan_digest
+    facts.plan_digest = plan_digest or facts.plan_digest
     pools: Mapping[str, NodePool] = facts.pools
     facts.health = {
         name: replace(health, pool=spec_of(pools[name])) if name in pools else health

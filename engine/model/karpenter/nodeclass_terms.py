@@ -17,8 +17,8 @@ from kerf.engine.model.karpenter.nodepools import RequirementSpec
 from kerf.engine.model.names import (
     NODECLASS_SETTINGS,
     ImageId,
+    KeyedHash,
     PlacementGroupName,
-    Plain,
     ReservationId,
     SecurityGroupId,
     SubnetId,
@@ -51,7 +51,7 @@ class NodeClassTerms(Struct, frozen=True, omit_defaults=True):
     means not known.
     """
 
-    hash: Plain = ""
+    hash: KeyedHash = ""
     static: Annotated[Template, NODECLASS_SETTINGS] = {}
     images: tuple[Image, ...] = ()
     subnets: tuple[SubnetId, ...] = ()

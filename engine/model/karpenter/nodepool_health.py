@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.engine.model.karpenter.nodepools import RequirementSpec
+from kerf.engine.model.names import FreeText, KeyedHash, Plain
 
 RING = 4
 """How many of the latest outcomes count."""
@@ -34,14 +35,14 @@ class PoolHealth(Struct, frozen=True, omit_defaults=True):
     (ms), when one of them was changed last although launches had been in vain.
     """
 
-    uid: str = ""
+    uid: Plain = ""
     first_seen: int = 0
-    pool: str = ""
-    node_class: str = ""
+    pool: KeyedHash = ""
+    node_class: KeyedHash = ""
     ring: tuple[bool, ...] = ()
-    status: str = UNKNOWN
-    reason: str = "AwaitingReconciliation"
-    message: str = ""
+    status: Plain = UNKNOWN
+    reason: Plain = "AwaitingReconciliation"
+    message: FreeText = ""
     since: int = 0
     changed: int = 0
     in_vain: tuple[VainLaunches, ...] = ()

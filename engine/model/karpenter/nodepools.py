@@ -5,7 +5,13 @@ from __future__ import annotations
 from msgspec import Struct
 
 from kerf.engine.model.kubernetes.pods import Resources, Taint
-from kerf.engine.model.names import LabelMap, NodeClassName, NodePoolName, Plain
+from kerf.engine.model.names import (
+    KeyedHash,
+    LabelMap,
+    NodeClassName,
+    NodePoolName,
+    Plain,
+)
 
 
 class NodeClassRef(Struct, frozen=True, order=True):
@@ -67,5 +73,5 @@ class NodePool(Struct, frozen=True, omit_defaults=True):
     ready: bool = True  # condition Ready, True when the object carries none (docs/plan.md)
     deleting: int = 0
     generation: int = 0
-    hash: Plain = ""
+    hash: KeyedHash = ""
     hash_version: Plain = ""

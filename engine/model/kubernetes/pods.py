@@ -11,6 +11,7 @@ from kerf.engine.model.names import (
     Digest,
     LabelKey,
     LabelMap,
+    LabelValue,
     NamespaceName,
     NodeName,
     Plain,
@@ -168,7 +169,7 @@ class Pod(Struct, frozen=True, omit_defaults=True):
     started: int = 0
     deleting: int = 0  # deletionTimestamp
     owner: Owner | None = None
-    do_not_disrupt: Plain = ""  # the annotation's value
+    do_not_disrupt: LabelValue = ""  # the annotation's value
     deletion_cost: int = 0
     untried: bool = False  # kube-scheduler, whose pod it is, has said nothing of it yet (no condition PodScheduled)
 

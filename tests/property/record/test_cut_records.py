@@ -175,7 +175,7 @@ def test_a_part_of_a_record_decides_itself_again(record: MemoryStore, tmp_path: 
     for after in ends(record)[1:]:
         place = tmp_path / f"{after}.kerfb"
         base = base_at(store, after)
-        info = export_bundle(store, place, after=after, base=base, pseudonymise=pseudonymise, salt="s")
+        info = export_bundle(store, place, after=after, base=base, pseudonymise=pseudonymise, key=b"s")
         assert (info.first, info.based, info.kept) == (after + 1, True, 0)
         report = verify(BundleStore(place))
         assert (report.exit_code, report.diverged, report.base) == (0, 0, after)
@@ -187,7 +187,7 @@ def test_a_part_of_a_record_decides_itself_again(record: MemoryStore, tmp_path: 
 def test_a_bundle_of_a_cut_record_has_all_that_it_has(record: MemoryStore, tmp_path: Path, pseudonymise: bool) -> None:
     base = ends(record)[3]
     store = cut_at(record, tmp_path / "cut.kerf", base)
-    info = export_bundle(store, tmp_path / "b.kerfb", pseudonymise=pseudonymise, salt="s")
+    info = export_bundle(store, tmp_path / "b.kerfb", pseudonymise=pseudonymise, key=b"s")
     assert inspect_bundle(tmp_path / "b.kerfb") == info
     bundle = BundleStore(tmp_path / "b.kerfb")
     assert [entry.position for entry in bundle.scan()] == [entry.position for entry in store.scan()]

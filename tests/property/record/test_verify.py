@@ -86,7 +86,7 @@ def test_running_it_again_gives_the_same_record(random_record: MemoryStore) -> N
 def test_a_pseudonymised_bundle_decides_itself_again(random_record: MemoryStore, tmp_path: Path) -> None:
     """A-R6: what is handed to strangers can be replayed by them."""
     source = SQLiteStore(stored(tmp_path / "random.kerf", random_record), "read")
-    export_bundle(source, tmp_path / "b.kerfb", pseudonymise=True, salt="s")
+    export_bundle(source, tmp_path / "b.kerfb", pseudonymise=True, key=b"s")
     source.close()
     report = verify(BundleStore(tmp_path / "b.kerfb"))
     assert (report.exit_code, report.last) == (0, len(random_record.entries))

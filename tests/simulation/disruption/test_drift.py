@@ -94,7 +94,7 @@ def test_a_record_without_names_comes_to_the_same_verdicts(tmp_path: Path) -> No
     assert codes == {"nodeclass-drift", "nodepool-drifted", "requirements-drifted"}
     path = tmp_path / "b.kerfb"
     source = SQLiteStore(stored(tmp_path / "s.kerf", run.memory), "read")
-    export_bundle(source, path, pseudonymise=True, salt="s")
+    export_bundle(source, path, pseudonymise=True, key=b"s")
     source.close()
     decisions = [entry.payload for entry in BundleStore(path).scan() if isinstance(entry.payload, Decision)]
     told = [decision for decision in decisions if decision.decider == "drift"]

@@ -46,8 +46,8 @@ def test_it_is_named_in_the_rights(told: dict[str, Any]) -> None:
 
 def test_it_is_pseudonymised_and_so_is_the_key_of_its_end(told: dict[str, Any]) -> None:
     toy, gone = told["pseudonymised"]
-    assert re.fullmatch(r"namespace-\d+-[0-9a-f]{6}", toy["namespace"])
-    assert re.fullmatch(r"toy-\d+-[0-9a-f]{6}", toy["name"])
+    assert re.fullmatch(r"namespace-\d+-[0-9a-f]{16}", toy["namespace"])
+    assert re.fullmatch(r"toy-\d+-[0-9a-f]{16}", toy["name"])
     assert gone == {"kind": "toy", "key": f"{toy['namespace']}/{toy['name']}"}
 
 

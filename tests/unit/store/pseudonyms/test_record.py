@@ -171,8 +171,8 @@ def store(tmp_path: Path) -> SQLiteStore:
     return store
 
 
-def export(store: SQLiteStore, path: Path, salt: str = "s") -> BundleStore:
-    export_bundle(store, path, pseudonymise=True, salt=salt, created=1)
+def export(store: SQLiteStore, path: Path, key: bytes = b"s") -> BundleStore:
+    export_bundle(store, path, pseudonymise=True, key=key, created=1)
     return BundleStore(path)
 
 
@@ -241,7 +241,7 @@ def test_equal_names_stay_equal_wherever_they_stand(store: SQLiteStore, tmp_path
 )  # fmt: skip
 def test_a_value_in_a_reason_gets_the_pseudonym_that_it_has_under_its_key(key: str, kind: str) -> None:
     """All sorts of things have the same name here: deciding again writes the one that stands under the key."""
-    names = Pseudonyms("s")
+    names = Pseudonyms(b"s")
     said = {"incoming": [f"{key} In [acme zeta and 2 others]", f"acme.example/tier=acme:NoSchedule, {key} Exists"]}
     for gathered in ("nodepool", "nodeclass", "node", "value", "pod"):
         names.name(gathered, "acme")
@@ -260,7 +260,7 @@ def test_a_value_in_a_reason_gets_the_pseudonym_that_it_has_under_its_key(key: s
 
 def test_labels_of_kwok_are_as_public_as_those_of_ec2() -> None:
     """Else a bundle diverges: a node has to carry its NodeClass's name (L-242), and well-known keys deny nothing."""
-    names = Pseudonyms("s")
+    names = Pseudonyms(b"s")
     node_class, family = "karpenter.kwok.sh/kwoknodeclass", "karpenter.kwok.sh/instance-family"
     key_map({node_class: "acme", family: "c"}, names)
     names.settle()
@@ -272,7 +272,7 @@ def test_labels_of_kwok_are_as_public_as_those_of_ec2() -> None:
 
 def test_a_budget_and_a_pod_in_a_reason_have_the_pseudonyms_of_the_objects() -> None:
     """Though a label has the value that the PodDisruptionBudget and the pod are named by."""
-    names = Pseudonyms("s")
+    names = Pseudonyms(b"s")
     said = {"pod": "shop/web", "budgets": ["shop/web"]}
     params(said, names)
     names.name("value", "web")
@@ -285,13 +285,13 @@ def test_a_budget_and_a_pod_in_a_reason_have_the_pseudonyms_of_the_objects() -> 
 @pytest.mark.parametrize("alias", sorted(ALIASES))
 def test_s5_a_key_that_is_read_as_another_stays(alias: str) -> None:
     """A volume's zone stands under its driver's key."""
-    names = Pseudonyms("s")
+    names = Pseudonyms(b"s")
     names.settle()
     assert key_map({alias: "us-west-2a"}, names) == {alias: "us-west-2a"}
 
 
 def test_a_well_known_value_in_a_reason_stays_though_a_label_of_ones_own_has_it_too() -> None:
-    names = Pseudonyms("s")
+    names = Pseudonyms(b"s")
     names.name("value", "amd64")
     names.settle()
     assert params({"here": "kubernetes.io/arch In [amd64]"}, names) == {"here": "kubernetes.io/arch In [amd64]"}
@@ -299,7 +299,7 @@ def test_a_well_known_value_in_a_reason_stays_though_a_label_of_ones_own_has_it_
 
 def test_a_resource_in_a_reason_stays_though_an_app_is_called_like_its_last_word() -> None:
     """As in requests: decided again, the reason names the resource that the pod asks for."""
-    names = Pseudonyms("s")
+    names = Pseudonyms(b"s")
     names.name("value", "gpu")
     names.settle()
     assert params({"resources": ["nvidia.com/gpu"]}, names) == {"resources": ["nvidia.com/gpu"]}
@@ -307,7 +307,7 @@ def test_a_resource_in_a_reason_stays_though_an_app_is_called_like_its_last_word
 
 
 def test_a_public_label_in_a_reason_stays_though_an_app_is_called_like_its_last_word() -> None:
-    names = Pseudonyms("s")
+    names = Pseudonyms(b"s")
     names.name("value", "zone")
     names.settle()
     said = {"key": "topology.kubernetes.io/zone", "keys": ["topology.kubernetes.io/zone", "node.kubernetes.io/zone"]}
@@ -321,9 +321,10 @@ def test_the_order_of_names_stays(store: SQLiteStore, tmp_path: Path) -> None:
     assert [pod.uid for pod in sorted(pods, key=lambda pod: pod.name)] == ["u-1", "u-2"]
 
 
-def test_the_salt_is_the_key(store: SQLiteStore, tmp_path: Path) -> None:
+def test_the_same_key_gives_the_same_pseudonyms(store: SQLiteStore, tmp_path: Path) -> None:
     one, same, other = (
-        list(export(store, tmp_path / f"{number}.kerfb", salt).encoded()) for number, salt in enumerate("aab")
+        list(export(store, tmp_path / f"{number}.kerfb", key).encoded())
+        for number, key in enumerate((b"a", b"a", b"b"))
     )
     assert one == same
     assert one != other
@@ -367,7 +368,7 @@ class OneEntry:
 def test_every_type_passes(name: str, data: st.DataObject) -> None:
     """What comes out is of the same type and shape."""
     entry = data.draw(entries(TYPES[name]))
-    (encoded,) = Pseudonymised(OneEntry(entry), salt="s").encoded()
+    (encoded,) = Pseudonymised(OneEntry(entry), key=b"s").encoded()
     changed = CODEC.decode(encoded)
     assert type(changed.payload) is type(entry.payload)
     assert (changed.position, changed.at, changed.epoch) == (entry.position, entry.at, entry.epoch)
@@ -429,7 +430,7 @@ def test_only_text_is_the_digest_of_a_blob() -> None:
 
 
 def test_s152_the_claim_of_an_ephemeral_volume_stays_named_after_pod_and_volume() -> None:
-    names = Pseudonyms("salt")
+    names = Pseudonyms(b"key")
     for kind, text in (("pod", "web-0"), ("pod-volume", "my-data"), ("volume-claim", "web-0-my-data")):
         names.name(kind, text)
     names.name("volume-claim", "another-one")
@@ -440,7 +441,7 @@ def test_s152_the_claim_of_an_ephemeral_volume_stays_named_after_pod_and_volume(
 
 
 def test_d144_the_two_critical_priority_classes_keep_their_names() -> None:
-    names = Pseudonyms("salt")
+    names = Pseudonyms(b"key")
     names.name("priority-class", "mine")
     names.settle()
     assert priority_class("system-node-critical", names) == "system-node-critical"
@@ -449,7 +450,7 @@ def test_d144_the_two_critical_priority_classes_keep_their_names() -> None:
 
 def settled(claims: dict[str, str], pools: list[str]) -> Pseudonyms:
     """The pseudonyms of claims and their nodes (claim → node)."""
-    names = Pseudonyms("salt")
+    names = Pseudonyms(b"key")
     for pool in pools:
         names.name("nodepool", pool)
     for claim, node in claims.items():

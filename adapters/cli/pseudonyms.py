@@ -1,0 +1,25 @@
+"""From pseudonyms back to names, with the record and the key."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from kerf.adapters.cli.records import opened
+from kerf.adapters.store.pseudonyms.key_file import read_key
+from kerf.adapters.store.pseudonyms.record import Pseudonymised
+
+_RANK = re.compile(r"-[0-9]+-(?=[0-9a-f]{16})")
+"""Where a name stands among those of its kind, which differs between two bundles of a record."""
+
+
+def mapped_back(record: str, key: Path, asked: Iterable[str]) -> dict[str, str | None]:
+    """Each pseudonym that is asked for, or every one, with its name; None if this record and key give none such.
+
+    Raises StoreError, and InputError (KERF207) for a file that is no key.
+    """
+    with opened(record) as store:
+        given = Pseudonymised(store, key=read_key(key), base=store.base()).names()
+    by_hash = {_RANK.sub("-", pseudonym): name for pseudonym, name in given.items()}
+    return {each: by_hash.get(_RANK.sub("-", each)) for each in asked} or dict(given)
