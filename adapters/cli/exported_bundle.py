@@ -13,7 +13,8 @@ from tempfile import TemporaryDirectory
 from msgspec import Struct
 
 from kerf.adapters.cli.records import opened
-from kerf.adapters.store.files.bundle import BundleInfo, export_bundle
+from kerf.adapters.store.files.bundle import export_bundle
+from kerf.adapters.store.files.bundle_format import BundleInfo
 from kerf.adapters.store.open import AnyStore
 from kerf.adapters.store.pseudonyms.key_file import kept_key
 from kerf.adapters.store.retention.policy import base_at, before_turn

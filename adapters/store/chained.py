@@ -45,6 +45,8 @@ KEPT_SNAPSHOTS = 16
 dropped.
 """
 
+_BLOBS = "SELECT digest FROM blobs WHERE digest > ? ORDER BY digest LIMIT ?"
+
 ChainRow = tuple[int, bytes, bytes]
 """Position, encoded entry, chain value."""
 SnapshotRow = tuple[int, str, str, int, int, bytes]
@@ -301,6 +303,22 @@ class ChainedStore(ABC):
         if digest_of(content) != digest:
             raise BlobCorrupt(f"the blob {digest} was changed", where=self.place, hint=SALVAGE)
         return content
+
+    def check(self) -> None:
+        """As `Store.check`. Raises `RecordCorrupt` or `BlobCorrupt`."""
+        for position, encoded in enumerate(self.encoded(), self.first_position()):
+            if self._codec.decode(encoded).position != position:
+                raise damage(position, "the entry names another position")
+        self.head()
+        last = ""
+        while True:
+            with self.session() as session:
+                rows = session.run(_BLOBS, last, ENTRIES_PER_PAGE)
+            for (digest,) in rows:
+                self.blob(digest)
+                last = digest
+            if len(rows) < ENTRIES_PER_PAGE:
+                return
 
     def put_snapshot(self, position: int, schema: str, state: bytes, digest: str) -> None:
         """Keeps a snapshot as `Store.put_snapshot` does.

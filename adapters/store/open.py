@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from kerf.adapters.store.chained import ChainedStore, Mode
-from kerf.adapters.store.files.bundle import MAGIC, BundleStore
+from kerf.adapters.store.files.bundle import BundleStore
+from kerf.adapters.store.files.bundle_format import MAGIC
 from kerf.adapters.store.files.golden import RECORD, GoldenStore
 from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.errors import InputError

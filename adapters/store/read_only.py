@@ -13,7 +13,7 @@ from kerf.engine.record.base import Base, KeptHistory
 from kerf.engine.record.codec import Codec
 from kerf.engine.record.entries import Entry, UnknownEntry
 from kerf.engine.record.entry_types import blob_of
-from kerf.engine.record.errors import StoreReadOnly
+from kerf.engine.record.errors import UNDECODABLE, StoreReadOnly
 from kerf.engine.record.hash_chain import Checkpoint
 from kerf.engine.record.observations import RecordStarted
 from kerf.engine.record.store import Append
@@ -63,6 +63,10 @@ class ReadOnlyStore(ABC):
         """Returns None: this is a copy, and no cut was made here."""
         return None
 
+    @abstractmethod
+    def check(self) -> None:
+        """As `Store.check`."""
+
     def scan(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
         yield from map(self._codec.decode, self.history(after, until))
         yield from map(self._codec.decode, self.encoded(after, until))
@@ -93,7 +97,7 @@ def blobs_of(entry: Entry) -> list[str]:
     if isinstance(entry.payload, UnknownEntry):
         try:
             plain = msgspec.msgpack.decode(entry.payload.raw)
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+        except UNDECODABLE:
             return []
         return [text for text in _strings(plain) if _is_digest(text)]
     digest = blob_of(entry.payload)

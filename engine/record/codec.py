@@ -8,21 +8,24 @@ keeps the bytes, and encodes to the same bytes again. Equal entries have equal b
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import Raw
+from msgspec import Meta, Raw
 
 from kerf.engine.record.entries import Entry, EntryType, UnknownEntry
 from kerf.engine.record.entry_types import TYPES
-from kerf.engine.record.errors import EntryRefused, EntryUndecodable
+from kerf.engine.record.errors import UNDECODABLE, EntryRefused, EntryUndecodable
 from kerf.engine.record.upcast import upcast
 
-Envelope = tuple[int, int, str, int, str, int, int, int, int, Raw]
+LAST_MOMENT = 253_402_300_799_999
+"""The end of the year 9999 in milliseconds since the epoch: no entry has a later time."""
+_Number = Annotated[int, Meta(ge=0, le=2**53)]
+_Moment = Annotated[int, Meta(ge=0, le=LAST_MOMENT)]
+Envelope = tuple[_Number, _Number, str, _Number, str, _Number, _Moment, _Number, _Number, Raw]
 """Position, turn, stream, version, type, schema, at, cause, epoch, payload: an entry before its payload is decoded."""
 
-_UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError)
-_UNENCODABLE = (msgspec.MsgspecError, TypeError, OverflowError, UnicodeEncodeError)
+_UNENCODABLE = (msgspec.MsgspecError, TypeError, OverflowError, UnicodeEncodeError, RecursionError)
 
 
 class Codec:
@@ -62,7 +65,7 @@ class Codec:
         """
         try:
             position, turn, stream, version, name, schema, at, cause, epoch, raw = self._envelope(encoded)
-        except _UNDECODABLE as error:
+        except UNDECODABLE as error:
             raise EntryUndecodable(f"these bytes are not an entry: {error}") from error
         current = self._current.get(name)
         try:
@@ -70,7 +73,7 @@ class Codec:
                 payload = current[1](raw)
             else:
                 schema, payload = self._other(name, schema, raw, position)
-        except _UNDECODABLE as error:
+        except UNDECODABLE as error:
             raise EntryUndecodable(
                 f"the payload does not fit {name!r} schema {schema}: {error}",
                 position=position,

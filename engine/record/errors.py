@@ -6,7 +6,12 @@ an error is good.
 
 from __future__ import annotations
 
+import msgspec
+
 from kerf.engine.errors import KerfError
+
+UNDECODABLE = (msgspec.MsgspecError, ValueError, OverflowError, RecursionError, TypeError)
+"""What decoding raises for bytes that somebody else may have written: also too deep, or of numbers out of range."""
 
 
 class StoreError(KerfError):

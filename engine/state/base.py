@@ -16,7 +16,7 @@ from msgspec import inspect
 from kerf.engine.record.base import Base
 from kerf.engine.record.entries import EntryType
 from kerf.engine.record.entry_types import NAME_OF, TYPES
-from kerf.engine.record.errors import EntryUndecodable
+from kerf.engine.record.errors import UNDECODABLE, EntryUndecodable, FormatUnsupported
 from kerf.engine.record.upcast import upcast
 from kerf.engine.state import snapshot
 from kerf.engine.state.indexes import Blobs
@@ -39,13 +39,23 @@ def base_of(data: bytes, digest: str, *, at: int, position: int, chain: bytes, e
 
 
 def restore(base: Base, blobs: Blobs) -> State:
-    """The state of a base. Raises EntryUndecodable (KERF116) and UpcastFailed (KERF117)."""
+    """The state of a base. Raises FormatUnsupported (KERF110), EntryUndecodable (KERF116) and UpcastFailed
+    (KERF117).
+    """
+    newer = [name for name, schema in base.types.items() if name not in TYPES or schema > TYPES[name].schema]
+    if base.schema > FACTS.schema or newer:
+        what = newer[0] if newer else "the state"
+        raise FormatUnsupported(
+            f"the base holds a newer schema of {what} than this version of kerf knows",
+            position=base.position,
+            hint=f"Use kerf {base.engine}, which wrote it, or a newer one",
+        )
     try:
         if base.schema == FACTS.schema and all(TYPES[name].schema == schema for name, schema in base.types.items()):
             return snapshot.decode(base.state, blobs)
         plain = msgspec.msgpack.decode(base.state)
         state = State(msgspec.convert(upcast_facts(plain, base.schema, base.types), Facts), blobs)
-    except (msgspec.MsgspecError, LookupError) as error:
+    except (*UNDECODABLE, LookupError) as error:
         raise EntryUndecodable(
             f"the base does not fit schema {base.schema} of the state: {error}",
             position=base.position,

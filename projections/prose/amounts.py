@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+_FIRST, _LAST = -62_135_596_800, 253_402_300_799  # seconds: the years 1 to 9999
 _MAX_NAMES = 5
 """At most this many names of a list are written out."""
 
@@ -36,8 +37,10 @@ def duration(milliseconds: int) -> str:
 
 
 def moment(milliseconds: int) -> str:
-    """Write a time as RFC 3339 in UTC with milliseconds."""
+    """Write a time as RFC 3339 in UTC with milliseconds; one that no calendar has, as a number."""
     whole, part = divmod(milliseconds, 1000)
+    if not _FIRST <= whole <= _LAST:
+        return f"{milliseconds}ms after 1970"
     return f"{datetime.fromtimestamp(whole, UTC):%Y-%m-%dT%H:%M:%S}.{part:03d}Z"
 
 

@@ -19,6 +19,8 @@ _HINT = (
 )
 
 
+_LONGEST = 18
+"""Digits of a position. Python refuses to read numbers of thousands of digits."""
 _BEFORE_END = re.compile(r"-(?P<duration>[0-9a-zµ.]+)( from end)?")
 
 
@@ -37,7 +39,7 @@ def locate(store: Store, text: str) -> int:
     if moment == "start":
         return _first(store).position
     if moment.isascii() and moment.isdigit():
-        return _checked_position(store, int(moment), last, text)
+        return _checked_position(store, moment, last)
     return _position_at(store, time_of(store, moment), text)
 
 
@@ -53,7 +55,7 @@ def time_of(store: Store, text: str) -> int:
         moment = datetime.fromisoformat(text_of_time)
     except InputError as error:
         raise PositionUnknown(f"{text!r}: {error.message}", hint=f"{error.hint}. {_HINT}") from error
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise PositionUnknown(f"{text!r} is neither a position nor a time", hint=_HINT) from error
     moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
     return round(moment.timestamp() * 1000)
@@ -81,10 +83,14 @@ def time_after_end(store: Store, text: str) -> TimeAfterEnd | None:
     return TimeAfterEnd(asked, last, position) if asked > last else None
 
 
-def _checked_position(store: Store, position: int, last: int, text: str) -> int:
+def _checked_position(store: Store, digits: str, last: int) -> int:
     first = _first(store).position
-    if not first <= position <= last:
-        raise PositionUnknown(f"position {text} is not in the record", where=f"positions {first} to {last}", hint=_HINT)
+    position = int(digits[-_LONGEST:])
+    if len(digits.lstrip("0")) > _LONGEST or not first <= position <= last:
+        shown = digits if len(digits) <= _LONGEST else f"of {len(digits)} digits"
+        raise PositionUnknown(
+            f"position {shown} is not in the record", where=f"positions {first} to {last}", hint=_HINT
+        )
     return position
 
 

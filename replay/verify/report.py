@@ -9,6 +9,9 @@ from msgspec import Struct
 SAME, DIVERGED, CORRUPT, UNSUPPORTED = 0, 1, 3, 4
 """Exit codes; 2 is usage."""
 
+_NEWER = ("KERF110", "KERF117")
+"""Faults of a record that needs another version of kerf."""
+
 MISSING, EXTRA, DIFFERENT, REFUSED = "missing", "extra", "different", "refused"
 
 
@@ -53,7 +56,7 @@ class UnsupportedTurns(Struct, frozen=True, kw_only=True):
 
 
 class Corruption(Struct, frozen=True):
-    """Where the record is corrupt. Everything before `position` was verified."""
+    """Where the record is corrupt. Everything before `position` was verified; 0 is no position (a blob, say)."""
 
     code: str
     position: int
@@ -91,7 +94,7 @@ class Report(Struct, frozen=True, kw_only=True):
     def exit_code(self) -> int:
         """0 same, 1 diverged, 3 corrupt, 4 unsupported: the gravest of what was found."""
         if self.fault is not None:
-            return CORRUPT
+            return UNSUPPORTED if self.fault.code in _NEWER else CORRUPT
         if self.diverged:
             return DIVERGED
         return UNSUPPORTED if self.unsupported else SAME

@@ -59,7 +59,8 @@ def obstacle_lines(report: Report) -> list[str]:
     ]
     if report.fault is not None:
         fault = report.fault
-        lines.append(f"{fault.code}: the record is corrupt at position {fault.position}: {fault.message}")
+        at = f" at position {fault.position}" if fault.position else ""
+        lines.append(f"{fault.code}: the record is corrupt{at}: {fault.message}")
     return lines
 
 

@@ -20,7 +20,7 @@ from kerf.engine.record.base import Base
 from kerf.engine.record.codec import CODEC
 from kerf.engine.record.decisions import Decision
 from kerf.engine.record.entries import Entry
-from kerf.engine.record.errors import BlobMissing, RecordCorrupt, StoreError
+from kerf.engine.record.errors import BlobMissing, EntryUndecodable, RecordCorrupt, StoreError, UpcastFailed
 from kerf.engine.record.observations import RecordCut, RecordStarted
 from kerf.engine.record.store import Store
 from kerf.engine.state.load import PROGRESS_EVERY, Progress, beginning
@@ -44,23 +44,35 @@ MAX_DIVERGENCES_KEPT = 100
 
 
 def verify(store: Store, *, progress: Progress | None = None, keep: int = MAX_DIVERGENCES_KEPT) -> Report:
-    """Decide the whole record again, from its base if it has one.
+    """Check all that is stored, and decide the whole record again, from its base if it has one.
 
+    The check comes first: header, both ends, chain, every blob. After a fault the turns before it are still decided.
     Raises BeginningMissing (KERF204) for a part of a record without a base. What else is wrong with the record stands
     in the report.
     """
     started = perf_counter()
     base = store.base()
     verifier = _Verifier(store, keep, base)
-    fault = None
+    fault = _fault_of(store)
     try:
         for turn in turns(_reported(store.scan(base.position if base is not None else 0), progress)):
             verifier.turn(turn)
         verifier.check_cut()
     except StoreError as error:
         position = error.position or verifier.entries + 1
-        fault = Corruption(error.code, position, error.message)
+        fault = fault or Corruption(error.code, position, error.message)
     return verifier.report(fault, perf_counter() - started)
+
+
+def _fault_of(store: Store) -> Corruption | None:
+    """What `Store.check` finds; an entry that this version cannot read is left to the turns."""
+    try:
+        store.check()
+    except (EntryUndecodable, UpcastFailed):
+        return None
+    except StoreError as error:
+        return Corruption(error.code, error.position, error.message)
+    return None
 
 
 def turns(entries: Iterable[Entry]) -> Iterator[list[Entry]]:

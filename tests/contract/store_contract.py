@@ -14,6 +14,7 @@ import msgspec
 import pytest
 from msgspec import Raw, Struct
 
+from kerf.adapters.store import chained
 from kerf.adapters.store.chained import KEPT_SNAPSHOTS
 from kerf.engine.model.content_digest import content
 from kerf.engine.model.kubernetes.pods import Pod, PodShape
@@ -267,6 +268,20 @@ class StoreContract(ABC):
         store.append(pods(1, 1, blobs=blobs))
         store.append(pods(2, 1, blobs=blobs))  # again: the same content is stored once
         assert {digest: store.blob(digest) for digest in blobs} == blobs
+
+    def test_all_that_is_stored_passes_the_check(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(chained, "ENTRIES_PER_PAGE", 2)
+        blobs = dict(content(PodShape(labels={"app": str(number)})) for number in range(5))
+        store.append(pods(1, 3, blobs=blobs))
+        read, blob = list[str](), store.blob
+
+        def noted(digest: str) -> bytes:
+            read.append(digest)
+            return blob(digest)
+
+        monkeypatch.setattr(store, "blob", noted)
+        store.check()
+        assert sorted(read) == sorted(blobs)
 
     def test_a_blob_that_is_not_there(self, store: Store) -> None:
         with pytest.raises(BlobMissing) as caught:

@@ -51,6 +51,9 @@ class MemoryStore:
         except KeyError:
             raise BlobMissing("no such blob", where=digest) from None
 
+    def check(self) -> None:
+        """Nothing is stored that could be damaged."""
+
     def last_position(self) -> int:
         return len(self.entries)
 

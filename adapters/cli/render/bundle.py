@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kerf.adapters.cli.render.output import Printer, emit_json
-from kerf.adapters.store.files.bundle import BundleInfo
+from kerf.adapters.store.files.bundle_format import BundleInfo
 from kerf.projections.prose.amounts import count, moment
 
 

@@ -20,17 +20,36 @@ from typing import TypeVar
 
 import msgspec
 import zstandard
-from msgspec import Raw, Struct
+from msgspec import Raw
 
 import kerf
 from kerf.adapters.store.compression import ZSTD, Unpackable, digest_of, unpack
+from kerf.adapters.store.files.bundle_format import (
+    DIGEST_BYTES,
+    FORMAT,
+    FRAME_BYTES,
+    FRAME_ENTRIES,
+    LONGEST_HEADER,
+    MAGIC,
+    PREFIX,
+    SMALLEST,
+    WITHOUT_BASE,
+    BundleInfo,
+    Frame,
+    Header,
+    items_of,
+    most_in_all,
+)
 from kerf.adapters.store.files.private_files import regular_file, write_whole
 from kerf.adapters.store.pseudonyms.key_file import KEY_BYTES
 from kerf.adapters.store.pseudonyms.record import Pseudonymised
 from kerf.adapters.store.read_only import ReadOnlyStore, Source, blobs_of, blobs_of_base
+from kerf.adapters.store.sqlite.errors import readable
 from kerf.engine.record.base import Base, pack_base, unpack_base
 from kerf.engine.record.codec import CODEC, Codec
 from kerf.engine.record.errors import (
+    UNDECODABLE,
+    BlobCorrupt,
     BlobMissing,
     FormatUnsupported,
     NotARecord,
@@ -41,62 +60,15 @@ from kerf.engine.record.errors import (
 )
 from kerf.engine.record.hash_chain import START, Checkpoint, extend
 
-MAGIC = b"kerfb\x00"
-WITHOUT_BASE, FORMAT = 1, 2
-"""Format 1: a record from its beginning, or a part that cannot be decided again. Format 2: it begins with a base."""
-_SIZE = 16
-_PREFIX = len(MAGIC) + 2 + 4
-_FRAME_ENTRIES = 4096
-_FRAME_BLOB_BYTES = 1 << 20
 T = TypeVar("T")
 _HINT = "Ask for the bundle again, or read what comes before the damage"
-
-
-class BundleInfo(Struct, frozen=True, kw_only=True):
-    """The header's description of a bundle. `created` is in milliseconds since the epoch.
-
-    `chain_before` and `chain` are the chain's values (hex) before the first and after the last entry. `missing` counts
-    the named blobs that the source did not have. `based`: the bundle begins with the state before its first entry, so
-    that its entries can be decided again. `kept` counts the claim events and decisions from before that state.
-    """
-
-    format: int
-    record: str
-    engine: str
-    created: int
-    first: int
-    last: int
-    epoch: int
-    entries: int
-    blobs: int
-    missing: int
-    chain_before: str
-    chain: str
-    sanitised: bool
-    kept: int = 0
-    based: bool = False
-
-
-class _Frame(Struct, frozen=True):
-    kind: str  # "base", "history", "entries" or "blobs"
-    length: int  # bytes in the file
-    size: int  # bytes unpacked
-    digest: str  # of the bytes in the file
-    first: int = 0
-    last: int = 0
-    chain: str = ""  # after `last`
-
-
-class _Header(Struct, frozen=True):
-    info: BundleInfo
-    frames: tuple[_Frame, ...]
 
 
 class _Writer:
     """Collects the frames of a bundle."""
 
     def __init__(self) -> None:
-        self.frames: list[_Frame] = []
+        self.frames: list[Frame] = []
         self.bodies: list[bytes] = []
         self._compress = zstandard.ZstdCompressor(level=9).compress
 
@@ -108,14 +80,14 @@ class _Writer:
         body = self._compress(content)
         first = checkpoint.position - items + 1 if kind == "entries" else 0
         self.frames.append(
-            _Frame(kind, len(body), len(content), digest_of(body), first, checkpoint.position, checkpoint.value.hex())
+            Frame(kind, len(body), len(content), digest_of(body), first, checkpoint.position, checkpoint.value.hex())
         )
         self.bodies.append(body)
 
     def write(self, path: Path, info: BundleInfo) -> None:
-        header = msgspec.json.encode(_Header(info, tuple(self.frames)))
+        header = msgspec.json.encode(Header(info, tuple(self.frames)))
         start = MAGIC + info.format.to_bytes(2) + len(header).to_bytes(4) + header
-        write_whole(path, start, blake2b(start, digest_size=_SIZE).digest(), *self.bodies)
+        write_whole(path, start, blake2b(start, digest_size=DIGEST_BYTES).digest(), *self.bodies)
 
 
 def export_bundle(
@@ -193,11 +165,13 @@ def export_bundle(
 
 def _batches(entries: Iterable[bytes]) -> Iterator[list[bytes]]:
     batch: list[bytes] = []
+    size = 0
     for encoded in entries:
         batch.append(encoded)
-        if len(batch) == _FRAME_ENTRIES:
+        size += len(encoded)
+        if len(batch) == FRAME_ENTRIES or size >= FRAME_BYTES:
             yield batch
-            batch = []
+            batch, size = [], 0
     if batch:
         yield batch
 
@@ -214,7 +188,7 @@ def _add_blobs(writer: _Writer, source: Source, digests: Iterable[str]) -> int:
         stored += 1
         size += len(content)
         frame.append((digest, content))
-        if size >= _FRAME_BLOB_BYTES:
+        if size >= FRAME_BYTES:
             writer.add("blobs", frame)
             frame, size = [], 0
     if frame:
@@ -223,9 +197,9 @@ def _add_blobs(writer: _Writer, source: Source, digests: Iterable[str]) -> int:
 
 
 def inspect_bundle(path: str | Path) -> BundleInfo:
-    """Returns what a bundle holds, after checking every byte. Raises as `BundleStore` and `BundleStore.verify` do."""
+    """Returns what a bundle holds, after checking every byte. Raises as `BundleStore` and `BundleStore.check` do."""
     store = BundleStore(path)
-    store.verify()
+    store.check()
     return store.info
 
 
@@ -240,14 +214,18 @@ class BundleStore(ReadOnlyStore):
         self._codec = codec
         if not self.path.is_file():
             raise RecordNotFound("there is no such file", where=str(path), hint="Check the path of the bundle")
-        self._bytes = self.path.read_bytes()
+        self._length = self.path.stat().st_size
         header, offset = self._read_header()
         self.info = header.info
-        self._frames: list[tuple[_Frame, int]] = []
+        self._frames: list[tuple[Frame, int]] = []
         for frame in header.frames:
             self._frames.append((frame, offset))
             offset += frame.length
         self._end = offset
+        if min((min(frame.length, frame.size) for frame in header.frames), default=0) < 0:
+            raise self._corrupt("a frame has a negative length")
+        if sum(frame.size for frame in header.frames) > most_in_all(self._length):
+            raise self._corrupt("its frames would be larger than those of any bundle of its size")
         self._blobs: dict[str, bytes] | None = None
 
     @property
@@ -273,7 +251,7 @@ class BundleStore(ReadOnlyStore):
             if frame.kind == "base":
                 try:
                     return unpack_base(self._content(frame, offset))
-                except msgspec.MsgspecError as error:
+                except UNDECODABLE as error:
                     raise self._corrupt(f"the base is unreadable: {error}") from error
         return None
 
@@ -302,31 +280,59 @@ class BundleStore(ReadOnlyStore):
                     self._blobs.update(self._unpacked(frame, offset, list[tuple[str, bytes]]))
         if digest not in self._blobs:
             raise BlobMissing(f"no blob {digest!r} is in the bundle", where=str(self.path), hint=_HINT)
-        return self._blobs[digest]
+        content = self._blobs[digest]
+        if digest_of(content) != digest:
+            raise BlobCorrupt(f"the blob {digest} was changed", where=str(self.path), hint=_HINT)
+        return content
 
-    def verify(self) -> None:
-        """Checks every byte, every blob's digest and the chain. Raises `RecordCorrupt`."""
-        checkpoint = Checkpoint(self.info.first - 1, bytes.fromhex(self.info.chain_before))
+    def check(self) -> None:
+        """Checks every byte, both ends, the chain, and every blob's digest. Raises `RecordCorrupt`."""
+        start = checkpoint = Checkpoint(self.info.first - 1, bytes.fromhex(self.info.chain_before))
+        if start.position == 0 and start != START:
+            raise self._corrupt("the chain does not begin as every chain does", 1)
+        blobs = 0
         for frame, offset in self._frames:
             if frame.kind == "entries":
-                checkpoint = extend(checkpoint, map(bytes, self._unpacked(frame, offset, list[Raw])))
-                if (checkpoint.position, checkpoint.value.hex()) != (frame.last, frame.chain):
-                    raise self._corrupt("the entries do not make the chain that the header names", frame.first)
-            elif frame.kind != "blobs":
-                self._content(frame, offset)
-            else:
+                checkpoint = self._checked(frame, offset, checkpoint)
+            elif frame.kind == "blobs":
                 for digest, content in self._unpacked(frame, offset, list[tuple[str, bytes]]):
+                    blobs += 1
                     if digest_of(content) != digest:
                         raise self._corrupt(f"the blob {digest} has another content")
-        if checkpoint.value.hex() != self.info.chain:
+            else:
+                self._content(frame, offset)
+        if (checkpoint.position, checkpoint.value.hex()) != (self.info.last, self.info.chain):
             raise self._corrupt("entries are missing at the end", checkpoint.position + 1)
-        if len(self._bytes) != self._end:
+        if checkpoint == start:
+            raise self._corrupt("it has no entries")
+        if (self.info.entries, self.info.blobs) != (checkpoint.position - start.position, blobs):
+            raise self._corrupt("it does not hold as many entries and blobs as its header says")
+        if self._length != self._end:
             raise self._corrupt("there is something behind the last frame")
+        self._check_base(start)
 
-    def _read_header(self) -> tuple[_Header, int]:
+    def _checked(self, frame: Frame, offset: int, before: Checkpoint) -> Checkpoint:
+        """Returns the checkpoint after a frame of entries."""
+        entries = [bytes(encoded) for encoded in self._unpacked(frame, offset, list[Raw])]
+        reached = extend(before, entries)
+        if (before.position + 1, reached.position, reached.value.hex()) != (frame.first, frame.last, frame.chain):
+            raise self._corrupt("the entries do not make the chain that the header names", frame.first)
+        for position, encoded in enumerate(entries, frame.first):
+            if self._codec.decode(encoded).position != position:
+                raise self._corrupt("the entry names another position", position)
+        return reached
+
+    def _check_base(self, start: Checkpoint) -> None:
+        base = self.base()
+        if (base is not None) != self.info.based:
+            raise self._corrupt("the header is wrong about the state that it begins with")
+        if base is not None and (base.position, base.chain) != (start.position, start.value):
+            raise self._corrupt("the state that it begins with is of another position")
+
+    def _read_header(self) -> tuple[Header, int]:
         """Returns the header, and the offset of the first frame."""
-        data = self._bytes
-        if not data.startswith(MAGIC) or len(data) < _PREFIX:
+        data = self._read(0, PREFIX)
+        if not data.startswith(MAGIC) or len(data) < PREFIX:
             raise NotARecord("the file is not a bundle", where=str(self.path), hint="Give a file made by kerf (.kerfb)")
         version = int.from_bytes(data[len(MAGIC) : len(MAGIC) + 2])
         if version > FORMAT:
@@ -335,23 +341,37 @@ class BundleStore(ReadOnlyStore):
                 where=str(self.path),
                 hint="Use a newer version of kerf; if there is none, the file is damaged",
             )
-        end = _PREFIX + int.from_bytes(data[len(MAGIC) + 2 : _PREFIX])
-        if data[end : end + _SIZE] != blake2b(data[:end], digest_size=_SIZE).digest():
+        length = int.from_bytes(data[len(MAGIC) + 2 : PREFIX])
+        end = PREFIX + length
+        if length > LONGEST_HEADER:
+            raise self._corrupt(f"its header has {length} bytes")
+        data = self._read(0, end + DIGEST_BYTES)
+        if data[end:] != blake2b(data[:end], digest_size=DIGEST_BYTES).digest():
             raise self._corrupt("the header was changed or cut off")
         try:
-            return msgspec.json.decode(data[_PREFIX:end], type=_Header), end + _SIZE
-        except msgspec.MsgspecError as error:
+            header = msgspec.json.decode(data[PREFIX:end], type=Header)
+            bytes.fromhex(header.info.chain_before)
+            return header, end + DIGEST_BYTES
+        except UNDECODABLE as error:
             raise self._corrupt(f"the header is not one of format {FORMAT}: {error}") from error
 
-    def _unpacked(self, frame: _Frame, offset: int, kind: type[T]) -> T:
+    def _read(self, offset: int, length: int) -> bytes:
+        with readable(self.path), self.path.open("rb") as file:
+            file.seek(offset)
+            return file.read(length)
+
+    def _unpacked(self, frame: Frame, offset: int, kind: type[T]) -> T:
         """Returns the list in a frame."""
+        content = self._content(frame, offset)
+        if items_of(content) * SMALLEST[frame.kind] > len(content):
+            raise self._corrupt(f"the {frame.kind} are fewer than their list says", frame.first)
         try:
-            return msgspec.msgpack.decode(self._content(frame, offset), type=kind)
-        except msgspec.MsgspecError as error:
+            return msgspec.msgpack.decode(content, type=kind)
+        except UNDECODABLE as error:
             raise self._corrupt(f"the {frame.kind} are unreadable: {error}", frame.first) from error
 
-    def _content(self, frame: _Frame, offset: int) -> bytes:
-        body = self._bytes[offset : offset + frame.length]
+    def _content(self, frame: Frame, offset: int) -> bytes:
+        body = self._read(offset, frame.length) if offset + frame.length <= self._length else b""
         if digest_of(body) != frame.digest:
             raise self._corrupt(f"the {frame.kind} were changed or cut off", frame.first)
         try:

@@ -32,6 +32,7 @@ from kerf.adapters.store.sqlite.errors import refused_by_system
 from kerf.engine.record.codec import CODEC, Codec, Envelope
 from kerf.engine.record.entry_types import DECISION
 from kerf.engine.record.errors import (
+    UNDECODABLE,
     BlobCorrupt,
     BlobMissing,
     NotARecord,
@@ -143,6 +144,11 @@ class GoldenStore(ReadOnlyStore):
             raise BlobMissing(f"no blob {digest!r} is stored", where=str(self.path / BLOBS))
         return self._blobs[digest]
 
+    def check(self) -> None:
+        """Reads every entry; lines, positions and blobs were checked when the folder was opened."""
+        for encoded in self._entries:
+            self._codec.decode(encoded)
+
     def checkpoint(self, position: int) -> Checkpoint:
         """Returns the checkpoint over the folder's entries. For a range of a record, the chain begins with the
         range.
@@ -164,7 +170,7 @@ class GoldenStore(ReadOnlyStore):
             try:
                 parsed = msgspec.json.decode(line, type=_Line)
                 encoded = _from_json(parsed)
-            except (msgspec.MsgspecError, ValueError, OverflowError) as error:
+            except UNDECODABLE as error:
                 raise RecordCorrupt(f"not an entry: {error}", where=where, hint=_HINT) from error
             if (name == DECISIONS) != (parsed.type == DECISION.name) or parsed.position in entries:
                 raise RecordCorrupt("the entry stands in the wrong file or twice", where=where, hint=_HINT)
@@ -182,7 +188,7 @@ class GoldenStore(ReadOnlyStore):
             try:
                 parsed = msgspec.json.decode(line, type=_BlobLine)
                 content = _bytes(parsed.content)
-            except (msgspec.MsgspecError, ValueError, OverflowError) as error:
+            except UNDECODABLE as error:
                 raise RecordCorrupt(f"not a blob: {error}", where=where, hint=_HINT) from error
             if digest_of(content) != parsed.digest:
                 raise BlobCorrupt(
@@ -226,7 +232,7 @@ def _readable(packed: bytes) -> Any:
         for shown in (plain, {_WIDE: plain}):
             if _bytes(msgspec.json.decode(msgspec.json.encode(shown))) == packed:
                 return shown
-    except (msgspec.MsgspecError, ValueError, TypeError, OverflowError):
+    except UNDECODABLE:
         pass  # not even MessagePack, or not of JSON's types
     return {_PACKED: b64encode(packed).decode()}
 

@@ -13,11 +13,11 @@ from typing import Protocol
 import msgspec
 from msgspec import Struct
 
-from kerf.adapters.store.compression import Unpackable, unpack
+from kerf.adapters.store.compression import unpack
 from kerf.adapters.store.record_head import SALVAGE
 from kerf.adapters.store.transaction import Session
 from kerf.engine.record.base import Base, KeptHistory, unpack_base
-from kerf.engine.record.errors import RecordCorrupt
+from kerf.engine.record.errors import UNDECODABLE, RecordCorrupt
 from kerf.engine.record.hash_chain import START, link
 
 ROWS_PER_PAGE = 4_096
@@ -78,7 +78,7 @@ def read_cut(session: Session) -> Cut:
     try:
         if seal_of(document) == seal:
             return msgspec.msgpack.decode(document, type=Cut)
-    except (TypeError, msgspec.MsgspecError):
+    except UNDECODABLE:
         pass
     raise RecordCorrupt("what the record says of its beginning was changed", hint=SALVAGE)
 
@@ -93,7 +93,7 @@ def read_base(session: Session, position: int) -> Base:
         document = unpack(how, size, packed)
         if seal_of(document) == seal:
             return unpack_base(document)
-    except (Unpackable, TypeError, msgspec.MsgspecError):
+    except UNDECODABLE:
         pass
     raise RecordCorrupt("the state that the record begins with was changed", position=position, hint=SALVAGE)
 

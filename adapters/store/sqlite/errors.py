@@ -61,6 +61,8 @@ def translated(error: Exception, path: Path, position: int = 0) -> StoreError:
         return StoreLocked("no connection to the record became free", where=str(path), hint="Close scans that are open")
     # What Python's sqlite3 raises by itself carries no code: text that is not UTF-8 was stored by nobody.
     code: int = getattr(error, "sqlite_errorcode", 0)
+    if code == sqlite3.SQLITE_INTERRUPT:  # Ctrl-C came while SQLite worked; see recorder._let_signals_in
+        raise KeyboardInterrupt from error
     if any(sign in str(error) for sign in _SIGNS_OF_DAMAGE):
         code = sqlite3.SQLITE_CORRUPT
     kind, message, hint = _KINDS.get(code & 0xFF, _OTHER)
@@ -75,3 +77,15 @@ def refused_by_system(path: Path) -> Iterator[None]:
     except OSError as error:
         kind, hint = _SYSTEM.get(error.errno or 0, (StoreError, "Check the path, the disk and the permissions"))
         raise kind(f"it cannot be written: {error.strerror}", where=str(path), hint=hint) from error
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Translates an OSError raised while something is read at `path` into the record's own error."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise RecordNotFound("there is no such file or folder", where=str(path), hint="Check the path") from error
+    except OSError as error:
+        hint = "Check the path, the disk and the permissions"
+        raise StoreError(f"it cannot be read: {error.strerror}", where=str(path), hint=hint) from error

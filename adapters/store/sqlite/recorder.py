@@ -22,7 +22,7 @@ from eventsourcing.sqlite import (
     SQLiteDatastore,
 )
 
-from kerf.adapters.store.compression import pack
+from kerf.adapters.store.compression import LARGEST, pack
 from kerf.adapters.store.record_head import EMPTY, Head, checked_head, follow
 from kerf.adapters.store.retention.cut_tables import TABLES as CUT_TABLES
 
@@ -41,6 +41,15 @@ _TABLES = (
 )
 
 
+_CAREFUL = ("trusted_schema = OFF", "cell_size_check = ON")
+_STEPS = 100_000  # of SQLite's machine, some milliseconds
+
+
+def _let_signals_in() -> int:
+    """Goes on. Python handles signals before it: what Ctrl-C raises there ends the statement (SQLITE_INTERRUPT)."""
+    return 0
+
+
 class _Pool(SQLiteConnectionPool):
     def __init__(self, *, pragmas: Sequence[str], read_only: bool, **options: Any) -> None:
         super().__init__(**options)
@@ -55,7 +64,9 @@ class _Pool(SQLiteConnectionPool):
             raise error.__cause__ if isinstance(error.__cause__, sqlite3.Error) else error from None
         try:
             with closing(connection.cursor().sqlite_cursor) as cursor:
-                for pragma in self._pragmas:
+                cursor.connection.set_progress_handler(_let_signals_in, _STEPS)
+                cursor.connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST)
+                for pragma in (*_CAREFUL, *self._pragmas):
                     cursor.execute(f"PRAGMA {pragma}")
         except BaseException:
             connection.close()

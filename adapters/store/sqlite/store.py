@@ -7,6 +7,7 @@ damaged file is readable up to the damage, and the error says where that is.
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -49,6 +50,23 @@ class _SQLiteSession:
 
     def many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
         self._cursor.executemany(_told(statement), rows)
+
+
+_COLUMN = r"\w+ (INTEGER|TEXT|BLOB)( PRIMARY KEY)?( CHECK \(one = 1\))?"
+_TABLE = re.compile(rf"CREATE TABLE \w+ \({_COLUMN}(, {_COLUMN})*(, PRIMARY KEY \(\w+(, \w+)*\))?\)", re.ASCII)
+
+
+def _is_ours(kind: str, sql: str | None) -> bool:
+    """Whether a record may have this: a plain table, or the index of its key.
+
+    Views, triggers, virtual tables, computed columns and indexes of expressions run code of whoever made the file.
+    """
+    return kind == "index" if sql is None else kind == "table" and _TABLE.fullmatch(sql) is not None
+
+
+def _not_ours(name: str, path: Path) -> NotARecord:
+    what = f"this SQLite file is not a record: {name!r} is no table as kerf makes it"
+    return NotARecord(what, where=str(path), hint="Ask for a bundle of the record (kerf bundle export)")
 
 
 def _told(statement: str) -> str:
@@ -178,12 +196,19 @@ class SQLiteStore(ChainedStore):
 
     def _check(self) -> None:
         with self._transaction(commit=False) as c:
+            c.sqlite_cursor.row_factory = None
+            c.execute("SELECT type, name, CAST(sql AS TEXT) FROM sqlite_master LIMIT 100")
+            strange = [name for kind, name, sql in c.fetchall() if not _is_ours(kind, sql)]
+            if "record" in strange:
+                raise _not_ours("record", self.path)
             c.execute("SELECT 1 FROM sqlite_master WHERE name = 'record'")
             if c.fetchone() is None:
                 raise NotARecord("this SQLite file is not a record", where=str(self.path), hint="Check the path")
-            c.execute("SELECT format FROM record")
+            c.execute("SELECT format FROM record LIMIT 1")
             row = c.fetchone()
             self._check_format(row and row[0])
+            for name in strange:
+                raise _not_ours(name, self.path)
         if self.mode != "read":
             head = self.head()
             self._chain_at(head.position, head, self.cut())

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -352,18 +354,18 @@ def test_json_is_what_the_structs_are(kerf: Any, record: Path) -> None:
 
 
 def _disk_of(monkeypatch: pytest.MonkeyPatch, room: int) -> None:
-    """Path.write_bytes writes so many bytes, and then fails as a full disk does."""
+    """Files take so many bytes in all, and then fail as a full disk does."""
 
-    def write(path: Path, data: bytes) -> int:
-        nonlocal room
-        with path.open("wb") as file:
-            file.write(data[:room])
-        room -= len(data)
-        if room < 0:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        return len(data)
+    class File(io.FileIO):
+        def write(self, data: Any) -> int:
+            nonlocal room
+            taken = super().write(bytes(data)[:room]) if room else 0
+            room -= taken
+            if not taken:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return taken
 
-    monkeypatch.setattr(Path, "write_bytes", write)
+    monkeypatch.setattr(os, "fdopen", lambda descriptor, mode: io.BufferedWriter(File(descriptor, mode)))
 
 
 @pytest.mark.parametrize(("command", "room"), [("export", 0), ("export", 200), ("golden", 0), ("golden", 8_000)])
