@@ -287,7 +287,7 @@ def _document(text: str) -> Any:
     """The setting `scheduler-config` as it is written, YAML or JSON (L-305)."""
     try:
         document = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise SchedulerConfigError(str(error), where="scheduler-config", hint="Write YAML or JSON") from error
     if isinstance(document, str):
         hint = "Give the YAML or JSON itself, not a file's name; docs/plan.md has the format"

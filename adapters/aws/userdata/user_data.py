@@ -222,6 +222,6 @@ def _is_yaml_mapping(text: str) -> bool:
     """Whether a text is a NodeConfig. A text of comments alone is an empty document, not a script (A-455)."""
     try:
         document = yaml.safe_load(text)
-    except yaml.YAMLError:
+    except (yaml.YAMLError, ValueError, RecursionError):
         return False
     return document is None or isinstance(document, dict)

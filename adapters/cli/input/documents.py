@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import yaml
 from msgspec import Struct
 
+from kerf.adapters.cli.input.bounded_yaml import read_yaml
 from kerf.engine.errors import InputError
 
 _SEPARATOR = re.compile(r"^---(?=\s|$)", re.MULTILINE)
-ALIASED = 100_000
-"""How many nodes aliases may add to a document when they are written out."""
+MAX_DOCUMENTS = 100_000
+"""A file may hold this many documents."""
 _HEAD = 'Say what it is, such as "apiVersion: karpenter.sh/v1" and "kind: NodePool"'
 _YAML_FILES = (".yaml", ".yml", ".json")
 
@@ -114,8 +114,12 @@ def _parsed(file: Path, data: bytes) -> Iterator[tuple[str, dict[str, Any]] | Re
         return
     for number, (line, part) in enumerate(_parts(text), start=1):
         where = f"{file}:{line}"
+        if number > MAX_DOCUMENTS:
+            most = f"the file holds more than {MAX_DOCUMENTS:,} documents"
+            yield Refused(f"the rest of {file}", NotADocument(most, where=where, hint="Split it into several files"))
+            return
         try:
-            document = _document(part)
+            document = read_yaml(part)
         except (yaml.YAMLError, ValueError, RecursionError) as error:
             yield Refused(f"document {number} of {file}", _malformed(error, file, line))
             continue
@@ -128,48 +132,18 @@ def _parsed(file: Path, data: bytes) -> Iterator[tuple[str, dict[str, Any]] | Re
 
 def _parts(text: str) -> Iterator[tuple[int, str]]:
     """The documents of a stream with the line at which each begins. A mistake in one leaves the others readable."""
-    starts = [0, *(match.end() for match in _SEPARATOR.finditer(text))]
-    ends = [*(match.start() for match in _SEPARATOR.finditer(text)), len(text)]
+    breaks = [*_SEPARATOR.finditer(text)]
+    starts = [0, *(found.end() for found in breaks)]
+    ends = [*(found.start() for found in breaks), len(text)]
+    line, counted = 1, 0
     for start, end in zip(starts, ends, strict=True):
+        line, counted = line + text.count("\n", counted, start), start
         if part := text[start:end].strip():
-            yield text.count("\n", 0, start) + 1 + _blank_lines(text[start:end]), part
+            yield line + _blank_lines(text[start:end]), part
 
 
 def _blank_lines(part: str) -> int:
     return part[: len(part) - len(part.lstrip())].count("\n")
-
-
-def _document(part: str) -> Any:
-    if part[0] in "{[":
-        try:
-            return msgspec.json.decode(part)
-        except msgspec.DecodeError:
-            pass  # YAML in flow style begins like JSON
-    loader = _Loader(part)
-    try:
-        node = loader.get_single_node()
-        if node is None:
-            return None
-        sizes: dict[int, int] = {}
-        if _written_out(node, sizes) > len(sizes) + ALIASED:
-            raise yaml.composer.ComposerError(problem=f"aliases stand for more than {ALIASED:,} values")
-        return loader.construct_document(node)
-    finally:
-        loader.dispose()
-
-
-def _written_out(node: yaml.Node, sizes: dict[int, int]) -> int:
-    """How many nodes a node is with its aliases written out; `sizes` has it for each node (by identity) under it."""
-    size = sizes.get(id(node))
-    if size == 0:
-        raise yaml.composer.ComposerError(problem="an alias stands within what it stands for")
-    if size is None:
-        sizes[id(node)] = 0  # begun
-        parts = node.value if isinstance(node, yaml.CollectionNode) else ()
-        pairs = isinstance(node, yaml.MappingNode)
-        inner = (child for part in parts for child in (part if pairs else (part,)))
-        size = sizes[id(node)] = 1 + sum(_written_out(child, sizes) for child in inner)
-    return size
 
 
 def _malformed(error: Exception, file: Path, line: int) -> NotADocument:
@@ -177,23 +151,3 @@ def _malformed(error: Exception, file: Path, line: int) -> NotADocument:
     at = f"{file}:{line + mark.line}" if mark is not None else f"{file}:{line}"
     problem = getattr(error, "problem", None) or str(error) or type(error).__name__
     return NotADocument(f"not YAML: {problem}", where=at, hint="Mend the indentation or the quotes there")
-
-
-class _Loader(yaml.CSafeLoader):
-    """YAML, but a key that stands twice in a mapping is a mistake, and not a way to say the last one."""
-
-
-def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Hashable, Any]:
-    seen: set[str] = set()
-    for key, _ in node.value:
-        if not isinstance(key, yaml.ScalarNode) or key.tag == "tag:yaml.org,2002:merge":
-            continue
-        if key.value in seen:
-            raise yaml.constructor.ConstructorError(
-                problem=f"the key {key.value!r} stands there twice", problem_mark=key.start_mark
-            )
-        seen.add(key.value)
-    return loader.construct_mapping(node, deep=True)
-
-
-_Loader.add_constructor("tag:yaml.org,2002:map", _mapping)

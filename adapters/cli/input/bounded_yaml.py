@@ -1,0 +1,105 @@
+"""One YAML or JSON document from a stranger: how deep it may be, and what its aliases may add, is bounded.
+
+libyaml composes by recursion, and a document of 40,000 levels ends the process. So its events are counted first, which
+takes a seventh of the time that reading takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import msgspec
+import yaml
+
+MAX_DEPTH = 500
+"""Levels of lists and objects in a document. Kubernetes' own objects have some twenty."""
+MAX_ALIASED = 1_000_000
+"""Characters that aliases may add to a document when they are written out. Each value counts as one more."""
+
+
+def read_yaml(text: str) -> Any:
+    """Read one document. None for an empty one. Raises YAMLError, ValueError or RecursionError."""
+    if text[:1] in ("{", "["):
+        try:
+            document = msgspec.json.decode(text)
+        except (msgspec.DecodeError, RecursionError):
+            pass  # YAML in flow style begins like JSON
+        else:
+            _check_depth(document)
+            return document
+    _check_events(text)
+    loader = _Loader(text)
+    try:
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        sizes: dict[int, tuple[int, int]] = {}
+        if _written_out(node, sizes) > sum(own for own, _ in sizes.values()) + MAX_ALIASED:
+            raise yaml.composer.ComposerError(problem=f"aliases stand for more than {MAX_ALIASED:,} characters")
+        return loader.construct_document(node)
+    finally:
+        loader.dispose()
+
+
+def _check_events(text: str) -> None:
+    """Raise ComposerError for a document that is too deep."""
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise yaml.composer.ComposerError(problem=_TOO_DEEP, problem_mark=event.start_mark)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
+_TOO_DEEP = f"the document is more than {MAX_DEPTH} levels deep"
+
+
+def _check_depth(document: Any) -> None:
+    """Raise ComposerError for a decoded document that is too deep."""
+    collections = [document] if isinstance(document, dict | list) else []
+    for _ in range(MAX_DEPTH):
+        parts = (found.values() if isinstance(found, dict) else found for found in collections)
+        collections = [part for values in parts for part in values if isinstance(part, dict | list)]
+    if collections:
+        raise yaml.composer.ComposerError(problem=_TOO_DEEP)
+
+
+def _written_out(node: yaml.Node, sizes: dict[int, tuple[int, int]]) -> int:
+    """How many characters a node has with its aliases written out. `sizes` has for each node under it (by identity)
+    its own characters and those with all below it."""
+    known = sizes.get(id(node))
+    if known is not None:
+        if not known[1]:
+            raise yaml.composer.ComposerError(problem="an alias stands within what it stands for")
+        return known[1]
+    own = 1 + (len(node.value) if isinstance(node, yaml.ScalarNode) else 0)
+    sizes[id(node)] = own, 0  # begun
+    parts = node.value if isinstance(node, yaml.CollectionNode) else ()
+    pairs = isinstance(node, yaml.MappingNode)
+    inner = (child for part in parts for child in (part if pairs else (part,)))
+    size = own + sum(_written_out(child, sizes) for child in inner)
+    sizes[id(node)] = own, size
+    return size
+
+
+class _Loader(yaml.CSafeLoader):
+    """YAML, but a key that stands twice in a mapping is a mistake, and not a way to say the last one."""
+
+
+def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Hashable, Any]:
+    seen: set[str] = set()
+    for key, _ in node.value:
+        if not isinstance(key, yaml.ScalarNode) or key.tag == "tag:yaml.org,2002:merge":
+            continue
+        if key.value in seen:
+            raise yaml.constructor.ConstructorError(
+                problem=f"the key {key.value!r} stands there twice", problem_mark=key.start_mark
+            )
+        seen.add(key.value)
+    return loader.construct_mapping(node, deep=True)
+
+
+_Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
