@@ -34,6 +34,7 @@ from kerf.engine.scheduling.reasons import SchedulingCode
 from kerf.engine.state.state import State
 from kerf.projections.disruption_log_lines import DEBUG, ERROR, INFO, ClaimFacts, DisruptionLines, Line
 from kerf.projections.prose.amounts import moment
+from kerf.projections.prose.printable import printable_json
 from kerf.projections.prose.reasons import sentences
 
 _LEVELS = (DEBUG, INFO, ERROR)
@@ -279,7 +280,7 @@ _HANDLERS: dict[type[Struct], Callable[[KarpenterLog, Any, Entry], list[Line]]] 
 
 def line_json(line: Line) -> str:
     """Return the line as one JSON object, without a line end."""
-    return msgspec.json.encode(line).decode()
+    return printable_json(msgspec.json.encode(line).decode())
 
 
 def _quantities(amounts: Resources) -> dict[str, str]:

@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from msgspec import Struct
 
 from kerf.adapters.cli.records import opened
+from kerf.adapters.cli.render.lines import print_error
 from kerf.adapters.store.files.bundle import export_bundle
 from kerf.adapters.store.files.bundle_format import BundleInfo
 from kerf.adapters.store.open import AnyStore
@@ -74,11 +75,11 @@ def _key(part: Part, beside: Path | None) -> Iterator[bytes]:
         yield b""
     elif file is None:
         yield b""
-        print("Note: the key of the pseudonyms is not kept. --key FILE keeps it", file=sys.stderr)
+        print_error("Note: the key of the pseudonyms is not kept. --key FILE keeps it")
     else:
         with kept_key(file, reuse=part.key is not None) as key:
             yield key
-        print(f"Note: the key of the pseudonyms is in {file}. Keep it to yourself", file=sys.stderr)
+        print_error(f"Note: the key of the pseudonyms is in {file}. Keep it to yourself")
 
 
 def _export(store: AnyStore, file: Path, part: Part, key: bytes) -> BundleInfo:

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
+from kerf.adapters.cli.render.lines import print_error, print_text
 from kerf.engine.errors import KerfError
 from kerf.engine.passwords import without_password
 from kerf.engine.record.errors import BlobCorrupt, EntryUndecodable, FormatUnsupported, RecordCorrupt, UpcastFailed
@@ -59,7 +60,7 @@ def exit_code(error: KerfError) -> int:
 def _print_overview() -> int:
     from kerf.adapters.cli.overview import overview
 
-    print(overview())
+    print_text(overview())
     return 0
 
 
@@ -96,5 +97,5 @@ def _misused(error: CycloptsError) -> str:
 
 
 def _failed(line: str, code: int) -> int:
-    print(line, file=sys.stderr)
+    print_error(line)
     return code

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from kerf.adapters.cli.records import position_before
+from kerf.adapters.cli.render.lines import print_error, print_text
 from kerf.adapters.cli.render.output import Printer, emit_json_line
 from kerf.adapters.cli.render.record import event_line, search_gain_lines
 from kerf.adapters.store.chained import ChainedStore
@@ -47,7 +48,7 @@ class RecordLog:
         self._after = position_before(store, query.since) if query.since else 0
         late = time_after_end(store, query.since) if query.since and not query.follow else None
         if late is not None:
-            print(f"Nothing is in the record since then: its last entry is of {moment(late.last)}", file=sys.stderr)
+            print_error(f"Nothing is in the record since then: its last entry is of {moment(late.last)}")
         self._last = locate(store, query.until) if query.until else None
         if self._last is not None and self._last <= self._after:
             raise PositionUnknown(
@@ -76,7 +77,7 @@ class RecordLog:
                 emit_json_line(gain)
         else:
             for line in search_gain_lines(search_gains(entries)):
-                print(line)
+                print_text(line)
 
     def print_timeline(self, *, json: bool) -> None:
         """One event a line."""

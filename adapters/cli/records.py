@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from kerf.adapters.cli.render.lines import print_error
 from kerf.adapters.store.open import AnyStore, open_record
 from kerf.projections.prose.amounts import duration, moment
 from kerf.replay.errors import NotObserved
@@ -37,10 +37,9 @@ def located(store: AnyStore, when: str) -> int:
     """The position that a position or time means. For a time after the last entry it is that entry, with a note."""
     late = time_after_end(store, when)
     if late is not None:
-        print(
+        print_error(
             f"Note: {moment(late.asked)} is {duration(late.asked - late.last)} after the record's last entry (position "
-            f"{late.position}): the answer is as of {moment(late.last)}",
-            file=sys.stderr,
+            f"{late.position}): the answer is as of {moment(late.last)}"
         )
     return locate(store, when)
 

@@ -16,6 +16,7 @@ from kerf.adapters.kubernetes.session import Session
 from kerf.adapters.manager.settings import Options
 from kerf.adapters.store.files.private_files import regular_file
 from kerf.engine.errors import InputError, KerfError
+from kerf.projections.prose.printable import printable
 
 _FILE = "sqlite://"
 
@@ -97,6 +98,7 @@ def leadership(store: str, session: Session, options: Options, identity: str, *,
     namespace, name = options.lease_namespace, options.lease_name
 
     def waits(holder: str) -> None:
-        print(f"waiting for the Lease {namespace}/{name}, which {holder} holds", file=sys.stderr, flush=True)
+        sys.stderr.write(printable(f"waiting for the Lease {namespace}/{name}, which {holder} holds\n"))
+        sys.stderr.flush()
 
     return Lease(session, namespace=namespace, identity=identity, name=name, waits=waits)

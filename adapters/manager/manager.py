@@ -38,6 +38,7 @@ from kerf.adapters.store.chained import ChainedStore
 from kerf.engine.errors import KerfError
 from kerf.engine.model.settings import Settings
 from kerf.engine.runtime.runtime import Runtime
+from kerf.projections.prose.printable import printable
 
 NODE_CLASS_KINDS = {"kwok": "karpenter.kwok.sh/KWOKNodeClass", "aws": "karpenter.k8s.aws/EC2NodeClass"}
 """group/Kind of the NodeClass, by provider."""
@@ -265,4 +266,4 @@ async def _cancelled(tasks: list[asyncio.Task[None]]) -> None:
 
 
 def _print_error(error: KerfError) -> None:
-    sys.stderr.write(f"{error}\n")
+    sys.stderr.write(f"{printable(str(error))}\n")

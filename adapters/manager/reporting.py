@@ -21,6 +21,7 @@ from kerf.projections.karpenter_logs import KarpenterLog, line_json
 from kerf.projections.kubernetes_events.decision_events import DecisionEvents
 from kerf.projections.kubernetes_events.event import KubernetesEvent
 from kerf.projections.kubernetes_events.object_events import ObjectEvents
+from kerf.projections.prose.printable import printable
 
 LOOK_EVERY = 300.0
 """Seconds between looks at what lasts. With AGAIN_AFTER this is half an hour."""
@@ -57,7 +58,7 @@ class TurnReports:
                     report(entries)
             except Exception as error:
                 fault = fault_of(error, "telling")
-                sys.stderr.write(f"{fault}\n")
+                sys.stderr.write(f"{printable(str(fault))}\n")
 
     def lasting(self, now: int) -> list[Happening]:
         """Return the Events whose causes last at `now` (ms since the epoch). No turn may run meanwhile."""
@@ -88,7 +89,7 @@ async def restarted(work: Callable[[], Awaitable[None]], where: str) -> None:
             await work()
         except Exception as error:
             fault = fault_of(error, where)
-            sys.stderr.write(f"{fault}\n")
+            sys.stderr.write(f"{printable(str(fault))}\n")
             await asyncio.sleep(RESTART_AFTER)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -109,6 +108,7 @@ def names(
         Print a JSON object: pseudonym to name.
     """
     from kerf.adapters.cli.pseudonyms import mapped_back
+    from kerf.adapters.cli.render.lines import print_error
     from kerf.adapters.cli.render.output import Printer, emit_json
 
     found = mapped_back(record, key, pseudonyms)
@@ -118,8 +118,8 @@ def names(
     else:
         for pseudonym, name in known.items():
             Printer().line(f"{pseudonym}  {name}")
-    for pseudonym in found.keys() - known.keys():
-        print(f"{pseudonym}: no pseudonym of this record with this key", file=sys.stderr)
+    for pseudonym in sorted(found.keys() - known.keys()):
+        print_error(f"{pseudonym}: no pseudonym of this record with this key")
     return 0 if len(known) == len(found) else 1
 
 

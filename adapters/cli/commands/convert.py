@@ -41,15 +41,14 @@ def convert(
     json
         Write a List as JSON.
     """
-    import sys
-
     from kerf.adapters.cli.input.manifests import converted
+    from kerf.adapters.cli.render.lines import print_error
     from kerf.adapters.cli.render.manifests import print_yaml
     from kerf.adapters.cli.render.output import emit_json
 
     result = converted(files)
-    for line in (*result.notes, *result.refused):
-        print(line, file=sys.stderr)
+    for line in (*result.notes, *map(str, result.refused)):
+        print_error(line)
     if json:
         emit_json({"apiVersion": "v1", "kind": "List", "items": result.documents})
     else:

@@ -35,10 +35,10 @@ def disrupt(
     scenarios: Path
         A JSON file of one scenario, or of many: one per line.
     """
-    import msgspec
-
     from kerf.adapters.cli.input.scenarios import readable, scenarios_of
     from kerf.adapters.cli.render.disrupt import describe
+    from kerf.adapters.cli.render.lines import print_text
+    from kerf.adapters.cli.render.output import emit_json_line
     from kerf.replay.scenarios.catalogues import Catalogues
     from kerf.replay.scenarios.disruption_scenarios import disrupt_scenario
     from kerf.replay.scenarios.plan_scenarios import read_catalogues
@@ -48,5 +48,8 @@ def disrupt(
     for scenario in readable(scenarios, scenarios_of):
         line = disrupt_scenario(scenario, known)
         refused = refused or "error" in line["result"]
-        print(msgspec.json.encode(line).decode() if json else "\n".join(describe(line)))
+        if json:
+            emit_json_line(line)
+        else:
+            print_text("\n".join(describe(line)))
     return REFUSED if refused else 0

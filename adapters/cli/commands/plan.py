@@ -48,9 +48,9 @@ def plan(
     scenarios: Path
         A JSON file of one scenario, of a list of them, or of one per line.
     """
-    import msgspec
-
     from kerf.adapters.cli.input.scenarios import readable, scenarios_of
+    from kerf.adapters.cli.render.lines import print_text
+    from kerf.adapters.cli.render.output import emit_json_line
     from kerf.adapters.cli.render.plan import describe
     from kerf.replay.scenarios.catalogues import Catalogues
     from kerf.replay.scenarios.plan_scenarios import plan_scenario, read_catalogues
@@ -63,7 +63,10 @@ def plan(
         if not json and result["result"].get("errors"):  # people are told the nearest misses; it takes much longer
             result = plan_scenario(scenario, known, trace=True, **choices)
         refused, planned = refused or "error" in result["result"], planned or "error" not in result["result"]
-        print(msgspec.json.encode(result).decode() if json else "\n".join(describe(result)))
+        if json:
+            emit_json_line(result)
+        else:
+            print_text("\n".join(describe(result)))
     if planned and nominate and not json:
-        print(NOMINATED)
+        print_text(NOMINATED)
     return REFUSED if refused else 0

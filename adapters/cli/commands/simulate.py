@@ -50,11 +50,9 @@ def simulate(
     files: list[Path]
         YAML or JSON files, or folders of them.
     """
-    import sys
-
-    import msgspec
-
     from kerf.adapters.cli.input.documents import read_documents
+    from kerf.adapters.cli.render.lines import print_error, print_text
+    from kerf.adapters.cli.render.output import emit_json_line
     from kerf.adapters.cli.render.simulation_report import describe
     from kerf.adapters.cli.simulate.flags import simulated_time, simulation_settings, start_time
     from kerf.adapters.cli.simulate.new_record import new_record
@@ -66,10 +64,10 @@ def simulate(
     settings = simulation_settings(feature_gates, scheduler_config, nominate=nominate)
     documents = read_documents(files).named()
     if not documents.good and not documents.refused:
-        print(f"KERF331: there is no document in {', '.join(map(str, files))}", file=sys.stderr)
+        print_error(f"KERF331: there is no document in {', '.join(map(str, files))}")
         return REFUSED
     last = end or last_action(documents.good) + AFTERWARDS
-    with new_record(record, SIMULATE_HOLDER, say=lambda words: print(words, file=sys.stderr)) as new:
+    with new_record(record, SIMULATE_HOLDER, say=print_error) as new:
         run = SimulationRun(documents, new.store, start=begin, seed=seed, quiet=quiet or json, settings=settings)
         new.keep = run.accepted
         for note in unknown_gates(feature_gates):
@@ -77,9 +75,9 @@ def simulate(
         run.go(last)
         report = run.report(record if new.kept else None)
     if json:
-        print(msgspec.json.encode(report).decode())
+        emit_json_line(report)
     else:
-        print("\n".join(describe(report)))
+        print_text("\n".join(describe(report)))
     if report.interrupted:
         return INTERRUPTED
     return REFUSED if report.refused else 0

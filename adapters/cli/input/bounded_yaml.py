@@ -49,7 +49,7 @@ def _check_events(text: str) -> None:
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > MAX_DEPTH:
-                raise yaml.composer.ComposerError(problem=_TOO_DEEP, problem_mark=event.start_mark)
+                raise yaml.composer.ComposerError(problem=_TOO_DEEP)
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
 

@@ -11,6 +11,7 @@ import yaml
 from kerf.adapters.cli.input.validation import Checked, count_verdicts
 from kerf.adapters.cli.render.output import Printer
 from kerf.adapters.cli.render.text import counted
+from kerf.projections.prose.printable import printable
 
 
 class _Dumper(yaml.SafeDumper):
@@ -22,7 +23,10 @@ class _Dumper(yaml.SafeDumper):
 
 def print_yaml(documents: Iterable[dict[str, Any]]) -> None:
     """Write documents to standard output, their fields in the order given."""
-    yaml.dump_all(documents, sys.stdout, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
+    text = yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
+    if printable(text) != text:  # written again with escapes for all that is not ASCII
+        text = yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, width=120)
+    sys.stdout.write(text)
 
 
 def verdicts_text(out: Printer, checked: list[Checked]) -> None:

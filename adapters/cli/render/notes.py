@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 
+from kerf.adapters.cli.render.lines import print_error
 from kerf.engine.model import mistyped
 from kerf.engine.model.manifests.karpenter import v1beta1
 from kerf.engine.model.reasons import Reason
@@ -37,4 +37,4 @@ def note_sentence(note: Reason) -> str:
 def print_gate_notes(notes: Iterable[Reason]) -> None:
     """Print notes on feature gates to standard error, before anything begins."""
     for note in notes:
-        print(f"KERF339: feature gate {note.params['gate']}: {note_sentence(note)}", file=sys.stderr)
+        print_error(f"KERF339: feature gate {note.params['gate']}: {note_sentence(note)}")

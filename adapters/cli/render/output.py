@@ -12,7 +12,9 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
+from kerf.adapters.cli.render.lines import print_json
 from kerf.adapters.cli.render.text import table_lines
+from kerf.projections.prose.printable import printable
 
 STYLES = {"debug": "dim", "info": "", "warning": "yellow", "error": "bold red", "title": "bold", "good": "green"}
 _MARGIN = 14
@@ -22,12 +24,12 @@ _REFRESHED = 0.2  # seconds
 def emit_json(value: Any) -> None:
     """One JSON document: structs, in the order of their fields."""
     encoded = msgspec.json.format(msgspec.json.encode(value), indent=2)
-    sys.stdout.write(encoded.decode() + "\n")
+    print_json(encoded.decode())
 
 
 def emit_json_line(value: Any) -> None:
     """One JSON object on one line."""
-    sys.stdout.write(msgspec.json.encode(value).decode() + "\n")
+    print_json(msgspec.json.encode(value).decode())
 
 
 class ProgressLine:
@@ -81,11 +83,13 @@ class Printer:
         return Printer(self._indent + by)
 
     def line(self, text: str = "", style: str = "info") -> None:
-        self._console.print(Text(self._indent + text if text else "", style=STYLES[style]))
+        self._console.print(Text(self._indent + printable(text) if text else "", style=STYLES[style]))
 
     def timed(self, time: str, text: str, style: str = "info") -> None:
         """A line with a time in the margin."""
-        self._console.print(Text(f"{self._indent}{time:>{_MARGIN - 2}}  ", "dim") + Text(text, STYLES[style]))
+        self._console.print(
+            Text(f"{self._indent}{time:>{_MARGIN - 2}}  ", "dim") + Text(printable(text), STYLES[style])
+        )
 
     def table(self, header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
         """Columns as wide as their widest cell."""

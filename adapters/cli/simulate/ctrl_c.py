@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+from kerf.adapters.cli.render.lines import print_error
 
 
 @contextmanager
@@ -18,7 +19,7 @@ def ctrl_c() -> Iterator[Callable[[], bool]]:
     def note(number: int, frame: FrameType | None) -> None:
         nonlocal pressed
         pressed = True
-        sys.stderr.write("\nThe simulation ends with this turn. Ctrl-C again ends it at once, without a record.\n")
+        print_error("\nThe simulation ends with this turn. Ctrl-C again ends it at once, without a record.")
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
     if threading.current_thread() is not threading.main_thread():

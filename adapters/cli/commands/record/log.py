@@ -54,10 +54,9 @@ def log(
     json
         Print one event a line as JSON.
     """
-    import sys
-
     from kerf.adapters.cli.record_log import LogQuery, RecordLog
     from kerf.adapters.cli.records import opened
+    from kerf.adapters.cli.render.lines import print_error
 
     with opened(record) as store:
         lines = RecordLog(store, LogQuery(since, until, subject, all, follow))
@@ -69,6 +68,6 @@ def log(
             return 0
         lines.print_timeline(json=json)
     if subject and not lines.told:
-        print(lines.nothing_told(), file=sys.stderr)
+        print_error(lines.nothing_told())
         return 1
     return 0
