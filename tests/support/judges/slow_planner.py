@@ -102,8 +102,11 @@ class Slow:
         wanted = plus(*[{**d.requests, "pods": 1} for d in runs])
         return {name: max(0, amount - node.bound_daemons.get(name, 0)) for name, amount in wanted.items()}
 
-    def overhead(self, pool: PoolInput, given: InstanceType) -> tuple[Resources, list[HostPort]]:
-        """S-81; a label that no NodePool defines may be the type's."""
+    def overhead(
+        self, pool: PoolInput, given: InstanceType, where: Requirements | None = None
+    ) -> tuple[Resources, list[HostPort]]:
+        """S-81; a label that no NodePool defines may be the type's. Daemons that `where` the node will be cannot run
+        there do not count: the zone of a claim may be known."""
         known = lbl.WELL_KNOWN.union(type_requirement.key for type_requirement in type_requirements(given))
         runs = [
             d
@@ -111,6 +114,7 @@ class Slow:
             if tolerated(d, pool.pool.taints)
             and pool_requirements(pool).compatible(pod_requirements(d), known)
             and not type_requirements(given).conflicts(pod_requirements(d))
+            and not (where is not None and where.conflicts(pod_requirements(d)))
         ]
         return plus(*[{**d.requests, "pods": 1} for d in runs]), [port for d in runs for port in d.host_ports]
 
@@ -279,7 +283,7 @@ def violations(problem: Problem, planned: Plan) -> list[str]:
         if not claim.instance_types:
             found.append(f"claim {number}: no instance type")
         for name in claim.instance_types:
-            total = plus(requests, slow.overhead(pool, types[name])[0])
+            total = plus(requests, slow.overhead(pool, types[name], merged)[0])
             room = types[name].allocatable()
             if any(amount > room.get(key, 0) for key, amount in total.items()):
                 found.append(f"claim {number}: {name} is too small")
