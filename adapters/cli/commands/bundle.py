@@ -53,8 +53,7 @@ def export(
     pseudonymise
         Replace names by pseudonyms, the same ones throughout the bundle.
     key
-        The file with the key of the pseudonyms, made if it is not there. The same key gives the same ones in another
-        bundle. Left out, the key is new and kept beside the bundle, in FILE.key: see kerf bundle names.
+        The key of the pseudonyms, made if it is not there. Left out, it is new and kept in FILE.key.
     json
         Print what the bundle holds as JSON.
     """
