@@ -92,8 +92,8 @@ def names(
 
     For example:
 
-        kerf bundle names record.kerf --key incident.kerfb.key
-        kerf bundle names record.kerf pod-0042-9f3a1c2b4d5e6f70 --key incident.kerfb.key
+        kerf bundle names my.kerf --key my.kerfb.key
+        kerf bundle names my.kerf pod-0042-9f3a1c2b4d5e6f70 --key my.kerfb.key
 
     Parameters
     ----------
