@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
-import sys
 from hashlib import blake2b
 from pathlib import Path
 from tempfile import gettempdir
@@ -14,9 +13,9 @@ from typing import IO, Protocol
 from kerf.adapters.kubernetes.lease import Lease
 from kerf.adapters.kubernetes.session import Session
 from kerf.adapters.manager.settings import Options
+from kerf.adapters.manager.stderr import print_error
 from kerf.adapters.store.files.private_files import regular_file
 from kerf.engine.errors import InputError, KerfError
-from kerf.projections.prose.printable import printable
 
 _FILE = "sqlite://"
 
@@ -98,7 +97,6 @@ def leadership(store: str, session: Session, options: Options, identity: str, *,
     namespace, name = options.lease_namespace, options.lease_name
 
     def waits(holder: str) -> None:
-        sys.stderr.write(printable(f"waiting for the Lease {namespace}/{name}, which {holder} holds\n"))
-        sys.stderr.flush()
+        print_error(f"waiting for the Lease {namespace}/{name}, which {holder} holds")
 
     return Lease(session, namespace=namespace, identity=identity, name=name, waits=waits)

@@ -6,7 +6,6 @@ import asyncio
 import secrets
 import signal
 import socket
-import sys
 import threading
 from collections.abc import Callable, Coroutine
 from functools import partial
@@ -33,12 +32,12 @@ from kerf.adapters.manager.providers.provider import Provider
 from kerf.adapters.manager.reporting import LogOutput, TurnReports, repeat_lasting, restarted
 from kerf.adapters.manager.retention import RetentionLoop
 from kerf.adapters.manager.settings import Options
+from kerf.adapters.manager.stderr import print_error
 from kerf.adapters.manager.writable_record import open_writable
 from kerf.adapters.store.chained import ChainedStore
 from kerf.engine.errors import KerfError
 from kerf.engine.model.settings import Settings
 from kerf.engine.runtime.runtime import Runtime
-from kerf.projections.prose.printable import printable
 
 NODE_CLASS_KINDS = {"kwok": "karpenter.kwok.sh/KWOKNodeClass", "aws": "karpenter.k8s.aws/EC2NodeClass"}
 """group/Kind of the NodeClass, by provider."""
@@ -266,4 +265,4 @@ async def _cancelled(tasks: list[asyncio.Task[None]]) -> None:
 
 
 def _print_error(error: KerfError) -> None:
-    sys.stderr.write(f"{printable(str(error))}\n")
+    print_error(str(error))

@@ -13,6 +13,7 @@ from kerf.adapters.kubernetes.events import EventRecorder, Happening, Subject
 from kerf.adapters.manager.gated_status import GatedStatus
 from kerf.adapters.manager.metrics.telemetry import Telemetry
 from kerf.adapters.manager.settings import SettingError
+from kerf.adapters.manager.stderr import print_error
 from kerf.engine.errors import fault_of
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.store import Store
@@ -21,7 +22,6 @@ from kerf.projections.karpenter_logs import KarpenterLog, line_json
 from kerf.projections.kubernetes_events.decision_events import DecisionEvents
 from kerf.projections.kubernetes_events.event import KubernetesEvent
 from kerf.projections.kubernetes_events.object_events import ObjectEvents
-from kerf.projections.prose.printable import printable
 
 LOOK_EVERY = 300.0
 """Seconds between looks at what lasts. With AGAIN_AFTER this is half an hour."""
@@ -58,7 +58,7 @@ class TurnReports:
                     report(entries)
             except Exception as error:
                 fault = fault_of(error, "telling")
-                sys.stderr.write(f"{printable(str(fault))}\n")
+                print_error(str(fault))
 
     def lasting(self, now: int) -> list[Happening]:
         """Return the Events whose causes last at `now` (ms since the epoch). No turn may run meanwhile."""
@@ -89,7 +89,7 @@ async def restarted(work: Callable[[], Awaitable[None]], where: str) -> None:
             await work()
         except Exception as error:
             fault = fault_of(error, where)
-            sys.stderr.write(f"{printable(str(fault))}\n")
+            print_error(str(fault))
             await asyncio.sleep(RESTART_AFTER)
 
 

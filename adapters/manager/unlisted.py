@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Callable, Sequence
+
+from kerf.adapters.manager.stderr import print_error
 
 UNLISTED_AFTER, UNLISTED_EVERY = 30.0, 10.0  # seconds until it is said that a list is missing, and said again
 
@@ -15,7 +16,6 @@ async def report_unlisted(unlisted: Callable[[], Sequence[str]]) -> None:
     await asyncio.sleep(waited)
     while True:
         kinds = ", ".join(unlisted())
-        sys.stderr.write(f"nothing is decided yet: {kinds} not listed after {waited:.0f} s\n")
-        sys.stderr.flush()
+        print_error(f"nothing is decided yet: {kinds} not listed after {waited:.0f} s")
         await asyncio.sleep(UNLISTED_EVERY)
         waited += UNLISTED_EVERY
