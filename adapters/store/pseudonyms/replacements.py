@@ -40,11 +40,9 @@ def blank(value: str, names: Names) -> str:
 
 def hashed(value: str, names: Names) -> str:
     """Keys a digest. What stands before it ("kerf3/", "blake2b-128:") says how it was made, and stays."""
-    before, digest = _MADE.fullmatch(value).groups()  # type: ignore[union-attr]  # matches every text
-    return before + (digest if digest in ("", "none") else names.digest(digest))
-
-
-_MADE = re.compile(r"(?s)((?:.*[/:])?)([^/:]*)")
+    start = max(value.rfind("/"), value.rfind(":")) + 1
+    digest = value[start:]
+    return value[:start] + (digest if digest in ("", "none") else names.digest(digest))
 
 
 def value(text: str, names: Names) -> str:
