@@ -18,7 +18,8 @@ def without_password(url: str) -> str:
     What stands between the user and the last "@" is left out, because a password may hold any character unescaped.
     """
     start, question, query = _LOGIN.sub(r"\1@", url, count=1).partition("?")
-    kept = [each for each in query.split("&") if not _NAMES_SECRET.search(unquote_plus(each.partition("=")[0]))]
+    parameters = query.split("&")
+    kept = [setting for setting in parameters if not _NAMES_SECRET.search(unquote_plus(setting.partition("=")[0]))]
     return start + (question + "&".join(kept) if kept else "")
 
 

@@ -22,4 +22,4 @@ def mapped_back(record: str, key: Path, asked: Iterable[str]) -> dict[str, str |
     with opened(record) as store:
         given = Pseudonymised(store, key=read_key(key), base=store.base()).names()
     by_hash = {_RANK.sub("-", pseudonym): name for pseudonym, name in given.items()}
-    return {each: by_hash.get(_RANK.sub("-", each)) for each in asked} or dict(given)
+    return {pseudonym: by_hash.get(_RANK.sub("-", pseudonym)) for pseudonym in asked} or dict(given)
