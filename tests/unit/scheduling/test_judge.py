@@ -76,7 +76,7 @@ def test_the_judge_sees(given: PodShape, spoil: Callable[[Plan], Plan], what: st
         shapes = {pod.uid: pod.shape for pod in question.pods}
         assert set(shapes) == {uid for claim in made.claims for uid in claim.pods}
     found = " ".join(faults(question, spoil(made)))
-    assert any(each in found for each in what.split("|")), found
+    assert any(code in found for code in what.split("|")), found
 
 
 def test_the_judge_sees_limits() -> None:

@@ -69,7 +69,7 @@ def test_e18_e20_refused_pods_are_ignored() -> None:
     work = Workloads().add("a", 2, shape(node_selector={lbl.HOSTNAME: "n"}))
     work.add("b", 1, shape(required_terms=(term((lbl.NODEPOOL, "DoesNotExist", ())),)))
     planned = plan(problem(work, ladder(2)))
-    assert [(each.pods, [why.code for why in each.reasons]) for each in planned.ignored] == [
+    assert [(group.pods, [why.code for why in group.reasons]) for group in planned.ignored] == [
         (("a-0", "a-1"), [SchedulingCode.RESTRICTED_LABEL]),
         (("b-0",), [SchedulingCode.OPTED_OUT]),
     ]
@@ -91,7 +91,11 @@ def test_s61_pools_that_take_part_in_their_order() -> None:
         pool("e", deleting=1),
         pool("f"),
     ]
-    assert [each.pool.name for each in usable_pools(PoolInput(each, "") for each in pools)] == ["b", "f", "a"]
+    assert [pool_input.pool.name for pool_input in usable_pools(PoolInput(node_pool, "") for node_pool in pools)] == [
+        "b",
+        "f",
+        "a",
+    ]
 
 
 def test_e23_without_a_usable_pool_nothing_is_tried() -> None:
@@ -161,7 +165,7 @@ def zones_of(planned: Plan) -> list[str]:
 
 
 def test_e28_or_terms_are_tried_in_turn() -> None:
-    terms = tuple(term(zone(each)) for each in ("bad1", "bad2", "z1", "z2"))
+    terms = tuple(term(zone(name)) for name in ("bad1", "bad2", "z1", "z2"))
     work = Workloads().add("a", 2, shape(required_terms=terms))
     assert zones_of(plan(problem(work, ladder(2)))) == ["z1"]
 
@@ -405,7 +409,7 @@ def test_e62_price_orders_types_and_rules_none_out() -> None:
 
 def test_s86_e64_hopeless_pods_end_the_loop_and_are_grouped() -> None:
     planned = plan(problem(Workloads().add("a", 3, shape(99_000)), ladder(2)))
-    assert [each.pods for each in planned.unplaced] == [("a-0", "a-1", "a-2")]
+    assert [group.pods for group in planned.unplaced] == [("a-0", "a-1", "a-2")]
     assert codes(planned)["a-0"] == [SchedulingCode.TYPES_RESOURCES]
 
 

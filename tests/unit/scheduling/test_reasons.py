@@ -81,4 +81,4 @@ def test_limits_are_the_reason_where_without_them_a_type_would_do(
     catalogue = Catalogue((instance_type("t4", 4, labels={"n": ("4",)}),))
     work = Workloads().add("a", 1, shape(500, node_selector=selector))
     (left,) = plan(problem(work, catalogue, pool("p", spec("n", "In", "4", "9"), limits={"cpu": 1000}))).unplaced
-    assert [each.code for each in left.reasons] == [code]
+    assert [why.code for why in left.reasons] == [code]

@@ -26,7 +26,7 @@ def spoilt() -> World:
 
 def result(world: World) -> ProvisionResult:
     found = [e.payload.result for e in world.store.entries if isinstance(e.payload, Decision)]
-    return [each for each in found if isinstance(each, ProvisionResult)][-1]
+    return [provisioned for provisioned in found if isinstance(provisioned, ProvisionResult)][-1]
 
 
 def orders(world: World) -> list[LaunchInstance]:

@@ -222,7 +222,7 @@ def test_s202_a_device_of_the_network_narrows_the_node() -> None:
 
 
 def test_s197_s202_devices_in_two_zones_cannot_go_to_one_node() -> None:
-    slices = [published(f"net-{each}", gpu("g0"), terms=(zone(each),)) for each in ("z1", "z2")]
+    slices = [published(f"net-{name}", gpu("g0"), terms=(zone(name),)) for name in ("z1", "z2")]
     assert placed(solved([claim("c", ask(2))], {"a": ["c"]}, types(bare=()), slices=slices)) == {}
     pods = {"a": ["c"], "b": ["d"]}
     apart = solved([claim("c"), claim("d")], pods, types(bare=()), slices=slices)
@@ -241,7 +241,7 @@ def test_s203_a_network_device_is_taken_if_any_type_of_its_claim_uses_it() -> No
 def partitioned(*amounts: int) -> tuple[ResourceSlice, ...]:
     """A GPU of 4 slices, and partitions that take so many of them each."""
     use = [CounterUse("gpu", {"slices": n}) for n in amounts]
-    devices = tuple(Device(f"p{n}", consumes=(each,)) for n, each in enumerate(use))
+    devices = tuple(Device(f"p{n}", consumes=(used,)) for n, used in enumerate(use))
     return template(*devices, counters=(CounterUse("gpu", {"slices": 4}),))
 
 
@@ -277,8 +277,8 @@ def test_s201_parts_of_a_shared_device(capacity: Capacity, asked: int | None, po
     offered = types(x=template(gpu("g0", {"memory": capacity}, shared=True)))
     wanted = {} if asked is None else {f"{DRIVER}/memory": asked}
     claims = [claim(name, ask(capacity=wanted)) for name in "abcd"]
-    planned = solved(claims, {each.name: [each.name] for each in claims}, offered)
-    assert [len(each.pods) for each in planned.claims][:1] == ([pods] if pods else [])
+    planned = solved(claims, {asked_claim.name: [asked_claim.name] for asked_claim in claims}, offered)
+    assert [len(opened.pods) for opened in planned.claims][:1] == ([pods] if pods else [])
 
 
 def test_s201_a_dimension_that_a_device_has_not_got() -> None:

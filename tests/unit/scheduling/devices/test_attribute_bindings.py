@@ -56,6 +56,6 @@ def test_s200_attribute_bindings(count: int, offered: Catalogue, fits: bool) -> 
 def test_s200_types_with_other_bindings_are_other_types() -> None:
     (one,), (other,) = bound("01", "23").types, bound("01").types
     catalogue = Catalogue((one, replace(other, name="y")))
-    claims = [claim(each, ask(2), constraints=SAME_ROOT) for each in "cd"]
+    claims = [claim(name, ask(2), constraints=SAME_ROOT) for name in "cd"]
     planned = solved(claims, {"a": ["c"], "b": ["d"]}, catalogue)
     assert placed(planned) == {"a": "x#0", "b": "x#0"}

@@ -45,7 +45,7 @@ def test_devices_say_for_themselves_where_they_are() -> None:
     ]
     slices = [published("net", *own)]
     wanted = {name: f'device.attributes["{DRIVER}"].n == "{name}"' for name in ("g0", "g1")}
-    named = [replace(each, attributes={f"{DRIVER}/n": each.name}) for each in own]
+    named = [replace(device, attributes={f"{DRIVER}/n": device.name}) for device in own]
     for name, node in (("g0", "n2"), ("g1", "n1")):
         planned = solved(
             [claim("c", ask(1, wanted[name]))], {"a": ["c"]}, types(bare=()), nodes=nodes,

@@ -23,8 +23,11 @@ def offered() -> Catalogue:
     prices = {"small": 0.02, "large": 1.0, "gpu": 2.0}
     return Catalogue(
         tuple(
-            replace(each, offerings=tuple(replace(offer, price=prices[each.name]) for offer in each.offerings))
-            for each in (small, large, dear)
+            replace(
+                offered_type,
+                offerings=tuple(replace(offer, price=prices[offered_type.name]) for offer in offered_type.offerings),
+            )
+            for offered_type in (small, large, dear)
         )
     )
 
@@ -41,9 +44,11 @@ def given(**limits: int) -> Problem:
 def test_effort_is_spent_on_pods_that_ask_for_no_devices() -> None:
     problem = given()
     first, best = plan(problem), best_plan(problem, 100)
-    held = [each for each in first.claims if "a-0" in each.pods]
-    assert [each for each in best.claims if "a-0" in each.pods] == held
-    assert sum(each.price for each in best.claims) < best.first_price == sum(each.price for each in first.claims)
+    held = [opened for opened in first.claims if "a-0" in opened.pods]
+    assert [opened for opened in best.claims if "a-0" in opened.pods] == held
+    assert (
+        sum(opened.price for opened in best.claims) < best.first_price == sum(opened.price for opened in first.claims)
+    )
     assert best.placed == first.placed
     assert Judge(problem, best).faults() == []
 
@@ -61,7 +66,9 @@ def test_the_trace_is_of_the_plan_that_was_made() -> None:
     best = best_plan(problem, 100, tracer)
     assert best == best_plan(problem, 100)
     funnel = tracer.funnel
-    assert [each.left[0].instance_type for each in funnel.claims] == [each.instance_types[0] for each in best.claims]
+    assert [opened.left[0].instance_type for opened in funnel.claims] == [
+        opened.instance_types[0] for opened in best.claims
+    ]
 
 
 def test_a_plan_with_nothing_but_devices_is_as_it_is() -> None:

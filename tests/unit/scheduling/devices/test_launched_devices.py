@@ -20,7 +20,7 @@ from tests.support.scenarios.device_problems import (
 
 
 def drivers(planned: Plan) -> list[tuple[str, ...]]:
-    return [each.drivers for each in planned.claims]
+    return [opened.drivers for opened in planned.claims]
 
 
 def test_s160_a_claim_names_the_drivers_of_the_devices_that_it_brings() -> None:
@@ -34,7 +34,7 @@ def test_the_funnel_tells_of_types_without_the_devices() -> None:
     tracer = FunnelTracer()
     given = question([claim("c")], {"a": ["c"]}, types(bare=(), one=template(gpu("g0"))))
     plan(given, tracer)
-    ((look,),) = (each.pools for each in tracer.funnel.classes)
+    ((look,),) = (pod_class.pools for pod_class in tracer.funnel.classes)
     assert [(cut.what, cut.types, cut.wanted) for cut in look.funnel.cuts] == [("devices", 1, "default/c")]
-    assert [each.instance_type for each in look.funnel.left] == ["one"]
+    assert [option.instance_type for option in look.funnel.left] == ["one"]
     assert [(miss.what, miss.example) for miss in look.funnel.near] == [("devices", "bare")]

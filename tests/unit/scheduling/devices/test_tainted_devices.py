@@ -25,7 +25,7 @@ TOLERANT = Toleration("broken", "Exists")
 def test_a_tainted_device_is_for_requests_that_tolerate_it() -> None:
     offered = types(x=template(replace(gpu("g0"), taints=(HARD,))))
     refused = solved([claim("c")], {"a": ["c"]}, offered)
-    ((why_not,),) = (each.reasons for each in refused.unplaced)
+    ((why_not,),) = (group.reasons for group in refused.unplaced)
     assert (why_not.code, why_not.params["left"], why_not.params["selectors"]) == ("devices", 0, ["taints (1 of 1)"])
     assert placed(solved([claim("c", ask(tolerations=(TOLERANT,)))], {"a": ["c"]}, offered)) == {"a": "x#0"}
 

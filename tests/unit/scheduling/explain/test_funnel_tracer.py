@@ -38,7 +38,7 @@ def test_a_placed_class_shows_cuts_what_is_left_and_where_it_went() -> None:
     assert second.reason.code == SchedulingCode.LIMITS
     assert look.funnel.types == 3
     assert look.funnel.cuts == (Cut("limits", 1, "cpu", "7000"), Cut("resource", 1, "cpu", "3000"))
-    assert [each.instance_type for each in look.funnel.left] == ["t04"]
+    assert [option.instance_type for option in look.funnel.left] == ["t04"]
     assert only.placed == ((0, ("a-0",)),)
     assert only.unplaced == ("a-1",)
     assert funnel.claims[0].left == look.funnel.left
@@ -63,7 +63,7 @@ def test_a_near_miss_of_a_mistyped_value_says_what_may_be_meant(asked: str, mean
     plain = pool("p", spec(lbl.INSTANCE_TYPE, "NotIn", "c5.large"))
     work = Workloads().add("x", 1, shape(node_selector={lbl.INSTANCE_TYPE: asked}))
     (look,) = funnel_of(problem(work, catalogue, plain)).classes[0].pools
-    assert [each.meant for each in look.funnel.near if each.side == "pod"] == [meant]
+    assert [miss.meant for miss in look.funnel.near if miss.side == "pod"] == [meant]
 
 
 def test_a_mistyped_value_of_the_node_pool_is_told_by_the_pool_that_has_nothing_to_launch() -> None:
@@ -89,10 +89,10 @@ def test_what_would_help_a_node_pool_without_types_depends_on_what_pods_ask_for(
     work = Workloads().add("small", 1, shape()).add("x", 1, shape(memory=gib * GI))
     funnel = funnel_of(problem(work, catalogue, typo))
     assert funnel.dropped == ()
-    found = next(each for each in funnel.classes if each.unplaced == ("x-0",))
+    found = next(pod_class for pod_class in funnel.classes if pod_class.unplaced == ("x-0",))
     (dropped,) = found.pools
     assert dropped.funnel.cuts == (Cut("requirement", 2, lbl.INSTANCE_TYPE, f"{lbl.INSTANCE_TYPE} In [m5.lagre]"),)
-    assert [(each.values, each.meant) for each in dropped.funnel.near] == [(values, meant)]
+    assert [(miss.values, miss.meant) for miss in dropped.funnel.near] == [(values, meant)]
 
 
 def test_a_node_pool_without_types_that_nothing_would_help_has_no_near_miss() -> None:
@@ -116,7 +116,7 @@ def test_instance_types_that_would_do_are_named_cheapest_first() -> None:
     )
     work = Workloads().add("x", 1, shape(node_selector={lbl.INSTANCE_TYPE: "z"}))
     (look,) = funnel_of(problem(work, Catalogue(types), pool("p"))).classes[0].pools
-    assert [each.values for each in look.funnel.near] == [("b", "c", "a", "d")]
+    assert [miss.values for miss in look.funnel.near] == [("b", "c", "a", "d")]
 
 
 def _sold(name: str, **prices: float) -> InstanceType:
@@ -163,7 +163,7 @@ def test_a_mistyped_value_of_a_label_of_the_node_pool_is_told() -> None:
     """Types know nothing of the NodePool's name; what may be meant is what the NodePool is called."""
     work = Workloads().add("x", 1, shape(node_selector={lbl.NODEPOOL: "genral"}))
     (look,) = funnel_of(problem(work, ladder(2), pool("general"))).classes[0].pools
-    assert [each.meant for each in look.funnel.near if each.side == "pod"] == [("general",)]
+    assert [miss.meant for miss in look.funnel.near if miss.side == "pod"] == [("general",)]
 
 
 @pytest.mark.parametrize(("bound", "nearest"), [(("Gt", "16"), ("16", "8", "4")), (("Lt", "4"), ("4", "8", "16"))])
@@ -171,7 +171,7 @@ def test_numbers_that_would_do_are_named_from_the_bound_on(bound: tuple[str, str
     types = tuple(instance_type(f"t{n}", 4, labels={"cpus": (str(n),)}) for n in (4, 8, 16))
     work = Workloads().add("x", 1, shape(required_terms=(term(("cpus", bound[0], (bound[1],))),)))
     (look,) = funnel_of(problem(work, Catalogue(types), pool("p", spec("cpus", "Exists")))).classes[0].pools
-    assert [each.values for each in look.funnel.near] == [nearest]
+    assert [miss.values for miss in look.funnel.near] == [nearest]
 
 
 def test_near_miss_of_a_resource_and_of_a_limit() -> None:
@@ -202,7 +202,7 @@ def test_near_miss_of_a_limit_for_pods_that_are_spread(
     nodes = [NodeInput(zone, "", {lbl.ZONE: zone}, (), {"cpu": 100, "memory": GI, "pods": 9}) for zone in taken]
     work = Workloads().add("x", 2, shape(1500, labels={"app": "x"}, spread=(spread,), anti_affinity=(apart,)))
     given = problem(
-        work, ladder(2, 4), pool("p", limits={"cpu": 1000}), nodes=nodes, bound=[(other, each) for each in taken]
+        work, ladder(2, 4), pool("p", limits={"cpu": 1000}), nodes=nodes, bound=[(other, name) for name in taken]
     )
     (look,) = funnel_of(given).classes[0].pools
     assert look.reason is not None
@@ -252,7 +252,7 @@ def test_a_type_that_is_not_on_offer_is_not_said_to_have_had_no_capacity() -> No
         Cut("requirement", 2, lbl.INSTANCE_TYPE, f"{lbl.INSTANCE_TYPE} In [b]"),
         Cut("offering", 1),
     )
-    assert [(each.what, each.example) for each in look.funnel.near] == [("requirement", "a"), ("offering", "b")]
+    assert [(miss.what, miss.example) for miss in look.funnel.near] == [("requirement", "a"), ("offering", "b")]
 
 
 def test_near_miss_of_a_sold_out_offering_and_of_a_taint() -> None:
@@ -273,13 +273,17 @@ def test_refusals_of_nodes_and_claims_are_named() -> None:
     work = Workloads().add("x", 1, shape(1900)).add("y", 1, shape(1000, host_ports=(HostPort(1),)))
     work.add("z", 1, shape(400, host_ports=(HostPort(1),))).add("q", 1, shape(300, node_selector={"team": "red"}))
     funnel = funnel_of(problem(work, ladder(2), nodes=[node, full]))
-    refused = {(each.number, refusal.place): refusal.reason.code for each in funnel.classes for refusal in each.refused}
+    refused = {
+        (pod_class.number, refusal.place): refusal.reason.code
+        for pod_class in funnel.classes
+        for refusal in pod_class.refused
+    }
     assert refused[0, "n"] == SchedulingCode.TAINTS
     assert refused[0, "o"] == SchedulingCode.RESOURCES
     assert refused[1, 0] == SchedulingCode.RESOURCES
     assert refused[2, 1] == SchedulingCode.HOST_PORTS
     assert refused[3, 0] == SchedulingCode.LABEL_UNDEFINED
-    texts = [sentence(refusal.reason) for each in funnel.classes for refusal in each.refused]
+    texts = [sentence(refusal.reason) for pod_class in funnel.classes for refusal in pod_class.refused]
     assert "NodePool default: host ports 1/TCP are taken" in texts
 
 
@@ -333,7 +337,7 @@ def test_topology_cuts_the_types_that_are_not_sold_where_it_lets_the_pod_go() ->
     first, second = funnel_of(problem(work, Catalogue(types))).classes[0].pools
     assert first.funnel.cuts == ()
     assert second.funnel.cuts == (Cut("topology", 1, "", lbl.ZONE),)
-    assert [each.instance_type for each in second.funnel.left] == ["b"]
+    assert [option.instance_type for option in second.funnel.left] == ["b"]
 
 
 @pytest.mark.parametrize(
@@ -360,9 +364,9 @@ def test_near_miss_of_a_volume(volume: str, cuts: tuple[Cut, ...], near: list[An
     )
     (look,) = funnel_of(given).classes[0].pools
     assert look.funnel.cuts == (Cut("requirement", 1, lbl.INSTANCE_TYPE, f"{lbl.INSTANCE_TYPE} NotIn [other]"), *cuts)
-    assert [(each.side, each.values, each.types) for each in look.funnel.near if each.key == lbl.ZONE] == near
+    assert [(miss.side, miss.values, miss.types) for miss in look.funnel.near if miss.key == lbl.ZONE] == near
     if cuts:
-        assert all(each.key == lbl.ZONE for each in look.funnel.near)
+        assert all(miss.key == lbl.ZONE for miss in look.funnel.near)
 
 
 def test_the_pods_own_conflict_comes_before_the_limits() -> None:

@@ -46,8 +46,8 @@ def test_each_kind_of_preference(fields: dict[str, Any], told: RelaxedPreference
     given = problem(work, ladder(8))
     tracer = FunnelTracer(given.shapes.get)
     plan(given, tracer)
-    relaxed = [each for found in tracer.funnel.classes for each in found.relaxed]
-    assert [(each.pods, each.gave_up) for each in relaxed] == [(("picky-0",), (told,))]
+    relaxed = [given_up for found in tracer.funnel.classes for given_up in found.relaxed]
+    assert [(given_up.pods, given_up.gave_up) for given_up in relaxed] == [(("picky-0",), (told,))]
 
 
 def test_anti_affinity_and_soft_taints_come_in_the_order_in_which_they_are_given_up() -> None:
@@ -56,8 +56,8 @@ def test_anti_affinity_and_soft_taints_come_in_the_order_in_which_they_are_given
     given = problem(work, ladder(8), pool("p", spec(lbl.ZONE, "In", "z1"), taints=(Taint("a", "PreferNoSchedule"),)))
     tracer = FunnelTracer(given.shapes.get)
     assert not plan(given, tracer).unplaced
-    relaxed = [each for found in tracer.funnel.classes for each in found.relaxed]
-    told = {uid: [one.what for one in each.gave_up] for each in relaxed for uid in each.pods}
+    relaxed = [given_up for found in tracer.funnel.classes for given_up in found.relaxed]
+    told = {uid: [one.what for one in given_up.gave_up] for given_up in relaxed for uid in given_up.pods}
     assert told == {"x-0": ["anti-affinity", "soft-taints"], "x-1": ["anti-affinity", "soft-taints"]}
 
 
@@ -77,7 +77,7 @@ def test_the_term_that_placed_a_pod_is_not_among_what_it_gave_up() -> None:
     given = problem(Workloads().add("picky", 1, wanted), ladder(8))
     tracer = FunnelTracer(given.shapes.get)
     assert plan(given, tracer).claims
-    (found,) = (each for group in tracer.funnel.classes for each in group.relaxed)
+    (found,) = (given_up for group in tracer.funnel.classes for given_up in group.relaxed)
     assert found.gave_up == (
         RelaxedPreference("required-term", (ASKED,)),
         RelaxedPreference("preferred-term", (f"{lbl.ZONE} In [z8]",), weight=7),

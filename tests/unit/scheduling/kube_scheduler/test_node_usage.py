@@ -63,7 +63,7 @@ def test_resource_scores_tell_the_pods_there_or_that_there_is_no_room() -> None:
     empty = NodeUsage(seat("a"), {})
     half = empty.after(wanted)
     full = half.after(wanted)
-    assert [offers[each] for each in (empty, half, full)] == [
+    assert [offers[node_info] for node_info in (empty, half, full)] == [
         (empty.score(wanted), 0),
         (half.score(wanted), 1),
         (full.score(wanted), NO_ROOM),

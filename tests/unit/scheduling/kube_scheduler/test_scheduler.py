@@ -88,7 +88,7 @@ def test_a_variant_takes_pods_of_one_second_in_their_turn() -> None:
     turned = replace(asked, pods=tuple(replace(pod, turn=4 - turns[pod.uid]) for pod in asked.pods))
     planned = Plan(placements=(Placement("only", "", ("a-0", "b-0", "c-0")),))
     aged, given = SchedulerVariant(by_turn=True), SchedulerVariant(by_age=False, by_turn=True)
-    assert [each.uid for each in KubeScheduler(turned).queue(aged)] == ["c-0", "b-0", "a-0"]
+    assert [queued.uid for queued in KubeScheduler(turned).queue(aged)] == ["c-0", "b-0", "a-0"]
     assert unbound_pods(turned, planned, given) == ("a-0", "c-0")
     assert unbound_pods(turned, planned, SchedulerVariant(by_age=False)) == ("b-0", "c-0")
     assert unbound_pods(asked, planned, given) == ("b-0", "c-0")
@@ -121,7 +121,7 @@ def test_a_newer_scheduler_scores_what_a_pod_improves() -> None:
     wants = {"cpu": 100, "memory": GI}
     for newer, better in ((False, even), (True, uneven)):
         load = PodLoad(wants, scored_requests(wants), newer=newer)
-        scores = {each.name: NodeUsage(each, {}).score(load) for each in (uneven, even)}
+        scores = {node_info.name: NodeUsage(node_info, {}).score(load) for node_info in (uneven, even)}
         assert max(scores, key=lambda name: scores[name]) == better.name
 
 

@@ -49,7 +49,9 @@ def test_types_are_numbered_by_name() -> None:
 )
 def test_fitting_equals_fits_type_by_type(requests: dict[str, int]) -> None:
     """The bitset of types that fit equals asking each type (S-75, E-26)."""
-    expected = "".join(each.name for each in COMPILED.types if fits(requests, each.allocatable()))
+    expected = "".join(
+        offered_type.name for offered_type in COMPILED.types if fits(requests, offered_type.allocatable())
+    )
     assert names(COMPILED.fitting(requests)) == expected
 
 

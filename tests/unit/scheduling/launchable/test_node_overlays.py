@@ -28,7 +28,7 @@ def apply(*overlays: NodeOverlay) -> OverlayEvaluation:
 
 
 def prices(found: OverlayEvaluation, name: str, node_pool: str = "default") -> dict[tuple[str, str], float]:
-    (given,) = (each for each in found.catalogues[node_pool].types if each.name == name)
+    (given,) = (offered_type for offered_type in found.catalogues[node_pool].types if offered_type.name == name)
     return {(offering.capacity_type, offering.zone): round(offering.price, 6) for offering in given.offerings}
 
 
@@ -64,7 +64,7 @@ def test_s186_capacity_is_the_types_and_other_names_merge() -> None:
         overlay("two", ONLY_A, capacity={"x/y": 2}),
         overlay("three", capacity={FUSE: 8}, weight=5),
     )
-    capacities = {each.name: each.capacity for each in found.catalogues["default"].types}
+    capacities = {offered_type.name: offered_type.capacity for offered_type in found.catalogues["default"].types}
     assert (capacities["a"][FUSE], capacities["a"]["x/y"], capacities["b"][FUSE]) == (8, 2, 8)
     assert "x/y" not in capacities["b"]
     assert set(found.conditions.values()) == {OverlayCondition.SUCCEEDED}
@@ -145,7 +145,7 @@ def test_s184_a_type_without_an_offering_that_matches_is_none_of_its_types() -> 
     """Its capacity stays as it is too."""
     in_z2 = overlay("o", spec(lbl.ZONE, "In", "z2"), capacity={FUSE: 8})
     found = apply(in_z2).catalogues["default"].types
-    assert [each.name for each in found if FUSE in each.capacity] == ["a"]
+    assert [offered_type.name for offered_type in found if FUSE in offered_type.capacity] == ["a"]
 
 
 def test_s188_a_nodepool_without_types_holds_up_no_other() -> None:

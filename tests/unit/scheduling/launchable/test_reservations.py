@@ -15,7 +15,9 @@ from tests.support.scenarios.problems import GI, Workloads, instance_type, ladde
 def reserved(name: str, cpu: int, *held: tuple[str, int]) -> InstanceType:
     """A type with an on-demand offering and these reservations (id, launches left), all in z1."""
     offerings = [Offering("z1", lbl.ON_DEMAND, 0.1 * cpu)]
-    offerings += [Offering("z1", lbl.RESERVED, 1e-9, left > 0, "", each, "default", left) for each, left in held]
+    offerings += [
+        Offering("z1", lbl.RESERVED, 1e-9, left > 0, "", reservation, "default", left) for reservation, left in held
+    ]
     return instance_type(name, cpu, zones=("z1",), offerings=tuple(offerings))
 
 

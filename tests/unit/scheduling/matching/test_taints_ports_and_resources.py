@@ -55,7 +55,7 @@ def test_s38_every_effect_counts_and_the_untolerated_are_named() -> None:
     assert untolerated((GPU, soft), (Toleration("dedicated", "Exists"),)) == (soft,)
     assert tolerates_all((soft,), (TOLERATES_PREFER_NO_SCHEDULE,))
     assert not tolerates_all((GPU,), (TOLERATES_PREFER_NO_SCHEDULE,))
-    assert [taint_text(each) for each in (GPU, soft)] == ["dedicated=gpu:NoSchedule", "slow:PreferNoSchedule"]
+    assert [taint_text(taint) for taint in (GPU, soft)] == ["dedicated=gpu:NoSchedule", "slow:PreferNoSchedule"]
 
 
 @pytest.mark.parametrize(

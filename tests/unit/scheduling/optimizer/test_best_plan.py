@@ -150,7 +150,7 @@ def test_s70_limits_on_resources_are_kept() -> None:
     asked = problem(Workloads().add("web", 30, shape(1900, 3 * GI)), dear_giant(), pool(limits={"cpu": 80_000}))
     best = best_plan(asked, EFFORT)
     assert not best.unplaced
-    cores = {each.name: each.capacity["cpu"] for each in dear_giant().types}
+    cores = {offered_type.name: offered_type.capacity["cpu"] for offered_type in dear_giant().types}
     assert sum(max(cores[name] for name in claim.instance_types) for claim in best.claims) <= 80_000
 
 
@@ -180,7 +180,7 @@ def test_the_tracer_hears_of_the_plan_that_is_returned() -> None:
     tracer = FunnelTracer()
     best = best_plan(asked, EFFORT, tracer)
     told = tracer.funnel.claims
-    assert [tuple(c.instance_type for c in each.left) for each in told] == [c.instance_types for c in best.claims]
+    assert [tuple(c.instance_type for c in funnel.left) for funnel in told] == [c.instance_types for c in best.claims]
 
 
 def test_a_step_of_effort_is_a_bound_on_work_and_little_more_where_the_problem_is_large() -> None:
@@ -202,7 +202,7 @@ def test_planning_costs_by_what_must_be_looked_at() -> None:
         unlike.add(f"app-{number}", 1, shape(100 + number))
     spreading.add("x", 20, shape(100, labels={"app": "x"}, spread=(spread,)))
     asked = [problem(work, dear_giant()) for work in (alike, unlike, spreading)]
-    costs = [planning_touches(each.pods, each.shapes) for each in asked]
+    costs = [planning_touches(asked_problem.pods, asked_problem.shapes) for asked_problem in asked]
     assert costs[0] < costs[1] == costs[2]
     assert planning_touches(asked[0].pods, asked[0].shapes, nodes=50) == costs[0] + 50
 

@@ -39,7 +39,7 @@ def over_two_keys(beside: int, zonal: int) -> Problem:
 
 def uneven_problem() -> Problem:
     asked = [over_two_keys(large, small) for large in range(2, 9) for small in range(1, 6)]
-    return next(each for each in asked if faults(each, plan(each)))
+    return next(candidate for candidate in asked if faults(candidate, plan(candidate)))
 
 
 def test_s134_pods_that_were_counted_too_late_are_planned_for_again() -> None:
@@ -131,7 +131,7 @@ def test_s134_a_pod_that_keeps_out_several_comes_after_them() -> None:
 
 def test_s134_of_pods_of_unequal_priority_the_higher_one_keeps_its_place() -> None:
     asked = wide()
-    first = next(digest for digest, each in asked.shapes.items() if each.labels["app"] == "large")
+    first = next(digest for digest, pod_shape in asked.shapes.items() if pod_shape.labels["app"] == "large")
     shapes = {**asked.shapes, first: replace(asked.shapes[first], priority=1_000)}
     assert left(first_plan(replace(asked, shapes=shapes))[1]) == {"small-0", "small-1", "small-2"}
 
@@ -213,7 +213,7 @@ def test_s63_s88_what_helps_one_group_is_not_left_out_for_another() -> None:
 
 
 def told(made: Plan, uid: str) -> list[tuple[str, object]]:
-    (group,) = (each for each in made.unplaced if uid in each.pods)
+    (group,) = (left_group for left_group in made.unplaced if uid in left_group.pods)
     return [(reason.code, reason.params.get("node_pool")) for reason in group.reasons]
 
 
@@ -237,10 +237,10 @@ def test_s134_a_pod_is_told_of_the_node_pool_that_is_left_out() -> None:
     assert told(made, "own-0") == [(SchedulingCode.LEFT_OUT, "z-tainted"), (SchedulingCode.REQUIREMENTS, "open")]
     tracer = FunnelTracer()
     assert best_plan(asked, 0, tracer).unplaced == made.unplaced
-    (known,) = (each for each in tracer.funnel.classes if each.unplaced)
-    looks = {each.funnel.node_pool: each for each in known.pools}
+    (known,) = (pod_class for pod_class in tracer.funnel.classes if pod_class.unplaced)
+    looks = {look.funnel.node_pool: look for look in known.pools}
     assert looks["z-tainted"].reason == Reason(SchedulingCode.LEFT_OUT, {"node_pool": "z-tainted"})
-    assert [each.instance_type for each in looks["z-tainted"].funnel.left] == ["t04"]
+    assert [option.instance_type for option in looks["z-tainted"].funnel.left] == ["t04"]
     assert plan(question).placed == made.placed, "what is told decides nothing"
 
 
@@ -285,7 +285,7 @@ def test_s134_retries_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         work = Workloads().add("w", pods, shape(100, labels=APP, anti_affinity=apart(lbl.ZONE, "nobody")))
         work.add("x", 1, shape(100, affinity=apart(lbl.HOSTNAME, "x"), anti_affinity=apart(lbl.ZONE, "x")))
         first_plan(problem(work, ladder(1, 2, 4, 8)))
-        assert 1 < len([each for each in asked if each > pods]) <= most + 1
+        assert 1 < len([touches for touches in asked if touches > pods]) <= most + 1
 
 
 def test_s134_pods_go_with_the_one_they_must_be_with_where_there_is_room_for_all() -> None:

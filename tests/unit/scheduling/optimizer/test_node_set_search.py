@@ -152,7 +152,7 @@ def test_s208_a_node_that_holds_reservations_is_in_every_set_that_is_tried() -> 
     start = evaluated(node_sets, asked, (fixed, *sized(node_sets, asked, "t04", 2)))
     tried, _ = larger_sets(node_sets, start, [], math.inf)
     assert len(tried) > 10
-    assert all(fixed in each for each in tried)
+    assert all(fixed in node_set for node_set in tried)
 
 
 def test_s208_a_node_without_pods_is_not_replaced_by_nodes_of_one_type() -> None:

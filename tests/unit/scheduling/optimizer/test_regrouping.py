@@ -29,12 +29,12 @@ def options_of(asked: Problem) -> InstanceOptions:
 def held(asked: Problem, uid: str = "web-0", zones: tuple[str, ...] = ("z1",)) -> PodKind | None:
     """A pod on a node that is bound to these zones."""
     made = plan(asked)
-    claim = next(each for each in made.claims if uid in each.pods)
+    claim = next(opened for opened in made.claims if uid in opened.pods)
     rest = tuple(constraint for constraint in claim.constraints if constraint.key != lbl.ZONE)
     bound = (requirement(lbl.ZONE, "In", zones),) if zones else ()
-    weights = {uid: 0 for each in made.claims for uid in each.pods}
+    weights = {uid: 0 for opened in made.claims for uid in opened.pods}
     movable = MovablePods(asked, options_of(asked), independent_pods(asked), weights)
-    pod = next(each for each in asked.pods if each.uid == uid)
+    pod = next(waiting for waiting in asked.pods if waiting.uid == uid)
     return movable.kind_beside(pod, replace(claim, constraints=(*rest, *bound)))
 
 
@@ -67,7 +67,7 @@ def test_s208_pods_with_anti_affinity_to_their_like_move_one_to_a_node() -> None
     evenly = held(web(shape(900, labels=WEB, spread=(SpreadConstraint(lbl.HOSTNAME, max_skew=3, selector=APP),))))
     assert apart is not None
     assert evenly is not None
-    assert [each.max_per_node and each.max_per_node[2] for each in (apart, evenly)] == [1, 3]
+    assert [pod_kind.max_per_node and pod_kind.max_per_node[2] for pod_kind in (apart, evenly)] == [1, 3]
 
 
 def test_s208_anti_affinity_to_pods_that_are_not_there_sets_no_limit() -> None:
@@ -94,7 +94,7 @@ def groups(asked: Problem, kinds: list[PodKind], counts: list[int], steps: int =
         return None
     assert effort.left < before
     names = options.templates[0].catalogue.names
-    return sorted((names[each.type_number], sum(count for _, count in each.counts)) for each in found)
+    return sorted((names[pod_group.type_number], sum(count for _, count in pod_group.counts)) for pod_group in found)
 
 
 def kind(

@@ -71,7 +71,7 @@ def test_s134_of_pods_apart_by_zone_no_more_are_placed_than_there_are_zones(aske
 
 def test_s134_zones_in_which_one_is_bound_already_are_taken(asked: Asked) -> None:
     work = Workloads().add("apart", 4, apart())
-    given = problem(work, ladder(2), nodes=in_zones(*ZONES), bound=[(apart(), f"n-{each}") for each in ZONES])
+    given = problem(work, ladder(2), nodes=in_zones(*ZONES), bound=[(apart(), f"n-{zone}") for zone in ZONES])
     assert len(beyond(given)) == 4
     assert asked(given) == 1
 
@@ -87,9 +87,9 @@ def test_s134_zones_that_the_pods_or_all_node_pools_exclude_are_none(asked: Aske
 def test_s134_a_pod_of_a_higher_priority_may_still_take_the_place_of_one_that_is_placed() -> None:
     work = Workloads().add("apart", 3, apart(requests={"cpu": 1_000}))
     given = problem(work.add("high", 1, apart(priority=10)), ladder(2))
-    assert {uid for each in plan(given).unplaced for uid in each.pods} == {"high-0"}
+    assert {uid for group in plan(given).unplaced for uid in group.pods} == {"high-0"}
     assert beyond(given) == set()
-    assert {uid for each in first_plan(given)[1].unplaced for uid in each.pods} < {f"apart-{n}" for n in range(3)}
+    assert {uid for group in first_plan(given)[1].unplaced for uid in group.pods} < {f"apart-{n}" for n in range(3)}
 
 
 def test_s134_pods_without_a_partner_and_those_whose_partners_have_none(asked: Asked) -> None:

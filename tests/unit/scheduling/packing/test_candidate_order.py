@@ -24,7 +24,7 @@ def test_s67_without_a_template_pods_still_go_to_existing_nodes() -> None:
     nothing = pool("p", spec(lbl.INSTANCE_TYPE, "In", "no-such-type"))
     planned = plan(problem(Workloads().add("web", 2, shape(1000)), ladder(2), nothing, nodes=[node("a")]))
     assert [placement.pods for placement in planned.placements] == [("web-0",)]
-    assert [(each.pods, each.reasons[0].code) for each in planned.unplaced] == [(("web-1",), "no-instance-types")]
+    assert [(group.pods, group.reasons[0].code) for group in planned.unplaced] == [(("web-1",), "no-instance-types")]
 
 
 def test_s204_s162_types_go_by_their_cheapest_offering_then_by_name_and_are_cut() -> None:

@@ -48,7 +48,7 @@ def test_s31_s35_a_pod_gives_up_what_it_has_to_and_one_that_fails_nothing() -> N
     (claim,) = planned.claims
     assert next(requirement.values for requirement in claim.requirements if requirement.key == lbl.ZONE) == ("z2",)
     assert codes(planned) == {"b-0": [SchedulingCode.TYPES_RESOURCES]}
-    (failed,) = [each for each in tracer.funnel.classes if each.unplaced]
+    (failed,) = [pod_class for pod_class in tracer.funnel.classes if pod_class.unplaced]
     assert failed.requirements == (f"{lbl.ZONE} In [nowhere]",), "as it was queued"
 
 

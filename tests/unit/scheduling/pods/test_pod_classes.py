@@ -67,7 +67,7 @@ def test_s33_e29_the_last_required_term_stays() -> None:
 def test_s33_the_heaviest_preference_goes_first_and_equals_in_their_order() -> None:
     light, first, second = preferred(1, ZONE_1), preferred(9, ZONE_1), preferred(9, ZONE_2)
     found = steps(PodShape(preferred_terms=(light, first, second)))
-    assert [each.preferred_terms for each in found] == [(light, second), (light,), ()]
+    assert [shape.preferred_terms for shape in found] == [(light, second), (light,), ()]
 
 
 def test_s34_e35_schedule_anyway_goes_in_the_order_a_c_b() -> None:
@@ -105,18 +105,18 @@ def test_classes_join_shapes_that_differ_in_what_no_rule_reads() -> None:
         "d": replace(base, anti_affinity=(AffinityTerm("z", Selector({"app": "a"})),)),
     }
     asked = Workloads()
-    for each in "abc":
-        asked.add(each, 1, shapes[each])
+    for digest in "abc":
+        asked.add(digest, 1, shapes[digest])
     classes = PodClasses(shapes, Topology(problem(asked, ladder(1)), [], []), "Respect", soft_taints=True)
-    found = {each: classes.of("default", each) for each in "abc"}
+    found = {digest: classes.of("default", digest) for digest in "abc"}
     assert found["a"] is found["b"]
     assert found["a"].requests == {"cpu": 100, "memory": 5, "pods": 1}
     assert found["a"] is not found["c"]
     assert classes.relaxed(found["a"]) is found["c"]
     assert classes.relaxed(found["c"]) is None
     told_apart = Workloads()
-    for each in "abcd":
-        told_apart.add(each, 1, shapes[each])
+    for digest in "abcd":
+        told_apart.add(digest, 1, shapes[digest])
     classes = PodClasses(shapes, Topology(problem(told_apart, ladder(1)), [], []), "Respect", soft_taints=True)
     assert len({classes.of("default", shape).number for shape in shapes}) == 4, "d looks at the label app"
 
@@ -143,7 +143,7 @@ def test_s33_a_pod_goes_back_to_none_but_its_own_terms() -> None:
         work = Workloads().add(first, 1, both).add(second, 1, one)
         planned = plan(problem(work, only_z1))
         assert [claim.pods for claim in planned.claims] == [(f"{first}-0",)]
-        assert [each.pods for each in planned.unplaced] == [(f"{second}-0",)]
+        assert [group.pods for group in planned.unplaced] == [(f"{second}-0",)]
 
 
 # ── contradictions ──────────────────────────────────────
@@ -168,7 +168,7 @@ def test_s4_s17_what_contradicts_itself_is_no_missing_label(shape: PodShape) -> 
     node = NodeInput("n", "", {}, (), {"cpu": 4_000, "memory": 8 * GI, "pods": 20})
     planned = plan(problem(Workloads().add("a", 1, shape), ladder(2), nodes=[node]))
     assert (planned.claims, planned.placements) == ((), ())
-    ((found,),) = (each.reasons for each in planned.unplaced)
+    ((found,),) = (group.reasons for group in planned.unplaced)
     assert found == reason(SchedulingCode.CONTRADICTION, keys=["team"])
 
 

@@ -33,8 +33,8 @@ from tests.support.scenarios.problems import Workloads, ladder, preferred, probl
 )
 def test_s26_problems(given: RequirementSpec, problem: RequirementProblem) -> None:
     found = requirement_problems(given)
-    assert {each.code for each in found} == {SchedulingCode.INVALID_REQUIREMENT}
-    assert problem.value in {each.params["problem"] for each in found}
+    assert {reason.code for reason in found} == {SchedulingCode.INVALID_REQUIREMENT}
+    assert problem.value in {reason.params["problem"] for reason in found}
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_s42_e20_opting_out(expressions: list[tuple[str, str, tuple[str, ...]]])
 def test_s42_a_pod_that_prefers_to_opt_out_is_left_out_whatever_becomes_of_preferences(policy: str) -> None:
     away = preferred(1, (lbl.NODEPOOL, "DoesNotExist", ()))
     work = Workloads().add("a", 1, PodShape(preferred_terms=(away,)))
-    ((found,),) = (each.reasons for each in plan(problem(work, ladder(2), preference_policy=policy)).ignored)
+    ((found,),) = (group.reasons for group in plan(problem(work, ladder(2), preference_policy=policy)).ignored)
     assert found.code == SchedulingCode.OPTED_OUT
 
 

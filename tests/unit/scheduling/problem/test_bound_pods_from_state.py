@@ -24,14 +24,14 @@ def test_s119_a_pod_that_wants_to_be_alone_gets_another_node() -> None:
     world = in_service()
     world.pending("alone", anti_affinity=ALONE)
     assert [(pod.name, pod.node) for pod in problem(world).bound] == [(name, "n1") for name in "abcde"]
-    assert [each for each in world.after(1_000) if isinstance(each, LaunchInstance)]
+    assert [intent for intent in world.after(1_000) if isinstance(intent, LaunchInstance)]
 
 
 def test_s119_bound_pods_are_told_of_only_if_somebody_notices_them() -> None:
     world = in_service()
     world.pending("plain", memory=1)
     assert problem(world).bound == ()
-    assert not [each for each in world.after(1_000) if isinstance(each, LaunchInstance)]
+    assert not [intent for intent in world.after(1_000) if isinstance(intent, LaunchInstance)]
 
 
 def test_s119_a_bound_pod_that_wants_to_be_alone_keeps_later_ones_away() -> None:
@@ -40,7 +40,7 @@ def test_s119_a_bound_pod_that_wants_to_be_alone_keeps_later_ones_away() -> None
     world.bind("alone", "n1")
     world.pending("plain", memory=1)
     assert len(problem(world).bound) == 6
-    assert [each for each in world.after(1_000) if isinstance(each, LaunchInstance)]
+    assert [intent for intent in world.after(1_000) if isinstance(intent, LaunchInstance)]
 
 
 def test_s71_pods_on_a_node_that_is_not_registered_are_on_its_claim() -> None:
@@ -63,5 +63,5 @@ def test_s131_pods_on_a_node_of_a_nodepool_without_a_claim_count() -> None:
     world.bind("there", "lone")
     world.pending("alone", anti_affinity=(AffinityTerm(lbl.ZONE, Selector()),))
     asked = problem(world)
-    assert [each.name for each in asked.leaving] == ["lone"]
+    assert [leaving.name for leaving in asked.leaving] == ["lone"]
     assert ("there", "lone") in [(pod.name, pod.node) for pod in asked.bound]

@@ -89,7 +89,7 @@ def test_s150_e110_pods_with_constraints_of_their_own_keep_these() -> None:
 
 def test_s151_e111_two_replica_sets_of_one_deployment_spread_independently() -> None:
     """Three pods of the old revision are in z1; the new one's three go to three zones all the same."""
-    old, new = ({"app": "a", "pod-template-hash": each} for each in ("old", "new"))
+    old, new = ({"app": "a", "pod-template-hash": digest} for digest in ("old", "new"))
     owners = kin(replica_set("a-old", Selector(old)), replica_set("a-new", Selector(new)))
     selector = owners.selector("default", new, Owner(REPLICASET, "a-new"))
     assert selector is not None

@@ -100,7 +100,9 @@ def test_s48_the_pass_says_why_and_from_when_on() -> None:
     recorded = len(passes(world))
     world.see(Observation(Node("other", created=world.now, ready=True, allocatable={"pods": 1})))
     world.after(1_000)
-    assert [bool(each.repeats) for each in passes(world)[recorded:]] == [True], "the same again is not written again"
+    assert [bool(result.repeats) for result in passes(world)[recorded:]] == [True], (
+        "the same again is not written again"
+    )
     assert world.runtime.next_due() == until
 
 

@@ -27,7 +27,7 @@ FUSE = "smarter-devices/fuse"
 
 def results(world: World) -> list[ProvisionResult]:
     found = [e.payload.result for e in world.store.scan() if e.type == "decision.made"]
-    return [each for each in found if isinstance(each, ProvisionResult)]
+    return [result for result in found if isinstance(result, ProvisionResult)]
 
 
 def launches(intents: Any) -> list[LaunchInstance]:

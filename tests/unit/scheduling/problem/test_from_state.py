@@ -168,7 +168,7 @@ def test_s46_they_are_not_refused_for_what_they_select() -> None:
     seen(world, "odd", node="n1", phase="Running", node_selector={lbl.REGISTERED: "true"})
     seen(world, "new", unschedulable=True, node_selector={lbl.REGISTERED: "true"})
     planned = plan(problem_of(going(world).runtime.state, world.now))
-    assert [each.pods for each in planned.ignored] == [("uid-new",)]
+    assert [group.pods for group in planned.ignored] == [("uid-new",)]
     assert "uid-odd" in planned.placed
 
 
@@ -261,8 +261,8 @@ def test_s59_a_pass_plans_cuts_the_types_records_and_launches_in_one_turn() -> N
     assert [intent.claim for intent in made.intents if isinstance(intent, LaunchInstance)] == names
     assert len(names) == 2
     requested = [entry for entry in world.store.entries if entry.type == "claim.requested"]
-    assert [each.payload.claim for each in requested] == names
-    assert all(each.position > position and each.turn == requested[0].turn for each in requested)
+    assert [entry.payload.claim for entry in requested] == names
+    assert all(entry.position > position and entry.turn == requested[0].turn for entry in requested)
     world = World(max_instance_types=2)
     world.prepare()
     world.pending("a")
@@ -280,7 +280,7 @@ def test_s54_vertical_pod_autoscalers_are_not_looked_at() -> None:
         capacity_buffers=True,
         ignore_dra_requests=False,
     )
-    assert not [each.path for each in observed(every) if "/autoscaling.k8s.io/" in each.path]
+    assert not [observation.path for observation in observed(every) if "/autoscaling.k8s.io/" in observation.path]
 
 
 def test_s169_where_a_plan_put_the_pods_is_kept() -> None:

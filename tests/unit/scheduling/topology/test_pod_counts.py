@@ -100,7 +100,7 @@ def test_s129_a_node_that_leaves_keeps_no_zone_a_domain_but_for_pods_that_stay()
     assert faults(replace(asked, leaving=leaving), made) == []
     stays = BoundPod("stays", "default", work.shape(web()), "old")
     made = plan(replace(asked, leaving=leaving, bound=(*asked.bound, stays)))
-    assert [zones(made), [len(each.pods) for each in made.unplaced]] == [["z1", "z2"], [1]]
+    assert [zones(made), [len(group.pods) for group in made.unplaced]] == [["z1", "z2"], [1]]
 
 
 def test_s132_pods_that_move_are_not_counted_where_they_are() -> None:
@@ -127,8 +127,8 @@ def test_s133_a_rule_that_is_first_looked_at_after_a_relaxation_counts_what_was_
 
 @pytest.mark.parametrize("taken", [0, 1, 2, 3])
 def test_s147_zones_without_such_pods_are_all_that_anti_affinity_leaves(taken: int) -> None:
-    nodes = [NodeInput(each, "", {lbl.ZONE: each}, (), {"cpu": 0, "memory": GI, "pods": 9}) for each in ZONES]
-    bound = [(web(), each) for each in ZONES[:taken]]
+    nodes = [NodeInput(zone, "", {lbl.ZONE: zone}, (), {"cpu": 0, "memory": GI, "pods": 9}) for zone in ZONES]
+    bound = [(web(), zone) for zone in ZONES[:taken]]
     work = Workloads().add("w", 1, shape(100, anti_affinity=(AffinityTerm(lbl.ZONE, WEB),)))
     made = plan(problem(work, ladder(2), nodes=nodes, bound=bound))
     assert bool(made.unplaced) == (taken == 3)
@@ -144,4 +144,4 @@ def test_s157_a_pod_that_moves_is_placed_though_its_volume_is_not_known() -> Non
     work.pods += [PendingPod(name, "default", name, digest, accepted=name == "moves") for name in ("moves", "waits")]
     made = plan(replace(problem(work, ladder(2)), volumes=VolumeFacts()))
     assert [claim.pods for claim in made.claims] == [("moves",)]
-    assert [each.pods for each in made.ignored] == [("waits",)]
+    assert [group.pods for group in made.ignored] == [("waits",)]

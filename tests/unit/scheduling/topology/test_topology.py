@@ -68,7 +68,7 @@ def planned(given: Problem) -> Plan:
 def per_domain(given: Problem, made: Plan, key: str = lbl.ZONE, prefix: str = "") -> list[int]:
     """Pods of this pass per value of a label, most first."""
     counts: Counter[str] = Counter()
-    labels = {each.name: each.labels for each in given.nodes}
+    labels = {existing.name: existing.labels for existing in given.nodes}
     for placement in made.placements:
         counts[labels[placement.node][key]] += sum(uid.startswith(prefix) for uid in placement.pods)
     for claim in made.claims:
