@@ -176,7 +176,7 @@ def test_d88_a_daemon_a_mirror_and_a_finished_pod_do_not_move() -> None:
     rules = cluster().eviction_rules
     moving = [pod("a"), pod("b", owner=STATEFUL, deleting=NOW)]
     staying = [pod("c", owner=DAEMON), pod("d", owner=MIRROR), pod("e", phase="Succeeded"), pod("f", deleting=NOW)]
-    assert [each.name for each in (*moving, *staying) if rules.moves(each)] == ["a", "b"]
+    assert [moved.name for moved in (*moving, *staying) if rules.moves(moved)] == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -272,4 +272,4 @@ def test_d40_candidates_stand_by_savings_ratio_then_name() -> None:
     given: Cluster = cluster(
         node("c", "small", pod("p1")), node("a", "small", pod("p2")), node("b", "large", pod("p3"), pod("p4"))
     )
-    assert [each.name for each in find_candidates(given, eligibility.consolidation).chosen] == ["b", "a", "c"]
+    assert [chosen.name for chosen in find_candidates(given, eligibility.consolidation).chosen] == ["b", "a", "c"]

@@ -68,7 +68,7 @@ def test_d1_gates_are_closed_by_default_and_none_is_balanceds() -> None:
 def test_d1_conditions_have_the_references_names() -> None:
     world = in_service()
     ready, consolidatable = claim_conditions(claim_of(world), world.runtime.state, world.now + HOUR)[3:5]
-    assert [(each.type, each.status) for each in (ready, consolidatable)] == [
+    assert [(condition.type, condition.status) for condition in (ready, consolidatable)] == [
         ("Ready", "True"),
         ("Consolidatable", "True"),
     ]
@@ -115,8 +115,8 @@ def test_d170_a_duration_on_a_node_holds_nothing() -> None:
 
 def test_d170_who_saves_most_for_its_disruption_goes_first_and_not_who_disrupts_least() -> None:
     given = cluster(node("dear", "large", pod("a"), pod("b")), node("cheap", "small", pod("c")))
-    assert [each.name for each in find_candidates(given, consolidation).chosen] == ["dear", "cheap"]
-    assert [each.cost for each in find_candidates(given, consolidation).chosen] == [3.0, 2.0]
+    assert [candidate.name for candidate in find_candidates(given, consolidation).chosen] == ["dear", "cheap"]
+    assert [candidate.cost for candidate in find_candidates(given, consolidation).chosen] == [3.0, 2.0]
 
 
 def test_d170_expiration_waits_for_no_budget_and_no_replacement() -> None:
@@ -168,7 +168,7 @@ def test_d21_a_write_of_the_clean_up_that_is_refused_is_tried_again_and_holds_up
         assert isinstance(order, UntaintNode)
         world.see(Observation(EffectAnswered(ref, False, code)))
         assert world.after(pause - 1) == []
-        assert [type(each) for each in world.after(1)] == [UntaintNode]
+        assert [type(intent) for intent in world.after(1)] == [UntaintNode]
     ((ref, _),) = world.intents
     before = len(passes(world))
     world.see(Observation(EffectAnswered(ref, False, code)), Observation(pool(weight=3)))
@@ -230,4 +230,4 @@ def test_d25_a_node_is_looked_at_as_soon_as_it_is_consolidatable() -> None:
     count = len(passes(world))
     world.after(1)
     assert len(passes(world)) == count + 1
-    assert [each.why for each in passes(world)[-1].proposed] == ["underutilized"]
+    assert [move.why for move in passes(world)[-1].proposed] == ["underutilized"]

@@ -38,7 +38,7 @@ def two_nodes(*claims: ResourceClaim) -> Cluster:
     facts = DeviceFacts(
         {claim.key: claim for claim in claims},
         {"gpu": DeviceClass("gpu")},
-        {each: published(each) for each in ("old", "new")},
+        {name: published(name) for name in ("old", "new")},
     )
     return replace(made, base=replace(made.base, devices=facts, settings=Settings(ignore_dra_requests=False)))
 

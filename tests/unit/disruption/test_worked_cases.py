@@ -72,7 +72,7 @@ def test_w27_d64_one_whose_pods_have_no_place_holds_up_nobody() -> None:
 def test_w28_d63_without_pods_first_then_by_how_long_they_have_drifted() -> None:
     nodes = (drifted("a", pod("p"), ago=3 * HOURS), drifted("b", pod("q"), ago=2 * HOURS), drifted("c", ago=HOURS))
     found = longest_drifted_first(find_candidates(cluster(*nodes), eligibility.drift, eventual=True).chosen)
-    assert [each.name for each in found] == ["c", "a", "b"]
+    assert [candidate.name for candidate in found] == ["c", "a", "b"]
 
 
 def test_w29_d65_one_drifted_node_is_replaced_by_as_many_as_its_pods_need() -> None:
@@ -102,7 +102,7 @@ def test_w24_d59_a_node_that_holds_room_for_buffers_is_not_empty() -> None:
     found = find_candidates(cluster(node("n", buffers=1)), eligibility.emptiness)
     assert found.chosen == ()
     assert found.excluded["n"] == Reason("holds-buffers", {"buffers": 1})
-    assert [each.name for each in find_candidates(cluster(node("n")), eligibility.emptiness).chosen] == ["n"]
+    assert [candidate.name for candidate in find_candidates(cluster(node("n")), eligibility.emptiness).chosen] == ["n"]
 
 
 def test_w51_d29_a_pool_without_instance_types_blocks_its_own_nodes_only() -> None:

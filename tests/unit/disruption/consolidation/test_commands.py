@@ -28,9 +28,9 @@ BOTH = pool(requirements=(ANY_KIND,))
 
 
 def candidates(given: Cluster, *names: str) -> list[Candidate]:
-    found = [judge_node(each, given) for each in given.nodes if each.name in names]
-    assert all(isinstance(each, Candidate) for each in found)
-    return [each for each in found if isinstance(each, Candidate)]
+    found = [judge_node(cluster_node, given) for cluster_node in given.nodes if cluster_node.name in names]
+    assert all(isinstance(candidate, Candidate) for candidate in found)
+    return [candidate for candidate in found if isinstance(candidate, Candidate)]
 
 
 def decided(given: Cluster, *names: str) -> Command | Reason:
@@ -310,7 +310,7 @@ def test_d109_w25_emptiness_goes_on_with_the_nodes_that_are_still_empty() -> Non
     kept = still_empty(found, cluster(*held))
     assert isinstance(kept, Command)
     assert kept.names == ("n2", "n3", "n4")
-    gone = still_empty(found, cluster(*(replace(each, nominated=True) for each in nodes)))
+    gone = still_empty(found, cluster(*(replace(cluster_node, nominated=True) for cluster_node in nodes)))
     assert isinstance(gone, Reason)
     assert gone.code == "churn"
 

@@ -136,7 +136,7 @@ def test_d81_a_node_that_is_not_worth_it_to_a_balanced_nodepool_stays_and_the_ot
 def test_d110_moves_that_go_together_are_judged_as_a_whole() -> None:
     moves = proposed(tight())
     found = validate_together(moves, tight(), ())
-    assert {name: each.placements[0].node for name, each in found.items() if isinstance(each, Move)} == {
+    assert {name: result.placements[0].node for name, result in found.items() if isinstance(result, Move)} == {
         "a": "roomier",
         "b": "tighter",
     }
@@ -150,7 +150,7 @@ def test_d110_those_that_are_no_candidates_any_more_stay_and_the_others_go() -> 
 
 def test_d110_where_the_whole_does_not_hold_any_more_each_is_judged_by_itself() -> None:
     moves = proposed(tight())
-    fuller = [each for each in tight().nodes if each.name != "roomier"]
+    fuller = [cluster_node for cluster_node in tight().nodes if cluster_node.name != "roomier"]
     assert validate_together(moves, cluster(*fuller, node("roomier", "medium", pod("there", 3_000))), ()) == {}
 
 

@@ -91,7 +91,7 @@ def test_what_no_cheaper_node_can_hold_is_not_simulated() -> None:
     used = [1, 4, 7, 7]  # thousands of mCPU; each pod by itself fits on the first node
     nodes = [node(f"n{n}", "large", *(pod(f"p{n}-{k}", 500) for k in range(2 * size))) for n, size in enumerate(used)]
     crowded = cluster(*nodes)
-    leaving = [each for each in find_candidates(crowded, consolidation).chosen if each.name != "n0"]
+    leaving = [candidate for candidate in find_candidates(crowded, consolidation).chosen if candidate.name != "n0"]
     assert len(leaving) == 3
     assert Bound(Simulator(crowded)).refusal(leaving)
     assert not Bound(Simulator(crowded)).refusal(leaving[:1])
@@ -123,14 +123,14 @@ def test_d83_a_hopeless_candidate_is_not_worth_it_and_no_budget_is_short() -> No
 def test_d90_without_a_nodepool_that_may_launch_it_says_so() -> None:
     """Its own NodePool is there, and only not ready."""
     nodes = (node("a", "small", pod("p", 600)), node("b", "small", pod("q", 600)))
-    assert {each.code for each in choose_commands(cluster(*nodes, pools=(pool(ready=False),))).kept.values()} == {
+    assert {reason.code for reason in choose_commands(cluster(*nodes, pools=(pool(ready=False),))).kept.values()} == {
         "no-usable-nodepool"
     }
 
 
 def test_a_node_that_the_search_did_not_come_to_says_so() -> None:
     given = cluster(*(node(f"n{n}", "large", pod(f"p{n}", 3_000)) for n in range(6)))
-    assert {each.code for each in choose_commands(given, steps=0).kept.values()} == {"search-ended"}
+    assert {reason.code for reason in choose_commands(given, steps=0).kept.values()} == {"search-ended"}
 
 
 def test_d98_what_is_launched_where_there_is_no_spot_has_its_price() -> None:

@@ -45,8 +45,8 @@ def test_d65_several_that_go_at_once_are_asked_of_together() -> None:
     rooms = room("c", 1_500), room("d", 700)
     given = cluster(drifted("a", LARGE, size="small"), drifted("b", LITTLE, size="small"), *rooms)
     found, _ = moves(given)
-    assert [each.claims for each in found] == [("claim-a",), ("claim-b",)]
-    assert [len(each.replacements) for each in found] == [0, 1]
+    assert [move.claims for move in found] == [("claim-a",), ("claim-b",)]
+    assert [len(move.replacements) for move in found] == [0, 1]
 
 
 def test_d65_a_node_goes_all_the_same_where_nothing_may_be_launched() -> None:

@@ -153,7 +153,7 @@ def test_c2_the_object_carries_the_condition_and_is_written_when_it_changes() ->
     claim = claim_of(world)
     assert world.runtime.moved() == {claim.name: claim}
     shown = claim_conditions(claim, world.runtime.state, world.now)
-    (condition,) = [each for each in shown if each.type == "Drifted"]
+    (condition,) = [other for other in shown if other.type == "Drifted"]
     assert (condition.status, condition.reason, condition.message) == (
         "True", "NodePoolDrifted", "NodePoolDrifted",
     )  # fmt: skip

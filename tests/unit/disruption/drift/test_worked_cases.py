@@ -94,7 +94,7 @@ def steady(world: World) -> list[NodeClaim]:
 def test_w67_the_limit_on_nodes_bounds_how_many_are_replaced_at_a_time(limit: int | None, replaced: int) -> None:
     world = running(5, 5, limits={} if limit is None else {"nodes": limit})
     passes = edited(world)
-    assert sum(len(each.proposed) for each in passes) == replaced
+    assert sum(len(result.proposed) for result in passes) == replaced
     assert len(world.runtime.state.facts.claims) == 5 + replaced
 
 
@@ -104,7 +104,7 @@ def test_w68_a_pool_that_is_too_large_gets_smaller_before_it_drifts() -> None:
     working(world, 2)
     passes = edited(world, replicas=1)
     whys = {claim.why: claim.name for claim in world.runtime.state.facts.claims.values() if claim.why}
-    (move,) = (move for each in passes for move in each.proposed)
+    (move,) = (move for result in passes for move in result.proposed)
     assert move.claims == (whys["drifted"],), "of the one that is left"
     tainted = [entry.payload.why for entry in world.store.entries if entry.type == "claim.tainted"]
     assert tainted == ["overprovisioned", "drifted"]

@@ -35,7 +35,7 @@ def test_d132_w86_neither_budget_nor_do_not_disrupt_holds_it_and_nothing_is_repl
 def test_d132_the_pods_new_place_comes_from_the_provisioner() -> None:
     world = in_service(expire_after=HOUR)
     at_expiry(world)
-    (launch,) = [each for each in world.after(1_000) if isinstance(each, LaunchInstance)]
+    (launch,) = [intent for intent in world.after(1_000) if isinstance(intent, LaunchInstance)]
     assert len(world.runtime.state.facts.claims) == 2
     requested = [entry.payload for entry in world.store.entries if entry.type == "claim.requested"][-1]
     assert (requested.claim, len(requested.pods)) == (launch.claim, len(PODS))

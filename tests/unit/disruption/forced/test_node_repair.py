@@ -64,9 +64,9 @@ def test_d136_its_pods_are_deleted_at_once() -> None:
     world.after(30 * MINUTE)
     world.answer_all()
     show_taint(world)
-    forced = [each for each in world.after(1) if isinstance(each, DeletePod)]
-    assert sorted(each.name for each in forced) == sorted(PODS)
-    assert {each.grace for each in forced} == {1}
+    forced = [intent for intent in world.after(1) if isinstance(intent, DeletePod)]
+    assert sorted(deletion.name for deletion in forced) == sorted(PODS)
+    assert {deletion.grace for deletion in forced} == {1}
 
 
 def test_without_the_gate_nothing_is_repaired() -> None:

@@ -55,7 +55,7 @@ def test_what_a_move_puts_elsewhere_is_no_longer_on_a_node_that_is_going() -> No
     given = cluster(node("going", "small", pod("g"), marked=True), node("n", "small", pod("p")), node("big"))
     places = (Placement("big", "claim-big", ("uid-g", "uid-p")),)
     after = with_moves(given, [Move("drifted", ("claim-n",), placements=places)])
-    assert {each.name: [one.uid for one in each.pods] for each in after.nodes} == {
+    assert {cluster_node.name: [one.uid for one in cluster_node.pods] for cluster_node in after.nodes} == {
         "going": [], "n": [], "big": ["uid-g", "uid-p"],
     }  # fmt: skip
 

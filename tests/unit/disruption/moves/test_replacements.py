@@ -107,8 +107,8 @@ def test_d119_when_all_are_in_service_the_move_is_over_and_its_node_stays_condem
     before = sum(isinstance(result, ProposedMovesResult) for result in results)
     world.after(120_000)
     passes = [e.payload.result for e in world.store.entries if isinstance(e.payload, Decision)]
-    later = [each for each in passes if isinstance(each, ProposedMovesResult)][before:]
-    assert all(old(world).name not in move.claims for each in later for move in each.proposed)
+    later = [result for result in passes if isinstance(result, ProposedMovesResult)][before:]
+    assert all(old(world).name not in move.claims for result in later for move in result.proposed)
     assert old(world).state == DRAINING
 
 
