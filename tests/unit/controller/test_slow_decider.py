@@ -69,7 +69,7 @@ async def test_the_loop_goes_on_while_a_decider_computes(monkeypatch: pytest.Mon
     async with serving(Counting()) as session:
         lease = Lease(session, namespace="kube-system", identity="me")
         await lease.acquire()
-        tasks = [asyncio.create_task(each) for each in (lease.hold(), ask(port), scene.controller.run())]
+        tasks = [asyncio.create_task(coroutine) for coroutine in (lease.hold(), ask(port), scene.controller.run())]
         scene.pending("a")
         async with asyncio.timeout(2 * GIVE_UP):
             while not scene.seen.of(LaunchAnswered):

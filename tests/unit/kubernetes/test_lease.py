@@ -29,9 +29,9 @@ class Time:
 
     async def sleep(self, seconds: float) -> None:
         self.now += seconds
-        for each in [each for each in self.then if each[0] <= self.now]:
-            self.then.remove(each)
-            each[1]()
+        for call in [due for due in self.then if due[0] <= self.now]:
+            self.then.remove(call)
+            call[1]()
 
     def after(self, seconds: float, what: Callable[[], None]) -> None:
         self.then.append((self.now + seconds, what))
@@ -176,9 +176,9 @@ async def test_of_two_that_ask_together_one_gets_it() -> None:
     async def scene(api: LeaseApi, lease: Make, time: Time) -> None:
         both = [lease("a"), lease("b")]
         time.end_after(10)
-        asked = await asyncio.gather(*(each.acquire() for each in both), return_exceptions=True)
-        assert sorted(type(each).__name__ for each in asked) == ["Over", "int"]
-        (winner,) = [each for each in both if each.identity == api.spec["holderIdentity"]]
+        asked = await asyncio.gather(*(contender.acquire() for contender in both), return_exceptions=True)
+        assert sorted(type(answer).__name__ for answer in asked) == ["Over", "int"]
+        (winner,) = [contender for contender in both if contender.identity == api.spec["holderIdentity"]]
         assert winner.holder == winner.identity
 
     await play(scene)

@@ -31,8 +31,8 @@ from tests.support.world import NODE_CLASS, START, World
 def world(*objects: NodeClaimObject) -> World:
     made = World()
     made.prepare()
-    if any(each.node for each in objects):
-        ready = any(len(each.conditions) == len(STEPS) for each in objects)
+    if any(manifest.node for manifest in objects):
+        ready = any(len(manifest.conditions) == len(STEPS) for manifest in objects)
         made.node("n1", PROVIDER, ready=ready, registered="true", **({"initialized": "true"} if ready else {}))  # type: ignore[arg-type]
     made.see(*map(Observation, objects))
     return made
@@ -131,7 +131,7 @@ def test_without_the_types_of_its_class_it_waits_but_not_for_ever() -> None:
     assert adopted(made) == []
     assert made.runtime.next_due() == START + MAX_WAIT
     made.after(MAX_WAIT)
-    assert [each.price for each in adopted(made)] == [0.0]
+    assert [adopted_claim.price for adopted_claim in adopted(made)] == [0.0]
     assert made.runtime.next_due() != START + MAX_WAIT
     assert re_derived(made.store) == made.store.entries
 
@@ -147,9 +147,9 @@ def test_one_that_is_being_deleted_goes_on_with_its_drain() -> None:
     made.bind("a", "n1")
     made.see(Observation(claim(deleting=START)))
     assert (claim_of(made).state, claim_of(made).why) == ("draining", "deleted")
-    assert [type(each) for each in made.see()] == []
+    assert [type(intent) for intent in made.see()] == []
     asked = [i for e in made.store.entries if e.type == "decision.made" for i in e.payload.intents]
-    assert [type(each) for each in asked if not isinstance(each, LaunchInstance)] == [EvictPod]
+    assert [type(intent) for intent in asked if not isinstance(intent, LaunchInstance)] == [EvictPod]
 
 
 def test_one_that_never_registered_is_ended_without_a_drain() -> None:

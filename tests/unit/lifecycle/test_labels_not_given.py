@@ -43,12 +43,14 @@ class Partitions(World):
             seen = len(self.store.entries)
             self.answer_launch(ref, order, f"i-{self.launched}")
             events = DecisionEvents(self.runtime.state)
-            self.told += [each for entry in self.store.entries[seen:] for each in events.apply(entry)]
+            self.told += [event for entry in self.store.entries[seen:] for event in events.apply(entry)]
 
     def ready(self, number: int, **labels: str) -> None:
         """The node of this launch is ready, and has these labels besides its claim's."""
         provider = f"aws:///us-west-2a/i-{number}"
-        (claim,) = (each for each in self.runtime.state.facts.claims.values() if each.provider_id == provider)
+        (claim,) = (
+            node_claim for node_claim in self.runtime.state.facts.claims.values() if node_claim.provider_id == provider
+        )
         node = Node(f"n{number}", provider_id=provider, created=self.now, ready=True, taints=(UNREGISTERED,),
                     allocatable={"cpu": 1930, "memory": 6903 * Mi, "pods": 29})  # fmt: skip
         mine = {**claim.labels, **labels}
@@ -100,7 +102,7 @@ def test_s103_an_event_of_the_nodepool_names_the_label() -> None:
 def test_s103_the_event_is_told_again_for_as_long_as_nothing_is_launched() -> None:
     world = launched_in_vain()
     lasting = DecisionEvents(world.runtime.state).lasting(world.now)
-    assert [each.message for each in lasting if each.reason == "LabelNotGiven"] == [world.told[0].message]
+    assert [event.message for event in lasting if event.reason == "LabelNotGiven"] == [world.told[0].message]
 
 
 def test_s103_pods_that_ask_for_another_value_are_tried() -> None:
@@ -129,7 +131,7 @@ def test_d125_what_the_nodepool_asks_for_has_to_stand_on_the_claim() -> None:
     (ready,) = [entry.payload for entry in world.store.entries if isinstance(entry.payload, Initialized)]
     assert ready.unmet == (WANTED,)
     health = world.runtime.state.facts.health["default"]
-    assert [each.launches for each in health.in_vain] == [1], "one launch counts once"
+    assert [launch.launches for launch in health.in_vain] == [1], "one launch counts once"
 
 
 def test_d125_a_change_of_nodepool_or_nodeclass_begins_anew() -> None:
@@ -158,4 +160,4 @@ def test_s103_a_launch_counts_once() -> None:
     world = launched_in_vain(times=1)
     world.ready(1)
     health = world.runtime.state.facts.health["default"]
-    assert [each.launches for each in health.in_vain] == [1]
+    assert [launch.launches for launch in health.in_vain] == [1]

@@ -30,7 +30,7 @@ def spot(price: float, zone: str = A) -> Offering:
 def chosen(
     *kinds: InstanceType, requirements: Requirements = EVERYTHING, max_types: int = 60
 ) -> tuple[str, tuple[Offer, ...]]:
-    names = tuple(each.name for each in kinds)
+    names = tuple(instance_type.name for instance_type in kinds)
     found = choose_offers(Catalogue(kinds), names, requirements, frozenset(), max_types=max_types)
     return found.capacity_type, found.offers
 

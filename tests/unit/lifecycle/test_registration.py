@@ -126,7 +126,7 @@ def test_l242_refused_attempts_to_register_do_not_count_as_labels_that_were_take
     world.answer_all()
     world.node("n1", PROVIDER, registered="true", initialized="true")
     world.after(60_000)
-    assert [type(each) for each in shown(world, **{"karpenter.k8s.aws/ec2nodeclass": None})] == [RegisterNode]
+    assert [type(intent) for intent in shown(world, **{"karpenter.k8s.aws/ec2nodeclass": None})] == [RegisterNode]
 
 
 def test_l165_other_labels_are_the_users() -> None:

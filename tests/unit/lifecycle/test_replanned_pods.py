@@ -24,7 +24,7 @@ def squeezed() -> World:
 
 def test_s57_a_pod_whose_room_was_taken_gets_another_node_after_ten_seconds() -> None:
     world = squeezed()
-    assert not any(isinstance(each, LaunchInstance) for each in world.after(8_000))
+    assert not any(isinstance(intent, LaunchInstance) for intent in world.after(8_000))
     world.after(2_000)
     ((_, order),) = world.launches()
     assert order.requests["memory"] >= BIG

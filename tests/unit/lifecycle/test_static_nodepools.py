@@ -241,7 +241,7 @@ def test_d165_d170_a_scale_down_is_no_disruption_of_the_metrics_and_events() -> 
     made.see(Observation(static(1)))
     assert "tainted" in states(made) or "draining" in states(made)
     assert value(counted(made), "karpenter_nodeclaims_disrupted_total") == 0
-    assert "DisruptionTerminating" not in {each.reason for each in told(made)}
+    assert "DisruptionTerminating" not in {event.reason for event in told(made)}
 
 
 def test_d166_unlaunched_claims_go_first() -> None:

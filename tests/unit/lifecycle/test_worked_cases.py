@@ -28,7 +28,7 @@ def own(world: World) -> NodeClaim:
 
 def condition(world: World, kind: str) -> tuple[str, str]:
     shown = claim_conditions(own(world), world.runtime.state, world.now)
-    found: dict[str, Condition] = {each.type: each for each in shown}
+    found: dict[str, Condition] = {shown_condition.type: shown_condition for shown_condition in shown}
     return found[kind].status, found[kind].reason
 
 

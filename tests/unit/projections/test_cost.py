@@ -37,8 +37,8 @@ def folded(*events: tuple[int, object]) -> CostFold:
 def test_a_life_costs_what_its_last_event_says() -> None:
     store = whole_life().store
     cost = CostFold()
-    for each in store.entries:
-        cost.apply(each)
+    for stored in store.entries:
+        cost.apply(stored)
     assert cost.total() == pytest.approx(store.entries[-1].payload.cost, abs=1e-6)
     assert cost.rate() == 0.0
 

@@ -31,7 +31,7 @@ def life() -> list[Line]:
 
 def test_the_messages_of_a_life_in_order(life: list[Line]) -> None:
     """A claim's life is told by Karpenter's messages, in their order (L-361)."""
-    assert [each["message"] for each in life] == [
+    assert [line["message"] for line in life] == [
         "found provisionable pod(s)", "computed new nodeclaim(s) to fit pod(s)", "created nodeclaim",
         "launched nodeclaim", "registered nodeclaim", "initialized nodeclaim", "disrupting node(s)", "tainted node",
         "deleted node", "deleted nodeclaim",
@@ -40,7 +40,7 @@ def test_the_messages_of_a_life_in_order(life: list[Line]) -> None:
 
 def test_the_launch_line_is_the_workshops(life: list[Line]) -> None:
     """L-358: level, time, logger, message and commit come first; quantities are Kubernetes' text."""
-    launched = json.loads(line_json(next(each for each in life if each["message"] == "launched nodeclaim")))
+    launched = json.loads(line_json(next(line for line in life if line["message"] == "launched nodeclaim")))
     assert list(launched)[:5] == ["level", "time", "logger", "message", "commit"]
     assert launched["level"] == "INFO"
     assert launched["time"] == "2023-11-14T22:13:23.500Z"
@@ -82,7 +82,7 @@ def test_a_node_that_is_gone_before_the_answer_has_its_nodepool() -> None:
     ]
     log, late = KarpenterLog(), [*world.store.entries[:end], *world.store.entries[end + 1 :], answer]
     told = [made for entry in late for made in log.apply(entry)]
-    assert [each["message"] for each in told[-2:]] == ["deleted nodeclaim", "deleted node"]
+    assert [line["message"] for line in told[-2:]] == ["deleted nodeclaim", "deleted node"]
     assert told[-1]["NodePool"] == {"name": "default"}
 
 
@@ -126,7 +126,7 @@ def test_l302_debug_says_more_than_info_and_info_more_than_error() -> None:
     decide(world)
     told = {level: messages(world, level) for level in ("debug", "info", "error")}
     assert ("DEBUG", "node stays") in told["debug"]
-    assert [each for each in told["debug"] if each[0] != "DEBUG"] == told["info"]
+    assert [line for line in told["debug"] if line[0] != "DEBUG"] == told["info"]
     assert told["error"] == []
 
 
@@ -140,7 +140,7 @@ def test_l358_the_caller_stands_at_debug_level_only() -> None:
 def test_lg1_a_command_has_one_line_with_its_decision_its_nodes_and_its_replacements() -> None:
     world = half_empty()
     decide(world)
-    (line,) = [each for each in lines(world) if each["message"] == "disrupting node(s)"]
+    (line,) = [told_line for told_line in lines(world) if told_line["message"] == "disrupting node(s)"]
     (ref,) = world.runtime.state.facts.moves
     claim, other = world.runtime.state.facts.claims.values()
     assert (line["level"], line["reason"], line["decision"], line["command-id"]) == (
@@ -173,7 +173,7 @@ def test_lg3_a_command_that_fails_is_an_error_line() -> None:
     decide(world)
     ((ref, order),) = world.launches()
     world.see(Observation(LaunchAnswered(ref, order.claim, kind="insufficient-capacity", message="none")))
-    (line,) = [each for each in lines(world) if each["message"] == "failed to disrupt node(s)"]
+    (line,) = [told_line for told_line in lines(world) if told_line["message"] == "failed to disrupt node(s)"]
     assert (line["level"], line["decision"]) == ("ERROR", "replace")
     assert order.claim in line["error"]
 
@@ -183,7 +183,7 @@ def test_lg14_d18_budgets_that_cannot_be_read_are_one_error_line() -> None:
     world.see(Observation(pool(budgets=(Budget("100%"), Budget("5", schedule="nonsense", duration=60_000)))))
     world.gone("a")
     world.after(11_000)
-    (line,) = [each for each in lines(world) if each["message"] == "invalid disruption budgets"]
+    (line,) = [told_line for told_line in lines(world) if told_line["message"] == "invalid disruption budgets"]
     assert (line["level"], line["NodePools"]) == ("ERROR", [{"name": "default"}])
     assert "budget 1 of NodePool default cannot be read" in line["error"]
 

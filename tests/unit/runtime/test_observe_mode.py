@@ -32,7 +32,7 @@ def test_a_plan_is_recorded_and_nothing_comes_of_it() -> None:
     world.pending("a", "b")
     assert world.after(1_000) == []
     (plan,) = [d.result for d in decisions(world) if isinstance(d.result, ProvisionResult)]
-    assert [each.pods for each in plan.claims] == [("uid-a", "uid-b")]
+    assert [node_claim.pods for node_claim in plan.claims] == [("uid-a", "uid-b")]
     assert world.runtime.state.facts.claims == {}
     assert all(not decision.intents for decision in decisions(world))
 

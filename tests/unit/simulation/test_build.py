@@ -144,13 +144,13 @@ def test_what_a_simulation_does_without_is_ignored_with_one_note(catalogue: Cata
     ]  # fmt: skip
     simulation = build_simulation([*ignored, *refused, *documents()], catalogue=catalogue)
     assert simulation.notes == [("Service shop/x and 3 more", Reason("not-simulated"))]
-    assert [each.code for each in simulation.refused] == ["KERF302"] * len(refused)
+    assert [refusal.code for refusal in simulation.refused] == ["KERF302"] * len(refused)
 
 
 def test_half_a_head_is_refused_by_what_is_missing(catalogue: Catalogue) -> None:
     headless = [{"kind": "NodePool", "metadata": {"name": "p"}}, {"apiVersion": "v1", "metadata": {"name": "q"}}]
     simulation = build_simulation(headless, catalogue=catalogue)
-    assert [(each.code, each.field, each.message) for each in simulation.refused] == [
+    assert [(refusal.code, refusal.field, refusal.message) for refusal in simulation.refused] == [
         ("KERF302", "apiVersion", "apiVersion is missing: a NodePool has karpenter.sh/v1"),
         ("KERF302", "kind", "kind is missing"),
     ]

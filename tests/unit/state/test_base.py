@@ -42,8 +42,8 @@ def shape() -> dict[str, Any]:
 
     def bare(part: Any) -> Any:
         if isinstance(part, dict):
-            return {key: bare(each) for key, each in part.items() if key != "description" or isinstance(each, dict)}
-        return [bare(each) for each in part] if isinstance(part, list) else part
+            return {key: bare(value) for key, value in part.items() if key != "description" or isinstance(value, dict)}
+        return [bare(value) for value in part] if isinstance(part, list) else part
 
     found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(bare(msgspec.json.schema(Facts))))
     return found
@@ -58,7 +58,7 @@ def changed(was: Any, now: Any, where: str = "") -> list[str]:
         return (
             gone
             + new
-            + [each for key in was.keys() & now.keys() for each in changed(was[key], now[key], f"{where}/{key}")]
+            + [path for key in was.keys() & now.keys() for path in changed(was[key], now[key], f"{where}/{key}")]
         )
     return [] if was == now else [f"{where}: {was!r} is {now!r} now"]
 

@@ -205,7 +205,7 @@ def test_l285_d20_after_a_restart_a_taint_of_nobody_is_taken_off_and_marks_are_s
     marked.runtime = marked.start()
     assert claim_of(marked).why == "deleted"
     shown = marked.node("n1", PROVIDER, registered="true", initialized="true", taints=(DISRUPTED,))
-    assert not [each for each in shown if isinstance(each, UntaintNode)]
+    assert not [intent for intent in shown if isinstance(intent, UntaintNode)]
 
 
 # ── pods on nodes ───────────────────────────────────────────────────────────────────────────────────────────────────

@@ -45,7 +45,7 @@ class Burst(World):
     def planned(self) -> list[str]:
         """The pods of all claims asked for, by name."""
         asked = [e.payload for e in self.store.entries if isinstance(e.payload, Requested)]
-        return sorted(uid.removeprefix("uid-") for each in asked for uid in each.pods)
+        return sorted(uid.removeprefix("uid-") for claim in asked for uid in claim.pods)
 
     def passes(self) -> int:
         decisions = (e.payload for e in self.store.entries if isinstance(e.payload, Decision))

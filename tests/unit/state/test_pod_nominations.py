@@ -20,7 +20,7 @@ def waiting(world: World) -> set[str]:
     """The names of the pods that kerf plans for: live, folded again, and from a snapshot."""
     state = world.runtime.state
     again = snapshot.decode(snapshot.encode(state)[0], state.indexes.blobs)
-    pending = [set(each.indexes.pending) for each in (state, load(world.store), again)]
+    pending = [set(known.indexes.pending) for known in (state, load(world.store), again)]
     assert pending[0] == pending[1] == pending[2]
     return {uid.removeprefix("uid-") for uid in pending[0]}
 

@@ -28,10 +28,10 @@ def pod(name: str, shape: PodShape, node: str = "n1", kind: str = "apps/v1/Repli
 def test_s74_each_change_of_the_pods_on_a_node_is_seen() -> None:
     draft = TurnDraft(State(Facts(), Blobs(nothing)), START)
     draft.add(RecordStarted("r", "e"))
-    shapes = {content(each)[0]: each for each in (SMALL, LARGE)}
+    shapes = {content(shape)[0]: shape for shape in (SMALL, LARGE)}
 
-    def seen(each: Pod) -> PodsOnNode:
-        draft.add(each, blobs={each.shape: shapes[each.shape]})
+    def seen(changed: Pod) -> PodsOnNode:
+        draft.add(changed, blobs={changed.shape: shapes[changed.shape]})
         return pods_on_node(draft.state, "n1")
 
     assert pods_on_node(draft.state, "n1").used == {}
@@ -41,7 +41,7 @@ def test_s74_each_change_of_the_pods_on_a_node_is_seen() -> None:
     assert pods_on_node(draft.state, "n1") is first
     assert seen(pod("elsewhere", LARGE, node="n2")) is first
     both = seen(pod("a", LARGE, kind="apps/v1/DaemonSet"))
-    assert [each.name for each in both.ordered] == ["a", "b"]
+    assert [bound.name for bound in both.ordered] == ["a", "b"]
     assert (both.used["cpu"], both.used["pods"]) == (1_000, 2)
     assert both.daemons == {"cpu": 900, "pods": 1}
     assert pods_on_node(draft.state, "n2").used == {"cpu": 900, "pods": 1}

@@ -65,7 +65,7 @@ class AWS:
 
 
 def filters(given: dict[str, Any]) -> dict[str, list[str]]:
-    return {each["Name"]: each["Values"] for each in given["Filters"]}
+    return {condition["Name"]: condition["Values"] for condition in given["Filters"]}
 
 
 # ── images ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -79,7 +79,7 @@ def selected(aws: AWS, *terms: AMITerm) -> list[str]:
     found, _ = Images(aws, "1.34", lambda: 0).resolve(  # type: ignore[arg-type]
         EC2NodeClass("default", EC2NodeClassSpec(ami_selector_terms=terms, ami_family="AL2023"))
     )
-    return sorted(each.id for each in found)
+    return sorted(resource.id for resource in found)
 
 
 def test_a99_ids_and_parameters_share_a_query_and_each_other_term_has_its_own() -> None:
@@ -92,13 +92,13 @@ def test_a99_ids_and_parameters_share_a_query_and_each_other_term_has_its_own() 
     )  # fmt: skip
     asked = aws.of("describe_images")
     available = {"state": ["available"]}
-    assert [(filters(each), each.get("Owners")) for each in asked] == [
+    assert [(filters(request), request.get("Owners")) for request in asked] == [
         ({"name": ["base-*"], **available}, ["self", "amazon"]),
         ({"tag-key": ["stage"], "tag:team": ["a"], **available}, None),
         ({"tag:team": ["a"], **available}, ["123456789012"]),
         ({"image-id": ["ami-1", "ami-2", "ami-3"], **available}, None),
     ]
-    assert all(each["IncludeDeprecated"] for each in asked)
+    assert all(request["IncludeDeprecated"] for request in asked)
 
 
 def test_a100_a_parameter_that_is_not_there_or_no_image_is_skipped() -> None:
@@ -127,10 +127,10 @@ def test_a95_a97_subnets_are_those_of_the_terms_whatever_their_network_and_zone(
     terms = (SubnetTerm(tags={"a": "b"}), SubnetTerm(id="subnet-3"), SubnetTerm(id="subnet-1"))
     spec = EC2NodeClassSpec(subnet_selector_terms=terms, instance_profile="mine")
     status = classes.resolve(EC2NodeClass("default", spec), EC2NodeClassStatus())
-    assert [(each.id, each.zone) for each in status.subnets] == [
+    assert [(chosen.id, chosen.zone) for chosen in status.subnets] == [
         ("subnet-1", "us-west-2a"), ("subnet-3", "us-west-2-lax-1a"),
     ]  # fmt: skip
-    assert [filters(each) for each in aws.of("describe_subnets")] == [
+    assert [filters(request) for request in aws.of("describe_subnets")] == [
         {"tag:a": ["b"]}, {"subnet-id": ["subnet-1", "subnet-3"]},
     ]  # fmt: skip
     assert classes.free_addresses["subnet-1"] == 7
@@ -154,7 +154,7 @@ def running(id: str, state: str = "running") -> dict[str, Any]:
 def test_a326_a_terminated_instance_is_one_that_is_not_there() -> None:
     aws = AWS(describe_instances=reservations(running("i-1"), running("i-2", "shutting-down")))
     seen = instances(aws).describe(["i-1", "i-2", "i-3"])
-    assert [(each.instance, each.status) for each in seen] == [
+    assert [(instance.instance, instance.status) for instance in seen] == [
         ("i-1", "running"), ("i-2", "shutting-down"), ("i-3", "gone"),
     ]  # fmt: skip
     (asked,) = aws.of("describe_instances")
@@ -171,11 +171,11 @@ def test_a287_a328_five_hundred_in_a_call_and_one_by_one_where_an_id_is_unknown(
 
     aws = AWS(describe_instances=answer)
     instances(aws).describe([f"i-{number}" for number in range(501)])
-    assert [len(each["InstanceIds"]) for each in aws.of("describe_instances")] == [500, 1]
+    assert [len(request["InstanceIds"]) for request in aws.of("describe_instances")] == [500, 1]
     aws.asked.clear()
     seen = instances(aws).describe(["i-1", "i-gone", "i-2"])
-    assert [each.status for each in seen] == ["running", "gone", "running"]
-    assert [each["InstanceIds"] for each in aws.of("describe_instances")] == [
+    assert [instance.status for instance in seen] == ["running", "gone", "running"]
+    assert [request["InstanceIds"] for request in aws.of("describe_instances")] == [
         ["i-1", "i-gone", "i-2"], ["i-1"], ["i-gone"], ["i-2"],
     ]  # fmt: skip
 

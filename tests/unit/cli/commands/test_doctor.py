@@ -51,18 +51,20 @@ def api() -> FakeApi:
 async def findings(api: FakeApi, mode: str = "control", **flags: Any) -> dict[str, list[Finding]]:
     async def run() -> list[Finding]:
         async with serving(api) as session:
-            return [each async for each in check_cluster(session, mode, "kwok", read_settings(Flags(**flags), {}))]
+            return [
+                finding async for finding in check_cluster(session, mode, "kwok", read_settings(Flags(**flags), {}))
+            ]
 
     found: dict[str, list[Finding]] = {}
-    for each in await run():
-        found.setdefault(each.what, []).append(each)
+    for finding in await run():
+        found.setdefault(finding.what, []).append(finding)
     return found
 
 
 @pytest.mark.asyncio(loop_scope="function")
 async def test_nothing_wrong(api: FakeApi) -> None:
     found = await findings(api)
-    assert {each.level for group in found.values() for each in group} == {OK}
+    assert {finding.level for group in found.values() for finding in group} == {OK}
     assert list(found) == ["api server", "clock", "rights", "definitions", "nodepools", "lease"]
     assert "karpenter-7d" in found["lease"][0].text
     assert "lease" not in await findings(api, "observe")
@@ -133,10 +135,10 @@ def test_a_clock_that_is_wrong() -> None:
 def test_the_place_of_the_record(tmp_path: Path) -> None:
     """Looking at it makes none."""
     url = f"sqlite://{tmp_path / 'record.kerf'}"
-    assert [each.level for each in check_record(url)] == [OK]
+    assert [finding.level for finding in check_record(url)] == [OK]
     assert not list(tmp_path.iterdir())
     open_record(url, "create").close()
-    assert [each.text for each in check_record(url)] == ["it is there and can be written"]
+    assert [finding.text for finding in check_record(url)] == ["it is there and can be written"]
     (missing,) = check_record(f"sqlite://{tmp_path / 'no' / 'record.kerf'}")
     assert missing.level == BAD
     (tmp_path / "text").write_text("no record")

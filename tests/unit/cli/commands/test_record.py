@@ -220,7 +220,7 @@ def test_kinds_are_taken_as_kubectl_takes_them(kerf: Any, record: Path, kind: st
 def test_an_answer_as_of_after_the_last_entry_says_that_it_is_as_of_that_entry(
     kerf: Any, record: Path, command: tuple[str, ...]
 ) -> None:
-    asked = [each.format(record=record) for each in command]
+    asked = [word.format(record=record) for word in command]
     code, out, err = kerf(*asked, "+900h")
     assert (code, out) == kerf(*asked, "end")[:2]
     assert "after the record's last entry (position " in err

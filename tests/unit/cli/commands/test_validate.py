@@ -127,7 +127,7 @@ def test_the_old_version_is_checked_as_what_it_becomes_with_the_paths_that_were_
 def test_lists_are_taken_apart(run: Run, tmp_path: Path) -> None:
     bad = changed(NODE_POOL, "spec.weight", 101)
     whole = {"apiVersion": "v1", "kind": "List", "items": [NODE_POOL, bad]}
-    untyped = {key: each for key, each in bad.items() if key not in {"apiVersion", "kind"}}
+    untyped = {key: field for key, field in bad.items() if key not in {"apiVersion", "kind"}}
     typed = {"apiVersion": "karpenter.sh/v1", "kind": "NodePoolList", "items": [untyped]}
     code, out, _ = run("validate", written(tmp_path, whole, typed))
     assert code == 1
@@ -260,7 +260,7 @@ def test_the_old_version_becomes_v1_and_the_rest_stays(run: Run, tmp_path: Path)
 def test_what_is_refused_is_not_written(run: Run, tmp_path: Path) -> None:
     bad = changed(OLD_POOL, "spec.weight", 500)
     code, out, err = run("convert", written(tmp_path, bad, OLD_CLASS), "--json")
-    assert (code, [each["kind"] for each in msgspec.json.decode(out)["items"]]) == (1, ["EC2NodeClass"])
+    assert (code, [converted["kind"] for converted in msgspec.json.decode(out)["items"]]) == (1, ["EC2NodeClass"])
     assert "KERF309: The value is 1 to 100, not 500" in err
 
 

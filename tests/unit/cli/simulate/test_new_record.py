@@ -38,7 +38,7 @@ def first(path: Path) -> Entry:
 
 
 def names(folder: Path) -> list[str]:
-    return sorted(each.name for each in folder.iterdir())
+    return sorted(file.name for file in folder.iterdir())
 
 
 def test_a_record_is_in_its_place_when_it_is_whole(tmp_path: Path) -> None:

@@ -304,5 +304,5 @@ async def test_an_api_server_without_devices_has_none_and_nobody_waits_for_it() 
 
 def test_s194_devices_are_watched_only_where_somebody_asks_for_them() -> None:
     kinds = {"deviceclass", "resourceclaim", "resourceslice"}
-    assert not kinds & {each.kind for each in observed(Settings())}
-    assert kinds <= {each.kind for each in observed(Settings(ignore_dra_requests=False))}
+    assert not kinds & {observation.kind for observation in observed(Settings())}
+    assert kinds <= {observation.kind for observation in observed(Settings(ignore_dra_requests=False))}

@@ -64,7 +64,7 @@ def test_an_eviction_that_is_refused_is_tried_again() -> None:
     due = made.runtime.next_due()
     assert due is not None
     again = made.after(due - made.now)
-    assert [each.name for each in again if isinstance(each, EvictPod)] == ["a"]
+    assert [intent.name for intent in again if isinstance(intent, EvictPod)] == ["a"]
 
 
 def test_l199_its_volumes_are_waited_for() -> None:

@@ -34,7 +34,7 @@ def test_d137_a_deleted_claim_is_drained_then_its_instance_ends_then_its_nodes_t
     assert [type(intent) for _, intent in world.intents] == [TerminateInstance]
     world.answer_all()
     shown = claim_conditions(claim_of(world), world.runtime.state, world.now)
-    conditions = {each.type: each.status for each in shown}
+    conditions = {condition.type: condition.status for condition in shown}
     assert conditions["InstanceTerminating"] == "True"
     world.instance("i-1", "shutting-down")
     assert "claim.terminated" not in types(world)

@@ -31,7 +31,7 @@ def test_names_apis_and_fields_are_unique() -> None:
     names = [kind.name for kind in WATCHED]
     apis = [served.api for kind in WATCHED for served in kind.served]
     fields = [kind.facts for kind in KEPT]
-    assert all(len(set(each)) == len(each) for each in (names, apis, fields))
+    assert all(len(set(column)) == len(column) for column in (names, apis, fields))
 
 
 @pytest.mark.parametrize("kind", WATCHED, ids=lambda kind: kind.name)

@@ -142,7 +142,7 @@ def test_bad_claims_are_refused(request_: dict[str, Any], code: str) -> None:
 
 
 def test_s195_a_pods_status_says_that_a_claim_is_not_needed() -> None:
-    claims = [{"name": each, "resourceClaimTemplateName": "t"} for each in "abc"]
+    claims = [{"name": name, "resourceClaimTemplateName": "t"} for name in "abc"]
     statuses = [{"name": "a", "resourceClaimName": "p-a-1"}, {"name": "b", "resourceClaimName": None}]
     whole = {
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "uid": "u"},

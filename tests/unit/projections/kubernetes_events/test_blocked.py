@@ -23,12 +23,12 @@ NONE = "No allowed disruptions for disruption reason {} due to blocking budget"
 
 
 def of(world: World, reason: str, since: int = 0) -> list[KubernetesEvent]:
-    return [each for each in told(world, since) if each.reason == reason]
+    return [event for event in told(world, since) if event.reason == reason]
 
 
 def blocked_pools(world: World) -> set[str]:
     world.after(11_000)
-    return {each.message for each in of(world, "DisruptionBlocked") if each.about.kind == "NodePool"}
+    return {event.message for event in of(world, "DisruptionBlocked") if event.about.kind == "NodePool"}
 
 
 def test_ev2_d52_the_budgets_event_names_the_reason_for_which_nodes_would_go() -> None:
@@ -72,11 +72,11 @@ def test_ev1_d64_a_drifted_node_whose_pods_have_no_place_is_blocked() -> None:
     why = Reason("no-place", {"count": 1, "pods": ["default/d"]})
     result = ProposedMovesResult(verdicts=(Verdict(claim_of(world).name, "consolidation", "keep", why),))
     found = events.apply(replace(last, payload=Decision("moves", 1, 1, 1, "", result)))
-    assert {(each.about.kind, each.reason) for each in found} == {
+    assert {(event.about.kind, event.reason) for event in found} == {
         ("Node", "DisruptionBlocked"),
         ("NodeClaim", "DisruptionBlocked"),
     }
-    assert {each.message for each in found if each.about.kind == "Node"} == {
+    assert {event.message for event in found if event.about.kind == "Node"} == {
         "Cannot disrupt Node: 1 of its pods would have no place elsewhere: default/d"
     }
 

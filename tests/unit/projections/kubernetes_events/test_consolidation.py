@@ -43,7 +43,7 @@ def beside(policy: str, memory: int = 3_000) -> World:
 
 
 def of(world: World, reason: str) -> list[KubernetesEvent]:
-    return [each for each in told(world) if each.reason == reason]
+    return [event for event in told(world) if event.reason == reason]
 
 
 def logged(world: World) -> list[Line]:
@@ -76,7 +76,7 @@ def test_d84_a_node_that_balanced_lets_go_is_told_of_node_and_nodeclaim_with_its
     labels = {"decision": "approved", "nodepool": "default", "policy": "Balanced"}
     assert value(found, MOVES, **labels) == value(found, f"{SCORE}_count", **labels) == 1
     assert value(found, f"{SCORE}_sum", **labels) == 1.0
-    bounds = sorted(float(dict(each)["le"]) for each in found[f"{SCORE}_bucket"])
+    bounds = sorted(float(dict(bucket)["le"]) for bucket in found[f"{SCORE}_bucket"])
     assert bounds[:-1] == [0.1, 0.25, 0.33, 0.5, 1.0, 2.0, 5.0, 10.0]
 
 
@@ -97,7 +97,7 @@ def test_d84_d86_what_balanced_refuses_is_in_the_metrics_and_in_no_event() -> No
     assert value(counted(world), MOVES, decision="rejected", nodepool="default", policy="Balanced") == 1
     about = {"ConsolidationApproved", "ConsolidationRejected", "ConsolidationCandidate", "Unconsolidatable"}
     since = world.store.entries[-1].position - 2
-    assert not {each.reason for each in told(world, since)} & about
+    assert not {event.reason for event in told(world, since)} & about
 
 
 def test_d85_several_nodes_for_one_are_told_once_of_their_nodepool() -> None:
@@ -113,7 +113,7 @@ def test_d85_several_nodes_for_one_are_told_once_of_their_nodepool() -> None:
 def test_d169_an_event_is_normal_and_holds_for_two_minutes_unless_it_says_otherwise() -> None:
     about = ObjectReference("v1", "Node", "n1")
     assert KubernetesEvent(about, NORMAL, "Any", "text", ()).window == 120_000
-    windows = {each.reason: each.window for each in told(beside("Balanced", memory=100))}
+    windows = {told_event.reason: told_event.window for told_event in told(beside("Balanced", memory=100))}
     assert windows["ConsolidationCandidate"] == windows["ConsolidationApproved"] == 120_000
     blocked = half_empty(budgets=(Budget("0"),))
     blocked.after(11_000)
@@ -135,9 +135,9 @@ def test_d105_a_replacement_is_announced_when_it_is_decided_and_for_no_probe() -
     """EV-8: passes ask of many nodes and sets of them; each was announced."""
     world = beside("WhenEmptyOrUnderutilized", memory=100)
     (move,) = passes(world)[-1].proposed
-    assert {each.about.name for each in of(world, "ConsolidationCandidate") if each.about.kind == "NodeClaim"} == set(
-        move.claims
-    )
+    assert {
+        event.about.name for event in of(world, "ConsolidationCandidate") if event.about.kind == "NodeClaim"
+    } == set(move.claims)
 
 
 def test_ev8_d98_a_deletion_is_announced_as_no_candidate() -> None:
@@ -170,21 +170,21 @@ def test_ev9_d61_d98_only_consolidations_are_told_as_rejected(why: str, told_of:
     for step, expected in (("withdrawn", told_of), ("abandoned", False)):
         result = MoveStepResult("7.0", step, Reason("churn"))
         found = events.apply(replace(last, payload=Decision("move", 1, 1, 1, "", result)))
-        assert any(each.reason == "ConsolidationRejected" for each in found) == expected
+        assert any(event.reason == "ConsolidationRejected" for event in found) == expected
 
 
 def test_ev12_d115_pods_of_a_move_are_told_where_they_should_go() -> None:
     world = beside("WhenEmptyOrUnderutilized")
     since = world.runtime.state.facts.position
     world.after(15_000)
-    (step,) = (each for each in steps(world) if each.begun is not None)
+    (step,) = (result for result in steps(world) if result.begun is not None)
     (placed,) = step.begun.placements if step.begun is not None else ()
-    nominated = [each for each in told(world, since) if each.reason == "Nominated"]
-    assert {each.about.uid for each in nominated} == set(placed.pods)
-    assert {each.message for each in nominated} == {
+    nominated = [event for event in told(world, since) if event.reason == "Nominated"]
+    assert {event.about.uid for event in nominated} == set(placed.pods)
+    assert {event.message for event in nominated} == {
         f"Pod should schedule on: nodeclaim/{placed.claim}, node/{placed.node}"
     }
-    assert {each.limit for each in nominated} == {"nominated"}
+    assert {event.limit for event in nominated} == {"nominated"}
 
 
 def test_ev5_d116_a_candidate_is_told_to_go_when_its_replacement_is_there() -> None:
@@ -221,7 +221,7 @@ def test_ev5_d132_an_expiration_is_told_as_no_disruption() -> None:
 def test_d106_the_commands_text() -> None:
     world = half_empty()
     world.after(11_000)
-    (move,) = next(each.proposed for each in reversed(passes(world)) if each.proposed)
+    (move,) = next(result.proposed for result in reversed(passes(world)) if result.proposed)
     node = world.runtime.state.facts.claims[move.claims[0]].node
     command = f"replace: [{node}] -> [1 replacement]"
     events = of(world, "ConsolidationCandidate")

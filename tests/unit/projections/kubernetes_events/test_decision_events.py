@@ -18,7 +18,7 @@ from tests.support.world import World
 
 
 def reasons(found: list[KubernetesEvent]) -> set[tuple[str, str, str]]:
-    return {(each.about.kind, each.type, each.reason) for each in found}
+    return {(event.about.kind, event.type, event.reason) for event in found}
 
 
 def launched() -> World:
@@ -35,11 +35,11 @@ def test_planned_pods_are_nominated() -> None:
     """Planned pods are nominated (L-437)."""
     world = launched()
     found = told(world)
-    nominated = [each for each in found if each.reason == "Nominated"]
+    nominated = [event for event in found if event.reason == "Nominated"]
     (claim,) = world.runtime.state.facts.claims
-    assert {(each.about.kind, each.about.name) for each in nominated} == {("Pod", "a"), ("Pod", "b")}
-    assert {each.message for each in nominated} == {f"Pod should schedule on: nodeclaim/{claim}"}
-    assert {each.limit for each in nominated} == {"nominated"}
+    assert {(event.about.kind, event.about.name) for event in nominated} == {("Pod", "a"), ("Pod", "b")}
+    assert {event.message for event in nominated} == {f"Pod should schedule on: nodeclaim/{claim}"}
+    assert {event.limit for event in nominated} == {"nominated"}
 
 
 def test_a_pod_without_a_place_is_told_why() -> None:
@@ -48,7 +48,7 @@ def test_a_pod_without_a_place_is_told_why() -> None:
     world.prepare()
     world.pending("big", memory=1 << 50)
     world.after(1_000)
-    (event,) = [each for each in told(world) if each.reason == "FailedScheduling"]
+    (event,) = [failed for failed in told(world) if failed.reason == "FailedScheduling"]
     assert (event.type, event.window, event.about.name) == (WARNING, 300_000, "big")
     assert event.key == (event.about.uid,)
     assert "memory" in event.message
@@ -65,7 +65,7 @@ def test_a_launch_without_capacity_is_told_of_the_claim() -> None:
     message = "no m5.large {here} " * 50
     answer = LaunchAnswered(ref, order.claim, kind="insufficient-capacity", message=message)
     world.see(Observation(answer))
-    (event,) = [each for each in told(world) if each.reason == "InsufficientCapacityError"]
+    (event,) = [unlaunched for unlaunched in told(world) if unlaunched.reason == "InsufficientCapacityError"]
     assert (event.about.kind, event.about.name, len(event.message)) == ("NodeClaim", order.claim, 300)
 
 
@@ -88,7 +88,7 @@ def test_what_goes_is_told_with_why() -> None:
 
             def told_turn(observations, now):  # type: ignore[no-untyped-def]
                 done = turn(observations, now)
-                seen.extend(each for entry in runtime.new_entries for each in events.apply(entry))
+                seen.extend(event for entry in runtime.new_entries for event in events.apply(entry))
                 return done
 
             runtime.turn = told_turn  # type: ignore[method-assign]
@@ -97,9 +97,9 @@ def test_what_goes_is_told_with_why() -> None:
     Watched(workshop(scale("+1m", 5), scale("+20m", 0)), until=HOUR)
     found = reasons(seen)
     assert {("Node", NORMAL, "DisruptionTerminating"), ("NodeClaim", NORMAL, "DisruptionTerminating")} <= found
-    assert {each.message for each in seen if each.reason == "DisruptionTerminating" and each.about.kind == "Node"} == {
-        "Disrupting Node: Empty"
-    }
+    assert {
+        event.message for event in seen if event.reason == "DisruptionTerminating" and event.about.kind == "Node"
+    } == {"Disrupting Node: Empty"}
 
 
 def test_the_codes_that_block_are_codes() -> None:

@@ -14,7 +14,7 @@ from tests.support.worlds.drain import drain, put, serving
 
 
 def of(world: World, reason: str, since: int = 0) -> list[KubernetesEvent]:
-    return [each for each in told(world, since) if each.reason == reason]
+    return [event for event in told(world, since) if event.reason == reason]
 
 
 def test_ev16_d145_a_drain_that_only_waits_says_for_how_many_pods() -> None:
@@ -32,7 +32,7 @@ def test_ev16_d145_a_drain_that_evicts_says_how_many_pods_are_left() -> None:
     put(world, "a")
     put(world, "b")
     drain(world)
-    messages = {each.message for each in of(world, "FailedDraining")}
+    messages = {event.message for event in of(world, "FailedDraining")}
     assert messages == {"Failed to drain node, 2 pods are waiting to be evicted"}
 
 
@@ -81,8 +81,8 @@ def test_ev1_d30_the_pod_and_the_budget_that_block_are_told_as_well() -> None:
     world.see(Observation(budget))
     world.after(60_000)
     found = of(world, "DisruptionBlocked")
-    about = {(each.about.kind, each.about.name) for each in found}
+    about = {(event.about.kind, event.about.name) for event in found}
     assert {("Node", "n1"), ("Pod", "held"), ("PodDisruptionBudget", "none")} <= about
-    (of_budget,) = {each.message for each in found if each.about.kind == "PodDisruptionBudget"}
+    (of_budget,) = {event.message for event in found if event.about.kind == "PodDisruptionBudget"}
     assert "node n1" in of_budget
     assert "default/none allows none" in of_budget

@@ -23,7 +23,7 @@ def lasting(world: World, *, restarted: bool = False) -> set[tuple[str, str, str
         decisions.apply(entry)
         objects.apply(entry)
     found = [*decisions.lasting(world.now), *objects.lasting(world.now)]
-    return {(each.about.kind, each.about.name, each.reason) for each in found}
+    return {(event.about.kind, event.about.name, event.reason) for event in found}
 
 
 def recalled(world: World) -> set[tuple[str, str, str]]:

@@ -22,15 +22,15 @@ def told(world: World) -> list[KubernetesEvent]:
     """Of the whole record, by the state as it is now."""
     events = ObjectEvents(State(Facts(), world.runtime.state.indexes.blobs))
     events._state = world.runtime.state
-    return [each for entry in world.store.entries for each in events.apply(entry)]
+    return [event for entry in world.store.entries for event in events.apply(entry)]
 
 
 def latest(world: World, events: ObjectEvents) -> list[KubernetesEvent]:
-    return [each for entry in world.runtime.new_entries for each in events.apply(entry)]
+    return [event for entry in world.runtime.new_entries for event in events.apply(entry)]
 
 
 def test_l459_l460_a_claim_tells_its_conditions_and_its_end() -> None:
-    found = [each.reason for each in told(whole_life()) if each.about.kind == "NodeClaim"]
+    found = [event.reason for event in told(whole_life()) if event.about.kind == "NodeClaim"]
     assert found == ["Launched", "Registered", "Initialized", "Ready", "Drained", "Finalized"]
 
 
@@ -42,7 +42,7 @@ def test_l459_a_node_pool_tells_its_conditions_when_they_change() -> None:
     world.see(Observation(replace(pool, weight=7)))
     assert latest(world, events) == []
     world.see(Observation(replace(pool, labels={"bad key!": "x"})))
-    found = {each.reason: each.message for each in latest(world, events)}
+    found = {event.reason: event.message for event in latest(world, events)}
     assert set(found) == {"ValidationSucceeded", "Ready"}
     assert "Status: True -> False, Reason: NodePoolValidationFailed" in found["ValidationSucceeded"]
 
@@ -56,7 +56,7 @@ def test_l82_a_node_pool_tells_that_its_nodes_register() -> None:
     found = latest(world, events)
     world.node("n1", PROVIDER, registered="true")
     found += latest(world, events)
-    (event,) = [each for each in found if each.about.kind == "NodePool"]
+    (event,) = [of_pool for of_pool in found if of_pool.about.kind == "NodePool"]
     assert (event.reason, "Unknown -> True" in event.message) == ("NodeRegistrationHealthy", True)
 
 
@@ -117,6 +117,6 @@ def test_ev4_a_replacement_is_waited_for_from_its_launch_on() -> None:
     planned = PlannedClaim(launched.payload.claim, "default", (), (), (), {}, 0.0, ())
     begun = MoveStepResult("7.0", "started", Reason("x"), begun=Move("drifted", ("old",), (planned,)))
     events = ObjectEvents(State(Facts(), world.runtime.state.indexes.blobs))
-    assert {each.reason for each in events.apply(launched)} == {"Launched"}
+    assert {event.reason for event in events.apply(launched)} == {"Launched"}
     assert events.apply(replace(decided, payload=replace(decided.payload, result=begun, intents=()))) == []
-    assert {each.reason for each in events.apply(launched)} == {"Launched", "DisruptionWaitingReadiness"}
+    assert {event.reason for event in events.apply(launched)} == {"Launched", "DisruptionWaitingReadiness"}

@@ -30,7 +30,7 @@ HUGE = 1 << 50
 
 def events(world: World) -> list[KubernetesEvent]:
     found = DecisionEvents(world.runtime.state)
-    return [each for entry in world.store.entries for each in found.apply(entry)]
+    return [event for entry in world.store.entries for event in found.apply(entry)]
 
 
 def metrics_of(world: World) -> RecordCounters:
@@ -76,7 +76,7 @@ def test_s170_s175_a_pod_that_waits_for_reserved_capacity_is_no_failure() -> Non
     deferred = Unplaced(("uid-late",), (Reason(SchedulingCode.RESERVATION, {"node_pool": "default"}),))
     failed = Unplaced(("uid-lost",), (Reason(SchedulingCode.TYPES_RESOURCES, {"resources": ["cpu"], "types": 3}),))
     entry = passed(world, deferred, failed)
-    assert [each.about.name for each in DecisionEvents(world.runtime.state).apply(entry)] == ["lost"]
+    assert [event.about.name for event in DecisionEvents(world.runtime.state).apply(entry)] == ["lost"]
     log = KarpenterLog()
     log.know(world.runtime.state)
     (line,) = log.apply(entry)

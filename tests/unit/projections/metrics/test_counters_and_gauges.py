@@ -158,8 +158,8 @@ def _folded(world: World, until: int) -> State:
 def test_a_value_at_a_bound_is_in_its_bucket() -> None:
     """Prometheus's buckets are "not above"."""
     found = Distribution(DURATIONS, [0] * (len(DURATIONS) + 1))
-    for each in (1.0, 1.1, 1000.0):
-        found.add(each)
+    for measured in (1.0, 1.1, 1000.0):
+        found.add(measured)
     assert dict(found.cumulative())[1.0] == 1
     assert found.count == 3
     assert dict(found.cumulative())[600.0] == 2

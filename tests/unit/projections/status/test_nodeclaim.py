@@ -16,7 +16,7 @@ from tests.support.world import World
 
 def shown(world: World, later: int = 0) -> dict[str, tuple[str, str]]:
     found = claim_conditions(claim_of(world), world.runtime.state, world.now + later)
-    return {each.type: (each.status, each.reason) for each in found}
+    return {condition.type: (condition.status, condition.reason) for condition in found}
 
 
 def test_l66_nothing_is_known_of_a_claim_that_is_only_asked_for() -> None:

@@ -49,7 +49,7 @@ def test_a_life_is_told_step_by_step(life: list[Event]) -> None:
 def test_every_event_has_its_sentence(life: list[Event]) -> None:
     said = [event_sentence(event) for event in life]
     assert all(said)
-    assert not any("{" in each for each in said)
+    assert not any("{" in line for line in said)
 
 
 def test_the_launch_says_what_where_and_for_how_much(life: list[Event]) -> None:
@@ -101,12 +101,12 @@ def test_capacity_errors_are_told_in_one_line() -> None:
     errors = (*lacking, LaunchError("Unsupported", "", "m1.small", "us-west-2b", "on-demand"))
     world.see(Observation(LaunchAnswered(ref, order.claim, kind="insufficient-capacity", errors=errors)))
     said = [event_sentence(event) for event in told(world.store.entries)]
-    assert [each for each in said if each.startswith("no on-demand")] == [
+    assert [line for line in said if line.startswith("no on-demand")] == [
         "no on-demand c1.large in us-west-2a, c2.large in us-west-2a, c3.large in us-west-2a, c4.large in us-west-2a, "
         f"c5.large in us-west-2a and 365 more for {order.claim}: InsufficientInstanceCapacity",
         f"no on-demand m1.small in us-west-2b for {order.claim}: Unsupported",
     ]
-    assert any("could not be launched" in each for each in said)
+    assert any("could not be launched" in line for line in said)
 
 
 def test_a_pod_bound_elsewhere_than_planned_is_a_warning() -> None:

@@ -178,7 +178,7 @@ def test_a_stuck_drain_names_its_pods_and_what_holds_each() -> None:
     show_taint(world)
     world.answer_all(ok=False, code="429")
     found = explain_claim(world.store, claim)
-    assert [(each.pod, each.reason.code) for each in found.leaving] == [
+    assert [(leaving.pod, leaving.reason.code) for leaving in found.leaving] == [
         ("default/a", "pod-budget-exhausted"), ("default/b", "do-not-disrupt"), ("default/c", "terminating"),
         ("default/d", "pod-budget-exhausted"), ("default/e", "pod-budget-exhausted"),
     ]  # fmt: skip

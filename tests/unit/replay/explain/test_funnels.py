@@ -35,11 +35,11 @@ def test_a_pod_is_told_of_its_own_node_and_of_what_was_considered_before() -> No
         mine = targets[f"uid-{name}"]
         *before, last = found.pools
         assert (last.claim, last.node_pool, last.reason) == (mine, pools[mine], None)
-        assert [(each.node_pool, each.claim) for each in before] == (
+        assert [(attempt.node_pool, attempt.claim) for attempt in before] == (
             [] if last.node_pool == "heavy" else [("heavy", "")]
         )
-        assert all(each.reason is not None for each in before)
-        assert mine not in " ".join(each.example for each in found.refused)
+        assert all(attempt.reason is not None for attempt in before)
+        assert mine not in " ".join(refusal.example for refusal in found.refused)
 
 
 def test_a_pod_on_a_node_of_another_class_is_not_told_of_nodes_that_its_like_got() -> None:
@@ -55,10 +55,10 @@ def test_a_pod_on_a_node_of_another_class_is_not_told_of_nodes_that_its_like_got
     found = explain_pod(world.store, f"default/{joined}").how
     assert found is not None
     assert found.chosen
-    assert [each.claim for each in found.pools if each.claim] == []
+    assert [attempt.claim for attempt in found.pools if attempt.claim] == []
     found = explain_pod(world.store, f"default/{alone}").how
     assert found is not None
-    assert [each.claim for each in found.pools] == [targets[f"uid-{alone}"]]
+    assert [attempt.claim for attempt in found.pools] == [targets[f"uid-{alone}"]]
 
 
 def test_new_nodes_are_named_where_funnels_and_refusals_are_told(capsys: pytest.CaptureFixture[str]) -> None:

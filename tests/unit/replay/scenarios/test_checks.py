@@ -13,7 +13,7 @@ from tests.support.scenarios.plan_documents import CATALOGUES, node, pod, pool, 
 
 def refused(given: dict[str, Any]) -> str:
     """The error of a plan, which is that of a disruption too."""
-    errors = {str(each(given, CATALOGUES)["result"].get("error")) for each in (plan_scenario, disrupt_scenario)}
+    errors = {str(answer(given, CATALOGUES)["result"].get("error")) for answer in (plan_scenario, disrupt_scenario)}
     (error,) = errors
     return error
 

@@ -38,7 +38,7 @@ def planned(**fields: Any) -> dict[str, Any]:
 
 def test_pods_have_their_turns_in_the_order_of_the_file() -> None:
     asked = problem_of(scenario(pods=[pod("b"), pod("a"), pod("c")]), Catalogues(CATALOGUES))
-    assert [(each.name, each.turn) for each in asked.pods] == [("b", 1), ("a", 2), ("c", 3)]
+    assert [(waiting_pod.name, waiting_pod.turn) for waiting_pod in asked.pods] == [("b", 1), ("a", 2), ("c", 3)]
 
 
 def test_the_form_of_a_result() -> None:
@@ -287,9 +287,9 @@ def test_reading_files(tmp_path: Path) -> None:
     catalogues.write_text(json.dumps({"catalogues": CATALOGUES}))
     known = read_catalogues(catalogues)
     found = [plan_scenario(read_scenario, known) for read_scenario in read_scenarios(lines)]
-    assert [each["name"] for each in found] == ["s", "scenarios.jsonl:3", "scenarios.jsonl:4"]
+    assert [line["name"] for line in found] == ["s", "scenarios.jsonl:3", "scenarios.jsonl:4"]
     assert found[0]["summary"]["nodes"] == 1
-    assert [each["result"]["error"][:7] for each in found[1:]] == ["KERF840", "KERF840"]
+    assert [line["result"]["error"][:7] for line in found[1:]] == ["KERF840", "KERF840"]
 
 
 @pytest.mark.parametrize("text", ["nonsense", "{}", '{"catalogues": []}'])

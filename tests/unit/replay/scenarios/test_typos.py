@@ -33,7 +33,7 @@ def test_mistyped_values_are_noted_once_where_pods_have_no_place() -> None:
     requirements = [{"key": lbl.CAPACITY_TYPE, "operator": "In", "values": ["on-demand", "sopt"]}]
     given = scenario(pods=pods, nodePools=[pool(requirements=requirements)])
     noted = plan_scenario(given, CATALOGUES)["kerf"]["notes"]
-    assert [(each["object"], each["params"]["near"]) for each in noted] == [
+    assert [(note["object"], note["params"]["near"]) for note in noted] == [
         ("NodePool/default", "spot"), ("pods", "amd64"),
     ]  # fmt: skip
     assert noted[1]["text"].endswith("Is it amd64?")

@@ -14,7 +14,10 @@ from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.model.kubernetes.priority_classes import PriorityClass
 
-CLASSES = {each.name: each for each in (PriorityClass("high", 1_000), PriorityClass("usual", 10, default=True))}
+CLASSES = {
+    priority_class.name: priority_class
+    for priority_class in (PriorityClass("high", 1_000), PriorityClass("usual", 10, default=True))
+}
 
 
 @pytest.mark.parametrize(
@@ -42,4 +45,4 @@ def test_a_pod_of_a_higher_class_is_bound_first(world: Simulation, node: Callabl
         assert apply_document(world, document) == []
     world.cluster.apply(node("n"))
     world.clock.advance(world.clock.now + 1_000)
-    assert {each.name: each.node for each in world.cluster.api.pods.values()} == {"a-low": "", "b-high": "n"}
+    assert {bound.name: bound.node for bound in world.cluster.api.pods.values()} == {"a-low": "", "b-high": "n"}

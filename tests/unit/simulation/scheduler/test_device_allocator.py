@@ -30,18 +30,20 @@ def test_a_nodes_devices_are_allocated_with_its_name() -> None:
     found = allocate([claim("c"), claim("d")], HERE, own)
     assert given(found) == [["g0"], ["g1"]]
     assert found is not None
-    assert {each.terms for each in found} == {(NodeTerm(fields=(Expression("metadata.name", "In", ("n1",)),)),)}
+    assert {allocation.terms for allocation in found} == {
+        (NodeTerm(fields=(Expression("metadata.name", "In", ("n1",)),)),)
+    }
     assert allocate([claim("c")], THERE, own) is None
 
 
 def test_devices_of_the_network_say_where_they_can_be_used() -> None:
     found = allocate([claim("c")], HERE, published("net", gpu("g0"), terms=(IN_Z1,)))
     assert found is not None
-    assert [each.terms for each in found] == [(IN_Z1,)]
+    assert [allocation.terms for allocation in found] == [(IN_Z1,)]
     assert allocate([claim("c")], THERE, published("net", gpu("g0"), terms=(IN_Z1,))) is None
     anywhere = allocate([claim("c")], THERE, published("net", gpu("g0"), all_nodes=True))
     assert anywhere is not None
-    assert [each.terms for each in anywhere] == [()]
+    assert [allocation.terms for allocation in anywhere] == [()]
 
 
 def test_what_others_have_is_gone_and_what_a_claim_has_stays() -> None:

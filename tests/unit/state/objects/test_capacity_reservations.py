@@ -77,7 +77,7 @@ def test_the_catalogue_stays_the_one_that_is_recorded() -> None:
     offerings = [o for kind in state.indexes.blobs.catalogue(own).types for o in kind.offerings if o.reservation_id]
     assert [(offering.reservation_id, offering.reservation_capacity) for offering in offerings] == [("cr-1", 1)]
     recorded = [o for kind in state.indexes.blobs.catalogue(digest).types for o in kind.offerings if o.reservation_id]
-    assert [each.reservation_capacity for each in recorded] == [2]
+    assert [offering.reservation_capacity for offering in recorded] == [2]
 
 
 def test_after_a_restart_and_a_trim_it_is_made_again() -> None:

@@ -27,7 +27,7 @@ def result(world: World) -> ProvisionResult:
 
 
 def codes(world: World) -> list[str]:
-    return [why.code for each in result(world).unplaced for why in each.reasons]
+    return [why.code for group in result(world).unplaced for why in group.reasons]
 
 
 def asked() -> World:
@@ -207,7 +207,7 @@ def test_the_successor_has_the_device_there_and_the_pod_asks_for_no_other() -> N
     world = moving("a-g-1")
     world.see(Observation(ObjectGone("resourceclaim", "default/a-g-1")))
     later = (claim(f"later-g-{n}", made_for=f"uid-later-{n}", own_name="g") for n in (0, 1))
-    see(world, *(allocated(each, "n2", f"gpu-{n}", pod=each.made_for) for n, each in enumerate(later)))
+    see(world, *(allocated(successor, "n2", f"gpu-{n}", pod=successor.made_for) for n, successor in enumerate(later)))
     world.after(1_000)
     assert world.runtime.state.facts.targets == {"uid-a": "n2"}
     assert world.launches() == []
@@ -222,7 +222,7 @@ def test_s195_a_pod_that_stays_and_whose_claim_is_gone_has_no_other_place() -> N
     world.bind("s", "n2")
     world.see(Observation(ObjectGone("resourceclaim", "default/s-g-1")))
     asked = what_if(cluster_of(world.runtime.state, world.now), frozenset(["n2"]), respect_settling=True)
-    assert [each.pods for each in plan(asked).unplaced if each.reasons[0].code == "resource-claim"] == [("uid-s",)]
+    assert [group.pods for group in plan(asked).unplaced if group.reasons[0].code == "resource-claim"] == [("uid-s",)]
 
 
 def test_a_snapshot_knows_the_same_of_devices() -> None:
@@ -231,9 +231,9 @@ def test_a_snapshot_knows_the_same_of_devices() -> None:
     see(world, replace(published("n1"), node="n2"))
     state = world.runtime.state
     again = snapshot.decode(snapshot.encode(state)[0], state.indexes.blobs)
-    for each in (state, again):
-        assert {key: sorted(names) for key, names in each.indexes.made_claims.items()} == {("u", "g"): ["a", "z"]}
-        assert {key: sorted(names) for key, names in each.indexes.slices_by_node.items()} == {
+    for known in (state, again):
+        assert {key: sorted(names) for key, names in known.indexes.made_claims.items()} == {("u", "g"): ["a", "z"]}
+        assert {key: sorted(names) for key, names in known.indexes.slices_by_node.items()} == {
             "n1": ["n1-gpus"],
             "n2": ["n1-gpus"],
         }
