@@ -39,14 +39,16 @@ def test_only_candidates_go_and_the_budgets_would_let_all_of_them(seed: int) -> 
     if found is None:
         return
     gone = going(found)
-    assert len({each.name for each in gone}) == len(gone)
-    assert all(isinstance(judge_node(each.node, start), Candidate) and each.node.consolidatable for each in gone)
-    spent = Counter(each.pool.name for each in gone)
+    assert len({candidate.name for candidate in gone}) == len(gone)
+    assert all(
+        isinstance(judge_node(candidate.node, start), Candidate) and candidate.node.consolidatable for candidate in gone
+    )
+    spent = Counter(candidate.pool.name for candidate in gone)
     for reason in (DisruptionReason.EMPTY, DisruptionReason.UNDERUTILIZED):
         assert all(spent[name] <= left for name, left in allowed_disruptions(start, reason).items())
     totals = pool_totals(start, find_candidates(start, consolidation).eligible)
     assert all(approves(command, totals) for command in found.commands if command.reason != DisruptionReason.EMPTY)
-    assert {each.name for each in gone} | set(found.kept) == {node.name for node in start.nodes}
+    assert {candidate.name for candidate in gone} | set(found.kept) == {node.name for node in start.nodes}
 
 
 @settings(max_examples=80, deadline=None)
@@ -57,7 +59,7 @@ def test_every_pod_has_a_place_on_what_stays_and_all_of_them_fit(seed: int) -> N
     found = find_joint_removal(start).commands
     if found is None:
         return
-    names = {each.name for each in going(found)}
+    names = {candidate.name for candidate in going(found)}
     here = {node.name: Counter(node.place.available) for node in start.nodes if node.name not in names}
     for command in found.commands:
         empty = command.reason == DisruptionReason.EMPTY
@@ -68,7 +70,7 @@ def test_every_pod_has_a_place_on_what_stays_and_all_of_them_fit(seed: int) -> N
             for uid in place.pods:
                 here[place.node].subtract({**start.shapes[moving[uid].shape].requests, "pods": 1})
     assert all(amount >= 0 for room in here.values() for amount in room.values())
-    saved = math.fsum(each.savings for each in found.commands)
+    saved = math.fsum(command.savings for command in found.commands)
     assert saved > 0
     assert math.isclose(found.end_price, bill(start) - saved, abs_tol=1e-9)
 

@@ -34,13 +34,13 @@ def test_moves_take_only_candidates_within_the_budgets(seed: int) -> None:
     start = made(seed)
     moves = choose_commands(start)
     gone = [candidate for command in moves.commands for candidate in command.candidates]
-    assert len({each.name for each in gone}) == len(gone)
-    for each in gone:
-        assert isinstance(judge_node(each.node, start), Candidate)
-        assert each.node.consolidatable
-    spent = Counter(each.pool.name for each in gone)
+    assert len({candidate.name for candidate in gone}) == len(gone)
+    for candidate in gone:
+        assert isinstance(judge_node(candidate.node, start), Candidate)
+        assert candidate.node.consolidatable
+    spent = Counter(candidate.pool.name for candidate in gone)
     assert all(spent[name] <= left for name, left in allowed_disruptions(start, DisruptionReason.EMPTY).items())
-    assert {each.name for each in gone} | set(moves.kept) == {node.name for node in start.nodes}
+    assert {candidate.name for candidate in gone} | set(moves.kept) == {node.name for node in start.nodes}
 
 
 @settings(max_examples=60, deadline=None)
@@ -54,7 +54,7 @@ def test_every_pod_that_moves_has_one_place_that_holds_it(seed: int) -> None:
     for command in moves.commands:
         moving = {pod.uid: pod for one in command.candidates for pod in one.pods}
         places = [(placement.node, uid) for placement in command.placements for uid in placement.pods if uid in moving]
-        news = [uid for each in command.replacements for uid in each.claim.pods if uid in moving]
+        news = [uid for replacement in command.replacements for uid in replacement.claim.pods if uid in moving]
         if command.reason != DisruptionReason.EMPTY:
             assert Counter([*news, *(uid for _, uid in places)]) == Counter(list(moving))
         for target, uid in places:
@@ -73,7 +73,7 @@ def test_the_end_is_no_dearer_than_after_any_method_of_the_reference(seed: int) 
     moves = choose_commands(start)
     simulator = Simulator(start)
     found = (emptiness(start), multi_node(start, simulator), single_node(start, simulator))
-    best = max((each.command.savings for each in found if each.command is not None), default=0.0)
+    best = max((outcome.command.savings for outcome in found if outcome.command is not None), default=0.0)
     assert moves.end_price <= bill(start) - best + 1e-9
     saved = math.fsum(command.savings for command in moves.commands)
     assert math.isclose(moves.end_price, bill(start) - saved, abs_tol=1e-9)
@@ -139,7 +139,7 @@ def test_a_second_pass_leaves_alone_what_the_first_has_under_way(seed: int) -> N
     touched = {names[claim] for move in first for claim in move.claims}
     touched |= {place.node for move in first for place in move.placements}
     gone = [candidate for command in second.commands for candidate in command.candidates]
-    assert not touched.intersection(each.name for each in gone)
+    assert not touched.intersection(candidate.name for candidate in gone)
     end = budget_usage(with_moves(start, [*first, *map(move_of, second.commands)]))
     for pool in start.pools:
         before, after_both = budget_usage(start).get(pool.pool.name, Use()), end.get(pool.pool.name, Use())

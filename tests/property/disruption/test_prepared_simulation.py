@@ -86,7 +86,8 @@ def made(seed: int, *, affinity: bool = False) -> Cluster:
         given = replace(given, requirements=(*given.requirements, RequirementSpec(lbl.ZONE, "In", ("a", "b"))))
     found = cluster(*nodes, pools=(given,), pending=waiting, catalogue=IN_ZONES, live=dice.random() < 0.5)
     shapes = {
-        each.shape: found.shapes[each.shape] for each in (*waiting, *(pod for node in nodes for pod in node.pods))
+        waiting_pod.shape: found.shapes[waiting_pod.shape]
+        for waiting_pod in (*waiting, *(pod for node in nodes for pod in node.pods))
     }
     return replace(found, base=replace(found.base, shapes=shapes))
 
@@ -110,7 +111,7 @@ def _manners(app: str, dice: random.Random, affinity: bool) -> dict[str, Any]:
 
 
 def leavers(given: Cluster, dice: random.Random) -> frozenset[str]:
-    names = [each.name for each in given.nodes]
+    names = [cluster_node.name for cluster_node in given.nodes]
     return frozenset(dice.sample(names, dice.randint(0, min(4, len(names)))))
 
 
@@ -207,7 +208,9 @@ def left(given: Cluster, leaving: frozenset[str], claims: tuple[OpenedClaim, ...
     problem = smallest_first(what_if(given, leaving, respect_settling=False))
     on_new = frozenset(uid for claim in claims for uid in claim.pods)
     others = tuple(pod.uid for pod in (*going, *gone) if pod.uid not in on_new)
-    problem = replace(problem, pods=tuple(each for each in problem.pods if each.uid in on_new.union(others)))
+    problem = replace(
+        problem, pods=tuple(waiting_pod for waiting_pod in problem.pods if waiting_pod.uid in on_new.union(others))
+    )
     return frozenset(unbound_pods(problem, Plan(claims=claims, placements=(Placement("", "", others),))))
 
 

@@ -81,7 +81,7 @@ def test_groups_leave_in_order_and_the_deadline_ends_every_drain(given_cases: li
             check(order, by_name, there, world.now - begun)
         answered = [carry_out(world, ref, order, by_name, there) for ref, order in orders]
         if answered:
-            world.see(*(observation for each in answered for observation in each))
+            world.see(*(observation for observations in answered for observation in observations))
             continue
         ended = [name for name, pod in there.items() if 0 < pod.deleting <= world.now and by_name[name].ends]
         if ended:
@@ -109,7 +109,7 @@ def check(order: Intent, by_name: dict[str, Case], there: dict[str, Pod], since:
     assert case.protected != "1h"
     before = [by_name[name] for name in there if not by_name[name].stays and by_name[name].group < case.group]
     # Only one that is stuck, or goes by force (D-143), is not waited for.
-    assert all(not each.ends or since > PERIOD - each.grace * 1_000 for each in before)
+    assert all(not drained.ends or since > PERIOD - drained.grace * 1_000 for drained in before)
 
 
 def carry_out(

@@ -26,19 +26,19 @@ def again_and_again(
     counts: InterpodCounts, rules: InterpodRules, pods: Iterable[PlacedPod], late: frozenset[ShapeKey]
 ) -> list[str]:
     ruled, held = list[PlacedPod](), list[PlacedPod]()
-    for each in pods:
-        (held if each[0] in late or not may_wait_for_others(rules, each[0]) else ruled).append(each)
-    while ruled or any(each[0] in late for each in held):
+    for waiting in pods:
+        (held if waiting[0] in late or not may_wait_for_others(rules, waiting[0]) else ruled).append(waiting)
+    while ruled or any(waiting[0] in late for waiting in held):
         rest = []
-        for each in ruled:
-            if counts.allows(*each[:2]):
-                counts.add_pod(*each[:2])
+        for waiting in ruled:
+            if counts.allows(*waiting[:2]):
+                counts.add_pod(*waiting[:2])
             else:
-                rest.append(each)
+                rest.append(waiting)
         if len(rest) == len(ruled):
-            ready = [each for each in held if each[0] not in late or counts.allows(*each[:2])]
+            ready = [waiting for waiting in held if waiting[0] not in late or counts.allows(*waiting[:2])]
             if not ready:
-                return [uid for each, _, uid in (*rest, *held) if may_wait_for_others(rules, each)]
+                return [uid for shape_key, _, uid in (*rest, *held) if may_wait_for_others(rules, shape_key)]
             first = rest[0] if rest else ready[0]
             spreads = [hard_spread.count for hard_spread in rules.by_shape[first[0]].hard_spreads]
             chosen = min(ready, key=lambda each: (counts.contention(each[0], each[1], spreads), each))

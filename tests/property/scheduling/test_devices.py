@@ -91,7 +91,7 @@ def requests(draw: st.DrawFn, name: str) -> DeviceRequest:
 
 @st.composite
 def claims(draw: st.DrawFn, name: str) -> ResourceClaim:
-    asked = [draw(requests(each)) for each in ("r", "s")[: draw(st.integers(1, 2))]]
+    asked = [draw(requests(request_name)) for request_name in ("r", "s")[: draw(st.integers(1, 2))]]
     if seldom(draw, 4):
         asked[0] = DeviceRequest("r", first_of=(draw(requests("x")), draw(requests("y"))))
     return claim(name, *asked, constraints=draw(st.sampled_from(CONSTRAINTS)))
@@ -111,7 +111,7 @@ def bindings(draw: st.DrawFn, kind: InstanceType) -> tuple[AttributeBinding, ...
     if len(names) < 2 or draw(st.booleans()):
         return ()
     groups = draw(st.lists(st.lists(st.sampled_from(names), min_size=1, max_size=2, unique=True), max_size=2))
-    return tuple(AttributeBinding(ROOT, tuple((DRIVER, "node", each) for each in group)) for group in groups)
+    return tuple(AttributeBinding(ROOT, tuple((DRIVER, "node", value) for value in group)) for group in groups)
 
 
 @st.composite
@@ -124,11 +124,11 @@ def questions(draw: st.DrawFn) -> Problem:
     nodes = [existing(f"n{number}") for number in range(draw(st.integers(0, 2)))]
     slices = [published(node.name, *draw(devices()), node=node.name, counters=BUDGET) for node in nodes]
     given_claims = [draw(claims(name)) for name in names]
-    for each in slices:
-        if each.devices and seldom(draw, 3):
-            consumed = {MEMORY: 5} if each.devices[0].shared else {}
-            held = Allocation((AllocatedDevice(DRIVER, each.pool, each.devices[0].name, consumed),))
-            given_claims.append(claim(f"held-{each.name}", allocation=held, pods=("running",)))
+    for resource_slice in slices:
+        if resource_slice.devices and seldom(draw, 3):
+            consumed = {MEMORY: 5} if resource_slice.devices[0].shared else {}
+            held = Allocation((AllocatedDevice(DRIVER, resource_slice.pool, resource_slice.devices[0].name, consumed),))
+            given_claims.append(claim(f"held-{resource_slice.name}", allocation=held, pods=("running",)))
     pods = {name: tuple(dict.fromkeys(wanted)) for name, wanted in owners.items()}
     leaving = ["running"] if seldom(draw, 3) else []
     return question(given_claims, pods, draw(catalogues()), nodes=nodes, slices=slices, leaving=leaving)
@@ -157,8 +157,8 @@ def test_s200_a_pod_that_alone_could_have_its_devices_gets_a_place(problem: Prob
 def test_the_simulated_scheduler_finds_what_a_plan_promises(problem: Problem) -> None:
     assert problem.devices is not None
     facts = problem.devices
-    freed = [replace(each, allocation=None) if facts.leaving.issuperset(each.pods) else each
-             for each in facts.claims.values()]  # fmt: skip
+    freed = [replace(asked_claim, allocation=None) if facts.leaving.issuperset(asked_claim.pods) else asked_claim
+             for asked_claim in facts.claims.values()]  # fmt: skip
     planned = plan(problem)
     (catalogue,) = problem.catalogues.values()
     kinds = {instance_type.name: instance_type for instance_type in catalogue.types}
@@ -173,9 +173,9 @@ def test_the_simulated_scheduler_finds_what_a_plan_promises(problem: Problem) ->
 
 def driver(kind: InstanceType) -> list[ResourceSlice]:
     """What a driver publishes on the node `new` of a type; of attributes that only a node has, some value."""
-    values = {each.key: {name: value if isinstance(value, str) else str(sorted(value)) for name, value in
-                         each.values.items() if isinstance(value, str | frozenset)}
-              for each in as_published(kind.slices, kind.bindings)}  # fmt: skip
+    values = {resource_slice.key: {name: value if isinstance(value, str) else str(sorted(value)) for name, value in
+                         resource_slice.values.items() if isinstance(value, str | frozenset)}
+              for resource_slice in as_published(kind.slices, kind.bindings)}  # fmt: skip
     return [
         replace(part, name="new-0", pool="new", node="new", owner="new", devices=tuple(
             replace(device, attributes={**values[part.driver, part.pool, device.name], **device.attributes})

@@ -309,8 +309,8 @@ NAMESPACES = (Namespace("default"), Namespace("other", {"team": "red"}))
 
 def _fill(api: ApiServer, nodes: Sequence[Node], bound: Sequence[tuple[PodShape, str, int]]) -> None:
     """Put these objects into the simulated API server."""
-    for each in NAMESPACES:
-        api.put(each)
+    for namespace in NAMESPACES:
+        api.put(namespace)
     for node in nodes:
         api.put(node)
     for number, (shape, namespace, place) in enumerate(bound):

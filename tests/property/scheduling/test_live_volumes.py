@@ -80,10 +80,10 @@ def test_plans_over_live_volumes_are_valid_and_explain_who_stays_out(
     problem = problem_of(world.runtime.state, world.now)
     made = plan(problem)
     assert faults(problem, made) == []
-    ignored = {uid for each in made.ignored for uid in each.pods}
+    ignored = {uid for group in made.ignored for uid in group.pods}
     wrong = {f"uid-{n}" for n, claims in enumerate(uses, 1) if not all(in_order(facts, c) for c in claims)}
     assert ignored == wrong
-    assert all(reason.code == "volume" for each in made.ignored for reason in each.reasons)
+    assert all(reason.code == "volume" for group in made.ignored for reason in group.reasons)
     shuffled = list(facts)
     random.Random(seed).shuffle(shuffled)
     assert problem_of(told(shuffled, uses, on_n1).runtime.state, world.now).volumes == problem.volumes

@@ -93,7 +93,7 @@ def with_more(problem: Problem, types: Catalogue, more_pools: list[NodePool]) ->
     return made
 
 
-several_pools = st.lists(pools(), max_size=3).map(lambda found: [each for some in found for each in some])
+several_pools = st.lists(pools(), max_size=3).map(lambda found: [pool for some in found for pool in some])
 
 
 @pytest.mark.slow

@@ -31,13 +31,13 @@ def price(planned: Plan) -> float:
 
 
 def left_over(planned: Plan) -> set[str]:
-    return {uid for each in (*planned.unplaced, *planned.ignored) for uid in each.pods}
+    return {uid for group in (*planned.unplaced, *planned.ignored) for uid in group.pods}
 
 
 def left_by_habit(problem: Problem, planned: Plan) -> tuple[str, ...]:
     """The pods that are left over by the first habit of the scheduler by which some are."""
     by_habit = [unbound_pods(problem, planned, habit) for habit in SCHEDULER_VARIANTS]
-    return next((each for each in by_habit if each), ())
+    return next((placements for placements in by_habit if placements), ())
 
 
 @given(problems())
@@ -85,11 +85,17 @@ def test_a_tracer_changes_nothing_and_knows_every_claim(given_problem: Problem) 
     tracer = FunnelTracer()
     best = best_plan(given_problem, EFFORT, tracer)
     assert best == best_plan(given_problem, EFFORT)
-    assert [each.claim for each in tracer.funnel.claims] == list(range(len(best.claims)))
+    assert [funnel.claim for funnel in tracer.funnel.claims] == list(range(len(best.claims)))
     for number, claim in enumerate(best.claims):
-        told = {uid for each in tracer.funnel.classes for place, pods in each.placed if place == number for uid in pods}
+        told = {
+            uid
+            for pod_class in tracer.funnel.classes
+            for place, pods in pod_class.placed
+            if place == number
+            for uid in pods
+        }
         assert told == set(claim.pods)
-        assert [each.instance_type for each in tracer.funnel.claims[number].left] == list(claim.instance_types)
+        assert [option.instance_type for option in tracer.funnel.claims[number].left] == list(claim.instance_types)
 
 
 rows = st.lists(

@@ -28,7 +28,7 @@ def placed(planned: Plan) -> set[str]:
 def all_pods(planned: Plan) -> list[str]:
     on_new = [uid for claim in planned.claims for uid in claim.pods]
     on_old = [uid for placement in planned.placements for uid in placement.pods]
-    left = [uid for each in (*planned.unplaced, *planned.ignored) for uid in each.pods]
+    left = [uid for group in (*planned.unplaced, *planned.ignored) for uid in group.pods]
     return sorted([*planned.truncated, *on_new, *on_old, *left])
 
 

@@ -46,8 +46,8 @@ def test_the_order_in_which_things_are_listed_does_not_matter(given_problem: Pro
 def test_a_tracer_changes_nothing_and_its_funnels_add_up(given_problem: Problem) -> None:
     tracer = FunnelTracer()
     assert plan(given_problem, tracer) == plan(given_problem)
-    for each in tracer.funnel.classes:
-        for look in each.pools:
+    for pod_class in tracer.funnel.classes:
+        for look in pod_class.pools:
             left = look.funnel.types - sum(cut.types for cut in look.funnel.cuts)
             assert len(look.funnel.left) == left
             assert (look.reason is None) <= (left > 0)

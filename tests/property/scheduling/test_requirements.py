@@ -88,10 +88,10 @@ def test_s15_merging_is_commutative(a: Requirements, b: Requirements) -> None:
 @given(maps, maps)
 def test_s17_what_is_compatible_leaves_no_empty_key_but_by_negations(a: Requirements, b: Requirements) -> None:
     if a.compatible(b, frozenset("abc")):
-        for each in a.merged(b):
-            sides = [side.find(each.key) for side in (a, b)]
+        for merged in a.merged(b):
+            sides = [side.find(merged.key) for side in (a, b)]
             negations = all(side is None or side.operator in ("NotIn", "DoesNotExist") for side in sides)
-            assert each.complement or each.values or negations
+            assert merged.complement or merged.values or negations
 
 
 @given(one(), one())
