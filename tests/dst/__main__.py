@@ -48,7 +48,7 @@ def many(first: int, count: int, jobs: int) -> int:
     _tell_exercised(exercised)
     print(f"\n{count} seeds in {perf_counter() - started:.0f} s (slowest: {slowest[1]}, {slowest[0]:.1f} s)")
     for seed, broken in sorted(failed.items()):
-        print(f"broken: {', '.join(sorted({each.invariant for each in broken}))} — make dst SEED={seed}")
+        print(f"broken: {', '.join(sorted({violation.invariant for violation in broken}))} — make dst SEED={seed}")
     return 1 if failed else 0
 
 

@@ -112,8 +112,8 @@ class Play(Run):
     def _look(self, simulation: Simulation) -> None:
         self.late += _at_rest(self.scenario, simulation)
         now, claims = simulation.clock.now, self.runtime.state.facts.claims
-        alive = (each.machine for each in simulation.cloud.alive())
-        leaked = [each.instance for each in alive if each.claim not in claims]
+        alive = (instance.machine for instance in simulation.cloud.alive())
+        leaked = [instance.instance for instance in alive if instance.claim not in claims]
         self.late += [Broken("no instance leaked", f"{name} runs, and no claim has it", 0, now) for name in leaked]
 
 
@@ -284,5 +284,5 @@ def _exercised(scenario: Scenario, run: Run, witness: Witness) -> Counter[str]:
     for store in run.records or [run.memory]:
         found.update(counted(store.scan()))
     refused = (e.payload for e in run.store.scan() if isinstance(e.payload, InputRefused))
-    found.update(Counter(f"refused: {each.source} {each.code}" for each in refused))
+    found.update(Counter(f"refused: {refusal.source} {refusal.code}" for refusal in refused))
     return found

@@ -58,7 +58,7 @@ def entries(recorded: Outcome) -> list[Entry]:
 
 
 def broken(tampered: Iterable[Entry]) -> set[str]:
-    return {each.invariant for each in Ledger().read(tampered)}
+    return {violation.invariant for violation in Ledger().read(tampered)}
 
 
 def test_the_record_as_it_is_breaks_nothing(recorded: Outcome) -> None:
@@ -95,7 +95,7 @@ def grounds(recorded: Outcome, tampered: Iterable[Entry]) -> set[str]:
     """What is broken for one who also keeps a picture of the cluster."""
     assert recorded.run is not None
     blobs = recorded.run.runtime.state.indexes.blobs
-    return {each.invariant for each in Ledger(picture=Picture(blobs.shape)).read(tampered)}
+    return {violation.invariant for violation in Ledger(picture=Picture(blobs.shape)).read(tampered)}
 
 
 def test_the_record_as_it_is_has_grounds_for_every_move(recorded: Outcome) -> None:

@@ -44,7 +44,7 @@ def claims(run: Run) -> list[str]:
 
 
 def method(found: ClaimExplanation, name: str) -> MethodVerdict:
-    return next(each for each in found.methods if each.method == name)
+    return next(found_method for found_method in found.methods if found_method.method == name)
 
 
 def removal(run: Run, claim: str) -> Removal:
@@ -90,14 +90,14 @@ def one_chain(found: Removal, until: int) -> None:
 
 
 def reasoned(found: ClaimExplanation) -> None:
-    assert [each.method for each in found.methods] == [*CHOSEN, *FORCEFUL]
-    for each in found.methods:
-        assert " " in sentence(each.reason), f"{each.reason.code} has no sentence"
-        if each.way is not None:
-            assert (each.way.goes is None) != (each.way.stays is None)
-            assert each.acts == (each.way.verdict is None)
-            assert len(each.way.between) == max(0, len(each.way.changes) - 1)
-            assert all(change.code in set(ChangeCode) and change_words(change) for change in each.way.changes)
+    assert [found_method.method for found_method in found.methods] == [*CHOSEN, *FORCEFUL]
+    for found_method in found.methods:
+        assert " " in sentence(found_method.reason), f"{found_method.reason.code} has no sentence"
+        if found_method.way is not None:
+            assert (found_method.way.goes is None) != (found_method.way.stays is None)
+            assert found_method.acts == (found_method.way.verdict is None)
+            assert len(found_method.way.between) == max(0, len(found_method.way.changes) - 1)
+            assert all(change.code in set(ChangeCode) and change_words(change) for change in found_method.way.changes)
 
 
 @pytest.mark.parametrize("seed", [*range(3), *slow(*range(3, 6))])
@@ -207,7 +207,7 @@ def test_a_move_that_waits_for_room_in_the_budgets_says_so() -> None:
         (position, move.move.claims[0]) for position, moves in after.items() for move in moves if not move.started
     )
     found = explain_claim(run.store, waiting, position + 3)
-    said = next(each for each in found.methods if each.reason.code == "waits-for-budget")
+    said = next(found_method for found_method in found.methods if found_method.reason.code == "waits-for-budget")
     assert not said.acts
     assert said.way is not None
     assert [change.code for change in said.way.changes] == ["more-budget"]
@@ -311,7 +311,7 @@ def test_a_chain_of_replacements_is_one_story(capsys: pytest.CaptureFixture[str]
         assert [link.claim for link in found.chain] == chain, "from whichever end it is asked for"
         assert [link.launched for link in found.chain] == [(chain[1],), (chain[2],), ()]
         assert [link.why for link in found.chain] == ["underutilized", "underutilized", ""]
-        assert {event.subject for event in found.events} >= {f"nodeclaim/{each}" for each in chain}
+        assert {event.subject for event in found.events} >= {f"nodeclaim/{claim_name}" for claim_name in chain}
     story_text(Printer(), story(run.store, chain[0]), 0)
     assert f"the chain: {chain[0]}, a r5.large at $0.1260/h: underutilized, replaced by {chain[1]}, saving" in (
         capsys.readouterr().out
@@ -326,7 +326,9 @@ def test_the_story_goes_on_where_the_pods_went() -> None:
     by_name = {link.claim: link for link in found.chain}
     nodes = {link.node for link in found.chain}
     for link in found.chain[1:]:
-        assert any(link.node in each.pods_to or link.claim in each.launched for each in by_name.values())
+        assert any(
+            link.node in node_story.pods_to or link.claim in node_story.launched for node_story in by_name.values()
+        )
     assert len(nodes) == len(found.chain)
 
 

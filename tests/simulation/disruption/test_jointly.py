@@ -81,8 +81,8 @@ def test_all_of_them_go_at_once_and_their_large_pods_first() -> None:
 def test_between_the_turns_it_is_told_what_pods_wait_for() -> None:
     state = scaled_in(until=20 * MINUTE + 26_040 + WAVE_INTERVAL // 2).runtime.state
     left = [draining_pod for claim in state.facts.claims.values() for draining_pod in draining_pods(claim, state)]
-    assert {each.pod.split("-")[0] for each in left} == {"other/middle", "other/little"}
-    assert {each.reason.code for each in left} == {"waiting-for-turn"}
+    assert {leaving.pod.split("-")[0] for leaving in left} == {"other/middle", "other/little"}
+    assert {leaving.reason.code for leaving in left} == {"waiting-for-turn"}
 
 
 @pytest.mark.parametrize("point", list(KillPoint))
@@ -91,6 +91,6 @@ def test_killed_between_the_turns_no_pod_is_evicted_twice(intent: int, point: Ki
     run = scaled_in(FaultPlan(kills=(Kill(intent, point),)))
     assert run.driver.deaths == 1
     assert not run.runtime.state.facts.moves
-    gone = [each.uid for _, each in since(run, ev.PodEvicted)]
+    gone = [payload.uid for _, payload in since(run, ev.PodEvicted)]
     assert len(gone) == len(set(gone))
     assert re_derived(run.memory) == run.memory.entries

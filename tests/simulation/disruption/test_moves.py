@@ -204,7 +204,7 @@ def test_a_steady_workload_becomes_still(seed: int) -> None:
     assert max(moved) < START + 90 * MINUTE
     assert not run.entries()[-1].at > START + 2 * HOUR
     later = [entry.payload for entry in events(run, Decision) if entry.at >= START + 20 * MINUTE]
-    orders = [(each.decider, i.claim) for each in later for i in each.intents if isinstance(i, LaunchInstance)]
+    orders = [(payload.decider, i.claim) for payload in later for i in payload.intents if isinstance(i, LaunchInstance)]
     assert {decider for decider, _ in orders} <= {"move"}
     assert len(orders) == len(set(orders))
     waiting = [pod for pod in run.simulation.cluster.api.pods.values() if pod.phase == "Pending"]

@@ -19,8 +19,8 @@ def tainted(run: Run) -> list[Any]:
 def test_a_node_that_stays_silent_is_replaced() -> None:
     run = Run(workshop(scale("10s", 5), SILENT), until=2 * HOUR, settings=Settings(node_repair=True))
     first = run.entries("claim.launched")[0].payload
-    found = [each for each in tainted(run) if each.why == "unhealthy"]
-    assert [each.claim for each in found] == [first.claim]
+    found = [taint for taint in tainted(run) if taint.why == "unhealthy"]
+    assert [taint.claim for taint in found] == [first.claim]
     assert found[0].detail.startswith("Ready=")
     ended = next(entry for entry in run.entries("claim.terminated") if entry.payload.claim == first.claim)
     begun = next(entry for entry in run.entries("claim.tainted") if entry.payload.claim == first.claim)
@@ -31,4 +31,4 @@ def test_a_node_that_stays_silent_is_replaced() -> None:
 
 def test_without_the_gate_it_stays() -> None:
     run = Run(workshop(scale("10s", 5), SILENT), until=2 * HOUR)
-    assert [each for each in tainted(run) if each.why == "unhealthy"] == []
+    assert [taint for taint in tainted(run) if taint.why == "unhealthy"] == []

@@ -95,8 +95,8 @@ def check(done: Run) -> None:
 def test_s196_pods_with_claims_get_the_nodes_that_their_devices_will_be_on() -> None:
     done = run(more=(template(), trainers(6)))
     asked = [entry.payload for entry in done.entries() if isinstance(entry.payload, Requested)]
-    assert [each.instance_types for each in asked] == [("m5.xlarge",)] * 2
-    assert {each.annotations[DRA_DRIVERS] for each in asked} == {DRIVER}
+    assert [order.instance_types for order in asked] == [("m5.xlarge",)] * 2
+    assert {order.annotations[DRA_DRIVERS] for order in asked} == {DRIVER}
     check(done)
 
 

@@ -84,7 +84,7 @@ def test_s103_the_nodepool_says_which_label_and_serves_other_pods() -> None:
 
 
 def test_d125_a_change_of_the_nodepool_starts_anew() -> None:
-    changed = next(each for each in asked_by_pool(weight=7) if each["kind"] == "NodePool")
+    changed = next(manifest for manifest in asked_by_pool(weight=7) if manifest["kind"] == "NodePool")
     run = Run(asked_by_pool(PARTITION, "1", apply("20m", changed)), until=50 * MINUTE)
     assert launches(run) == 2 * MAX_VAIN_LAUNCHES
     assert launches(run, since=20 * MINUTE) == MAX_VAIN_LAUNCHES

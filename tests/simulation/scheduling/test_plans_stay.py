@@ -14,7 +14,7 @@ from tests.support.world import Mi, World
 
 def plans(store: Any) -> list[ProvisionResult]:
     found = [e.payload.result for e in store.scan() if e.type == "decision.made"]
-    return [each for each in found if isinstance(each, ProvisionResult)]
+    return [result for result in found if isinstance(result, ProvisionResult)]
 
 
 def test_a_large_pod_does_not_take_the_room_of_a_node_that_was_launched_for_others() -> None:
@@ -36,7 +36,7 @@ def test_s60_a_pass_at_its_limit_launches_and_goes_on_with_the_rest_at_once() ->
     world.pending("a", "b", "c", "d", "e", memory=10_000 * Mi)
     assert len(world.after(1_000)) == 2
     assert len(world.after(1)) == 2
-    assert len([each for each in world.after(1) if isinstance(each, LaunchInstance)]) == 1
+    assert len([intent for intent in world.after(1) if isinstance(intent, LaunchInstance)]) == 1
     assert [len(plan.truncated) for plan in plans(world.store)] == [3, 1, 0]
     assert world.runtime.state.facts.rest_at == 0
     assert sorted(world.runtime.state.facts.targets) == [f"uid-{name}" for name in "abcde"]

@@ -69,7 +69,7 @@ def test_l250_what_runs_on_as_on_demand_is_relabelled() -> None:
         if getattr(entry.payload.result, "reason", None) is not None and entry.payload.result.reason.code == "relabel"
         for intent in entry.payload.intents
     ]
-    assert [(each.labels[lbl.CAPACITY_TYPE], sorted(each.without)) for each in relabelled] == [
+    assert [(order.labels[lbl.CAPACITY_TYPE], sorted(order.without)) for order in relabelled] == [
         ("on-demand", [lbl.RESERVATION_ID, lbl.RESERVATION_TYPE])
     ]
     assert verify(run.store).exit_code == 0
