@@ -33,7 +33,7 @@ def more_nodes(made: Scenario, dice: Dice, most: int = MOST_NODES) -> None:
             if entry.get("nodeClaim"):
                 entry["nodeClaim"].setdefault("status", {})["nodeName"] = entry["node"]["metadata"]["name"]
         keep = dice.choice([0.0, 0.4, 1.0])
-        entry["pods"] = [each for each in entry.get("pods") or [] if dice.random() < keep]
+        entry["pods"] = [pod for pod in entry.get("pods") or [] if dice.random() < keep]
         for pod in entry["pods"]:
             pod["metadata"]["name"] += suffix
             pod["metadata"].pop("uid", None)
@@ -136,12 +136,12 @@ def budgets(made: Scenario, dice: Dice) -> None:
     for pool in made["nodePools"]:
         found = []
         for _ in range(dice.randint(0, 3)):
-            each: Any = {"nodes": dice.choice(["0", "1", "2", "3", "10%", "34%", "50%", "100%"])}
+            budget: Any = {"nodes": dice.choice(["0", "1", "2", "3", "10%", "34%", "50%", "100%"])}
             if dice.random() < 0.4:
-                each["reasons"] = dice.sample(reasons, dice.randint(1, 2))
+                budget["reasons"] = dice.sample(reasons, dice.randint(1, 2))
             if dice.random() < 0.3:
-                each |= {"schedule": dice.choice(windows), "duration": dice.choice(["10m", "1h", "10h"])}
-            found.append(each)
+                budget |= {"schedule": dice.choice(windows), "duration": dice.choice(["10m", "1h", "10h"])}
+            found.append(budget)
         pool["spec"].setdefault("disruption", {})["budgets"] = found
 
 
@@ -210,7 +210,7 @@ def capacity(made: Scenario, dice: Dice) -> None:
 
 def fewer_types(made: Scenario, dice: Dice) -> None:
     source = made["instanceTypes"]
-    reserved = {each["type"] for each in source.get("reservations") or []}
+    reserved = {offering["type"] for offering in source.get("reservations") or []}
     if len(source.get("names") or []) > 2:
         source["names"] = [name for name in source["names"] if name in reserved or dice.random() < 0.6] or source[
             "names"

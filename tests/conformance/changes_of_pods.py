@@ -20,7 +20,7 @@ def pods_of(made: Scenario) -> list[Any]:
 
 
 def some(found: Sequence[Any], dice: Dice, share: float = 0.3) -> list[Any]:
-    return [each for each in found if dice.random() < share]
+    return [change for change in found if dice.random() < share]
 
 
 def workloads(made: Scenario) -> list[Any]:
@@ -33,7 +33,7 @@ def owned(pod: Any, kind: str) -> bool:
 
 def apps_of(made: Scenario) -> list[dict[str, str]]:
     found = {tuple(sorted((pod["metadata"].get("labels") or {}).items())) for pod in workloads(made)}
-    return [dict(each) for each in sorted(found) if each]
+    return [dict(change) for change in sorted(found) if change]
 
 
 def at(made: Scenario, seconds: float) -> str:
@@ -140,14 +140,14 @@ def selectors(made: Scenario, dice: Dice) -> None:
 
 def spreads(made: Scenario, dice: Dice) -> None:
     for labels in some(apps_of(made), dice, 0.5):
-        each = {
+        constraint = {
             "maxSkew": dice.randint(1, 2), "topologyKey": dice.choice([ZONE, HOSTNAME, CAPACITY_TYPE]),
             "whenUnsatisfiable": dice.choice(["DoNotSchedule", "DoNotSchedule", "ScheduleAnyway"]),
             "labelSelector": {"matchLabels": labels},
         }  # fmt: skip
         for pod in workloads(made):
             if pod["metadata"].get("labels") == labels:
-                pod["spec"].setdefault("topologySpreadConstraints", []).append(each)
+                pod["spec"].setdefault("topologySpreadConstraints", []).append(constraint)
 
 
 def affinities(made: Scenario, dice: Dice) -> None:

@@ -83,7 +83,7 @@ def _runs(expected: dict[str, Any]) -> list[tuple[frozenset[str], float]]:
     varied = (expected.get("spread") or {}).get("variants", [])
     return [
         (left_over(expected["result"]), expected["summary"]["totalCheapestPrice"]),
-        *((frozenset(each["unschedulable"]), each["totalCheapestPrice"]) for each in varied),
+        *((frozenset(variation["unschedulable"]), variation["totalCheapestPrice"]) for variation in varied),
     ]
 
 

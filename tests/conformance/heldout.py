@@ -62,7 +62,7 @@ class Finding(Struct, frozen=True):
     @property
     def valid(self) -> list[Outcome]:
         """What Karpenter decided, where it can be carried out."""
-        return [each for each in self.reference if not each.faults]
+        return [reference for reference in self.reference if not reference.faults]
 
     @property
     def lost(self) -> list[str]:
@@ -75,7 +75,7 @@ class Finding(Struct, frozen=True):
     @property
     def comparable(self) -> list[Outcome]:
         """The valid ones that leave as many pods of each kind over."""
-        return [each for each in self.valid if self._by_kind(each) == self._by_kind(self.best)]
+        return [reference for reference in self.valid if self._by_kind(reference) == self._by_kind(self.best)]
 
     def _by_kind(self, given: Outcome) -> Counter[tuple[str, str]]:
         return Counter(self.alike[name] for name in given.left)
@@ -85,17 +85,17 @@ class Finding(Struct, frozen=True):
         if self.lost and not self.valid:
             yield "pending, the reference's plan being invalid"
         elif self.lost:
-            fewer = len(self.best.left) < min(len(each.left) for each in self.reference)
+            fewer = len(self.best.left) < min(len(reference.left) for reference in self.reference)
             yield "others pending, but fewer" if fewer else "pending"
         yield from self._dearer()
         if self.best.faults or self.first.faults:
             yield "invalid"
         if not self.best.whole:
-            yield "not whole" if any(each.whole for each in self.comparable) else "neither whole"
+            yield "not whole" if any(reference.whole for reference in self.comparable) else "neither whole"
 
     def _dearer(self) -> Iterator[str]:
-        cheaper = [each for each in self.comparable if each.price < self.best.price - PRICE_TOLERANCE]
-        if cheaper and not any(each.whole for each in cheaper):
+        cheaper = [reference for reference in self.comparable if reference.price < self.best.price - PRICE_TOLERANCE]
+        if cheaper and not any(reference.whole for reference in cheaper):
             yield UNSOUND
         elif cheaper:
             yield "dearer" if len(cheaper) == len(self.comparable) else "dearer than the cheapest of its runs"
@@ -134,11 +134,11 @@ def found(scenarios: Sequence[Scenario], catalogues: Catalogues, runs: int) -> I
 def said(finding: Finding) -> str:
     """One line."""
     told, best = finding.reference, finding.best
-    costs = sorted({f"{each.price:.6g}{'' if each.whole else ' (not whole)'}" for each in told})
+    costs = sorted({f"{reference.price:.6g}{'' if reference.whole else ' (not whole)'}" for reference in told})
     parts = [
         "; ".join(finding.kinds()),
         f"kerf {best.price:.6g} (first {finding.first.price:.6g}), reference {', '.join(costs)}",
-        f"left over {len(best.left)}, reference {', '.join(str(len(each.left)) for each in told)}",
+        f"left over {len(best.left)}, reference {', '.join(str(len(reference.left)) for reference in told)}",
     ]
     if finding.lost:
         parts.append(f"lost: {', '.join(finding.lost[:8])}")
@@ -151,21 +151,21 @@ def said(finding: Finding) -> str:
 def table(findings: Sequence[Finding]) -> str:
     """Per family (its letter) how many scenarios fail in which way, and sums of prices that can be compared."""
     rows: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
-    for each in findings:
-        for column in (each.family.partition("-")[0], "all"):
-            for kind in ("scenarios", *each.kinds()):
+    for finding in findings:
+        for column in (finding.family.partition("-")[0], "all"):
+            for kind in ("scenarios", *finding.kinds()):
                 rows[kind][column] += 1
-            rows["reference invalid"][column] += not each.valid
-            rows["reference not whole"][column] += not any(told.whole for told in each.reference)
-            if each.comparable:
-                rows["price, first plan"][column] += each.first.price
-                rows["price"][column] += each.best.price
-                rows["price, reference's cheapest run"][column] += min(told.price for told in each.comparable)
+            rows["reference invalid"][column] += not finding.valid
+            rows["reference not whole"][column] += not any(told.whole for told in finding.reference)
+            if finding.comparable:
+                rows["price, first plan"][column] += finding.first.price
+                rows["price"][column] += finding.best.price
+                rows["price, reference's cheapest run"][column] += min(told.price for told in finding.comparable)
     columns = sorted(rows["scenarios"], key=lambda each: (each == "all", each))
     width = max(map(len, rows))
-    head = " " * width + "".join(f"{each:>9}" for each in columns)
+    head = " " * width + "".join(f"{column:>9}" for column in columns)
     lines = [
-        f"{kind:<{width}}" + "".join(f"{row[each]:>9.6g}" for each in columns) for kind, row in sorted(rows.items())
+        f"{kind:<{width}}" + "".join(f"{row[column]:>9.6g}" for column in columns) for kind, row in sorted(rows.items())
     ]
     return "\n".join([head, *lines])
 

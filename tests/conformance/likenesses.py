@@ -80,7 +80,9 @@ def _requests(pod: Mapping[str, Any]) -> dict[str, Any]:
 def _further_workloads(made: Scenario, family: Sequence[Scenario], _: Catalogues, rng: random.Random) -> None:
     """Of another scenario of the family: added, or in place of the own ones; not those of an app that is there already,
     which would then have two kinds of pods."""
-    same = [each for each in family if each["instanceTypes"].get("catalogue") == made["instanceTypes"].get("catalogue")]
+    same = [
+        other for other in family if other["instanceTypes"].get("catalogue") == made["instanceTypes"].get("catalogue")
+    ]
     others = copy.deepcopy(_workloads(rng.choice(same)))
     if rng.random() < 0.5:
         own = {id(pod) for pods in _workloads(made).values() for pod in pods}

@@ -69,7 +69,7 @@ def savings(result: dict[str, Any]) -> float:
 def compared() -> Iterator[tuple[str, str, Counter[str], list[str]]]:
     """(family, name, what holds, what must not be) of every scenario."""
     lines = (LARGE_SET / "consolidation-results.jsonl").read_bytes().splitlines()
-    expected = {each["name"]: each for each in map(msgspec.json.decode, lines)}
+    expected = {line["name"]: line for line in map(msgspec.json.decode, lines)}
     catalogues = read_catalogues(LARGE_SET / "catalogues.json")
     for scenario in read_scenarios(LARGE_SET / "consolidation-scenarios.jsonl"):
         ours, theirs = disrupt_scenario(scenario, catalogues), expected[scenario["name"]]
@@ -102,7 +102,7 @@ def table(counts: dict[str, Counter[str]]) -> str:
     total: Counter[str] = sum(counts.values(), Counter())
     rows = {**dict(sorted(counts.items())), "all": total}
     width = max(map(len, rows))
-    head = " " * width + "".join(f"  {each:>11}" for each in COLUMNS)
+    head = " " * width + "".join(f"  {column:>11}" for column in COLUMNS)
     return "\n".join(
         [head, *(f"{name:<{width}}" + "".join(f"  {row[c]:>11}" for c in COLUMNS) for name, row in rows.items())]
     )

@@ -33,7 +33,7 @@ def test_effort_makes_plans_cheaper_and_nothing_worse() -> None:
     for scenario in read_scenarios(LARGE_SET / "scenarios.jsonl"):
         problem = problem_of(scenario, catalogues)
         first, best = first_plan(problem)[1], best_plan(problem, EFFORT)
-        before, after = (math.fsum(claim.price for claim in each.claims) for each in (first, best))
+        before, after = (math.fsum(claim.price for claim in planned.claims) for planned in (first, best))
         left = any(unbound_pods(problem, first, habit) for habit in SCHEDULER_VARIANTS)
         dearer = after > before + TOLERANCE
         if dearer and (not left or best.unbound):
@@ -50,11 +50,11 @@ def test_effort_makes_plans_cheaper_and_nothing_worse() -> None:
             found = (1, before, after, best.lower_bound, cheaper, dearer, not left, best.rated and not best.unbound)
             for column, value in zip(COLUMNS, found, strict=True):
                 row[column] += value
-    print("\n" + " " * 20 + "".join(f"{each:>13}" for each in COLUMNS))
+    print("\n" + " " * 20 + "".join(f"{column:>13}" for column in COLUMNS))
     for family, row in sorted(sums.items()):
-        print(f"{family:<20}" + "".join(f"{row[each]:>13.6g}" for each in COLUMNS))
-    total = {each: sum(row[each] for row in sums.values()) for each in COLUMNS}
-    print(f"{'all':<20}" + "".join(f"{total[each]:>13.6g}" for each in COLUMNS))
+        print(f"{family:<20}" + "".join(f"{row[column]:>13.6g}" for column in COLUMNS))
+    total = {column: sum(row[column] for row in sums.values()) for column in COLUMNS}
+    print(f"{'all':<20}" + "".join(f"{total[column]:>13.6g}" for column in COLUMNS))
     assert worse == []
     assert total["price"] < 0.85 * total["first"]
     assert total["whole"] >= 0.88 * total["scenarios"]

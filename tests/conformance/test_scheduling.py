@@ -84,9 +84,10 @@ def verdicts() -> Iterator[tuple[str, str, Verdict, float | None]]:
 
 def table(counts: dict[str, Counter[Verdict]]) -> str:
     width = max(map(len, counts))
-    head = " " * width + "".join(f"  {each.value:>17}" for each in Verdict)
+    head = " " * width + "".join(f"  {column.value:>17}" for column in Verdict)
     rows = [
-        f"{family:<{width}}" + "".join(f"  {counts[family][each]:>17}" for each in Verdict) for family in sorted(counts)
+        f"{family:<{width}}" + "".join(f"  {counts[family][column]:>17}" for column in Verdict)
+        for family in sorted(counts)
     ]
     return "\n".join([head, *rows])
 
