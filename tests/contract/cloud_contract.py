@@ -225,12 +225,12 @@ class CloudContract(ABC):
         ]
         ours = {answer.instance: answer for answer in started}
         for cloud in (world.cloud(), world.restarted()):
-            listed = [each for each in cloud.listing() or [] if each.instance in ours]
-            assert {each.instance: each.claim for each in listed} == {i: a.claim for i, a in ours.items()}
-            assert all(abs(each.launched - ours[each.instance].launched) < 60_000 for each in listed)
+            listed = [instance for instance in cloud.listing() or [] if instance.instance in ours]
+            assert {instance.instance: instance.claim for instance in listed} == {i: a.claim for i, a in ours.items()}
+            assert all(abs(instance.launched - ours[instance.instance].launched) < 60_000 for instance in listed)
         world.cloud().terminate(started[0].instance, intent="9.0")
         world.advance(HOUR)
-        left = {each.instance for each in world.cloud().listing() or []}
+        left = {instance.instance for instance in world.cloud().listing() or []}
         assert {answer.instance in left for answer in started[1:]} == {True}
         assert started[0].instance not in left
 

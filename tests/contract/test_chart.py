@@ -28,7 +28,7 @@ def deployment(*values: str) -> dict[str, Any]:
 
 def environment(*values: str) -> dict[str, str]:
     (container,) = deployment(*values)["spec"]["template"]["spec"]["containers"]
-    return {each["name"]: each.get("value", "") for each in container["env"]}
+    return {variable["name"]: variable.get("value", "") for variable in container["env"]}
 
 
 def test_sqlite_is_one_replica_and_postgresql_two() -> None:
@@ -138,17 +138,17 @@ def test_values_left_alone_leave_kerfs_defaults() -> None:
 def test_observe_mode_may_only_read() -> None:
     """Nothing at all may be written, not even an Event or a Lease."""
     documents = rendered("mode=observe")
-    (core,) = [each for each in of_kind(documents, "ClusterRole") if each["metadata"]["name"] == "kerf-core"]
+    (core,) = [role for role in of_kind(documents, "ClusterRole") if role["metadata"]["name"] == "kerf-core"]
     assert {verb for rule in core["rules"] for verb in rule["verbs"]} == READS
-    assert [each["roleRef"]["name"] for each in of_kind(documents, "ClusterRoleBinding")] == ["kerf-core"]
+    assert [role["roleRef"]["name"] for role in of_kind(documents, "ClusterRoleBinding")] == ["kerf-core"]
     assert not of_kind(documents, "Role")
 
 
 def test_control_mode_writes_what_the_reference_does_and_no_secrets() -> None:
     """Control mode writes what the reference does and no secrets (L-349 to L-354)."""
     documents = rendered()
-    rules = [rule for each in of_kind(documents, "ClusterRole") for rule in each["rules"]]
-    rules += [rule for each in of_kind(documents, "Role") for rule in each["rules"]]
+    rules = [rule for cluster_role in of_kind(documents, "ClusterRole") for rule in cluster_role["rules"]]
+    rules += [rule for namespaced_role in of_kind(documents, "Role") for rule in namespaced_role["rules"]]
     assert not [rule for rule in rules if {"secrets", "configmaps", "*"} & set(rule["resources"])]
     assert not [rule for rule in rules if "*" in rule["verbs"]]
     (role,) = of_kind(documents, "Role")
@@ -178,7 +178,7 @@ def test_the_template_gives_the_rights_of_the_watched_kinds() -> None:
     roles = roles.replace("{{ first $class }}", "karpenter.kwok.sh").replace("{{ last $class }}", "kwoknodeclasses")
     rule = r"- apiGroups: (\[.*\])\n +resources: (\[.*\])\n +verbs: (\[.*\])"
     names = ("apiGroups", "resources", "verbs")
-    rules = [dict(zip(names, map(yaml.safe_load, each), strict=True)) for each in re.findall(rule, roles)]
+    rules = [dict(zip(names, map(yaml.safe_load, groups), strict=True)) for groups in re.findall(rule, roles)]
     wanted = needed("control", "kwok", lease_namespace="kerf", lease_name="lease")
     assert _rights(rules) == {right for right in wanted if right.group != "coordination.k8s.io"}
 

@@ -34,7 +34,7 @@ def unknown(values: Any, known: dict[str, Any], path: str = "") -> list[str]:
     found = [f"{path}.{name}" for name in values if name not in known["properties"]]
     below = [(name, value) for name, value in values.items() if name in known["properties"]]
     return found + [
-        wrong for name, each in below for wrong in unknown(each, known["properties"][name], f"{path}.{name}")
+        wrong for name, part in below for wrong in unknown(part, known["properties"][name], f"{path}.{name}")
     ]
 
 
@@ -50,7 +50,7 @@ def _open(known: dict[str, Any], path: str = "") -> list[str]:
     """Objects with named values that would take any other besides."""
     found = [path] if "properties" in known and known.get("additionalProperties") is not False else []
     return found + [
-        each for name, below in known.get("properties", {}).items() for each in _open(below, f"{path}.{name}")
+        open_path for name, below in known.get("properties", {}).items() for open_path in _open(below, f"{path}.{name}")
     ]
 
 

@@ -82,7 +82,7 @@ LONG = {
 
 @pytest.mark.parametrize(
     "document",
-    [*(each for each in RUNNABLE if each.name not in LONG), *slow(*(each for each in RUNNABLE if each.name in LONG))],
+    [*(file for file in RUNNABLE if file.name not in LONG), *slow(*(file for file in RUNNABLE if file.name in LONG))],
     ids=lambda document: document.name,
 )
 def test_commands_run_as_shown(document: Path, folder: Path, request: pytest.FixtureRequest) -> None:

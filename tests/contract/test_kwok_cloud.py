@@ -51,7 +51,7 @@ class FakeNodes:
 
     def labelled(self, label: str, value: str = "") -> tuple[int, list[dict[str, Any]]]:
         there = [node for node in self.nodes.values() if label in node["metadata"]["labels"]]
-        return 200, [each for each in there if not value or each["metadata"]["labels"][label] == value]
+        return 200, [instance for instance in there if not value or instance["metadata"]["labels"][label] == value]
 
     def annotate(self, name: str, annotations: dict[str, str]) -> Answer:
         status, found = self.get(name)

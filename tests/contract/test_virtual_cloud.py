@@ -229,8 +229,8 @@ def test_a_node_class_with_a_catalogue_of_its_own_sells_that_at_todays_prices_an
     def put(pods: int) -> list[Catalogue]:
         seen = NodeClassSeen(REF.group, REF.kind, REF.name, ready=True, digest="d")
         cloud.put_node_class(seen, {"d": Taint("pods", "", value=str(pods))})
-        told = [each for each in cloud.observe() if isinstance(each.payload, CatalogueSeen)]
-        return [found for each in told for found in each.blobs.values() if isinstance(found, Catalogue)]
+        told = [observation for observation in cloud.observe() if isinstance(observation.payload, CatalogueSeen)]
+        return [found for observation in told for found in observation.blobs.values() if isinstance(found, Catalogue)]
 
     simulation = Simulation(CATALOGUE, clock=Clock(START), catalogue_of=catalogue_of)
     cloud = simulation.cloud
@@ -242,7 +242,7 @@ def test_a_node_class_with_a_catalogue_of_its_own_sells_that_at_todays_prices_an
     (second,) = put(6)
     assert second.types[0].capacity == {"pods": 6}
     cloud.launch(order(), intent="1.0", token="t")
-    assert [each.machine.type.capacity for each in cloud.alive()] == [{"pods": 6}]
+    assert [instance.machine.type.capacity for instance in cloud.alive()] == [{"pods": 6}]
 
 
 def test_prices_move_and_the_catalogue_is_seen_again() -> None:

@@ -97,7 +97,7 @@ def test_a327_nor_does_a_listing_leave_it_out(world: AwsWorld) -> None:
     hide = world.environment.operator.ec2.meta.events
     hide.register("after-call.ec2.DescribeInstances", _show_nothing)
     try:
-        assert [each.claim for each in cloud.listing() or [] if each.instance == instance] == ["unlisted"]
+        assert [listed.claim for listed in cloud.listing() or [] if listed.instance == instance] == ["unlisted"]
         world.advance(60_001)
         assert cloud.listing() == []
     finally:
@@ -110,9 +110,9 @@ def test_a327_instances_of_other_clusters_are_not_listed(world: AwsWorld) -> Non
     for missing in ("karpenter.sh/nodepool", "karpenter.k8s.aws/ec2nodeclass", "eks:eks-cluster-name"):
         claim = "foreign-" + missing.rpartition("/")[2].rpartition(":")[2]
         instance = cloud.launch(order(world, claim), intent="1.0", token=claim).instance
-        assert instance in {each.instance for each in cloud.listing() or []}
+        assert instance in {listed.instance for listed in cloud.listing() or []}
         ec2.delete_tags(Resources=[instance], Tags=[{"Key": missing}])
-        assert instance not in {each.instance for each in world.restarted().listing() or []}
+        assert instance not in {listed.instance for listed in world.restarted().listing() or []}
 
 
 def _show_nothing(parsed: dict[str, Any], **_: Any) -> None:

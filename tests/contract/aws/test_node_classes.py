@@ -85,7 +85,11 @@ def test_a_50_a_136_a_malformed_class_harms_itself_alone(world: AwsWorld, kubele
     world.environment.node_classes[:] = [replace(default, name="aaa"), bad, default]
     seen = world.restarted().observe()
     classes = {o.payload.name: o.payload for o in seen if isinstance(o.payload, NodeClassSeen)}
-    assert {name: each.ready for name, each in classes.items()} == {"aaa": True, "bad": False, "default": True}
+    assert {name: node_class.ready for name, node_class in classes.items()} == {
+        "aaa": True,
+        "bad": False,
+        "default": True,
+    }
     sold = [o.payload.node_class.rpartition("/")[2] for o in seen if isinstance(o.payload, CatalogueSeen)]
     assert sold == ["aaa", "default"]
     (status,) = [b.status for o in seen for b in o.blobs.values() if isinstance(b, EC2NodeClass) and b.name == "bad"]

@@ -42,13 +42,13 @@ async def test_a_136_a_class_that_cannot_be_written_keeps_no_other_from_being_wr
     malformed = replace(default.spec, kubelet={"podsPerCore": "x"})
     for name, spec in (("aaa", default.spec), ("bad", default.spec), ("malformed", malformed), ("zzz", default.spec)):
         provider.put(replace(default, name=name, spec=spec))
-    seen = [each.payload for each in await provider.first()]
-    assert {each.name: each.ready for each in seen if isinstance(each, NodeClassSeen)} == {
+    seen = [entry.payload for entry in await provider.first()]
+    assert {node_class.name: node_class.ready for node_class in seen if isinstance(node_class, NodeClassSeen)} == {
         "aaa": True, "bad": True, "malformed": False, "zzz": True,
     }  # fmt: skip
     for node_class in list(provider._classes.values()):
         await provider._bring(node_class, cast(ProviderHost, None))
-    assert {name: each["Ready"] for name, each in objects.written.items()} == {
+    assert {name: written["Ready"] for name, written in objects.written.items()} == {
         "aaa": "True", "malformed": "False", "zzz": "True",
     }  # fmt: skip
     assert provider.error is not None

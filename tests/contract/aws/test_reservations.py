@@ -25,8 +25,8 @@ def reserved(seen: Sequence[Observation]) -> list[tuple[str, int, bool]]:
 
 def told(seen: Sequence[Observation]) -> list[dict[str, int]]:
     """All that was observed, which is what is left of reservations."""
-    assert all(isinstance(each.payload, ReservationsSeen) for each in seen)
-    return [each.payload.left for each in seen if isinstance(each.payload, ReservationsSeen)]
+    assert all(isinstance(observation.payload, ReservationsSeen) for observation in seen)
+    return [observation.payload.left for observation in seen if isinstance(observation.payload, ReservationsSeen)]
 
 
 def reservation(id: str, zone: str = "us-west-2a", **more: Any) -> dict[str, Any]:
@@ -123,7 +123,7 @@ def test_a_375_the_instances_of_a_capacity_block_that_ends_soon_are_told_as_unhe
         for event, hook in hooks.items():
             events.unregister(event, hook)
     (asked,) = calls.of("DescribeInstances")
-    wanted = {each["Name"]: each["Values"] for each in asked["Filters"]}
+    wanted = {asked_filter["Name"]: asked_filter["Values"] for asked_filter in asked["Filters"]}
     assert wanted["capacity-reservation-id"] == ["cr-e"]
     assert wanted["tag:eks:eks-cluster-name"] == [CLUSTER]
 
