@@ -111,9 +111,9 @@ def test_an_interrupted_instance_is_drained_and_replaced(plane: ControlPlane, aw
     eventually(lambda: tags_of(aws.instances()[0]).get("Name") == node, kerf=kerf)
     assert kerf.stop() == 0
     seen = recorded(kerf.record)
-    assert [each.why for each in seen if isinstance(each, Tainted)] == ["interrupted"]
-    assert [each.code for each in seen if isinstance(each, InputRefused)] == ["KERF350"]
-    assert sum(isinstance(each, InterruptionSeen) for each in seen) == 1
+    assert [payload.why for payload in seen if isinstance(payload, Tainted)] == ["interrupted"]
+    assert [payload.code for payload in seen if isinstance(payload, InputRefused)] == ["KERF350"]
+    assert sum(isinstance(payload, InterruptionSeen) for payload in seen) == 1
     counted = aws.shim.sqs.get_queue_attributes(
         QueueUrl=aws.operator.queue_url,
         AttributeNames=["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"],
@@ -132,14 +132,14 @@ def test_an_instance_whose_system_check_fails_goes_at_once(plane: ControlPlane, 
         for instance in (old["InstanceId"], "i-0123456789abcdef0")
     ]
     kerf.start()
-    eventually(lambda: [each for each in recorded(kerf.record) if isinstance(each, Tainted)], kerf=kerf)
+    eventually(lambda: [payload for payload in recorded(kerf.record) if isinstance(payload, Tainted)], kerf=kerf)
     eventually(lambda: aws.instances() and aws.instances()[0]["InstanceId"] != old["InstanceId"], kerf=kerf)
     aws.shim.unwell = []
     assert settled(plane, kerf, 3)
     assert kerf.stop() == 0
     seen = recorded(kerf.record)
-    assert [each.kind for each in seen if isinstance(each, InterruptionSeen)] == ["system_status"]
-    (tainted,) = [each for each in seen if isinstance(each, Tainted)]
+    assert [payload.kind for payload in seen if isinstance(payload, InterruptionSeen)] == ["system_status"]
+    (tainted,) = [payload for payload in seen if isinstance(payload, Tainted)]
     assert (tainted.why, tainted.deadline is not None) == ("interrupted", True)
     assert "same" in kerf.verify()
 
@@ -188,7 +188,7 @@ def test_what_has_no_capacity_is_bought_elsewhere(plane: ControlPlane, aws: Aws,
     settled(plane, kerf, 2)
     aws.operator.plan.clear()
     assert kerf.stop() == 0
-    answers = [each for each in recorded(kerf.record) if isinstance(each, LaunchAnswered)]
+    answers = [payload for payload in recorded(kerf.record) if isinstance(payload, LaunchAnswered)]
     assert answers[0].kind == "insufficient-capacity"
     assert (answers[-1].capacity_type, bool(answers[-1].instance)) == ("on-demand", True)
     (instance,) = aws.instances()
@@ -210,9 +210,9 @@ def test_killed_while_ec2_launches_it_launches_nothing_twice(plane: ControlPlane
     kerf.start()
     settled(plane, kerf, 4)
     assert kerf.stop() == 0
-    launches = [each for each in recorded(kerf.record) if isinstance(each, Requested)]
+    launches = [payload for payload in recorded(kerf.record) if isinstance(payload, Requested)]
     assert len(aws.instances()) == before + len({launch.claim for launch in launches})
     assert aws.calls("CreateFleet") == calls + len(launches)
-    found = [each for each in recorded(kerf.record) if isinstance(each, LaunchAnswered) and each.adopted]
+    found = [payload for payload in recorded(kerf.record) if isinstance(payload, LaunchAnswered) and payload.adopted]
     assert found
     assert "same" in kerf.verify()

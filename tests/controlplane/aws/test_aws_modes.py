@@ -48,8 +48,8 @@ def kerf_on(plane: ControlPlane, aws: Aws, folder: Path, *flags: str) -> Kerf:
 
 def planned(kerf: Kerf) -> list[ProvisionResult]:
     """The passes that would launch something."""
-    found = [each.result for each in recorded(kerf.record) if isinstance(each, Decision)]
-    return [each for each in found if isinstance(each, ProvisionResult) and each.claims]
+    found = [payload.result for payload in recorded(kerf.record) if isinstance(payload, Decision)]
+    return [result for result in found if isinstance(result, ProvisionResult) and result.claims]
 
 
 def test_observe_mode_plans_by_karpenters_status_and_changes_nothing(
@@ -88,7 +88,7 @@ def test_observe_mode_plans_by_karpenters_status_and_changes_nothing(
     assert {call for call in aws.endpoint.calls[before:] if not call.startswith(READING)} == set()
     asked = plane.requests_by("kerf/")
     assert asked
-    assert {each.split()[0] for each in asked} <= {"get", "list", "watch"}
+    assert {request.split()[0] for request in asked} <= {"get", "list", "watch"}
     found = plane.request("GET", CLASS)[1]
     assert "finalizers" not in found["metadata"]
     assert found["status"]["instanceProfile"] == "karpenters"
@@ -123,8 +123,8 @@ def test_the_charts_rights_are_enough(plane: ControlPlane, aws: Aws, tmp_path: P
     finally:
         if kerf.running:
             assert kerf.stop() == 0
-    own = [each for each in plane.audited() if each["user"]["username"] == "system:serviceaccount:kerf:kerf"]
-    assert {each["requestURI"] for each in own if each.get("responseStatus", {}).get("code") == 403} == set()
+    own = [request for request in plane.audited() if request["user"]["username"] == "system:serviceaccount:kerf:kerf"]
+    assert {request["requestURI"] for request in own if request.get("responseStatus", {}).get("code") == 403} == set()
     assert "same" in kerf.verify()
 
 

@@ -45,7 +45,7 @@ def in_service(plane: ControlPlane, kerf: Kerf, name: str, replicas: int) -> set
 
 
 def why(kerf: Kerf) -> set[str]:
-    return {each.why for each in recorded(kerf.record) if isinstance(each, Tainted)}
+    return {payload.why for payload in recorded(kerf.record) if isinstance(payload, Tainted)}
 
 
 def budget(name: str, least: int) -> dict[str, Any]:

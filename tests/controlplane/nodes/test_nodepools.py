@@ -25,7 +25,7 @@ from tests.support.controlplane.running import is_true, node_class
 
 pytestmark = pytest.mark.slow
 TYPE, ZONE = "node.kubernetes.io/instance-type", "topology.kubernetes.io/zone"
-CPU, MEMORY, FAMILY = (f"karpenter.kwok.sh/instance-{each}" for each in ("cpu", "memory", "family"))
+CPU, MEMORY, FAMILY = (f"karpenter.kwok.sh/instance-{label}" for label in ("cpu", "memory", "family"))
 CAPACITY = "karpenter.sh/capacity-type"
 DEADLINE = "karpenter.sh/nodeclaim-termination-timestamp"
 
@@ -36,7 +36,7 @@ def labels(node: dict[str, Any]) -> dict[str, str]:
 
 
 def requirement(claim: dict[str, Any], key: str) -> dict[str, Any]:
-    return next(each for each in claim["spec"]["requirements"] if each["key"] == key)
+    return next(required for required in claim["spec"]["requirements"] if required["key"] == key)
 
 
 def test_all_operators_of_requirements(cluster: Live) -> None:
@@ -118,12 +118,14 @@ def test_a_node_is_initialized_when_somebody_has_removed_its_startup_taint(clust
     """L-163, L-172: registered and not initialized until then; pods need not tolerate it (S-83)."""
     taint = {"key": "example.com/agent", "value": "starting", "effect": "NoSchedule"}
     cluster.make(nodes_of("starting", template={"startupTaints": [taint]}), pod("waits", **on("starting")))
-    cluster.until(lambda: any(is_true(each, "Registered") for each in cluster.claims("starting")))
+    cluster.until(lambda: any(is_true(node_claim, "Registered") for node_claim in cluster.claims("starting")))
     (claim,) = cluster.claims("starting")
     path = f"{CLAIMS}/{claim['metadata']['name']}"
     cluster.until(lambda: cluster.conditions(path)["Initialized"] == ("Unknown", "StartupTaintsExist"))
     (node,) = cluster.nodes("starting")
-    assert [(each["key"], each["effect"]) for each in node["spec"]["taints"]] == [("example.com/agent", "NoSchedule")]
+    assert [(entry["key"], entry["effect"]) for entry in node["spec"]["taints"]] == [
+        ("example.com/agent", "NoSchedule")
+    ]
     assert "karpenter.sh/initialized" not in labels(node)
     cluster.patch(f"{NODES}/{node['metadata']['name']}", {"spec": {"taints": []}})
     cluster.running("waits")
@@ -231,7 +233,7 @@ def test_the_status_of_a_pool_counts_what_it_has(cluster: Live) -> None:
     for name in names(cluster.claims("counted")):
         cluster.delete(f"{CLAIMS}/{name}")
     cluster.until(lambda: status().get("nodes") == 0)
-    assert {status()["resources"][each] for each in ("cpu", "nodes")} == {"0"}
+    assert {status()["resources"][resource] for resource in ("cpu", "nodes")} == {"0"}
 
 
 def test_a_termination_grace_period_ends_what_nothing_else_may(cluster: Live) -> None:
@@ -264,9 +266,9 @@ def test_when_nodes_are_consolidated_is_the_pools_to_say(cluster: Live) -> None:
         "underutilized": {"consolidateAfter": "0s", "consolidationPolicy": "WhenEmptyOrUnderutilized"},
         "balanced": {"consolidateAfter": "0s", "consolidationPolicy": "Balanced"},
     }
-    for name, each in disruption.items():
+    for name, policy in disruption.items():
         cluster.make(
-            nodes_of(name, require(CPU, "In", "4", "16"), disruption={**each, "budgets": [{"nodes": "100%"}]}),
+            nodes_of(name, require(CPU, "In", "4", "16"), disruption={**policy, "budgets": [{"nodes": "100%"}]}),
             workload(f"{name}-big", 1, "14", **on(name)),
         )
     for name in disruption:

@@ -89,7 +89,8 @@ def test_a_claim_whose_node_class_is_missing_or_broken_goes(cluster: Live) -> No
     for name in ("classless", "broken"):
         cluster.gone(f"{CLAIMS}/{name}", 90)
     assert not {"classless", "broken"} & {
-        each["metadata"]["labels"].get("karpenter.kwok.sh/nodeclaim") for each in cluster.plane.items(NODES)
+        node_document["metadata"]["labels"].get("karpenter.kwok.sh/nodeclaim")
+        for node_document in cluster.plane.items(NODES)
     }
 
 
@@ -121,7 +122,7 @@ def test_pods_that_must_not_be_disrupted_hold_a_node_that_the_garbage_collector_
     cluster.until(lambda: cluster.plane.get(here)["metadata"].get("deletionTimestamp"))
     said = InstanceSeen(node["metadata"]["name"], "running", claim["metadata"]["name"])
     cluster.until(lambda: said in cluster.payloads(InstanceSeen))
-    assert [each["metadata"].get("deletionTimestamp") for each in cluster.pods("stays")] == [None]
+    assert [pod_document["metadata"].get("deletionTimestamp") for pod_document in cluster.pods("stays")] == [None]
     cluster.delete(f"{PODS}/stays?gracePeriodSeconds=0")
     cluster.gone(here)
     cluster.gone(f"{CLAIMS}/{claim['metadata']['name']}")
@@ -138,7 +139,7 @@ def test_a_node_whose_finalizer_somebody_takes_off_is_replaced(cluster: Live) ->
     cluster.gone(f"{CLAIMS}/{claim['metadata']['name']}", 90)
     cluster.running("forced", seconds=90)
     cluster.ready("forced", 1)
-    assert node not in {each["metadata"]["name"] for each in cluster.nodes("forced")}
+    assert node not in {node_document["metadata"]["name"] for node_document in cluster.nodes("forced")}
 
 
 def test_somebody_elses_finalizer_holds_a_node_and_nothing_else(cluster: Live) -> None:

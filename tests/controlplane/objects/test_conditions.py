@@ -26,7 +26,7 @@ def test_a_claim_is_consolidatable_once_its_pods_have_been_quiet(plane: ControlP
     (claim,) = eventually(lambda: _quiet_after_its_pod_came(node_claims(plane)), kerf=kerf)
     told = {condition["type"]: condition for condition in claim["status"]["conditions"]}
     assert set(told) == {"Launched", "Registered", "Initialized", "Ready", "Consolidatable", "ConsistentStateFound"}
-    assert {each["status"] for each in told.values()} == {"True"}
+    assert {condition["status"] for condition in told.values()} == {"True"}
     pool = "/apis/karpenter.sh/v1/nodepools/default"
     patch = {"spec": {"disruption": {"consolidateAfter": "Never"}}}
     assert plane.request("PATCH", pool, patch, "application/merge-patch+json")[0] == 200

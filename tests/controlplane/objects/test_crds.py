@@ -54,8 +54,8 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """The paths of everything in a document."""
     yield path
     if isinstance(value, dict | list):
-        for key, each in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from places(each, (*path, key))
+        for key, part in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from places(part, (*path, key))
 
 
 def at(document: Any, path: tuple[Any, ...]) -> Any:

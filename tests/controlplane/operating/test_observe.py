@@ -100,8 +100,8 @@ def test_it_compares_itself_with_karpenter_and_writes_nothing(
     assert batch["kerf"]["price"] < batch["karpenter"]["price"]
     assert "same" in kerf.verify()
     asked = plane.requests_by("kerf/")
-    assert any(each.startswith("watch pods") for each in asked), "the audit log has kerf's requests"
-    assert {each.split()[0] for each in asked} <= set(READING)
+    assert any(request.startswith("watch pods") for request in asked), "the audit log has kerf's requests"
+    assert {request.split()[0] for request in asked} <= set(READING)
     assert all(may(plane, reader, verb) == (verb in READING) for verb in (*READING, "create", "patch", "delete"))
 
 

@@ -50,7 +50,7 @@ def test_probes_and_metrics_tell_the_truth(plane: ControlPlane, operated: Operat
             "karpenter_cluster_state_synced 1.0",
             'operator_nodepool_status_condition_count{name="default",namespace="",reason="Ready",status="True"',
         )
-        return text if all(each in text for each in wanted) else ""
+        return text if all(word in text for word in wanted) else ""
 
     text = eventually(told, kerf=operated)
     assert "karpenter_pods_state{" in text
@@ -72,8 +72,8 @@ def test_the_objects_of_a_scale_out_have_their_events(plane: ControlPlane, opera
 
     def events() -> dict[tuple[str, str], dict[str, Any]]:
         found = plane.items("/api/v1/namespaces/default/events")
-        own = [each for each in found if each["source"].get("component") == "karpenter"]
-        return {(each["involvedObject"]["kind"], each["reason"]): each for each in own}
+        own = [event for event in found if event["source"].get("component") == "karpenter"]
+        return {(event["involvedObject"]["kind"], event["reason"]): event for event in own}
 
     wanted = {
         ("Pod", "Nominated"),

@@ -37,14 +37,16 @@ def test_the_charts_rights_are_enough_for_a_node_to_come_and_go(plane: ControlPl
         status, _ = plane.request("DELETE", "/apis/apps/v1/namespaces/default/deployments/web")
         assert status == 200
         eventually(lambda: not node_claims(plane), seconds=120, kerf=kerf)
-        own = [each for each in plane.audited() if each["user"]["username"] == "system:serviceaccount:kerf:kerf"]
+        own = [
+            request for request in plane.audited() if request["user"]["username"] == "system:serviceaccount:kerf:kerf"
+        ]
         assert own
-        forbidden = {each["requestURI"] for each in own if each.get("responseStatus", {}).get("code") == 403}
+        forbidden = {request["requestURI"] for request in own if request.get("responseStatus", {}).get("code") == 403}
         assert {uri for uri in forbidden if "/elsewhere/" not in uri} == set()  # there only the doctor was
         written = {
-            (each["verb"], each.get("objectRef", {}).get("resource"))
-            for each in own
-            if each["verb"] not in ("list", "watch")
+            (request["verb"], request.get("objectRef", {}).get("resource"))
+            for request in own
+            if request["verb"] not in ("list", "watch")
         }
         assert {("create", "leases"), ("create", "events"), ("create", "nodes"), ("delete", "nodes")} <= written
     finally:

@@ -56,13 +56,13 @@ def replicas(plane: ControlPlane, url: str, tmp_path: Path) -> Iterator[list[Rep
     try:
         yield made
     finally:
-        for each in made:
-            if each.running:
-                each.kill()
+        for process in made:
+            if process.running:
+                process.kill()
 
 
 def offices(url: str) -> list[OfficeTaken]:
-    return [each for each in recorded(url) if isinstance(each, OfficeTaken)]
+    return [payload for payload in recorded(url) if isinstance(payload, OfficeTaken)]
 
 
 def holder(plane: ControlPlane) -> str:
@@ -88,7 +88,7 @@ def test_when_one_is_lost_the_other_goes_on_with_the_same_record(
     eventually(lambda: offices(url), kerf=first)
     second.start()
     plane.apply(deployment("replicas", 30, "1500m"))
-    eventually(lambda: any(isinstance(each, Requested) for each in recorded(url)), kerf=first)
+    eventually(lambda: any(isinstance(payload, Requested) for payload in recorded(url)), kerf=first)
     held = holder(plane)
     first.suspend()
     eventually(lambda: len(offices(url)) == 2, kerf=second, seconds=90)
@@ -101,14 +101,14 @@ def test_when_one_is_lost_the_other_goes_on_with_the_same_record(
     eventually(lambda: len(running_pods(plane)) == 33, kerf=second, seconds=120)
     assert second.stop() == 0
     seen = recorded(url)
-    launched = [each.claim for each in seen if isinstance(each, Launched)]
+    launched = [payload.claim for payload in seen if isinstance(payload, Launched)]
     assert len(launched) == len(set(launched))
     assert {claim["metadata"]["name"] for claim in node_claims(plane)} == set(launched)
     nodes = [node["metadata"]["labels"]["kubernetes.io/hostname"] for node in plane.items("/api/v1/nodes")]
     assert sorted(nodes) == sorted(launched)
     taken = offices(url)
-    assert len({each.holder for each in taken}) == 2
-    assert [each.epoch for each in taken] == sorted({each.epoch for each in taken})
+    assert len({office.holder for office in taken}) == 2
+    assert [office.epoch for office in taken] == sorted({office.epoch for office in taken})
     assert "same" in verified(url)
 
 

@@ -102,7 +102,7 @@ def main() -> int:
         require(suite)
         folder = options.output or Path(tempfile.mkdtemp(prefix="kerf-reference-"))
         folder.mkdir(parents=True, exist_ok=True)
-        environment = dict(each.split("=", 1) for each in options.env)
+        environment = dict(variable.split("=", 1) for variable in options.env)
         print(f"{len(specs)} specs of {suite.name} {suite.version}; logs and records: {folder}", flush=True)
         outcomes = Run(suite, folder, environment).over(specs, options.clusters)
     except CannotBuild as problem:

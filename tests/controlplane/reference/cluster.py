@@ -25,7 +25,7 @@ def stages(version: str, into: Path) -> Path:
     own = download(MODULE, version) / "hack" / "kwok" / "stages"
     found = {
         file.name: file.read_text()
-        for folder in (*(kwok / each for each in _OF_KWOK), own)
+        for folder in (*(kwok / stage for stage in _OF_KWOK), own)
         for file in sorted(folder.glob("*.yaml"))
         if file.name != "kustomization.yaml"
     }

@@ -68,7 +68,7 @@ class Suite:
         with tempfile.TemporaryDirectory() as folder:
             report = Path(folder) / "report.json"
             self._run({}, report, "--ginkgo.dry-run", "--ginkgo.seed=1", f"--ginkgo.focus={focus}")
-            return [_spec(each) for each in _of_report(report) if each["State"] != "skipped"]
+            return [_spec(spec) for spec in _of_report(report) if spec["State"] != "skipped"]
 
     def run(self, spec: Spec, kubeconfig: Path, folder: Path) -> Outcome:
         """What it printed is in `folder`/suite.log, its report in `folder`/report.json."""
@@ -82,7 +82,7 @@ class Suite:
                 "--ginkgo.v",
                 log=log,
             )
-        found = [each for each in _of_report(report) if each["State"] != "skipped" or "Failure" in each]
+        found = [own_spec for own_spec in _of_report(report) if own_spec["State"] != "skipped" or "Failure" in own_spec]
         if len(found) != 1:
             return Outcome(spec, "failed", 0.0, f"{len(found)} specs have this text: {folder / 'suite.log'}")
         failure = found[0].get("Failure") or {}

@@ -63,7 +63,7 @@ def test_a_plan_that_is_too_tight_leaves_pods_over(cluster: Cluster, scenario: d
     problem = problem_of(scenario, Catalogues({}))
     plan = best_plan(problem, EFFORT)
     (catalogue,) = problem.catalogues.values()
-    smallest = min(catalogue.types, key=lambda each: each.allocatable()["cpu"]).name
+    smallest = min(catalogue.types, key=lambda instance_type: instance_type.allocatable()["cpu"]).name
     tight = replace(plan, claims=tuple(replace(claim, instance_types=(smallest,)) for claim in plan.claims))
     seats, left = carried_out(cluster, stage(scenario, problem, tight, "file"), problem, tight)
     assert left, "the smallest type takes them all"

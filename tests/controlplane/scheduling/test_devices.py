@@ -93,7 +93,7 @@ def create(plane: ControlPlane, path: str, document: dict[str, Any]) -> None:
 
 def publish(plane: ControlPlane) -> None:
     """What the driver does on every node of its type that has said nothing yet."""
-    known = {each["spec"].get("nodeName") for each in plane.items(f"{DRA}/resourceslices")}
+    known = {resource_slice["spec"].get("nodeName") for resource_slice in plane.items(f"{DRA}/resourceslices")}
     for node in plane.items("/api/v1/nodes"):
         metadata = node["metadata"]
         if metadata["labels"]["node.kubernetes.io/instance-type"] != "with-gpus" or metadata["name"] in known:
@@ -143,8 +143,8 @@ def test_pods_with_claims_get_the_nodes_that_their_devices_are_on(
     eventually(lambda: len(running_pods(plane)) == 4, kerf=kerf)
     eventually(lambda: all(is_true(node_claim, "Ready") for node_claim in node_claims(plane)), kerf=kerf)
     assert len(node_claims(plane)) == 2
-    allocated = [each["status"]["allocation"] for each in plane.items(f"{DRA}/resourceclaims")]
-    results = [(one["pool"], one["device"]) for each in allocated for one in each["devices"]["results"]]
+    allocated = [claim["status"]["allocation"] for claim in plane.items(f"{DRA}/resourceclaims")]
+    results = [(one["pool"], one["device"]) for allocation in allocated for one in allocation["devices"]["results"]]
     assert len(results) == len(set(results)) == 6
 
     # two pods are left: their devices fit on one node

@@ -62,7 +62,7 @@ def prefer(expression: dict[str, Any]) -> dict[str, Any]:
 def domains(cluster: Live, app: str, key: str) -> Counter[str]:
     """How many of its pods are in which domain."""
     labels = {node["metadata"]["name"]: node["metadata"]["labels"] for node in cluster.plane.items(NODES)}
-    return Counter(labels[each["spec"]["nodeName"]].get(key, "") for each in cluster.pods(app))
+    return Counter(labels[pod_document["spec"]["nodeName"]].get(key, "") for pod_document in cluster.pods(app))
 
 
 def test_pods_are_spread_over_zones_hosts_and_capacity_types(cluster: Live) -> None:
