@@ -12,4 +12,4 @@ from tests.support.world import World
 def told(world: World, since: int = 0) -> list[KubernetesEvent]:
     """Of the entries behind a position, by the state as it is now."""
     events = DecisionEvents(world.runtime.state)
-    return [each for entry in world.store.entries for each in events.apply(entry) if entry.position > since]
+    return [event for entry in world.store.entries for event in events.apply(entry) if entry.position > since]

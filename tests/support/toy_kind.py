@@ -90,20 +90,20 @@ def report(folder: Path) -> dict[str, Any]:
     from kerf.projections.timeline.timeline import Timeline
 
     told: dict[str, Any] = {}
-    (resource,) = [each for each in observed(Settings()) if each.kind == "toy"]
+    (resource,) = [observation for observation in observed(Settings()) if observation.kind == "toy"]
     told["listed"] = resource.path
 
     seen: list[Observation] = []
     reflector = Reflector(cast("Any", None), resource, seen.extend)
     reflector.take(b'{"type": "ADDED", "object": ' + BALL.replace(b"\n", b"") + b"}")
-    told["watched"] = [msgspec.to_builtins(each.payload) for each in seen]
+    told["watched"] = [msgspec.to_builtins(found.payload) for found in seen]
 
     store = SQLiteStore(folder / "toys.kerf", "create")
     runtime = Runtime(store, holder="me", settings=Settings(), record="toys", engine="test", now=1_000)
     runtime.turn(seen, 2_000)
     told["folded"] = msgspec.to_builtins(cast("Any", runtime.state.facts).toys)
     told["planned anew"] = runtime.state.facts.moves_changed
-    (entry,) = [each for each in store.scan() if type(each.payload) is Toy]
+    (entry,) = [found for found in store.scan() if type(found.payload) is Toy]
     told["recorded"] = [entry.type, entry.stream, msgspec.to_builtins(entry.payload)]
     told["told"] = [[event.subject, event.level] for event in Timeline().apply(entry)]
     told["loaded"] = msgspec.to_builtins(cast("Any", load(store).facts).toys)
@@ -114,7 +114,7 @@ def report(folder: Path) -> dict[str, Any]:
     export_bundle(store, folder / "toys.kerfb", pseudonymise=True, key=b"key")
     bundle = BundleStore(folder / "toys.kerfb")
     told["pseudonymised"] = [
-        msgspec.to_builtins(each.payload) for each in bundle.scan() if type(each.payload) in (Toy, ObjectGone)
+        msgspec.to_builtins(found.payload) for found in bundle.scan() if type(found.payload) in (Toy, ObjectGone)
     ]
 
     rights = needed("control", "kwok", lease_namespace="kerf", lease_name="lease")
@@ -123,7 +123,7 @@ def report(folder: Path) -> dict[str, Any]:
     api = ApiServer(Clock(0))
     api.put(seen[0].payload)
     api.remove(seen[0].payload)
-    told["simulated"] = [type(each.payload).__name__ for each in api.drain()]
+    told["simulated"] = [type(change.payload).__name__ for change in api.drain()]
     return told
 
 

@@ -63,7 +63,7 @@ class Karpenter:
         status: dict[str, Any] = {"providerID": f"kwok://{name}", "capacity": amounts, "allocatable": amounts}
         if "Registered" in true:
             status["nodeName"] = name
-        self._patch(f"{name}/status", {"status": {**status, "conditions": [_condition(each, each) for each in true]}})
+        self._patch(f"{name}/status", {"status": {**status, "conditions": [_condition(kind, kind) for kind in true]}})
 
     def _patch(self, path: str, body: object) -> None:
         status, found = self._plane.request("PATCH", f"{CLAIMS}/{path}", body, _MERGE)

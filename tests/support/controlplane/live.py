@@ -56,7 +56,7 @@ class Live:
 
         def said() -> str:
             told = [self.events(pod["metadata"]["uid"]) for pod in self.pods(app)]
-            return next((text for each in told for reason, text in each if reason == "FailedScheduling"), "")
+            return next((text for events in told for reason, text in events if reason == "FailedScheduling"), "")
 
         return self.until(said)
 
@@ -80,17 +80,17 @@ class Live:
     def events(self, uid: str) -> list[tuple[str, str]]:
         """Reason and message of kerf's events about an object."""
         found = self.plane.items(f"/api/v1/events?fieldSelector=involvedObject.uid%3D{uid}")
-        own = [each for each in found if each["source"].get("component") == "karpenter"]
-        return [(each["reason"], each["message"]) for each in own]
+        own = [event for event in found if event["source"].get("component") == "karpenter"]
+        return [(event["reason"], event["message"]) for event in own]
 
     def conditions(self, path: str) -> dict[str, tuple[str, str]]:
         """Status and reason by type."""
         found = self.plane.get(path).get("status", {}).get("conditions", [])
-        return {each["type"]: (each["status"], each["reason"]) for each in found}
+        return {condition["type"]: (condition["status"], condition["reason"]) for condition in found}
 
     def payloads(self, kind: type[T]) -> list[T]:
         """What is recorded of a kind so far."""
-        return [each for each in recorded(self.kerf.record) if isinstance(each, kind)]
+        return [payload for payload in recorded(self.kerf.record) if isinstance(payload, kind)]
 
     # ── changing ────────────────────────────────────────────────────────────────────────────────────────────
 

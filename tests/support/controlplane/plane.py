@@ -294,9 +294,9 @@ def _free_ports(count: int) -> list[int]:
     """Ports of 127.0.0.1 that nobody uses, found together so that they differ."""
     sockets = [socket.socket() for _ in range(count)]
     try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
+        for bound in sockets:
+            bound.bind(("127.0.0.1", 0))
+        return [bound.getsockname()[1] for bound in sockets]
     finally:
-        for each in sockets:
-            each.close()
+        for bound in sockets:
+            bound.close()

@@ -105,7 +105,7 @@ class Picture:
     def _never(self, pod: Pod) -> bool:
         labels = self.shape(pod.shape).labels
         found = [pdb for pdb in self.pdbs.values() if pdb.namespace == pod.namespace and selected(pdb.selector, labels)]
-        absolute = any(each.max_unavailable in ("0", "0%") or each.min_available == "100%" for each in found)
+        absolute = any(budget.max_unavailable in ("0", "0%") or budget.min_available == "100%" for budget in found)
         return len(found) > 1 or absolute
 
     def _too_much(self, name: str, uids: Iterable[str], now: int, proposed: int) -> Iterator[str]:
@@ -114,15 +114,15 @@ class Picture:
             return  # of a node on its way only its claim is known
         binding = [uid for uid, (to, _, since) in self.promised.items() if to == name and since >= proposed]
         arriving = [self.pods[uid] for uid in binding if uid in self.pods]
-        coming = [each for each in arriving if not each.deleting and each.node == self.promised[each.uid][1]]
-        coming = [each for each in coming if each.node in self.nodes]  # with its Node a pod is soon gone, too
-        coming = [each for each in coming if not self._stays(each, now)]
+        coming = [pod for pod in arriving if not pod.deleting and pod.node == self.promised[pod.uid][1]]
+        coming = [pod for pod in coming if pod.node in self.nodes]  # with its Node a pod is soon gone, too
+        coming = [pod for pod in coming if not self._stays(pod, now)]
         pods = {pod.uid: pod for pod in (*self.on(name), *coming)}
         asked: dict[str, int] = {"pods": len(pods)}
         for pod in pods.values():
             for resource, amount in self.shape(pod.shape).requests.items():
                 asked[resource] = asked.get(resource, 0) + amount
-        short = sorted(each for each, amount in asked.items() if amount > node.allocatable.get(each, 0))
+        short = sorted(resource for resource, amount in asked.items() if amount > node.allocatable.get(resource, 0))
         if short:
             yield f"{name} has not enough {', '.join(short)} for what moves there"
         for uid in uids:

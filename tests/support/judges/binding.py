@@ -59,8 +59,8 @@ class Binding:
     def _bound_late(self, order: list[tuple[Host, Kind]], guests: frozenset[Kind]) -> list[tuple[Host, Kind]]:
         """Pods with rules of their own first; one without, or a guest, only when those are stuck, where fewest are."""
         here: dict[int, Counter[Kind]] = {id(host): Counter(host.bound) for host in self._hosts}
-        ruled = [each for each in order if self._ruled(each[1]) and each[1] not in guests]
-        free = [each for each in order if not self._ruled(each[1]) or each[1] in guests]
+        ruled = [waiting for waiting in order if self._ruled(waiting[1]) and waiting[1] not in guests]
+        free = [waiting for waiting in order if not self._ruled(waiting[1]) or waiting[1] in guests]
         while ruled or any(kind in guests for _, kind in free):
             rest = []
             for host, kind in ruled:
@@ -69,9 +69,9 @@ class Binding:
                 else:
                     rest.append((host, kind))
             if len(rest) == len(ruled):
-                ready = [each for each in free if each[1] not in guests or self._bindable(*each, here)]
+                ready = [waiting for waiting in free if waiting[1] not in guests or self._bindable(*waiting, here)]
                 if not ready:
-                    return rest + [each for each in free if each[1] in guests]
+                    return rest + [waiting for waiting in free if waiting[1] in guests]
                 stuck = rest[0][1] if rest else ready[0][1]
                 host, kind = min(ready, key=lambda each: self._crowd(each, stuck, here))
                 free.remove((host, kind))
@@ -121,32 +121,32 @@ class Binding:
     def _bindable(self, host: Host, kind: Kind, here: Mapping[int, Counter[Kind]]) -> bool:
         shape = self._shapes[kind[1]]
         hard = [constraint for constraint in shape.spread if constraint.when_unsatisfiable == "DoNotSchedule"]
-        return all(self._within_skew(host, kind, each, here) for each in hard) and self._near(host, kind, here)
+        return all(self._within_skew(host, kind, spread, here) for spread in hard) and self._near(host, kind, here)
 
-    def _within_skew(self, host: Host, kind: Kind, each: SpreadConstraint, here: Mapping[int, Counter[Kind]]) -> bool:
-        key: str = each.topology_key
+    def _within_skew(self, host: Host, kind: Kind, spread: SpreadConstraint, here: Mapping[int, Counter[Kind]]) -> bool:
+        key: str = spread.topology_key
         shape = self._shapes[kind[1]]
         keys = [s.topology_key for s in shape.spread if s.when_unsatisfiable == "DoNotSchedule"]
         counts: Counter[str] = Counter()
         for other in self._hosts:
             domain = other.domain(key)
             fits = any(wants_node(shape, labels) for labels in other.labels)
-            if domain is None or (each.node_affinity_policy == "Honor" and not fits):
+            if domain is None or (spread.node_affinity_policy == "Honor" and not fits):
                 continue
             if any(other.values(k) == {None} for k in keys):  # a node counts if it has the labels of all of them
                 continue
-            if each.node_taints_policy == "Honor" and not tolerates(shape, other.taints):
+            if spread.node_taints_policy == "Honor" and not tolerates(shape, other.taints):
                 continue
-            there = sum(n for k, n in here[id(other)].items() if self._matches(k, kind, each))
+            there = sum(n for k, n in here[id(other)].items() if self._matches(k, kind, spread))
             if there or not other.leaving:  # a domain of nodes that leave, without such pods, goes with them
                 counts[domain] += there
         mine = host.domain(key)
         if mine is None:
             return False
-        enough = len(counts) >= (each.min_domains or 0)
+        enough = len(counts) >= (spread.min_domains or 0)
         least = min(counts.values(), default=0) if enough else 0
-        own = self._matches(kind, kind, each)
-        return bool(counts[mine] + own - least <= each.max_skew)
+        own = self._matches(kind, kind, spread)
+        return bool(counts[mine] + own - least <= spread.max_skew)
 
     def _near(self, host: Host, kind: Kind, here: Mapping[int, Counter[Kind]]) -> bool:
         """Required affinity: pods that match all terms, in the domain of each; or nobody matches anywhere, and the pod

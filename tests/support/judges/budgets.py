@@ -48,11 +48,11 @@ def _fields(schedule: str) -> list[str]:
 def _readable(schedule: str) -> bool:
     """Numbers within their bounds; names of days and months are not read here."""
     numbers = [
-        (int(each), bounds)
+        (int(number), bounds)
         for field, bounds in zip(_fields(schedule), BOUNDS, strict=True)
         for part in field.split("/")[0].split(",")
-        for each in part.split("-")
-        if each.isdigit()
+        for number in part.split("-")
+        if number.isdigit()
     ]
     return all(least <= number <= most for number, (least, most) in numbers)
 
@@ -60,7 +60,7 @@ def _readable(schedule: str) -> bool:
 def _fires(schedule: str, minute: datetime) -> bool:
     now = (minute.minute, minute.hour, minute.day, minute.month, minute.isoweekday() % 7)
     fields = _fields(schedule)
-    holds = [_matches(field, each, least) for field, each, (least, _) in zip(fields, now, BOUNDS, strict=True)]
+    holds = [_matches(field, value, least) for field, value, (least, _) in zip(fields, now, BOUNDS, strict=True)]
     day = holds[2] or holds[4] if "*" not in (fields[2], fields[4]) else holds[2] and holds[4]
     return holds[0] and holds[1] and holds[3] and day
 

@@ -118,7 +118,7 @@ class NodeView:
         self.pods = [PodView(pod, now) for pod in entry.get("pods") or []]
         self.consolidatable = self._true("Consolidatable")
         ready = ((self.node or {}).get("status") or {}).get("conditions") or []
-        self.ready = any(each["type"] == "Ready" and each["status"] == "True" for each in ready)
+        self.ready = any(condition["type"] == "Ready" and condition["status"] == "True" for condition in ready)
 
     def _true(self, kind: str) -> bool:
         conditions = ((self.claim or {}).get("status") or {}).get("conditions") or []
@@ -262,7 +262,7 @@ class Rules:
             for node in self.nodes.values()
             if node.claim is not None and node.initialized and not node.terminating and node.pool == pool
         ]
-        used = sum(each.marked or not each.ready for each in counted)
+        used = sum(node.marked or not node.ready for node in counted)
         return max(0, allowed(self.pools[pool], reason, len(counted), int(self.now * 1000)) - used)
 
     # ── Balanced ───────────────────────────────────────────────────────────────────────────────────────────────────

@@ -41,13 +41,15 @@ class Court:
         found = []
         for name in METHODS:
             found += [f"{name}: {command}" for command in self._commands(self._launchable(name))]
-        return [*found, *(f"kerf: {each}" for each in self._own())]
+        return [*found, *(f"kerf: {fault}" for fault in self._own())]
 
     def _launchable(self, method: str) -> list[Document]:
         """A method's command, unless the reference asks for spot that there is none of: a launch that can only fail, at
         a price of nothing (D-100)."""
         made: list[Document] = self.result[method]["commands"]
-        return [each for each in made if all(new["launchCapacityTypes"] for new in each.get("replacements", []))]
+        return [
+            command for command in made if all(new["launchCapacityTypes"] for new in command.get("replacements", []))
+        ]
 
     # ── what every set of commands must keep ───────────────────────────────────────────────────────────────────────
 
@@ -124,7 +126,7 @@ class Court:
         if len(news) > 1:
             yield f"{command['candidates']}: {len(news)} replacements"
         for new in news:
-            yield from (f"{command['candidates']}: {each}" for each in self._replacement(new, command, total))
+            yield from (f"{command['candidates']}: {fault}" for fault in self._replacement(new, command, total))
 
     def _replacement(self, new: Document, command: Document, total: float) -> Iterator[str]:
         names = new["instanceTypes"]
@@ -230,7 +232,7 @@ class Court:
         if abs(end - own["endPrice"]) > TOLERANCE:
             yield f"endPrice is {own['endPrice']}, and should be {end}"
         start = self.price()
-        best = max((each["estimatedSavings"] for name in METHODS for each in self._launchable(name)), default=0.0)
+        best = max((command["estimatedSavings"] for name in METHODS for command in self._launchable(name)), default=0.0)
         if end > start - best + TOLERANCE:
             yield f"ends at {end}; a single method at {start - best}"
         moved = sum(pod.reschedulable for name in gone for pod in rules.nodes[name].pods)
@@ -259,7 +261,7 @@ class Court:
     def _spent(self, name: str, gone: set[str]) -> bool:
         pool = self.rules.nodes[name].pool
         reason = "Underutilized" if self.rules.refused(name, "Empty") else "Empty"
-        return sum(self.rules.nodes[each].pool == pool for each in gone) >= self.rules.room(pool, reason)
+        return sum(self.rules.nodes[node_name].pool == pool for node_name in gone) >= self.rules.room(pool, reason)
 
 
 CHECKED = frozenset(
@@ -330,6 +332,6 @@ def _claim(new: Document, pods: tuple[str, ...]) -> OpenedClaim:
 
 def _merged(there: Iterable[Placement]) -> tuple[Placement, ...]:
     found: dict[str, tuple[str, ...]] = {}
-    for each in there:
-        found[each.node] = (*found.get(each.node, ()), *each.pods)
+    for placement in there:
+        found[placement.node] = (*found.get(placement.node, ()), *placement.pods)
     return tuple(Placement(name, "", pods) for name, pods in sorted(found.items()))

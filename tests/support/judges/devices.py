@@ -59,7 +59,7 @@ def device_faults(problem: Problem, planned: Plan) -> list[str]:
     if problem.devices is None or problem.settings.ignore_dra_requests:
         return []
     found = []
-    nodes = {each.name: each for each in problem.nodes}
+    nodes = {cluster_node.name: cluster_node for cluster_node in problem.nodes}
     for placement in planned.placements:
         node = nodes[placement.node]
         if node.initialized and not on_node(problem, node, wanted_by(problem, placement.pods)):
@@ -80,8 +80,8 @@ def device_faults(problem: Problem, planned: Plan) -> list[str]:
             for name in opened.instance_types
             if not on_type(problem, kinds[name], wanted, labels)
         ]
-    places = [*(claim.pods for claim in planned.claims), *(each.pods for each in planned.placements)]
-    counts = Counter(each.key for uids in places for each in wanted_by(problem, uids) if each.allocation is None)
+    places = [*(claim.pods for claim in planned.claims), *(placement.pods for placement in planned.placements)]
+    counts = Counter(claim.key for uids in places for claim in wanted_by(problem, uids) if claim.allocation is None)
     return found + [f"{key} at {count} places" for key, count in counts.items() if count > 1]
 
 
@@ -112,15 +112,17 @@ def on_type(problem: Problem, kind: InstanceType, wanted: list[ResourceClaim], l
 
 def _published(problem: Problem, where: Where, *, own: bool) -> list[Thing]:
     assert problem.devices is not None
-    slices = [each for each in problem.devices.slices.values() if own or not each.owner]
+    slices = [resource_slice for resource_slice in problem.devices.slices.values() if own or not resource_slice.owner]
     found = []
-    for each in slices:
-        pool = [other for other in slices if (other.driver, other.pool) == (each.driver, each.pool)]
+    for resource_slice in slices:
+        pool = [other for other in slices if (other.driver, other.pool) == (resource_slice.driver, resource_slice.pool)]
         latest = [other for other in pool if other.generation == max(one.generation for one in pool)]
-        if each not in latest or each.count != len(latest):
+        if resource_slice not in latest or resource_slice.count != len(latest):
             continue
-        devices = tuple(one for one in each.devices if _reaches(one if _says(one) else each, where))
-        found += as_published([ResourceSlice(each.name, each.driver, each.pool, devices=devices)], ())
+        devices = tuple(one for one in resource_slice.devices if _reaches(one if _says(one) else resource_slice, where))
+        found += as_published(
+            [ResourceSlice(resource_slice.name, resource_slice.driver, resource_slice.pool, devices=devices)], ()
+        )
     return found
 
 
@@ -192,7 +194,7 @@ def _met(
 ) -> bool:
     assert problem.devices is not None
     purse = Purse(set(), Counter(), budget)
-    by_key = {each.key: each for each in there}
+    by_key = {device.key: device for device in there}
     for claim in problem.devices.claims.values():
         if claim.allocation is None or _frees(problem, claim):
             continue
@@ -235,12 +237,12 @@ def _ways(
         yield [], purse
         return
     request = claim.requests[number]
-    for each in request.first_of or (request,):
-        fitting = [thing for thing in there if _selected(problem, each, thing)]
-        count = len(fitting) if each.mode == ALL else each.count
+    for alternative in request.first_of or (request,):
+        fitting = [thing for thing in there if _selected(problem, alternative, thing)]
+        count = len(fitting) if alternative.mode == ALL else alternative.count
         for group in combinations(fitting, count) if count else ():
             rest = purse.copy()
-            if all(_afford(rest, each, thing) for thing in group):
+            if all(_afford(rest, alternative, thing) for thing in group):
                 for others, last in _ways(problem, claim, number + 1, there, rest):
                     yield [(request.name, thing) for thing in group] + others, last
 
@@ -311,8 +313,8 @@ def _rounded(given: Capacity, wanted: int | None) -> int | None:
             if given.range.step
             else [max(wanted, given.range.min)]
         )
-        allowed = [each for each in allowed if each <= last]
-    enough = [each for each in allowed if wanted <= each <= given.value]
+        allowed = [value for value in allowed if value <= last]
+    enough = [value for value in allowed if wanted <= value <= given.value]
     return min(enough) if enough else None
 
 

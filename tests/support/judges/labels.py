@@ -40,21 +40,21 @@ class Host(Struct, eq=False):
 # ── what labels, taints and selectors say ──────────────────────────────────────
 
 
-def expression_holds(each: Expression, labels: Labels) -> bool:
-    value = labels.get(lbl.normalise(each.key))
-    if each.operator in ("NotIn", "DoesNotExist"):
-        return value is None or (each.operator == "NotIn" and value not in each.values)
+def expression_holds(expression: Expression, labels: Labels) -> bool:
+    value = labels.get(lbl.normalise(expression.key))
+    if expression.operator in ("NotIn", "DoesNotExist"):
+        return value is None or (expression.operator == "NotIn" and value not in expression.values)
     if value is None:
         return False
-    if each.operator == "In":
-        return value in each.values
-    if each.operator == "Exists":
+    if expression.operator == "In":
+        return value in expression.values
+    if expression.operator == "Exists":
         return True
     try:
-        have, bound = int(value), int(each.values[0])
+        have, bound = int(value), int(expression.values[0])
     except ValueError:
         return False
-    return {"Gt": have > bound, "Gte": have >= bound, "Lt": have < bound, "Lte": have <= bound}[each.operator]
+    return {"Gt": have > bound, "Gte": have >= bound, "Lt": have < bound, "Lte": have <= bound}[expression.operator]
 
 
 def wants_node(shape: PodShape, labels: Labels, unknown: frozenset[str] = frozenset()) -> bool:
@@ -91,14 +91,14 @@ def selected(selector: Selector | None, labels: Labels, more: Iterable[Expressio
     """A label selector; labels of pods have no aliases, and neither have these."""
     if selector is None:
         return False
-    for each in (*selector.expressions, *more):
-        value = labels.get(each.key)
+    for expression in (*selector.expressions, *more):
+        value = labels.get(expression.key)
         holds = {
-            "In": value in each.values,
-            "NotIn": value not in each.values,
+            "In": value in expression.values,
+            "NotIn": value not in expression.values,
             "Exists": value is not None,
             "DoesNotExist": value is None,
-        }[each.operator]
+        }[expression.operator]
         if not holds:
             return False
     return all(labels.get(key) == value for key, value in selector.labels.items())

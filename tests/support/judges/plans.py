@@ -41,7 +41,7 @@ class Judge:
         self.found: list[str] = []
         self.daemons = [problem.shapes[daemon] for daemon in problem.daemons]
         self.hosts = [self._existing(node) for node in problem.nodes]
-        self.hosts += [self._existing(each, leaving=True) for each in problem.leaving]
+        self.hosts += [self._existing(node, leaving=True) for node in problem.leaving]
         by_name = {host.name: host for host in self.hosts}
         for placement in planned.placements:
             by_name[placement.node].planned.update(self.kinds[uid] for uid in placement.pods)
@@ -110,9 +110,9 @@ class Judge:
                 offer.available
                 and not gone & self.problem.unavailable
                 and all(
-                    expression_holds(each, labels)
-                    for each in wanted
-                    if each.key in about and (each.key in labels or each.key not in (lbl.ZONE_ID,))
+                    expression_holds(expression, labels)
+                    for expression in wanted
+                    if expression.key in about and (expression.key in labels or expression.key not in (lbl.ZONE_ID,))
                 )
             ):
                 yield offer
@@ -135,7 +135,7 @@ class Judge:
     def _complete(self) -> None:
         planned = self.planned
         placed = [*(claim.pods for claim in planned.claims), *(placement.pods for placement in planned.placements)]
-        others = [each.pods for each in (*planned.unplaced, *planned.ignored)]
+        others = [group.pods for group in (*planned.unplaced, *planned.ignored)]
         seen = Counter(uid for pods in (*placed, *others, planned.truncated) for uid in pods)
         if seen != Counter(list(self.kinds)):
             self.found.append("a pod is lost or doubled")
@@ -148,7 +148,7 @@ class Judge:
         return dict(total)
 
     def _room_on(self, node: NodeInput) -> None:
-        host = next(each for each in self.hosts if each.name == node.name)
+        host = next(other for other in self.hosts if other.name == node.name)
         for name, amount in self._requests(host.planned).items():
             if host.planned and amount > node.available.get(name, 0):
                 self.found.append(f"{node.name}: not enough {name}")
@@ -240,7 +240,7 @@ class Judge:
                         self.found.append(f"{host.name}: volume {name} is elsewhere")
                 attached.update(self._attached(facts, pod.namespace, pod.name, pod.shape))
             for driver, limit in facts.limits.get(host.name, {}).items():
-                if len(attached) > before and sum(each[0] == driver for each in attached) > limit:
+                if len(attached) > before and sum(volume[0] == driver for volume in attached) > limit:
                     self.found.append(f"{host.name}: too many volumes of {driver}")
 
     def _claims(self, namespace: str, name: str, digest: str) -> list[str]:

@@ -139,7 +139,7 @@ class Slow:
             ):
                 left.append(instance_type)
         for r in requirements:
-            values = {v for each in left for v in each.requirements.get(r.key, ())}
+            values = {v for option in left for v in option.requirements.get(r.key, ())}
             if left and r.min_values is not None and len(values) < r.min_values:
                 return []
         return left
@@ -249,7 +249,7 @@ def violations(problem: Problem, planned: Plan) -> list[str]:
     """Everything that is wrong with a plan, whichever way it was found."""
     found = []
     shape_of = {pod.uid: problem.shapes[pod.shape] for pod in problem.pods}
-    pools = {each.pool.name: each for each in problem.pools}
+    pools = {node_pool.pool.name: node_pool for node_pool in problem.pools}
     slow = Slow(problem)
     seen = [
         *(uid for claim in planned.claims for uid in claim.pods),

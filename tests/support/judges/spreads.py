@@ -71,9 +71,9 @@ def _excess(judge: Judge, owner: Kind, constraint: SpreadConstraint) -> Excess:
         if _looks_at(host, shape, constraint):
             here = host.bound + host.planned
             counts[domain] += sum(pods for kind, pods in here.items() if judge._matches(kind, owner, constraint))
-    eligible = {each for each in _domains(judge.problem, judge.hosts, shape, constraint) if _asked(shape, key, each)}
+    eligible = {value for value in _domains(judge.problem, judge.hosts, shape, constraint) if _asked(shape, key, value)}
     enough = len(eligible) >= (constraint.min_domains or 0)
-    least = min((counts[each] for each in eligible), default=0) if enough and key != lbl.HOSTNAME else 0
+    least = min((counts[value] for value in eligible), default=0) if enough and key != lbl.HOSTNAME else 0
     beyond = {
         domain: max(0, counts[domain] - least - constraint.max_skew)
         for domain in (counts if key == lbl.HOSTNAME else eligible)
@@ -85,7 +85,7 @@ def _excess(judge: Judge, owner: Kind, constraint: SpreadConstraint) -> Excess:
 
 def _looks_at(host: Host, shape: PodShape, constraint: SpreadConstraint) -> bool:
     """Whether the constraint counts the pods on a node (S-122)."""
-    hard = [each.topology_key for each in shape.spread if each.when_unsatisfiable == "DoNotSchedule"]
+    hard = [rule.topology_key for rule in shape.spread if rule.when_unsatisfiable == "DoNotSchedule"]
     if constraint.when_unsatisfiable == "DoNotSchedule" and any(None in host.values(key) for key in hard):
         return False
     if constraint.node_taints_policy == "Honor" and not tolerates(shape, host.taints):
@@ -98,7 +98,11 @@ def _asked(shape: PodShape, key: str, domain: str) -> bool:
     own = [Expression(name, "In", (value,)) for name, value in shape.node_selector.items()]
     terms = [required_term.expressions for required_term in shape.required_terms] or [()]
     return any(
-        all(expression_holds(each, {key: domain}) for each in (*own, *term) if lbl.normalise(each.key) == key)
+        all(
+            expression_holds(expression, {key: domain})
+            for expression in (*own, *term)
+            if lbl.normalise(expression.key) == key
+        )
         for term in terms
     )
 
@@ -117,7 +121,7 @@ def _domains(problem: Problem, hosts: list[Host], shape: PodShape, constraint: S
         for labels in _launchable(problem, pool)
         if wants_node(shape, labels) and (value := labels.get(key)) is not None
     }
-    return {each for each in (*present, *launchable) if each is not None}
+    return {domain for domain in (*present, *launchable) if domain is not None}
 
 
 def _takes_part(pool: NodePool) -> bool:

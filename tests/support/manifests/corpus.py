@@ -342,7 +342,7 @@ def cases() -> Iterator[Case]:
     """Every case, named by rule, kind and field, with the verdict that the specification demands."""
     numbers: Counter[str] = Counter()
     for base, rows in TABLE:
-        sound = changed(base, "metadata", {key: each for key, each in base["metadata"].items() if key != "uid"})
+        sound = changed(base, "metadata", {key: value for key, value in base["metadata"].items() if key != "uid"})
         yield Case(f"{base['kind']} as it is", sound, accepted=True)
         for row in rows:
             for accepted, values in ((True, row.good), (False, row.bad)):

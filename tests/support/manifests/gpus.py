@@ -36,7 +36,7 @@ OFFERED = Catalogue(
 
 
 def see(world: World, *objects: Struct) -> list[Intent]:
-    return world.see(*(Observation(each) for each in objects))
+    return world.see(*(Observation(manifest) for manifest in objects))
 
 
 def gpu_world(*, ignore_dra_requests: bool = False) -> World:

@@ -62,7 +62,7 @@ def _running(pod: Document) -> Document:
 def _arrived(name: str, new: Document, pods: list[Document], court: Court) -> Document:
     types = {instance_type.name: instance_type for instance_type in court.rules.catalogues[new["nodePool"]].types}
     given = types[new["instanceTypes"][0]]
-    offer = min(offers(given, new), key=lambda each: (each.price, each.zone, each.capacity_type))
+    offer = min(offers(given, new), key=lambda offering: (offering.price, offering.zone, offering.capacity_type))
     labels = _labels(new, given, offer, court)
     amounts = {key: f"{value}m" if key == "cpu" else str(value) for key, value in given.allocatable().items()}
     capacity = {key: f"{value}m" if key == "cpu" else str(value) for key, value in given.capacity.items()}
@@ -74,7 +74,7 @@ def _arrived(name: str, new: Document, pods: list[Document], court: Court) -> Do
     status: dict[str, Any] = {"capacity": capacity, "allocatable": amounts}
     registered = {"karpenter.sh/registered": "true", "karpenter.sh/initialized": "true", "kubernetes.io/hostname": name}
     provider = f"aws:///{offer.zone}/i-{name}"
-    conditions = [{"type": each, "status": "True", "lastTransitionTime": since} for each in IN_SERVICE]
+    conditions = [{"type": condition, "status": "True", "lastTransitionTime": since} for condition in IN_SERVICE]
     node = {
         "metadata": {"name": name, "creationTimestamp": since, "labels": {**labels, **registered}},
         "spec": {"providerID": provider, "taints": taints},

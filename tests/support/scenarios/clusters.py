@@ -73,8 +73,8 @@ def node(
         lbl.HOSTNAME: name,
         **changes.pop("labels", {}),
     }
-    here = tuple(msgspec.structs.replace(each, node=name) for each in pods)
-    used = total({**SHAPES[each.shape].requests, "pods": 1} for each in here)
+    here = tuple(msgspec.structs.replace(waiting, node=name) for waiting in pods)
+    used = total({**SHAPES[waiting.shape].requests, "pods": 1} for waiting in here)
     place = NodeInput(
         name,
         f"claim-{name}",
@@ -95,6 +95,6 @@ def pool(name: str = "default", **changes: Any) -> NodePool:
 def cluster(*nodes: ClusterNode, pools: tuple[NodePool, ...] | None = None, **changes: Any) -> Cluster:
     catalogue = changes.pop("catalogue", CATALOGUE)
     digest = content(catalogue)[0]
-    given = tuple(PoolInput(each, digest) for each in pools or (pool(),))
+    given = tuple(PoolInput(node_pool, digest) for node_pool in pools or (pool(),))
     base = Problem((), dict(SHAPES), given, {digest: catalogue})
     return Cluster(NOW, nodes, base, **changes)

@@ -69,13 +69,13 @@ def question(
         work.add(name, 1, shape(cpu, resource_claims=tuple(wanted)))
     given = problem(work, catalogue, nodes=nodes, ignore_dra_requests=False)
     asked: tuple[PendingPod, ...] = tuple(
-        replace(pod, device_claims=tuple(f"default/{each}" for each in pods[pod.name.rpartition("-")[0]]))
+        replace(pod, device_claims=tuple(f"default/{name}" for name in pods[pod.name.rpartition("-")[0]]))
         for pod in given.pods
     )
     facts = DeviceFacts(
-        {each.key: each for each in claims},
-        {each.name: each for each in classes},
-        {each.name: each for each in slices},
+        {asked_claim.key: asked_claim for asked_claim in claims},
+        {device_class.name: device_class for device_class in classes},
+        {resource_slice.name: resource_slice for resource_slice in slices},
         leaving=frozenset(leaving),
     )
     return replace(given, pods=asked, devices=facts)
@@ -99,15 +99,15 @@ def published(name: str, *devices: Device, node: str = "", **fields: Any) -> Res
 def placed(planned: Plan) -> dict[str, str]:
     """Pod → its node, or the claim as "type type#number"."""
     found = {uid: placement.node for placement in planned.placements for uid in placement.pods}
-    for number, each in enumerate(planned.claims):
-        found |= dict.fromkeys(each.pods, f"{' '.join(sorted(each.instance_types))}#{number}")
+    for number, opened in enumerate(planned.claims):
+        found |= dict.fromkeys(opened.pods, f"{' '.join(sorted(opened.instance_types))}#{number}")
     return {uid.rpartition("-")[0]: place for uid, place in sorted(found.items())}
 
 
 def why(planned: Plan) -> dict[str, list[str]]:
     """Pod → the codes of its reasons."""
     return {
-        uid.rpartition("-")[0]: [reason.code for reason in each.reasons]
-        for each in planned.unplaced
-        for uid in each.pods
+        uid.rpartition("-")[0]: [reason.code for reason in group.reasons]
+        for group in planned.unplaced
+        for uid in group.pods
     }

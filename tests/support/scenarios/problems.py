@@ -117,7 +117,9 @@ def problem(
 ) -> Problem:
     """One catalogue for all NodePools; one pool named default if none is given. `bound`: (shape, node)."""
     digest, _ = content(catalogue)
-    inputs = tuple(PoolInput(each, digest, (usage or {}).get(each.name, {})) for each in pools or (pool(),))
+    inputs = tuple(
+        PoolInput(node_pool, digest, (usage or {}).get(node_pool.name, {})) for node_pool in pools or (pool(),)
+    )
     digests = tuple(workloads.shape(daemon) for daemon in daemons)
     return Problem(
         pods=tuple(workloads.pods),

@@ -58,7 +58,7 @@ class Server:
     def start(self) -> None:
         """Returns when it answers."""
         settings = ["listen_addresses=127.0.0.1", f"port={self._port}", "unix_socket_directories=", "fsync=off"]
-        flags = [part for each in (*settings, *self._options) for part in ("-c", each)]
+        flags = [part for setting in (*settings, *self._options) for part in ("-c", setting)]
         with (self._home / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [self._folder / "postgres", "-D", self._home / "data", *flags],

@@ -50,4 +50,4 @@ def made(seed: int) -> Cluster:
 
 
 def bill(given: Cluster) -> float:
-    return math.fsum(price_of(each, given.types()) for each in given.nodes if not each.marked)
+    return math.fsum(price_of(cluster_node, given.types()) for cluster_node in given.nodes if not cluster_node.marked)

@@ -18,7 +18,11 @@ def two_nodes(cpu: int = 0, **changes: Any) -> World:
         world.after(1_000)
         ((ref, order),) = world.launches()
         world.answer_launch(ref, order, instance=f"i-{number}")
-        (claim,) = (each for each in world.runtime.state.facts.claims.values() if each.instance == f"i-{number}")
+        (claim,) = (
+            node_claim
+            for node_claim in world.runtime.state.facts.claims.values()
+            if node_claim.instance == f"i-{number}"
+        )
         world.node(f"n{number}", claim.provider_id, taints=(UNREGISTERED,))
         world.answer_all()
         world.node(f"n{number}", claim.provider_id, registered="true")

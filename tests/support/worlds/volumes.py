@@ -15,7 +15,7 @@ def zone(name: str) -> NodeTerm:
 
 
 def see(world: World, *objects: Struct) -> list[Intent]:
-    return world.see(*(Observation(each) for each in objects))
+    return world.see(*(Observation(manifest) for manifest in objects))
 
 
 def result(world: World) -> ProvisionResult:
