@@ -126,13 +126,13 @@ class Outcome(Struct, frozen=True):
 @contextmanager
 def without(ablation: str) -> Iterator[None]:
     patches = [patch(name, value) for name, value in ABLATIONS.get(ablation, {}).items()]
-    for each in patches:
-        each.start()
+    for patched in patches:
+        patched.start()
     try:
         yield
     finally:
-        for each in patches:
-            each.stop()
+        for patched in patches:
+            patched.stop()
 
 
 def outcome(problem: Problem, ablation: str = "") -> Outcome:
@@ -165,18 +165,18 @@ def row(names: Sequence[str], full: Sequence[Outcome], less: Sequence[Outcome]) 
     same = [(name, a, b) for name, a, b in pairs if a.pending == b.pending]
     before, after = math.fsum(a.price for _, a, _ in same), math.fsum(b.price for _, _, b in same)
     dearer = {name: round(100 * (b.price / a.price - 1), 1) for name, a, b in same if b.price > a.price + NO_CENT}
-    cpu = math.fsum(each.cpu for each in less)
+    cpu = math.fsum(run.cpu for run in less)
     return {
         "price": round(100 * (after / before - 1), 3) if before else 0.0,
         "dearer": len(dearer),
         "cheaper": sum(b.price < a.price - NO_CENT for _, a, b in same),
-        "over_1pc": sum(each > 1 for each in dearer.values()),
+        "over_1pc": sum(share > 1 for share in dearer.values()),
         "worst": sorted(dearer.items(), key=lambda each: -each[1])[:3],
         "pending": sum(b.pending - a.pending for _, a, b in pairs),
         "lost": [name for name, a, b in pairs if b.pending > a.pending][:4],
         "whole": sum(b.whole - a.whole for _, a, b in pairs),
         "cpu_s": round(cpu, 1),
-        "cpu": round(100 * cpu / math.fsum(each.cpu for each in full)),
+        "cpu": round(100 * cpu / math.fsum(run.cpu for run in full)),
     }
 
 
@@ -197,8 +197,8 @@ def main() -> int:
     chosen = list(problems(asked))
     names = [name for name, _ in chosen]
     full = [outcome(problem) for _, problem in chosen]
-    rows = {"": row(names, full, full) | {"sum": round(math.fsum(each.price for each in full), 4)}}
-    rows[""]["whole"] = sum(each.whole for each in full)
+    rows = {"": row(names, full, full) | {"sum": round(math.fsum(run.price for run in full), 4)}}
+    rows[""]["whole"] = sum(run.whole for run in full)
     for ablation in asked.ablations or ABLATIONS:
         rows[ablation] = row(names, full, [outcome(problem, ablation) for _, problem in chosen])
         if not asked.json:

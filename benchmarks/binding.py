@@ -76,7 +76,7 @@ class ModelForecast:
         scheduler = KubeScheduler(problem)
         self.left: list[tuple[str, ...]] = []
         self._bindings: list[Bindings] = []
-        self._kinds = {each.name: _node_kind(each) for each in new}
+        self._kinds = {node_info.name: _node_kind(node_info) for node_info in new}
         self._pods = {pod.uid: _pod_kind(pod) for pod in problem.pods}
         for variant in SCHEDULER_VARIANTS:
             binding, _ = scheduler.bind(new, plan.placed, variant=variant)
@@ -165,7 +165,7 @@ def measure_scenario(
         "price": round(math.fsum(claim.price for claim in plan.claims), 6),
         "rated": plan.rated,
         "left_by_plan": sorted(plan.unbound) if plan.rated else None,
-        "left_by_habit": [len(each) for each in foreseen.left],
+        "left_by_habit": [len(uids) for uids in foreseen.left],
         "runs": runs,
     }
 
@@ -175,16 +175,18 @@ def summary(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     with_runs = [result for result in results if "runs" in result]
     launching = [with_run for with_run in with_runs if with_run["claims"]]
     rated = [with_run for with_run in with_runs if with_run["rated"]]
-    foreseen = Counter(f"model {_word(not each['left_by_plan'])}, real {_word(_is_whole(each))}" for each in rated)
+    foreseen = Counter(
+        f"model {_word(not rating['left_by_plan'])}, real {_word(_is_whole(rating))}" for rating in rated
+    )
     pods = sum(with_run["pods"] * len(with_run["runs"]) for with_run in with_runs)
     return {
         "scenarios": len(with_runs),
         "whole": sum(map(_is_whole, with_runs)),
         "launching": len(launching),
         "launching_whole": sum(map(_is_whole, launching)),
-        "price": round(math.fsum(each["price"] for each in launching), 4),
+        "price": round(math.fsum(launch["price"] for launch in launching), 4),
         "rated": len(rated),
-        "whole_by_model": sum(not each["left_by_plan"] for each in rated),
+        "whole_by_model": sum(not rating["left_by_plan"] for rating in rated),
         "foreseen": dict(sorted(foreseen.items())),
         "habits": [
             {
@@ -253,7 +255,7 @@ def main() -> int:
         parser.error(CONDITION)
     if asked.effort < 0 or asked.repeat < 1 or asked.still <= 0:
         parser.error("--effort is at least 0, --repeat at least 1, --still more than 0")
-    missing = [each for each in (asked.scenarios, asked.catalogues) if not each.is_file()]
+    missing = [path for path in (asked.scenarios, asked.catalogues) if not path.is_file()]
     if missing:
         parser.error(f"there is no {missing[0]}")
     catalogues = read_catalogues(asked.catalogues)

@@ -100,9 +100,9 @@ class Run:
 
     def scale_in(self, workload: dict[str, Any], seconds: float) -> dict[str, Any]:
         began, started, cpu = time.time(), time.monotonic(), self.controller.cpu_seconds()
-        for each in workload["items"]:
-            if each["kind"] == "Deployment":
-                path = f"/apis/apps/v1/namespaces/default/deployments/{each['metadata']['name']}"
+        for manifest in workload["items"]:
+            if manifest["kind"] == "Deployment":
+                path = f"/apis/apps/v1/namespaces/default/deployments/{manifest['metadata']['name']}"
                 self.plane.request("PATCH", path, {"spec": {"replicas": REPLICAS}}, "application/merge-patch+json")
         prices: list[tuple[float, float]] = []
         names: set[str] = set()
@@ -141,7 +141,7 @@ class Run:
     def _not_running(self) -> list[str]:
         """What the scheduler says of the first of them; asked so that it costs the API server little."""
         found = self.plane.items(f"{_PODS}?{_NOT_RUNNING}&limit=1")
-        return [str(each["status"].get("conditions", [{}])[0].get("message", "")) for each in found]
+        return [str(pod["status"].get("conditions", [{}])[0].get("message", "")) for pod in found]
 
     def _first_claim(self, began: float) -> dict[str, float]:
         """Seconds to the first NodeClaim, and from the scheduler's first and last word before."""
@@ -158,7 +158,7 @@ class Run:
 
     def _others(self) -> float:
         """Processor seconds that neither the plane nor the controller nor this process has used since the start."""
-        ticks = [int(each) for each in Path("/proc/stat").read_text().partition("\n")[0].split()[1:9]]
+        ticks = [int(tick) for tick in Path("/proc/stat").read_text().partition("\n")[0].split()[1:9]]
         busy = (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
         ours = sum(cpu_seconds(pid) for pid in self.plane.pids()) + self.controller.cpu_seconds() + time.process_time()
         return busy - ours
@@ -194,7 +194,7 @@ def measure(name: str, workload: dict[str, Any], seconds: float, scale_in: float
 
 
 def _pods(workload: dict[str, Any]) -> int:
-    return sum(each["spec"]["replicas"] for each in workload["items"] if each["kind"] == "Deployment")
+    return sum(item["spec"]["replicas"] for item in workload["items"] if item["kind"] == "Deployment")
 
 
 def _price(nodes: list[dict[str, Any]]) -> float:

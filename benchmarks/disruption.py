@@ -96,7 +96,7 @@ def floor() -> float:
 
 def _over(course: list[tuple[float, float]], least: float) -> float:
     """A price holds until the next one is seen."""
-    seen = [each for each in course if each[0] <= WATCHED]
+    seen = [point for point in course if point[0] <= WATCHED]
     ends = [*(at for at, _ in seen[1:]), float(WATCHED)]
     return sum((end - at) * (price - least) for (at, price), end in zip(seen, ends, strict=True))
 
@@ -106,11 +106,11 @@ def _disturbance(store: MemoryStore) -> dict[str, int]:
     began = START + AT * MINUTE
     came = {entry.payload.uid: entry.payload.created for entry in store.scan() if isinstance(entry.payload, Pod)}
     later = [entry.payload for entry in store.scan() if entry.at >= began]
-    evicted = [each.uid for each in later if isinstance(each, ev.PodEvicted)]
+    evicted = [payload.uid for payload in later if isinstance(payload, ev.PodEvicted)]
     return {
         "evictions": len(evicted),
         "second_moves": sum(came[uid] >= began for uid in evicted),
-        "launches": sum(isinstance(each, ev.Requested) for each in later),
+        "launches": sum(isinstance(payload, ev.Requested) for payload in later),
     }
 
 
@@ -125,7 +125,7 @@ def _course(store: MemoryStore) -> Course:
             prices.pop(entry.payload.claim, None)
         else:
             continue
-        course = [each for each in course if each[0] != max(after, 0.0)]
+        course = [point for point in course if point[0] != max(after, 0.0)]
         course.append((max(after, 0.0), round(sum(prices.values()), 3), len(prices)))
     return course
 

@@ -69,7 +69,9 @@ def node(number: int) -> Document:
          "lastHeartbeatTime": LONG_AGO, "lastTransitionTime": LONG_AGO}
         for kind in kinds
     ]  # fmt: skip
-    images = [{"names": [f"registry.example/image-{each}@sha256:{'0' * 64}"], "sizeBytes": each} for each in range(20)]
+    images = [
+        {"names": [f"registry.example/image-{image}@sha256:{'0' * 64}"], "sizeBytes": image} for image in range(20)
+    ]
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -261,11 +263,15 @@ def _passes(record: Path, since: float) -> tuple[list[str], int]:
     """After how many seconds each disruption pass began, and how many moves it proposes; how many entries there are."""
     store = open_record(f"sqlite://{record}", "read")
     try:
-        found = [each.payload for each in store.scan() if isinstance(each.payload, Decision)]
+        found = [entry.payload for entry in store.scan() if isinstance(entry.payload, Decision)]
         entries = store.last_position()
     finally:
         store.close()
-    passes = [(each.now / 1000 - since, each.result) for each in found if isinstance(each.result, ProposedMovesResult)]
+    passes = [
+        (decision.now / 1000 - since, decision.result)
+        for decision in found
+        if isinstance(decision.result, ProposedMovesResult)
+    ]
     return [f"{at:.1f}: {len(result.proposed)} moves" for at, result in passes], entries
 
 

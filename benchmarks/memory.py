@@ -74,14 +74,14 @@ def main() -> int:
     parser.add_argument("--catalogues", type=Path)
     given = parser.parse_args()
     found = figures(given.runs, given.scenarios, given.catalogues)
-    met = all(each.target_mib is None or each.peak_mib < each.target_mib for each in found.values())
+    met = all(peak.target_mib is None or peak.peak_mib < peak.target_mib for peak in found.values())
     if given.json:
         machine = {"python": platform.python_version(), "system": platform.system(), "cpus": os.cpu_count()}
         print(json.dumps({"machine": machine, "figures": to_builtins(found), "met": met}, indent=2))
     else:
-        for what, each in found.items():
-            target = f"  (target: under {each.target_mib:.0f})" if each.target_mib is not None else ""
-            print(f"{what:<10} {each.peak_mib:7.1f} MiB {each.seconds:6.2f} s{target}")
+        for what, peak in found.items():
+            target = f"  (target: under {peak.target_mib:.0f})" if peak.target_mib is not None else ""
+            print(f"{what:<10} {peak.peak_mib:7.1f} MiB {peak.seconds:6.2f} s{target}")
     return 0 if met else 1
 
 

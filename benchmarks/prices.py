@@ -66,7 +66,7 @@ class Measured(Struct, frozen=True):
     @property
     def reference(self) -> float:
         """USD per hour: the cheapest of the comparable runs."""
-        return min(each.price for each in self.comparable)
+        return min(reference.price for reference in self.comparable)
 
     @property
     def dearer(self) -> float:
@@ -78,7 +78,7 @@ class Measured(Struct, frozen=True):
     @property
     def dearer_than_whole(self) -> float:
         """The same, beside the cheapest of the reference's runs that bind whole."""
-        return replace(self, comparable=tuple(each for each in self.comparable if each.whole)).dearer
+        return replace(self, comparable=tuple(reference for reference in self.comparable if reference.whole)).dearer
 
 
 def scenarios_of(seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
@@ -106,8 +106,8 @@ def measured(problem: Problem, name: str, effort: int, reference: Sequence[Outco
     cpu = time.process_time() - began
     kinds = {pod.name: (pod.namespace, pod.shape) for pod in problem.pods}
     ours = outcome(problem, plan)
-    left = Counter(kinds[each] for each in ours.left)
-    theirs = [Counter(kinds[each] for each in told.left) for told in reference]
+    left = Counter(kinds[uid] for uid in ours.left)
+    theirs = [Counter(kinds[uid] for uid in told.left) for told in reference]
     comparable = tuple(told for told, over in zip(reference, theirs, strict=True) if over == left and not told.faults)
     lost = any(all(count > over[kind] for over in theirs) for kind, count in left.items())
     return Measured(name, ours, comparable, lost, len(plan.claims), cpu)
@@ -115,23 +115,25 @@ def measured(problem: Problem, name: str, effort: int, reference: Sequence[Outco
 
 def figures(found: Sequence[Measured]) -> dict[str, Any]:
     """The sums of one way of planning."""
-    compared = [each for each in found if each.comparable]
-    launching = [each for each in found if each.claims]
-    price, reference = sum(each.ours.price for each in compared), sum(each.reference for each in compared)
+    compared = [finding for finding in found if finding.comparable]
+    launching = [finding for finding in found if finding.claims]
+    price, reference = sum(finding.ours.price for finding in compared), sum(finding.reference for finding in compared)
     return {
         "compared": len(compared),
         "price": round(price, 4),
         "reference": round(reference, 4),
         "cheaper": round(100 * (1 - price / reference), 2),
-        "dearer": {each.name: each.dearer for each in compared if each.dearer},
-        "dearer_than_whole": {each.name: each.dearer_than_whole for each in compared if each.dearer_than_whole},
+        "dearer": {finding.name: finding.dearer for finding in compared if finding.dearer},
+        "dearer_than_whole": {
+            finding.name: finding.dearer_than_whole for finding in compared if finding.dearer_than_whole
+        },
         "launching": len(launching),
-        "whole": sum(each.ours.whole for each in launching),
-        "reference_whole": sum(each.comparable[0].whole for each in launching if each.comparable),
-        "lost": [each.name for each in found if each.lost],
-        "faults": [each.name for each in found if each.ours.faults],
-        "cpu": round(sum(each.cpu for each in found), 1),
-        "slowest": round(max(each.cpu for each in found), 2),
+        "whole": sum(finding.ours.whole for finding in launching),
+        "reference_whole": sum(finding.comparable[0].whole for finding in launching if finding.comparable),
+        "lost": [finding.name for finding in found if finding.lost],
+        "faults": [finding.name for finding in found if finding.ours.faults],
+        "cpu": round(sum(finding.cpu for finding in found), 1),
+        "slowest": round(max(finding.cpu for finding in found), 2),
     }
 
 
@@ -141,7 +143,7 @@ def each_of(found: Measured) -> dict[str, Any]:
     return {
         "price": round(found.ours.price, 6),
         "reference": reference,
-        "reference_whole": any(each.whole for each in found.comparable),
+        "reference_whole": any(comparable.whole for comparable in found.comparable),
         "whole": found.ours.whole,
         "left": len(found.ours.left),
         "cpu": round(found.cpu, 3),
@@ -165,7 +167,7 @@ def main() -> int:
     asked = parser.parse_args()
     scenarios = list(scenarios_of(range(asked.first, asked.first + asked.seeds)))
     if asked.kept is not None:
-        asked.kept.write_text("".join(json.dumps(each) + "\n" for each in scenarios))
+        asked.kept.write_text("".join(json.dumps(scenario) + "\n" for scenario in scenarios))
     catalogues = read_catalogues(CATALOGUES)
     answers = answers_to(scenarios, asked.answers)
     found: dict[str, list[Measured]] = {way: [] for way in asked.way or WAYS}
@@ -176,9 +178,11 @@ def main() -> int:
             settings = replace(problem.settings, nominations=WAYS[way])
             results.append(measured(replace(problem, settings=settings), name, asked.effort, reference))
     result: dict[str, Any] = {"seeds": asked.seeds, "first": asked.first, "effort": asked.effort}
-    result |= {way: figures(each) for way, each in found.items()}
+    result |= {way: figures(findings) for way, findings in found.items()}
     if asked.each:
-        result["each"] = {way: {each.name: each_of(each) for each in results} for way, results in found.items()}
+        result["each"] = {
+            way: {finding.name: each_of(finding) for finding in results} for way, results in found.items()
+        }
     print(json.dumps(result, indent=2))
     return 0
 

@@ -62,14 +62,14 @@ class Cluster:
         """What becomes of the pods that wait; returns as soon as those expected are bound, or nothing happens any more.
         Raises Refused. The cluster is empty before and after."""
         try:
-            for each in stage.before:
-                self._make(each)
+            for manifest in stage.before:
+                self._make(manifest)
             for namespace, name in stage.ending:
                 self._call("DELETE", f"/api/v1/namespaces/{namespace}/pods/{name}")
             self._until_known()
             self._plane.signal_process("kube-scheduler", signal.SIGSTOP)
             try:
-                uids = {key_of(each): self._make(each)["metadata"]["uid"] for each in stage.waiting}
+                uids = {key_of(manifest): self._make(manifest)["metadata"]["uid"] for manifest in stage.waiting}
                 for key, claim in stage.ephemeral:
                     self._make(_owned(claim, key, uids))
             finally:
@@ -78,9 +78,9 @@ class Cluster:
                 self._until_refused()
                 for key, node in stage.nominated.items():
                     self._nominate(key, node)
-                for each in stage.after:
-                    self._make(each)
-            self._until_still(frozenset(expected), volumes=any("volumes" in each["spec"] for each in stage.waiting))
+                for manifest in stage.after:
+                    self._make(manifest)
+            self._until_still(frozenset(expected), volumes=any("volumes" in pod["spec"] for pod in stage.waiting))
             return self._outcome(frozenset(uids))
         finally:
             self._clear()
@@ -155,28 +155,32 @@ class Cluster:
             answer = self._items(UNBOUND)
             if volumes and self._provisioned():
                 since = time.monotonic()
-            if not any(key_of(each) in expected for each in answer):
+            if not any(key_of(pod) in expected for pod in answer):
                 return
             if len(answer) != len(waiting) or not all(map(_refused, answer)):
                 waiting, since = answer, time.monotonic()
             time.sleep(PAUSE)
 
     def _outcome(self, pods: frozenset[Key]) -> SchedulingOutcome:
-        there = [each for each in self._items("/api/v1/pods") if key_of(each) in pods]
-        bound = [each for each in there if each["spec"].get("nodeName")]
+        there = [pod for pod in self._items("/api/v1/pods") if key_of(pod) in pods]
+        bound = [pod for pod in there if pod["spec"].get("nodeName")]
         bound.sort(key=lambda each: int(each["metadata"]["resourceVersion"]))
         return SchedulingOutcome(
             {key_of(pod): pod["spec"]["nodeName"] for pod in bound},
-            {key_of(each): _last_word(each) for each in there if not each["spec"].get("nodeName")},
+            {key_of(pod): _last_word(pod) for pod in there if not pod["spec"].get("nodeName")},
         )
 
     def _provisioned(self) -> bool:
         """Whether claims have got the volumes that the scheduler has chosen, or chosen a node for."""
-        claims = [each for each in self._items("/api/v1/persistentvolumeclaims") if not each["spec"].get("volumeName")]
+        claims = [
+            volume_claim
+            for volume_claim in self._items("/api/v1/persistentvolumeclaims")
+            if not volume_claim["spec"].get("volumeName")
+        ]
         volumes = {
-            key_of({"metadata": each["spec"]["claimRef"]}): each["metadata"]["name"]
-            for each in (self._items("/api/v1/persistentvolumes") if claims else ())
-            if "claimRef" in each["spec"]
+            key_of({"metadata": volume["spec"]["claimRef"]}): volume["metadata"]["name"]
+            for volume in (self._items("/api/v1/persistentvolumes") if claims else ())
+            if "claimRef" in volume["spec"]
         }
         done = False
         for claim in claims:
@@ -215,10 +219,10 @@ class Cluster:
         self._call("PUT", path, {**claim, "metadata": metadata, "spec": {**claim["spec"], "volumeName": volume}})
 
     def _clear(self) -> None:
-        by_path = {collection(each): each for each in self._made if each["kind"] != "Namespace"}
-        for path, each in reversed(by_path.items()):  # pods before nodes: no pod gets a place for what is gone
-            if each["kind"] in ("PriorityClass", "RuntimeClass"):  # there are others
-                for one in (one for one in self._made if one["kind"] == each["kind"]):
+        by_path = {collection(made): made for made in self._made if made["kind"] != "Namespace"}
+        for path, manifest in reversed(by_path.items()):  # pods before nodes: no pod gets a place for what is gone
+            if manifest["kind"] in ("PriorityClass", "RuntimeClass"):  # there are others
+                for one in (one for one in self._made if one["kind"] == manifest["kind"]):
                     self._call("DELETE", f"{path}/{one['metadata']['name']}")
             else:
                 self._call("DELETE", path, NOW)
@@ -228,7 +232,7 @@ class Cluster:
         """With their kind, which a list leaves out."""
         answer = self._get(path)
         kind = answer["kind"].removesuffix("List")
-        return [{"apiVersion": answer["apiVersion"], "kind": kind, **each} for each in answer["items"]]
+        return [{"apiVersion": answer["apiVersion"], "kind": kind, **item} for item in answer["items"]]
 
     def _get(self, path: str) -> Any:
         status, answer = self._call("GET", path)

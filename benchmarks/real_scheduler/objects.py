@@ -62,7 +62,7 @@ def obstacle(scenario: Mapping[str, Any], problem: Problem) -> str:
         return "its CapacityBuffers stand for pods that nobody makes"
     if any(pod.device_claims for pod in problem.pods) or scenario.get("resourceSlices"):
         return "its devices would need drivers"
-    names = Counter(each.name for each in (*problem.nodes, *problem.leaving))
+    names = Counter(node.name for node in (*problem.nodes, *problem.leaving))
     if any(count > 1 for count in names.values()):
         return "two of its nodes have one name"
     return ""
@@ -89,10 +89,12 @@ def stage(
     of_nodes = [(node, list(_daemon_pods(node, sets, problem, owned))) for node in nodes]
     daemon_pods = [pod for _, pods_there in of_nodes for pod in pods_there]
     after = (
-        [each for node, there in of_nodes[len(nodes) - len(planned) :] for each in (node, *there)] if nominate else []
+        [manifest for node, there in of_nodes[len(nodes) - len(planned) :] for manifest in (node, *there)]
+        if nominate
+        else []
     )
     given = [pod for pod in problem.pods if not planned_only or pod.uid in plan.placed]
-    waiting = [_pod_document(pods[each.uid]) for each in _in_order(given, pods, order)]
+    waiting = [_pod_document(pods[pod.uid]) for pod in _in_order(given, pods, order)]
     ephemeral = [(key_of(pod), claim) for pod in (*bound, *waiting) for claim in _ephemeral(pod)]
     listed = {key_of(claim): claim for claim in _claims(scenario)}
     own = {key_of(claim) for _, claim in ephemeral}
@@ -101,9 +103,9 @@ def stage(
     made += _classes([*bound, *waiting, *daemon_pods])
     made += _services([*bound, *waiting]) if services else ()
     return Stage(
-        before=tuple(each for each in (*made, *nodes, *bound, *daemon_pods) if each not in after),
+        before=tuple(manifest for manifest in (*made, *nodes, *bound, *daemon_pods) if manifest not in after),
         waiting=tuple(waiting),
-        ending=tuple(key_of(doc) for doc, each in zip(bound, problem.bound, strict=True) if each.terminating),
+        ending=tuple(key_of(doc) for doc, pod in zip(bound, problem.bound, strict=True) if pod.terminating),
         ephemeral=tuple((pod, listed.get(key_of(claim), claim)) for pod, claim in ephemeral),
         nominated=_nominated(problem, plan) if nominate else {},
         after=tuple(after),
@@ -113,7 +115,7 @@ def stage(
 def _nominated(problem: Problem, plan: Plan) -> dict[Key, str]:
     """The planned node of each pod that is told it. Of equal pods with a hard spread as many on each node are as their
     skew allows, as in engine/runtime/pod_nominations.py."""
-    pods = {each.uid: each for each in problem.pods}
+    pods = {pod.uid: pod for pod in problem.pods}
     told: dict[Key, str] = {}
     for number, claim in enumerate(plan.claims):
         equal: Counter[tuple[str, str]] = Counter()
@@ -190,7 +192,7 @@ def _daemon_pods(
     """Those that a node has not got yet. `owned`: nodes, and the DaemonSets that have a pod there."""
     name, labels = node["metadata"]["name"], Requirements.of_labels(node["metadata"]["labels"])
     told = [taint for taint in node["spec"]["taints"] if taint != DISRUPTED]
-    taints = tuple(Taint(each["key"], each.get("value", ""), each["effect"]) for each in told)
+    taints = tuple(Taint(taint["key"], taint.get("value", ""), taint["effect"]) for taint in told)
     for document, shape in sets:
         own = document["metadata"]
         if (name, own["name"]) not in owned and daemon_of_shape(problem.shapes[shape]).expected_on(taints, labels):
@@ -208,8 +210,8 @@ def _pods(scenario: Mapping[str, Any]) -> dict[str, Document]:
     now = str(scenario.get("now", "1970-01-01T00:00:00Z"))
     waiting = [with_defaults(pod, now, bound=False) for pod in scenario.get("pods") or []]
     there = [pod for node in scenario.get("nodes") or [] for pod in node.get("pods") or []]
-    every = [*waiting, *(with_defaults(each, now, bound=True) for each in there)]
-    return {each["metadata"]["uid"]: each for each in every}
+    every = [*waiting, *(with_defaults(pod, now, bound=True) for pod in there)]
+    return {pod["metadata"]["uid"]: pod for pod in every}
 
 
 def _in_order(pods: Iterable[PendingPod], documents: Mapping[str, Document], order: str) -> list[PendingPod]:
@@ -225,7 +227,7 @@ def _pod_document(pod: Document, node: str = "") -> Document:
     spec = {key: value for key, value in pod["spec"].items() if key != "nodeName"}
     for field in ("containers", "initContainers"):
         if field in spec:
-            spec[field] = [{"image": "none", **each} for each in spec[field]]
+            spec[field] = [{"image": "none", **container} for container in spec[field]]
     if "priority" in spec:
         spec.setdefault("priorityClassName", f"priority-{spec['priority']}")
     if "overhead" in spec:
@@ -278,9 +280,9 @@ def _volumes(scenario: Mapping[str, Any]) -> Iterator[Document]:
     """Classes, volumes and the limits of nodes."""
     owners = {claim["spec"]["volumeName"]: claim["metadata"] for claim in _claims(scenario) if _is_bound(claim)}
     for field, version, kind in OF_CLUSTER:
-        for each in scenario.get(field) or []:
-            made = _object_document(each, version, kind, "namespace")
-            owner = owners.get(each["metadata"]["name"]) if kind == "PersistentVolume" else None
+        for document in scenario.get(field) or []:
+            made = _object_document(document, version, kind, "namespace")
+            owner = owners.get(document["metadata"]["name"]) if kind == "PersistentVolume" else None
             if owner is not None:
                 reference = {"kind": "PersistentVolumeClaim", **{key: owner[key] for key in ("namespace", "name")}}
                 made["spec"] = {**made["spec"], "claimRef": reference}

@@ -79,9 +79,9 @@ def large_day(workloads: int = 40, pods: int = 5_000) -> list[Document]:
         for number in range(workloads)
     ]
     actions = [
-        scale(f"{hour}h{number % 20}m", each["metadata"]["name"], max(most // 3, round(most * share)))
+        scale(f"{hour}h{number % 20}m", workload["metadata"]["name"], max(most // 3, round(most * share)))
         for hour, share in zip(HOURS, CURVE, strict=True)
-        for number, each in enumerate(made)
+        for number, workload in enumerate(made)
     ]
     actions.append({"at": "24h", "action": "scale", "name": "app-00", "replicas": most // 3})
     pool = node_pool("default", ["on-demand"], None, limits={"cpu": "20000"}, most_cpu="9")

@@ -61,12 +61,12 @@ def after_scale_in() -> list[dict[str, Any]]:
 def before(budget: str) -> list[dict[str, Any]]:
     """The workload's NodePool, for the virtual cloud's NodeClass, and its Deployments."""
     found: list[dict[str, Any]] = json.loads(SCALE.read_text())["items"]
-    for each in found:
-        if each["kind"] == "NodePool":
+    for manifest in found:
+        if manifest["kind"] == "NodePool":
             ref = {"group": NODE_CLASS.group, "kind": NODE_CLASS.kind, "name": NODE_CLASS.name}
-            each["spec"]["template"]["spec"]["nodeClassRef"] = ref
-            each["spec"]["disruption"]["budgets"] = [{"nodes": budget}]
-    return [each for each in found if each["kind"] != "KWOKNodeClass"]
+            manifest["spec"]["template"]["spec"]["nodeClassRef"] = ref
+            manifest["spec"]["disruption"]["budgets"] = [{"nodes": budget}]
+    return [manifest for manifest in found if manifest["kind"] != "KWOKNodeClass"]
 
 
 def daily_wave(days: int, low: int, high: int) -> list[dict[str, Any]]:
@@ -119,9 +119,9 @@ def many_nodes(
     after = None if still else 10_000
     draft.add(NodePool("default", NODE_CLASS, requirements=requirements, consolidate_after=after, budgets=(Budget(),)))
     kind = next(
-        each
-        for each in catalogue.types
-        if (each.name == instance_type if instance_type else each.capacity["cpu"] == 8_000)
+        offered_type
+        for offered_type in catalogue.types
+        if (offered_type.name == instance_type if instance_type else offered_type.capacity["cpu"] == 8_000)
     )
     price = min(offer.price for offer in kind.offerings if offer.capacity_type == "on-demand")
     shapes = [PodShape(requests={"cpu": 10 * n, "memory": n << 24}, labels={"app": f"a{n}"}) for n in range(1, 41)]
