@@ -313,8 +313,8 @@ def _fill(api: ApiServer, nodes: Sequence[Node], bound: Sequence[tuple[PodShape,
         api.put(namespace)
     for node in nodes:
         api.put(node)
-    for number, (shape, namespace, place) in enumerate(bound):
-        api.put(Pod(f"b{number}", namespace, f"b{number}", api.keep_shape(shape), node=nodes[place].name))
+    for number, (shape, name, place) in enumerate(bound):
+        api.put(Pod(f"b{number}", name, f"b{number}", api.keep_shape(shape), node=nodes[place].name))
 
 
 def _problem(
