@@ -17,6 +17,7 @@ from kerf.adapters.kubernetes.objects.node_cache import NodeCache
 from kerf.adapters.kubernetes.objects.nodeclaims import ClaimObjects
 from kerf.adapters.kubernetes.objects.nodepools import PoolObjects, pool_status
 from kerf.adapters.kubernetes.objects.pod_nominations import Nominations, supported
+from kerf.adapters.kubernetes.objects.proposed_nodes import ProposedNodes
 from kerf.adapters.kubernetes.objects.stale_nodeclaims import QUIETED_BY, StaleNodeClaims
 from kerf.adapters.kubernetes.session import Session
 from kerf.adapters.kubernetes.thread_bridge import Bridge
@@ -75,6 +76,7 @@ class KubernetesController:
         cluster = KubernetesCluster(
             session, Bridge(asyncio.get_running_loop()), self._nodes, self._claims.uid, self._nominated
         )
+        self._proposed = ProposedNodes(cluster)
         self.controller = Controller(
             runtime, self._inbox, cluster=cluster, cloud=provider.cloud, listener=self._after_turn
         )
@@ -107,6 +109,7 @@ class KubernetesController:
                 async with asyncio.timeout(5):
                     await self._claims.settle()
             await self._claims.close()
+            await self._proposed.close()
             if self._nominations is not None:
                 await self._nominations.close()
 
@@ -265,6 +268,7 @@ class KubernetesController:
         if self._live and not self._observes:
             shown = {**runtime.moved(), **dict.fromkeys(self._upkeep.touched(entries, runtime.state))}
             self._claims.project(runtime.state, shown, wall_clock())
+            self._proposed.project(runtime.state)
             if self._nominations is not None:
                 self._nominations.project(runtime.state)
         if any(isinstance(entry.payload, SHOWN_ON_POOLS) for entry in entries):

@@ -24,6 +24,7 @@ from kerf.engine.record.errors import EpochRefused
 from kerf.engine.record.observations import InstanceSeen, Observation, TaggedInstance
 from kerf.engine.runtime import carry_out
 from kerf.engine.runtime.pod_nominations import PodNominations
+from kerf.engine.runtime.proposed_taints import ProposedTaints
 from kerf.engine.state.state import State
 
 DESCRIBE_EVERY = 5_000  # while instances are being ended (D-157)
@@ -82,6 +83,7 @@ class Driver:
         self._clock = simulation.clock
         self._runtime: Runtime | None = None
         self._nominating = PodNominations(_no_node_name)
+        self._tainting = ProposedTaints()
         self._office_at = self._clock.now
         self._outcomes: list[tuple[int, int, Observation, bool]] = []
         self._sent = 0
@@ -144,6 +146,7 @@ class Driver:
         first = not self.deaths
         self._runtime = self._office(self._clock.now)
         self._nominating = PodNominations(_no_node_name)
+        self._tainting = ProposedTaints()
         self._described.clear()
         anew = (self._runtime.fresh and not first) or not self._complete
         self.simulation.cluster.show_claims(self._runtime.moved())
@@ -191,6 +194,7 @@ class Driver:
         if runtime.ready:
             self.simulation.cluster.show_claims(runtime.moved())
             self._nominate(runtime)
+            self._taint_proposed(runtime)
         if runtime.ready and self._polled:
             self.simulation.queue.acknowledge()
             self._polled = False
@@ -209,6 +213,11 @@ class Driver:
         if self.simulation.settings.nominations:
             for pod, node in self._nominating.due(runtime.state):
                 self.simulation.cluster.nominate(pod, node)
+
+    def _taint_proposed(self, runtime: Runtime) -> None:
+        for node, on in self._tainting.due(runtime.state):
+            if not self.simulation.cluster.taint_proposed(node, on=on):
+                self._tainting.failed(node, on=on)
 
     # ── effects ─────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -38,6 +38,7 @@ TERMINATION_FINALIZER = "karpenter.sh/termination"
 
 DISRUPTED_TAINT = "karpenter.sh/disrupted"
 UNREGISTERED_TAINT = "karpenter.sh/unregistered"
+PROPOSED_TAINT = "kerf.dev/disruption-proposed"
 
 ON_DEMAND = "on-demand"
 SPOT = "spot"

@@ -26,6 +26,7 @@ from kerf.engine.record.decisions import (
     UntaintNode,
 )
 from kerf.engine.record.observations import EffectAnswered
+from kerf.engine.runtime.proposed_taints import PROPOSED
 
 FIELD_MANAGER = "kerf"
 MAX_WRITE_ATTEMPTS = 5  # of a write that meets conflicts
@@ -80,6 +81,11 @@ class KubernetesCluster:
 
     def delete_node(self, order: DeleteNode, *, intent: str) -> EffectAnswered:
         return self._bridge.call(self._delete_node(order.node, intent))
+
+    async def taint_proposed(self, node: str, *, on: bool) -> bool:
+        """Puts the taint of a proposed disruption on a Node, or takes it off. Returns whether it was written. Call it
+        on the loop."""
+        return (await self._patch_node(node, lambda parts: _with_proposed(parts, on), "")).ok
 
     # ── nodes ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -179,6 +185,11 @@ def _tainted(parts: NodeParts) -> Patch:
 def _untainted(parts: NodeParts) -> Patch:
     left = [taint for taint in parts.spec.taints if taint.get("key") != DISRUPTED.key]
     return {"metadata": {"labels": {names.EXCLUDE_FROM_LB: None}}, "spec": {"taints": left or None}}
+
+
+def _with_proposed(parts: NodeParts, on: bool) -> Patch:
+    left = [taint for taint in parts.spec.taints if taint.get("key") != PROPOSED.key]
+    return {"metadata": {}, "spec": {"taints": [*left, *([_taint(PROPOSED)] if on else [])] or None}}
 
 
 def _unfinalized(parts: NodeParts) -> Patch:

@@ -150,6 +150,14 @@ class VirtualCluster:
             return
         self.api.put(replace(known, nominated=node))
 
+    def taint_proposed(self, node: str, *, on: bool) -> bool:
+        """Write kerf's taint of nodes whose disruption is proposed, or take it off. Return whether it was written."""
+        known = self.api.nodes.get(node)
+        if known is None or self._fault_injector.strikes("write_refused", "proposed taint", node, str(on)):
+            return False
+        self.api.put(replace(known, proposed=on))
+        return True
+
     # ── ports.Cluster ───────────────────────────────────────────────────────────────────────────────────────
 
     def register(self, order: RegisterNode, *, intent: str) -> EffectAnswered:

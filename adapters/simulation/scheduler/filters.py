@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import Expression, HostPort, NodeTerm, PodShape, Resources, Taint, Toleration
+from kerf.engine.runtime.proposed_taints import PROPOSED
 
 NODE_NAME_FIELD = "metadata.name"
 ANY_ADDRESS = ("0.0.0.0", "::")
@@ -52,7 +53,8 @@ def taints_tolerated(shape: PodShape, taints: Iterable[Taint], effects: tuple[st
 
 def untolerated_preferences(shape: PodShape, node: Node) -> int:
     """Count the PreferNoSchedule taints that the pod does not tolerate. They are scored, never filtered."""
-    return sum(t.effect == "PreferNoSchedule" and not tolerates(shape.tolerations, t) for t in node.taints)
+    taints = (*node.taints, PROPOSED) if node.proposed else node.taints
+    return sum(t.effect == "PreferNoSchedule" and not tolerates(shape.tolerations, t) for t in taints)
 
 
 def node_selected(shape: PodShape, node: Node) -> bool:

@@ -25,7 +25,8 @@ class NodeCondition(Struct, frozen=True, omit_defaults=True):
 class Node(Struct, frozen=True, omit_defaults=True):
     """A v1 Node. Times are milliseconds since the epoch, 0 when absent.
 
-    `conditions` are those of REPAIRED that are not True.
+    `conditions` are those of REPAIRED that are not True. `proposed`: it carries kerf's own taint PROPOSED_TAINT
+    (`engine.runtime.proposed_taints`). That taint is not among `taints`, for it changes nothing of what kerf plans.
     """
 
     name: NodeName
@@ -41,3 +42,4 @@ class Node(Struct, frozen=True, omit_defaults=True):
     ready_since: int = 0  # lastTransitionTime of condition Ready
     deleting: int = 0
     conditions: tuple[NodeCondition, ...] = ()
+    proposed: bool = False

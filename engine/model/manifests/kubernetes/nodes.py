@@ -8,6 +8,7 @@ import msgspec
 from msgspec import field
 
 from kerf.engine.model.kubernetes.nodes import REPAIRED, Node, NodeCondition
+from kerf.engine.model.labels import PROPOSED_TAINT
 from kerf.engine.model.manifests.violations import Report
 from kerf.engine.model.manifests.wire import (
     ConditionWire,
@@ -51,6 +52,7 @@ def read_node(data: bytes, report: Report) -> Read:
     require_name(report, metadata)
     ready = condition(status.conditions, "Ready")
     at = f"status.conditions[{status.conditions.index(ready)}].lastTransitionTime" if ready else ""
+    taints = read_taints(report, "spec.taints", wire.spec.taints)
     node = Node(
         name=metadata.name,
         uid=metadata.uid,
@@ -58,7 +60,7 @@ def read_node(data: bytes, report: Report) -> Read:
         created=read_time(report, "metadata.creationTimestamp", metadata.creation_timestamp),
         labels=metadata.labels,
         annotations=karpenter_annotations(metadata.annotations),
-        taints=read_taints(report, "spec.taints", wire.spec.taints),
+        taints=tuple(taint for taint in taints if taint.key != PROPOSED_TAINT),
         capacity=read_resources(report, "status.capacity", status.capacity),
         allocatable=read_resources(report, "status.allocatable", status.allocatable),
         ready=ready is not None and ready.status == "True",
@@ -73,5 +75,6 @@ def read_node(data: bytes, report: Report) -> Read:
             for index, found in enumerate(status.conditions)
             if found.type in REPAIRED and found.status != "True"
         ),
+        proposed=any(taint.key == PROPOSED_TAINT for taint in taints),
     )
     return Read(node, {})

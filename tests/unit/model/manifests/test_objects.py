@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from kerf.engine.errors import InputError
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition, NodeClaimObject, condition_is_true
@@ -37,6 +38,15 @@ def test_a_node() -> None:
         ready=True,
         ready_since=1768474835000,
     )
+
+
+def test_d108_the_taint_of_a_proposed_disruption_is_none_that_pods_must_tolerate() -> None:
+    """kerf plans, compares and drains as if it were not there."""
+    own = {"key": "kerf.dev/disruption-proposed", "effect": "PreferNoSchedule"}
+    plain, found = decode(NODE).object, decode(changed(NODE, "spec.taints", [*NODE["spec"]["taints"], own])).object
+    assert isinstance(plain, Node)
+    assert isinstance(found, Node)
+    assert found == replace(plain, proposed=True)
 
 
 def test_refusals_of_a_node() -> None:

@@ -78,6 +78,13 @@ def test_tolerations_that_compare_numbers(operator: str, value: str, expected: b
     assert tolerates((Toleration(key="k", operator=operator, value=value),), taint) is expected
 
 
+def test_d108_a_proposed_disruption_repels_as_a_soft_taint_does() -> None:
+    node = Node(name="n", proposed=True)
+    assert untolerated_preferences(PodShape(), node) == 1
+    assert untolerated_preferences(PodShape(tolerations=(Toleration(operator="Exists"),)), node) == 0
+    assert statically_possible(PodShape(), node)
+
+
 def test_prefer_no_schedule_is_scored_and_never_filtered() -> None:
     node = Node(name="n", taints=(Taint(key="k", effect="PreferNoSchedule"),))
     assert statically_possible(PodShape(), node)
