@@ -1,7 +1,8 @@
 """The one root error and its families. Every concrete error has a stable code and says what, where and what to do next.
 
 Codes: KERF1xx store and record, KERF2xx replay, KERF3xx input (manifests, messages, price lists), KERF4xx scheduling,
-KERF5xx cloud, KERF6xx cluster, KERF7xx runtime and the NodeClaim aggregate, KERF8xx simulation and scenarios.
+KERF5xx cloud, KERF6xx cluster, KERF7xx runtime and the NodeClaim aggregate, KERF8xx simulation and scenarios,
+KERF9xx any command.
 """
 
 from __future__ import annotations
@@ -45,9 +46,31 @@ class AdapterFault(KerfError):
     code = "KERF605"
 
 
+class Defect(KerfError):
+    """What nobody expected has ended a command or the controller."""
+
+    code = "KERF900"
+
+
+REPORT = "This is a defect of kerf: docs/security.md says how to report it (kerf bundle export --pseudonymise)"
+_LONGEST_SAID = 300
+"""Characters of another exception's text that an error shows."""
+
+
 def fault_of(error: Exception, where: str) -> KerfError:
     """Returns a coded error as it is, and any other exception as the defect that it shows."""
-    if isinstance(error, KerfError):
-        return error
-    hint = "This is a defect of kerf: please report it with a bundle of the record"
-    return AdapterFault(f"{type(error).__name__}: {error}", where=where, hint=hint)
+    return error if isinstance(error, KerfError) else AdapterFault(summary_of(error), where=where, hint=REPORT)
+
+
+def summary_of(error: BaseException) -> str:
+    """Returns an exception's type and text on one line, and the line of kerf's code that it came from."""
+    text = " ".join(str(error).split())
+    if len(text) > _LONGEST_SAID:
+        text = text[:_LONGEST_SAID] + "…"
+    place, trace = "", error.__traceback__
+    while trace is not None:
+        module = str(trace.tb_frame.f_globals.get("__name__", ""))
+        if module.startswith("kerf."):
+            place = f" ({module}:{trace.tb_lineno})"
+        trace = trace.tb_next
+    return f"{type(error).__name__}{': ' if text else ''}{text}{place}"

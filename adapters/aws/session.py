@@ -15,7 +15,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from kerf.adapters.aws.catalogue.pricing import pricing_region
-from kerf.engine.errors import KerfError
+from kerf.engine.errors import REPORT, KerfError
 
 Client = Any  # boto3 makes its clients' classes at run time
 
@@ -132,9 +132,8 @@ class AwsWriteRefused(KerfError):
 
 def _only_reads(model: Any, **_: Any) -> None:
     if not model.name.startswith(("Describe", "Get", "List")):
-        hint = "This is a defect of kerf: please report it"
-        raise AwsWriteRefused("observe mode changes nothing", where=f"{model.service_model.service_name} {model.name}",
-                              hint=hint)  # fmt: skip
+        where = f"{model.service_model.service_name} {model.name}"
+        raise AwsWriteRefused("observe mode changes nothing", where=where, hint=REPORT)
 
 
 def call(operation: Callable[..., Any], **parameters: Any) -> dict[str, Any]:

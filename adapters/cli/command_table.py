@@ -9,11 +9,13 @@ _HERE = "kerf.adapters.cli.commands"
 
 
 class Command(NamedTuple):
-    """`path` is "module:function" or "module:app"; `summary` is the first paragraph of its help."""
+    """`path` is "module:function" or "module:app"; `summary` is the first paragraph of its help. An app has
+    `subcommands`."""
 
     name: str
     path: str
     summary: str
+    subcommands: tuple[str, ...] = ()
 
 
 COMMANDS: tuple[Command, ...] = (
@@ -46,6 +48,7 @@ COMMANDS: tuple[Command, ...] = (
         "observe",
         f"{_HERE}.observe:observe",
         "Compare what kerf decided in observe mode with what Karpenter did.",
+        ("report",),
     ),
     Command(
         "doctor",
@@ -77,6 +80,11 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "verify", f"{_HERE}.record.verify:verify", "Decide every recorded decision again, and compare byte for byte."
     ),
-    Command("bundle", f"{_HERE}.bundle:bundle", "Make and inspect bundles: a record as one file to hand on."),
-    Command("store", f"{_HERE}.store:store", "Records as such: make one smaller."),
+    Command(
+        "bundle",
+        f"{_HERE}.bundle:bundle",
+        "Make and inspect bundles: a record as one file to hand on.",
+        ("export", "names", "inspect", "golden"),
+    ),
+    Command("store", f"{_HERE}.store:store", "Records as such: make one smaller.", ("prune",)),
 )

@@ -1,10 +1,7 @@
-"""The entry point of `kerf`: finds the command, runs it, and turns errors into coded lines and exit codes.
+"""The entry point of `kerf`: finds the command, runs it, and gives its exit code.
 
 A command is a function: its docstring is its help, its return value the exit code (None for 0). It raises a
-`KerfError` for whatever goes wrong; that becomes one coded line on stderr, never a traceback.
-
-Exit codes: 0 done, 1 the answer is no (`kerf verify` found a divergence), 2 usage or bad input, 3 the record is
-corrupt, 4 the record needs another version of kerf.
+`KerfError` for whatever goes wrong. `kerf.adapters.cli.boundary` says what becomes of it, and of what nobody expected.
 
 A help page must come at once: `kerf --help` imports neither cyclopts nor a command, and a command's module imports
 only what its signature needs. tests/unit/cli/test_startup.py holds this.
@@ -18,43 +15,48 @@ from collections.abc import Sequence
 from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
+from kerf.adapters.cli.boundary import INTERRUPTED, USAGE, ended_by, silence_output, split_debug
 from kerf.adapters.cli.render.lines import print_error, print_text
-from kerf.engine.errors import KerfError
 from kerf.engine.passwords import without_password
-from kerf.engine.record.errors import BlobCorrupt, EntryUndecodable, FormatUnsupported, RecordCorrupt, UpcastFailed
 
 if TYPE_CHECKING:
     from cyclopts import CycloptsError
 
-USAGE, CORRUPT, UNSUPPORTED, INTERRUPTED = 2, 3, 4, 130
-
 
 def main(tokens: Sequence[str] | None = None) -> int:
     """Run one command and give its exit code."""
-    arguments = list(sys.argv[1:] if tokens is None else tokens)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # a terminal without Unicode shows question marks, not a traceback
-            stream.reconfigure(errors="replace")
+    arguments, debug = split_debug(sys.argv[1:] if tokens is None else tokens)
+    _open_streams()
     try:
         done = _print_overview() if arguments[:1] in ([], ["--help"], ["-h"]) else _run(arguments)
         sys.stdout.flush()
-    except KerfError as error:
-        return _failed(" ".join(str(error).split()), exit_code(error))
     except BrokenPipeError:  # the reader of our output, `head` say, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        silence_output()
         return 0
     except KeyboardInterrupt:
         return INTERRUPTED
+    except Exception as error:
+        code = ended_by(error, arguments, debug=debug)
+        _flush_or_silence()
+        return code
     return done
 
 
-def exit_code(error: KerfError) -> int:
-    """The exit code for an error that ended a command."""
-    if isinstance(error, FormatUnsupported | UpcastFailed):
-        return UNSUPPORTED
-    if isinstance(error, RecordCorrupt | BlobCorrupt | EntryUndecodable):
-        return CORRUPT
-    return USAGE
+def _open_streams() -> None:
+    """See to it that there are streams to write to, and that a terminal without Unicode shows question marks."""
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115, PTH123 - closed by whoever started kerf
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115, PTH123
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def _flush_or_silence() -> None:
+    """Write what is left. Where that fails, the interpreter would fail again at its end, and change the exit code."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        silence_output()
 
 
 def _print_overview() -> int:
@@ -72,7 +74,13 @@ def _run(arguments: list[str]) -> int:
     from kerf.adapters.cli.command_table import COMMANDS, DESCRIPTION
 
     # plain text: Markdown takes longer to import than a help page may take
-    app = App(name="kerf", help=DESCRIPTION, version=kerf.__version__, help_format="plaintext")
+    app = App(
+        name="kerf",
+        help=DESCRIPTION,
+        version=kerf.__version__,
+        help_format="plaintext",
+        suppress_keyboard_interrupt=False,
+    )
     for command in COMMANDS:
         app.command(command.path, name=command.name)  # imported when it is used
     try:
@@ -81,7 +89,8 @@ def _run(arguments: list[str]) -> int:
         misused = _misused(error)
         for argument in arguments:
             misused = misused.replace(argument, without_password(argument))
-        return _failed(f"KERF200: {misused} Try --help", USAGE)
+        print_error(f"KERF200: {misused} Try --help")
+        return USAGE
     return done if isinstance(done, int) else 0
 
 
@@ -94,8 +103,3 @@ def _misused(error: CycloptsError) -> str:
         command = " ".join(("kerf", *(error.command_chain or ())))
         return f"{command} takes no more arguments, and has no use for {more}."
     return " ".join(str(error).split())
-
-
-def _failed(line: str, code: int) -> int:
-    print_error(line)
-    return code

@@ -10,7 +10,11 @@ from collections.abc import Iterator
 from kerf.adapters.cli.command_table import COMMANDS, DESCRIPTION
 
 NO_TERMINAL_WIDTH, LEAST_WIDTH = 80, 40
-_FLAGS = {"--help (-h)": "Display this message and exit.", "--version": "Display application version."}
+_FLAGS = {
+    "--debug": "With any command: show the traceback of what ended it.",
+    "--help (-h)": "Display this message and exit.",
+    "--version": "Display application version.",
+}
 _BOXES = {True: tuple("╭╮╰╯─│"), False: tuple("++++-|")}
 """Corners (top left, top right, bottom left, bottom right) and lines; the second where there is no Unicode."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kerf.adapters.kubernetes.session import JSON, REQUEST_TIMEOUT, Answer, Session
-from kerf.engine.errors import KerfError
+from kerf.engine.errors import REPORT, KerfError
 
 
 class WriteRefused(KerfError):
@@ -29,6 +29,5 @@ class ReadingSession(Session):
         limited: bool = True,
     ) -> Answer:
         if method != "GET" or body is not None:
-            hint = "This is a defect of kerf: please report it"
-            raise WriteRefused("observe mode writes nothing", where=f"{method} {path}", hint=hint)
+            raise WriteRefused("observe mode writes nothing", where=f"{method} {path}", hint=REPORT)
         return await super().request(method, path, query=query, timeout=timeout, limited=limited)

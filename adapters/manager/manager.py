@@ -35,7 +35,7 @@ from kerf.adapters.manager.settings import Options
 from kerf.adapters.manager.stderr import print_error
 from kerf.adapters.manager.writable_record import open_writable
 from kerf.adapters.store.chained import ChainedStore
-from kerf.engine.errors import KerfError
+from kerf.engine.errors import KerfError, fault_of
 from kerf.engine.model.settings import Settings
 from kerf.engine.runtime.runtime import Runtime
 
@@ -61,6 +61,7 @@ async def run_manager(config: ManagerConfig) -> None:
     kind = ReadingSession if config.observe else Session
     session = await connect(config.kubeconfig, config.context, qps=options.qps, burst=options.burst, kind=kind)
     manager = Manager(config, session)
+    asyncio.get_running_loop().set_exception_handler(_print_unhandled)
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, manager.stop)
     try:
@@ -262,6 +263,15 @@ async def _cancelled(tasks: list[asyncio.Task[None]]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _print_unhandled(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Print what a task or callback left unhandled as every other defect, and not as a traceback."""
+    error = context.get("exception")
+    if isinstance(error, Exception):
+        _print_error(fault_of(error, context["message"]))
+    else:
+        print_error(context["message"])
 
 
 def _print_error(error: KerfError) -> None:

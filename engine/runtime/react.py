@@ -12,7 +12,7 @@ from kerf.engine.disruption import disruption_pass
 from kerf.engine.disruption.drift import detection
 from kerf.engine.disruption.forced import forced_disruption
 from kerf.engine.disruption.moves import due_moves, execution
-from kerf.engine.errors import KerfError
+from kerf.engine.errors import REPORT, KerfError
 from kerf.engine.lifecycle import adoption as adopting
 from kerf.engine.lifecycle import consistency, static_nodepools
 from kerf.engine.lifecycle import launch_to_initialized as advancing
@@ -66,10 +66,8 @@ def react(draft: TurnDraft) -> None:
         _moves(draft)
         if len(draft.entries) == before:
             return
-    raise UnendingTurn(
-        "consequences do not come to an end", where=f"position {draft.state.facts.position}",
-        hint="This is a defect of kerf: please report it with a bundle of the record",
-    )  # fmt: skip
+    where = f"position {draft.state.facts.position}"
+    raise UnendingTurn("consequences do not come to an end", where=where, hint=REPORT)
 
 
 def next_due(state: State) -> int:

@@ -19,7 +19,7 @@ from kerf.adapters.cli.render.record import report_text
 from kerf.adapters.cli.simulate.runtime import DEMO_HOLDER, runtime_factory
 from kerf.adapters.simulation.documents.apply import apply_document
 from kerf.adapters.simulation.driver import Driver
-from kerf.engine.errors import KerfError
+from kerf.engine.errors import REPORT, KerfError
 from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.labels import CAPACITY_TYPE, SPOT
 from kerf.engine.model.quantities import format_quantity
@@ -197,7 +197,7 @@ class DemoScript:
         report_text(self.out, report)
         same = report.exit_code == 0 and report.decisions > 0
         if not same:
-            raise DemoFailed("the record does not verify", where=self._part, hint="This is a defect of kerf")
+            raise DemoFailed("the record does not verify", where=self._part, hint=REPORT)
 
     # ── what a person does ──────────────────────────────────────────────────────────────────────────────────
 

@@ -17,12 +17,7 @@ from kerf.adapters.cli.main import main
 from kerf.engine.model.settings import Settings
 from tests.support.repository import ROOT
 
-SUBCOMMANDS = {"bundle": ("export", "inspect", "golden"), "observe": ("report",), "store": ("prune",)}
-PAGES = [
-    (command.name, *rest)
-    for command in COMMANDS
-    for rest in [(), *((sub,) for sub in SUBCOMMANDS.get(command.name, ()))]
-]
+PAGES = [(command.name, *rest) for command in COMMANDS for rest in [(), *((sub,) for sub in command.subcommands)]]
 HEAVY = (
     "aiohttp", "asyncio", "boto3", "botocore", "concurrent.futures", "eventsourcing", "kubernetes", "markdown_it",
     "moto", "msgspec", "prometheus_client", "psycopg", "pygments", "sqlite3", "ssl", "transitions", "yaml", "zstandard",
@@ -77,14 +72,22 @@ def test_the_overview_has_each_commands_own_summary(command: Command) -> None:
     assert command.summary == own.partition("\n\n")[0]
 
 
-@pytest.mark.parametrize("tokens", [[], ["--help"], ["-h"]])
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_the_table_names_all_subcommands(command: Command) -> None:
+    module, _, name = command.path.partition(":")
+    target = getattr(importlib.import_module(module), name)
+    own = () if inspect.isfunction(target) else tuple(name for name in target if not name.startswith("-"))
+    assert command.subcommands == own
+
+
+@pytest.mark.parametrize("tokens", [[], ["--help"], ["-h"], ["--debug"]])
 def test_the_overview_names_every_command(tokens: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(tokens) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "Usage: kerf COMMAND"
     assert {len(line) for line in lines[5:]} == {80}
     shown = {line.split()[1] for line in lines if line.startswith("│ ") and line[2] != " "}
-    assert shown == {command.name for command in COMMANDS} | {"--help", "--version"}
+    assert shown == {command.name for command in COMMANDS} | {"--debug", "--help", "--version"}
 
 
 def test_the_help_of_plan_has_the_settings_defaults() -> None:

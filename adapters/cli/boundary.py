@@ -1,0 +1,94 @@
+"""What ends a command: each exception becomes one coded line and an exit code, and a traceback with `--debug` alone.
+
+Exit codes: 0 done, 1 the answer is no (`kerf verify` found a divergence), 2 usage, bad input, or the machine refused
+something, 3 the record is corrupt, 4 the record needs another version of kerf, 70 a defect of kerf, 130 Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+
+from kerf.adapters.cli.command_table import COMMANDS
+from kerf.adapters.cli.render.lines import print_error
+from kerf.engine.errors import REPORT, Defect, KerfError, summary_of
+from kerf.engine.passwords import without_secrets
+from kerf.engine.record.errors import BlobCorrupt, EntryUndecodable, FormatUnsupported, RecordCorrupt, UpcastFailed
+
+USAGE, CORRUPT, UNSUPPORTED, DEFECT, INTERRUPTED = 2, 3, 4, 70, 130
+DEBUG = "--debug"
+
+
+class SystemRefused(KerfError):
+    """The system refused to read, write or begin something, and no command expected that."""
+
+    code = "KERF901"
+
+
+class OutOfMemory(KerfError):
+    """The machine, or a limit on the process, has no more memory to give."""
+
+    code = "KERF902"
+
+
+def split_debug(arguments: Sequence[str]) -> tuple[list[str], bool]:
+    """Returns the arguments without `--debug`, and whether it was there. What stands after "--" is no flag."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    flags = [argument for argument in arguments[:end] if argument != DEBUG]
+    return [*flags, *arguments[end:]], len(flags) < end
+
+
+def ended_by(error: Exception, arguments: Sequence[str], *, debug: bool) -> int:
+    """Prints what ended a command, with a traceback if that was asked for. Returns the exit code."""
+    fault = _coded(error, _command(arguments))
+    with suppress(OSError):  # standard error is closed, or its disk is full
+        if debug:
+            print_error(_traceback(error))
+        print_error(" ".join(str(fault).split()))
+    return exit_code(fault)
+
+
+def exit_code(error: KerfError) -> int:
+    """Returns the exit code for an error that ended a command."""
+    if isinstance(error, Defect):
+        return DEFECT
+    if isinstance(error, FormatUnsupported | UpcastFailed):
+        return UNSUPPORTED
+    if isinstance(error, RecordCorrupt | BlobCorrupt | EntryUndecodable):
+        return CORRUPT
+    return USAGE
+
+
+def _coded(error: Exception, command: str) -> KerfError:
+    if isinstance(error, KerfError):
+        return error
+    if isinstance(error, MemoryError):
+        return OutOfMemory("there is not enough memory", where=command, hint="Ask for less at once, or give it more")
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{command}: {error.filename}" if error.filename else command
+        hint = f"Check the path, the disk and the permissions; {DEBUG} shows where it was refused"
+        return SystemRefused(without_secrets(error.strerror, os.environ), where=where, hint=hint)
+    return Defect(without_secrets(summary_of(error), os.environ), where=command, hint=f"{REPORT}. {DEBUG} shows more")
+
+
+def _command(arguments: Sequence[str]) -> str:
+    """Returns what kerf was doing. Arguments stay out of it: they may hold names and passwords."""
+    known = {command.name: command.subcommands for command in COMMANDS}
+    words = [word for word in arguments[:1] if word in known]
+    words += [word for word in arguments[1:2] if words and word in known[words[0]]]
+    return " ".join(("kerf", *words))
+
+
+def _traceback(error: Exception) -> str:
+    """Returns the traceback without passwords and without values of variables."""
+    from traceback import format_exception
+
+    return without_secrets("".join(format_exception(error)).rstrip(), os.environ)
+
+
+def silence_output() -> None:
+    """Lets what is still to be written to standard output go nowhere: nobody can take it."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
