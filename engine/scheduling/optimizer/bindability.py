@@ -140,7 +140,7 @@ class BindableChoice:
     def _cannot_be_whole(self, rated: RatedCandidate) -> bool:
         """Whether an unbound pod fits on no node at all, so that no set of nodes binds whole. For example, its local
         volume is on a node that is gone, or it asks for a label that no instance type has."""
-        nodes = self._search.node_sets.nodes_of(claim.claim for claim in rated.candidate.claims)
+        nodes = self._search.node_sets.new_nodes.of_claims(claim.claim for claim in rated.candidate.claims)
         return any(self._search.node_sets.fits_nowhere(uid, dict.fromkeys(nodes)) for uid in rated.unbound)
 
     def _planned(self, node_set: NodeSet) -> RatedCandidate | None:
@@ -152,7 +152,9 @@ class BindableChoice:
         leaves unbound on the existing nodes."""
         node_sets, uids = self._search.node_sets, self._first.placed
         for start in (candidate, self._search.candidates[0]):
-            node_set = self._node_set_search.evaluate(node_sets.nodes_of(part.claim for part in start.claims), uids)
+            node_set = self._node_set_search.evaluate(
+                node_sets.new_nodes.of_claims(part.claim for part in start.claims), uids
+            )
             if node_set is not None:
                 yield node_set
         before = self._node_set_search.evaluate((), uids) if self._problem.nodes else None
@@ -166,7 +168,7 @@ class BindableChoice:
         if not self._node_set_search.affords(len(candidate.claims)):
             return None
         plan = assembled(candidate, self._first)
-        node_set = self._node_set_search.evaluate(self._search.node_sets.nodes_of(plan.claims), plan.placed)
+        node_set = self._node_set_search.evaluate(self._search.node_sets.new_nodes.of_claims(plan.claims), plan.placed)
         if node_set is None:
             return None
         told = self._problem.settings.nominations  # pods go where they are told, and nothing is launched later

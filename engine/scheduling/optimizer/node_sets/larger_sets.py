@@ -12,7 +12,8 @@ from typing import TypeVar
 
 from kerf.engine.scheduling.optimizer.alternative_plans import TOLERANCE
 from kerf.engine.scheduling.optimizer.node_sets.leftover_estimate import NODES_PER_TOUCH, LeftoverEstimate
-from kerf.engine.scheduling.optimizer.node_sets.node_sets import NewNode, NodeSet, NodeSets
+from kerf.engine.scheduling.optimizer.node_sets.new_nodes import NewNode
+from kerf.engine.scheduling.optimizer.node_sets.node_sets import NodeSet, NodeSets
 
 MAX_TYPES_ADDED = 8
 """How many types are tried for one more node."""
@@ -21,35 +22,35 @@ MAX_UNIFORM_SETS = 24
 PROMISING_PER_CHEAP = 3
 """After this many of the most promising sets comes one of the cheapest, because the estimate may be wrong."""
 
-NewNodes = tuple[NewNode, ...]
+Nodes = tuple[NewNode, ...]
 T = TypeVar("T")
 
 
 def larger_sets(
     node_sets: NodeSets, node_set: NodeSet, further: Sequence[NewNode], below: float
-) -> tuple[list[NewNodes], int]:
+) -> tuple[list[Nodes], int]:
     """Larger sets that cost less than `below` (USD per hour), and what it cost to find them, in touches.
 
     They are sorted by how many pods they are expected to leave unbound. Sets that are equal in that are spread out
     between the cheapest and the dearest, because the cheapest ones are hardly larger than the set. `further`: the nodes
     that would be launched for the unbound pods.
     """
-    touches_before = node_sets.touches
+    touches_before = node_sets.new_nodes.touches
     estimate = LeftoverEstimate(node_sets, node_set)
-    distinct: dict[tuple[int, ...], tuple[float, NewNodes]] = {}
+    distinct: dict[tuple[int, ...], tuple[float, Nodes]] = {}
     touches = 0
     for nodes in _all_larger(node_sets, node_set, further):
         touches += 1 + len(nodes) // NODES_PER_TOUCH
         price = total_price(nodes)
         if price < below - TOLERANCE:
-            distinct.setdefault(node_sets.likeness(nodes), (price, nodes))
+            distinct.setdefault(node_sets.new_nodes.likeness(nodes), (price, nodes))
     cheapest = sorted(distinct.values(), key=lambda each: each[0])
-    by_unbound: dict[int, list[NewNodes]] = {}
+    by_unbound: dict[int, list[Nodes]] = {}
     for _, nodes in cheapest:
         by_unbound.setdefault(estimate.unbound(nodes), []).append(nodes)
     promising = [nodes for unbound in sorted(by_unbound) for nodes in spread_out(by_unbound[unbound])]
     mixed = _mixed(promising, [nodes for _, nodes in cheapest])
-    return list(dict.fromkeys(mixed)), touches + estimate.touches + node_sets.touches - touches_before
+    return list(dict.fromkeys(mixed)), touches + estimate.touches + node_sets.new_nodes.touches - touches_before
 
 
 def spread_out(items: Sequence[T]) -> Iterator[T]:
@@ -61,7 +62,7 @@ def spread_out(items: Sequence[T]) -> Iterator[T]:
         step //= 2
 
 
-def _mixed(promising: Sequence[NewNodes], cheapest: Sequence[NewNodes]) -> Iterator[NewNodes]:
+def _mixed(promising: Sequence[Nodes], cheapest: Sequence[Nodes]) -> Iterator[Nodes]:
     for number, nodes in enumerate(promising):
         yield nodes
         if number % PROMISING_PER_CHEAP == PROMISING_PER_CHEAP - 1:
@@ -73,24 +74,24 @@ def total_price(nodes: Iterable[NewNode]) -> float:
     return math.fsum([node.claim.price for node in nodes])
 
 
-def _all_larger(node_sets: NodeSets, node_set: NodeSet, further: Sequence[NewNode]) -> Iterator[NewNodes]:
+def _all_larger(node_sets: NodeSets, node_set: NodeSet, further: Sequence[NewNode]) -> Iterator[Nodes]:
     nodes = node_set.nodes
     for node in dict.fromkeys(new_node for new_node in nodes if not new_node.fixed):
-        for size in node_sets.sizes(node)[:MAX_TYPES_ADDED]:
+        for size in node_sets.new_nodes.sizes(node)[:MAX_TYPES_ADDED]:
             yield (*nodes, size)
     for node in dict.fromkeys(further):
-        for size in node_sets.sizes(node)[:MAX_UNIFORM_SETS]:
+        for size in node_sets.new_nodes.sizes(node)[:MAX_UNIFORM_SETS]:
             for count in sorted({1, (len(further) + 1) // 2, len(further)}):
                 yield (*nodes, *[size] * count)
     first: dict[int, int] = {}  # of each kind of node: changing one of several alike nodes is enough
     for number, node in enumerate(nodes):
         if first.setdefault(node.kind, number) == number:
-            for larger in node_sets.roomier(node):
+            for larger in node_sets.new_nodes.roomier(node):
                 yield (*nodes[:number], larger, *nodes[number + 1 :])
     yield from _uniform(node_sets, node_set)
 
 
-def _uniform(node_sets: NodeSets, node_set: NodeSet) -> Iterator[NewNodes]:
+def _uniform(node_sets: NodeSets, node_set: NodeSet) -> Iterator[Nodes]:
     """Nodes of one type in the place of: the nodes of one sort (NodePool and constraints), those of all sorts that can
     be joined with it, and all nodes that may change."""
     sorts: dict[object, list[int]] = {}
@@ -122,7 +123,7 @@ def _joined_sorts(
     nodes that it can replace."""
     group: set[int] = set()
     for numbers in sorts:
-        both = node_sets.joined(one, node_set.nodes[numbers[0]])
+        both = node_sets.new_nodes.joined(one, node_set.nodes[numbers[0]])
         if both is not None:
             one = both
             group.update(numbers)

@@ -16,8 +16,9 @@ from kerf.engine.scheduling.kube_scheduler.interpod_rules import ShapeKey
 from kerf.engine.scheduling.kube_scheduler.scheduler import new_node_name
 from kerf.engine.scheduling.launchable.compiled_catalogue import bits
 from kerf.engine.scheduling.optimizer.effort import TOUCHES_PER_NODE_SET
+from kerf.engine.scheduling.optimizer.node_sets.new_nodes import NewNode
 from kerf.engine.scheduling.optimizer.node_sets.node_admission import NodeAdmission
-from kerf.engine.scheduling.optimizer.node_sets.node_sets import NewNode, NodeSet, NodeSets
+from kerf.engine.scheduling.optimizer.node_sets.node_sets import NodeSet, NodeSets
 from kerf.engine.scheduling.problem.problem import PendingPod
 
 SCORED_RESOURCES = ("cpu", "memory")
@@ -89,7 +90,7 @@ class LeftoverEstimate:
             for node in nodes:
                 if node.kind not in self._admitted:
                     self._admitted[node.kind] = self._admission.admitted(node)
-                    free = self._node_sets.room(node)
+                    free = self._node_sets.new_nodes.room(node)
                     self._rooms[node.kind] = tuple(free.get(name, 0) for name in SCORED_RESOURCES)
                     self.touches += self._admission.touches
         return counts

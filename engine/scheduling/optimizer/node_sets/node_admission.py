@@ -8,7 +8,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Hashable, Sequence
 
-from kerf.engine.scheduling.optimizer.node_sets.node_sets import NewNode, NodeSets
+from kerf.engine.scheduling.optimizer.node_sets.new_nodes import NewNode
+from kerf.engine.scheduling.optimizer.node_sets.node_sets import NodeSets
 from kerf.engine.scheduling.problem.problem import PendingPod
 
 
@@ -32,7 +33,7 @@ class NodeAdmission:
 
     def admitted(self, node: NewNode) -> int:
         """The pods that may go to the node, as a bit set."""
-        room = self._node_sets.room(node)
+        room = self._node_sets.new_nodes.room(node)
         if any(amount < 0 for amount in room.values()):
             return 0
         admitted = self._all

@@ -14,7 +14,8 @@ from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SCHEDULER_V
 from kerf.engine.scheduling.optimizer.alternative_plans import TOLERANCE
 from kerf.engine.scheduling.optimizer.effort import TOUCHES_PER_RUN, Effort
 from kerf.engine.scheduling.optimizer.node_sets.larger_sets import larger_sets, total_price
-from kerf.engine.scheduling.optimizer.node_sets.node_sets import NewNode, NodeSet, NodeSets
+from kerf.engine.scheduling.optimizer.node_sets.new_nodes import NewNode
+from kerf.engine.scheduling.optimizer.node_sets.node_sets import NodeSet, NodeSets
 
 MAX_SMALLER_TYPES = 3
 """How many smaller types are tried in the place of a node."""
@@ -173,7 +174,7 @@ class NodeSetSearch:
     def _unseen(self, node_set: NodeSet, below: float) -> Iterator[tuple[NewNode, ...]]:
         """The larger sets that are allowed and have not been tried in any trail."""
         for nodes in self._larger(node_set, below):
-            key = self._node_sets.likeness(nodes)
+            key = self._node_sets.new_nodes.likeness(nodes)
             if key not in self._seen and self._node_sets.allowed(nodes):
                 self._seen.add(key)
                 yield nodes

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
 from heapq import nsmallest
 
@@ -20,39 +20,20 @@ from msgspec.structs import replace
 from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.model.labels import HOSTNAME
 from kerf.engine.scheduling.kube_scheduler.interpod_rules import ShapeKey, max_pods_per_node
-from kerf.engine.scheduling.kube_scheduler.node_info import NodeInfo, planned_node
 from kerf.engine.scheduling.kube_scheduler.scheduler import Bindings, KubeScheduler, new_node_name, setup_touches
 from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SCHEDULER_VARIANTS
 from kerf.engine.scheduling.launchable.daemons import daemons
 from kerf.engine.scheduling.launchable.templates import NODES_LIMIT
-from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.resources import fits, total
 from kerf.engine.scheduling.optimizer.alternative_plans import TOLERANCE, NodeSetBounds
-from kerf.engine.scheduling.optimizer.effort import TOUCHES_PER_TYPE, binding_touches, planning_touches
+from kerf.engine.scheduling.optimizer.effort import binding_touches, planning_touches
 from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions
-from kerf.engine.scheduling.optimizer.partial_problems import counted_capacity, limited_resources
-from kerf.engine.scheduling.plan import OpenedClaim
+from kerf.engine.scheduling.optimizer.node_sets.new_nodes import NewNode, NewNodes
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import BoundPod, NodeInput, PendingPod, Problem
 
 UNIFORM_SLACK = (1.0, 1.1, 1.25, 1.5)
 """How many times the needed room a set of nodes of one type has."""
-ROOM_FACTORS = (1.0, 1.2, 1.45, 1.95, 2.95, 3.9)
-"""How many times the room of a node a larger type in its place has, at least."""
-
-
-class NewNode(Struct, frozen=True, eq=False):
-    """A node to be launched. Nodes that are alike are one object; `kind` is its number.
-
-    `claim`: the claim as it was planned, without its pods; its types begin with the smallest that the node may be, and
-    are sorted by price. `fixed`: the claim holds reservations, so the node stays as it is. `max_counted`: what the node
-    may count against the limits of its NodePool, at most.
-    """
-
-    kind: int
-    claim: OpenedClaim
-    fixed: bool
-    max_counted: Resources
 
 
 class NodeSet(Struct, frozen=True, eq=False):
@@ -75,7 +56,7 @@ class NodeSet(Struct, frozen=True, eq=False):
 class NodeSets:
     """Makes, evaluates and changes the sets of new nodes of one problem.
 
-    `independent`: the pods that no topology rule concerns. `touches`: what `sizes` cost so far.
+    `independent`: the pods that no topology rule concerns.
     """
 
     def __init__(
@@ -86,26 +67,14 @@ class NodeSets:
         bounds: NodeSetBounds,
     ) -> None:
         self._problem = problem
-        self._options = options
-        self._daemons = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
-        self._reserved = total(daemon.requests for daemon in self._daemons)
+        on_every_node = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
+        self._reserved = total(daemon.requests for daemon in on_every_node)
+        self.new_nodes = NewNodes(problem, options, on_every_node)
         self._scheduler: KubeScheduler | None = None
-        self._nodes: dict[object, NewNode] = {}
-        self._infos: dict[int, NodeInfo] = {}
-        self._sizes: dict[int, tuple[NewNode, ...]] = {}
-        self.touches = 0
-        self._likeness: dict[int, int] = {}
-        self._alike: dict[object, int] = {}
-        self._roomier: dict[int, tuple[NewNode, ...]] = {}
         self._pods = {pod.uid: pod for pod in problem.pods}
         self._pools = {pool.pool.name: pool for pool in problem.pools}
-        self._templates = {template.name: number for number, template in enumerate(options.templates)}
         self.independent = independent
         self._bounds = bounds
-
-    def nodes_of(self, claims: Iterable[OpenedClaim]) -> tuple[NewNode, ...]:
-        """The nodes of a plan's claims."""
-        return tuple(self._node(claim) for claim in claims)
 
     def evaluate(
         self,
@@ -126,7 +95,7 @@ class NodeSets:
                 return None, 0
             self._scheduler = KubeScheduler(self._problem)
         best: Bindings | None = None
-        infos = [self._info(node).copy(new_node_name(number)) for number, node in enumerate(nodes)]
+        infos = [self.new_nodes.info(node).copy(new_node_name(number)) for number, node in enumerate(nodes)]
         for passed, variant in enumerate(SCHEDULER_VARIANTS):
             max_unbound = at_least[1] if passed <= at_least[0] else math.inf
             bindings, looked = self._scheduler.bind(
@@ -147,7 +116,7 @@ class NodeSets:
         touches; not all of them if it takes more than `max_touches`."""
         assert self._scheduler is not None  # it has evaluated the set
         uids = frozenset([*node_set.bindings.node_of, *node_set.bindings.unbound])
-        infos = [self._info(node).copy(new_node_name(number)) for number, node in enumerate(node_set.nodes)]
+        infos = [self.new_nodes.info(node).copy(new_node_name(number)) for number, node in enumerate(node_set.nodes)]
         failures, touches = [], 0
         for number in range(node_set.variants_passed + 1, len(SCHEDULER_VARIANTS)):
             variant = SCHEDULER_VARIANTS[number]
@@ -173,16 +142,9 @@ class NodeSets:
                 return False
         for weight, needed in self._bounds.on_weight.items():
             heavy = [e for e in given if self._pools[e.claim.node_pool].pool.weight >= weight]
-            if not fits(needed, total(self._info(node).free for node in heavy)):
+            if not fits(needed, total(self.new_nodes.info(node).free for node in heavy)):
                 return False
         return True
-
-    def _info(self, node: NewNode) -> NodeInfo:
-        """The node as kube-scheduler sees it before any pod is bound."""
-        info = self._infos.get(node.kind)
-        if info is None:
-            info = self._infos[node.kind] = planned_node("", node.claim, self._daemons, self._problem, node.kind)
-        return info
 
     # ── pods and nodes, as the model of kube-scheduler sees them ──────────────────────────────────────
 
@@ -195,10 +157,6 @@ class NodeSets:
         """What a pod requests."""
         return self._problem.shapes[pod.shape].requests
 
-    def room(self, node: NewNode) -> Resources:
-        """What is free on the node before any of the pods is there."""
-        return self._info(node).free
-
     def filter_key(self, pod: PendingPod) -> Hashable:
         """Equal for pods that `admits` does not tell apart."""
         assert self._scheduler is not None  # it has evaluated a set
@@ -207,14 +165,16 @@ class NodeSets:
     def admits(self, node: NewNode, pod: PendingPod) -> bool:
         """Whether the pod may go to the node, if there is room for it."""
         assert self._scheduler is not None  # it has evaluated a set
-        return self._scheduler.class_of(pod, True).may_go_to(self._info(node))
+        return self._scheduler.class_of(pod, True).may_go_to(self.new_nodes.info(node))
 
     def fits_nowhere(self, uid: str, nodes: Iterable[NewNode]) -> bool:
         """Whether a pod may go to no existing node and to none of these, whatever their size, even if it were alone."""
         assert self._scheduler is not None  # it has evaluated a set
         pod_class = self._scheduler.class_of(self._pods[uid], True)
-        sizes = (size for node in nodes for size in (node, *self.sizes(node)))
-        return not pod_class.feasible_nodes and all(pod_class.scores_on(self._info(size)) is None for size in sizes)
+        sizes = (size for node in nodes for size in (node, *self.new_nodes.sizes(node)))
+        return not pod_class.feasible_nodes and all(
+            pod_class.scores_on(self.new_nodes.info(size)) is None for size in sizes
+        )
 
     def price_alone(self, uid: str, nodes: Iterable[NewNode]) -> float:
         """What the cheapest node for one pod costs, of all sizes of these nodes; infinite if it fits on none."""
@@ -222,7 +182,11 @@ class NodeSets:
         needed = {**self.requests(pod), "pods": 1}
 
         def cheapest(node: NewNode) -> float:
-            fitting = (size for size in self.sizes(node) if fits(needed, self.room(size)) and self.admits(size, pod))
+            fitting = (
+                size
+                for size in self.new_nodes.sizes(node)
+                if fits(needed, self.new_nodes.room(size)) and self.admits(size, pod)
+            )
             return next((size.claim.price for size in fitting), math.inf)
 
         return min(map(cheapest, dict.fromkeys(nodes)), default=math.inf)
@@ -231,78 +195,7 @@ class NodeSets:
         """How many pods like this one their own rules allow on one node; 0: any number."""
         return max_pods_per_node((pod.namespace, pod.shape), self._problem)
 
-    def labels(self, node: NewNode) -> Mapping[str, str]:
-        """The labels that the node will have."""
-        return self._info(node).labels
-
-    def likeness(self, nodes: Iterable[NewNode]) -> tuple[int, ...]:
-        """Equal for sets of nodes that are the same to the scheduler."""
-        return tuple(sorted(self._likeness_of(node) for node in nodes))
-
-    def _likeness_of(self, node: NewNode) -> int:
-        likeness = self._likeness.get(node.kind)
-        if likeness is None:
-            info = self._info(node)
-            key = tuple(sorted(info.labels.items())), info.taints, tuple(sorted(info.free.items()))
-            likeness = self._likeness[node.kind] = self._alike.setdefault(key, len(self._alike))
-        return likeness
-
     # ── other nodes in the place of one ──────────────────────────────────────
-
-    def sizes(self, node: NewNode) -> tuple[NewNode, ...]:
-        """The node as each type that its constraints allow, cheapest first; none if it is fixed."""
-        sizes = self._sizes.get(node.kind)
-        if sizes is None:
-            sizes = self._sizes[node.kind] = tuple(self._all_sizes(node))
-            self.touches += TOUCHES_PER_TYPE * len(sizes)
-        return sizes
-
-    def _all_sizes(self, node: NewNode) -> Iterator[NewNode]:
-        claim = node.claim
-        number = self._templates.get(claim.node_pool)
-        if node.fixed or number is None:
-            return
-        template = self._options.templates[number]
-        state = template.at(Requirements(claim.constraints))
-        allowed = self._within_limits(node, state.viable & template.types, number)
-        order = [(price, type_number) for price, type_number in template.by_price(state) if allowed >> type_number & 1]
-        names = tuple(template.catalogue.names[type_number] for _, type_number in order)
-        min_values = template.base.min_values
-        capacity_types = tuple(
-            sorted({template.slots[n].capacity_type for n in state.slots if template.available[n] & allowed})
-        )
-        dearer = allowed
-        for index, (price, type_number) in enumerate(order):
-            if min_values:
-                roomy = template.catalogue.fitting(template.catalogue.types[type_number].allocatable()) & dearer
-                dearer &= ~(1 << type_number)
-                if template.unmet_min_values(min_values, roomy):
-                    continue  # once it is full it can become no smaller type, and the others are too few
-            if math.isfinite(price):
-                sized = replace(claim, instance_types=names[index:], price=price, capacity_types=capacity_types)
-                yield self._interned(sized, False, node.max_counted)
-
-    def roomier(self, node: NewNode) -> tuple[NewNode, ...]:
-        """Dearer types in its place: for each of `ROOM_FACTORS` the cheapest with that much more CPU, or memory."""
-        roomier = self._roomier.get(node.kind)
-        if roomier is None:
-            roomier = self._roomier[node.kind] = tuple(dict.fromkeys(self._all_roomier(node)))
-        return roomier
-
-    def _all_roomier(self, node: NewNode) -> Iterator[NewNode]:
-        here = self._cpu_and_memory(node)
-        dearer = [
-            (self._cpu_and_memory(size), size) for size in self.sizes(node) if size.claim.price > node.claim.price
-        ]
-        for factor in ROOM_FACTORS:
-            for column, amount in enumerate(here):
-                larger = next((size for room, size in dearer if room[column] > amount * factor), None)
-                if larger is not None:
-                    yield larger
-
-    def _cpu_and_memory(self, node: NewNode) -> tuple[int, int]:
-        free = self._info(node).free
-        return free.get("cpu", 0), free.get("memory", 0)
 
     def uniform(self, node: NewNode, node_set: NodeSet, numbers: Iterable[int], most: int) -> list[tuple[NewNode, ...]]:
         """Nodes of one type, with the constraints of this node, in the place of some nodes of a set (by number).
@@ -316,32 +209,13 @@ class NodeSets:
         needed = total({**self._problem.shapes[self._pods[uid].shape].requests, "pods": 1} for uid in uids)
         amounts = [(name, amount) for name, amount in needed.items() if amount]
         sets: dict[tuple[float, int, int], NewNode] = {}
-        for size in self.sizes(node) if needed else ():
-            free = self._info(size).free
+        for size in self.new_nodes.sizes(node) if needed else ():
+            free = self.new_nodes.info(size).free
             if all(free.get(name, 0) > 0 for name, _ in amounts):
                 for slack in UNIFORM_SLACK:
                     count = max([math.ceil(slack * amount / free[name]) for name, amount in amounts])
                     sets[count * size.claim.price, count, size.kind] = size
         return [(sets[key],) * key[1] for key in nsmallest(most, sets)]
-
-    def joined(self, a: NewNode, b: NewNode) -> NewNode | None:
-        """A node with the constraints and labels of both, whatever its size; None if these contradict each other."""
-        one, other = a.claim, b.claim
-        shared = {key: value for key, value in one.labels.items() if key in other.labels}
-        if (
-            a.fixed
-            or b.fixed
-            or one.node_pool != other.node_pool
-            or any(other.labels[k] != v for k, v in shared.items())
-        ):
-            return None
-        constraints = Requirements(one.constraints)
-        if constraints.conflicts(Requirements(other.constraints)):
-            return None
-        together = tuple(constraints.merged(other.constraints))
-        claim = replace(one, constraints=together, labels={**one.labels, **other.labels})
-        max_counted = {name: amount + b.max_counted[name] for name, amount in a.max_counted.items()}
-        return self._interned(claim, False, max_counted)
 
     def must_stay(self, node_set: NodeSet, number: int) -> bool:
         """Whether a node (by number) must stay as it is: it is fixed, or has pods that care on which node they are, or
@@ -358,43 +232,8 @@ class NodeSets:
         name, price = new_node_name(number), node_set.nodes[number].claim.price
         uids = [uid for uid, node in node_set.bindings.node_of.items() if node == name]
         needed = total({**self._problem.shapes[self._pods[uid].shape].requests, "pods": 1} for uid in uids)
-        sizes = (size for size in self.sizes(node_set.nodes[number]) if size.claim.price < price - TOLERANCE)
-        return (size for size in sizes if fits(needed, self._info(size).free))
-
-    def _node(self, claim: OpenedClaim) -> NewNode:
-        return self._interned(claim, bool(claim.reservations), self._counted(claim))
-
-    def _interned(self, claim: OpenedClaim, fixed: bool, max_counted: Resources) -> NewNode:
-        """One object for all nodes that are alike."""
-        key = (
-            claim.node_pool,
-            claim.instance_types,
-            claim.constraints,
-            claim.capacity_types,
-            tuple(sorted(claim.labels.items())),
-            claim.reservations,
-            claim.price,
-            fixed,
-            tuple(sorted(max_counted.items())),
-        )
-        node = self._nodes.get(key)
-        if node is None:
-            node = NewNode(len(self._nodes), replace(claim, pods=(), requests={}), fixed, max_counted)
-            self._nodes[key] = node
-        return node
-
-    def _counted(self, claim: OpenedClaim) -> Resources:
-        """What a claim counts against the limits of its NodePool."""
-        pool = self._pools[claim.node_pool]
-        catalogue = self._problem.catalogues[pool.catalogue]
-        return counted_capacity(limited_resources(pool.pool), claim.instance_types, catalogue)
-
-    def _within_limits(self, node: NewNode, types: int, template: int) -> int:
-        """Those of the types (a bit set) that count no more against limits than the node may."""
-        for name, amount in node.max_counted.items():
-            levels = self._options.templates[template].catalogue.capacity.get(name)
-            types &= levels.at_most(amount) if levels is not None else types
-        return types
+        sizes = (size for size in self.new_nodes.sizes(node_set.nodes[number]) if size.claim.price < price - TOLERANCE)
+        return (size for size in sizes if fits(needed, self.new_nodes.info(size).free))
 
     def binding_touches(self, nodes: int) -> int:
         """What it takes at least to bind the pods of the problem to so many new nodes, in touches."""
@@ -419,7 +258,7 @@ class NodeSets:
         later = plan(self._problem_after_binding(node_set), told=False)
         if later.unplaced or later.ignored or later.truncated or later.placements:
             return None
-        return [self._node(claim) for claim in later.claims]
+        return [self.new_nodes.of_claim(claim) for claim in later.claims]
 
     def _problem_after_binding(self, node_set: NodeSet) -> Problem:
         """The problem of the unbound pods, when the new nodes exist and the other pods are bound."""
@@ -429,7 +268,7 @@ class NodeSets:
         nodes = [self._with_pods(existing, pods_on[existing.name]) for existing in self._problem.nodes]
         usage = {name: dict(pool_input.usage) for name, pool_input in self._pools.items()}
         for number, new_node in enumerate(node_set.nodes):
-            info, name = self._info(new_node), new_node_name(number)
+            info, name = self.new_nodes.info(new_node), new_node_name(number)
             labels = {**info.labels, HOSTNAME: name}
             node = NodeInput(name, "", labels, info.taints, info.free, True, self._reserved)
             nodes.append(self._with_pods(node, pods_on[name]))

@@ -17,7 +17,8 @@ from kerf.engine.scheduling.kube_scheduler.scheduler import Bindings, new_node_n
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.optimizer.effort import TOUCHES_PER_PLAN, TOUCHES_PER_POD, TOUCHES_PER_REPEATED_POD
 from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions
-from kerf.engine.scheduling.optimizer.node_sets.node_sets import NewNode, NodeSet, NodeSets
+from kerf.engine.scheduling.optimizer.node_sets.new_nodes import NewNode
+from kerf.engine.scheduling.optimizer.node_sets.node_sets import NodeSet, NodeSets
 from kerf.engine.scheduling.optimizer.partial_problems import problem_on_node, without_types
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.pods.pod_classes import RESPECT
@@ -51,7 +52,7 @@ class PlanOfNodeSet:
         pods_on = self._pods_by_node(node_set.bindings)
         claims = []
         for number, node in enumerate(node_set.nodes):
-            labels = self._node_sets.labels(node)
+            labels = self._node_sets.new_nodes.labels(node)
             settled = Requirements.of_labels({key: labels[key] for key in self._topology_keys if key in labels})
             constraints = tuple(Requirements(node.claim.constraints).merged(settled))
             pods = tuple(pod.uid for pod in pods_on.get(new_node_name(number), ()))
@@ -93,7 +94,7 @@ class PlanOfNodeSet:
     def _problem_of(self, node: NewNode, pods: Sequence[PendingPod]) -> Problem:
         claim = node.claim
         pool = self._pools[claim.node_pool]
-        labels = self._node_sets.labels(node)
+        labels = self._node_sets.new_nodes.labels(node)
         problem = problem_on_node(
             self._problem,
             {key: labels[key] for key in self._kept_labels(node, pods) if key in labels},

@@ -18,8 +18,9 @@ from kerf.engine.scheduling.optimizer.effort import Effort
 from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions
 from kerf.engine.scheduling.optimizer.node_sets.larger_sets import larger_sets, spread_out
 from kerf.engine.scheduling.optimizer.node_sets.leftover_estimate import LeftoverEstimate
+from kerf.engine.scheduling.optimizer.node_sets.new_nodes import NewNode
 from kerf.engine.scheduling.optimizer.node_sets.node_set_search import NodeSetSearch, price_in_the_end
-from kerf.engine.scheduling.optimizer.node_sets.node_sets import NewNode, NodeSet, NodeSets
+from kerf.engine.scheduling.optimizer.node_sets.node_sets import NodeSet, NodeSets
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem
 from tests.support.scenarios.problems import GI, Workloads, instance_type, ladder, pool, problem, shape, spec
@@ -40,8 +41,8 @@ def node_sets_of(asked: Problem) -> NodeSets:
 
 def sized(node_sets: NodeSets, asked: Problem, kind: str, count: int) -> tuple[NewNode, ...]:
     """So many nodes of a type."""
-    (first, *_) = node_sets.nodes_of(plan(asked).claims)
-    return tuple(e for e in node_sets.sizes(first) if e.claim.instance_types[0] == kind) * count
+    (first, *_) = node_sets.new_nodes.of_claims(plan(asked).claims)
+    return tuple(e for e in node_sets.new_nodes.sizes(first) if e.claim.instance_types[0] == kind) * count
 
 
 def evaluated(node_sets: NodeSets, asked: Problem, nodes: tuple[NewNode, ...]) -> NodeSet:
@@ -90,7 +91,7 @@ def test_s208_pods_that_may_go_nowhere_are_expected_to_stay_unbound() -> None:
     work = Workloads().add("here", 3, shape(500, node_selector={lbl.INSTANCE_TYPE: "t04"}))
     asked = problem(work, ladder(4, 8))
     node_sets = node_sets_of(asked)
-    (node,) = node_sets.nodes_of(plan(asked).claims)
+    (node,) = node_sets.new_nodes.of_claims(plan(asked).claims)
     estimate = LeftoverEstimate(node_sets, evaluated(node_sets, asked, (node,)))
     assert estimate.unbound((node,)) == 0
     assert estimate.unbound(()) == 3
@@ -147,7 +148,7 @@ def test_s208_a_node_that_holds_reservations_is_in_every_set_that_is_tried() -> 
     asked = late_and_large(2, 4, 8, 16)
     node_sets = node_sets_of(asked)
     held = replace(plan(asked).claims[0], reservations=("r",))
-    (fixed,) = node_sets.nodes_of([held])
+    (fixed,) = node_sets.new_nodes.of_claims([held])
     assert fixed.fixed
     start = evaluated(node_sets, asked, (fixed, *sized(node_sets, asked, "t04", 2)))
     tried, _ = larger_sets(node_sets, start, [], math.inf)
@@ -159,7 +160,7 @@ def test_s208_a_node_without_pods_is_not_replaced_by_nodes_of_one_type() -> None
     work = Workloads().add("one", 1, shape(500, node_selector={lbl.ZONE: "z1"}))
     asked = problem(work.add("other", 1, shape(500, node_selector={lbl.ZONE: "z2"})), ladder(2, 4))
     node_sets = node_sets_of(asked)
-    start, _ = node_sets.evaluate(node_sets.nodes_of(plan(asked).claims), frozenset({"one-0"}), 10**9)
+    start, _ = node_sets.evaluate(node_sets.new_nodes.of_claims(plan(asked).claims), frozenset({"one-0"}), 10**9)
     assert start is not None
     assert start.bindings.node_of == {"one-0": new_node_name(0)}
     assert node_sets.uniform(start.nodes[0], start, [0], 1)
@@ -234,7 +235,7 @@ def test_s208_a_pod_that_waits_for_others_is_not_certain_to_stay_unbound() -> No
     work.add("b", 1, shape(500, labels={"app": "late"}), created=2)
     asked = problem(work, ladder(4))
     node_sets = node_sets_of(asked)
-    nodes = node_sets.nodes_of(plan(asked).claims)
+    nodes = node_sets.new_nodes.of_claims(plan(asked).claims)
     found, _ = node_sets.evaluate(nodes, frozenset(pod.uid for pod in asked.pods), 10**9, (len(SCHEDULER_VARIANTS), 0))
     assert found is not None
     assert found.bindings.unbound == ()
@@ -253,5 +254,5 @@ def test_s107_types_with_less_room_do_not_count_for_min_values(
     two = pool("p", spec(lbl.INSTANCE_TYPE, "Exists", least=2))
     asked = problem(Workloads().add("web", 1, shape(1000)), Catalogue(types), two)
     node_sets = node_sets_of(asked)
-    (node,) = node_sets.nodes_of(plan(asked).claims)
-    assert [size.claim.instance_types[0] for size in node_sets.sizes(node)] == offered
+    (node,) = node_sets.new_nodes.of_claims(plan(asked).claims)
+    assert [size.claim.instance_types[0] for size in node_sets.new_nodes.sizes(node)] == offered
