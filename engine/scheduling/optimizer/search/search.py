@@ -20,7 +20,7 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from kerf.engine.model.kubernetes.pods import PodShape, Resources
+from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.model.labels import HOSTNAME, normalise
 from kerf.engine.scheduling.kube_scheduler.plan_binding import PlanBinding
 from kerf.engine.scheduling.matching.resources import added
@@ -29,7 +29,6 @@ from kerf.engine.scheduling.optimizer.alternative_plans import (
     AlternativePlan,
     CandidateClaim,
     assembled,
-    counted_against_limits,
     first_candidate,
     has_preferences,
     independent_pods,
@@ -42,21 +41,16 @@ from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions, P
 from kerf.engine.scheduling.optimizer.lower_bound import worth_of_nodes
 from kerf.engine.scheduling.optimizer.node_sets.node_sets import NodeSet, NodeSets
 from kerf.engine.scheduling.optimizer.node_sets.plan_of_node_set import PlanOfNodeSet
-from kerf.engine.scheduling.optimizer.partial_problems import (
-    limited_resources,
-    problem_of_claim,
-    problem_of_group,
-    problem_on_node,
-    without_types,
-)
+from kerf.engine.scheduling.optimizer.partial_problems import without_types
 from kerf.engine.scheduling.optimizer.search.movable_pods import MovablePods
 from kerf.engine.scheduling.optimizer.search.preferences_kept import preferences_kept
-from kerf.engine.scheduling.optimizer.search.regrouping import PodGroup, Regrouping
+from kerf.engine.scheduling.optimizer.search.regrouping import Regrouping
+from kerf.engine.scheduling.optimizer.search.single_claims import SingleClaims
 from kerf.engine.scheduling.optimizer.search.size_caps import types_above_caps
 from kerf.engine.scheduling.optimizer.spread_judge import SpreadJudge
-from kerf.engine.scheduling.plan import OpenedClaim, Plan
+from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem.problem import PendingPod, PoolInput, Problem
+from kerf.engine.scheduling.problem.problem import PendingPod, Problem
 
 CLOSE_TO_BOUND = 1.005
 """The search stops at a plan that costs at most this factor of the lower bound."""
@@ -91,11 +85,9 @@ class Search:
         self._spread_judge = SpreadJudge(problem, first)
         self.node_sets = NodeSets(problem, options, independent_pods(problem), node_set_bounds(problem, first))
         self._plan_of_node_set = PlanOfNodeSet(problem, options, self.node_sets)
+        self._single_claims = SingleClaims(problem, options, effort)
         self._movable_pods = MovablePods(problem, options, self.node_sets.independent, self._weights)
-        self._claims: dict[object, OpenedClaim | None] = {}
         self._preferences: dict[str, int] | None = None
-        self._unlabelled: dict[str, int] = {}
-        self._numbers: dict[str, int] = {}
 
     def run(self) -> None:
         """Search until a plan is close to the lower bound, or the effort is spent, or nothing is left to try."""
@@ -135,7 +127,7 @@ class Search:
         make each of the nodes for its pods, or the candidate may not replace the first plan."""
         claims = []
         for node, problem in self._plan_of_node_set.problems(node_set):
-            claim = self._single_claim(problem, self._plan_of_node_set.key(node, problem))
+            claim = self._single_claims.claim(problem, self._plan_of_node_set.key(node, problem))
             if claim is None or claim.price > node.claim.price + TOLERANCE:
                 return None
             claims.append(CandidateClaim(claim, -1, problem))
@@ -263,92 +255,9 @@ class Search:
         groups = regrouping.groups(self._effort)
         if groups is None or total_price(e.claim for e in kept) + sum(g.price for g in groups) > below - TOLERANCE:
             return None
-        planned = self._plan_groups(groups, list(pods.items()), kept)
+        planned = self._single_claims.of_groups(groups, list(pods.items()), kept)
         moved = base.moved or any(kind.related for kind in pods)
         return None if planned is None else AlternativePlan(base.problem, base.base, (*kept, *planned), moved)
-
-    def _plan_groups(
-        self,
-        groups: Iterable[PodGroup],
-        pods: Sequence[tuple[PodKind, Sequence[PendingPod]]],
-        kept: Sequence[CandidateClaim],
-    ) -> list[CandidateClaim] | None:
-        """Plan every group alone; None if one of them needs more than one node, or the effort is spent."""
-        used = {name: self._counted_against(name, kept) for name in self._pools}
-        planned = []
-        taken = [0] * len(pods)
-        for group in groups:
-            members: list[tuple[PodKind, PendingPod]] = []
-            for index, count in group.counts:
-                kind, alike = pods[index]
-                members += [(kind, pod) for pod in alike[taken[index] : taken[index] + count]]
-                taken[index] += count
-            pool = self._pools[self._options.templates[group.template].name]
-            part = self._plan_group(group, members, pool, used[pool.pool.name])
-            if part is None:
-                return None
-            planned.append(part)
-            counts = counted_against_limits(pool.pool, part.claim, self._problem, pool.catalogue)
-            used[pool.pool.name] = {name: used[pool.pool.name][name] + amount for name, amount in counts.items()}
-        return planned
-
-    def _counted_against(self, node_pool: str, claims: Iterable[CandidateClaim]) -> Resources:
-        """What claims count against a NodePool's limits."""
-        pool = self._pools[node_pool]
-        total = dict.fromkeys(limited_resources(pool.pool), 0)
-        for claim in claims:
-            if claim.claim.node_pool == node_pool and total:
-                counts = counted_against_limits(pool.pool, claim.claim, self._problem, pool.catalogue)
-                for name, amount in counts.items():
-                    total[name] += amount
-        return total
-
-    def _plan_group(
-        self, group: PodGroup, members: Sequence[tuple[PodKind, PendingPod]], pool: PoolInput, used: Resources
-    ) -> CandidateClaim | None:
-        instance_type = self._options.templates[group.template].catalogue.types[group.type_number]
-        largest = {name: instance_type.capacity.get(name, 0) for name in used}
-        usage = {**pool.usage, **{name: pool.usage.get(name, 0) + amount for name, amount in used.items()}}
-        pool_with_usage, pods = replace(pool, usage=usage), [pod for _, pod in members]
-        labels = dict(pair for kind, _ in members for pair in kind.labels)
-        if any(kind.related for kind, _ in members):
-            problem = problem_on_node(self._problem, labels, pods, pool_with_usage, largest, preferences=True)
-        else:
-            problem = problem_of_group(self._problem, pods, pool_with_usage, largest)
-        shapes = tuple(sorted(self._shape_without_labels(pod.shape) for pod in pods))
-        key = None if used else (group.template, group.type_number, tuple(sorted(labels.items())), shapes)
-        claim = self._single_claim(problem, key)
-        return None if claim is None else CandidateClaim(claim, -1, problem)
-
-    def _shape_without_labels(self, digest: str) -> int:
-        """A number that is equal for shapes that differ in labels at most: what groups of pods are planned alone as."""
-        number = self._unlabelled.get(digest)
-        if number is None:
-            text = repr(replace(self._problem.shapes[digest], labels={}))
-            number = self._unlabelled[digest] = self._numbers.setdefault(text, len(self._numbers))
-        return number
-
-    def _single_claim(self, problem: Problem, key: object) -> OpenedClaim | None:
-        """The one claim that the planner opens for a problem; None if it is not exactly one for all pods.
-
-        Problems with equal keys are equal but for the names of the pods; they are planned once.
-        """
-        if key is not None and key in self._claims:
-            claim = self._claims[key]
-        else:
-            alone = plan(problem, told=False) if self._effort.take(_planning_touches(problem)) else None
-            single = (
-                alone is not None
-                and len(alone.claims) == 1
-                and not (alone.unplaced or alone.ignored or alone.truncated)
-            )
-            claim = alone.claims[0] if alone is not None and single else None
-            if key is not None:
-                self._claims[key] = claim
-        if claim is None:
-            return None
-        pods = sorted(problem.pods, key=lambda pod: (pod.namespace, pod.name, pod.uid))
-        return replace(claim, pods=tuple(pod.uid for pod in pods))
 
     # ── smaller types, other domains ──────────────────────────────────────
 
@@ -423,25 +332,9 @@ class Search:
         as the effort goes and the cheapest type stays the same."""
         if not any(part.narrow for part in candidate.claims):
             return candidate
-        claims = tuple(self._widened_claim(part) if part.narrow else part for part in candidate.claims)
+        claims = tuple(self._single_claims.widened(part) if part.narrow else part for part in candidate.claims)
         wide = replace(candidate, claims=claims)
         return wide if self._allowed(wide, by_pod=False) else candidate
-
-    def _widened_claim(self, part: CandidateClaim) -> CandidateClaim:
-        claim = part.claim
-        if claim.reservations:
-            return part
-        pool = self._pools[claim.node_pool]
-        largest = counted_against_limits(pool.pool, claim, self._problem, pool.catalogue)
-        pods = [self._pods[uid] for uid in claim.pods]
-        problem = problem_of_claim(self._problem, claim, pods, pool, largest)
-        shapes = tuple(sorted(self._shape_without_labels(pod.shape) for pod in pods))
-        wide = self._single_claim(problem, (claim.node_pool, claim.constraints, tuple(sorted(largest.items())), shapes))
-        if wide is None or wide.reservations or wide.instance_types[0] != claim.instance_types[0]:
-            return part  # the node that was rated is launched first, and takes nothing that others hold
-        return CandidateClaim(
-            replace(wide, constraints=claim.constraints, labels=claim.labels), part.base_number, problem
-        )
 
 
 def _planning_touches(problem: Problem) -> int:

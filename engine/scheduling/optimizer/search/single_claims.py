@@ -1,0 +1,133 @@
+"""Plans pods alone: a group of pods, or those of one claim, on one claim of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from msgspec.structs import replace
+
+from kerf.engine.model.kubernetes.pods import Resources
+from kerf.engine.scheduling.optimizer.alternative_plans import CandidateClaim, counted_against_limits
+from kerf.engine.scheduling.optimizer.effort import Effort, planning_touches
+from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions, PodKind
+from kerf.engine.scheduling.optimizer.partial_problems import (
+    limited_resources,
+    problem_of_claim,
+    problem_of_group,
+    problem_on_node,
+)
+from kerf.engine.scheduling.optimizer.search.regrouping import PodGroup
+from kerf.engine.scheduling.plan import OpenedClaim
+from kerf.engine.scheduling.planner import plan
+from kerf.engine.scheduling.problem.problem import PendingPod, PoolInput, Problem
+
+
+class SingleClaims:
+    """Plans single claims of one problem, within an effort. Problems that are equal but for the names of their pods are
+    planned once."""
+
+    def __init__(self, problem: Problem, options: InstanceOptions, effort: Effort) -> None:
+        self._problem, self._options, self._effort = problem, options, effort
+        self._pods = {pod.uid: pod for pod in problem.pods}
+        self._pools = {pool.pool.name: pool for pool in problem.pools}
+        self._claims: dict[object, OpenedClaim | None] = {}
+        self._unlabelled: dict[str, int] = {}
+        self._numbers: dict[str, int] = {}
+
+    def claim(self, problem: Problem, key: object) -> OpenedClaim | None:
+        """The one claim that the planner opens for a problem; None if it is not exactly one for all pods.
+
+        Problems with equal keys are equal but for the names of the pods; they are planned once.
+        """
+        claim = self._planned(problem) if key is None or key not in self._claims else self._claims[key]
+        if key is not None:
+            self._claims[key] = claim
+        if claim is None:
+            return None
+        pods = sorted(problem.pods, key=lambda pod: (pod.namespace, pod.name, pod.uid))
+        return replace(claim, pods=tuple(pod.uid for pod in pods))
+
+    def of_groups(
+        self,
+        groups: Iterable[PodGroup],
+        pods: Sequence[tuple[PodKind, Sequence[PendingPod]]],
+        kept: Sequence[CandidateClaim],
+    ) -> list[CandidateClaim] | None:
+        """Plan every group alone; None if one of them needs more than one node, or the effort is spent."""
+        used = {name: self._counted_against(name, kept) for name in self._pools}
+        planned = []
+        taken = [0] * len(pods)
+        for group in groups:
+            members: list[tuple[PodKind, PendingPod]] = []
+            for index, count in group.counts:
+                kind, alike = pods[index]
+                members += [(kind, pod) for pod in alike[taken[index] : taken[index] + count]]
+                taken[index] += count
+            pool = self._pools[self._options.templates[group.template].name]
+            part = self._plan_group(group, members, pool, used[pool.pool.name])
+            if part is None:
+                return None
+            planned.append(part)
+            counts = counted_against_limits(pool.pool, part.claim, self._problem, pool.catalogue)
+            used[pool.pool.name] = {name: used[pool.pool.name][name] + amount for name, amount in counts.items()}
+        return planned
+
+    def widened(self, part: CandidateClaim) -> CandidateClaim:
+        """The claim with all types that it may become, as far as its cheapest type stays the same."""
+        claim = part.claim
+        if claim.reservations:
+            return part
+        pool = self._pools[claim.node_pool]
+        largest = counted_against_limits(pool.pool, claim, self._problem, pool.catalogue)
+        pods = [self._pods[uid] for uid in claim.pods]
+        problem = problem_of_claim(self._problem, claim, pods, pool, largest)
+        shapes = tuple(sorted(self._shape_without_labels(pod.shape) for pod in pods))
+        wide = self.claim(problem, (claim.node_pool, claim.constraints, tuple(sorted(largest.items())), shapes))
+        if wide is None or wide.reservations or wide.instance_types[0] != claim.instance_types[0]:
+            return part  # the node that was rated is launched first, and takes nothing that others hold
+        return CandidateClaim(
+            replace(wide, constraints=claim.constraints, labels=claim.labels), part.base_number, problem
+        )
+
+    def _planned(self, problem: Problem) -> OpenedClaim | None:
+        touches = planning_touches(problem.pods, problem.shapes, len(problem.nodes))
+        alone = plan(problem, told=False) if self._effort.take(touches) else None
+        if alone is None or len(alone.claims) != 1 or alone.unplaced or alone.ignored or alone.truncated:
+            return None
+        return alone.claims[0]
+
+    def _counted_against(self, node_pool: str, claims: Iterable[CandidateClaim]) -> Resources:
+        """What claims count against a NodePool's limits."""
+        pool = self._pools[node_pool]
+        total = dict.fromkeys(limited_resources(pool.pool), 0)
+        for claim in claims:
+            if claim.claim.node_pool == node_pool and total:
+                counts = counted_against_limits(pool.pool, claim.claim, self._problem, pool.catalogue)
+                for name, amount in counts.items():
+                    total[name] += amount
+        return total
+
+    def _plan_group(
+        self, group: PodGroup, members: Sequence[tuple[PodKind, PendingPod]], pool: PoolInput, used: Resources
+    ) -> CandidateClaim | None:
+        instance_type = self._options.templates[group.template].catalogue.types[group.type_number]
+        largest = {name: instance_type.capacity.get(name, 0) for name in used}
+        usage = {**pool.usage, **{name: pool.usage.get(name, 0) + amount for name, amount in used.items()}}
+        pool_with_usage, pods = replace(pool, usage=usage), [pod for _, pod in members]
+        labels = dict(pair for kind, _ in members for pair in kind.labels)
+        if any(kind.related for kind, _ in members):
+            problem = problem_on_node(self._problem, labels, pods, pool_with_usage, largest, preferences=True)
+        else:
+            problem = problem_of_group(self._problem, pods, pool_with_usage, largest)
+        shapes = tuple(sorted(self._shape_without_labels(pod.shape) for pod in pods))
+        key = None if used else (group.template, group.type_number, tuple(sorted(labels.items())), shapes)
+        claim = self.claim(problem, key)
+        return None if claim is None else CandidateClaim(claim, -1, problem)
+
+    def _shape_without_labels(self, digest: str) -> int:
+        """A number that is equal for shapes that differ in labels at most: what groups of pods are planned alone as."""
+        number = self._unlabelled.get(digest)
+        if number is None:
+            text = repr(replace(self._problem.shapes[digest], labels={}))
+            number = self._unlabelled[digest] = self._numbers.setdefault(text, len(self._numbers))
+        return number
