@@ -26,7 +26,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from kerf.adapters.store.compression import digest_of
-from kerf.adapters.store.files.private_files import regular_file, write_whole
+from kerf.adapters.store.files.private_files import OWNER_FOLDER, regular_file, write_whole
 from kerf.adapters.store.read_only import ReadOnlyStore, Source, blobs_of, started_as
 from kerf.adapters.store.sqlite.errors import refused_by_system
 from kerf.engine.record.codec import CODEC, Codec, Envelope
@@ -106,7 +106,7 @@ def _write_all(folder: Path, files: dict[str, bytes]) -> None:
     written: list[Path] = []
     with refused_by_system(folder):
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(mode=OWNER_FOLDER, parents=True, exist_ok=True)
             for name, text in files.items():
                 write_whole(folder / name, text)
                 written.append(folder / name)

@@ -19,7 +19,7 @@ from secrets import token_hex
 from kerf.adapters.store.sqlite.errors import refused_by_system
 from kerf.engine.record.errors import RecordExists, SpecialFile, StoreLocked
 
-_OWNER_FILE, _OWNER_FOLDER = 0o600, 0o700
+_OWNER_FILE, OWNER_FOLDER = 0o600, 0o700
 _NEW = os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LOGS = ("-wal", "-shm")
@@ -87,7 +87,7 @@ def private_folder(path: Path) -> Iterator[Path]:
             raise RecordExists("a log without its record is here", where=str(log), hint="Move it away first")
     folder = path.with_name(_name(path))
     with refused_by_system(path):
-        folder.mkdir(mode=_OWNER_FOLDER)
+        folder.mkdir(mode=OWNER_FOLDER)
         held = os.open(folder, _FOLDER)
     try:
         with refused_by_system(path):
