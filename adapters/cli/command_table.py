@@ -83,8 +83,8 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "bundle",
         f"{_HERE}.bundle:bundle",
-        "Make and inspect bundles: a record as one file to hand on.",
-        ("export", "names", "inspect", "golden"),
+        "Make, inspect and sign bundles: a record as one file to hand on.",
+        ("export", "names", "inspect", "generate-key", "sign", "verify-signature", "golden"),
     ),
     Command("store", f"{_HERE}.store:store", "Records as such: make one smaller.", ("prune",)),
 )

@@ -12,7 +12,7 @@ from kerf.engine.errors import InputError
 
 _Place = Annotated[str, Parameter(allow_leading_hyphen=True)]
 
-bundle = App(name="bundle", help="Make and inspect bundles: a record as one file to hand on.")
+bundle = App(name="bundle", help="Make, inspect and sign bundles: a record as one file to hand on.")
 
 
 @bundle.command
@@ -141,6 +141,107 @@ def inspect(file: Path, /, *, json: Json = False) -> None:
     from kerf.adapters.store.files.bundle import inspect_bundle
 
     print_bundle(inspect_bundle(file), file, json=json)
+
+
+@bundle.command(name="generate-key")
+def generate_key(secret_key: Path, /, *, json: Json = False) -> None:
+    """Make a key pair to sign bundles with, in minisign's format.
+
+    The secret key is for you alone: keep it away from the cluster, offline if you
+    can. The public key is for everybody who gets your bundles; tell them by
+    another way than the bundle's. The secret key has no password; minisign -C
+    gives it one.
+
+    For example:
+
+        kerf bundle generate-key signing.key
+
+    Parameters
+    ----------
+    secret_key
+        The file to write (0600). The public key is written beside it, with .pub after its name.
+    json
+        Print the public key as JSON.
+    """
+    from kerf.adapters.cli.render.output import Printer, emit_json
+    from kerf.adapters.store.files.minisign import PUBLIC_SUFFIX, make_key
+
+    made = make_key(secret_key)
+    if json:
+        emit_json({"key": made.name, "public_key": made.text})
+    else:
+        Printer().line(f"{secret_key}: the secret key {made.name}. Keep it to yourself")
+        Printer().line(f"{secret_key}{PUBLIC_SUFFIX}: the public key {made.text}")
+
+
+@bundle.command
+def sign(file: Path, /, *, secret_key: Path, signature: Path | None = None, json: Json = False) -> None:
+    """Sign a bundle, so that others can tell that it comes from you and was not changed.
+
+    Every byte of the bundle is checked first. The signature is minisign's: minisign
+    -V checks it, and minisign -S signs bundles as well. It says, signed too, at
+    which position the record ends and which value its chain has there.
+
+    For example:
+
+        kerf bundle sign incident.kerfb --secret-key signing.key
+
+    Parameters
+    ----------
+    file
+        A .kerfb bundle.
+    secret_key
+        A file by kerf bundle generate-key or minisign -G, which its owner alone may read. Its password is asked for.
+    signature
+        The file to write; it must not exist yet. Left out, it is FILE.minisig.
+    json
+        Print JSON.
+    """
+    from kerf.adapters.cli.render.bundle import print_signed
+    from kerf.adapters.cli.signing import sign as write_signature
+
+    print_signed(write_signature(file, secret_key, signature), json=json)
+
+
+@bundle.command(name="verify-signature")
+def verify_signature(file: Path, /, *, public_key: str, signature: Path | None = None, json: Json = False) -> int:
+    """Check that a bundle is, byte for byte, what the owner of a key signed.
+
+    This says who made the bundle; kerf verify says whether its decisions are
+    made again as they were. Nothing of the bundle is decoded before its signature
+    holds.
+
+    Exit codes: 0 the signature holds, 1 it does not (another key, or the bundle or
+    the signature's comment was changed), 2 usage or a malformed file, 3 the bundle
+    was signed, but is damaged.
+
+    For example:
+
+        kerf bundle verify-signature incident.kerfb --public-key signing.key.pub
+
+    Parameters
+    ----------
+    file
+        A .kerfb bundle.
+    public_key
+        The signer's public key, or a file with it. Have it from a place that you trust.
+    signature
+        The signature. Left out, it is FILE.minisig.
+    json
+        Print JSON.
+    """
+    from kerf.adapters.cli.render.bundle import print_signed
+    from kerf.adapters.cli.render.lines import print_error
+    from kerf.adapters.cli.signing import check_signature
+    from kerf.adapters.store.files.minisign import SignatureRefused
+
+    try:
+        signed = check_signature(file, public_key, signature)
+    except SignatureRefused as refused:
+        print_error(str(refused))
+        return 1
+    print_signed(signed, json=json)
+    return 0
 
 
 @bundle.command

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kerf.adapters.cli.render.output import Printer, emit_json
 from kerf.adapters.store.files.bundle_format import BundleInfo
 from kerf.projections.prose.amounts import count, moment
+
+if TYPE_CHECKING:
+    from kerf.adapters.cli.signing import Signed
 
 
 def print_bundle(info: BundleInfo, file: Path, *, json: bool) -> None:
@@ -24,3 +28,16 @@ def print_bundle(info: BundleInfo, file: Path, *, json: bool) -> None:
     printer.line(f"made {moment(info.created)} by kerf {info.engine}, format {info.format}")
     printer.line(f"chain {info.chain}")
     printer.line("names are pseudonyms" if info.sanitised else "names are as they were")
+
+
+def print_signed(signed: Signed, *, json: bool) -> None:
+    """Print whose signature holds, and of what."""
+    if json:
+        emit_json(signed)
+        return
+    printer, info = Printer(), signed.bundle
+    printer.line(f"{signed.file}: signed with the key {signed.key} ({signed.signature})", "title")
+    printer.line(f"positions {info.first} to {info.last} of record {info.record}")
+    printer.line(f"chain {info.chain}")
+    printer.line(f"trusted comment: {' '.join(signed.comment.split())}")
+    printer.line(f"public key {signed.public_key}")
