@@ -2,6 +2,10 @@
 
 Nothing is deleted before `acknowledge`: a message whose record failed comes back after its visibility
 timeout. Duplicates and messages out of order are passed on; the engine knows a message by its id.
+
+Each message is read for itself. One that is no event is refused (KERF350), and deleted once the refusal is recorded: it
+would read the same for ever. One that a defect of kerf keeps from being read (KERF605) stays in the queue: a kerf
+without the defect may still read it, and until then the queue's own policy decides how long it is kept.
 """
 
 from __future__ import annotations
@@ -13,12 +17,16 @@ import msgspec
 from msgspec import Struct
 
 from kerf.adapters.aws.session import Client, call
-from kerf.engine.errors import InputError
+from kerf.engine.errors import InputError, fault_of
 from kerf.engine.model.durations import parse_time
 from kerf.engine.record.observations import InputRefused, InterruptionSeen, Observation
 
 BATCH = 10
 VISIBILITY = 20  # seconds
+MAX_ID = 256  # characters of the ids that an event may bring along; AWS' own have 36 at most
+MAX_INSTANCES = 10_000  # of one event: more than AWS' own events have room for
+MAX_TOLD = 300  # characters of what is wrong with a message
+KNOWN = 10_000  # messages whose refusal is remembered
 _STOPPED = ("stopping", "stopped")
 _ENDED = ("shutting-down", "terminated")
 
@@ -81,27 +89,27 @@ def parse(message: str, body: str) -> tuple[InterruptionSeen | InputRefused, ...
     """The observations in one queue message; none for an event that does not concern kerf (A-345).
 
     An observation is known by the id of its event, so that a duplicate has the same one. Each instance of a health
-    event gets an id of its own.
+    event gets an id of its own. Whatever the body is, it is read or refused (A-344): it may be nested too deeply, be no
+    text that UTF-8 can hold, or bring ids along that would make a large record of a small message.
     """
     if not body.strip():
         return ()
     try:
         event = _decoder.decode(body)
         sent = parse_time(event.time) if event.time else 0
-    except (msgspec.DecodeError, InputError) as error:
-        return (
-            InputRefused(
-                code="KERF350",
-                source="queue",
-                object=message,
-                field="time" if isinstance(error, InputError) else "",
-                message=f"not an EventBridge event: {error}",
-            ),
-        )
+    except InputError as error:
+        return (_refused(message, "time", str(error)),)
+    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+        return (_refused(message, "", str(error)),)
     reader = _KINDS.get((event.source, event.detail_type)) if event.version == "0" else None
     if reader is None:
         return ()
-    kind, instances = reader(event.detail)
+    kind, named = reader(event.detail)
+    instances = tuple(dict.fromkeys(named))
+    if len(event.id) > MAX_ID or any(len(instance) > MAX_ID for instance in instances):
+        return (_refused(message, "", f"an id has over {MAX_ID} characters"),)
+    if len(instances) > MAX_INSTANCES:
+        return (_refused(message, "detail", f"{len(instances)} instances; {MAX_INSTANCES} are read at most"),)
     known_as = event.id or message
     return tuple(
         InterruptionSeen(
@@ -114,6 +122,11 @@ def parse(message: str, body: str) -> tuple[InterruptionSeen | InputRefused, ...
     )
 
 
+def _refused(message: str, field: str, why: str) -> InputRefused:
+    text = f"not an EventBridge event: {why}"
+    return InputRefused(code="KERF350", source="queue", object=message, field=field, message=text[:MAX_TOLD])
+
+
 class AwsInterruptions:
     """The port `Interruptions` on SQS. `wait` is the long poll in seconds (A-343: 20 in production)."""
 
@@ -123,9 +136,11 @@ class AwsInterruptions:
         self._wait = wait
         self._url = ""
         self._handles: list[str] = []
+        self._told: dict[str, None] = {}
 
     def poll(self) -> list[Observation]:
         """Up to ten messages. Asks for the queue's address until it is known. Raises `AwsError`."""
+        self._handles.clear()  # what was polled before and is not recorded comes back
         if not self._url:
             self._url = call(self._sqs.get_queue_url, QueueName=self._queue)["QueueUrl"]
         answer = call(
@@ -135,11 +150,27 @@ class AwsInterruptions:
             VisibilityTimeout=VISIBILITY,
             WaitTimeSeconds=self._wait,
         )
-        observations: list[Observation] = []
-        for message in answer.get("Messages", ()):
-            self._handles.append(message["ReceiptHandle"])
-            observations += [Observation(seen) for seen in parse(message["MessageId"], message.get("Body", ""))]
-        return observations
+        return [Observation(seen) for message in answer.get("Messages") or () for seen in self._read(message)]
+
+    def _read(self, message: dict[str, Any]) -> list[InterruptionSeen | InputRefused]:
+        """The news in one message, and its handle for `acknowledge`. A message that comes back is refused once."""
+        known_as = str(message.get("MessageId", ""))
+        seen: tuple[InterruptionSeen | InputRefused, ...]
+        try:
+            seen = parse(known_as, message.get("Body") or "")
+            self._handles += filter(None, [message.get("ReceiptHandle")])
+        except Exception as error:  # a defect met by one message must not keep the others from being handled
+            fault = fault_of(error, "interruption queue")
+            seen = (InputRefused(fault.code, "queue", known_as, message=str(fault)[:MAX_TOLD]),)
+        return [news for news in seen if isinstance(news, InterruptionSeen) or self._is_news(known_as)]
+
+    def _is_news(self, message: str) -> bool:
+        if message in self._told:
+            return False
+        if len(self._told) >= KNOWN:
+            self._told.clear()
+        self._told[message] = None
+        return True
 
     def acknowledge(self) -> None:
         """Delete what was polled. A message that cannot be deleted comes back, and its id says that it is known."""

@@ -14,7 +14,7 @@ from kerf.projections.metrics.families import (
 )
 
 PREFIX = "karpenter_"
-KERFS_OWN = frozenset({"search_gain_dollars_per_hour_total", "search_touches_total"})
+KERFS_OWN = frozenset({"search_gain_dollars_per_hour_total", "search_touches_total", "refused_inputs_total"})
 """Counters that Karpenter does not have: their names begin with "kerf_"."""
 _DISRUPTED = ("nodepool", "reason", "capacity_type", "consolidation_policy", "termination_mode")  # L-364's X
 _DECIDED = ("decision", "reason", "consolidation_type")
@@ -76,4 +76,6 @@ COUNTER_DEFINITIONS: tuple[tuple[str, str, str, tuple[str, ...], tuple[float, ..
     ("interruption_instance_status_unhealthy_total", COUNTER, "Instances that EC2 says are not well.",
      ("category",), ()),
     ("interruption_message_queue_duration_seconds", HISTOGRAM, "The age of interruption messages.", (), DURATIONS),
+    ("refused_inputs_total", COUNTER, "Messages, objects and answers that were refused, by where they came from.",
+     ("source", "code"), ()),
 )  # fmt: skip

@@ -36,7 +36,7 @@ from kerf.engine.record.decisions import (
     TerminateInstance,
 )
 from kerf.engine.record.entries import Entry
-from kerf.engine.record.observations import EffectAnswered, InterruptionSeen, LaunchAnswered, ObjectGone
+from kerf.engine.record.observations import EffectAnswered, InputRefused, InterruptionSeen, LaunchAnswered, ObjectGone
 from kerf.engine.scheduling.reasons import SchedulingCode
 from kerf.engine.state.state import State
 from kerf.projections.kubernetes_events.drain_events import BY_FORCE
@@ -226,13 +226,8 @@ class RecordCounters:
 
     def _launch(self, answer: LaunchAnswered, entry: Entry) -> None:
         for launch_error in answer.errors:
-            self._inc(
-                "cloudprovider_instance_launch_failures_total",
-                launch_error.zone,
-                "",
-                launch_error.capacity_type,
-                launch_error.code,
-            )
+            labels = launch_error.zone, "", launch_error.capacity_type, launch_error.code
+            self._inc("cloudprovider_instance_launch_failures_total", *labels)
         if not answer.instance and answer.kind:
             error = _CLOUD_ERRORS.get(answer.kind, "")
             self._inc("cloudprovider_errors_total", "nodeclaim.lifecycle", "Create", self._provider, error)
@@ -244,6 +239,9 @@ class RecordCounters:
             return
         self._inc("interruption_received_messages_total", message.kind)
         self._took("interruption_message_queue_duration_seconds", message.sent, entry)
+
+    def _refused(self, refused: InputRefused, entry: Entry) -> None:
+        self._inc("refused_inputs_total", refused.source, refused.code)
 
     # ── claims ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -382,6 +380,7 @@ _HANDLERS: dict[type[Struct], Callable[[RecordCounters, Any, Entry], None]] = {
     EffectAnswered: RecordCounters._answered,
     LaunchAnswered: RecordCounters._launch,
     InterruptionSeen: RecordCounters._interruption,
+    InputRefused: RecordCounters._refused,
     ev.Requested: RecordCounters._requested,
     ev.Adopted: RecordCounters._adopted,
     ev.Launched: RecordCounters._launched,

@@ -192,7 +192,7 @@ class AwsProvider:
 
     async def _listen(self, host: ProviderHost, queue: AwsInterruptions) -> None:
         """Read the interruption queue for ever. A message is deleted once it is in the record, not before (A-343,
-        A-344)."""
+        A-344). A defect ends neither this nor the provider: it is recorded, and the queue is read again later."""
         delay, most = RETRY
         said = ""
         while True:
@@ -200,11 +200,11 @@ class AwsProvider:
                 await host.record(await _aside(queue.poll))
                 await self._elsewhere(queue.acknowledge)
                 delay, said, self.error = RETRY[0], "", None
-            except KerfError as error:
-                self.error = error
-                if str(error) != said:  # once, not with every try
-                    said = str(error)
-                    host.put([Observation(InputRefused(error.code, "queue", "interruptions", message=said))])
+            except Exception as error:
+                self.error = fault = fault_of(error, "interruption queue")
+                if str(fault) != said:  # once, not with every try
+                    said = str(fault)
+                    host.put([Observation(InputRefused(fault.code, "queue", "interruptions", message=said))])
                 await asyncio.sleep(delay)
                 delay = min(most, delay * 2)
 

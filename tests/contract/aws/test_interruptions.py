@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from kerf.adapters.aws.interruption import AwsInterruptions
 from kerf.engine.record.observations import InputRefused, InterruptionSeen
 from tests.support.servers.aws_world import CLOCK, AwsWorld
 
@@ -52,6 +53,81 @@ def test_garbage_is_refused_and_takes_nothing_along(world: AwsWorld) -> None:
     assert [type(seen) for seen in found] == [InputRefused, InputRefused, InterruptionSeen]
     assert {seen.code for seen in found[:2]} == {"KERF350"}
     assert messages(world) == [], "unknown and bad messages are deleted too (A-344)"
+
+
+class Sqs:
+    """A queue with one batch, which comes back until it is deleted."""
+
+    def __init__(self, *messages: dict[str, Any]) -> None:
+        self.messages = list(messages)
+        self.deleted: list[str] = []
+
+    def get_queue_url(self, **_: Any) -> dict[str, Any]:
+        return {"QueueUrl": "https://queue.example.com"}
+
+    def receive_message(self, **_: Any) -> dict[str, Any]:
+        return {"Messages": [m for m in self.messages if m.get("ReceiptHandle") not in self.deleted]}
+
+    def delete_message_batch(self, **parameters: Any) -> dict[str, Any]:
+        self.deleted += [entry["ReceiptHandle"] for entry in parameters["Entries"]]
+        return {}
+
+
+def sent(number: int, body: Any) -> dict[str, Any]:
+    return {"MessageId": f"m-{number}", "ReceiptHandle": f"r-{number}", "Body": body}
+
+
+def warning(instance: str) -> str:
+    head = {"version": "0", "id": instance, "source": "aws.ec2", "detail": {"instance-id": instance}}
+    return json.dumps(head | {"detail-type": "EC2 Spot Instance Interruption Warning"})
+
+
+def test_a_344_poison_takes_nothing_of_its_batch_along_and_is_deleted() -> None:
+    """The first message of these ended the provider, and so the controller, each time that it came back."""
+    deep = '{"x":' + "[" * 5_000 + "]" * 5_000 + "}"
+    sqs = Sqs(sent(1, deep), sent(2, warning("i-2")), sent(3, '{"id":"\ud800"}'), sent(4, "{"), sent(5, warning("i-5")))
+    queue = AwsInterruptions(sqs, "q", wait=0)
+    seen = [observation.payload for observation in queue.poll()]
+    assert [payload.object for payload in seen if isinstance(payload, InputRefused)] == ["m-1", "m-3", "m-4"]
+    assert [payload.instance for payload in seen if isinstance(payload, InterruptionSeen)] == ["i-2", "i-5"]
+    assert sqs.deleted == [], "not before they are recorded"
+    queue.acknowledge()
+    assert sqs.deleted == ["r-1", "r-2", "r-3", "r-4", "r-5"]
+
+
+def test_a_344_a_message_that_meets_a_defect_is_told_once_and_left_in_the_queue() -> None:
+    """Bodies of another type than text never come from SQS: they stand for what nobody foresaw."""
+    sqs = Sqs(sent(1, 7), sent(2, warning("i-2")))
+    queue = AwsInterruptions(sqs, "q", wait=0)
+    told: list[Any] = []
+    for _ in range(3):
+        told += [observation.payload for observation in queue.poll()]
+        queue.acknowledge()
+    assert [(payload.code, payload.object) for payload in told if isinstance(payload, InputRefused)] == [
+        ("KERF605", "m-1")
+    ]
+    assert [payload.instance for payload in told if isinstance(payload, InterruptionSeen)] == ["i-2"]
+    assert sqs.deleted == ["r-2"]
+
+
+def test_a_message_without_a_handle_is_read_though_it_cannot_be_deleted() -> None:
+    sqs = Sqs({"Body": warning("i-1")}, {"MessageId": "m-2"}, {})
+    queue = AwsInterruptions(sqs, "q", wait=0)
+    (seen,) = (observation.payload for observation in queue.poll())
+    assert isinstance(seen, InterruptionSeen)
+    assert seen.instance == "i-1"
+    queue.acknowledge()
+    assert sqs.deleted == []
+
+
+def test_a_344_what_was_polled_and_not_recorded_is_not_deleted() -> None:
+    sqs = Sqs(sent(1, warning("i-1")))
+    queue = AwsInterruptions(sqs, "q", wait=0)
+    queue.poll()
+    sqs.messages = [sent(2, warning("i-2"))]
+    queue.poll()
+    queue.acknowledge()
+    assert sqs.deleted == ["r-2"]
 
 
 def test_more_messages_than_one_batch(world: AwsWorld) -> None:

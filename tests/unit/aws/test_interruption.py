@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kerf.adapters.aws.interruption import parse
+from kerf.adapters.aws.interruption import MAX_INSTANCES, MAX_TOLD, parse
 from kerf.engine.record.observations import InputRefused, InterruptionSeen
 
 
@@ -88,6 +88,51 @@ def test_a_344_what_does_not_decode_is_refused_with_its_message_id(body: str) ->
     assert (refused.code, refused.source, refused.object) == ("KERF350", "queue", "m-1")
 
 
+def nested(levels: int) -> str:
+    return '{"x":' + "[" * levels + "]" * levels + "}"
+
+
+POISON = {
+    "5,000 levels in a field that kerf does not read": nested(5_000),
+    "5,000 levels in the detail": '{"detail":{"x":' + '{"a":' * 5_000 + "1" + "}" * 5_000 + "}}",
+    "a surrogate, which UTF-8 cannot hold": '{"id":"\ud800"}',
+    "an escaped surrogate": event("EC2 Instance Rebalance Recommendation", {"instance-id": "i"}, id="\ud800"),
+    "256 KB in the time": event("x", {}, time="9" * 262_144),
+    "256 KB in the id": event("EC2 Instance Rebalance Recommendation", {"instance-id": "i"}, id="x" * 262_144),
+    "256 KB in the instance": event("EC2 Instance Rebalance Recommendation", {"instance-id": "i" * 262_144}),
+    "wrong types": event("EC2 Instance Rebalance Recommendation", {"instance-id": ["i-1"]}),
+    "no object at all": "[" * 5_000 + "]" * 5_000,
+}
+
+
+@pytest.mark.parametrize("body", POISON.values(), ids=POISON)
+def test_a_344_poison_is_refused_in_few_words(body: str) -> None:
+    """Each of these raised, or brought its 256 KB into the record."""
+    (refused,) = parse("m-1", body)
+    assert isinstance(refused, InputRefused)
+    assert (refused.code, refused.object) == ("KERF350", "m-1")
+    assert len(refused.message) <= MAX_TOLD
+    refused.message.encode()
+
+
+@pytest.mark.parametrize("missing", ["version", "detail-type", "source", "detail"])
+def test_a_345_a_message_without_a_field_is_none_of_ours(missing: str) -> None:
+    fields = json.loads(event("EC2 Instance Rebalance Recommendation", {"instance-id": "i"}))
+    del fields[missing]
+    assert parse("m-1", json.dumps(fields)) == ()
+
+
+def test_a_349_a_small_message_does_not_make_a_large_record() -> None:
+    """Ten thousand times one instance is one; each of many instances repeats the event's id, which is short."""
+    same = [{"entityValue": "i-1"}] * 10_000
+    detail = {"service": "EC2", "eventTypeCategory": "scheduledChange", "affectedEntities": same}
+    assert len(parse("m-1", event("AWS Health Event", detail, source="aws.health"))) == 1
+    detail["affectedEntities"] = [{"entityValue": f"i-{number}"} for number in range(MAX_INSTANCES + 1)]
+    (refused,) = parse("m-1", event("AWS Health Event", detail, source="aws.health"))
+    assert isinstance(refused, InputRefused)
+    assert (refused.code, refused.field) == ("KERF350", "detail")
+
+
 def test_without_an_event_id_the_message_is_known_by_sqs_own() -> None:
     (seen,) = parse("m-1", event("EC2 Spot Instance Interruption Warning", {"instance-id": "i-1"}, id=""))
     assert isinstance(seen, InterruptionSeen)
@@ -95,7 +140,7 @@ def test_without_an_event_id_the_message_is_known_by_sqs_own() -> None:
 
 
 @given(
-    st.text()
+    st.text(st.characters())
     | st.recursive(st.none() | st.integers() | st.text(), lambda s: st.dictionaries(st.text(), s)).map(json.dumps)
 )
 def test_no_body_ever_raises(body: str) -> None:

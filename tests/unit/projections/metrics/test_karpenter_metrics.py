@@ -13,6 +13,7 @@ from kerf.engine.model.kubernetes.pods import DAEMONSET, Owner, Pod, PodShape
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.observations import (
     EffectAnswered,
+    InputRefused,
     InterruptionSeen,
     LaunchAnswered,
     LaunchError,
@@ -129,6 +130,13 @@ def test_l429_l430_interruption_messages_and_their_age() -> None:
     found = counted(world)
     assert value(found, "karpenter_interruption_received_messages_total", message_type="spot_interrupted") == 1
     assert value(found, "karpenter_interruption_message_queue_duration_seconds_sum") == 4
+
+
+def test_refused_inputs_count_by_where_they_came_from() -> None:
+    world = in_service()
+    refused = [Observation(InputRefused("KERF350", "queue", name)) for name in ("m-1", "m-2")]
+    world.see(*refused)
+    assert value(counted(world), "kerf_refused_inputs_total", source="queue", code="KERF350") == 2
 
 
 @pytest.mark.parametrize(
