@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from kerf.adapters.cli.render.lines import print_error
 from kerf.adapters.store.open import AnyStore, open_record
+from kerf.engine.errors import InputError
+from kerf.engine.record.errors import CheckpointMissed, RecordShortened
+from kerf.engine.record.hash_chain import SIZE, Checkpoint
 from kerf.projections.prose.amounts import duration, moment
 from kerf.replay.errors import NotObserved
 from kerf.replay.time_travel.positions import locate, time_after_end, time_of
@@ -21,6 +25,32 @@ def opened(record: str) -> Iterator[AnyStore]:
         yield store
     finally:
         store.close()
+
+
+def compare_with_checkpoint(store: AnyStore, kept: str) -> Checkpoint:
+    """Checks that the record up to a position is the one whose chain somebody kept, as "POSITION:CHAIN".
+
+    Raises InputError (KERF202) for another form, CheckpointMissed (KERF126) for another record, and RecordShortened if
+    the record begins later.
+    """
+    position, _, value = kept.partition(":")
+    if not re.fullmatch(rf"[0-9]{{1,18}}:[0-9a-f]{{{2 * SIZE}}}", kept, re.ASCII):
+        hint = "Write POSITION:CHAIN, as the Event RecordCheckpoint and a signature's comment say them"
+        raise InputError(f"{kept[:80]!r} is no checkpoint", hint=hint, code="KERF202")
+    checkpoint = Checkpoint(int(position), bytes.fromhex(value))
+    found = store.checkpoint(checkpoint.position)
+    if found == checkpoint:
+        return checkpoint
+    if found.position > checkpoint.position:
+        hint = "Compare with a later checkpoint, or verify the whole record"
+        raise RecordShortened("the record begins after the checkpoint", position=checkpoint.position, hint=hint)
+    shorter = found.position < checkpoint.position
+    why = "entries are missing at the end" if shorter else "an entry up to here was changed"
+    raise CheckpointMissed(
+        f"the record is not the one of the checkpoint: {why}",
+        position=found.position,
+        hint="Or it is another record. A bundle with pseudonyms has a chain of its own",
+    )
 
 
 def refuse_control_mode(store: AnyStore, record: str) -> None:

@@ -22,6 +22,7 @@ from kerf.adapters.kubernetes.events import EventRecorder
 from kerf.adapters.kubernetes.objects.pod_nominations import supported
 from kerf.adapters.kubernetes.read_only_session import ReadingSession
 from kerf.adapters.kubernetes.session import Session, connect
+from kerf.adapters.manager.checkpoints import CheckpointLoop
 from kerf.adapters.manager.gated_status import GatedStatus
 from kerf.adapters.manager.kubernetes_controller import KubernetesController
 from kerf.adapters.manager.leadership import leadership
@@ -190,7 +191,7 @@ class Manager:
         )
         self._telemetry.watch(controller)
         tasks = self._start_writers(controller, provider, reports)
-        tasks.append(self._start_retention(controller, store))
+        tasks += self._start_care(controller, store, reports.events)
         running = asyncio.create_task(controller.run(), name="kerf")
         try:
             await self._wait_for(running)
@@ -221,12 +222,20 @@ class Manager:
             asyncio.create_task(restarted(write_status, "gated objects"), name="gated objects"),
         ]
 
-    def _start_retention(self, controller: KubernetesController, store: ChainedStore) -> asyncio.Task[None]:
+    def _start_care(
+        self, controller: KubernetesController, store: ChainedStore, events: EventRecorder | None
+    ) -> list[asyncio.Task[None]]:
+        """What the record needs: its cuts, and checkpoints that somebody may keep."""
+        lease = self._options.lease_namespace, self._options.lease_name
+        checkpoints = CheckpointLoop(store, lease, events, failed=_print_error)
         retention = RetentionLoop(
             store, controller.runtime, controller.observe, self._options.retention, now=wall_clock, failed=_print_error
         )
-        self._telemetry.retention = retention
-        return asyncio.create_task(retention.run(), name="retention")
+        self._telemetry.told = [retention, checkpoints]
+        return [
+            asyncio.create_task(retention.run(), name="retention"),
+            asyncio.create_task(checkpoints.run(), name="checkpoints"),
+        ]
 
     # ── waiting ─────────────────────────────────────────────────────────────────────────────────────────────────
 

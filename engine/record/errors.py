@@ -136,6 +136,12 @@ class RecordShortened(StoreError):
     code = "KERF118"
 
 
+class CheckpointMissed(RecordCorrupt):
+    """The record is not the one that a checkpoint was taken of, or it was changed since."""
+
+    code = "KERF126"
+
+
 class SpecialFile(StoreError):
     """A link, a folder, a pipe or a device is where a file is to be written."""
 

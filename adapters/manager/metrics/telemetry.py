@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import kerf
 from kerf.adapters.controller.controller import wall_clock
+from kerf.adapters.manager.checkpoints import CheckpointLoop
 from kerf.adapters.manager.kubernetes_controller import KubernetesController
 from kerf.adapters.manager.metrics.exposition import exposition
 from kerf.adapters.manager.metrics.request_metrics import RequestMetrics, process_text
@@ -42,7 +43,7 @@ class Telemetry:
         self._conditions: ConditionMetrics | None = None
         self._made: tuple[float, bytes] | None = None
         self._reading: tuple[int, int] | None = None
-        self.retention: RetentionLoop | None = None
+        self.told: list[RetentionLoop | CheckpointLoop] = []
 
     def read(self, position: int, last: int) -> None:
         """The record is read up to a position: kerf is alive, but not ready yet."""
@@ -89,7 +90,7 @@ class Telemetry:
             return self._last(*self._made)
         world, metrics = self._world, self._metrics
         families = [_build(), *self._synced(), *self.requests.families()]
-        families += self.retention.families() if self.retention is not None else []
+        families += [family for loop in self.told for family in loop.families()]
         if world is None or metrics is None:
             return exposition(families) + process_text()
         if not await _taken(world.controller.between_turns, MAX_TURN_WAIT if self._made is not None else None):
