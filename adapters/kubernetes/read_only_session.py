@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from kerf.adapters.kubernetes.session import JSON, REQUEST_TIMEOUT, Answer, Session
 from kerf.engine.errors import REPORT, KerfError
 
+QUESTIONS = ("/apis/authentication.k8s.io/v1/tokenreviews", "/apis/authorization.k8s.io/v1/subjectaccessreviews")
+"""Asked by POST. They store nothing."""
+
 
 class WriteRefused(KerfError):
     """Something tried to write in observe mode. No request was made."""
@@ -15,7 +18,7 @@ class WriteRefused(KerfError):
 
 
 class ReadingSession(Session):
-    """A session that raises WriteRefused (KERF606) for everything but GET."""
+    """A session that raises WriteRefused (KERF606) for everything but GET and QUESTIONS."""
 
     async def request(
         self,
@@ -28,6 +31,7 @@ class ReadingSession(Session):
         timeout: float = REQUEST_TIMEOUT,
         limited: bool = True,
     ) -> Answer:
-        if method != "GET" or body is not None:
+        asks = method == "POST" and path in QUESTIONS
+        if not asks and (method != "GET" or body is not None):
             raise WriteRefused("observe mode writes nothing", where=f"{method} {path}", hint=REPORT)
-        return await super().request(method, path, query=query, timeout=timeout, limited=limited)
+        return await super().request(method, path, query=query, body=body, timeout=timeout, limited=limited)

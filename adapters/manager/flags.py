@@ -60,6 +60,9 @@ class Flags:
     condition_metrics_per_object: Annotated[
         str | None, Parameter(help="Metrics of conditions for each NodeClaim and Node (false).")
     ] = None
+    metrics_authorization: Annotated[
+        str | None, Parameter(help="/metrics only for tokens that the API server lets read it (false).")
+    ] = None
     log_level: Annotated[str | None, Parameter(help="debug, info or error (info).")] = None
     log_output_paths: Annotated[str | None, Parameter(help="stdout, stderr or files, by commas (stdout).")] = None
     instance_types_file_path: Annotated[

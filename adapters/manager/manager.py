@@ -26,6 +26,7 @@ from kerf.adapters.manager.checkpoints import CheckpointLoop
 from kerf.adapters.manager.gated_status import GatedStatus
 from kerf.adapters.manager.kubernetes_controller import KubernetesController
 from kerf.adapters.manager.leadership import leadership
+from kerf.adapters.manager.metrics.access import MetricsAccess
 from kerf.adapters.manager.metrics.server import MetricsServer
 from kerf.adapters.manager.metrics.telemetry import Telemetry
 from kerf.adapters.manager.providers.kwok import kwok_provider
@@ -87,7 +88,10 @@ class Manager:
         )
         session.note = self._telemetry.requests.note
         self._server = MetricsServer(
-            self._telemetry, metrics_port=config.options.metrics_port, health_port=config.options.health_port
+            self._telemetry,
+            metrics_port=config.options.metrics_port,
+            health_port=config.options.health_port,
+            access=MetricsAccess(session) if config.options.metrics_authorization else None,
         )
 
     def stop(self) -> None:

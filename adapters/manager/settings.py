@@ -73,6 +73,7 @@ class Options(Struct, frozen=True):
     lease_namespace: str
     state_metrics: bool
     condition_metrics_per_object: bool
+    metrics_authorization: bool
     log_level: str
     outputs: tuple[str, ...]
     retention: Retention
@@ -97,6 +98,7 @@ def read_settings(flags: Flags, environment: Mapping[str, str]) -> Options:
         lease_namespace=source.text("leader_election_namespace", "") or _own_namespace(),
         state_metrics=not source.truth("disable_cluster_state_observability", False),
         condition_metrics_per_object=source.truth("condition_metrics_per_object", False),
+        metrics_authorization=source.truth("metrics_authorization", False),
         log_level=source.read("log_level", _one_of("debug", "info", "error"), "info"),
         outputs=tuple(filter(None, source.text("log_output_paths", "stdout").split(","))),
         retention=Retention(

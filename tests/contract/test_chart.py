@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import subprocess
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -153,6 +154,21 @@ def test_control_mode_writes_what_the_reference_does_and_no_secrets() -> None:
     assert not [rule for rule in rules if "*" in rule["verbs"]]
     (role,) = of_kind(documents, "Role")
     assert role["rules"][1]["resourceNames"] == ["karpenter-leader-election"]
+
+
+@pytest.mark.parametrize("mode", ["control", "observe"])
+def test_the_right_to_ask_who_scrapes_comes_with_the_setting(mode: str) -> None:
+    plain, asking = rendered(f"mode={mode}"), rendered(f"mode={mode}", "settings.metricsAuthorization=true")
+    before = {role["metadata"]["name"] for role in of_kind(plain, "ClusterRole")}
+    new = {role["metadata"]["name"]: role for role in of_kind(asking, "ClusterRole")}
+    assert new.keys() - before == {"kerf-reviews", "kerf-metrics-reader"}
+    ask = partial(needed, mode, "kwok", lease_namespace="kerf", lease_name="karpenter-leader-election")
+    wanted = set(ask(metrics_authorization=True)) - set(ask())
+    assert _rights(new["kerf-reviews"]["rules"]) == wanted
+    assert new["kerf-metrics-reader"]["rules"] == [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]
+    bound = {role["roleRef"]["name"] for role in of_kind(asking, "ClusterRoleBinding")}
+    assert "kerf-reviews" in bound
+    assert "kerf-metrics-reader" not in bound
 
 
 @pytest.mark.parametrize("mode", ["control", "observe"])

@@ -25,7 +25,13 @@ async def check_cluster(session: Session, mode: str, provider: str, options: Opt
     answer = (await session.request("GET", "/version")).checked("version of the API server")
     yield _version(answer.json(), session.host)
     yield _clock(answer.date)
-    rights = needed(mode, provider, lease_namespace=options.lease_namespace, lease_name=options.lease_name)
+    rights = needed(
+        mode,
+        provider,
+        lease_namespace=options.lease_namespace,
+        lease_name=options.lease_name,
+        metrics_authorization=options.metrics_authorization,
+    )
     yield _allowed(rights, [right for right in rights if not await _may(session, right)])
     definitions = [definition async for definition in _definitions(session, provider, options)]
     for definition in definitions:

@@ -13,6 +13,8 @@ READ = ("get", "list", "watch")
 NODE_CLASSES = {"kwok": ("karpenter.kwok.sh", "kwoknodeclasses"), "aws": ("karpenter.k8s.aws", "ec2nodeclasses")}
 """API group and resource, by provider."""
 
+REVIEWS = (("authentication.k8s.io", "tokenreviews"), ("authorization.k8s.io", "subjectaccessreviews"))
+
 
 class Right(Struct, frozen=True, order=True):
     """`resource` may have a subresource behind a slash; `namespace` and `name` are empty for all."""
@@ -30,12 +32,20 @@ class Right(Struct, frozen=True, order=True):
 
 
 def needed(
-    mode: str, provider: str, *, lease_namespace: str, lease_name: str, kinds: Sequence[WatchedKind] = WATCHED
+    mode: str,
+    provider: str,
+    *,
+    lease_namespace: str,
+    lease_name: str,
+    metrics_authorization: bool = False,
+    kinds: Sequence[WatchedKind] = WATCHED,
 ) -> list[Right]:
     """All of them, in a fixed order."""
     group, resource = NODE_CLASSES[provider]
     watched = [(served.group, served.plural) for kind in kinds for served in kind.served]
     rights = [Right(*served, verb) for served in (*watched, (group, resource)) for verb in READ]
+    if metrics_authorization:
+        rights += [Right(*review, "create") for review in REVIEWS]
     if mode == "observe":
         return sorted(rights)
     rights += [right for kind in kinds for right in _written(kind)]

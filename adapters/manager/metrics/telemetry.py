@@ -42,6 +42,7 @@ class Telemetry:
         self._metrics: RecordCounters | None = None
         self._conditions: ConditionMetrics | None = None
         self._made: tuple[float, bytes] | None = None
+        self._making: asyncio.Task[tuple[float, bytes]] | None = None
         self._reading: tuple[int, int] | None = None
         self.told: list[RetentionLoop | CheckpointLoop] = []
 
@@ -84,18 +85,32 @@ class Telemetry:
             faults.append(str(world.runtime.error))
         return faults if faults or world.ready else ["the cluster has not been looked at yet"]
 
-    async def metrics(self) -> bytes:
-        """All metrics in Prometheus's text format. No turn runs while the state is read."""
-        if self._made is not None and time.monotonic() - self._made[0] < SCRAPE_CACHED:
-            return self._last(*self._made)
+    async def metrics(self) -> list[bytes]:
+        """All metrics in Prometheus's text format: the text, which all scrapers of a moment share, and its age."""
+        if self._made is None or time.monotonic() - self._made[0] >= SCRAPE_CACHED:
+            if self._making is None:
+                self._making = asyncio.create_task(self._make(), name="metrics")
+                self._making.add_done_callback(self._is_made)
+            made, text = await asyncio.shield(self._making)
+        else:
+            made, text = self._made
+        age = Family("kerf_metrics_age_seconds", GAUGE, "How long ago the metrics of the state were made.")
+        age.set(time.monotonic() - made)
+        return [text, exposition([age])]
+
+    def _is_made(self, _: asyncio.Task[tuple[float, bytes]]) -> None:
+        self._making = None
+
+    async def _make(self) -> tuple[float, bytes]:
+        """The text, and when it was made. No turn runs while the state is read."""
         world, metrics = self._world, self._metrics
         families = [_build(), *self._synced(), *self.requests.families()]
         families += [family for loop in self.told for family in loop.families()]
         if world is None or metrics is None:
-            return exposition(families) + process_text()
+            return time.monotonic(), exposition(families) + process_text()
         if not await _taken(world.controller.between_turns, MAX_TURN_WAIT if self._made is not None else None):
             assert self._made is not None
-            return self._last(*self._made)
+            return self._made
         try:
             families += metrics.families() + (self._conditions.families() if self._conditions is not None else [])
             families += await asyncio.to_thread(self._gauges, world.runtime.state, metrics)
@@ -103,12 +118,7 @@ class Telemetry:
             world.controller.between_turns.release()
         text = await asyncio.to_thread(exposition, families) + process_text()
         self._made = time.monotonic(), text
-        return self._last(*self._made)
-
-    def _last(self, made: float, text: bytes) -> bytes:
-        age = Family("kerf_metrics_age_seconds", GAUGE, "How long ago the metrics of the state were made.")
-        age.set(time.monotonic() - made)
-        return text + exposition([age])
+        return self._made
 
     def _gauges(self, state: State, metrics: RecordCounters) -> list[Family]:
         now = wall_clock()

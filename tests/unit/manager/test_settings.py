@@ -44,6 +44,11 @@ def test_l415_metrics_of_each_object_are_a_setting() -> None:
     assert read_settings(Flags(), {"CONDITION_METRICS_PER_OBJECT": "true"}).condition_metrics_per_object
 
 
+def test_metrics_for_those_alone_who_may_read_them_are_a_setting() -> None:
+    assert not read_settings(Flags(), {}).metrics_authorization
+    assert read_settings(Flags(metrics_authorization="true"), {}).metrics_authorization
+
+
 def test_gates_of_a_flag_replace_all_of_the_environments() -> None:
     """Gates of a flag replace all gates of the environment (L-288)."""
     found = read_settings(Flags(feature_gates="NodeOverlay=true,Unknown=true"), {"FEATURE_GATES": "NodeRepair=true"})

@@ -11,6 +11,7 @@ import aiohttp
 import pytest
 
 from kerf.adapters.manager.metrics import telemetry as telemetry_module
+from kerf.adapters.manager.metrics.exposition import exposition
 from kerf.adapters.manager.metrics.server import MetricsServer, PortInUse
 from kerf.adapters.manager.metrics.telemetry import Telemetry
 from kerf.engine.record.errors import StoreFull
@@ -169,11 +170,11 @@ async def test_a_scrape_during_a_long_turn_gets_what_the_last_one_got_and_its_ag
     telemetry.watch(watched)
 
     async def run() -> tuple[str, str, str]:
-        before = await telemetry.metrics()
+        before = b"".join(await telemetry.metrics())
         driven.prepare()
         async with watched.controller.between_turns:
-            during = await telemetry.metrics()
-        return before.decode(), during.decode(), (await telemetry.metrics()).decode()
+            during = b"".join(await telemetry.metrics())
+        return before.decode(), during.decode(), b"".join(await telemetry.metrics()).decode()
 
     before, during, after = await run()
     parts = [text.partition("# HELP kerf_metrics_age_seconds") for text in (before, during, after)]
@@ -184,3 +185,22 @@ async def test_a_scrape_during_a_long_turn_gets_what_the_last_one_got_and_its_ag
     assert 'karpenter_nodepools_cost_total{nodepool="default"}' not in parts[1][0]
     ages = [float(part[2].split()[-1]) for part in parts]
     assert ages[0] < ages[1]
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_scrapers_of_one_moment_share_one_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each had a text of its own, made and kept for it."""
+    rendered: list[bytes] = []
+
+    def counted(families: Any) -> bytes:
+        rendered.append(exposition(families))
+        return rendered[-1]
+
+    monkeypatch.setattr(telemetry_module, "exposition", counted)
+    telemetry = Telemetry(provider="kwok", state_metrics=True)
+    runtime = World().runtime
+    telemetry.record_is_read(runtime)
+    telemetry.watch(world(runtime))
+    texts = [parts[0] for parts in await asyncio.gather(*(telemetry.metrics() for _ in range(40)))]
+    assert len({id(text) for text in texts}) == 1
+    assert len([text for text in rendered if b"kerf_ready" in text]) == 1
