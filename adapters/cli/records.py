@@ -6,10 +6,14 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from kerf.adapters.cli.boundary import USAGE, exit_code
 from kerf.adapters.cli.render.lines import print_error
 from kerf.adapters.store.open import AnyStore, open_record
-from kerf.engine.errors import InputError
-from kerf.engine.record.errors import CheckpointMissed, RecordShortened
+from kerf.engine.errors import InputError, KerfError
+from kerf.engine.passwords import without_password
+from kerf.engine.record.codec import Codec
+from kerf.engine.record.entries import Entry, UnknownEntry
+from kerf.engine.record.errors import CheckpointMissed, FormatUnsupported, RecordShortened
 from kerf.engine.record.hash_chain import SIZE, Checkpoint
 from kerf.projections.prose.amounts import duration, moment
 from kerf.replay.errors import NotObserved
@@ -17,14 +21,46 @@ from kerf.replay.time_travel.positions import locate, time_after_end, time_of
 from kerf.replay.time_travel.record_beginning import first_settings
 
 
+class _NotingCodec(Codec):
+    """Keeps the first entry of a newer kerf that was decoded."""
+
+    newer: Entry | None = None
+
+    def decode(self, encoded: bytes) -> Entry:
+        entry = super().decode(encoded)
+        if self.newer is None and isinstance(entry.payload, UnknownEntry):
+            self.newer = entry
+        return entry
+
+
 @contextmanager
-def opened(record: str) -> Iterator[AnyStore]:
-    """Open a record, and close it at the end. Raises StoreError."""
-    store = open_record(record)
+def opened(record: str, *, tells_newer: bool = False) -> Iterator[AnyStore]:
+    """Open a record, and close it at the end. Raises StoreError.
+
+    Raises FormatUnsupported (KERF110), at the end, if entries of a newer kerf were read: what was told leaves them
+    out. A command that tells this itself says so by `tells_newer`.
+    """
+    codec = _NotingCodec()
+    store = open_record(record, codec=codec)
     try:
         yield store
+    except KerfError as error:
+        if codec.newer is not None and not tells_newer and exit_code(error) == USAGE:
+            raise _of_newer_kerf(record, codec.newer) from error
+        raise
     finally:
         store.close()
+    if codec.newer is not None and not tells_newer:
+        raise _of_newer_kerf(record, codec.newer)
+
+
+def _of_newer_kerf(record: str, entry: Entry) -> FormatUnsupported:
+    return FormatUnsupported(
+        f"this version of kerf does not know entries of type {entry.type} schema {entry.schema}, and left them out",
+        position=entry.position,
+        where=without_password(record),
+        hint="Use a newer version of kerf",
+    )
 
 
 def compare_with_checkpoint(store: AnyStore, kept: str) -> Checkpoint:

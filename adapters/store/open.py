@@ -11,6 +11,7 @@ from kerf.adapters.store.files.golden import RECORD, GoldenStore
 from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.errors import InputError
 from kerf.engine.passwords import without_password
+from kerf.engine.record.codec import CODEC, Codec
 from kerf.engine.record.errors import NotARecord, RecordNotFound, StoreError, StoreReadOnly
 
 _SQLITE_MAGIC = b"SQLite format 3\x00"
@@ -21,28 +22,28 @@ _SQLITE = "sqlite:///"  # the last slash begins the path
 AnyStore = ChainedStore | BundleStore | GoldenStore
 
 
-def open_record(path: str | Path, mode: Mode = "read") -> AnyStore:
+def open_record(path: str | Path, mode: Mode = "read", *, codec: Codec = CODEC) -> AnyStore:
     """Opens the store at `path`: a URL (postgresql://…, sqlite:///absolute/path), or a file recognised by its first
     bytes.
 
     Only databases can be opened for writing; mode "create" makes one. Raises what the store's class raises.
     """
     if str(path).startswith(_POSTGRES):
-        return _postgres(str(path), mode)
+        return _postgres(str(path), mode, codec)
     place = Path(str(path).removeprefix(_SQLITE[:-1])) if str(path).startswith(_SQLITE) else Path(path)
     if mode == "create":
-        return SQLiteStore(place, mode)
+        return SQLiteStore(place, mode, codec=codec)
     if place.is_dir():
-        return GoldenStore(_for_reading(place, mode))
+        return GoldenStore(_for_reading(place, mode), codec=codec)
     shown = without_password(str(path))
     if not place.is_file():
         raise RecordNotFound("there is no such file or folder", where=shown, hint="Check the record's path")
     with place.open("rb") as file:
         start = file.read(len(_SQLITE_MAGIC))
     if start == _SQLITE_MAGIC:
-        return SQLiteStore(place, mode)
+        return SQLiteStore(place, mode, codec=codec)
     if start.startswith(MAGIC):
-        return BundleStore(_for_reading(place, mode))
+        return BundleStore(_for_reading(place, mode), codec=codec)
     raise NotARecord(
         "the file is neither a record nor a bundle",
         where=shown,
@@ -61,7 +62,7 @@ def require_url(url: str) -> None:
         )
 
 
-def _postgres(url: str, mode: Mode) -> ChainedStore:
+def _postgres(url: str, mode: Mode, codec: Codec) -> ChainedStore:
     try:
         from kerf.adapters.store.postgres.store import PostgresStore
     except ImportError as error:
@@ -69,7 +70,7 @@ def _postgres(url: str, mode: Mode) -> ChainedStore:
             f"records in PostgreSQL need another package ({error})",
             hint="Install kerf with its extra: kerf-autoscaler[postgres]",
         ) from error
-    return PostgresStore(url, mode)
+    return PostgresStore(url, mode, codec=codec)
 
 
 def _for_reading(path: Path, mode: Mode) -> Path:

@@ -13,6 +13,9 @@ from kerf.engine.errors import KerfError
 UNDECODABLE = (msgspec.MsgspecError, ValueError, OverflowError, RecursionError, TypeError)
 """What decoding raises for bytes that somebody else may have written: also too deep, or of numbers out of range."""
 
+INCONSISTENT = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
+"""What folding, or deciding, raises for an entry that can be read and does not follow from those before it."""
+
 
 class StoreError(KerfError):
     """Root of the record's errors. Raised itself for a fault that has no class of its own (an I/O error, say).
@@ -83,7 +86,7 @@ class RecordCorrupt(StoreError):
 
 
 class FormatUnsupported(StoreError):
-    """The record's own format is newer than this version of kerf."""
+    """The record's own format, or an entry of it, is newer than this version of kerf."""
 
     code = "KERF110"
 

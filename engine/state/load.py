@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from kerf.engine.record.errors import RecordShortened
+from kerf.engine.errors import summary_of
+from kerf.engine.record.errors import INCONSISTENT, RecordCorrupt, RecordShortened
 from kerf.engine.record.store import Store
 from kerf.engine.state import snapshot
 from kerf.engine.state.base import restore
@@ -32,8 +33,9 @@ def beginning(store: Store) -> State:
 def load(
     store: Store, until: int | None = None, *, use_snapshots: bool = True, progress: Progress | None = None
 ) -> State:
-    """The state after the entry at `until` (the end by default). Raises StoreError on a broken record, and
-    RecordShortened (KERF118) for a position before its base.
+    """The state after the entry at `until` (the end by default). Raises StoreError on a broken record,
+    TransitionRefused (KERF701) for a claim event that the state table does not allow, and RecordShortened (KERF118)
+    for a position before its base.
 
     A snapshot that does not match its digest or cannot be read is dropped: it is only a cache.
     """
@@ -43,7 +45,11 @@ def load(
     if until is not None and until < state.facts.position:
         raise shortened(until, state.facts.position)
     for entry in store.scan(state.facts.position, until):
-        evolve(state, entry)
+        try:
+            evolve(state, entry)
+        except INCONSISTENT as error:
+            what = f"the entry does not follow from those before it: {summary_of(error)}"
+            raise RecordCorrupt(what, position=entry.position, hint="Ask about an earlier position") from error
         if progress is not None and entry.position % PROGRESS_EVERY == 0:
             progress(entry.position)
     return state

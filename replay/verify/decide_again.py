@@ -21,7 +21,7 @@ from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.decisions import Decision
 from kerf.engine.record.entries import Entry, UnknownEntry
 from kerf.engine.record.entry_types import OBSERVATIONS
-from kerf.engine.record.errors import BlobMissing
+from kerf.engine.record.errors import INCONSISTENT, BlobMissing
 from kerf.engine.runtime.react import react
 from kerf.engine.runtime.turn_draft import TurnDraft
 from kerf.engine.scheduling import provision as provisioning
@@ -73,7 +73,7 @@ def fold(state: State, turn: Sequence[Entry]) -> list[tuple[Entry, Exception]]:
     for entry in turn:
         try:
             evolve(state, entry)
-        except (KerfError, LookupError) as error:
+        except (KerfError, *INCONSISTENT) as error:
             refused.append((entry, error))
             facts = state.facts
             facts.position, facts.at, facts.streams[entry.stream] = entry.position, entry.at, entry.version

@@ -45,7 +45,7 @@ class Divergence(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class UnsupportedTurns(Struct, frozen=True, kw_only=True):
     """Turns that cannot be decided again by this version. `reason`: "decision-version", "unknown-entry",
-    "missing-blob", "older-deciders". `detail` names the decider, type or digest; `first` and
+    "newer-entries", "missing-blob", "older-deciders". `detail` names the decider, type or digest; `first` and
     `last` are turns, `count` how many."""
 
     reason: str

@@ -20,7 +20,14 @@ from kerf.engine.record.base import Base
 from kerf.engine.record.codec import CODEC
 from kerf.engine.record.decisions import Decision
 from kerf.engine.record.entries import Entry
-from kerf.engine.record.errors import BlobMissing, EntryUndecodable, RecordCorrupt, StoreError, UpcastFailed
+from kerf.engine.record.errors import (
+    INCONSISTENT,
+    BlobMissing,
+    EntryUndecodable,
+    RecordCorrupt,
+    StoreError,
+    UpcastFailed,
+)
 from kerf.engine.record.observations import RecordCut, RecordStarted
 from kerf.engine.record.store import Store
 from kerf.engine.state.load import PROGRESS_EVERY, Progress, beginning
@@ -123,8 +130,9 @@ class _Verifier:
             return
         except StoreError:
             raise  # the record is damaged
-        except (KerfError, LookupError) as error:
-            self._differs(recorded, refusal(recorded, recorded[0], error))
+        except (KerfError, *INCONSISTENT) as error:
+            if not self._newer(recorded):
+                self._differs(recorded, refusal(recorded, recorded[0], error))
             return
         if _same(recorded, remade):
             self._counted(recorded)
@@ -135,8 +143,17 @@ class _Verifier:
         if older:  # claim events carry no version: those of a record of other deciders may well differ
             self._cannot(recorded, "older-deciders", versions_differ(*older[0]))
             return
+        if self._newer(recorded):
+            return
         self._counted(recorded)
         self._differs(recorded, divergence(recorded, remade))
+
+    def _newer(self, recorded: list[Entry]) -> bool:
+        """Whether a turn differs because entries of a newer kerf stand before it: nothing can be said of it then."""
+        newer = self.trial.facts.unknown > 0
+        if newer:
+            self._cannot(recorded, "newer-entries", "entries before it are of a newer kerf")
+        return newer
 
     def _note(self, recorded: list[Entry]) -> None:
         first = recorded[0]
@@ -212,7 +229,8 @@ class _Verifier:
             self.truth = beginning(self.store)
             for earlier in turns(self.store.scan(self.truth.facts.position, recorded[0].position - 1)):
                 fold(self.truth, earlier)
-        for entry, error in fold(self.truth, recorded):
+        refused = fold(self.truth, recorded)
+        for entry, error in refused if not self.truth.facts.unknown else ():
             self.diverged += 1
             if len(self.divergences) < self.keep:
                 divergence = refusal(recorded, entry, error)

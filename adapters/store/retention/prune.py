@@ -8,6 +8,7 @@ import kerf
 from kerf.adapters.store.chained import ChainedStore
 from kerf.adapters.store.retention import cut as cutting
 from kerf.adapters.store.retention.policy import Due, base_at
+from kerf.engine.record.errors import FormatUnsupported
 from kerf.engine.record.observations import Observation
 from kerf.engine.runtime.runtime import Runtime
 from kerf.engine.state.load import load
@@ -21,9 +22,12 @@ def cut_now(store: ChainedStore, due: Due, *, progress: Progress | None = None) 
 
     Takes office first, at the time of the record's last entry, so that the store refuses any writer that still runs.
     """
+    facts = load(store).facts
+    if facts.unknown:
+        what = "the record holds entries of a newer kerf: what it would begin with leaves them out"
+        raise FormatUnsupported(what, where=store.place, hint="Cut it with that version of kerf")
     base = base_at(store, due.base)
     announced = cutting.propose(store, base, after=due.after)
-    facts = load(store).facts
     runtime = Runtime(
         store, holder=HOLDER, settings=facts.settings, record=facts.record, engine=kerf.__version__, now=facts.at
     )

@@ -46,7 +46,7 @@ def verify(
     from kerf.adapters.cli.render.record import report_text
     from kerf.replay.verify.verify import verify as decide_again
 
-    with opened(record) as store, progress_line("decided again up to position") as progress:
+    with opened(record, tells_newer=True) as store, progress_line("decided again up to position") as progress:
         kept = [compare_with_checkpoint(store, text).position for text in checkpoint]
         report = decide_again(store, keep=limit, progress=progress)
     if json:
