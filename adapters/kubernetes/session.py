@@ -37,7 +37,8 @@ QPS, BURST = 200.0, 300  # L-290's KUBE_CLIENT_QPS and KUBE_CLIENT_BURST
 REQUEST_TIMEOUT = 30.0  # seconds, of a request that is no watch
 CONNECT_TIMEOUT = 10.0
 _NETWORK = (aiohttp.ClientError, TimeoutError, OSError)
-_NO_CONFIGURATION = (config.ConfigException, OSError, YAMLError, AttributeError, KeyError, TypeError, ValueError)
+_NO_CONFIGURATION = (config.ConfigException, OSError, YAMLError, AttributeError, KeyError, TypeError, ValueError,
+                     RecursionError)  # fmt: skip
 """What the client raises for a file that is not a kubeconfig, depending on its content."""
 
 
@@ -218,7 +219,7 @@ async def connect(
                 config_file=place, context=context, client_configuration=configuration
             )
     except _NO_CONFIGURATION as error:
-        wrong = " ".join(str(error).split())
+        wrong = "it is nested too deeply" if isinstance(error, RecursionError) else " ".join(str(error).split())
         if not isinstance(error, config.ConfigException | OSError):
             wrong = f"this is no kubeconfig ({wrong})"
         raise NoCluster(

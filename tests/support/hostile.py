@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
+from itertools import groupby
 from pathlib import Path
 from shutil import copy
 from typing import Any
@@ -15,7 +16,9 @@ import zstandard
 from kerf.adapters.store.files.bundle import BundleStore, export_bundle
 from kerf.adapters.store.files.bundle_format import Frame, Header
 from kerf.adapters.store.sqlite.store import SQLiteStore
+from kerf.engine.record.codec import CODEC
 from kerf.engine.record.hash_chain import START, extend
+from kerf.engine.record.store import Append
 from tests.support.repository import ROOT
 
 SOUND = ROOT / "tests/records/0.1.0/golden-no-capacity.kerfb"
@@ -164,15 +167,16 @@ def entry(
 
 def sound_record(path: Path) -> Path:
     """The sound bundle's entries in a SQLite file."""
+    return record_of(path, list(BundleStore(SOUND).encoded()))
+
+
+def record_of(path: Path, encoded: Sequence[bytes]) -> Path:
+    """These entries, and the sound bundle's blobs, in a SQLite file."""
     source = BundleStore(SOUND)
     store = SQLiteStore(path, "create")
     try:
-        from itertools import groupby
-
-        from kerf.engine.record.store import Append
-
         blobs = {digest: source.blob(digest) for digest in _digests(source)}
-        for _, turn in groupby(source.scan(), key=lambda entry: entry.turn):
+        for _, turn in groupby(map(CODEC.decode, encoded), key=lambda entry: entry.turn):
             store.append(Append(tuple(turn), blobs))
             blobs = {}
     finally:

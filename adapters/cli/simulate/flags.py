@@ -15,6 +15,8 @@ from kerf.engine.model.feature_gates import with_gates
 from kerf.engine.model.settings import Settings
 from kerf.engine.scheduling.problem.scheduler_config import default_constraints
 
+_LATEST = parse_time("9000-01-01T00:00:00Z")
+"""No time is later than the year 9999, and a simulation may last 292 years."""
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
@@ -50,6 +52,6 @@ def start_time(text: str) -> int:
     except InputError as error:
         hint = 'Write a date or a time, such as "2026-03-02" or "2026-03-02T08:00:00Z"'
         raise InputError(error.message, where="--start", hint=hint, code="KERF332") from error
-    if start <= 0:
-        raise InputError("a simulation begins after 1970", where="--start", code="KERF332")
+    if not 0 < start < _LATEST:
+        raise InputError("a simulation begins after 1970 and before 9000", where="--start", code="KERF332")
     return start

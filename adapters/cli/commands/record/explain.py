@@ -16,6 +16,8 @@ _Kind = Annotated[
         "Plurals and short names do as well, as with kubectl: nodes, no, po."
     ),
 ]
+_LONGEST = 18
+"""Digits of a position. Python refuses to read numbers of thousands of digits."""
 _KINDS = ("pod", "node", "nodeclaim", "decision")
 
 
@@ -80,6 +82,6 @@ def _subject(kind: str, name: str) -> tuple[str, str]:
 def _position(text: str) -> int:
     from kerf.replay.errors import PositionUnknown
 
-    if not (text.isascii() and text.isdigit()):
-        raise PositionUnknown(f"{text!r} is not a position", hint="kerf log RECORD --all shows the positions")
+    if not (text.isascii() and text.isdigit() and len(text) <= _LONGEST):
+        raise PositionUnknown(f"{text[:40]!r} is not a position", hint="kerf log RECORD --all shows the positions")
     return int(text)
