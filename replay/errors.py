@@ -33,3 +33,15 @@ class NotObserved(ReplayError):
     """The record was made in control mode, so it holds no decisions of Karpenter to compare with."""
 
     code = "KERF206"
+
+
+class ChangeRefused(ReplayError):
+    """A change of a what-if that does not apply: it names something unknown, or a field that cannot hold the value."""
+
+    code = "KERF208"
+
+
+class DecidedByNewer(ReplayError):
+    """The record was decided by a newer engine, whose deciders this one does not have."""
+
+    code = "KERF209"

@@ -16,6 +16,7 @@ from kerf.adapters.cli.render.lines import print_error
 from kerf.engine.errors import REPORT, Defect, KerfError, summary_of
 from kerf.engine.passwords import without_secrets
 from kerf.engine.record.errors import BlobCorrupt, EntryUndecodable, FormatUnsupported, RecordCorrupt, UpcastFailed
+from kerf.replay.errors import DecidedByNewer
 
 USAGE, CORRUPT, UNSUPPORTED, DEFECT, INTERRUPTED = 2, 3, 4, 70, 130
 DEBUG = "--debug"
@@ -54,7 +55,7 @@ def exit_code(error: KerfError) -> int:
     """Returns the exit code for an error that ended a command."""
     if isinstance(error, Defect):
         return DEFECT
-    if isinstance(error, FormatUnsupported | UpcastFailed):
+    if isinstance(error, FormatUnsupported | UpcastFailed | DecidedByNewer):
         return UNSUPPORTED
     if isinstance(error, RecordCorrupt | BlobCorrupt | EntryUndecodable):
         return CORRUPT

@@ -78,6 +78,11 @@ COMMANDS: tuple[Command, ...] = (
         "Tell the story of one pod, node or NodeClaim: what happened to it, why, and what came of it.",
     ),
     Command(
+        "whatif",
+        f"{_HERE}.record.whatif:whatif",
+        "Make the next decision after a moment again, with something changed.",
+    ),
+    Command(
         "verify", f"{_HERE}.record.verify:verify", "Decide every recorded decision again, and compare byte for byte."
     ),
     Command(

@@ -110,6 +110,17 @@ def located(store: AnyStore, when: str) -> int:
     return locate(store, when)
 
 
+def asked_time(store: AnyStore, when: str) -> int:
+    """The time (ms since the epoch) that a text names, at most that of the last entry; 0 for a position."""
+    text = when.strip()
+    if text.isascii() and text.isdigit():
+        return 0
+    if text in ("start", "end"):
+        return next(store.scan(locate(store, text) - 1)).at
+    late = time_after_end(store, text)
+    return late.last if late is not None else time_of(store, text)
+
+
 def position_before(store: AnyStore, text: str) -> int:
     """The position before the first entry at or after a time, or before a position."""
     if text.strip().isascii() and text.strip().isdigit():

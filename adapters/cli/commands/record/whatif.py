@@ -1,0 +1,84 @@
+"""`kerf whatif`: the next decision after a moment, with something changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from kerf.adapters.cli.parameters import Json, When
+
+_Texts = Annotated[tuple[str, ...], Parameter(negative="", consume_multiple=False, allow_leading_hyphen=True)]
+_Files = Annotated[tuple[Path, ...], Parameter(negative="", consume_multiple=False)]
+
+
+def whatif(
+    record: str,
+    /,
+    *,
+    at: When = "end",
+    set: _Texts = (),
+    apply: _Files = (),
+    delete: _Texts = (),
+    remove: _Texts = (),
+    add_pods: _Files = (),
+    price: _Texts = (),
+    no_capacity: _Texts = (),
+    setting: _Texts = (),
+    json: Json = False,
+) -> None:
+    """Make the next decision after a moment again, with something changed.
+
+    The same engine decides over the recorded state with the change in it. The
+    decision is printed as a plan beside the one without the change: "+" is there
+    only with the change, "-" only without it, "~" is another. Exact is this one
+    decision: what the cluster would have done afterwards is not in the record.
+    A position that holds a decision makes that decision again.
+
+    For example:
+
+        kerf whatif record.kerf --at 10:05 --set nodepool/default.spec.limits.cpu=4
+        kerf whatif record.kerf --at -15m --remove node/ip-10-0-1-2
+        kerf whatif record.kerf --at 1234 --no-capacity m5.large/spot
+        kerf whatif record.kerf --at 1234 --price c5.large=+20%
+        kerf whatif record.kerf --apply nodepool.yaml --add-pods deployment.yaml
+
+    Parameters
+    ----------
+    record
+        A .kerf file, a postgresql:// URL, a .kerfb bundle, or a golden folder.
+    at
+        The moment: a position or time (see kerf at).
+    set
+        nodepool/NAME.FIELD=VALUE: a field of a NodePool; items of lists by number or key, as in requirements[KEY].
+    apply
+        Apply these manifests, as kubectl apply does.
+    delete
+        KIND/NAME: delete this object, as kubectl delete does: pod/default/web-1, nodepool/batch, pdb/default/web.
+    remove
+        node/NAME: take this node away; its pods need another place.
+    add_pods
+        The pods of these manifests wait for a node: Pods, or the replicas of Deployments, StatefulSets and Jobs.
+    price
+        OFFERING=USD, or OFFERING=+20%: m5.large=0.08, m5.large/spot/us-west-2a=0.03.
+    no_capacity
+        OFFERING that cannot be had: m5.large, spot/us-west-2a.
+    setting
+        NAME=VALUE: a setting of the controller, or a feature gate: batch_idle=5s, SpotToSpotConsolidation=true.
+    json
+        Print JSON.
+    """
+    from kerf.adapters.cli.input.changes import changes_of
+    from kerf.adapters.cli.records import asked_time, located, opened
+    from kerf.adapters.cli.render.output import Printer, emit_json
+    from kerf.adapters.cli.render.whatif import whatif_text
+    from kerf.replay.what_if.whatif import what_if
+
+    changes = changes_of(set, apply, delete, remove, add_pods, price, no_capacity, setting)
+    with opened(record) as store:
+        answer = what_if(store, located(store, at), changes, asked_time(store, at))
+    if json:
+        emit_json(answer)
+    else:
+        whatif_text(Printer(), answer)

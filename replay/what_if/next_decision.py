@@ -1,0 +1,226 @@
+"""Go on from a recorded moment to the next decision, with or without a change.
+
+The engine gets the changes as observations, then the recorded ones, at their times, until a decision does something:
+it launches, places, moves or removes. Up to there nothing has been done that was not done in the record, so that the
+recorded observations are those that the engine would have had. What comes after it is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+from msgspec import Struct
+
+from kerf.engine.model.kinds.kind import WatchedKind
+from kerf.engine.model.kinds.watched import WATCHED
+from kerf.engine.record.decisions import (
+    Decision,
+    DisruptResult,
+    MoveStepResult,
+    ProposedMovesResult,
+    ProvisionResult,
+    StaticResult,
+)
+from kerf.engine.record.entries import Entry, UnknownEntry
+from kerf.engine.record.observations import (
+    CatalogueSeen,
+    EffectAnswered,
+    InstanceSeen,
+    LaunchAnswered,
+    ObjectGone,
+    Observation,
+    SettingsSeen,
+)
+from kerf.engine.record.store import Store
+from kerf.engine.runtime.react import next_due, react
+from kerf.engine.runtime.turn_draft import TurnDraft
+from kerf.engine.state.load import load
+from kerf.engine.state.moves import STARTED
+from kerf.engine.state.state import State
+from kerf.replay.errors import DecidedByNewer
+from kerf.replay.verify.decide_again import VERSIONS, is_observed, settle
+from kerf.replay.what_if.changes import Applied, Change
+
+HORIZON = 3_600_000
+"""So long (ms) after the moment a decision is waited for."""
+ALIKE_WITHIN = 15_000
+"""Decisions at most this far apart (ms) are the same one: a change makes a provisioning window close later."""
+FOLLOWING = 60_000
+"""So long (ms) after the next decision `following_pass` waits for one."""
+_ANSWERS = (LaunchAnswered, EffectAnswered, InstanceSeen)
+_KIND_OF: dict[type[Struct], WatchedKind] = {kind.struct: kind for kind in WATCHED}
+
+
+class Course(Struct, frozen=True):
+    """What came of a moment. `before` is the state at the moment, changes included; `after` that of the turn with the
+    next decision, which was made at `at`. `entries` are those of this turn; there are none if nothing was decided up
+    to `at`."""
+
+    applied: tuple[Applied, ...]
+    before: State
+    after: State
+    at: int
+    entries: tuple[Entry, ...] = ()
+
+    @property
+    def decisions(self) -> list[Entry]:
+        """Those of the turn that do something, in order."""
+        return [entry for entry in self.entries if does_something(entry.payload)]
+
+
+def turn_of(store: Store, position: int, *, again: bool) -> int:
+    """Return the end of the turn of `position`. With `again`, that of the turn before it if a decision stands there, so
+    that the decision is made again."""
+    first = next(store.scan(position - 1, position), None)
+    if first is None:
+        return position
+    if again and isinstance(first.payload, Decision):
+        return first.turn - 1
+    for entry in store.scan(position):
+        if entry.turn != first.turn:
+            break
+        position = entry.position
+    return position
+
+
+def next_decision(store: Store, position: int, changes: Sequence[Change] = (), *, now: int = 0) -> Course:
+    """Go on from the end of the turn at `position`, with these changes made at `now` (the time of that turn by
+    default): for HORIZON at most, and for ALIKE_WITHIN after a recorded decision that is not made again.
+
+    Raises ChangeRefused (KERF208) for a change that does not apply, RecordShortened (KERF118) for a moment before the
+    record's base, DecidedByNewer (KERF209), and what the engine raises.
+    """
+    state, before = _at(store, position), _at(store, position)
+    recorded = _Recorded(store, position)
+    applied: list[Applied] = []
+    for change in changes:
+        found = change(before)
+        applied.append(found)
+        draft = TurnDraft(before, max(now, before.facts.at))
+        for observation in found.observations:
+            draft.add(observation.payload, blobs=observation.blobs)
+    observations = [observation for found in applied for observation in found.observations]
+    recorded.leave_out(observations)
+    at = max(now, state.facts.at)
+    entries: tuple[Entry, ...] = ()
+    until = at + HORIZON
+    if observations:
+        entries = _turn(state, at, observations)
+    while not any(does_something(entry.payload) for entry in entries):
+        due, following = next_due(state), recorded.next_at()
+        if not due and following is None:
+            return Course(tuple(applied), before, state, until)
+        timer = max(due, at + 1) if due else until + 1
+        in_record = following is not None and following <= timer
+        following_at = following if following is not None and in_record else timer
+        if following_at > until:
+            return Course(tuple(applied), before, state, until)
+        at = following_at
+        entries = _turn(state, at, recorded.take() if in_record else ())
+        if recorded.acted:
+            until = min(until, recorded.acted + ALIKE_WITHIN)
+    return Course(tuple(applied), before, state, at, entries)
+
+
+def following_pass(course: Course) -> Course | None:
+    """Go on to the provisioning pass that follows, as if nothing else happened; None if none does something soon.
+
+    Changes `course.after`. What it returns is a guess: answers of the cloud and of the cluster are missing.
+    """
+    state, at = course.after, course.at
+    while True:
+        due = next_due(state)
+        at = max(due, at + 1)
+        if not due or at > course.at + FOLLOWING:
+            return None
+        entries = _turn(state, at, ())
+        decisions = (entry.payload for entry in entries if does_something(entry.payload))
+        if any(isinstance(decision.result, ProvisionResult) for decision in decisions):
+            return Course((), state, state, at, entries)
+
+
+def _at(store: Store, position: int) -> State:
+    state = load(store, position)
+    settle(state)
+    return state
+
+
+def _turn(state: State, at: int, observations: Iterable[Observation]) -> tuple[Entry, ...]:
+    draft = TurnDraft(state, at)
+    for observation in observations:
+        draft.add(observation.payload, blobs=observation.blobs)
+    react(draft)
+    return tuple(draft.entries)
+
+
+def does_something(payload: Any) -> bool:
+    """Whether an entry is a decision that changes what runs, or that proposes to."""
+    if not isinstance(payload, Decision):
+        return False
+    result = payload.result
+    if isinstance(result, ProvisionResult):
+        return bool(result.claims or result.placements or result.unplaced or result.truncated)
+    if isinstance(result, ProposedMovesResult):
+        return bool(result.proposed)
+    if isinstance(result, MoveStepResult):
+        return result.step == STARTED or bool(result.begun)
+    if isinstance(result, DisruptResult):
+        return any(verdict.action == "remove" for verdict in result.verdicts)
+    return isinstance(result, StaticResult) and bool(result.claims or result.removed)
+
+
+class _Recorded:
+    """The observations of the recorded turns after a position. Those about what was changed are left out: the change
+    stays. So are, once the record has acted (at the time `acted`), the answers to its acts."""
+
+    def __init__(self, store: Store, position: int) -> None:
+        self._turns: Iterator[list[Entry]] = (
+            list(turn) for _, turn in groupby(store.scan(position), key=lambda entry: entry.turn)
+        )
+        self._waiting: list[Entry] | None = next(self._turns, None)
+        self._changed: set[tuple[str, str]] = set()
+        self.acted = 0
+
+    def leave_out(self, observations: Iterable[Observation]) -> None:
+        self._changed = {about for observation in observations if (about := _about(observation.payload)) != ("", "")}
+
+    def next_at(self) -> int | None:
+        return self._waiting[0].at if self._waiting else None
+
+    def take(self) -> list[Observation]:
+        assert self._waiting
+        turn, self._waiting = self._waiting, next(self._turns, None)
+        for entry in turn:
+            _refuse_newer(entry)
+        seen = [entry.payload for entry in turn if is_observed(entry) and _about(entry.payload) not in self._changed]
+        if self.acted:
+            seen = [payload for payload in seen if not isinstance(payload, _ANSWERS)]
+        elif any(does_something(entry.payload) for entry in turn):
+            self.acted = turn[0].at
+        return [Observation(payload) for payload in seen]
+
+
+def _about(payload: Any) -> tuple[str, str]:
+    """Return what an observation is about, as kind and key; empty texts if that cannot be changed."""
+    if isinstance(payload, ObjectGone):
+        return payload.kind, payload.key
+    if isinstance(payload, SettingsSeen):
+        return "settings", "settings"
+    if isinstance(payload, CatalogueSeen):
+        return "catalogue", payload.node_class
+    kind = _KIND_OF.get(type(payload))
+    return (kind.name, str(getattr(payload, kind.key))) if kind is not None else ("", "")
+
+
+def _refuse_newer(entry: Entry) -> None:
+    payload = entry.payload
+    newer = ""
+    if isinstance(payload, UnknownEntry):
+        newer = f"entry {payload.type} schema {payload.schema}"
+    elif isinstance(payload, Decision) and payload.version > VERSIONS.get(payload.decider, 0):
+        newer = f"{payload.decider} {payload.version}, and today's is {VERSIONS.get(payload.decider, 0)}"
+    if newer:
+        raise DecidedByNewer(f"this part was recorded by a newer engine: {newer}", where=f"position {entry.position}",
+                             hint="Use the kerf that wrote it, or a newer one")  # fmt: skip

@@ -1,0 +1,219 @@
+"""Apply, delete and remove objects of the cluster, as the watch would have shown it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject
+from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.kinds.kind import WatchedKind
+from kerf.engine.model.kinds.watched import WATCHED
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
+from kerf.engine.model.kubernetes.pods import Pod, is_reschedulable
+from kerf.engine.model.manifests.decode import Decoded, decode_object
+from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.nodeclaim.state_table import GOING
+from kerf.engine.record.observations import NodeClaimDeletionSeen, ObjectGone, Observation
+from kerf.engine.state.state import State
+from kerf.replay.errors import ChangeRefused
+from kerf.replay.what_if.budget_status import with_status
+from kerf.replay.what_if.changes import Applied, Change
+from kerf.replay.what_if.manifest_fields import Document, unknown_name
+from kerf.replay.what_if.new_pods import pods_of
+
+_BY_STRUCT: dict[type[Struct], WatchedKind] = {kind.struct: kind for kind in WATCHED}
+ASKED_BY = "kerf whatif"
+"""Who deletes what is deleted."""
+_NEEDS_THE_CLOUD = ("EC2NodeClass", "KWOKNodeClass")
+
+
+def added_pods(documents: Sequence[Document], said: str) -> Change:
+    """Pods that wait for a node: those of the documents, and the replicas of workloads among them."""
+
+    def change(state: State) -> Applied:
+        pods = [(pod, decode_object(pod)) for document in documents for pod in pods_of(document, state.facts.at)]
+        known = {pod.key for pod in state.facts.pods.values()}
+        for _, decoded in pods:
+            if _pod(decoded).key in known:
+                hint = "Give it another name, or remove that one with --delete"
+                raise ChangeRefused(f"there is a pod {_pod(decoded).key} already", where=said, hint=hint)
+        observations = tuple(Observation(decoded.object, decoded.blobs) for _, decoded in pods)
+        return Applied(f"{said}: {len(pods)} more pod{'' if len(pods) == 1 else 's'}", observations)
+
+    return change
+
+
+def _pod(decoded: Decoded) -> Pod:
+    assert isinstance(decoded.object, Pod)
+    return decoded.object
+
+
+def applied(document: Document, said: str) -> Change:
+    """Apply a manifest, as `kubectl apply` does."""
+
+    def change(state: State) -> Applied:
+        what = _named(document)
+        decoded = decode_object(dict(document), source=said)
+        if isinstance(decoded.object, Pod):
+            return added_pods([document], what)(state)
+        kind = _BY_STRUCT.get(type(decoded.object))
+        if kind is None or not kind.watched_with(state.facts.settings) or isinstance(decoded.object, NodeClaimObject):
+            raise ChangeRefused(f"kerf would not look at {what}", where=said, hint=_instead(document, kind))
+        known = _known(kind, decoded.object, state)
+        made = _as_admitted(decoded.object, known, kind, state)
+        made = made if kind.trim is None else kind.trim(made)
+        return Applied(f"{what} {'applied' if known is None else 'changed'}", (Observation(made, decoded.blobs),))
+
+    return change
+
+
+def _named(document: Document) -> str:
+    metadata = document.get("metadata")
+    name = metadata.get("name", "?") if isinstance(metadata, Mapping) else "?"
+    return f"{document.get('kind', '?')} {name}"
+
+
+def _instead(document: Document, kind: WatchedKind | None) -> str:
+    name = str(document.get("kind"))
+    if name in _NEEDS_THE_CLOUD:
+        return (
+            "What the cloud makes of a NodeClass is not in the record. --set, --price and --no-capacity change the rest"
+        )
+    if kind is not None and kind.name == "nodeclaim":
+        return "--add-pods asks for nodes, --remove takes one away"
+    if kind is not None and kind.name == "workload":
+        return "--add-pods adds its pods"
+    return "It looks at it only with other settings" if kind is not None else "Leave it out"
+
+
+def _known(kind: WatchedKind, made: Any, state: State) -> Any:
+    """Return the object of the same name that the record has at this moment, or None."""
+    return next((found for found in _objects(kind, state) if _key(found) == _key(made)), None)
+
+
+def _objects(kind: WatchedKind, state: State) -> Iterable[Any]:
+    return attrgetter(kind.facts)(state.facts).values() if kind.facts else ()
+
+
+def _key(found: Any) -> tuple[str, str, str]:
+    return getattr(found, "kind", ""), getattr(found, "namespace", ""), found.name
+
+
+def _as_admitted(made: Any, known: Any, kind: WatchedKind, state: State) -> Struct:
+    """Give the object what the API server and its controllers would: the uid, and the status that it had."""
+    if hasattr(made, "uid"):
+        uid = getattr(known, "uid", "") or made.uid or f"what-if/{kind.name}/{'/'.join(_key(made))}"
+        made = replace(made, uid=uid)
+    if isinstance(made, NodePool) and known is not None:
+        made = replace(made, generation=known.generation + 1, hash_version=known.hash_version, ready=known.ready)
+    if isinstance(made, Node):
+        at = state.facts.at
+        ready = replace(made, ready=True, ready_since=at) if known is None and not made.ready else made
+        made = replace(ready, created=ready.created or at, allocatable=ready.allocatable or ready.capacity)
+    return with_status(made, state) if isinstance(made, PodDisruptionBudget) else made
+
+
+# ── what goes ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def deleted(subject: str) -> Change:
+    """Delete an object, as `kubectl delete` does. Nodes and NodeClaims drain; a NodePool takes its NodeClaims along."""
+
+    def change(state: State) -> Applied:
+        word, _, name = subject.partition("/")
+        if word in ("node", "nodes", "no"):
+            return Applied(f"node/{name} deleted", tuple(_node_deleted(name, state)))
+        if word in ("nodeclaim", "nodeclaims", "nc"):
+            return Applied(f"nodeclaim/{name} deleted", (_claim_deleted(_claim(name, state), ASKED_BY),))
+        kind = _kind(word, subject)
+        found = [item for item in _objects(kind, state) if name in _names(item)]
+        if not found:
+            known = sorted(_names(item)[0] for item in _objects(kind, state))
+            raise unknown_name(kind.name, name, known, f"--delete {subject}")
+        gone = [Observation(ObjectGone(kind.name, str(getattr(item, kind.key)))) for item in found]
+        owned = (
+            [claim for claim in _claims_of(name, state) if claim.state not in GOING] if kind.name == "nodepool" else []
+        )
+        return Applied(f"{kind.name}/{name} deleted", (*gone, *(_claim_deleted(claim, ASKED_BY) for claim in owned)))
+
+    return change
+
+
+def removed_node(subject: str) -> Change:
+    """Take a node away: kerf drains its own ones, and finds a place for their pods. A node that is not kerf's is gone
+    at once, and the replicas on it wait again."""
+
+    def change(state: State) -> Applied:
+        name = subject.partition("/")[2] or subject
+        return Applied(f"node/{name} removed", tuple(_node_deleted(name, state)))
+
+    return change
+
+
+def _node_deleted(name: str, state: State) -> Iterator[Observation]:
+    facts, indexes = state.facts, state.indexes
+    if name in facts.claims:
+        yield _claim_deleted(facts.claims[name], ASKED_BY)
+        return
+    node = facts.nodes.get(name)
+    if node is None:
+        raise unknown_name("node", name, [*facts.nodes, *facts.claims], f"node/{name}")
+    claim = facts.claims.get(indexes.claim_by_node.get(name, ""))
+    if claim is not None:
+        yield Observation(replace(node, deleting=facts.at))
+        yield _claim_deleted(claim, "node deleted")
+        return
+    yield Observation(ObjectGone("node", name))
+    for uid in sorted(indexes.pods_by_node.get(name, {})):
+        pod = facts.pods[uid]
+        yield Observation(ObjectGone("pod", uid))
+        if is_reschedulable(pod) and pod.owner is not None:
+            yield Observation(_replica(pod, facts.at))
+
+
+def _replica(pod: Pod, at: int) -> Pod:
+    """The pod that its workload makes in place of one that is gone. It keeps its name, so that it can be followed."""
+    return replace(pod, uid=f"{pod.uid}/what-if", node="", phase="Pending", unschedulable=True, nominated="",
+                   ready=False, started=0, deleting=0, created=at)  # fmt: skip
+
+
+def _claim(name: str, state: State) -> NodeClaim:
+    claim = state.facts.claims.get(name)
+    if claim is None:
+        raise unknown_name("NodeClaim", name, list(state.facts.claims), f"nodeclaim/{name}")
+    return claim
+
+
+def _claim_deleted(claim: NodeClaim, actor: str) -> Observation:
+    if claim.state in GOING:
+        raise ChangeRefused(f"{claim.name} goes already: {claim.why}", hint="Ask about a moment before that")
+    return Observation(NodeClaimDeletionSeen(claim.name, actor))
+
+
+def _claims_of(pool: str, state: State) -> list[NodeClaim]:
+    claims = state.facts.claims
+    return [claims[name] for name in sorted(claims) if claims[name].node_pool == pool]
+
+
+def _names(found: Any) -> list[str]:
+    namespace = getattr(found, "namespace", "")
+    return [f"{namespace}/{found.name}", found.name] if namespace else [found.name]
+
+
+def _kind(word: str, subject: str) -> WatchedKind:
+    spelt = {
+        name: kind
+        for kind in WATCHED
+        if kind.facts
+        for served in kind.served
+        for name in (kind.name, served.plural, served.plural.removesuffix("s"), served.api.rpartition("/")[2].lower())
+    }
+    if word.lower() not in spelt:
+        raise unknown_name("kind", word, sorted({*spelt, "nodeclaim"}), f"--delete {subject}")
+    return spelt[word.lower()]

@@ -1,0 +1,100 @@
+"""`kerf whatif`: the next decision after a moment of a record, with something changed, beside the one without it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kerf.engine.record.decisions import Decision
+from kerf.engine.record.store import Store
+from kerf.replay.what_if.changes import Change
+from kerf.replay.what_if.comparison import Difference, differences
+from kerf.replay.what_if.next_decision import ALIKE_WITHIN, Course, following_pass, next_decision, turn_of
+from kerf.replay.what_if.outcome import Outcome, changed_prices, outcome_of, running_price
+from kerf.replay.what_if.reasons_to_stay import with_reasons_to_stay
+
+EXACT = "the next decision alone"
+
+
+class WhatIf(Struct, frozen=True, kw_only=True):
+    """The answer. Times are ms since the epoch, prices USD per hour.
+
+    `position` and `at` are those of the moment; `changes` say from what to what. `unchanged` is the next decision
+    without the change, `changed` the one with it. `compared`: whether they answer the same question; if not, the one
+    without the change is still to come, and the plan says what the change brings about. `differences` is the plan.
+    `price` is what the nodes cost at the moment. `exact` says how much of this is exact.
+    `then` is the provisioning pass for the pods of nodes that go, as if nothing else happened: it is not exact.
+    """
+
+    position: int
+    at: int
+    changes: tuple[str, ...]
+    price: float
+    unchanged: Outcome
+    changed: Outcome
+    compared: bool
+    differences: tuple[Difference, ...]
+    exact: str = EXACT
+    then: Outcome | None = None
+
+
+def what_if(store: Store, position: int, changes: Sequence[Change], now: int = 0) -> WhatIf:
+    """Make the next decision after `position` with these changes, and without them. `now` is the time of the change
+    (ms since the epoch). Without one, a position that holds a decision is that from before it: it is made again.
+
+    Raises ChangeRefused (KERF208), RecordShortened (KERF118), DecidedByNewer (KERF209).
+    """
+    moment = turn_of(store, position, again=not now)
+    plain = next_decision(store, moment, now=now)
+    other = next_decision(store, moment, changes, now=now)
+    prices = changed_prices(plain.before, other.before)
+    unchanged = outcome_of(plain, _recorded(store, plain), prices)
+    changed = outcome_of(other, _recorded(store, other), prices)
+    compared = _same_question(unchanged, changed)
+    old = unchanged if compared else _nothing(unchanged, running_price(plain.before, prices))
+    found = with_reasons_to_stay(differences(old, changed), other.after, other.at)
+    return WhatIf(
+        position=moment,
+        at=max(now, plain.before.facts.at),
+        changes=tuple(applied.said for applied in other.applied),
+        price=running_price(plain.before, {}),
+        unchanged=unchanged,
+        changed=changed,
+        compared=compared,
+        differences=found,
+        then=_then(changed, other, prices),
+    )
+
+
+def _then(changed: Outcome, course: Course, prices: Mapping[str, float]) -> Outcome | None:
+    """Where the pods of nodes that go would be planned to, if the next decision does not say that already."""
+    if not changed.evictions or changed.places:
+        return None
+    following = following_pass(course)
+    return None if following is None else outcome_of(following, {}, prices)
+
+
+def _same_question(unchanged: Outcome, changed: Outcome) -> bool:
+    if not changed.deciders or not unchanged.deciders:
+        return True
+    return changed.at >= unchanged.at - ALIKE_WITHIN and bool({*unchanged.deciders} & {*changed.deciders})
+
+
+def _nothing(outcome: Outcome, price: float) -> Outcome:
+    return replace(
+        outcome, deciders=(), launched=(), leaving=(), places={}, waiting=(), stays={}, price=price, evictions=0
+    )
+
+
+def _recorded(store: Store, course: Course) -> dict[int, Decision]:
+    """Return the record's decisions where the course has one."""
+    positions = [entry.position for entry in course.decisions]
+    if not positions:
+        return {}
+    return {
+        entry.position: entry.payload
+        for entry in store.scan(min(positions) - 1, max(positions))
+        if isinstance(entry.payload, Decision)
+    }

@@ -1,0 +1,172 @@
+"""`kerf whatif` from outside: what it prints, its JSON, and one coded line for each change that does not apply."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from kerf.adapters.cli.main import main
+from kerf.engine.record.decisions import Decision
+from tests.support.records import stored, tampered, whole_life
+from tests.support.repository import ROOT
+from tests.support.world import World
+
+GOLDEN = ROOT / "tests" / "golden" / "workshop-scale-up-and-down"
+POOL = "nodepool/default.spec"
+PODS = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: shop}
+spec:
+  replicas: 2
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: c, image: x, resources: {requests: {cpu: 300m}}}]}
+"""
+
+
+@pytest.fixture
+def kerf(capsys: pytest.CaptureFixture[str]) -> Any:
+    def run(*tokens: object) -> tuple[int, str, str]:
+        code = main([str(token) for token in tokens])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def life() -> World:
+    return whole_life()
+
+
+@pytest.fixture(scope="module")
+def record(tmp_path_factory: pytest.TempPathFactory, life: World) -> Path:
+    return stored(tmp_path_factory.mktemp("records") / "life.kerf", life.store)
+
+
+def position_of_first(store: Any, decider: str) -> int:
+    positions: list[int] = [e.position for e in store.entries if e.stream == f"decision/{decider}"]
+    return positions[0]
+
+
+def test_a_decision_is_made_again_with_a_change_before_it(kerf: Any, record: Path, life: World) -> None:
+    first = position_of_first(life.store, "provision")
+    code, out, err = kerf("whatif", record, "--at", first, "--set", f"{POOL}.limits.cpu=0")
+    assert (code, err) == (0, "")
+    assert "spec.limits.cpu: not set → 0" in out
+    assert f"as recorded at position {first}: 1 node launched, 5 pods placed" in out
+    assert "  - default-" in out
+    assert "is not launched" in out
+    assert "5 pods (default/a, default/b, default/c and 2 more) without a place" in out
+    assert "Exact is this one decision" in out
+
+
+def test_json_has_both_decisions_and_the_plan(kerf: Any, record: Path, life: World) -> None:
+    first = position_of_first(life.store, "provision")
+    code, out, _ = kerf("whatif", record, "--at", first, "--no-capacity", "m5.large", "--json")
+    answer = json.loads(out)
+    assert code == 0
+    assert answer["exact"] == "the next decision alone"
+    assert answer["unchanged"]["position"] == first
+    assert answer["unchanged"]["launched"][0]["instance_type"] != answer["changed"]["launched"][0]["instance_type"]
+    assert [difference["sign"] for difference in answer["differences"]] == ["~"]
+    assert answer["changed"]["price"] > answer["unchanged"]["price"]
+
+
+def test_pods_that_are_added_get_a_place(kerf: Any, record: Path, tmp_path: Path) -> None:
+    manifest = tmp_path / "web.yaml"
+    manifest.write_text(PODS)
+    code, out, err = kerf("whatif", record, "--at", "+10m", "--add-pods", manifest)
+    assert (code, err) == (0, "")
+    assert f"{manifest}: 2 more pods" in out
+    assert "shop/web-0, shop/web-1" in out
+
+
+def test_a_removed_node_evicts_its_pods_and_tells_where_they_would_go(kerf: Any, record: Path) -> None:
+    code, out, err = kerf("whatif", record, "--at", "+10m", "--remove", "node/n1")
+    assert (code, err) == (0, "")
+    assert "evicts 5 pods: default/a, default/b, default/c and 2 more" in out
+    assert "Then, if nothing else happened (not exact): a provisioning pass" in out
+
+
+def test_several_changes_are_made_together(kerf: Any, record: Path) -> None:
+    _, out, _ = kerf(
+        "whatif",
+        record,
+        "--at",
+        "+10m",
+        "--setting",
+        "batch_idle=3s",
+        "--price",
+        "m5.large=+10%",
+        "--delete",
+        "node/n1",
+    )
+    assert "setting batch_idle: 1000 → 3000" in out
+    assert "price of m5.large" in out
+    assert "node/n1 deleted" in out
+
+
+REFUSED = {
+    ("--set", "nodepool/defalt.spec.limits.cpu=4"): "KERF208: there is no NodePool defalt",
+    ("--set", f"{POOL}.limitz.cpu=4"): "Is it limits?",
+    ("--set", f"{POOL}.limits.cpu=much"): "[spec.limits.cpu]. It is not set now",
+    ("--set", f"{POOL}.disruption.budgets[7].nodes=1"): "spec.disruption.budgets has no item 7",
+    ("--set", f"{POOL}.weight.x=1"): "KERF208",
+    ("--set", "pod/a.spec.x=1"): "--apply takes manifests of other kinds",
+    ("--set", POOL): "KERF208",
+    ("--delete", "pod/zz"): "KERF208: there is no pod zz",
+    ("--delete", "pood/a"): "KERF208: there is no kind pood",
+    ("--remove", "node/n2"): "KERF208: there is no node n2",
+    ("--price", "m5.larg=1"): "Is it m5.large",
+    ("--price", "m5.large=dear"): "'dear' is no price",
+    ("--price", "m5.large"): "changes nothing",
+    ("--no-capacity", "mars"): "KERF208: there is no instance type, zone or capacity type mars",
+    ("--setting", "batch_idel=5s"): "Is it batch_idle",
+    ("--setting", "batch_idle=soon"): "It is 1000 now",
+    ("--setting", "observe=true"): "KERF208: there is no setting observe",
+    (): "KERF208: nothing is changed",
+}
+
+
+@pytest.mark.parametrize("flags", REFUSED)
+def test_a_change_that_does_not_apply_is_refused_with_what_is_there(
+    kerf: Any, record: Path, flags: tuple[str, ...]
+) -> None:
+    code, out, err = kerf("whatif", record, "--at", "+10m", *flags)
+    assert (code, out) == (2, "")
+    assert err.startswith("KERF208: ")
+    assert REFUSED[flags] in err
+
+
+def test_a_moment_outside_of_the_record_is_refused(kerf: Any, record: Path) -> None:
+    code, _, err = kerf("whatif", record, "--at", "2020-01-01T00:00:00Z", "--remove", "node/n1")
+    assert (code, err[:7]) == (2, "KERF202")
+
+
+def test_manifests_that_only_the_cloud_could_answer_are_refused(kerf: Any) -> None:
+    manifest = ROOT / "docs" / "examples" / "workshop" / "ec2nodeclass.yaml"
+    code, _, err = kerf("whatif", GOLDEN, "--apply", manifest)
+    assert (code, err[:7]) == (2, "KERF208")
+    assert "What the cloud makes of a NodeClass is not in the record" in err
+
+
+def test_a_part_that_a_newer_engine_decided_ends_with_4(kerf: Any, life: World, tmp_path: Path) -> None:
+    def newer(entries: list[Any]) -> list[Any]:
+        return [
+            replace(entry, payload=replace(entry.payload, version=999))
+            if isinstance(entry.payload, Decision)
+            else entry
+            for entry in entries
+        ]
+
+    newer_record = stored(tmp_path / "newer.kerf", tampered(life.store, newer))
+    first = position_of_first(life.store, "provision")
+    code, _, err = kerf("whatif", newer_record, "--at", first, "--set", f"{POOL}.limits.cpu=0")
+    assert (code, err[:7]) == (4, "KERF209")
+    assert "provision 999" in err
