@@ -15,6 +15,7 @@ from typing import Protocol
 
 from kerf.adapters.controller.inbox import Inbox
 from kerf.adapters.controller.instance_polling import InstancePolling
+from kerf.adapters.controller.turn_watch import TurnWatch
 from kerf.engine.errors import KerfError, fault_of
 from kerf.engine.record.decisions import Intent
 from kerf.engine.record.entries import Entry
@@ -63,6 +64,7 @@ class Controller:
         self._effects: set[asyncio.Task[None]] = set()
         self._stopping = False
         self.took = 0.0  # seconds, the latest turn
+        self.watch = TurnWatch()
         self.between_turns = asyncio.Lock()
         """Who holds it may read the state: no turn runs meanwhile."""
 
@@ -112,15 +114,21 @@ class Controller:
         if not batch and self.runtime.ready and (due is None or due > now):
             return
         loop = asyncio.get_running_loop()
-        began = time.monotonic()
-        async with self.between_turns:
-            intents = await loop.run_in_executor(self._turner, self.runtime.turn, batch, now)
-        self.took = time.monotonic() - began
+        self.watch.begin(batch)
+        try:
+            async with self.between_turns:
+                intents = await loop.run_in_executor(self._turner, self._decide, batch, now)
+        finally:
+            self.took = self.watch.end()
         self.turns += 1
         self._instances.saw(batch)
         self._listener(self.runtime, self.runtime.new_entries)
         for ref, intent in intents:
             self._carry_out(ref, intent, carry_out.perform)
+
+    def _decide(self, batch: list[Observation], now: int) -> list[tuple[str, Intent]]:
+        self.watch.enter()
+        return self.runtime.turn(batch, now)
 
     async def _wait(self) -> None:
         """Wait for work. After a slow turn (a long transaction, a busy machine) it waits about as long again, so that

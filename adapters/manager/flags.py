@@ -63,6 +63,7 @@ class Flags:
     metrics_authorization: Annotated[
         str | None, Parameter(help="/metrics only for tokens that the API server lets read it (false).")
     ] = None
+    longest_turn: Annotated[str | None, Parameter(help="/healthz fails after a turn of this (5m; 0s: never).")] = None
     log_level: Annotated[str | None, Parameter(help="debug, info or error (info).")] = None
     log_output_paths: Annotated[str | None, Parameter(help="stdout, stderr or files, by commas (stdout).")] = None
     instance_types_file_path: Annotated[

@@ -85,6 +85,7 @@ class Manager:
             provider=config.provider,
             state_metrics=config.options.state_metrics,
             per_object=config.options.condition_metrics_per_object,
+            longest_turn=config.options.longest_turn,
         )
         session.note = self._telemetry.requests.note
         self._server = MetricsServer(

@@ -30,6 +30,8 @@ NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _TRUE, _FALSE = ("1", "t", "T", "true", "TRUE", "True"), ("0", "f", "F", "false", "FALSE", "False")
 _MINUTE = 60_000
 _MIN_RECORD_SIZE = 64 << 20  # bytes: a smaller record has no room for its snapshots
+LONGEST_TURN = 300.0  # seconds; a turn that plans for 100,000 pods on a busy machine takes a tenth of it
+_SHORTEST_LIMIT = 30_000  # milliseconds: a lower limit would end a kerf that has much to decide, again and again
 PODS_OF_A_BURST = 100
 """How many pods make a burst by default (kerf.engine.state.pod_bursts). A record without the setting has no bursts."""
 
@@ -60,8 +62,8 @@ class AwsOptions(Struct, frozen=True):
 
 
 class Options(Struct, frozen=True):
-    """All settings, read. A port of 0 is not opened; `outputs` are "stdout", "stderr" or files; `notes` are for whoever
-    gave the settings."""
+    """All settings, read. A port of 0 is not opened; `outputs` are "stdout", "stderr" or files; `longest_turn` is
+    in seconds, 0 for no limit; `notes` are for whoever gave the settings."""
 
     engine: Settings
     metrics_port: int
@@ -74,6 +76,7 @@ class Options(Struct, frozen=True):
     state_metrics: bool
     condition_metrics_per_object: bool
     metrics_authorization: bool
+    longest_turn: float
     log_level: str
     outputs: tuple[str, ...]
     retention: Retention
@@ -99,6 +102,7 @@ def read_settings(flags: Flags, environment: Mapping[str, str]) -> Options:
         state_metrics=not source.truth("disable_cluster_state_observability", False),
         condition_metrics_per_object=source.truth("condition_metrics_per_object", False),
         metrics_authorization=source.truth("metrics_authorization", False),
+        longest_turn=source.read("longest_turn", _turn_limit, LONGEST_TURN),
         log_level=source.read("log_level", _one_of("debug", "info", "error"), "info"),
         outputs=tuple(filter(None, source.text("log_output_paths", "stdout").split(","))),
         retention=Retention(
@@ -220,6 +224,14 @@ def _from_a_minute(text: str) -> int:
     if milliseconds < _MINUTE:
         raise ValueError(f"a duration of at least {format_duration(_MINUTE)}")
     return milliseconds
+
+
+def _turn_limit(text: str) -> float:
+    """Seconds; 0 for no limit."""
+    milliseconds = _duration(text)
+    if milliseconds and milliseconds < _SHORTEST_LIMIT:
+        raise ValueError(f"a duration from {format_duration(_SHORTEST_LIMIT)} on, or 0s for no limit")
+    return milliseconds / 1000
 
 
 def _whole(text: str) -> int:

@@ -76,6 +76,7 @@ def test_every_setting_becomes_a_variable_that_kerf_knows() -> None:
         "preferencePolicy": "Ignore", "minValuesPolicy": "BestEffort", "vmMemoryOverheadPercent": "0",
         "schedulerConfig": None, "retainObservations": "3d", "retainDecisions": "0", "retainSize": "5Gi",
         "amiRefreshInterval": "5m", "subnetRefreshInterval": "2m",
+        "longestTurn": "10m",
     }  # fmt: skip
     numbers = ("kubeClientQPS", "kubeClientBurst", "reservedENIs", "batchEnoughPods", "effort")
     names = [name for name in values if name not in ("featureGates", "schedulerConfig")]

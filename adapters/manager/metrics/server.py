@@ -80,6 +80,9 @@ class MetricsServer:
         return await _send(request, HTTPStatus.OK, await self._telemetry.metrics(), CONTENT_TYPE)
 
     async def _alive(self, request: web.BaseRequest) -> web.StreamResponse:
+        hanging = self._telemetry.hangs()
+        if hanging is not None:
+            return await _send(request, HTTPStatus.SERVICE_UNAVAILABLE, [f"{hanging}\n".encode()])
         return await _send(request, HTTPStatus.OK, [b"ok\n"])
 
     async def _ready(self, request: web.BaseRequest) -> web.StreamResponse:

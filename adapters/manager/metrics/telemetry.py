@@ -14,6 +14,8 @@ from kerf.adapters.manager.kubernetes_controller import KubernetesController
 from kerf.adapters.manager.metrics.exposition import exposition
 from kerf.adapters.manager.metrics.request_metrics import RequestMetrics, process_text
 from kerf.adapters.manager.retention import RetentionLoop
+from kerf.adapters.manager.stderr import print_error
+from kerf.engine.errors import KerfError
 from kerf.engine.record.entries import Entry
 from kerf.engine.runtime.runtime import Runtime
 from kerf.engine.state.state import State
@@ -32,11 +34,15 @@ the text of the last one, with its age."""
 
 class Telemetry:
     """Called with each turn's entries; asked at any time. `state_metrics`: with those of pods, nodes and NodePools.
-    `per_object`: conditions of each NodeClaim and Node, and not only how many have them."""
+    `per_object`: conditions of each NodeClaim and Node, and not only how many have them. `longest_turn`: the seconds
+    after which a turn hangs; 0 for no limit."""
 
-    def __init__(self, *, provider: str, state_metrics: bool, per_object: bool = False) -> None:
+    def __init__(
+        self, *, provider: str, state_metrics: bool, per_object: bool = False, longest_turn: float = 0.0
+    ) -> None:
         self.requests = RequestMetrics()
-        self._per_object = per_object
+        self._per_object, self._longest_turn = per_object, longest_turn
+        self._hung = False
         self._provider, self._state_metrics = provider, state_metrics
         self._world: KubernetesController | None = None
         self._metrics: RecordCounters | None = None
@@ -83,7 +89,18 @@ class Telemetry:
         faults += [str(error) for error in world.forbidden]
         if world.runtime.error is not None:
             faults.append(str(world.runtime.error))
+        if (hanging := self.hangs()) is not None:
+            faults.append(str(hanging))
         return faults if faults or world.ready else ["the cluster has not been looked at yet"]
+
+    def hangs(self) -> KerfError | None:
+        """The turn that takes too long: it will not end by itself, and nothing is decided meanwhile. Printed once,
+        because who looks for it finds a process that was started again. A start is no turn: it may take its time."""
+        hanging = self._world.controller.watch.overdue(self._longest_turn) if self._world is not None else None
+        if hanging is not None and not self._hung:
+            print_error(str(hanging))
+        self._hung = hanging is not None
+        return hanging
 
     async def metrics(self) -> list[bytes]:
         """All metrics in Prometheus's text format: the text, which all scrapers of a moment share, and its age."""

@@ -49,6 +49,17 @@ def test_metrics_for_those_alone_who_may_read_them_are_a_setting() -> None:
     assert read_settings(Flags(metrics_authorization="true"), {}).metrics_authorization
 
 
+@pytest.mark.parametrize(("text", "seconds"), [("", 300.0), ("0s", 0.0), ("30s", 30.0), ("1h", 3600.0)])
+def test_how_long_a_turn_may_take_is_a_setting(text: str, seconds: float) -> None:
+    assert read_settings(Flags(), {"LONGEST_TURN": text}).longest_turn == seconds
+
+
+@pytest.mark.parametrize("text", ["1s", "29s", "-5m", "soon"])
+def test_a_limit_that_would_end_a_busy_kerf_is_refused(text: str) -> None:
+    with pytest.raises(SettingError, match="KERF340"):
+        read_settings(Flags(), {"LONGEST_TURN": text})
+
+
 def test_gates_of_a_flag_replace_all_of_the_environments() -> None:
     """Gates of a flag replace all gates of the environment (L-288)."""
     found = read_settings(Flags(feature_gates="NodeOverlay=true,Unknown=true"), {"FEATURE_GATES": "NodeRepair=true"})

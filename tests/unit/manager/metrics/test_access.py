@@ -9,19 +9,11 @@ import pytest
 
 from kerf.adapters.kubernetes.read_only_session import ReadingSession, WriteRefused
 from kerf.adapters.manager.metrics import access as access_module
-from kerf.adapters.manager.metrics.access import ACCESS_REVIEWS, TOKEN_REVIEWS, MetricsAccess
+from kerf.adapters.manager.metrics.access import MetricsAccess
 from tests.support.servers.fake_kubernetes import FakeApi, serving
+from tests.support.servers.reviews import USER, knows
 
 pytestmark = [pytest.mark.real_time, pytest.mark.asyncio(loop_scope="function")]
-USER = {"username": "system:serviceaccount:monitoring:prometheus", "uid": "u-1", "groups": ["system:authenticated"]}
-
-
-def knows(*, authenticated: bool = True, allowed: bool = True) -> FakeApi:
-    api = FakeApi()
-    about = {"authenticated": authenticated, "user": USER if authenticated else {}}
-    api.answers[f"POST {TOKEN_REVIEWS}"] = [(201, {"status": about})]
-    api.answers[f"POST {ACCESS_REVIEWS}"] = [(201, {"status": {"allowed": allowed}})]
-    return api
 
 
 async def test_the_api_server_says_whose_token_it_is_and_whether_they_may() -> None:

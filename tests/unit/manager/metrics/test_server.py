@@ -10,6 +10,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from kerf.adapters.controller.turn_watch import TurnWatch
 from kerf.adapters.manager.metrics import telemetry as telemetry_module
 from kerf.adapters.manager.metrics.exposition import exposition
 from kerf.adapters.manager.metrics.server import MetricsServer, PortInUse
@@ -38,8 +39,8 @@ def free_port() -> int:
 
 
 def world(runtime: Runtime, *watches: Watch, ready: bool = True) -> Any:
-    lock = SimpleNamespace(between_turns=asyncio.Lock())
-    return SimpleNamespace(reflectors=watches, runtime=runtime, ready=ready, controller=lock, forbidden=[])
+    controller = SimpleNamespace(between_turns=asyncio.Lock(), watch=TurnWatch())
+    return SimpleNamespace(reflectors=watches, runtime=runtime, ready=ready, controller=controller, forbidden=[])
 
 
 async def asked(telemetry: Telemetry, *paths: str, health: bool = True) -> list[tuple[int, str]]:

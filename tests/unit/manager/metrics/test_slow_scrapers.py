@@ -16,7 +16,7 @@ from kerf.adapters.manager.metrics.access import MetricsAccess
 from kerf.adapters.manager.metrics.server import MAX_CONNECTIONS, PIECE, BoundedServer, MetricsServer
 from kerf.adapters.manager.metrics.telemetry import Telemetry
 from tests.support.servers.fake_kubernetes import serving
-from tests.unit.manager.metrics.test_access import knows
+from tests.support.servers.reviews import knows
 
 pytestmark = [pytest.mark.real_time, pytest.mark.asyncio(loop_scope="function")]
 SCRAPE = b"GET /metrics HTTP/1.1\r\nHost: kerf\r\n\r\n"
@@ -29,8 +29,8 @@ class Metrics:
     async def metrics(self) -> list[bytes]:
         return [TEXT, b"age 0\n"]
 
-    def faults(self) -> list[str]:
-        return []
+    def hangs(self) -> None:
+        return None
 
 
 class Ports:
