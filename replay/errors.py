@@ -23,6 +23,12 @@ class SubjectUnknown(ReplayError):
     code = "KERF203"
 
 
+class SubjectAmbiguous(ReplayError):
+    """The name stands for several things, in several namespaces."""
+
+    code = "KERF210"
+
+
 class BeginningMissing(ReplayError):
     """The record does not begin at position 1, so nothing in it can be decided again."""
 

@@ -14,8 +14,13 @@ _KINDS: dict[str, tuple[str, ...]] = {
     "nodeclaim": ("nodeclaims", "nc"),
     "decision": ("decisions",),
     "instance": ("instances",),
-}
-_GROUPS = {"nodeclaim": "karpenter.sh"}
+    "nodepool": ("nodepools", "np"),
+    "workload": (
+        "workloads", "deployment", "deployments", "deploy", "replicaset", "replicasets", "rs", "statefulset",
+        "statefulsets", "sts", "daemonset", "daemonsets", "ds", "job", "jobs", "cronjob", "cronjobs", "cj",
+    ),
+}  # fmt: skip
+_GROUPS = {"nodeclaim": ("karpenter.sh",), "nodepool": ("karpenter.sh",), "workload": ("apps", "batch")}
 
 
 def kind_of(word: str) -> str:
@@ -23,9 +28,7 @@ def kind_of(word: str) -> str:
     kind; so do "nodeclaim" and "nodeclaims.v1.karpenter.sh"."""
     name, _, group = word.lower().partition(".")
     kind = next((kind for kind, others in _KINDS.items() if name in (kind, *others)), "")
-    if group and (kind not in _GROUPS or group not in (_GROUPS[kind], f"v1.{_GROUPS[kind]}")):
-        return ""
-    return kind
+    return kind if not group or group.removeprefix("v1.") in _GROUPS.get(kind, ()) else ""
 
 
 def with_canonical_kind(name: str) -> str:
@@ -37,11 +40,19 @@ def with_canonical_kind(name: str) -> str:
 
 
 def similar_names(name: str, known: Iterable[str]) -> tuple[str, ...]:
-    """Return the most similar names, best first: those spelt alike, then those that contain it."""
+    """Return the most similar names, best first: those spelt alike, then those that contain it. If there
+    are none, those spelt alike but for their namespace."""
     names = sorted(set(known))
-    found = did_you_mean(name, names, most=_MAX_SUGGESTIONS)
-    parts = [known_name for known_name in names if name and name in known_name and known_name not in found]
-    return tuple([*found, *parts][:_MAX_SUGGESTIONS])
+    alike = did_you_mean(name, names, most=_MAX_SUGGESTIONS)
+    parts = [known_name for known_name in names if name and name in known_name]
+    return tuple(dict.fromkeys([*alike, *parts]) or _alike_but_for_namespace(name, names))[:_MAX_SUGGESTIONS]
+
+
+def _alike_but_for_namespace(name: str, names: Iterable[str]) -> list[str]:
+    bare: dict[str, list[str]] = {}
+    for known_name in names:
+        bare.setdefault(known_name.rpartition("/")[2], []).append(known_name)
+    return [full for near in did_you_mean(name, bare, most=_MAX_SUGGESTIONS) for full in bare[near]]
 
 
 def unknown_subject(

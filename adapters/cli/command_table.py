@@ -70,12 +70,12 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "explain",
         f"{_HERE}.record.explain:explain",
-        "Explain why a pod, node or NodeClaim is as it is, or a decision.",
+        "Explain why anything that has a name is as it is, or a decision.",
     ),
     Command(
         "story",
         f"{_HERE}.record.story:story",
-        "Tell the story of one pod, node or NodeClaim: what happened to it, why, and what came of it.",
+        "Tell the story of anything that has a name: what happened to it, why, and what came of it.",
     ),
     Command(
         "whatif",

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 from msgspec import Struct
 
-from kerf.adapters.cli.records import opened
+from kerf.adapters.cli.records import located, opened
 from kerf.adapters.cli.render.lines import print_error
 from kerf.adapters.store.files.bundle import export_bundle
 from kerf.adapters.store.files.bundle_format import BundleInfo
@@ -21,7 +21,6 @@ from kerf.adapters.store.pseudonyms.key_file import kept_key
 from kerf.adapters.store.retention.policy import base_at, before_turn
 from kerf.engine.errors import InputError
 from kerf.replay.errors import PositionUnknown
-from kerf.replay.time_travel.positions import locate
 
 STDOUT = "-"
 KEY_SUFFIX = ".key"
@@ -83,8 +82,8 @@ def _key(part: Part, beside: Path | None) -> Iterator[bytes]:
 
 
 def _export(store: AnyStore, file: Path, part: Part, key: bytes) -> BundleInfo:
-    last = None if part.until == "end" else locate(store, part.until)
-    after = 0 if part.since == "start" else before_turn(store, locate(store, part.since))
+    last = None if part.until == "end" else located(store, part.until).position
+    after = 0 if part.since == "start" else before_turn(store, located(store, part.since).position)
     if last is not None and last <= after:
         hint = "Give the earlier one to --since"
         raise PositionUnknown(f"--since {part.since} is later than --until {part.until}", hint=hint)

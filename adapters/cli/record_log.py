@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from kerf.adapters.cli.records import position_before
+from kerf.adapters.cli.records import located, position_before
 from kerf.adapters.cli.render.lines import print_error, print_text
 from kerf.adapters.cli.render.output import Printer, emit_json_line
 from kerf.adapters.cli.render.record import event_line, search_gain_lines
@@ -16,6 +16,7 @@ from kerf.adapters.store.chained import ChainedStore
 from kerf.adapters.store.open import AnyStore
 from kerf.engine.model.did_you_mean import is_it
 from kerf.engine.record.entries import Entry
+from kerf.projections.json_times import with_times
 from kerf.projections.karpenter_logs import KarpenterLog
 from kerf.projections.prose.amounts import count, moment
 from kerf.projections.timeline.event import DEBUG, Event
@@ -24,7 +25,7 @@ from kerf.replay.errors import PositionUnknown
 from kerf.replay.history.search_gains import search_gains
 from kerf.replay.history.story import timeline_from_base
 from kerf.replay.subject_names import similar_names, with_canonical_kind
-from kerf.replay.time_travel.positions import locate, time_after_end
+from kerf.replay.time_travel.moments import end_of, time_of
 from kerf.replay.time_travel.record_beginning import base_as_entries
 
 FOLLOWED_EVERY = 0.5  # seconds between looks at a record that is followed
@@ -46,10 +47,9 @@ class RecordLog:
     def __init__(self, store: AnyStore, query: LogQuery) -> None:
         self._store, self._query = store, query
         self._after = position_before(store, query.since) if query.since else 0
-        late = time_after_end(store, query.since) if query.since and not query.follow else None
-        if late is not None:
-            print_error(f"Nothing is in the record since then: its last entry is of {moment(late.last)}")
-        self._last = locate(store, query.until) if query.until else None
+        if query.since and not query.follow and time_of(store, query.since)[0] > (end := end_of(store).at):
+            print_error(f"Nothing is in the record since then: its last entry is of {moment(end)}")
+        self._last = located(store, query.until).position if query.until else None
         if self._last is not None and self._last <= self._after:
             raise PositionUnknown(
                 f"--since {query.since} is later than --until {query.until}", hint="Give the earlier one to --since"
@@ -74,7 +74,7 @@ class RecordLog:
         entries = (entry for entry in self._entries() if entry.position > self._after)
         if json:
             for gain in search_gains(entries):
-                emit_json_line(gain)
+                emit_json_line(with_times(gain))
         else:
             for line in search_gain_lines(search_gains(entries)):
                 print_text(line)
@@ -96,7 +96,7 @@ class RecordLog:
 
         if json:
             for event in events():
-                emit_json_line(event)
+                emit_json_line(with_times(event))
         else:
             # a group is printed once its last event is known: not while a record is followed
             for event in events() if self._query.follow else group_events(events()):

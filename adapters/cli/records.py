@@ -15,9 +15,8 @@ from kerf.engine.record.codec import Codec
 from kerf.engine.record.entries import Entry, UnknownEntry
 from kerf.engine.record.errors import CheckpointMissed, FormatUnsupported, RecordShortened
 from kerf.engine.record.hash_chain import SIZE, Checkpoint
-from kerf.projections.prose.amounts import duration, moment
 from kerf.replay.errors import NotObserved
-from kerf.replay.time_travel.positions import locate, time_after_end, time_of
+from kerf.replay.time_travel.moments import Moment, end_of, is_position, locate, moment_of, time_of
 from kerf.replay.time_travel.record_beginning import first_settings
 
 
@@ -99,33 +98,27 @@ def refuse_control_mode(store: AnyStore, record: str) -> None:
         )
 
 
-def located(store: AnyStore, when: str) -> int:
-    """The position that a position or time means. For a time after the last entry it is that entry, with a note."""
-    late = time_after_end(store, when)
-    if late is not None:
-        print_error(
-            f"Note: {moment(late.asked)} is {duration(late.asked - late.last)} after the record's last entry (position "
-            f"{late.position}): the answer is as of {moment(late.last)}"
-        )
-    return locate(store, when)
+def located(store: AnyStore, when: str) -> Moment:
+    """The moment that a position or time means. How a time was understood that may be understood otherwise is noted on
+    standard error."""
+    moment = moment_of(store, when)
+    if moment.note:
+        print_error(f"Note: {moment.note}")
+    return moment
 
 
 def asked_time(store: AnyStore, when: str) -> int:
     """The time (ms since the epoch) that a text names, at most that of the last entry; 0 for a position."""
-    text = when.strip()
-    if text.isascii() and text.isdigit():
-        return 0
-    if text in ("start", "end"):
-        return next(store.scan(locate(store, text) - 1)).at
-    late = time_after_end(store, text)
-    return late.last if late is not None else time_of(store, text)
+    return 0 if is_position(when.strip()) else min(moment_of(store, when).at, end_of(store).at)
 
 
 def position_before(store: AnyStore, text: str) -> int:
     """The position before the first entry at or after a time, or before a position."""
-    if text.strip().isascii() and text.strip().isdigit():
+    if is_position(text.strip()):
         return locate(store, text) - 1
-    time = time_of(store, text)
+    time, note = time_of(store, text)
+    if note:
+        print_error(f"Note: {note}")
     position = max(0, locate(store, "start") - 1)
     for entry in store.scan():
         if entry.at >= time:

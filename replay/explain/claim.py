@@ -26,16 +26,16 @@ from kerf.engine.record.decisions import Offer
 from kerf.engine.record.observations import LaunchAnswered, LaunchError
 from kerf.engine.record.store import Store
 from kerf.engine.scheduling.matching.requirements import Requirements
-from kerf.engine.state.load import load
 from kerf.engine.state.state import State
 from kerf.projections.prose.explanation_codes import ExplanationCode
 from kerf.replay.errors import SubjectUnknown
 from kerf.replay.explain.draining_pods import DrainingPod, draining_pods
 from kerf.replay.explain.funnels import PlacementExplanation, explain_new_node, replan_if_known
 from kerf.replay.explain.method_verdicts import MethodVerdict, method_verdicts
-from kerf.replay.history.histories import ClaimHistory, RecordedVerdict, histories_of
+from kerf.replay.history.histories import ClaimHistory, Histories, RecordedVerdict, histories_of
 from kerf.replay.history.removal import Removal, removal_of
 from kerf.replay.subject_names import unknown_subject
+from kerf.replay.time_travel.moments import state_at
 from kerf.replay.time_travel.record_beginning import BASE_TURN
 
 MAX_SHOWN = 5
@@ -126,31 +126,36 @@ class ClaimExplanation(Struct, frozen=True, kw_only=True):
     shortened: bool = False
 
 
-def explain_node(store: Store, name: str, position: int | None = None) -> ClaimExplanation:
+def explain_node(
+    store: Store, name: str, position: int | None = None, now: int = 0, known: Histories | None = None
+) -> ClaimExplanation:
     """Explain the latest claim that had this Node. A NodeClaim's name does as well, since not every claim gets a Node.
     Raises SubjectUnknown (KERF203)."""
-    histories = histories_of(store, position)
+    histories = known or histories_of(store, position)
     claims = histories.claims_of_node.get(name)
     if not claims:
         if name in histories.claims and histories.claims[name].events:
-            return explain_claim(store, name, position)
+            return explain_claim(store, name, position, now, histories)
         if name in histories.nodes:
             hint = (
                 "kerf neither launched nor adopted it, and removes it only if somebody deletes it: it is room for pods"
             )
             raise SubjectUnknown("the node belongs to no NodeClaim", where=f"node {name}", hint=hint)
         raise unknown_subject(f"the record knows no node {name!r}", name, histories.nodes, where=f"node {name}")
-    return explain_claim(store, claims[-1], position)
+    return explain_claim(store, claims[-1], position, now, histories)
 
 
-def explain_claim(store: Store, name: str, position: int | None = None) -> ClaimExplanation:
-    """Explain a claim as of a position (the end by default). Raises SubjectUnknown (KERF203)."""
-    histories = histories_of(store, position)
+def explain_claim(
+    store: Store, name: str, position: int | None = None, now: int = 0, known: Histories | None = None
+) -> ClaimExplanation:
+    """Explain a claim as of a position (the end by default) at the time `now` (see `state_at`). `known` are the
+    histories up to there, if they are at hand. Raises SubjectUnknown (KERF203)."""
+    histories = known or histories_of(store, position)
     history = histories.claims.get(name)
     if history is None or not history.events:
         known_names = (claim.name for claim in histories.claims.values() if claim.events)
         raise unknown_subject(f"the record knows no NodeClaim {name!r}", name, known_names)
-    state = load(store, position)
+    state = state_at(store, position, now)
     claim = state.facts.claims.get(name)
     planned = histories.decisions.get(history.decision) == PROVISION_DECIDER
     plan = replan_if_known(store, history.decision) if planned else None

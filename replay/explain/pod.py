@@ -7,13 +7,13 @@ from msgspec import Struct
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import ProvisionResult, Unplaced
 from kerf.engine.record.store import Store
-from kerf.engine.state.load import load
 from kerf.engine.state.state import State
 from kerf.replay.explain.claim import Launch, launch_of
 from kerf.replay.explain.funnels import PlacementExplanation, decision_at, explain_placement, replan_if_known
 from kerf.replay.history.displacement import Displacement, displacement_behind, displacement_of
 from kerf.replay.history.histories import EXISTING, LATER, NEW_CLAIM, Histories, PodDecision, PodHistory, histories_of
 from kerf.replay.subject_names import unknown_subject
+from kerf.replay.time_travel.moments import state_at
 
 WAITING, BOUND, TERMINATING, ENDED, GONE, UNBOUND = "waiting", "bound", "terminating", "ended", "gone", "unbound"
 
@@ -49,24 +49,27 @@ class PodExplanation(Struct, frozen=True, kw_only=True):
     kept: tuple[Reason, ...] = ()
 
 
-def explain_pod(store: Store, name: str, position: int | None = None) -> PodExplanation:
-    """Explain the pod "namespace/name" as of a position (the end by default). Raises SubjectUnknown (KERF203)."""
-    histories, state = histories_of(store, position), load(store, position)
+def explain_pod(store: Store, name: str, position: int | None = None, now: int = 0) -> PodExplanation:
+    """Explain the pod "namespace/name" as of a position (the end by default) at the time `now` (see `state_at`). Raises
+    SubjectUnknown (KERF203)."""
+    histories = histories_of(store, position)
     uids = histories.uids.get(name)
     if not uids:
-        raise unknown_subject(
-            f"the record knows no pod {name!r}", name, histories.uids, otherwise='Write "namespace/name"; '
-        )
-    pod = histories.pods[uids[-1]]
-    decision = _decisive(pod)
+        raise unknown_subject(f"the record knows no pod {name!r}", name, histories.uids)
+    return explain_known_pod(store, histories, state_at(store, position, now), histories.pods[uids[-1]])
+
+
+def explain_known_pod(store: Store, histories: Histories, state: State, pod: PodHistory) -> PodExplanation:
+    """Explain a pod of the histories, as of a state."""
+    decision = decisive_decision(pod)
     replan = replan_if_known(store, decision.position) if decision is not None else None
     claim = histories.claims.get(decision.place) if decision is not None else None
     return PodExplanation(
-        pod=name,
+        pod=pod.key,
         uid=pod.uid,
         position=state.facts.position,
         at=state.facts.at,
-        status=_status(pod, state),
+        status=pod_status(pod, state),
         node=pod.node,
         waited=_waited(pod, state),
         looks=tuple(pod.decisions),
@@ -83,7 +86,7 @@ def explain_pod(store: Store, name: str, position: int | None = None) -> PodExpl
     )
 
 
-def _decisive(pod: PodHistory) -> PodDecision | None:
+def decisive_decision(pod: PodHistory) -> PodDecision | None:
     """Return the decision that gave the pod its place, or else the latest about it."""
     decisions = [decision for decision in pod.decisions if not pod.bound or decision.at <= pod.bound]
     with_place = [decision for decision in decisions if decision.result in (NEW_CLAIM, EXISTING)]
@@ -98,7 +101,8 @@ def _kept(store: Store, pod: PodHistory) -> tuple[Reason, ...]:
     return _recorded_reasons(store, latest, pod.uid) if latest is not None and latest.result == LATER else ()
 
 
-def _status(pod: PodHistory, state: State) -> str:
+def pod_status(pod: PodHistory, state: State) -> str:
+    """Return what a pod does, in one of the words above."""
     pod_now = state.facts.pods.get(pod.uid)
     if pod_now is None:
         return GONE

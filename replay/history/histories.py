@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer, virtual_key
+from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.claim_events import (
@@ -35,6 +36,7 @@ from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import InterruptionSeen, LaunchAnswered, NodeClaimDeletionSeen, ObjectGone
 from kerf.engine.record.store import Store
 from kerf.engine.state.moves import STARTED
+from kerf.projections.workload_names import WorkloadName, workload_of
 from kerf.replay.time_travel.record_beginning import base_as_entries
 
 NEW_CLAIM, EXISTING, NO_PLACE, IGNORED, NOT_REACHED = "new-claim", "existing-node", "no-place", "ignored", "not-reached"
@@ -83,8 +85,9 @@ class PodHistory(Struct):
     """One pod, by its uid. Times are in ms since the epoch, 0 for not yet.
 
     `waiting_since` is when it was first seen to wait, `bound` when it got its node, `left` when it began to end or was
-    seen no more. `gone` is the position where it went. `owner` is its controller ("" for none). `evicted_from` is the
-    claim whose drain evicted it, `forced` whether by a deletion.
+    seen no more. `gone` is the position where it went. `owner` is its controller ("" for none), and `workload` what
+    that belongs to (None for a pod by itself). `evicted_from` is the claim whose drain evicted it, `forced` whether by
+    a deletion.
     """
 
     uid: str
@@ -98,6 +101,7 @@ class PodHistory(Struct):
     gone: int = 0  # the position where it went
     left: int = 0
     owner: str = ""
+    workload: WorkloadName | None = None
     evicted_from: str = ""
     forced: bool = False
     decisions: list[PodDecision] = field(default_factory=list)
@@ -141,6 +145,7 @@ class Histories:
         self.decisions: dict[int, str] = {}  # position → decider
         self.moves: dict[str, MoveHistory] = {}
         self.resized: dict[str, tuple[int, Reason]] = {}  # claim → the decision that found it one too many, and why
+        self.node_pools: dict[str, int] = {}  # every NodePool ever seen → the position where it was seen first
         self.ended_pools: dict[str, list[Entry]] = {}  # NodePool → the entries that say that it is gone
         self._instances: dict[str, str] = {}  # instance → its claim
         self._buffers: dict[str, CapacityBuffer] = {}
@@ -151,6 +156,8 @@ class Histories:
             handler(self, entry.payload, entry)
         elif entry.type == "node.seen":
             self.nodes.setdefault(entry.payload.name, entry.position)
+        elif isinstance(entry.payload, NodePool):
+            self.node_pools.setdefault(entry.payload.name, entry.position)
         elif isinstance(entry.payload, CapacityBuffer):
             self._buffers[entry.payload.uid] = entry.payload
 
@@ -173,6 +180,7 @@ class Histories:
             history.left = entry.at
         if pod.owner is not None:
             history.owner = f"{pod.namespace}/{pod.owner.kind}/{pod.owner.name}"
+            history.workload = history.workload or workload_of(pod)
         history.phase = pod.phase
 
     def pool_gone(self, name: str, until: int) -> Entry | None:

@@ -1,5 +1,5 @@
-"""Tell the story of one pod, node or claim: what happened to it, what brought that about, and what came of it, in
-order."""
+"""Tell the story of one pod, workload, node, claim or NodePool: what happened to it, what brought that about, and what
+came of it, in order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kerf.projections.timeline.event import Event
 from kerf.projections.timeline.timeline import Timeline
 from kerf.replay.history.histories import ClaimHistory, Histories, PodHistory, histories_of
 from kerf.replay.history.replacement_chain import ChainLink, replacement_chain
-from kerf.replay.subject_names import unknown_subject, with_canonical_kind
+from kerf.replay.history.subjects import POD, POOL, WORKLOAD, Subject, pods_of_workload, subject_of
 from kerf.replay.time_travel.record_beginning import base_as_entries
 
 _LAUNCH_EVENTS = frozenset(
@@ -31,9 +31,14 @@ _REMOVAL_EVENTS = frozenset(
 )  # fmt: skip
 
 _END_EVENTS = frozenset(["claim-drained", "claim-terminated", "claim-untainted"])
+_POOL_EVENTS = frozenset(
+    [
+        "claim-requested", "launch-refused", "offering-refused", "claim-launch-failed", "claim-launch-timed-out",
+        "claim-tainted", "claim-instance-vanished", "claim-terminated",
+    ]
+)  # fmt: skip
 _MOVE_EVENTS = ("move-started", "move-abandoned")
 
-_SUBJECT_KINDS = ("nodeclaim", "node", "pod", "instance")
 _EVICTION_EVENTS = ("claim-pod-evicted", "claim-pod-forced")
 _POD_END_EVENTS = ("pod-terminating", "pod-ended", "pod-gone")
 
@@ -79,46 +84,14 @@ class _Selection(Struct, frozen=True):
 
 
 def story(store: Store, name: str, until: int | None = None) -> Story:
-    """Tell the story of a pod ("namespace/name"), a NodeClaim, a Node or an instance, up to a position. Raises
-    SubjectUnknown (KERF203)."""
+    """Tell the story of anything that has a name (see `subjects.subject_of`), up to a position. Raises SubjectUnknown
+    (KERF203) and SubjectAmbiguous (KERF210)."""
     histories = histories_of(store, until)
-    subject = subject_of(histories, name)
-    selection = _selection(histories, subject)
+    found = subject_of(histories, name)
+    subject, selection = str(found), _selection(histories, found)
     events = tuple(_causes_first(_selected_events(store, selection, until)))
     others = sorted((selection.subjects | selection.helpers.keys()) - {subject})
     return Story(subject, tuple(others), events, selection.chain if len(selection.chain) > 1 else ())
-
-
-def subject_of(histories: Histories, name: str) -> str:
-    """Find what a name stands for: claims before nodes before pods before instances. A kind before the name decides
-    ("node/n1")."""
-    canonical = with_canonical_kind(name)
-    kind, _, rest = canonical.partition("/")
-    if kind in _SUBJECT_KINDS and rest and name not in histories.uids:
-        subject = canonical if _is_known(histories, kind, rest) else ""
-    else:
-        subject = next((f"{kind}/{name}" for kind in _SUBJECT_KINDS if _is_known(histories, kind, name)), "")
-    if not subject:
-        known = (
-            *histories.claims,
-            *histories.nodes,
-            *histories.uids,
-            *(claim.instance for claim in histories.claims.values()),
-        )
-        raise unknown_subject(
-            f"the record knows no pod, node, NodeClaim or instance called {name!r}",
-            name,
-            filter(None, known),
-            otherwise='Pods are written "namespace/name"; ',
-        )
-    return subject
-
-
-def _is_known(histories: Histories, kind: str, name: str) -> bool:
-    if kind == "instance":
-        return any(claim.instance == name for claim in histories.claims.values())
-    known: dict[str, object] = {"nodeclaim": histories.claims, "node": histories.nodes, "pod": histories.uids}
-    return name in known[kind]  # type: ignore[operator]
 
 
 def _selected_events(store: Store, selection: _Selection, until: int | None) -> Iterator[Event]:
@@ -154,10 +127,14 @@ def _causes_first(events: Iterator[Event]) -> Iterator[Event]:
         yield from sorted(events_of_turn, key=lambda event: event.code in _POD_END_EVENTS and event.subject in evicted)
 
 
-def _selection(histories: Histories, subject: str) -> _Selection:
-    kind, _, name = subject.partition("/")
-    if kind == "pod":
-        return _pod_selection(histories, [histories.pods[uid] for uid in histories.uids[name]])
+def _selection(histories: Histories, found: Subject) -> _Selection:
+    subject = str(found)
+    if found.kind == POD:
+        return _pod_selection(histories, [histories.pods[uid] for uid in histories.uids[found.name]])
+    if found.kind == WORKLOAD:
+        return _pod_selection(histories, pods_of_workload(histories, found.name))
+    if found.kind == POOL:
+        return _pool_selection(histories, found)
     claims = [c for c in histories.claims.values() if subject in _subjects_of(c)]
     if not claims:
         return _Selection(frozenset([subject]), {}, frozenset(), {})
@@ -170,6 +147,14 @@ def _selection(histories: Histories, subject: str) -> _Selection:
             if helper not in subjects:
                 helpers[helper] = dict.fromkeys(_LAUNCH_EVENTS | _REMOVAL_EVENTS | _END_EVENTS, sys.maxsize)
     return _Selection(subjects, helpers, frozenset(claim.decision for claim in claims if claim.decision), causes, chain)
+
+
+def _pool_selection(histories: Histories, pool: Subject) -> _Selection:
+    """Select what happened to a NodePool, and when its nodes came and went."""
+    claims = [claim for claim in histories.claims.values() if claim.node_pool == pool.name]
+    coming_and_going = dict.fromkeys(_POOL_EVENTS, sys.maxsize)
+    helpers = {f"nodeclaim/{claim.name}": coming_and_going for claim in claims}
+    return _Selection(frozenset([str(pool)]), helpers, frozenset(), {})
 
 
 def _subjects_of(claim: ClaimHistory) -> list[str]:

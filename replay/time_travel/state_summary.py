@@ -81,18 +81,20 @@ class StateSummary(Struct, frozen=True, kw_only=True):
     unknown_entries: int
 
 
-def summarize(state: State) -> StateSummary:
-    """Sum up a state in structs, for people and for JSON."""
+def summarize(state: State, now: int = 0) -> StateSummary:
+    """Sum up a state in structs, for people and for JSON: ages are those at the time `now`, at the earliest that of the
+    last entry."""
+    now = max(now, state.facts.at)
     facts, indexes = state.facts, state.indexes
     claims = [facts.claims[name] for name in sorted(facts.claims)]
     running = [claim for claim in claims if claim.launched]
     return StateSummary(
         position=facts.position,
-        at=facts.at,
+        at=now,
         record=facts.record,
         epoch=facts.epoch,
         digest=snapshot.digest(state),
-        claims=tuple(_claim_line(claim, state) for claim in claims),
+        claims=tuple(_claim_line(claim, state, now) for claim in claims),
         claim_states=dict(sorted(Counter(claim.state for claim in claims).items())),
         price=round(sum(claim.price for claim in running), 6),
         nodes=len(facts.nodes),
@@ -102,9 +104,9 @@ def summarize(state: State) -> StateSummary:
         pools=tuple(_pool_line(state, name) for name in sorted(facts.pools)),
         window_closes=window_closes_at(facts) if facts.batch_opened else 0,
         without_place=facts.unplaced,
-        unavailable={key: until for key, until in sorted(facts.unavailable.items()) if until > facts.at},
+        unavailable={key: until for key, until in sorted(facts.unavailable.items()) if until > now},
         in_flight=tuple(
-            InFlight(ref, type(asked.intent).__struct_config__.tag, asked.intent.claim, facts.at - asked.at)  # type: ignore[arg-type]
+            InFlight(ref, type(asked.intent).__struct_config__.tag, asked.intent.claim, now - asked.at)  # type: ignore[arg-type]
             for ref, asked in sorted(facts.intents.items(), key=lambda item: (item[1].at, item[0]))
         ),
         orphans=tuple(sorted(facts.orphans)),
@@ -112,7 +114,7 @@ def summarize(state: State) -> StateSummary:
     )
 
 
-def _claim_line(claim: NodeClaim, state: State) -> ClaimLine:
+def _claim_line(claim: NodeClaim, state: State, now: int) -> ClaimLine:
     return ClaimLine(
         name=claim.name,
         state=claim.state,
@@ -122,7 +124,7 @@ def _claim_line(claim: NodeClaim, state: State) -> ClaimLine:
         zone=claim.zone,
         capacity_type=claim.capacity_type,
         price=claim.price if claim.launched else 0.0,
-        age=state.facts.at - claim.created,
+        age=now - claim.created,
         pods=len(state.indexes.pods_by_node.get(claim.node, {})),
         why=claim.why,
         verdict=claim.verdict,

@@ -72,6 +72,7 @@ LONG = {
     "explain.md",
     "getting-started.md",
     "manifests.md",
+    "moments.md",
     "operations.md",
     "plan.md",
     "simulate.md",

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from kerf.adapters.cli.parameters import Json
+from kerf.adapters.cli.parameters import Json, Since, Until
 from kerf.engine.errors import InputError
 
 _Place = Annotated[str, Parameter(allow_leading_hyphen=True)]
@@ -21,8 +21,8 @@ def export(
     file: _Place = "",
     /,
     *,
-    since: _Place = "start",
-    until: _Place = "end",
+    since: Since = "start",
+    until: Until = "end",
     pseudonymise: Annotated[bool, Parameter(negative="")] = False,
     key: Path | None = None,
     json: Json = False,
@@ -46,10 +46,6 @@ def export(
         A .kerf file, a postgresql:// URL, a .kerfb bundle, or a golden folder. Left out, it is what KERF_STORE names.
     file
         The bundle to write; it must not exist yet. "-" is standard output.
-    since
-        The first position or time to take along (see kerf at).
-    until
-        The last position or time to take along, likewise.
     pseudonymise
         Replace names by pseudonyms, the same ones throughout the bundle.
     key
@@ -245,7 +241,7 @@ def verify_signature(file: Path, /, *, public_key: str, signature: Path | None =
 
 
 @bundle.command
-def golden(record: str, folder: Path, /, *, guards: str, until: _Place = "end") -> None:
+def golden(record: str, folder: Path, /, *, guards: str, until: Until = "end") -> None:
     """Write a record, from its beginning, as a golden folder.
 
     Below a folder named golden it is a test for pytest.
@@ -263,14 +259,12 @@ def golden(record: str, folder: Path, /, *, guards: str, until: _Place = "end") 
         The folder to write; it must not hold a record yet.
     guards
         What the case guards: the line of its README.md.
-    until
-        The last position or time to take along (see kerf at).
     """
     from kerf.adapters.cli.records import opened
     from kerf.adapters.cli.render.output import Printer
     from kerf.adapters.store.files.golden import write_golden
     from kerf.adapters.store.files.private_files import regular_file, write_whole
-    from kerf.replay.time_travel.positions import locate
+    from kerf.replay.time_travel.moments import locate
 
     with opened(record) as store:
         write_golden(store, folder, until=None if until == "end" else locate(store, until))

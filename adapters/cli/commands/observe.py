@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from cyclopts import App
 
-from kerf.adapters.cli.parameters import Json
+from kerf.adapters.cli.parameters import Json, Record
 
 observe = App(name="observe", help="Compare what kerf decided in observe mode with what Karpenter did.")
 
 
 @observe.command
-def report(record: str, /, *, json: Json = False) -> None:
+def report(record: Record, /, *, json: Json = False) -> None:
     """Print the comparison of a record that `kerf run --mode observe` makes, also while it runs.
 
     Per batch of pods: new nodes, their price and how long it took. Per node that
@@ -24,8 +24,6 @@ def report(record: str, /, *, json: Json = False) -> None:
 
     Parameters
     ----------
-    record
-        A .kerf file, a postgresql:// URL, a .kerfb bundle, or a golden folder.
     json
         Print the comparison as JSON: times are ms since the epoch, durations ms, prices USD per hour.
     """
@@ -34,6 +32,7 @@ def report(record: str, /, *, json: Json = False) -> None:
     from kerf.adapters.cli.records import opened, refuse_control_mode
     from kerf.adapters.cli.render.comparison import comparison_text
     from kerf.adapters.cli.render.output import Printer, emit_json
+    from kerf.projections.json_times import with_times
     from kerf.projections.karpenter_comparison import ComparisonFold
     from kerf.replay.time_travel.record_beginning import base_as_entries
 
@@ -44,6 +43,6 @@ def report(record: str, /, *, json: Json = False) -> None:
             observer.apply(entry)
     comparison = observer.report()
     if json:
-        emit_json(comparison)
+        emit_json(with_times(comparison))
     else:
         comparison_text(Printer(), comparison)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from kerf.adapters.cli.render.output import Printer
+from kerf.adapters.cli.render.text import some
 from kerf.engine.model.quantities import format_quantity
 from kerf.projections.prose.amounts import count, dollars, duration, moment
 from kerf.projections.timeline.event import Event, event_sentence
@@ -16,6 +17,8 @@ from kerf.replay.time_travel.state_summary import StateSummary
 from kerf.replay.verify.report import Report
 from kerf.replay.verify.report_lines import beginning_lines, divergence_lines, obstacle_lines, verdict
 
+MAX_OTHERS_SHOWN = 8
+"""How many of the things are named that belong to a story."""
 MIN_GAIN_SHOWN = 0.00005
 """USD per hour: less than that is shown as nothing."""
 
@@ -48,7 +51,7 @@ def _gained(amount: float) -> str:
 def story_text(printer: Printer, story: Story, started: int) -> None:
     printer.line(f"The story of {story.subject.replace('/', ' ', 1)}", "title")
     if story.others:
-        printer.line("with " + ", ".join(other.replace("/", " ", 1) for other in story.others))
+        printer.line("with " + some([other.replace("/", " ", 1) for other in story.others], MAX_OTHERS_SHOWN))
     for number, link in enumerate(story.chain):
         printer.line(("the chain: " if not number else "           ") + _link(link))
     positions = {event.position for event in story.events}

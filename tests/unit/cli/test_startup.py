@@ -23,9 +23,9 @@ HEAVY = (
     "moto", "msgspec", "prometheus_client", "psycopg", "pygments", "sqlite3", "ssl", "transitions", "yaml", "zstandard",
     "kerf.adapters.aws", "kerf.adapters.kubernetes", "kerf.adapters.manager.manager",
     "kerf.adapters.manager.settings", "kerf.adapters.simulation", "kerf.adapters.store", "kerf.engine.model",
-    "kerf.engine.scheduling", "kerf.engine.state", "kerf.projections", "kerf.replay",
+    "kerf.engine.scheduling", "kerf.engine.state", "kerf.projections", "kerf.replay.errors",
 )  # fmt: skip
-"""What takes long to import, and no help page needs."""
+"""What takes long to import, and no help page needs. Of replay a page may have the text on times, and no more."""
 OVERVIEW_TOO = ("cyclopts", "rich", "inspect", "typing_extensions")
 """Neither is imported for `kerf --help`, `kerf -h` and `kerf`."""
 

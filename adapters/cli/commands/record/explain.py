@@ -1,4 +1,4 @@
-"""`kerf explain`: why a pod, node or NodeClaim is as it is, or why a decision was made."""
+"""`kerf explain`: why anything that has a name is as it is, or why a decision was made."""
 
 from __future__ import annotations
 
@@ -6,82 +6,62 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from kerf.adapters.cli.parameters import Json, When
+from kerf.adapters.cli.parameters import AsOf, Json, Record
 from kerf.engine.errors import InputError
 
-_Kind = Annotated[
+_Name = Annotated[
     str,
     Parameter(
-        help="What to explain: pod, node, nodeclaim or decision; or that and the name in one, as in node/ip-10-0-1-2. "
-        "Plurals and short names do as well, as with kubectl: nodes, no, po."
+        help="A pod, workload, node, NodeClaim, NodePool or instance id, alone or with its kind before it, as kubectl "
+        "takes it: web-1, default/web-1, deploy/web, node/ip-10-0-1-2, np/default; or decision/POSITION."
     ),
 ]
-_LONGEST = 18
-"""Digits of a position. Python refuses to read numbers of thousands of digits."""
-_KINDS = ("pod", "node", "nodeclaim", "decision")
+_Rest = Annotated[str, Parameter(help="The name, where its kind stands before it as a word of its own.")]
 
 
-def explain(record: str, kind: _Kind, name: str = "", /, *, at: When = "end", json: Json = False) -> None:
-    """Explain why a pod, node or NodeClaim is as it is, or a decision.
+def explain(record: Record, name: _Name, rest: _Rest = "", /, *, at: AsOf = "end", json: Json = False) -> None:
+    """Explain why anything that has a name is as it is, or a decision.
 
     For example:
 
-        kerf explain record.kerf pod default/web-1
-        kerf explain record.kerf node ip-10-0-1-2 --at +2h
+        kerf explain record.kerf default/web-1
+        kerf explain record.kerf deploy/web
+        kerf explain record.kerf node ip-10-0-1-2 --at 10:00
+        kerf explain record.kerf nodepool/default
+        kerf explain record.kerf i-0123456789abcdef0
         kerf explain record.kerf decision 1234 --json
 
     Parameters
     ----------
-    record
-        A .kerf file, a postgresql:// URL, a .kerfb bundle, or a golden folder.
-    name
-        A pod's namespace/name, the name of a node or NodeClaim, or a decision's position.
-    at
-        As of a position or time (see kerf at).
     json
         Print JSON: structs with coded reasons.
     """
     from kerf.adapters.cli.records import located, opened
-    from kerf.adapters.cli.render.explain.claim import claim_text
-    from kerf.adapters.cli.render.explain.decision import decision_text
-    from kerf.adapters.cli.render.explain.pod import pod_text
+    from kerf.adapters.cli.render.explain.explanation import explanation_text
     from kerf.adapters.cli.render.output import Printer, emit_json
-    from kerf.replay.explain.claim import explain_claim, explain_node
-    from kerf.replay.explain.decision import explain_decision
-    from kerf.replay.explain.pod import explain_pod
-    from kerf.replay.verify.decision_lines import decision_lines
+    from kerf.projections.json_times import with_times
+    from kerf.replay.explain.subject import explain as explain_subject
 
-    kind, name = _subject(kind, name)
     with opened(record) as store:
-        position = None if at == "end" else located(store, at)
-        printer = Printer()
-        if kind == "pod":
-            pod = explain_pod(store, name, position)
-            emit_json(pod) if json else pod_text(printer, pod)
-        elif kind == "decision":
-            decision = explain_decision(store, _position(name))
-            emit_json(decision) if json else decision_text(printer, decision, decision_lines(decision.result))
-        else:
-            claim = (explain_node if kind == "node" else explain_claim)(store, name, position)
-            emit_json(claim) if json else claim_text(printer, claim)
+        moment = located(store, at)
+        explanation = explain_subject(store, _with_kind(name, rest), moment.position, moment.at)
+    if json:
+        emit_json(with_times(explanation))
+    else:
+        explanation_text(Printer(), explanation)
 
 
-def _subject(kind: str, name: str) -> tuple[str, str]:
-    """Kind and name, given as two words or, as kubectl takes them, as one."""
+def _with_kind(kind: str, name: str) -> str:
+    """Kind and name in one, as kubectl takes them. A kind alone is usage."""
     from kerf.replay.subject_names import kind_of
 
-    word, _, rest = (kind, "", name) if name else kind.partition("/")
-    known = kind_of(word)
-    if known in _KINDS and rest:
-        return known, rest
-    said = f"{word!r} is nothing to explain" if known not in _KINDS else f"which {known} is not said"
-    hint = "kerf explain RECORD pod NAMESPACE/NAME, or node NAME, nodeclaim NAME, decision POSITION"
-    raise InputError(said, hint=hint, code="KERF200")
+    if name and not kind_of(kind):
+        raise InputError(f"{kind!r} is no kind of what can be explained", hint=_HINT, code="KERF200")
+    word, slash, rest = kind.partition("/")
+    if not name and kind_of(word) and ((slash and not rest) or (word in _BARE_KINDS and not slash)):
+        raise InputError(f"which {kind_of(word)} is not said", hint=_HINT, code="KERF200")
+    return f"{kind}/{name}" if name else kind
 
 
-def _position(text: str) -> int:
-    from kerf.replay.errors import PositionUnknown
-
-    if not (text.isascii() and text.isdigit() and len(text) <= _LONGEST):
-        raise PositionUnknown(f"{text[:40]!r} is not a position", hint="kerf log RECORD --all shows the positions")
-    return int(text)
+_BARE_KINDS = ("pod", "node", "nodeclaim", "nodepool", "decision", "workload", "instance")
+_HINT = "kerf explain RECORD NAME, or KIND NAME: pod, workload, node, nodeclaim, nodepool, instance, decision"

@@ -6,15 +6,15 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from kerf.adapters.cli.parameters import Json, When
+from kerf.adapters.cli.parameters import Json, Record, Since, Until
 
 
 def log(
-    record: str,
+    record: Record,
     /,
     *,
-    since: When = "",
-    until: When = "",
+    since: Since = "",
+    until: Until = "",
     subject: str = "",
     all: Annotated[bool, Parameter(negative="")] = False,
     karpenter: Annotated[bool, Parameter(negative="")] = False,
@@ -30,17 +30,12 @@ def log(
 
         kerf log record.kerf
         kerf log record.kerf --since -10m --all
+        kerf log record.kerf --since 10:00 --until 10:05
         kerf log record.kerf --subject default/web-1
         kerf log record.kerf --effort
 
     Parameters
     ----------
-    record
-        A .kerf file, a postgresql:// URL, a .kerfb bundle, or a golden folder.
-    since
-        Begin here: a position, an RFC 3339 time, "+2h" from the start, "-5m" before the end.
-    until
-        End here, likewise.
     subject
         Only what concerns this pod (namespace/name), node, NodeClaim, NodePool or instance.
     all

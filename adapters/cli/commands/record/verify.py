@@ -7,11 +7,11 @@ from typing import Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from kerf.adapters.cli.parameters import Json
+from kerf.adapters.cli.parameters import Json, Record
 
 
 def verify(
-    record: str,
+    record: Record,
     /,
     *,
     checkpoint: tuple[str, ...] = (),
@@ -32,8 +32,6 @@ def verify(
 
     Parameters
     ----------
-    record
-        A .kerf file, a postgresql:// URL, a .kerfb bundle, or a golden folder.
     checkpoint
         POSITION:CHAIN that somebody kept: the record up to there must be the same (docs/security.md).
     limit

@@ -7,17 +7,17 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from kerf.adapters.cli.parameters import Json, When
+from kerf.adapters.cli.parameters import AsOf, Json, Record
 
 _Texts = Annotated[tuple[str, ...], Parameter(negative="", consume_multiple=False, allow_leading_hyphen=True)]
 _Files = Annotated[tuple[Path, ...], Parameter(negative="", consume_multiple=False)]
 
 
 def whatif(
-    record: str,
+    record: Record,
     /,
     *,
-    at: When = "end",
+    at: AsOf = "end",
     set: _Texts = (),
     apply: _Files = (),
     delete: _Texts = (),
@@ -46,10 +46,6 @@ def whatif(
 
     Parameters
     ----------
-    record
-        A .kerf file, a postgresql:// URL, a .kerfb bundle, or a golden folder.
-    at
-        The moment: a position or time (see kerf at).
     set
         nodepool/NAME.FIELD=VALUE: a field of a NodePool; items of lists by number or key, as in requirements[KEY].
     apply
@@ -73,12 +69,13 @@ def whatif(
     from kerf.adapters.cli.records import asked_time, located, opened
     from kerf.adapters.cli.render.output import Printer, emit_json
     from kerf.adapters.cli.render.whatif import whatif_text
+    from kerf.projections.json_times import with_times
     from kerf.replay.what_if.whatif import what_if
 
     changes = changes_of(set, apply, delete, remove, add_pods, price, no_capacity, setting)
     with opened(record) as store:
-        answer = what_if(store, located(store, at), changes, asked_time(store, at))
+        answer = what_if(store, located(store, at).position, changes, asked_time(store, at))
     if json:
-        emit_json(answer)
+        emit_json(with_times(answer))
     else:
         whatif_text(Printer(), answer)

@@ -221,9 +221,11 @@ def test_an_answer_as_of_after_the_last_entry_says_that_it_is_as_of_that_entry(
     kerf: Any, record: Path, command: tuple[str, ...]
 ) -> None:
     asked = [word.format(record=record) for word in command]
-    code, out, err = kerf(*asked, "+900h")
-    assert (code, out) == kerf(*asked, "end")[:2]
+    code, out, err = kerf(*asked, "+20h")
+    assert (code, bool(out)) == (0, True)
     assert "after the record's last entry (position " in err
+    code, out, err = kerf(*asked, "+900h")
+    assert (code, out, "The record runs from" in err) == (2, "", True)
     for known in ("-1s", "-0s", "end", "40"):
         assert kerf(*asked, known)[2] == ""
 
@@ -308,7 +310,7 @@ def test_golden_folders_are_records_too(kerf: Any, record: Path, tmp_path: Path)
         (["explain", "{record}", "pod", "default/nobody"], "KERF203"),
         (["explain", "{record}", "decision", "twelve"], "KERF202"),
         (["explain", "{record}", "planet", "mars"], "KERF200"),
-        (["explain", "{record}", "planet/mars"], "KERF200"),
+        (["explain", "{record}", "planet/mars"], "KERF203"),
         (["explain", "{record}", "node"], "KERF200"),
         (["explain", "{record}", "node/"], "KERF200"),
         (["story", "{record}", "nobody"], "KERF203"),
@@ -350,7 +352,8 @@ def test_json_is_what_the_structs_are(kerf: Any, record: Path) -> None:
 
     _, out, _ = kerf("at", record, "--json")
     summary = msgspec.json.decode(out, type=StateSummary)
-    assert msgspec.json.decode(msgspec.json.encode(summary)) == msgspec.json.decode(out)
+    told = {name: value for name, value in msgspec.json.decode(out).items() if not name.endswith("_time")}
+    assert msgspec.json.decode(msgspec.json.encode(summary)) == told
 
 
 def _disk_of(monkeypatch: pytest.MonkeyPatch, room: int) -> None:

@@ -12,8 +12,10 @@ from kerf.adapters.cli.render.record import summary_text
 from kerf.engine.record.observations import NodeClassSeen, Observation
 from kerf.engine.state import snapshot
 from kerf.engine.state.load import load
+from kerf.projections.prose.amounts import moment
 from kerf.replay.errors import PositionUnknown
-from kerf.replay.time_travel.positions import locate
+from kerf.replay.explain.pod import explain_pod
+from kerf.replay.time_travel.moments import locate, moment_of, state_at
 from kerf.replay.time_travel.state_summary import summarize
 from tests.support.lives import in_service
 from tests.support.memory import MemoryStore
@@ -36,9 +38,17 @@ def test_a_number_is_a_position(store: MemoryStore) -> None:
     assert locate(store, "end") == len(store.entries)
 
 
-@pytest.mark.parametrize("text", ["+0s", "+500ms", "+1.5s", "+33.5s", "+1h", "+9000h"])
+@pytest.mark.parametrize("text", ["+0s", "+500ms", "+1.5s", "+33.5s", "+1h", "+0d1h", "+1d0h30m"])
 def test_a_distance_from_the_start_is_the_last_entry_until_then(store: MemoryStore, text: str) -> None:
-    seconds = {"+0s": 0, "+500ms": 500, "+1.5s": 1_500, "+33.5s": 33_500, "+1h": 3_600_000, "+9000h": 32_400_000_000}
+    seconds = {
+        "+0s": 0,
+        "+500ms": 500,
+        "+1.5s": 1_500,
+        "+33.5s": 33_500,
+        "+1h": 3_600_000,
+        "+0d1h": 3_600_000,
+        "+1d0h30m": 88_200_000,
+    }
     position = locate(store, text)
     assert at(store, position) <= START + seconds[text]
     assert position == len(store.entries) or at(store, position + 1) > START + seconds[text]
@@ -49,17 +59,54 @@ def test_a_distance_before_the_end(store: MemoryStore) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["2023-11-14T22:13:21.500Z", "2023-11-14T23:13:21.500+01:00", "2023-11-14T22:13:21.500"]
+    "text",
+    [
+        "2023-11-14T22:13:21.500Z",
+        "2023-11-14T23:13:21.500+01:00",
+        "2023-11-14T22:13:21.500",
+        "2023-11-14 22:13:21.500",
+        "2023-11-14t22:13:21.500z",
+        "22:13:21.500",
+        "22:13:21.500Z",
+    ],
 )
 def test_a_time_is_the_last_entry_until_then(store: MemoryStore, text: str) -> None:
     assert locate(store, text) == position_of(store, "claim.requested")
 
 
-@pytest.mark.parametrize("text", ["0", "99999", "yesterday", "+soon", "-1x", "", "2001-01-01T00:00:00Z", "٣"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0",
+        "99999",
+        "yesterday",
+        "+soon",
+        "-1x",
+        "",
+        "2001-01-01T00:00:00Z",
+        "٣",
+        "+",
+        "-",
+        "+ 1h",
+        "25:00",
+        "1:99",
+        "+2d",
+        "2023-11-17",
+        "-9d",
+        "+9999999d",
+        "9" * 5_000,
+        "+" + "1d" * 5_000,
+        "\x1b[2J",
+        "0001-01-01",
+        "9999-12-31T23:59:59-23:59",
+    ],
+)
 def test_what_is_no_position_is_refused_with_what_to_write(store: MemoryStore, text: str) -> None:
     with pytest.raises(PositionUnknown, match="KERF202") as caught:
         locate(store, text)
-    assert "-5m" in caught.value.hint
+    assert "runs from 2023-11-14T22:13:20.000Z (position 1) to " in caught.value.hint or "positions 1 to" in str(
+        caught.value
+    )
 
 
 def test_an_empty_record_has_no_positions() -> None:
@@ -105,3 +152,48 @@ def test_a_nodepool_that_is_not_ready_says_why() -> None:
     with redirect_stdout(printer):
         summary_text(Printer(), summarize(world.runtime.state))
     assert "NodePool default is not ready: SubnetsNotFound" in printer.getvalue()
+
+
+def test_a_time_of_day_is_the_last_one_in_a_record_of_several_days() -> None:
+    world = in_service()
+    world.after(2 * 86_400_000)
+    world.pending("late")
+    begin, end = moment_of(world.store, "start").at, moment_of(world.store, "end").at
+    for text in ("22:14", "21:00", "9:30", "23:59:59.999"):
+        found = moment_of(world.store, text)
+        assert moment(found.at)[11:].startswith(text.rjust(5, "0"))
+        assert begin <= found.at <= end < found.at + 86_400_000
+        assert f"is taken as {moment(found.at)}, the last of that time in the record" in found.note
+
+
+def test_a_time_after_the_end_is_answered_for_a_day_and_says_so(store: MemoryStore) -> None:
+    end = moment_of(store, "end")
+    late = moment_of(store, moment(end.at + 86_400_000))
+    assert (late.position, late.at) == (end.position, end.at + 86_400_000)
+    assert "is 1d after the record's last entry" in late.note
+    with pytest.raises(PositionUnknown, match=r"is 1d after the record's end.*The record runs from"):
+        moment_of(store, moment(end.at + 86_400_001))
+
+
+def test_a_moment_has_the_time_that_was_asked_for_and_the_entry_before_it(store: MemoryStore) -> None:
+    found = moment_of(store, "+20m")
+    assert found.at == START + 1_200_000 > at(store, found.position)
+    assert moment_of(store, str(found.position)).at == at(store, found.position)
+
+
+def test_ages_are_those_of_the_time_that_is_asked_for(store: MemoryStore) -> None:
+    found = moment_of(store, "+20m")
+    (line,) = summarize(load(store, found.position), found.at).claims
+    assert line.age == found.at - store.entries[position_of(store, "claim.requested") - 1].at
+    assert state_at(store, found.position, found.at).facts.at == found.at
+    assert state_at(store, found.position, 1).facts.at == at(store, found.position), "time does not run backwards"
+
+
+def test_a_pod_that_nothing_happened_to_has_waited_until_the_time_that_is_asked_for() -> None:
+    world = World()
+    world.prepare()
+    world.pending("a", memory=10**13)
+    world.after(1_000)
+    entry = moment_of(world.store, "end")
+    half_an_hour = explain_pod(world.store, "default/a", entry.position, entry.at + 1_800_000)
+    assert half_an_hour.waited == explain_pod(world.store, "default/a").waited + 1_800_000

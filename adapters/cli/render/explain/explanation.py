@@ -1,0 +1,94 @@
+"""Any explanation, as text; those of workloads and NodePools in full."""
+
+from __future__ import annotations
+
+from kerf.adapters.cli.render.explain.claim import claim_text
+from kerf.adapters.cli.render.explain.decision import decision_text
+from kerf.adapters.cli.render.explain.pod import pod_text
+from kerf.adapters.cli.render.output import Printer
+from kerf.adapters.cli.render.text import MAX_NAMES_SHOWN, some
+from kerf.engine.model.quantities import format_quantity
+from kerf.projections.prose.amounts import count, dollars, duration, moment
+from kerf.projections.prose.few_words import few_words
+from kerf.projections.prose.reasons import sentence
+from kerf.replay.explain.claim import ClaimExplanation
+from kerf.replay.explain.decision import DecisionExplanation
+from kerf.replay.explain.nodepool import GONE, PoolBudget, PoolExplanation
+from kerf.replay.explain.pod import PodExplanation
+from kerf.replay.explain.subject import Explanation
+from kerf.replay.explain.workload import PodGroup, WorkloadExplanation
+from kerf.replay.verify.decision_lines import decision_lines
+
+
+def explanation_text(printer: Printer, explained: Explanation) -> None:
+    """Print an explanation of any kind."""
+    if isinstance(explained, PodExplanation):
+        pod_text(printer, explained)
+    elif isinstance(explained, ClaimExplanation):
+        claim_text(printer, explained)
+    elif isinstance(explained, DecisionExplanation):
+        decision_text(printer, explained, decision_lines(explained.result))
+    elif isinstance(explained, WorkloadExplanation):
+        workload_text(printer, explained)
+    else:
+        pool_text(printer, explained)
+
+
+def workload_text(printer: Printer, explained: WorkloadExplanation) -> None:
+    states = ", ".join(f"{number} {status}" for status, number in explained.statuses.items()) or "no pods"
+    gone = f"; {count(explained.gone, 'earlier one')} gone" if explained.gone else ""
+    printer.line(
+        f"{explained.kind} {explained.workload}: {states}{gone}, as of position {explained.position} "
+        f"({moment(explained.at)})",
+        "title",
+    )
+    for group in explained.groups:
+        _group(printer, group)
+
+
+def _group(printer: Printer, group: PodGroup) -> None:
+    where = f" on {some(group.nodes, MAX_NAMES_SHOWN)}" if group.nodes else ""
+    longest = f", the first for {duration(group.longest)}" if group.longest else ""
+    printer.line(f"{count(len(group.pods), 'pod')} {group.status}{where}{longest}: {some(group.pods)}")
+    if group.example is not None:
+        pod_text(printer.indented(), group.example)
+
+
+def pool_text(printer: Printer, explained: PoolExplanation) -> None:
+    states = ", ".join(f"{number} {state}" for state, number in explained.nodes.items()) or "no nodes"
+    printer.line(
+        f"NodePool {explained.node_pool}: {explained.status}, {states}, {dollars(explained.price)}/h, as of position "
+        f"{explained.position} ({moment(explained.at)})",
+        "title",
+    )
+    for wrong in explained.wrong:
+        message = wrong.params.get("message")
+        printer.line(f"{wrong.code}: {message}" if message else wrong.code, "warning")
+    for resource, (used, limit) in explained.limits.items():
+        amounts = f"{format_quantity(used, resource)} of {format_quantity(limit, resource)} {resource}"
+        printer.line(f"limit: {amounts}", "warning" if used >= limit else "info")
+    for refused in explained.refused:
+        who = f"{count(len(refused.pods), 'pod')} not taken ({some(refused.pods)})"
+        printer.line(f"{who}: {sentence(refused.reason)}", "warning")
+    if explained.status != GONE:
+        printer.line("its disruption budgets leave " + _budget_words(explained.budgets))
+    for code, number in explained.reasons.items():
+        printer.line(f"{count(number, 'node')}: {few_words(code) if code else 'not judged yet'}")
+    failed = f", {explained.failed} of which gave nothing" if explained.failed else ""
+    printer.line(f"{count(explained.launches, 'node')} launched so far{failed}")
+
+
+def _budget_words(budgets: tuple[PoolBudget, ...]) -> str:
+    """What may still go, by reason; reasons with the same number together."""
+    faults = [sentence(fault) for budget in budgets for fault in budget.faults]
+    if faults:
+        return f"nothing: {faults[0]}"
+    numbers: dict[int | None, list[str]] = {}
+    for budget in budgets:
+        numbers.setdefault(budget.nodes, []).append(budget.reason)
+    parts = [
+        f"{'any number of nodes' if number is None else count(number, 'node')} to go"
+        + (f" as {' or '.join(reasons)}" if len(numbers) > 1 else "")
+        for number, reasons in numbers.items()
+    ]
+    return ", ".join(parts)

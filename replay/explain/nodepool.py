@@ -1,0 +1,120 @@
+"""Explain a NodePool: whether it can launch nodes, what it has, why its nodes stay, and which pods it
+could not take."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from msgspec import Struct
+
+from kerf.engine.disruption.budgets import UNLIMITED, Use, allowance
+from kerf.engine.disruption.moves.budget_headroom import budget_use
+from kerf.engine.model.disruption_reasons import BUDGET_REASONS
+from kerf.engine.model.reasons import Reason
+from kerf.engine.record.decisions import ProvisionResult
+from kerf.engine.record.store import Store
+from kerf.engine.state.state import State
+from kerf.projections.prose.nearest_reasons import nearest_first
+from kerf.projections.status.nodepool import nodepool_status
+from kerf.replay.explain.funnels import decision_at
+from kerf.replay.history.histories import Histories
+
+READY, NOT_READY, GONE = "ready", "not ready", "gone"
+
+
+class PoolBudget(Struct, frozen=True):
+    """How many further nodes the budgets let go for one reason; None for any number. `faults` are budgets that cannot
+    be read."""
+
+    reason: str
+    nodes: int | None
+    faults: tuple[Reason, ...] = ()
+
+
+class RefusedPods(Struct, frozen=True):
+    """Pods that the latest plan had no place for, and why not on nodes of this NodePool."""
+
+    pods: tuple[str, ...]
+    reason: Reason
+
+
+class PoolExplanation(Struct, frozen=True, kw_only=True):
+    """All that is known of one NodePool.
+
+    `status` is READY, NOT_READY or GONE; `wrong` are the conditions that are not met, each with its reason. `nodes`
+    counts its claims by state, `price` is in USD per hour. `limits` maps resources to what is used and what is allowed.
+    `reasons` counts its nodes by the latest verdict (a code). `launches`: how many it made until then, and `failed` how
+    many of them gave nothing.
+    """
+
+    node_pool: str
+    position: int
+    at: int
+    status: str
+    wrong: tuple[Reason, ...]
+    nodes: dict[str, int]
+    price: float
+    limits: dict[str, tuple[int, int]]
+    budgets: tuple[PoolBudget, ...]
+    reasons: dict[str, int]
+    refused: tuple[RefusedPods, ...]
+    launches: int
+    failed: int
+
+
+def explain_pool(store: Store, histories: Histories, state: State, name: str) -> PoolExplanation:
+    """Explain the NodePool `name`, which the histories know."""
+    facts = state.facts
+    pool = facts.pools.get(name)
+    claims = [claim for claim in facts.claims.values() if claim.node_pool == name]
+    status = nodepool_status(state, name) if pool is not None else None
+    conditions = status.conditions if status is not None else ()
+    histories_of_pool = [claim for claim in histories.claims.values() if claim.node_pool == name and claim.orders]
+    return PoolExplanation(
+        node_pool=name,
+        position=facts.position,
+        at=facts.at,
+        status=GONE if status is None else READY if status.ready else NOT_READY,
+        wrong=tuple(
+            Reason(condition.reason, {"message": condition.message})
+            for condition in conditions
+            if condition.status == "False" and condition.type != "Ready"
+        ),
+        nodes=dict(sorted(Counter(claim.state for claim in claims).items())),
+        price=round(sum(claim.price for claim in claims if claim.launched), 6),
+        limits={
+            resource: (status.resources.get(resource, 0) if status is not None else 0, limit)
+            for resource, limit in sorted(((pool.limits if pool is not None else None) or {}).items())
+        },
+        budgets=_budgets(state, name),
+        reasons=dict(sorted(Counter(claim.why or claim.verdict for claim in claims if claim.initialized).items())),
+        refused=_refused(store, histories, state, name),
+        launches=len(histories_of_pool),
+        failed=sum(not claim.instance for claim in histories_of_pool if claim.answers),
+    )
+
+
+def _budgets(state: State, name: str) -> tuple[PoolBudget, ...]:
+    pool = state.facts.pools.get(name)
+    if pool is None:
+        return ()
+    use = budget_use(state).get(name, Use())
+    allowed = ((reason, allowance(pool, reason, use.total, state.facts.at)) for reason in BUDGET_REASONS)
+    return tuple(
+        PoolBudget(
+            reason.value, None if found.nodes == UNLIMITED else max(0, found.nodes - use.consuming), found.faults
+        )
+        for reason, found in allowed
+    )
+
+
+def _refused(store: Store, histories: Histories, state: State, name: str) -> tuple[RefusedPods, ...]:
+    """Return the waiting pods that the latest plan found no node of this NodePool for."""
+    result = decision_at(store, state.facts.plan).result if state.facts.plan else None
+    found = []
+    for group in result.unplaced if isinstance(result, ProvisionResult) else ():
+        pods = tuple(sorted(histories.pod_name(uid) for uid in group.pods if uid in state.indexes.pending))
+        own = nearest_first(reason for reason in group.reasons if reason.params.get("node_pool") == name)
+        if pods and own:
+            found.append(RefusedPods(pods, own[0]))
+    return tuple(found)

@@ -1,0 +1,94 @@
+"""Find what a name stands for in a record: a pod, workload, node, NodeClaim, NodePool or instance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from msgspec import Struct
+
+from kerf.replay.errors import SubjectAmbiguous
+from kerf.replay.history.histories import Histories, PodHistory
+from kerf.replay.subject_names import kind_of, unknown_subject
+
+CLAIM, NODE, POD, INSTANCE, POOL, WORKLOAD = "nodeclaim", "node", "pod", "instance", "nodepool", "workload"
+MAX_MEANINGS_SHOWN = 5
+"""At most so many of the things are named that a name may stand for."""
+
+
+class Subject(Struct, frozen=True):
+    """What a name stands for. Pods and workloads are named namespace/name."""
+
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}/{self.name}"
+
+
+def subject_of(histories: Histories, text: str) -> Subject:
+    """Find what a name stands for. A kind before it decides ("node/n1", "deploy/web"), else the first kind of `KINDS`
+    that has it. The namespace of a pod or workload may be left out.
+
+    Raises SubjectUnknown (KERF203), with the names most like it, and SubjectAmbiguous (KERF210) for a name of several
+    namespaces.
+    """
+    word, _, rest = text.partition("/")
+    kind = kind_of(word)
+    kinds, name = ((kind,), rest) if kind in _NAMES and rest and not _exactly(histories, POD, text) else (KINDS, text)
+    for kind in kinds:
+        known = _NAMES[kind](histories)
+        if name in known:
+            return Subject(kind, name)
+    for kind in kinds:
+        meant = _with_namespace(_NAMES[kind](histories), name) if kind in (POD, WORKLOAD) else []
+        if len(meant) > 1:
+            listed = ", ".join(meant[:MAX_MEANINGS_SHOWN]) + (" and more" if len(meant) > MAX_MEANINGS_SHOWN else "")
+            raise SubjectAmbiguous(f"{name!r} stands for several: {listed}", hint="Write the namespace before the name")
+        if meant:
+            return Subject(kind, meant[0])
+    what = kind_words(kinds)
+    names = (known for kind in kinds for known in _NAMES[kind](histories))
+    raise unknown_subject(f"the record knows no {what} {name!r}", name, names)
+
+
+def kind_words(kinds: Iterable[str]) -> str:
+    """Name kinds as a message does."""
+    words = [{CLAIM: "NodeClaim", POOL: "NodePool"}.get(kind, kind) for kind in kinds]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]} called"
+
+
+def pods_of_workload(histories: Histories, name: str) -> list[PodHistory]:
+    """Return all pods that a workload (namespace/name) has had, in the order in which they were seen first."""
+    return [pod for pod in histories.pods.values() if name in _workload_names(pod)]
+
+
+def _exactly(histories: Histories, kind: str, name: str) -> bool:
+    return name in _NAMES[kind](histories)
+
+
+def _with_namespace(known: Iterable[str], name: str) -> list[str]:
+    return sorted({key for key in known if key.partition("/")[2] == name}) if "/" not in name else []
+
+
+def _workloads(histories: Histories) -> Iterable[str]:
+    return {name for pod in histories.pods.values() for name in _workload_names(pod)}
+
+
+def _workload_names(pod: PodHistory) -> tuple[str, ...]:
+    """Return the names of a pod's workload: its own, and that of the ReplicaSet or Job in between."""
+    if pod.workload is None:
+        return ()
+    namespace, owner = pod.key.partition("/")[0], pod.owner.rpartition("/")[2]
+    return (pod.workload.key, f"{namespace}/{owner}")
+
+
+_NAMES: dict[str, Callable[[Histories], Iterable[str]]] = {
+    CLAIM: lambda histories: [name for name, claim in histories.claims.items() if claim.events],
+    NODE: lambda histories: {**histories.nodes, **dict.fromkeys(histories.claims_of_node, 0)},
+    POD: lambda histories: histories.uids,
+    INSTANCE: lambda histories: {claim.instance for claim in histories.claims.values() if claim.instance},
+    POOL: lambda histories: histories.node_pools,
+    WORKLOAD: _workloads,
+}
+KINDS = tuple(_NAMES)
+"""The kinds in the order in which a name without one is looked for."""
