@@ -10,7 +10,7 @@ from kerf.adapters.cli.records import opened
 from kerf.adapters.store.pseudonyms.key_file import read_key
 from kerf.adapters.store.pseudonyms.record import Pseudonymised
 
-_RANK = re.compile(r"-[0-9]+-(?=[0-9a-f]{16})")
+_RANK = re.compile(r"[-_][0-9]+[-_](?=[0-9a-f]{16})")
 """Where a name stands among those of its kind, which differs between two bundles of a record."""
 
 

@@ -20,8 +20,10 @@ class Mark(Struct, frozen=True):
     kind: str = ""
 
 
-NAME, LAST_PART, NAMESPACED, WORKLOAD_KEY = "name", "last-part", "namespaced", "workload-key"
-"""Rules for a name; a path whose last part is a name; namespace/name; kind/namespace/name."""
+NAME, NAMESPACED, WORKLOAD_KEY = "name", "namespaced", "workload-key"
+"""Rules for a name; namespace/name; kind/namespace/name."""
+KNOWN_OR_NAME = "known-or-name"
+"""The rule for a name, or a word of Kubernetes' or EC2's own (kerf.adapters.store.pseudonyms.vocabulary)."""
 
 LABELS = Mark("labels")
 """Labels, annotations, or an instance type's requirements: a map from key to value or values."""
@@ -33,7 +35,9 @@ REASON_PARAMETERS, NODECLASS_SETTINGS, MADE_FROM = (
 )  # fmt: skip
 
 Plain = Annotated[str, Mark("keep")]
-"""Text that names nothing of the user's: an enum's value, a uid, a digest, an instance type, a zone."""
+"""Text that names nothing of the user's: an enum's value, a uid, a digest, an instance type, a zone. Each field that
+has it stands in a table with the reason (kerf.adapters.store.pseudonyms.in_clear).
+"""
 Digest = Annotated[str, Mark("digest")]
 """The digest of a blob, which is pseudonymised too."""
 KeyedHash = Annotated[str, Mark("hash")]
@@ -83,7 +87,21 @@ SubnetId = Annotated[str, Mark(NAME, "subnet")]
 VolumeClaimName = Annotated[str, Mark(NAME, "volume-claim")]
 VolumeName = Annotated[str, Mark(NAME, "volume")]
 WorkloadName = Annotated[str, Mark(NAME, "workload")]
-PriorityClassName = Annotated[str, Mark("priority-class")]
+
+DriverName = Annotated[str, Mark(KNOWN_OR_NAME, "driver")]
+"""A CSI driver."""
+HostIp = Annotated[str, Mark(KNOWN_OR_NAME, "host-ip")]
+NodeClassGroup = Annotated[str, Mark(KNOWN_OR_NAME, "nodeclass-group")]
+NodeClassKind = Annotated[str, Mark(KNOWN_OR_NAME, "nodeclass-kind")]
+ObjectKind = Annotated[str, Mark(KNOWN_OR_NAME, "object-kind")]
+"""With its group and version: apps/v1/ReplicaSet."""
+PriorityClassName = Annotated[str, Mark(KNOWN_OR_NAME, "priority-class")]
+ResourceName = Annotated[str, Mark(KNOWN_OR_NAME, "resource")]
+DeviceText = Annotated[str, Mark("device")]
+"""A driver of devices, a device, the value of an attribute."""
+AttributeName = Annotated[str, Mark("attribute")]
+"""domain/name"""
+DeviceSelector = Annotated[str, Mark("selector")]
 
 CapacityBufferKey = Annotated[str, Mark(NAMESPACED, "buffer")]
 PodKey = Annotated[str, Mark(NAMESPACED, "pod")]
@@ -92,8 +110,8 @@ ResourceClaimKey = Annotated[str, Mark(NAMESPACED, "resource-claim")]
 ServiceKey = Annotated[str, Mark(NAMESPACED, "service")]
 VolumeClaimKey = Annotated[str, Mark(NAMESPACED, "volume-claim")]
 WorkloadKey = Annotated[str, Mark(WORKLOAD_KEY, "workload")]
-ProviderId = Annotated[str, Mark(LAST_PART, "instance")]
-NodeClassKey = Annotated[str, Mark(LAST_PART, "nodeclass")]
+ProviderId = Annotated[str, Mark("provider-id")]
+NodeClassKey = Annotated[str, Mark("node-class-key")]
 """group/kind/name"""
 StreamName = Annotated[str, Mark("stream")]
 ActorOrUnknown = Annotated[str, Mark("actor-or-unknown")]

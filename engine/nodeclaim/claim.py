@@ -22,6 +22,7 @@ from kerf.engine.model.names import (
     Plain,
     PodKey,
     ProviderId,
+    ResourceName,
     SecurityGroupId,
     Sentence,
     SubnetId,
@@ -115,7 +116,7 @@ class NodeClaim(Struct, omit_defaults=True):
     repair: Plain = ""  # the code of what was told of its repair last, while it stayed
     drift: Reason | None = None  # by what
     differences: tuple[Difference, ...] = ()
-    inconsistent: tuple[Plain, ...] = ()  # resources of which its Node reports too little (L-241)
+    inconsistent: tuple[ResourceName, ...] = ()  # resources of which its Node reports too little (L-241)
     inconsistent_changed: int = 0
     unmet: tuple[RequirementSpec, ...] = ()  # those of its requirements that its launch did not give
     verdict: Plain = ""  # the code of the latest disruption verdict

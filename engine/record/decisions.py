@@ -10,6 +10,7 @@ from kerf.engine.model.karpenter.nodeclaim_templates import Difference
 from kerf.engine.model.karpenter.nodepools import NodeClassRef, RequirementSpec
 from kerf.engine.model.kubernetes.pods import Resources, Taint
 from kerf.engine.model.names import (
+    DeviceText,
     Digest,
     InstanceId,
     KeyedHash,
@@ -175,7 +176,7 @@ class PlannedClaim(Struct, frozen=True, omit_defaults=True):
     labels: LabelMap = {}
     min_values_relaxed: bool = False
     overlaid: tuple[Plain, ...] = ()  # what NodeOverlays have changed of some of the types: price, capacity
-    drivers: tuple[Plain, ...] = ()  # whose devices its pods will have: they must publish before it is initialized
+    drivers: tuple[DeviceText, ...] = ()  # whose devices its pods will have: they must publish before it is initialized
 
 
 class Placement(Struct, frozen=True):

@@ -20,7 +20,9 @@ from kerf.engine.model.names import (
     LeaseHolder,
     MessageId,
     NodeClaimName,
+    NodeClassGroup,
     NodeClassKey,
+    NodeClassKind,
     NodeClassName,
     ObjectName,
     Plain,
@@ -93,8 +95,8 @@ class NodeClassSeen(Struct, frozen=True, omit_defaults=True):
     status).
     """
 
-    group: Plain
-    kind: Plain
+    group: NodeClassGroup
+    kind: NodeClassKind
     name: NodeClassName
     uid: Plain = ""
     generation: int = 0

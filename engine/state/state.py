@@ -41,7 +41,6 @@ from kerf.engine.model.names import (
     PodTemplateKey,
     ResourceClaimKey,
     ResourceSliceName,
-    Sentence,
     ServiceKey,
     StorageClassName,
     StreamName,
@@ -167,9 +166,9 @@ class Facts(Struct, omit_defaults=True):
     resource_claims: dict[ResourceClaimKey, ResourceClaim] = {}  # by namespace/name
     device_classes: dict[DeviceClassName, DeviceClass] = {}
     resource_slices: dict[ResourceSliceName, ResourceSlice] = {}
-    buffered: dict[Sentence, int] = {}  # claim or unmanaged node → pods of CapacityBuffers that the plan put on it
+    buffered: dict[NodeName, int] = {}  # claim or unmanaged node → pods of CapacityBuffers that the plan put on it
     targets: dict[
-        Plain, Sentence
+        Plain, NodeName
     ] = {}  # pod without a place of its own → the claim or unmanaged node that the plan put it on
     # ("" for one that the scheduler has not come to yet, and whose claim has ended)
     nominations: dict[Plain, NodeName] = {}  # pod → the node that kerf nominated for it, as its status shows

@@ -9,10 +9,13 @@ import pytest
 
 from kerf.adapters.simulation.faults import FaultPlan, Kill, KillPoint
 from kerf.adapters.store.files.bundle import BundleStore, export_bundle
+from kerf.adapters.store.files.golden import GoldenStore
 from kerf.adapters.store.sqlite.store import SQLiteStore
+from kerf.engine.model.kubernetes.devices import Capacity, Device, ResourceSlice, Version
 from kerf.engine.model.settings import Settings
 from kerf.replay.verify.verify import verify
 from tests.support.records import stored
+from tests.support.repository import ROOT
 from tests.support.simulation.run import Run, scale, workshop
 
 
@@ -50,8 +53,115 @@ def mistyped() -> Run:
     return Run([*found, *pods])
 
 
+GPUS = tuple(
+    Device(
+        f"Gpu-{number}",
+        {
+            "gpu.acme.example/model": model,
+            "gpu.acme.example/driver": Version("1.2.3-Acme.2"),
+            "site.example/row": number,
+        },
+        {"gpu.acme.example/memory": Capacity(40 << 30)},
+    )
+    for number, model in enumerate(("Acme-T4", "Acme-A10", "Other-T4", "Other-A10"))
+)
+SLICES: dict[str, tuple[ResourceSlice, ...]] = {
+    "m5.xlarge": (ResourceSlice("", "gpu.acme.example", "gpus", devices=GPUS),)
+}
+SELECTORS = {
+    "prefix": 'device.attributes["gpu.acme.example"].model.startsWith("Acme-")',
+    "letters": 'cel.bind(dra, device.attributes["gpu.acme.example"], dra.model.lowerAscii().contains("t4"))',
+    "order": 'device.attributes["gpu.acme.example"].model < "B" && device.attributes["site.example"].row in [0, 1]',
+    "version": 'device.attributes["gpu.acme.example"].driver.isLessThan(semver("1.2.3-Bcme.1"))',
+    "memory": 'device.capacity["gpu.acme.example"].memory.compareTo(quantity("40Gi")) >= 0',
+    "nothing": 'device.attributes["gpu.acme.example"].model == "Acme-T5"',
+    "missing": 'device.attributes["gpu.acme.example"].colour == "acme-red"',
+    "unreadable": "device.attributes.exists(name, name == 'acme')",
+    "undefined": "acme.driver == 1",
+}
+
+
+def devices() -> Run:
+    """Pods that ask for devices by drivers, attributes and selectors of the user's own."""
+    claims = [
+        {
+            "apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate",
+            "metadata": {"name": name, "namespace": "other"},
+            "spec": {"spec": {"devices": {"requests": [
+                {"name": "r", "exactly": {
+                    "deviceClassName": "gpu", "selectors": [{"cel": {"expression": expression}}]}}]}}},
+        }
+        for name, expression in SELECTORS.items()
+    ]  # fmt: skip
+    pods = [
+        {
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"train-{name}", "namespace": "other"},
+            "spec": {
+                "nodeSelector": {"type": "karpenter"},
+                "containers": [{"name": "c", "image": "x", "resources": {
+                    "requests": {"cpu": "100m"}, "claims": [{"name": "g"}]}}],
+                "resourceClaims": [{"name": "g", "resourceClaimTemplateName": name}],
+            },
+        }
+        for name in (*SELECTORS, "none")
+    ]  # fmt: skip
+    gpu = {
+        "apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"},
+        "spec": {"selectors": [{"cel": {"expression": 'device.driver.endsWith(".acme.example")'}}]},
+    }  # fmt: skip
+    found = [document for document in workshop() if document["kind"] != "Deployment"]
+    return Run([*found, gpu, *claims, *pods], settings=Settings(ignore_dra_requests=False), slices=SLICES)
+
+
+def peculiar() -> Run:
+    """Resources, taints, keys and numbers of the user's own, most of which no node has."""
+    found = workshop()
+    template = next(document for document in found if document["kind"] == "NodePool")["spec"]["template"]
+    labels = {"node-role.kubernetes.io/acme-db": "", "acme.example/disk": "400000000000", "hugepages.acme": "x"}
+    template.setdefault("metadata", {}).setdefault("labels", {}).update(labels)
+    template["spec"]["taints"] = [{"key": "node-role.kubernetes.io/acme-db", "effect": "NoSchedule"}]
+    tolerations = [{"operator": "Exists"}]
+    specs: dict[str, dict[str, object]] = {
+        "widget": {"requests": {"acme.example/widget": "1", "hugepages-2Mi": "2Mi"}},
+        "restricted": {"nodeSelector": {"karpenter.sh/acme": "a", "team.karpenter.sh/acme": "b"}},
+        "disk": {"terms": [{"key": "acme.example/disk", "operator": "Gt", "values": ["399999999999"]}]},
+        "small": {"terms": [{"key": "acme.example/disk", "operator": "Lt", "values": ["399999999999"]}]},
+        "role": {"terms": [{"key": "node-role.kubernetes.io/acme-db", "operator": "Exists"}]},
+        "roles": {"terms": [{"key": "node-role.kubernetes.io/acme-web", "operator": "In", "values": ["a", "b"]}]},
+        "tainted": {"tolerations": []},
+        "ports": {"hostIP": "10.1.2.3"},
+        "claims": {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "acme-data"}}]},
+    }
+    pods = []
+    for name, spec in specs.items():
+        container: dict[str, object] = {"name": "c", "image": "x"}
+        container["resources"] = {"requests": {"cpu": "100m", **spec.pop("requests", {})}}  # type: ignore[dict-item]
+        if "hostIP" in spec:
+            container["ports"] = [{"containerPort": 80, "hostPort": 80, "hostIP": spec.pop("hostIP")}]
+        if "terms" in spec:
+            term = {"nodeSelectorTerms": [{"matchExpressions": spec.pop("terms")}]}
+            spec["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": term}}
+        pods.append(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": f"acme-{name}"},
+                "spec": {"tolerations": tolerations, "containers": [container], **spec},
+            }
+        )
+    twins = [{**pod, "metadata": {"name": f"acme-{name}-2"}} for name, pod in zip(specs, pods, strict=True)]
+    return Run([*found, *pods, *twins])
+
+
 @pytest.mark.parametrize(
-    ("made", "kind"), [(static, "decision.made"), (adopted, "claim.adopted"), (mistyped, "decision.made")]
+    ("made", "kind"),
+    [
+        (static, "decision.made"),
+        (adopted, "claim.adopted"),
+        (mistyped, "decision.made"),
+        (devices, "decision.made"),
+        (peculiar, "decision.made"),
+    ],
 )
 def test_it_is_decided_the_same_without_names(made: object, kind: str, tmp_path: Path) -> None:
     run: Run = made()  # type: ignore[operator]
@@ -59,5 +169,14 @@ def test_it_is_decided_the_same_without_names(made: object, kind: str, tmp_path:
     source = SQLiteStore(stored(tmp_path / "s.kerf", run.memory), "read")
     export_bundle(source, tmp_path / "b.kerfb", pseudonymise=True, key=b"s")
     source.close()
+    report = verify(BundleStore(tmp_path / "b.kerfb"))
+    assert report.exit_code == 0, msgspec.json.encode(report)
+
+
+@pytest.mark.parametrize(
+    "name", sorted(path.parent.name for path in (ROOT / "tests" / "golden").glob("*/record.jsonl"))
+)
+def test_a_golden_record_is_decided_the_same_without_names(name: str, tmp_path: Path) -> None:
+    export_bundle(GoldenStore(ROOT / "tests" / "golden" / name), tmp_path / "b.kerfb", pseudonymise=True, key=b"s")
     report = verify(BundleStore(tmp_path / "b.kerfb"))
     assert report.exit_code == 0, msgspec.json.encode(report)

@@ -1,10 +1,10 @@
 """A record with its names replaced, so that it can be given to strangers and still be replayed.
 
 Replaced: names of pods, namespaces, workloads, nodes, NodeClaims, NodePools, NodeClasses, volumes, clusters, instances
-and images; label and taint keys outside of Kubernetes' and Karpenter's domains; label values, except for well-known
-labels, numbers and booleans. Left out: messages of the cloud and of the API server, the NodeClasses' own objects, and
-payloads of unknown types. Kept: uids (random by nature), resources, topology, prices, times, reasons' codes, the
-record's id.
+and images; resources, drivers, devices, their attributes and selectors; label and taint keys that are not the same in
+every cluster; label values, except for well-known labels, numbers and booleans. Left out: messages of the cloud and of
+the API server, the NodeClasses' own objects, and payloads of unknown types. Kept: uids (random by nature), amounts,
+topology, prices, times, reasons' codes, the record's id; `in_clear` lists all.
 
 A pseudonym consists of kind, rank and keyed hash ("pod-0042-9f3a1c"). The rank keeps the order of names of a kind,
 because deciders break ties by name: so replaying the bundle takes the same decisions. For the same reason label keys
@@ -26,9 +26,11 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from kerf.adapters.store.pseudonyms.replacements import BLOB, Keyed, Rule
+from kerf.adapters.store.pseudonyms.names import Rule
+from kerf.adapters.store.pseudonyms.replacements import BLOB, Keyed
 from kerf.adapters.store.pseudonyms.rules import rules_of
 from kerf.adapters.store.pseudonyms.state import made_anew
+from kerf.adapters.store.pseudonyms.vocabulary import ANCHORS, KEPT_DOMAINS
 from kerf.adapters.store.read_only import Source
 from kerf.engine.model.content_digest import content, deviation
 from kerf.engine.model.instance_types import Catalogue
@@ -41,6 +43,7 @@ from kerf.engine.record.entries import Entry, UnknownEntry
 from kerf.engine.record.errors import BlobMissing, StoreError
 from kerf.engine.record.hash_chain import START, Checkpoint
 from kerf.engine.record.observations import CatalogueSeen, NodeClassSeen, SettingsSeen
+from kerf.engine.scheduling.pods.validation import is_label_value, is_qualified_name
 from kerf.engine.state import snapshot
 from kerf.engine.state.base import base_of, restore
 from kerf.engine.state.indexes import Blobs
@@ -50,6 +53,10 @@ _WORD = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 _EMPTY_MAP = Raw(b"\x80")
 _CLAIM_STREAM = "nodeclaim/"
 _LABELS = ("key", "value")
+_AMONG_PUBLIC = ("key", "resource", "driver")
+_VALID = {"key": is_qualified_name, "value": is_label_value}
+"""What pods are refused for is refused under a pseudonym, too (S-26)."""
+_IDENTIFIERS = ("device",)  # selectors name them
 _BLOB_TYPES: dict[type[Struct], type[Struct] | None] = {
     CatalogueSeen: Catalogue, NodeClassSeen: None, Decision: None,
 }  # fmt: skip
@@ -64,7 +71,7 @@ class Pseudonyms:
         self._seen: set[tuple[str, str]] = set()
         self._given: dict[tuple[str, str], str] = {}
         self._words: dict[str, str] = {}
-        self._public: set[str] = set()
+        self._public: dict[str, set[str]] = {kind: set(texts) for kind, texts in ANCHORS.items()}
         self._claim_of: dict[str, str] = {}  # node → its claim
         self._settled = False
 
@@ -85,9 +92,19 @@ class Pseudonyms:
         """
         return self._words.get(text) or _WORD.sub(lambda word: self._words.get(word[0], word[0]), text)
 
-    def public_key(self, text: str) -> None:
-        """Notes a label key that is not replaced: replaced keys keep their order relative to it."""
-        self._public.add(text)
+    def public(self, kind: str, text: str) -> None:
+        """Notes a text of this kind that stays: replaced ones keep their order relative to it."""
+        if not self._settled:
+            self._public.setdefault(kind, set()).add(text)
+
+    def is_public(self, kind: str, text: str) -> bool:
+        return text in self._public.get(kind, ())
+
+    def given_to(self, kind: str) -> list[tuple[str, str]]:
+        """Returns all texts of a kind with their pseudonyms, those that stay among them; none before `settle`."""
+        stay = [(text, text) for text in sorted(self._public.get(kind, ()))]
+        given = [(text, pseudonym) for (of, text), pseudonym in self._given.items() if of == kind]
+        return stay + given if self._settled else []
 
     def node_of(self, claim: str, node: str) -> None:
         """Notes which claim a node belongs to: its pseudonym says so."""
@@ -101,7 +118,9 @@ class Pseudonyms:
         width = len(str(len(self._seen)))
         for rank, (kind, text) in enumerate(sorted(self._seen)):
             keyed = blake2b(f"{kind}\x00{text}".encode(), key=self._key, digest_size=8).hexdigest()
-            self._given[kind, text] = f"{kind}-{rank:0{width}d}-{keyed}"
+            invalid = "_" if kind in _VALID and not _VALID[kind](text) else ""
+            pseudonym = f"{kind}-{rank:0{width}d}-{keyed}{invalid}"
+            self._given[kind, text] = pseudonym.replace("-", "_") if kind in _IDENTIFIERS else pseudonym
         self._settle_claims()
         self._settle_order()
         self._settle_volume_claims()
@@ -130,15 +149,16 @@ class Pseudonyms:
                     self._given["volume-claim", text] = f"{self._given[pod]}-{self._given[volume]}"
 
     def _settle_order(self) -> None:
-        """Keeps replaced label keys in order among the public ones, and nodes among the claims that still become nodes.
+        """Keeps replaced keys, resources and drivers in order among those that stay, and nodes among the claims that
+        still become nodes.
 
         Each gets a pseudonym that sorts right behind the name that it stood behind. A node's ends in the claim that it
         belongs to.
         """
-        public = sorted(self._public)
-        for text in self._of("key"):
-            before = _before(public, text)
-            self._given["key", text] = f"{before.rpartition('/')[0] or before}0-{self._given['key', text]}"
+        for kind in _AMONG_PUBLIC:
+            public = sorted(self._public.get(kind, ()))
+            for text in self._of(kind):
+                self._given[kind, text] = _behind(public, text, self._given[kind, text])
         places = _Places({text: self._given["claim", text] for text in self._of("claim")})
         for text in self._of("node"):
             own, shown = self._claim_of.get(text, ""), self._given["node", text]
@@ -153,10 +173,30 @@ class Pseudonyms:
         return sorted(text for seen_kind, text in self._seen if seen_kind == kind)
 
 
-def _before(ordered: list[str], text: str) -> str:
-    """Returns the last name that sorts before the text; empty if there is none."""
-    index = bisect_left(ordered, text)
-    return ordered[index - 1] if index else ""
+def _behind(public: list[str], text: str, pseudonym: str) -> str:
+    """Returns a pseudonym that sorts right behind the public name before the text, in a domain of its own: in the
+    text's domain only where that decides what a key may do, or where the name is in it.
+    """
+    at = bisect_left(public, text)
+    before, after = public[at - 1] if at else "", public[at] if at < len(public) else ""
+    domain, before_domain = _domain(text), _domain(before)
+    if before_domain and before_domain == domain:
+        return f"{_between(before, after)}-{pseudonym}"
+    kept = next((known for known in KEPT_DOMAINS if (domain or text).endswith(f".{known}")), "")
+    return f"{before_domain or before}0-{pseudonym}{f'.{kept}/key' if kept else ''}"
+
+
+def _between(before: str, after: str) -> str:
+    """Returns a beginning, as short as may be, of names between two names of a domain: labels' names are not long."""
+    start = before.index("/") + 1
+    if start == len(before):
+        return f"{before}0"
+    shorter = (f"{before[:end]}zz" for end in range(start + 1, len(before)))
+    return next((text for text in shorter if before < text and (text < after or not after)), f"{before}-")
+
+
+def _domain(text: str) -> str:
+    return text.partition("/")[0] if "/" in text else ""
 
 
 class _Places:

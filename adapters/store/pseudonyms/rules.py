@@ -14,21 +14,26 @@ from typing import Any, get_args, get_origin, get_type_hints
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kerf.adapters.store.pseudonyms import device_names as d
 from kerf.adapters.store.pseudonyms import replacements as r
-from kerf.adapters.store.pseudonyms.replacements import Keyed, Names, Rule, StructRule
+from kerf.adapters.store.pseudonyms import templates as t
+from kerf.adapters.store.pseudonyms.names import Names, Rule, StructRule
+from kerf.adapters.store.pseudonyms.reasons import params, reason, words
+from kerf.adapters.store.pseudonyms.replacements import Keyed
 from kerf.engine.model.karpenter.nodeclaim_templates import Difference
 from kerf.engine.model.karpenter.nodepools import RequirementSpec
 from kerf.engine.model.kinds.kind import WatchedKind
 from kerf.engine.model.kinds.watched import WATCHED
 from kerf.engine.model.kubernetes.pods import Expression, Taint, Toleration
-from kerf.engine.model.names import LAST_PART, NAME, NAMESPACED, WORKLOAD_KEY, Mark
+from kerf.engine.model.names import KNOWN_OR_NAME, NAME, NAMESPACED, WORKLOAD_KEY, Mark
+from kerf.engine.model.reasons import Reason
 from kerf.engine.record.observations import ObjectGone
 
 _OF_KIND: dict[str, Callable[[str], Rule]] = {
     NAME: r.name_of,
-    LAST_PART: r.last_part,
     NAMESPACED: r.key_of,
     WORKLOAD_KEY: r.key_of,
+    KNOWN_OR_NAME: r.known_or_name,
 }
 _RULES: dict[str, Rule] = {
     "keep": r.keep,
@@ -36,16 +41,20 @@ _RULES: dict[str, Rule] = {
     "hash": r.hashed,
     "value": r.value,
     "blank": r.blank,
-    "words": r.words,
+    "words": words,
     "key": r.key,
     "labels": r.key_map,
-    "priority-class": r.priority_class,
     "claim-references": r.claim_references,
     "request-names": r.request_names,
-    "bound-devices": r.bound_devices,
-    "reason-parameters": r.params,
-    "nodeclass-settings": r.template,
-    "made-from": r.made_from,
+    "bound-devices": d.bound_devices,
+    "device": d.device,
+    "attribute": d.attribute,
+    "selector": d.selector,
+    "reason-parameters": params,
+    "nodeclass-settings": t.template,
+    "made-from": t.made_from,
+    "provider-id": r.provider_id,
+    "node-class-key": r.node_class_key,
     "stream": r.stream_name,
     "actor-or-unknown": r.actor_or_unknown,
 }
@@ -97,12 +106,13 @@ def _key_rule(kind: WatchedKind) -> Rule:
     return r.name_of(mark.kind) if kind.key == "name" else r.key_of(mark.kind)
 
 
-_KEY_RULES = key_rules(WATCHED) | {"nodeclass": r.last_part("nodeclass")}
+_KEY_RULES = key_rules(WATCHED) | {"nodeclass": r.node_class_key}
 
 
 def object_gone(gone: ObjectGone, names: Names) -> Struct:
-    rule = _KEY_RULES.get(gone.kind)
-    return gone if rule is None else replace(gone, key=rule(gone.key, names))
+    """Replaces the key; that of a kind that this version does not know, as a whole."""
+    rule = _KEY_RULES.get(gone.kind, r.name_of("object"))
+    return replace(gone, key=rule(gone.key, names))
 
 
 _STRUCT_RULES: dict[type[Struct], StructRule] = {
@@ -110,7 +120,8 @@ _STRUCT_RULES: dict[type[Struct], StructRule] = {
     RequirementSpec: r.keyed_values,
     Taint: r.keyed_value,
     Toleration: r.keyed_value,
-    Difference: r.difference,
+    Difference: t.difference,
     ObjectGone: object_gone,
+    Reason: reason,
 }
 """Rules for structs in which one field decides how another is replaced."""

@@ -7,7 +7,14 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from kerf.engine.model.kubernetes.pods import Resources
-from kerf.engine.model.names import CapacityBufferName, NamespaceName, Plain, PodTemplateName, WorkloadName
+from kerf.engine.model.names import (
+    CapacityBufferName,
+    NamespaceName,
+    ObjectKind,
+    Plain,
+    PodTemplateName,
+    WorkloadName,
+)
 
 ACTIVE = "buffer.x-k8s.io/active-capacity"
 """The provisioning strategy that asks for nodes."""
@@ -23,7 +30,7 @@ class CapacityBuffer(Struct, frozen=True, omit_defaults=True):
     namespace: NamespaceName
     name: CapacityBufferName
     template: PodTemplateName = ""
-    kind: Plain = ""
+    kind: ObjectKind = ""
     workload: WorkloadName = ""
     replicas: int | None = None
     percentage: int | None = None

@@ -8,6 +8,8 @@ from kerf.engine.model.kubernetes.pods import Resources, Taint
 from kerf.engine.model.names import (
     KeyedHash,
     LabelMap,
+    NodeClassGroup,
+    NodeClassKind,
     NodeClassName,
     NodePoolName,
     Plain,
@@ -15,8 +17,8 @@ from kerf.engine.model.names import (
 
 
 class NodeClassRef(Struct, frozen=True, order=True):
-    group: Plain
-    kind: Plain
+    group: NodeClassGroup
+    kind: NodeClassKind
     name: NodeClassName
 
     @property

@@ -16,8 +16,11 @@ from kerf.engine.model.kubernetes.pods import NodeTerm, Pod, PodShape, Taint, To
 from kerf.engine.model.names import (
     BOUND_DEVICES,
     REQUEST_NAMES,
+    AttributeName,
     DeviceClassName,
     DevicePoolName,
+    DeviceSelector,
+    DeviceText,
     NamespaceName,
     NodeName,
     Plain,
@@ -32,10 +35,10 @@ EXACT, ALL = "ExactCount", "All"
 class Version(Struct, frozen=True):
     """An attribute that is a semantic version."""
 
-    version: Plain
+    version: DeviceText
 
 
-Attribute = bool | int | Plain | Version
+Attribute = bool | int | DeviceText | Version
 
 
 class ValidRange(Struct, frozen=True, omit_defaults=True):
@@ -61,8 +64,8 @@ class Capacity(Struct, frozen=True, omit_defaults=True):
 class CounterUse(Struct, frozen=True, omit_defaults=True):
     """What a device consumes of a set of shared counters."""
 
-    counter_set: Plain
-    counters: dict[Plain, int] = {}
+    counter_set: DeviceText
+    counters: dict[DeviceText, int] = {}
 
 
 class Device(Struct, frozen=True, omit_defaults=True):
@@ -72,9 +75,9 @@ class Device(Struct, frozen=True, omit_defaults=True):
     and are set if the slice leaves them to its devices.
     """
 
-    name: Plain
-    attributes: dict[Plain, Attribute] = {}
-    capacity: dict[Plain, Capacity] = {}
+    name: DeviceText
+    attributes: dict[AttributeName, Attribute] = {}
+    capacity: dict[AttributeName, Capacity] = {}
     consumes: tuple[CounterUse, ...] = ()
     shared: bool = False
     taints: tuple[Taint, ...] = ()
@@ -90,7 +93,7 @@ class ResourceSlice(Struct, frozen=True, omit_defaults=True):
     """
 
     name: ResourceSliceName
-    driver: Plain
+    driver: DeviceText
     pool: DevicePoolName
     generation: int = 1
     count: int = 1
@@ -108,7 +111,7 @@ class AttributeBinding(Struct, frozen=True, omit_defaults=True):
     The value itself is not known before a node exists.
     """
 
-    attribute: Plain
+    attribute: AttributeName
     devices: Annotated[tuple[tuple[str, str, str], ...], BOUND_DEVICES]
 
 
@@ -116,7 +119,7 @@ class DeviceClass(Struct, frozen=True, omit_defaults=True):
     """A device class. `selectors` are CEL expressions, all of which must hold."""
 
     name: DeviceClassName
-    selectors: tuple[Plain, ...] = ()
+    selectors: tuple[DeviceSelector, ...] = ()
 
 
 class DeviceRequest(Struct, frozen=True, omit_defaults=True):
@@ -129,10 +132,10 @@ class DeviceRequest(Struct, frozen=True, omit_defaults=True):
 
     name: Annotated[str, REQUEST_NAMES]
     device_class: DeviceClassName = ""
-    selectors: tuple[Plain, ...] = ()
+    selectors: tuple[DeviceSelector, ...] = ()
     mode: Plain = EXACT
     count: int = 1
-    capacity: dict[Plain, int] = {}
+    capacity: dict[AttributeName, int] = {}
     first_of: tuple[DeviceRequest, ...] = ()
     tolerations: tuple[Toleration, ...] = ()
     admin: bool = False
@@ -145,17 +148,17 @@ class DeviceConstraint(Struct, frozen=True, omit_defaults=True):
     A `match` of "" stands for a constraint of another kind, which no device meets (S-200).
     """
 
-    match: Plain = ""
+    match: AttributeName = ""
     requests: Annotated[tuple[str, ...], REQUEST_NAMES] = ()
 
 
 class AllocatedDevice(Struct, frozen=True, omit_defaults=True):
     """A device that a claim has. `consumed` is the part taken of a shared device."""
 
-    driver: Plain
+    driver: DeviceText
     pool: DevicePoolName
-    device: Plain
-    consumed: dict[Plain, int] = {}
+    device: DeviceText
+    consumed: dict[AttributeName, int] = {}
 
 
 class Allocation(Struct, frozen=True, omit_defaults=True):

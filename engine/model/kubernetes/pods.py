@@ -9,21 +9,24 @@ from msgspec import Struct
 from kerf.engine.model.names import (
     CLAIM_REFERENCES,
     Digest,
+    HostIp,
     LabelKey,
     LabelMap,
     LabelValue,
     NamespaceName,
     NodeName,
+    ObjectKind,
     Plain,
     PodName,
     PodVolumeName,
     PriorityClassName,
+    ResourceName,
     StorageClassName,
     VolumeClaimName,
     WorkloadName,
 )
 
-Resources = dict[Plain, int]
+Resources = dict[ResourceName, int]
 """Resource name → exact integer: `cpu` in milli-CPU, everything else in base units (bytes, devices, pods)."""
 
 
@@ -110,7 +113,7 @@ class AffinityTerm(Struct, frozen=True, omit_defaults=True):
 class HostPort(Struct, frozen=True, omit_defaults=True, order=True):
     port: int
     protocol: Plain = "TCP"
-    ip: Plain = "0.0.0.0"
+    ip: HostIp = "0.0.0.0"
 
 
 class VolumeRef(Struct, frozen=True, omit_defaults=True):
@@ -147,7 +150,7 @@ class PodShape(Struct, frozen=True, omit_defaults=True):
 
 
 class Owner(Struct, frozen=True, omit_defaults=True):
-    kind: Plain  # with its group and version: "apps/v1/DaemonSet", "v1/Node"
+    kind: ObjectKind  # with its group and version: "apps/v1/DaemonSet", "v1/Node"
     name: WorkloadName
     uid: Plain = ""
     controller: bool = True

@@ -10,6 +10,7 @@ from msgspec import Struct
 from kerf.engine.model.kubernetes.pods import NodeTerm
 from kerf.engine.model.names import (
     AttachmentName,
+    DriverName,
     NamespaceName,
     NodeName,
     Plain,
@@ -42,7 +43,7 @@ class Volume(Struct, frozen=True, omit_defaults=True):
     """
 
     name: VolumeName
-    driver: Plain = ""
+    driver: DriverName = ""
     terms: tuple[NodeTerm, ...] = ()
     local: bool = False
     deleting: int = 0
@@ -56,7 +57,7 @@ class StorageClass(Struct, frozen=True, omit_defaults=True):
     """
 
     name: StorageClassName
-    driver: Plain = ""
+    driver: DriverName = ""
     immediate: bool = False
     topologies: tuple[NodeTerm, ...] = ()
     default: bool = False
@@ -66,7 +67,7 @@ class CSINode(Struct, frozen=True, omit_defaults=True):
     """How many volumes a node takes, by driver. A driver without a limit is left out (S-159)."""
 
     name: NodeName
-    limits: dict[Plain, int] = {}
+    limits: dict[DriverName, int] = {}
 
 
 class VolumeAttachment(Struct, frozen=True, omit_defaults=True):

@@ -8,7 +8,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.engine.model.kubernetes.pods import Selector, VolumeRef
-from kerf.engine.model.names import Digest, LabelMap, NamespaceName, Plain, WorkloadName
+from kerf.engine.model.names import (
+    Digest,
+    LabelMap,
+    NamespaceName,
+    ObjectKind,
+    Plain,
+    WorkloadName,
+)
 
 SCALABLE = ("apps/v1/Deployment", "apps/v1/StatefulSet", "apps/v1/ReplicaSet")
 """The kinds of workloads that a CapacityBuffer may name (S-177)."""
@@ -21,7 +28,7 @@ class Workload(Struct, frozen=True, omit_defaults=True):
     `created` is in milliseconds since the epoch, 0 when absent.
     """
 
-    kind: Plain
+    kind: ObjectKind
     namespace: NamespaceName
     name: WorkloadName
     shape: Digest

@@ -59,7 +59,12 @@ Scope = Mapping[str, Value]
 def matches(expression: str, driver: str, device: Device) -> bool:
     """Whether the expression is true for a device. Raises SelectorError if it cannot be read, has no value for this
     device, or its value is not a bool."""
-    result = _value(_parsed(expression), {"device": AttributeGroup(_fields(driver, device))})
+    return holds(_parsed(expression), {"device": AttributeGroup(_fields(driver, device))})
+
+
+def holds(tree: CelNode, scope: Scope) -> bool:
+    """Whether a parsed expression is true where its names have these values. Raises SelectorError as `matches` does."""
+    result = _value(tree, scope)
     if not isinstance(result, bool):
         raise SelectorError("the selector is neither true nor false")
     return result

@@ -13,15 +13,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import Raw, Struct
 
+from kerf.adapters.cli.pseudonyms import mapped_back
 from kerf.adapters.store.files.bundle import BundleStore, export_bundle, inspect_bundle
+from kerf.adapters.store.pseudonyms.reasons import params
 from kerf.adapters.store.pseudonyms.record import Pseudonymised, Pseudonyms
-from kerf.adapters.store.pseudonyms.replacements import BLOB, key_map, params, priority_class
+from kerf.adapters.store.pseudonyms.replacements import BLOB, key_map, known_or_name
 from kerf.adapters.store.pseudonyms.rules import rules_of
 from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.model.content_digest import content, deviation
 from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
 from kerf.engine.model.karpenter.nodepools import NodeClassRef, NodePool, RequirementSpec
 from kerf.engine.model.kubernetes.daemonsets import DaemonSet
+from kerf.engine.model.kubernetes.devices import ResourceSlice
 from kerf.engine.model.kubernetes.namespaces import Namespace
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import (
@@ -68,9 +71,9 @@ from kerf.engine.record.observations import (
     ReservationsSeen,
     SettingsSeen,
 )
-from kerf.engine.state.state import Facts
 from tests.contract.store_contract import turn
 from tests.support.payloads import entries
+from tests.support.strategies.planted import recorded_structs
 
 SHAPE = PodShape(
     requests={"cpu": 500, "acme.example/gpu": 1},
@@ -182,10 +185,9 @@ def payloads(store: BundleStore) -> dict[type, Any]:
 
 
 def test_no_name_gets_out(store: SQLiteStore, tmp_path: Path) -> None:
-    """But for resource names, which are what is being scheduled."""
     bundle = export(store, tmp_path / "b.kerfb")
     shape = bundle.blob(payloads(bundle)[Pod].shape)
-    out = b"".join([*bundle.encoded(), shape.replace(b"acme.example/gpu", b"")])
+    out = b"".join([*bundle.encoded(), shape])
     assert b"acme" not in out
     assert b"123456" not in out
     assert inspect_bundle(tmp_path / "b.kerfb").sanitised
@@ -195,7 +197,8 @@ def test_what_scheduling_looks_at_stays(store: SQLiteStore, tmp_path: Path) -> N
     bundle = export(store, tmp_path / "b.kerfb")
     seen = payloads(bundle)
     shape = msgspec.msgpack.decode(bundle.blob(seen[Pod].shape), type=PodShape)
-    assert shape.requests == SHAPE.requests
+    assert sorted(shape.requests.values()) == sorted(SHAPE.requests.values())
+    assert shape.requests["cpu"] == SHAPE.requests["cpu"]
     assert shape.required_terms[0].expressions[0] == SHAPE.required_terms[0].expressions[0]
     assert shape.required_terms[0].expressions[1].values == ("4",)
     assert shape.node_selector["kubernetes.io/arch"] == "arm64"
@@ -309,10 +312,15 @@ def test_a_resource_in_a_reason_stays_though_an_app_is_called_like_its_last_word
 def test_a_public_label_in_a_reason_stays_though_an_app_is_called_like_its_last_word() -> None:
     names = Pseudonyms(b"s")
     names.name("value", "zone")
+    said = {
+        "key": "topology.kubernetes.io/zone",
+        "keys": ["topology.kubernetes.io/zone", "node.kubernetes.io/not-ready"],
+    }
+    own = {"key": "zone", "keys": ["zone"]}
+    params(own, names)
     names.settle()
-    said = {"key": "topology.kubernetes.io/zone", "keys": ["topology.kubernetes.io/zone", "node.kubernetes.io/zone"]}
     assert params(said, names) == said
-    assert params({"key": "zone", "keys": ["zone"]}, names) != {"key": "zone", "keys": ["zone"]}
+    assert params(own, names) == {"key": names.name("key", "zone"), "keys": [names.name("key", "zone")]}
 
 
 def test_the_order_of_names_stays(store: SQLiteStore, tmp_path: Path) -> None:
@@ -374,30 +382,6 @@ def test_every_type_passes(name: str, data: st.DataObject) -> None:
     assert (changed.position, changed.at, changed.epoch) == (entry.position, entry.at, entry.epoch)
 
 
-def parts(hint: Any) -> Iterator[Any]:
-    """The plain types and structs that a type hint is made of."""
-    arguments = [argument for argument in typing.get_args(hint) if argument is not ...]
-    if not arguments:
-        yield hint
-    for argument in arguments:
-        yield from parts(argument)
-
-
-def reachable() -> set[type[Struct]]:
-    """Every struct that can stand in a record or in a blob of a known type."""
-    todo: list[type[Struct]] = [known.payload for known in TYPES.values()] + [PodShape, Catalogue, Facts]
-    found: set[type[Struct]] = set()
-    while todo:
-        kind = todo.pop()
-        if kind not in found:
-            found.add(kind)
-            hints = typing.get_type_hints(kind).values()
-            todo += [
-                part for hint in hints for part in parts(hint) if isinstance(part, type) and issubclass(part, Struct)
-            ]
-    return found
-
-
 def has_unmarked_text(hint: Any) -> bool:
     """Whether text without a mark (kerf.engine.model.names) can stand in a value of this type, structs left out."""
     if any(isinstance(mark, Mark) for mark in getattr(hint, "__metadata__", ())):
@@ -409,7 +393,7 @@ def test_every_field_with_text_is_marked() -> None:
     """So a new field cannot let names out: it stops the export, and before that this test."""
     missing = [
         f"{kind.__name__}.{field}"
-        for kind in reachable()
+        for kind in recorded_structs()
         if isinstance(rules_of(kind), dict)
         for field, hint in typing.get_type_hints(kind, include_extras=True).items()
         if has_unmarked_text(hint)
@@ -420,7 +404,7 @@ def test_every_field_with_text_is_marked() -> None:
 def test_only_text_is_the_digest_of_a_blob() -> None:
     digests = [
         typing.get_type_hints(kind)[field]
-        for kind in reachable()
+        for kind in recorded_structs()
         if isinstance(rules := rules_of(kind), dict)
         for field, rule in rules.items()
         if rule is BLOB
@@ -444,8 +428,8 @@ def test_d144_the_two_critical_priority_classes_keep_their_names() -> None:
     names = Pseudonyms(b"key")
     names.name("priority-class", "mine")
     names.settle()
-    assert priority_class("system-node-critical", names) == "system-node-critical"
-    assert priority_class("mine", names) != "mine"
+    assert known_or_name("priority-class")("system-node-critical", names) == "system-node-critical"
+    assert known_or_name("priority-class")("mine", names) != "mine"
 
 
 def settled(claims: dict[str, str], pools: list[str]) -> Pseudonyms:
@@ -483,3 +467,15 @@ def test_nodes_keep_their_place_among_nodes_and_claims(data: st.DataObject) -> N
     given |= {("node", text): names.name("node", text) for text in nodes}
     by_name = sorted(given, key=lambda key: key[1])
     assert sorted(given, key=lambda key: given[key]) == by_name
+
+
+def test_names_of_devices_are_mapped_back_though_they_have_other_ranks(tmp_path: Path) -> None:
+    first = ResourceSlice("s", "gpu.acme.example", "pool")
+    store = SQLiteStore(tmp_path / "r.kerf", "create")
+    store.append(turn([RecordStarted("r-1", "0.1.0"), first, Namespace("a"), Namespace("b")], first=1))
+    store.close()
+    (tmp_path / "key").write_bytes(b"k" * 32)
+    given = mapped_back(str(tmp_path / "r.kerf"), tmp_path / "key", ())
+    (pseudonym,) = (pseudonym for pseudonym, name in given.items() if name == "gpu.acme.example")
+    other = f"device_0017_{pseudonym.rpartition('_')[2]}"
+    assert mapped_back(str(tmp_path / "r.kerf"), tmp_path / "key", [other]) == {other: "gpu.acme.example"}
