@@ -218,6 +218,59 @@ def test_a_service_monitor_is_made_when_it_is_wanted() -> None:
     assert monitor["spec"]["endpoints"] == [{"port": "http-metrics", "path": "/metrics"}]
 
 
+MONITORING = "networkPolicy.scrapers[0].namespaceSelector.matchLabels.team=monitoring"
+
+
+def policy(*values: str) -> dict[str, Any]:
+    """The spec of the release's NetworkPolicy."""
+    (found,) = of_kind(rendered("networkPolicy.enabled=true", *values), "NetworkPolicy")
+    spec: dict[str, Any] = found["spec"]
+    return spec
+
+
+def _reached(rules: list[dict[str, Any]]) -> set[tuple[str, int]]:
+    """The ports that anybody, or everything, is reached at."""
+    return {(port["protocol"], port["port"]) for rule in rules if not rule.keys() - {"ports"} for port in rule["ports"]}
+
+
+def test_a_network_policy_is_made_when_it_is_wanted() -> None:
+    assert not of_kind(rendered(), "NetworkPolicy")
+    spec = policy()
+    assert spec["podSelector"]["matchLabels"] == deployment()["spec"]["selector"]["matchLabels"]
+    assert spec["policyTypes"] == ["Ingress", "Egress"]
+    assert spec["ingress"] == [{"ports": [{"protocol": "TCP", "port": 8081}]}], "probes; nobody scrapes"
+    assert _reached(spec["egress"]) == {("UDP", 53), ("TCP", 53), ("TCP", 443), ("TCP", 6443)}
+    assert len(spec["egress"]) == 2, "nothing else"
+
+
+def test_the_network_policy_lets_through_what_kerf_needs() -> None:
+    spec = policy(MONITORING, POSTGRES, "networkPolicy.postgresPort=6432", "controller.metrics.port=9090")
+    peers = [{"namespaceSelector": {"matchLabels": {"team": "monitoring"}}}]
+    assert spec["ingress"][1] == {"from": peers, "ports": [{"protocol": "TCP", "port": 9090}]}
+    assert ("TCP", 6432) in _reached(spec["egress"])
+    aws = policy("provider=aws", "settings.clusterName=prod", "networkPolicy.extraEgress[0].ports[0].port=3128")
+    credentials, extra = aws["egress"][2:]
+    assert [peer["ipBlock"]["cidr"] for peer in credentials["to"]] == [
+        "169.254.170.23/32", "169.254.169.254/32", "fd00:ec2::23/128", "fd00:ec2::254/128",
+    ]  # fmt: skip
+    assert (credentials["ports"], extra) == ([{"protocol": "TCP", "port": 80}], {"ports": [{"port": 3128}]})
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        (["hostNetwork=true"], "no policy holds for a pod with hostNetwork"),
+        (["serviceMonitor.enabled=true"], "networkPolicy.scrapers: nobody could scrape"),
+        (["networkPolicy.scraper=x"], "scraper"),
+        (["networkPolicy.apiServerPorts[0]=https"], "apiServerPorts"),
+    ],
+)
+def test_a_network_policy_that_would_not_hold_is_refused(values: list[str], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        policy(*values)
+    rendered("networkPolicy.enabled=true", "serviceMonitor.enabled=true", MONITORING)
+
+
 def test_the_definitions_are_those_of_deploy_crds() -> None:
     files = sorted((CHARTS.parent / "crds").glob("*.yaml"))
     wanted = [yaml.safe_load(Path(file).read_text(encoding="utf-8")) for file in files]
