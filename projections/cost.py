@@ -6,6 +6,7 @@ USD per hour. These are list prices: no bill, no discounts, no reservations.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import fsum
 
 from msgspec import Struct
@@ -14,6 +15,8 @@ from kerf.engine.record import claim_events as ev
 from kerf.engine.record.entries import Entry
 
 HOUR_MS = 3_600_000
+PriceOf = Callable[[ev.Launched | ev.Adopted], float]
+"""The price of a launch, in USD per hour."""
 
 
 class ClaimCost(Struct, frozen=True, kw_only=True):
@@ -56,8 +59,10 @@ class CostReport(Struct, frozen=True, kw_only=True):
 class CostFold:
     """Folds the cost. Give it entries with `apply`, then ask."""
 
-    def __init__(self) -> None:
+    def __init__(self, price: PriceOf | None = None) -> None:
+        """`price` gives the price of a launch in place of the recorded one."""
         self.at = 0
+        self._price: PriceOf = price or (lambda event: event.price)
         self.paid: dict[str, ClaimCost] = {}
         self._pools: dict[str, str] = {}
 
@@ -82,7 +87,7 @@ class CostFold:
     def _begin(self, event: ev.Launched | ev.Adopted, node_pool: str, at: int) -> None:
         self.paid[event.claim] = ClaimCost(
             claim=event.claim, node_pool=node_pool, instance_type=event.instance_type,
-            capacity_type=event.capacity_type, price=event.price, since=at,
+            capacity_type=event.capacity_type, price=self._price(event), since=at,
         )  # fmt: skip
 
     def total(self, now: int | None = None) -> float:

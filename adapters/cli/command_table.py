@@ -78,6 +78,26 @@ COMMANDS: tuple[Command, ...] = (
         "Tell the story of anything that has a name: what happened to it, why, and what came of it.",
     ),
     Command(
+        "cost",
+        f"{_HERE}.record.cost:cost",
+        "Show what the nodes cost, by NodePool, workload, type, zone, hour or reason.",
+    ),
+    Command(
+        "evictions",
+        f"{_HERE}.record.evictions:evictions",
+        "Show which pods had to leave their nodes, by workload, NodePool, reason or hour.",
+    ),
+    Command(
+        "churn",
+        f"{_HERE}.record.churn:churn",
+        "Show how nodes came and went, and which go round in circles.",
+    ),
+    Command(
+        "capacity",
+        f"{_HERE}.record.capacity:capacity",
+        "Show which capacity the cloud refused, by offering, type, zone, reason or hour.",
+    ),
+    Command(
         "whatif",
         f"{_HERE}.record.whatif:whatif",
         "Make the next decision after a moment again, with something changed.",

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from kerf.replay.time_travel.moment_forms import MOMENT_FORMS
 
 Json = Annotated[bool, Parameter(name="--json", negative="")]
+Csv = Annotated[bool, Parameter(name="--csv", negative="")]
 
 RECORD = (
     "A .kerf file (also while a controller writes it), a postgresql:// URL, a .kerfb bundle, or the folder of a "

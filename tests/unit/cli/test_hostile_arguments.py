@@ -44,6 +44,15 @@ READING: dict[str, list[str]] = {
     "explain decision": ["explain", FILE, "decision", "3"],
     "story": ["story", FILE, "default/web"],
     "verify": ["verify", FILE],
+    "whatif": ["whatif", FILE, "--remove", "node/ip-10-0-0-1"],
+    "cost": ["cost", FILE],
+    "cost --by workload": ["cost", FILE, "--by", "workload"],
+    "cost --prices": ["cost", "sound.kerfb", "--prices", FILE],
+    "evictions": ["evictions", FILE],
+    "churn": ["churn", FILE],
+    "capacity": ["capacity", FILE],
+    "whatif --apply": ["whatif", "sound.kerfb", "--apply", FILE],
+    "whatif --add-pods": ["whatif", "sound.kerfb", "--add-pods", FILE],
     "bundle export": ["bundle", "export", FILE, "new.kerfb"],
     "bundle export --pseudonymise": ["bundle", "export", FILE, "new.kerfb", "--pseudonymise"],
     "bundle export --key": ["bundle", "export", "sound.kerfb", "new.kerfb", "--pseudonymise", "--key", FILE],
@@ -241,6 +250,16 @@ WITH_VALUE = [
     ["story", "sound.kerfb", VALUE],
     ["story", "sound.kerfb", "node", VALUE],
     ["story", "sound.kerfb", "default/web", "--at", VALUE],
+    ["whatif", "sound.kerfb", "--remove", "node/ip-10-0-0-1", "--at", VALUE],
+    ["whatif", "sound.kerfb", "--remove", VALUE],
+    ["whatif", "sound.kerfb", "--delete", VALUE],
+    ["whatif", "sound.kerfb", "--set", VALUE],
+    ["whatif", "sound.kerfb", "--set", f"nodepool/default.spec.{VALUE}=1"],
+    ["whatif", "sound.kerfb", "--price", f"m5.large={VALUE}"],
+    ["whatif", "sound.kerfb", "--no-capacity", VALUE],
+    ["whatif", "sound.kerfb", "--setting", f"batch_idle={VALUE}"],
+    ["cost", "sound.kerfb", "--since", VALUE],
+    ["cost", "sound.kerfb", "--by", VALUE],
     ["verify", "sound.kerfb", "--limit", VALUE],
     ["verify", "sound.kerfb", "--checkpoint", VALUE],
     ["bundle", "verify-signature", "sound.kerfb", "--public-key", VALUE],
@@ -299,7 +318,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 def test_a_hostile_value_is_refused(what: str, sound: bytes, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "sound.kerf").write_bytes(sound)
     for arguments in WITH_VALUE:
-        ends_well([VALUES[what] if word == VALUE else word for word in arguments], capsys)
+        ends_well([word.replace(VALUE, VALUES[what]) for word in arguments], capsys)
         (folder / "new.kerfb").unlink(missing_ok=True)
 
 

@@ -1,0 +1,54 @@
+"""`kerf capacity`: which capacity the cloud refused, and when."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from kerf.adapters.cli.parameters import Csv, Json, Record, Since, Until
+
+
+def capacity(
+    record: Record,
+    /,
+    *,
+    by: Literal["offering", "type", "zone", "capacity", "pool", "workload", "reason", "hour"] = "offering",
+    since: Since = "start",
+    until: Until = "end",
+    json: Json = False,
+    csv: Csv = False,
+) -> None:
+    """Show which capacity the cloud refused, by offering, type, zone, reason or hour.
+
+    Refused counts the cloud's answers about one offering; a launch may be refused
+    some offerings and get another. Launches lost came to nothing.
+
+    For example:
+
+        kerf capacity record.kerf
+        kerf capacity record.kerf --by reason
+        kerf capacity record.kerf --by hour --since -1h --csv
+
+    Parameters
+    ----------
+    by
+        What the rows are. A reason is the cloud's code.
+    json
+        Print JSON.
+    csv
+        Print CSV.
+    """
+    from kerf.adapters.cli.figures import fold_into, window_of
+    from kerf.adapters.cli.records import opened
+    from kerf.adapters.cli.render.figures.tables import CAPACITY, answer_of, show
+    from kerf.projections.figures.capacity import CapacityFold
+    from kerf.projections.figures.lives import LivesFold
+    from kerf.projections.figures.measures import table, within
+
+    with opened(record) as store:
+        window = window_of(store, since, until)
+        lives = LivesFold()
+        fold = CapacityFold(lives)
+        fold_into(store, window.position, lives, fold)
+    found = table(within(fold.measures, window.since, window.until), by, CAPACITY)
+    answer = answer_of(found, window.since, window.until)
+    show(answer, CAPACITY, "No capacity was refused", json=json, as_csv=csv, times=True)

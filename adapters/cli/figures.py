@@ -1,0 +1,113 @@
+"""What the commands of figures share: the part of a record, the folds over it, and the price list of `kerf cost`."""
+
+from __future__ import annotations
+
+from itertools import chain
+from pathlib import Path
+from typing import Protocol
+
+import yaml
+from msgspec import Struct
+
+from kerf.adapters.cli.input.bounded_yaml import read_yaml
+from kerf.adapters.cli.records import located
+from kerf.adapters.store.open import AnyStore
+from kerf.engine.errors import InputError
+from kerf.engine.record.claim_events import Adopted, Launched
+from kerf.engine.record.entries import Entry
+from kerf.projections.cost import PriceOf
+from kerf.replay.errors import PositionUnknown
+from kerf.replay.time_travel.record_beginning import base_as_entries
+
+_FORM = 'Write a line for each offering, such as "m5.large/spot: 0.03", or "spot: -20%"'
+
+
+class Fold(Protocol):
+    """A read model that folds entries."""
+
+    def apply(self, entry: Entry) -> object: ...
+
+
+class Window(Struct, frozen=True):
+    """A part of a record: from `since` to `until` (ms since the epoch); `position` is its last entry."""
+
+    since: int
+    until: int
+    position: int
+
+
+def window_of(store: AnyStore, since: str, until: str) -> Window:
+    """The part between two moments. Raises PositionUnknown (KERF202) for one that ends before it begins."""
+    begin, end = located(store, since), located(store, until)
+    window = Window(begin.at, end.at, end.position)
+    if window.until < window.since:
+        hint = "Give the earlier one to --since"
+        raise PositionUnknown(f"--since {since} is later than --until {until}", hint=hint)
+    return window
+
+
+def fold_into(store: AnyStore, until: int, *folds: Fold) -> None:
+    """Give each fold all entries up to a position, and before them what a cut record begins with."""
+    for entry in chain(base_as_entries(store), store.scan(0, until)):
+        for fold in folds:
+            fold.apply(entry)
+
+
+class PriceList:
+    """Prices by offering. `price` takes a launch; `used` and `unlisted` count those with a price here and without."""
+
+    def __init__(self, prices: dict[frozenset[str], float | str]) -> None:
+        self._prices = prices
+        self.used = self.unlisted = 0
+
+    def price(self, launch: Launched | Adopted) -> float:
+        """The price of the line that names most of type, zone and capacity type; the recorded one if none fits."""
+        parts = {launch.instance_type, launch.zone, launch.capacity_type}
+        fitting = [named for named in self._prices if named <= parts]
+        if not fitting:
+            self.unlisted += 1
+            return launch.price
+        self.used += 1
+        found = self._prices[max(fitting, key=lambda named: (len(named), launch.instance_type in named, sorted(named)))]
+        return launch.price * (1 + float(found[:-1]) / 100) if isinstance(found, str) else found
+
+
+def read_prices(file: Path) -> PriceList:
+    """A price list of YAML or JSON: offering → USD per hour, or a share such as "-20%". Raises InputError (KERF212)."""
+    try:
+        found = read_yaml(file.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise _bad(file, f"the file cannot be read: {error.strerror}") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise _bad(file, "the file is neither YAML nor JSON") from error
+    if not isinstance(found, dict) or not found:
+        raise _bad(file, "the file lists no prices")
+    return PriceList({_parts(name): _price(file, name, price) for name, price in found.items()})
+
+
+def _parts(name: object) -> frozenset[str]:
+    return frozenset(part for part in str(name).split("/") if part)
+
+
+def _price(file: Path, name: object, price: object) -> float | str:
+    if isinstance(price, int | float) and not isinstance(price, bool) and 0 <= price < 1e6:
+        return float(price)
+    if isinstance(price, str) and price.endswith("%") and _is_share(price[:-1]):
+        return price
+    raise _bad(file, f"{name} has no price: {price!r}")
+
+
+def _is_share(text: str) -> bool:
+    try:
+        return -100 <= float(text) < 1e6
+    except ValueError:
+        return False
+
+
+def _bad(file: Path, what: str) -> InputError:
+    return InputError(what, where=str(file), hint=_FORM, code="KERF212")
+
+
+def price_of(prices: PriceList | None) -> PriceOf | None:
+    """The price function of a list, None without one."""
+    return None if prices is None else prices.price

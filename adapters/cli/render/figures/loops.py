@@ -1,0 +1,44 @@
+"""Loops as text: what goes round in circles, and where to look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kerf.adapters.cli.render.lines import print_text
+from kerf.adapters.cli.render.output import Printer
+from kerf.adapters.cli.render.text import dollars
+from kerf.projections.figures.loops import CHAIN, DRIFTS_AT_ONCE, UNUSED, Loop
+from kerf.projections.prose.amounts import count, moment
+
+NO_LOOPS = "No node goes round in circles."
+
+
+def show_loops(loops: Iterable[Loop], record: str) -> None:
+    """Say what goes round in circles, the worst first, and where to look."""
+    found = list(loops)
+    if not found:
+        print_text(NO_LOOPS)
+        return
+    printer = Printer()
+    printer.line(f"{count(len(found), 'loop')}, the worst first", "title")
+    for rank, loop in enumerate(found, start=1):
+        printer.line(f"{rank}. {_said(loop)}", "warning")
+        printer.line(f"   from {moment(loop.since)} to {moment(loop.until)}: {_costs(loop)}")
+        printer.line(f"   look at: kerf story {record} {loop.claims[-1]}")
+
+
+def _said(loop: Loop) -> str:
+    why = f" ({', '.join(loop.reasons)})" if loop.reasons else ""
+    if loop.kind == CHAIN:
+        same = f", {loop.same_type} of them by the same type and zone" if loop.same_type else ""
+        return f"{loop.about}: one node was replaced {loop.nodes} times in a row{why}{same}: {' → '.join(loop.claims)}"
+    if loop.kind == UNUSED:
+        return f"NodePool {loop.about}: {count(loop.nodes, 'node')} came for pods and went without one{why}"
+    if loop.kind == DRIFTS_AT_ONCE:
+        return f"NodePool {loop.about}: {count(loop.nodes, 'node')} had drifted within ten minutes of their start{why}"
+    return f"{loop.about}: {count(loop.nodes, 'launch')} failed{why}".replace("launchs", "launches")
+
+
+def _costs(loop: Loop) -> str:
+    parts = [f"cost {dollars(loop.cost)}", f"{count(loop.evicted, 'pod')} evicted" if loop.evicted else ""]
+    return ", ".join(filter(None, parts))

@@ -1,0 +1,77 @@
+"""Measure evictions: pods that kerf made leave a node, and those that the API refused to evict."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kerf.engine.record import claim_events as ev
+from kerf.engine.record.decisions import Decision, DeletePod, EvictPod
+from kerf.engine.record.entries import Entry
+from kerf.engine.record.observations import EffectAnswered
+from kerf.projections.figures.lives import LivesFold
+from kerf.projections.figures.measures import Measure
+from kerf.projections.figures.workloads import workload_of
+
+EVICTED, FORCED, REFUSED = "evicted", "forced", "refused"
+GONE_ALREADY = "404"
+
+
+class _Asked(NamedTuple):
+    """An eviction that was asked for, with the workload of its pod: the answer may come when the pod is gone."""
+
+    intent: EvictPod | DeletePod
+    workload: str
+
+
+class EvictionsFold:
+    """Folds evictions over the lives of nodes, which are to be given each entry first.
+
+    An eviction counts once the API has granted it. Where its answer is not in the record, the claim event counts.
+    """
+
+    def __init__(self, lives: LivesFold) -> None:
+        self._lives = lives
+        self._asked: dict[str, _Asked] = {}
+        self._workloads: dict[str, str] = {}  # by pod
+        self._counted: set[tuple[str, str]] = set()  # pod and what happened to it
+        self.measures: list[Measure] = []
+
+    def apply(self, entry: Entry) -> None:
+        payload = entry.payload
+        if isinstance(payload, Decision):
+            for index, intent in enumerate(payload.intents):
+                if isinstance(intent, EvictPod | DeletePod):
+                    self._ask(f"{entry.position}.{index}", intent)
+        elif isinstance(payload, EffectAnswered) and payload.intent in self._asked:
+            self._answered(self._asked.pop(payload.intent), payload, entry)
+        elif isinstance(payload, ev.PodEvicted | ev.PodForced):
+            what = EVICTED if isinstance(payload, ev.PodEvicted) else FORCED
+            self._once(entry, payload.claim, payload.uid, payload.pod, what)
+
+    def _ask(self, ref: str, intent: EvictPod | DeletePod) -> None:
+        pod = self._lives.pods.get(intent.uid)
+        key = f"{intent.namespace}/{intent.name}"
+        workload = self._workloads.get(intent.uid) or (workload_of(pod) if pod is not None else key)
+        self._workloads[intent.uid] = workload
+        self._asked[ref] = _Asked(intent, workload)
+
+    def _answered(self, asked: _Asked, answer: EffectAnswered, entry: Entry) -> None:
+        intent = asked.intent
+        key = f"{intent.namespace}/{intent.name}"
+        if not answer.ok:
+            if answer.code != GONE_ALREADY:
+                self._add(entry, intent.claim, key, asked.workload, REFUSED)
+        elif answer.code != GONE_ALREADY:
+            what = EVICTED if isinstance(intent, EvictPod) else FORCED
+            self._once(entry, intent.claim, intent.uid, key, what)
+
+    def _once(self, entry: Entry, claim: str, uid: str, key: str, what: str) -> None:
+        if (uid, what) not in self._counted:
+            self._counted.add((uid, what))
+            self._lives.life(claim).evicted += 1
+            self._add(entry, claim, key, self._workloads.get(uid, key), what)
+
+    def _add(self, entry: Entry, claim: str, key: str, workload: str, what: str) -> None:
+        life = self._lives.life(claim)
+        about = {**life.about(), "reason": life.why, "workload": workload, "pod": key}
+        self.measures.append(Measure(entry.at, about, {what: 1}))

@@ -1,0 +1,235 @@
+"""Fold the life of each NodeClaim: what it was launched as and why, how long it cost, why it went, whom it served."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct, field
+
+from kerf.engine.model.kubernetes.pods import DAEMONSET, NODE_OWNER, Pod, owned_by
+from kerf.engine.record import claim_events as ev
+from kerf.engine.record.decisions import (
+    Decision,
+    DisruptResult,
+    LaunchInstance,
+    MoveStepResult,
+    ProvisionResult,
+    StaticResult,
+)
+from kerf.engine.record.entries import Entry
+from kerf.engine.record.observations import ObjectGone
+from kerf.engine.state.moves import ABANDONED, STARTED
+from kerf.projections.cost import CostFold, PriceOf
+from kerf.projections.figures.workloads import workload_of
+
+FOR_PODS, STATIC, ADOPTED = "for pods", "static NodePool", "adopted"
+
+
+class Life(Struct, kw_only=True):
+    """One NodeClaim. Times are ms since the epoch, 0 for not yet.
+
+    `launched_for` says why it was launched: for pods, for a static NodePool, adopted, or "replaces" with the reason of
+    the move. `replaces` are the claims of this move, `replaced_by` what a move launched for this one. `served` counts
+    pods that were bound here and are no DaemonSet's; `workloads` are theirs. `orders` counts the requests to the
+    cloud, `evicted` pods that were made to leave (by `EvictionsFold`).
+    """
+
+    claim: str
+    node_pool: str = ""
+    requested: int = 0
+    position: int = 0
+    launched: int = 0
+    initialized: int = 0
+    drifted: int = 0
+    tainted: int = 0
+    over: int = 0
+    why: str = ""
+    failed: str = ""
+    node: str = ""
+    instance_type: str = ""
+    zone: str = ""
+    capacity_type: str = ""
+    price: float = 0.0
+    launched_for: str = FOR_PODS
+    pods: tuple[str, ...] = ()
+    replaces: tuple[str, ...] = ()
+    replaced_by: tuple[str, ...] = ()
+    served: int = 0
+    evicted: int = 0
+    orders: int = 0
+    workloads: dict[str, int] = field(default_factory=dict)
+
+    def about(self) -> dict[str, str]:
+        """Return the dimensions that do not depend on what is measured."""
+        return {
+            "pool": self.node_pool,
+            "type": self.instance_type,
+            "zone": self.zone,
+            "capacity": self.capacity_type,
+            "node": self.claim,
+        }
+
+
+class LivesFold:
+    """Folds all lives. Give it entries with `apply`; `cost` is the fold of their cost, `at` the latest time."""
+
+    def __init__(self, price: PriceOf | None = None) -> None:
+        """`price` gives the price of a launch in place of the recorded one."""
+        self.lives: dict[str, Life] = {}
+        self.by_node: dict[str, str] = {}
+        self.pods: dict[str, Pod] = {}
+        self.cost = CostFold(price)
+        self.started = 0
+        self._early: dict[str, list[Pod]] = {}  # pods on Nodes that have not registered yet
+
+    @property
+    def at(self) -> int:
+        return self.cost.at
+
+    def apply(self, entry: Entry) -> None:
+        self.started = self.started or entry.at
+        self.cost.apply(entry)
+        handler = _HANDLERS.get(type(entry.payload))
+        if handler is not None:
+            handler(self, entry.payload, entry)
+
+    def life(self, claim: str) -> Life:
+        found = self.lives.get(claim)
+        if found is None:
+            found = self.lives[claim] = Life(claim=claim)
+        return found
+
+    # ── pods ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _pod(self, pod: Pod, entry: Entry) -> None:
+        known = self.pods.get(pod.uid)
+        self.pods[pod.uid] = pod
+        if not pod.node or (known is not None and known.node == pod.node):
+            return
+        claim = self.by_node.get(pod.node)
+        if claim is None:
+            self._early.setdefault(pod.node, []).append(pod)
+        else:
+            self._serves(claim, pod)
+
+    def _gone(self, gone: ObjectGone, entry: Entry) -> None:
+        if gone.kind == "pod":
+            self.pods.pop(gone.key, None)
+
+    def _serves(self, claim: str, pod: Pod) -> None:
+        if owned_by(pod, DAEMONSET) or owned_by(pod, NODE_OWNER):
+            return
+        life = self.life(claim)
+        life.served += 1
+        workload = workload_of(pod)
+        life.workloads[workload] = life.workloads.get(workload, 0) + 1
+
+    # ── decisions ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _decision(self, decision: Decision, entry: Entry) -> None:
+        result = decision.result
+        for intent in decision.intents:
+            if isinstance(intent, LaunchInstance):
+                self.life(intent.claim).orders += 1
+        if isinstance(result, ProvisionResult):
+            for planned in result.claims:
+                self.life(planned.name).pods = planned.pods
+        elif isinstance(result, StaticResult):
+            for planned in result.claims:
+                self.life(planned.name).launched_for = STATIC
+        elif isinstance(result, MoveStepResult):
+            self._moved(result)
+        elif isinstance(result, DisruptResult):
+            for verdict in result.verdicts:
+                life = self.life(verdict.claim)
+                life.drifted = life.drifted or (entry.at if verdict.action == "drifted" else 0)
+
+    def _moved(self, result: MoveStepResult) -> None:
+        if result.step == STARTED and result.begun is not None:
+            names = tuple(new.name for new in result.begun.replacements)
+            for new in result.begun.replacements:
+                life = self.life(new.name)
+                life.launched_for, life.replaces, life.pods = (
+                    f"replaces: {result.begun.why}",
+                    result.begun.claims,
+                    new.pods,
+                )
+            for claim in result.begun.claims:
+                self.life(claim).replaced_by = names
+        elif result.step == ABANDONED:
+            for verdict in result.verdicts:
+                self.life(verdict.claim).replaced_by = ()
+
+    # ── claim events ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def _requested(self, event: ev.Requested, entry: Entry) -> None:
+        life = self.life(event.claim)
+        life.node_pool, life.requested, life.position = event.node_pool, entry.at, entry.position
+
+    def _launched(self, event: ev.Launched, entry: Entry) -> None:
+        self._as(self.life(event.claim), event, entry)
+
+    def _adopted(self, event: ev.Adopted, entry: Entry) -> None:
+        life = self.life(event.claim)
+        life.node_pool, life.launched_for = event.node_pool, ADOPTED
+        life.requested, life.position = life.requested or entry.at, life.position or entry.position
+        life.initialized = event.initialized
+        self._on_node(life, event.node)
+        self._as(life, event, entry)
+
+    def _as(self, life: Life, event: ev.Launched | ev.Adopted, entry: Entry) -> None:
+        life.launched = entry.at
+        life.instance_type, life.zone, life.capacity_type = event.instance_type, event.zone, event.capacity_type
+        life.price = self.cost.paid[life.claim].price
+
+    def _registered(self, event: ev.Registered, entry: Entry) -> None:
+        self._on_node(self.life(event.claim), event.node)
+
+    def _on_node(self, life: Life, node: str) -> None:
+        if node:
+            life.node = node
+            self.by_node[node] = life.claim
+            for pod in self._early.pop(node, []):
+                self._serves(life.claim, pod)
+
+    def _initialized(self, event: ev.Initialized, entry: Entry) -> None:
+        self.life(event.claim).initialized = entry.at
+
+    def _tainted(self, event: ev.Tainted | ev.ReasonRaised, entry: Entry) -> None:
+        life = self.life(event.claim)
+        life.why, life.tainted = event.why, life.tainted or entry.at
+
+    def _untainted(self, event: ev.Untainted, entry: Entry) -> None:
+        life = self.life(event.claim)
+        life.why, life.tainted = "", 0
+
+    def _failed(self, event: ev.LaunchFailed | ev.LaunchTimedOut | ev.Cancelled, entry: Entry) -> None:
+        life = self.life(event.claim)
+        kinds = {ev.LaunchTimedOut: "launch-timeout", ev.Cancelled: "cancelled"}
+        life.over, life.failed = entry.at, kinds.get(type(event), "") or str(getattr(event, "kind", ""))
+
+    def _terminated(self, event: ev.Terminated | ev.InstanceVanished, entry: Entry) -> None:
+        life = self.life(event.claim)
+        life.over = entry.at
+        life.why = life.why or getattr(event, "why", "") or "instance-vanished"
+
+
+_HANDLERS: dict[type[Struct], Callable[[LivesFold, Any, Entry], None]] = {
+    Pod: LivesFold._pod,
+    ObjectGone: LivesFold._gone,
+    Decision: LivesFold._decision,
+    ev.Requested: LivesFold._requested,
+    ev.Launched: LivesFold._launched,
+    ev.Adopted: LivesFold._adopted,
+    ev.Registered: LivesFold._registered,
+    ev.Initialized: LivesFold._initialized,
+    ev.Tainted: LivesFold._tainted,
+    ev.ReasonRaised: LivesFold._tainted,
+    ev.Untainted: LivesFold._untainted,
+    ev.LaunchFailed: LivesFold._failed,
+    ev.LaunchTimedOut: LivesFold._failed,
+    ev.Cancelled: LivesFold._failed,
+    ev.Terminated: LivesFold._terminated,
+    ev.InstanceVanished: LivesFold._terminated,
+}

@@ -1,0 +1,136 @@
+"""Find nodes that go round in circles: replaced again and again, launched for nobody, drifted as soon as they are
+there, or launched in vain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from math import fsum
+
+from msgspec import Struct
+
+from kerf.projections.figures.churn import main_workload
+from kerf.projections.figures.lives import FOR_PODS, Life, LivesFold
+from kerf.projections.figures.workloads import workload_of
+
+CHAIN, UNUSED, DRIFTS_AT_ONCE, LAUNCH_FAILURES = (
+    "replacement-chain",
+    "launched-for-nobody",
+    "drifts-at-once",
+    "launch-failures",
+)
+MIN_REPLACEMENTS = 2
+"""So many replacements in a row make a chain."""
+AT_ONCE = 600_000
+"""A node that has drifted within this time (ms) of its initialization has drifted at once."""
+MIN_REPEATED = 2
+"""So many nodes that drift at once, or serve nobody, make a loop."""
+MIN_FAILURES = 3
+"""So many failed launches for the same pods make one."""
+
+
+class Loop(Struct, frozen=True, kw_only=True):
+    """One loop. `about` is its NodePool or workload, `claims` are in the order of their launch.
+
+    `since` and `until` are ms since the epoch. `nodes` were launched, or asked for, beyond the first; `evicted` pods
+    had to leave; `cost` is what the nodes cost in USD. `same_type` counts replacements of the type, zone and capacity
+    type that was there before. `reasons` are why the nodes went, or why launches failed, the most frequent first.
+    """
+
+    kind: str
+    about: str
+    claims: tuple[str, ...]
+    since: int
+    until: int
+    nodes: int
+    evicted: int
+    cost: float
+    same_type: int = 0
+    reasons: tuple[str, ...] = ()
+
+
+def find_loops(fold: LivesFold, since: int, until: int) -> list[Loop]:
+    """Return the loops with a launch between two times, the worst first: by nodes and evictions, then by cost."""
+    lives = [life for _, life in sorted(fold.lives.items()) if since <= (life.launched or life.requested) <= until]
+    loops = [*_chains(fold, lives), *_unused(fold, lives), *_drifting(fold, lives), *_failures(fold, lives)]
+    return sorted(loops, key=lambda loop: (-(loop.nodes + loop.evicted), -loop.cost, loop.kind, loop.claims))
+
+
+def _chains(fold: LivesFold, lives: Iterable[Life]) -> Iterator[Loop]:
+    """Follow each node that replaced none to its last replacement, by the longest way."""
+    after = _next_in_chain(fold)
+    for first in lives:
+        if first.replaces or not first.replaced_by:
+            continue
+        chain = [first.claim]
+        while chain[-1] in after:
+            chain.append(after[chain[-1]])
+        if len(chain) > MIN_REPLACEMENTS:
+            found = [fold.lives[claim] for claim in chain]
+            same = sum(_kind(one) == _kind(other) for one, other in pairwise(found))
+            yield _loop(fold, CHAIN, main_workload(first) or first.node_pool, found, same_type=same)
+
+
+def _next_in_chain(fold: LivesFold) -> dict[str, str]:
+    """For each node, that of its replacements from which the most follow. A replacement is always asked for later."""
+    length: dict[str, int] = {}
+    after: dict[str, str] = {}
+    for life in sorted(fold.lives.values(), key=lambda life: (-life.position, life.claim)):
+        followed = [claim for claim in life.replaced_by if claim in length]
+        if followed:
+            after[life.claim] = max(followed, key=lambda claim: length[claim])
+        length[life.claim] = 1 + length.get(after.get(life.claim, ""), 0)
+    return after
+
+
+def _kind(life: Life) -> tuple[str, str, str]:
+    return life.instance_type, life.zone, life.capacity_type
+
+
+def _unused(fold: LivesFold, lives: Iterable[Life]) -> Iterator[Loop]:
+    """Nodes that were launched for pods, by NodePool and workload, and went without one."""
+    groups: dict[str, list[Life]] = {}
+    for life in lives:
+        if life.launched and life.over and not life.served and life.launched_for == FOR_PODS:
+            groups.setdefault(life.node_pool, []).append(life)
+    yield from (_loop(fold, UNUSED, pool, found) for pool, found in groups.items() if len(found) >= MIN_REPEATED)
+
+
+def _drifting(fold: LivesFold, lives: Iterable[Life]) -> Iterator[Loop]:
+    groups: dict[str, list[Life]] = {}
+    for life in lives:
+        if life.drifted and life.initialized and 0 <= life.drifted - life.initialized <= AT_ONCE:
+            groups.setdefault(life.node_pool, []).append(life)
+    for pool, found in groups.items():
+        if len(found) >= MIN_REPEATED:
+            yield _loop(fold, DRIFTS_AT_ONCE, pool, found)
+
+
+def _failures(fold: LivesFold, lives: Iterable[Life]) -> Iterator[Loop]:
+    """Launches that failed for the same workload, or the same NodePool where its pods are not known any more."""
+    groups: dict[str, list[Life]] = {}
+    for life in lives:
+        if life.failed and not life.launched:
+            pods = (fold.pods[uid] for uid in life.pods if uid in fold.pods)
+            groups.setdefault(next(map(workload_of, pods), life.node_pool), []).append(life)
+    for about, found in groups.items():
+        if len(found) >= MIN_FAILURES:
+            yield _loop(fold, LAUNCH_FAILURES, about, found)
+
+
+def _loop(fold: LivesFold, kind: str, about: str, lives: list[Life], *, same_type: int = 0) -> Loop:
+    lives = sorted(lives, key=lambda life: (life.launched or life.requested, life.claim))
+    reasons = [life.failed if kind == LAUNCH_FAILURES else life.why for life in lives]
+    counted = {reason: reasons.count(reason) for reason in reasons if reason}
+    return Loop(
+        kind=kind,
+        about=about,
+        claims=tuple(life.claim for life in lives),
+        since=min(life.launched or life.requested for life in lives),
+        until=max(life.over or fold.at for life in lives),
+        nodes=len(lives) - (kind == CHAIN),
+        evicted=sum(life.evicted for life in lives),
+        cost=fsum(fold.cost.paid[life.claim].cost(fold.at) for life in lives if life.claim in fold.cost.paid),
+        same_type=same_type,
+        reasons=tuple(sorted(counted, key=lambda reason: (-counted[reason], reason))),
+    )

@@ -1,0 +1,82 @@
+"""`kerf cost`, `evictions`, `churn` and `capacity` from outside."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kerf.adapters.cli.main import main
+from tests.support.repository import ROOT
+
+RECORD = ROOT / "tests" / "golden" / "workshop-scale-up-and-down"
+NO_CAPACITY = ROOT / "tests" / "golden" / "no-capacity"
+
+
+@pytest.fixture
+def kerf(capsys: pytest.CaptureFixture[str]) -> Any:
+    def run(*tokens: object) -> tuple[int, str, str]:
+        code = main([str(token) for token in tokens])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run
+
+
+@pytest.mark.parametrize("command", ["cost", "evictions", "churn", "capacity"])
+def test_json_and_csv_have_the_rows_of_the_table(kerf: Any, command: str) -> None:
+    code, out, err = kerf(command, NO_CAPACITY, "--json")
+    answer = json.loads(out)
+    assert (code, err) == (0, "")
+    as_csv = list(csv.DictReader(io.StringIO(kerf(command, NO_CAPACITY, "--csv")[1])))
+    assert [row[answer["by"]] for row in as_csv] == [row[answer["by"]] for row in answer["rows"]]
+    for name, total in answer["total"].items():
+        assert sum(float(row[name]) for row in as_csv) == pytest.approx(total)
+    text = kerf(command, NO_CAPACITY)[1]
+    assert all(row[answer["by"]] in text for row in answer["rows"])
+
+
+def test_a_price_list_is_used_and_counted(kerf: Any, tmp_path: Path) -> None:
+    prices = tmp_path / "prices.yaml"
+    prices.write_text("on-demand: +100%\nm5.large/us-west-2c: 7\n")
+    before = json.loads(kerf("cost", RECORD, "--json")[1])
+    after = json.loads(kerf("cost", RECORD, "--prices", prices, "--json")[1])
+    assert after["total"]["cost"] == pytest.approx(2 * before["total"]["cost"])
+    assert after["notes"] == [f"priced by {prices}: 1 node"]
+
+
+@pytest.mark.parametrize("text", ["", "- 1", "m5.large: dear", "m5.large: -3", "spot: -300%", "a: [", "\x00"])
+def test_a_bad_price_list_is_refused(kerf: Any, tmp_path: Path, text: str) -> None:
+    prices = tmp_path / "prices.yaml"
+    prices.write_text(text)
+    code, out, err = kerf("cost", RECORD, "--prices", prices)
+    assert (code, out, err[:9]) == (2, "", "KERF212: ")
+    assert "m5.large/spot: 0.03" in err
+
+
+def test_a_part_is_counted_alone_and_one_without_nodes_says_so(kerf: Any) -> None:
+    assert "No node cost anything from" in kerf("cost", RECORD, "--until", "+1s")[1]
+    whole = json.loads(kerf("cost", RECORD, "--json")[1])["total"]["cost"]
+    parts = [("start", "+2m"), ("+2m", "end")]
+    costs = [
+        json.loads(kerf("cost", RECORD, "--since", since, "--until", until, "--json")[1]) for since, until in parts
+    ]
+    assert sum(cost["total"]["cost"] for cost in costs) == pytest.approx(whole)
+
+
+def test_a_part_that_ends_before_it_begins_is_refused(kerf: Any) -> None:
+    code, _, err = kerf("evictions", RECORD, "--since", "end", "--until", "start")
+    assert (code, err[:9]) == (2, "KERF202: ")
+
+
+def test_an_unknown_dimension_is_refused(kerf: Any) -> None:
+    code, _, err = kerf("churn", RECORD, "--by", "moon")
+    assert (code, err[:9]) == (2, "KERF200: ")
+
+
+def test_churn_says_that_nothing_goes_round_in_circles(kerf: Any) -> None:
+    assert "No node goes round in circles." in kerf("churn", RECORD)[1]

@@ -1,0 +1,129 @@
+"""Nodes that go round in circles are found, ranked and named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+
+from kerf.engine.model.kubernetes.pods import Owner, Pod
+from kerf.engine.model.reasons import Reason
+from kerf.engine.record.claim_events import (
+    Initialized,
+    Launched,
+    LaunchFailed,
+    Registered,
+    Requested,
+    Tainted,
+    Terminated,
+)
+from kerf.engine.record.decisions import (
+    Decision,
+    DisruptResult,
+    Move,
+    MoveStepResult,
+    PlannedClaim,
+    ProvisionResult,
+    Verdict,
+)
+from kerf.engine.record.entries import Entry
+from kerf.engine.record.entry_types import NAME_OF
+from kerf.projections.figures.lives import LivesFold
+from kerf.projections.figures.loops import Loop, find_loops
+from tests.support.world import NODE_CLASS
+
+MINUTE = 60_000
+START = 1_767_225_600_000
+Happened = tuple[int, object]
+
+
+def decided(result: object) -> Decision:
+    return Decision("move", 0, 0, 1, "", result)  # type: ignore[arg-type]
+
+
+def planned(name: str) -> PlannedClaim:
+    return PlannedClaim(name, "p", ("pod-1",), ("m5.large",), (), {}, 0.1, ("spot",))
+
+
+def came(claim: str, at: int, *, serves: bool = True, kind: str = "m5.large") -> list[Happened]:
+    """A node is asked for, launched, and initialized a minute later."""
+    events: list[Happened] = [
+        (at, Requested(claim, "p", NODE_CLASS, (), (), {}, (), 0.1, 1)),
+        (at, Launched(claim, f"i-{claim}", "", kind, "a", "spot", 0.1, {}, {})),
+        (at + MINUTE, Registered(claim, f"n-{claim}")),
+        (at + MINUTE, Initialized(claim, f"n-{claim}")),
+    ]
+    owner = Owner("apps/v1/ReplicaSet", "web-abc")
+    pod = Pod(f"u-{claim}", "shop", f"web-{claim}", "", node=f"n-{claim}", owner=owner)
+    return [*events, *([(at + MINUTE, pod)] if serves else [])]
+
+
+def went(claim: str, at: int, why: str) -> list[Happened]:
+    return [(at, Tainted(claim, why)), (at + MINUTE, Terminated(claim, why))]
+
+
+def replaced(old: str, new: str, at: int) -> list[Happened]:
+    begun = Move("underutilized", (old,), (planned(new),))
+    step: Happened = (at, decided(MoveStepResult("1.0", "started", Reason("underutilized"), begun)))
+    return [step, *came(new, at), *went(old, at + 2 * MINUTE, "underutilized")]
+
+
+def loops(*happened: Iterable[Happened]) -> list[Loop]:
+    fold = LivesFold()
+    ordered = sorted((item for items in happened for item in items), key=lambda item: item[0])
+    for position, (at, payload) in enumerate(ordered, start=1):
+        fold.apply(Entry(position, position, "s", position, NAME_OF[type(payload)], 1, START + at, 0, 1, payload))  # type: ignore[index]
+    return find_loops(fold, 0, fold.at)
+
+
+def test_a_node_that_is_replaced_again_and_again_is_one_chain() -> None:
+    names = ["a", "b", "c", "d"]
+    steps = [replaced(old, new, number * 10 * MINUTE) for number, (old, new) in enumerate(pairwise(names), 1)]
+    (loop,) = loops(came("a", 0), *steps)
+    assert (loop.kind, loop.about, loop.claims) == ("replacement-chain", "shop/web", ("a", "b", "c", "d"))
+    assert (loop.nodes, loop.same_type, loop.reasons) == (3, 3, ("underutilized",))
+    assert loop.cost > 0
+
+
+def test_one_replacement_is_no_loop() -> None:
+    assert loops(came("a", 0), replaced("a", "b", 10 * MINUTE)) == []
+
+
+def test_nodes_that_ran_no_pod_are_told_by_nodepool() -> None:
+    (loop,) = loops(
+        came("a", 0, serves=False), went("a", 5 * MINUTE, "empty"),
+        came("b", 0, serves=False), went("b", 5 * MINUTE, "empty"),
+        came("c", 0), went("c", 5 * MINUTE, "empty"),
+    )  # fmt: skip
+    assert (loop.kind, loop.about, loop.claims, loop.reasons) == ("launched-for-nobody", "p", ("a", "b"), ("empty",))
+
+
+def test_nodes_that_drift_at_once_are_told() -> None:
+    def drifts(claim: str, at: int) -> Happened:
+        return at, decided(DisruptResult((Verdict(claim, "drifted", "drifted", Reason("nodepool-drifted")),)))
+
+    (loop,) = loops(
+        came("a", 0), [drifts("a", 2 * MINUTE)], came("b", 0), [drifts("b", 3 * MINUTE)],
+        came("late", 0), [drifts("late", 60 * MINUTE)],
+    )  # fmt: skip
+    assert (loop.kind, loop.about, loop.claims) == ("drifts-at-once", "p", ("a", "b"))
+
+
+def test_launches_that_fail_for_the_same_pods_are_told_by_workload() -> None:
+    waiting = Pod("pod-1", "shop", "web-1", "", owner=Owner("apps/v1/ReplicaSet", "web-abc"))
+    tries = [
+        [
+            (number * MINUTE, decided(ProvisionResult((planned(f"t{number}"),)))),
+            (number * MINUTE, Requested(f"t{number}", "p", NODE_CLASS, (), (), {}, (), 0.1, 1)),
+            (number * MINUTE + 1, LaunchFailed(f"t{number}", "insufficient-capacity")),
+        ]
+        for number in range(1, 5)
+    ]
+    (loop,) = loops([(0, waiting)], *tries)
+    assert (loop.kind, loop.about, loop.nodes) == ("launch-failures", "shop/web", 4)
+    assert (loop.reasons, loop.cost) == (("insufficient-capacity",), 0.0)
+
+
+def test_the_worst_loop_comes_first() -> None:
+    unused = [item for name in "xyz" for item in (*came(name, 0, serves=False), *went(name, 5 * MINUTE, "empty"))]
+    chain = [*came("a", 0), *replaced("a", "b", 10 * MINUTE), *replaced("b", "c", 20 * MINUTE)]
+    assert [loop.kind for loop in loops(unused, chain)] == ["launched-for-nobody", "replacement-chain"]
