@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.kerf-setup
 LOCK := requirements/requirements.txt
+COMPILE := UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
+	--generate-hashes --no-emit-index-url
 HELM := v3.22.0
 # What helm's own releases are built with: without a cluster it takes this version for the cluster's, else 1.20.
 HELM_SERVER := -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor=36
@@ -15,7 +17,7 @@ PYTEST_ARGS ?= -m 'not slow' $(SPREAD)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: test-all dst helm reference reference-e2e reference-scenarios crds schemas golden bench conformance controlplane test-controlplane help setup test lint types contracts check format demo lock clean
+.PHONY: test-all dst helm reference reference-e2e reference-scenarios crds schemas golden bench conformance controlplane test-controlplane help setup test lint types contracts check format demo lock sbom clean
 
 help: ## List the targets
 	@grep -hE '^[a-z][a-z0-9-]*:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-17s %s\n", $$1, $$2}'
@@ -109,9 +111,15 @@ schemas: setup ## Write Kubernetes' published schemas, cut to what `kerf validat
 demo: setup ## Run the demonstration: kerf on a simulated cluster and a mock of AWS
 	$(BIN)/kerf demo $(DEMO_ARGS)
 
-lock: $(BIN)/uv ## Resolve the dependencies again and write the lock
-	@UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
-		--generate-hashes --no-emit-index-url --all-extras --group dev $(LOCK_FLAGS) -o $(LOCK) pyproject.toml
+# The image has the packages of production.txt; build.txt makes its wheel. Both are parts of the lock.
+lock: $(BIN)/uv ## Resolve the dependencies again and write the locks
+	@$(COMPILE) --all-extras --group dev $(LOCK_FLAGS) -o $(LOCK) pyproject.toml
+	@$(COMPILE) --extra postgres -c $(LOCK) -o requirements/production.txt pyproject.toml
+	@echo hatchling | $(COMPILE) -c $(LOCK) -o requirements/build.txt -
+
+sbom: setup ## Write dist/kerf.cdx.json: what is in the image (CycloneDX)
+	@mkdir -p dist
+	$(BIN)/python deploy/make_sbom.py > dist/kerf.cdx.json
 
 clean: ## Remove .venv, caches and what was built
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
