@@ -149,3 +149,9 @@ class SpecialFile(StoreError):
     """A link, a folder, a pipe or a device is where a file is to be written."""
 
     code = "KERF119"
+
+
+class SchemaNameTooLong(StoreError):
+    """A PostgreSQL record's schema has a name that PostgreSQL would cut short."""
+
+    code = "KERF127"

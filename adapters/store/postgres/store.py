@@ -25,10 +25,12 @@ from kerf.adapters.store.record_head import Head
 from kerf.adapters.store.transaction import Session
 from kerf.engine.passwords import without_password
 from kerf.engine.record.codec import CODEC, Codec
-from kerf.engine.record.errors import NotARecord, RecordCorrupt, RecordNotFound
+from kerf.engine.record.errors import NotARecord, RecordCorrupt, RecordNotFound, SchemaNameTooLong
 
 SCHEMA = "kerf"
 _CONNECT_TIMEOUT = 5  # seconds
+_MAX_SHOWN = 200  # characters of a URL that may be of any length
+_MAX_SCHEMA = 63  # bytes: PostgreSQL's NAMEDATALEN less one
 _URL = "Write postgresql://user@host:port/database?schema=kerf"
 _ESCAPE = "Write %40 for @, %2F for /, %3F for ?, %23 for # in it, or give it by PGPASSWORD or PGPASSFILE"
 
@@ -220,8 +222,8 @@ class PostgresStore(ChainedStore):
 
 
 def _split(url: str, place: str) -> tuple[str, str]:
-    """Splits the URL into libpq's part and the schema. Raises `RecordNotFound`, also for a URL that libpq takes apart
-    at another place than its author: it would quote a piece of the password.
+    """Splits the URL into libpq's part and the schema. Raises `SchemaNameTooLong`, and `RecordNotFound`, also for a URL
+    that libpq takes apart at another place than its author: it would quote a piece of the password.
     """
     try:
         parts = urlsplit(url)
@@ -232,6 +234,13 @@ def _split(url: str, place: str) -> tuple[str, str]:
         raise RecordNotFound("the URL cannot be read: a password has an unescaped character", where=place, hint=_ESCAPE)
     query = parse_qsl(parts.query, keep_blank_values=True)
     schema = next((value for key, value in query if key == "schema" and value), SCHEMA)
+    if (size := len(schema.encode())) > _MAX_SCHEMA:
+        raise SchemaNameTooLong(
+            f"the schema's name has {size} bytes, {_MAX_SCHEMA} at most: PostgreSQL cuts the rest off, and two records "
+            "whose names begin alike would be one",
+            where=place[:_MAX_SHOWN],
+            hint="Give the schema a shorter name",
+        )
     rest = urlencode([(key, value) for key, value in query if key != "schema"])
     conninfo = urlunsplit(parts._replace(query=rest))
     try:
