@@ -29,7 +29,7 @@ from kerf.engine.record.decisions import (
     TaintNode,
 )
 from kerf.engine.record.entries import Entry
-from kerf.engine.record.observations import EffectAnswered, ObjectGone
+from kerf.engine.record.observations import ClocksAgree, ClocksDiffer, EffectAnswered, ObjectGone, TimeSetBack
 from kerf.engine.scheduling.reasons import SchedulingCode
 from kerf.engine.state.state import State
 from kerf.projections.disruption_log_lines import DEBUG, ERROR, INFO, ClaimFacts, DisruptionLines, Line
@@ -245,6 +245,19 @@ class KarpenterLog:
         error = f"{answer.code} {answer.message}".strip()
         return [self._line(DEBUG, entry, "request refused", "effects", intent=answer.intent, error=error)]
 
+    # ── the clocks ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _clocks_differ(self, differ: ClocksDiffer, entry: Entry) -> list[Line]:
+        message = "clocks differ: nothing expires, is consolidated or repaired until they agree"
+        return [self._line(ERROR, entry, message, "clocks", jump=_seconds(differ.jump), skew=_seconds(differ.skew))]
+
+    def _clocks_agree(self, agree: ClocksAgree, entry: Entry) -> list[Line]:
+        return [self._line(INFO, entry, "clocks agree again", "clocks", time_set_by=_seconds(agree.moved))]
+
+    def _set_back(self, back: TimeSetBack, entry: Entry) -> list[Line]:
+        message = "the record was ahead of the clock: its time is set back"
+        return [self._line(ERROR, entry, message, "clocks", by=_seconds(entry.at - back.was))]
+
     def _terminated(self, event: ev.Terminated | ev.InstanceVanished, entry: Entry) -> list[Line]:
         claim = self._claims.setdefault(event.claim, ClaimFacts())
         line = self._about(
@@ -262,6 +275,9 @@ _HANDLERS: dict[type[Struct], Callable[[KarpenterLog, Any, Entry], list[Line]]] 
     NodePool: KarpenterLog._pool,
     Decision: KarpenterLog._decision,
     EffectAnswered: KarpenterLog._answered,
+    ClocksDiffer: KarpenterLog._clocks_differ,
+    ClocksAgree: KarpenterLog._clocks_agree,
+    TimeSetBack: KarpenterLog._set_back,
     ev.Requested: KarpenterLog._requested,
     ev.Adopted: KarpenterLog._adopted,
     ev.Launched: KarpenterLog._launched,
@@ -281,6 +297,10 @@ _HANDLERS: dict[type[Struct], Callable[[KarpenterLog, Any, Entry], list[Line]]] 
 def line_json(line: Line) -> str:
     """Return the line as one JSON object, without a line end."""
     return printable_json(msgspec.json.encode(line).decode())
+
+
+def _seconds(milliseconds: int) -> str:
+    return f"{milliseconds / 1000:+g}s"
 
 
 def _quantities(amounts: Resources) -> dict[str, str]:

@@ -53,8 +53,11 @@ def due_at(state: State) -> int:
     """When the next pass is due (ms since the epoch), 0 for never.
 
     It comes after the provisioning pass that is due: it then sees the nodes which that pass launches for waiting pods.
+    There is none while the clocks differ.
     """
     facts = state.facts
+    if facts.clocks_differ:
+        return 0
     due = soonest(facts.moves_changed + SETTLE_TIME if facts.moves_changed else 0, facts.moves_look_at)
     if not due or not any(claim.state == INITIALIZED for claim in facts.claims.values()):
         return 0

@@ -137,6 +137,7 @@ class DisruptionCode(ReasonCode):
     BEING_DISRUPTED = "being-disrupted", "a disruption of it is under way already"
     BUDGET = "budget", "the NodePool's disruption budget allows no more for now"
     CHURN = "churn", "at the second look it was no candidate any more ({nodes}{claims})"
+    CLOCKS_DIFFER = "clocks-differ", "the clocks disagree about the time, and it would go by the time alone"
     CONSOLIDATE_AFTER_NEVER = "consolidate-after-never", "its NodePool has consolidateAfter: Never"
     DO_NOT_DISRUPT = "do-not-disrupt", "the annotation karpenter.sh/do-not-disrupt forbids it"
     EMPTY_NOT_LONG_ENOUGH = "empty-not-long-enough", "it is empty, but not for as long as consolidateAfter asks"

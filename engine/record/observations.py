@@ -58,6 +58,31 @@ class OfficeTaken(Struct, frozen=True):
     holder: LeaseHolder
 
 
+class ClocksDiffer(Struct, frozen=True, omit_defaults=True):
+    """The clocks of the machine and of the API server do not agree: what the time is cannot be told.
+
+    `jump` is by how much the wall clock has moved against the monotonic clock since they last agreed, `skew` by how
+    much it is ahead of the API server's Date header. Both in ms; negative is back, or behind.
+    """
+
+    jump: int = 0
+    skew: int = 0
+
+
+class ClocksAgree(Struct, frozen=True, omit_defaults=True):
+    """The clocks agree again. `moved` is by how much the controller's time was set by that (ms)."""
+
+    moved: int = 0
+
+
+class TimeSetBack(Struct, frozen=True):
+    """The record was ahead of the clock: its latest entry has the time `was` (ms since the epoch). Time goes on from
+    this entry's, which is earlier. Positions alone say the order of entries.
+    """
+
+    was: int
+
+
 class RecordCut(Struct, frozen=True, omit_defaults=True):
     """The record's entries up to `base` are removed, except for claim events and decisions.
 

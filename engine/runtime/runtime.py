@@ -22,17 +22,20 @@ from kerf.engine.record.decisions import Decision, DisruptResult, FindInstance, 
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.errors import EpochRefused, StoreError
 from kerf.engine.record.observations import (
+    ClocksDiffer,
     InstancesListed,
     Observation,
     OfficeTaken,
     RecordStarted,
     SettingsSeen,
     TaggedInstance,
+    TimeSetBack,
 )
 from kerf.engine.record.store import Append, Store
 from kerf.engine.runtime import carry_out
 from kerf.engine.runtime.cluster_identity import settings_of_one_cluster
 from kerf.engine.runtime.react import next_due, react
+from kerf.engine.runtime.timekeeper import TOLERANCE
 from kerf.engine.runtime.turn_draft import TurnDraft
 from kerf.engine.state import snapshot
 from kerf.engine.state.load import Progress, load
@@ -59,13 +62,15 @@ class Runtime:
         record: str,
         engine: str,
         now: int,
+        clocks: ClocksDiffer | None = None,
         epoch: int = 0,
         progress: Progress | None = None,
     ) -> None:
         """Takes office: starts the record if it is empty (`record` is its random id), and fences older writers. A long
         record takes its time to be read: `progress` is told the position reached, and what it raises ends the reading.
 
-        `epoch` is the Lease's transitions, where there is a Lease. Raises StoreError, and InputError
+        `now` is what the clocks say. If they do not agree (`clocks`), a record goes on from its own time: none of them
+        is trusted. `epoch` is the Lease's transitions, where there is a Lease. Raises StoreError, and InputError
         (KERF345) when the record is of another cluster than `settings` says: nothing is appended then.
         """
         self.store = store
@@ -80,18 +85,22 @@ class Runtime:
         self._snapshot_at = latest[0] if (latest := store.snapshot(None, snapshot.SCHEMA)) is not None else 0
         self._snapshot_time = 0  # of this process: one that starts keeps one soon
         self._office = max(store.epoch(), epoch) + 1
-        self._open(holder, settings, record, engine, now)
+        self._open(holder, settings, record, engine, now, clocks)
 
-    def _open(self, holder: str, settings: Settings, record: str, engine: str, now: int) -> None:
+    def _open(
+        self, holder: str, settings: Settings, record: str, engine: str, now: int, clocks: ClocksDiffer | None
+    ) -> None:
         facts = self.state.facts
         settings = settings_of_one_cluster(facts.settings, settings)
         self._unanswered = [(ref, _to_reconcile(a.intent, self.state)) for ref, a in sorted(facts.intents.items())]
         self.fresh = started = not facts.position
         facts.epoch = self._office  # the entries of this turn are the first that carry it
-        draft = TurnDraft(self.state, max(now, facts.at), self._aggregates)
+        draft = self._draft(now if clocks is None or started else facts.at)
         if started:
             draft.add(RecordStarted(record, engine))
         draft.add(OfficeTaken(self._office, holder))
+        if clocks is not None:
+            draft.add(clocks)
         if started or facts.settings != settings:
             draft.add(SettingsSeen(settings))
         react(draft)
@@ -133,7 +142,7 @@ class Runtime:
 
     def _drafted(self, now: int) -> TurnDraft:
         """The turn over what has come in. An error in between leaves the state half moved: nothing may build on it."""
-        draft = TurnDraft(self.state, max(now, self.state.facts.at), self._aggregates)
+        draft = self._draft(now)
         try:
             for observation in self._backlog:
                 draft.add(observation.payload, blobs=observation.blobs)
@@ -142,6 +151,16 @@ class Runtime:
             self.error = self._failed = error
             raise
         self._backlog.clear()
+        return draft
+
+    def _draft(self, now: int) -> TurnDraft:
+        """A turn at `now`. A record that is ahead of that by more than clocks may differ is set back, and says so; one
+        that is ahead by less waits for the clock."""
+        at = self.state.facts.at
+        if now >= at - TOLERANCE:
+            return TurnDraft(self.state, max(now, at), self._aggregates)
+        draft = TurnDraft(self.state, now, self._aggregates)
+        draft.add(TimeSetBack(at))
         return draft
 
     def _stored(self) -> bool:

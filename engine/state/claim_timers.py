@@ -29,6 +29,11 @@ class ClaimTimers:
     def drop(self, claim: str) -> None:
         self._at.pop(claim, None)
 
+    def clear(self) -> None:
+        """No claim is due."""
+        self._at.clear()
+        self._heap.clear()
+
     def next(self) -> int:
         """The earliest time, 0 for never."""
         while self._heap and self._at.get(self._heap[0][1]) != self._heap[0][0]:

@@ -16,7 +16,7 @@ from kerf.engine.record import observations
 from kerf.engine.record.claim_events import CLAIM_EVENTS
 from kerf.engine.record.decisions import Decision
 from kerf.engine.record.entries import Entry, UnknownEntry
-from kerf.engine.state import record_entries
+from kerf.engine.state import clocks, record_entries
 from kerf.engine.state.decisions import decision_made
 from kerf.engine.state.nodeclaims import adoption, events
 from kerf.engine.state.objects import nodeclasses
@@ -58,6 +58,9 @@ def handlers(kinds: Iterable[WatchedKind] = WATCHED) -> Handlers:
         observations.OfficeTaken: record_entries.office_taken,
         observations.SettingsSeen: record_entries.settings_seen,
         observations.RecordCut: record_entries.record_cut,
+        observations.ClocksDiffer: clocks.clocks_differ,
+        observations.ClocksAgree: clocks.clocks_agree,
+        observations.TimeSetBack: clocks.time_set_back,
         observations.NodeClaimDeletionSeen: events.deletion_seen,
         observations.InstanceSeen: events.instance_seen,
         observations.InstancesListed: adoption.instances_listed,

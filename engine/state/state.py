@@ -196,6 +196,7 @@ class Facts(Struct, omit_defaults=True):
     ] = {}  # by hash: what NodePools and NodeClasses ask for, and claims were made from
     over: dict[NodeClaimName, int] = {}  # claim → the position of its end, until a cut has removed that
     cut: int = 0  # position of the latest RecordCut
+    clocks_differ: int = 0  # since when the clocks do not agree; 0 while they do
     unknown: int = 0  # entries of unknown type that were skipped
 
 

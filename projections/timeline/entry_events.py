@@ -48,6 +48,25 @@ def _cut(cut: seen.RecordCut, entry: Entry) -> list[Event]:
     return [make_event(entry, "record-cut", INFO, "record", base=cut.base)]
 
 
+def _clocks_differ(differ: seen.ClocksDiffer, entry: Entry) -> list[Event]:
+    told = [f"the wall clock jumped by {_signed(differ.jump)}"] if differ.jump else []
+    told += [f"it is {_signed(differ.skew)} from the API server's"] if differ.skew else []
+    return [make_event(entry, "clocks-differ", WARNING, "record", how=f" ({', '.join(told)})" if told else "")]
+
+
+def _clocks_agree(agree: seen.ClocksAgree, entry: Entry) -> list[Event]:
+    moved = f": time was set by {_signed(agree.moved)}" if agree.moved else ""
+    return [make_event(entry, "clocks-agree", INFO, "record", moved=moved)]
+
+
+def _set_back(back: seen.TimeSetBack, entry: Entry) -> list[Event]:
+    return [make_event(entry, "time-set-back", WARNING, "record", by=f"{(back.was - entry.at) / 1000:g} s")]
+
+
+def _signed(milliseconds: int) -> str:
+    return f"{milliseconds / 1000:+g} s"
+
+
 def _settings(settings: seen.SettingsSeen, entry: Entry) -> list[Event]:
     return [make_event(entry, "settings-seen", DEBUG, "record")]
 
@@ -125,6 +144,9 @@ EVENTS_OF_ENTRY: dict[type[Struct], Callable[[Any, Entry], list[Event]]] = {
     seen.OfficeTaken: _office,
     seen.RecordCut: _cut,
     seen.SettingsSeen: _settings,
+    seen.ClocksDiffer: _clocks_differ,
+    seen.ClocksAgree: _clocks_agree,
+    seen.TimeSetBack: _set_back,
     seen.NodeClaimDeletionSeen: _deletion,
     NodeClaimObject: _claim_object,
     seen.InputRefused: _refused,

@@ -143,9 +143,12 @@ def deleted(claim: NodeClaim, state: State, now: int) -> Finding:
 
 
 def expired(claim: NodeClaim, state: State, now: int) -> Finding:
-    """Remove a claim that has reached its expireAfter, whatever the budgets say (D-131)."""
+    """Remove a claim that has reached its expireAfter, whatever the budgets say (D-131). No claim expires while the
+    clocks differ."""
     if claim.expire_after is None:
         return keep(DisruptionReason.EXPIRED, DisruptionCode.NEVER_EXPIRES)
+    if state.facts.clocks_differ:
+        return keep(DisruptionReason.EXPIRED, DisruptionCode.CLOCKS_DIFFER)
     at = claim.created + claim.expire_after
     if now >= at:
         return remove(DisruptionReason.EXPIRED, DisruptionReason.EXPIRED, age=now - claim.created)

@@ -55,13 +55,16 @@ class UnhealthyCondition(Struct, frozen=True, order=True):
 def unhealthy(claim: NodeClaim, state: State, now: int) -> Finding:
     """Remove a claim whose node has been unhealthy for as long as its policy tolerates (D-134, D-135).
 
-    That holds for nodes that never registered or were never initialized, too.
+    That holds for nodes that never registered or were never initialized, too. Nothing is repaired while the clocks
+    differ: how long a node has been unhealthy is not known then.
     """
     policies = POLICIES.get(claim.node_class.group, ()) if state.facts.settings.node_repair else ()
     node = node_of(claim, state) if policies else None
     condition = first_due(node, policies) if node is not None else None
     if node is None or condition is None:
         return _noted_once(claim, keep(DisruptionReason.UNHEALTHY, DisruptionCode.NODE_HEALTHY))
+    if state.facts.clocks_differ:
+        return keep(DisruptionReason.UNHEALTHY, DisruptionCode.CLOCKS_DIFFER)
     if now < condition.due:
         return _noted_once(claim, keep(DisruptionReason.UNHEALTHY, DisruptionCode.NODE_HEALTHY, due=condition.due))
     ill, nodes = count_unhealthy(state, claim.node_pool, policies)

@@ -43,6 +43,8 @@ def due_at(state: State) -> int:
 
 
 def _due(underway: Underway, state: State, limit: int, headroom: BudgetHeadroom) -> int:
+    if not underway.started and state.facts.clocks_differ:
+        return 0
     if underway.started:
         return underway.at + limit + 1 if waits_for_replacement(underway.move, state) else 0
     at = _validation_due(underway, state)
@@ -68,7 +70,9 @@ def waits_for_replacement(move: Move, state: State) -> bool:
 
 def validate_due_moves(state: State, now: int) -> dict[str, Move | Reason]:
     """The moves that may start now, by reference, in the order of their proposal: each as it is to be carried out, or
-    the reason to withdraw it."""
+    the reason to withdraw it. None while the clocks differ."""
+    if state.facts.clocks_differ:
+        return {}
     moves = state.facts.moves
     waiting = {ref: moves[ref] for ref in sorted(moves, key=proposal_order) if not moves[ref].started}
     headroom = BudgetHeadroom(state)

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from kerf.engine.model.karpenter.nodepools import Budget
-from kerf.engine.record.observations import EffectAnswered, LaunchAnswered, Observation
+from kerf.engine.record.observations import ClocksAgree, ClocksDiffer, EffectAnswered, LaunchAnswered, Observation
 from kerf.engine.state.evolve import evolve
 from kerf.engine.state.state import Facts, State
 from kerf.projections.disruption_log_lines import Line
@@ -197,3 +197,18 @@ def test_lg11_lg13_the_deadline_and_what_goes_by_force_are_logged() -> None:
     told = messages(world)
     assert told.count(("INFO", "annotated nodeclaim")) == 1
     assert ("DEBUG", "force-deleted pod") in told
+
+
+def test_clocks_that_differ_and_a_record_that_is_set_back_are_error_lines() -> None:
+    world = World()
+    world.now += 60_000
+    world.see(Observation(ClocksDiffer(jump=86_400_000, skew=-3_000)), Observation(ClocksAgree(moved=5_000)))
+    world.now -= 50_000
+    world.see()
+    world.pending("a")
+    found = [line for line in lines(world) if line["controller"] == "clocks"]
+    assert [(line["level"], line.get("jump", line.get("time-set-by", line.get("by")))) for line in found] == [
+        ("ERROR", "+86400s"),
+        ("INFO", "+5s"),
+        ("ERROR", "-50s"),
+    ]

@@ -1,0 +1,103 @@
+"""The fold of what is known of the clocks: whether they agree, and time that goes back.
+
+Between two entries `TimeSetBack` times never decrease. At one of them the record was ahead of the clock: what was
+measured by that clock is moved back by as much, so that ages and pauses stay as long as they were (ADR 9).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from kerf.engine.model.karpenter.nodepool_health import PoolHealth
+from kerf.engine.nodeclaim.claim import Effect, NodeClaim
+from kerf.engine.record import observations as seen
+from kerf.engine.record.entries import Entry
+from kerf.engine.state.objects.static_nodepools import look_at_all_pools
+from kerf.engine.state.state import Asked, Facts, Found, Hold, Orphan, Search, State, StaticPool, Underway
+
+ENDLESS = 1 << 60
+"""Times from here on stand for "never": they are not moved."""
+
+TIMES: dict[type[Struct], tuple[str, ...]] = {
+    Facts: (
+        "unavailable", "messages", "batch_opened", "batch_last", "arrived_at", "refused_at", "rest_at", "retry_at",
+        "plan_at", "moves_changed", "moves_looked", "moves_look_at", "clocks_differ",
+    ),
+    NodeClaim: (
+        "since", "created", "launched", "registered", "initialized", "tainted", "deadline", "drain_started", "drained",
+        "detached", "answered", "unlisted", "nominated_until", "last_pod_event", "drifted_since",
+        "inconsistent_changed",
+    ),
+    Effect: ("asked", "answered", "retry_at"),
+    Asked: ("at",),
+    Orphan: ("retry_at",),
+    Found: ("at",),
+    Search: ("at",),
+    Underway: ("at",),
+    Hold: ("since", "until"),
+    StaticPool: ("retry_at",),
+    PoolHealth: ("first_seen", "since", "changed"),
+}  # fmt: skip
+"""What the state measures by the controller's time: the fields of each struct (`Facts` has maps of times among them).
+
+Times that the API server or the cloud have given stay as they are.
+"""
+
+HOLDERS = ("claims", "lone", "intents", "orphans", "found", "searches", "moves", "holds", "static", "health")
+"""Maps of `Facts` whose values have times."""
+
+
+def clocks_differ(state: State, differ: seen.ClocksDiffer, entry: Entry) -> None:
+    facts = state.facts
+    facts.clocks_differ = facts.clocks_differ or entry.at
+
+
+def clocks_agree(state: State, agree: seen.ClocksAgree, entry: Entry) -> None:
+    """What was held back meanwhile is looked at."""
+    state.facts.clocks_differ = 0
+    _look_at_everything(state, entry)
+
+
+def time_set_back(state: State, back: seen.TimeSetBack, entry: Entry) -> None:
+    """Moves what lies ahead of the new time back. What lies before it was measured by a clock that was right."""
+    facts, now = state.facts, entry.at
+    _move_back(facts, now, back.was - now)
+    for name in HOLDERS:
+        holder: dict[str, Any] = getattr(facts, name)
+        for key, value in holder.items():
+            holder[key] = _moved_back(value, now, back.was - now)
+    for claim in (*facts.claims.values(), *facts.lone.values()):
+        for effect in claim.effects.values():
+            _move_back(effect, now, back.was - now)
+    state.indexes.due.clear()
+    _look_at_everything(state, entry)
+
+
+def _look_at_everything(state: State, entry: Entry) -> None:
+    state.indexes.touched.update(dict.fromkeys(state.facts.claims, entry.position))
+    look_at_all_pools(state)
+
+
+def _moved_back(value: Any, now: int, by: int) -> Any:
+    """The struct itself if it can change, else a copy."""
+    if not value.__struct_config__.frozen:
+        _move_back(value, now, by)
+        return value
+    times = {field: getattr(value, field) for field in TIMES[type(value)]}
+    return msgspec.structs.replace(value, **{field: _earlier(time, now, by) for field, time in times.items()})
+
+
+def _move_back(struct: Struct, now: int, by: int) -> None:
+    for field in TIMES[type(struct)]:
+        time = getattr(struct, field)
+        if isinstance(time, dict):
+            time.update({key: _earlier(each, now, by) for key, each in time.items()})
+        elif time is not None:
+            setattr(struct, field, _earlier(time, now, by))
+
+
+def _earlier(time: int, now: int, by: int) -> int:
+    return time - by if now < time < ENDLESS else time

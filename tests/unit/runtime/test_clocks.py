@@ -1,0 +1,254 @@
+"""Clocks that are wrong: time in the record, and what waits while clocks differ (ADR 9)."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from kerf.engine.model.disruption_reasons import DisruptionCode
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.record.decisions import Decision, LaunchInstance, TaintNode
+from kerf.engine.record.observations import (
+    ClocksAgree,
+    ClocksDiffer,
+    InterruptionSeen,
+    NodeClaimDeletionSeen,
+    Observation,
+    TimeSetBack,
+)
+from kerf.engine.runtime.runtime import Runtime
+from kerf.engine.state import snapshot
+from kerf.engine.state.load import load
+from kerf.replay.verify.verify import verify
+from tests.support.lives import claim_of, decide, half_empty, in_service
+from tests.support.world import World, pool
+
+MINUTE = 60_000
+DAY = 24 * 60 * MINUTE
+DIFFER = Observation(ClocksDiffer(jump=31 * DAY))
+AGREE = Observation(ClocksAgree())
+
+
+def set_backs(world: World) -> list[int]:
+    """By how much time was set back (ms)."""
+    entries = (entry for entry in world.store.entries if isinstance(entry.payload, TimeSetBack))
+    return [entry.payload.was - entry.at for entry in entries]
+
+
+def sound(world: World) -> bool:
+    """Whether the record is decided again to the byte, and the fold is the live state."""
+    again = snapshot.digest(load(world.store)) == snapshot.digest(world.runtime.state)
+    return again and verify(world.store).exit_code == 0
+
+
+# ── a record that is ahead of the clock ────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_turn_of_tomorrow_holds_no_pod_back_once_the_clock_is_right() -> None:
+    world = World()
+    world.prepare()
+    world.now += DAY
+    world.pending("of-tomorrow")
+    world.now -= DAY
+    world.pending("a")
+    assert [type(intent) for intent in world.after(1_000)] == [LaunchInstance]
+    assert set_backs(world) == [DAY]
+    assert sound(world)
+
+
+def test_a_process_that_finds_its_record_ahead_goes_on_from_the_clock() -> None:
+    world = World()
+    world.prepare()
+    world.now += DAY
+    world.pending("of-tomorrow")
+    world.now -= DAY
+    world.runtime = world.start()
+    assert set_backs(world) == [DAY]
+    assert world.runtime.state.facts.at == world.now
+    assert [type(intent) for intent in world.after(1_000)] == [LaunchInstance]
+    assert sound(world)
+
+
+def test_a_record_a_second_ahead_waits_for_the_clock() -> None:
+    world = World()
+    world.prepare()
+    world.now -= 1_000
+    world.pending("a")
+    assert set_backs(world) == []
+    assert world.store.entries[-1].at == world.now + 1_000
+
+
+def test_ages_are_what_they_were_when_time_is_set_back() -> None:
+    """What a clock that was ahead has measured moves back with it; what was measured before stays."""
+    world = in_service(expire_after=30 * DAY)
+    begun = claim_of(world).created
+    world.now += DAY
+    world.see(Observation(InterruptionSeen("m", "spot", "i-unknown")))
+    world.gone("a")
+    world.after(10 * MINUTE)
+    ahead = claim_of(world).last_pod_event
+    world.now -= DAY
+    world.pending("b2")
+    claim = claim_of(world)
+    assert (claim.created, claim.last_pod_event) == (begun, ahead - DAY)
+    assert sound(world)
+
+
+def test_a_node_is_consolidated_as_soon_as_ever_after_time_was_set_back() -> None:
+    """Its NodePool's consolidateAfter, the pause between passes and the second look are measured as before."""
+    world = half_empty()
+    world.now += DAY
+    decide(world)
+    world = half_empty()
+    world.now += DAY
+    world.gone("d")
+    world.now -= DAY
+    world.see()
+    assert decide(world)
+
+
+# ── clocks in doubt ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_d131_nothing_expires_while_the_clocks_differ() -> None:
+    world = in_service(expire_after=30 * DAY)
+    world.now += 31 * DAY
+    assert world.see(DIFFER) == []
+    assert claim_of(world).why == ""
+    assert world.runtime.next_due() is None or world.runtime.next_due() > world.now  # type: ignore[operator]
+    assert [type(intent) for intent in world.see(AGREE)] == [TaintNode]
+    assert claim_of(world).why == "expired"
+    assert sound(world)
+
+
+def test_d131_a_clock_that_comes_back_has_let_nothing_expire() -> None:
+    world = in_service(expire_after=30 * DAY)
+    world.now += 31 * DAY
+    world.see(DIFFER)
+    world.now -= 31 * DAY
+    world.see(AGREE)
+    world.after(MINUTE)
+    assert claim_of(world).why == ""
+    assert sound(world)
+
+
+def test_nothing_is_consolidated_while_the_clocks_differ() -> None:
+    world = half_empty()
+    world.see(DIFFER)
+    assert decide(world) == []
+    assert world.runtime.state.facts.moves == {}
+    world.see(AGREE)
+    assert decide(world)
+    assert sound(world)
+
+
+def test_a_proposed_move_waits_while_the_clocks_differ() -> None:
+    world = half_empty()
+    world.after(10_000)
+    world.after(2_000)
+    assert [underway.started for underway in world.runtime.state.facts.moves.values()] == [False]
+    world.see(DIFFER)
+    assert world.after(30_000) == []
+    assert [underway.started for underway in world.runtime.state.facts.moves.values()] == [False]
+    world.see(AGREE)
+    started = [entry for entry in world.store.entries if isinstance(entry.payload, Decision)]
+    assert any(entry.payload.decider == "move" for entry in started)
+
+
+def unready(world: World) -> None:
+    node = world.runtime.state.facts.nodes["n1"]
+    world.see(Observation(replace(node, ready=False, ready_since=world.now)))
+
+
+def repairing() -> World:
+    world = in_service()
+    settings = replace(world.settings, node_repair=True)
+    world.settings = settings
+    world.runtime = world.start()
+    unready(world)
+    for number in range(4):  # one of five may be repaired
+        world.see(Observation(Node(f"other-{number}", ready=True, labels={"karpenter.sh/nodepool": "default"})))
+    return world
+
+
+@pytest.mark.parametrize("differ", [False, True])
+def test_d134_nothing_is_repaired_while_the_clocks_differ(differ: bool) -> None:
+    world = repairing()
+    if differ:
+        world.see(DIFFER)
+    world.after(31 * MINUTE)
+    assert claim_of(world).why == ("" if differ else "unhealthy")
+    if differ:
+        world.see(AGREE)
+        assert claim_of(world).why == "unhealthy"
+
+
+def test_pods_get_nodes_while_the_clocks_differ() -> None:
+    world = World()
+    world.prepare()
+    world.see(DIFFER)
+    world.pending("a")
+    assert [type(intent) for intent in world.after(1_000)] == [LaunchInstance]
+
+
+@pytest.mark.parametrize("cause", ["interrupted", "deleted"])
+def test_what_leaves_no_choice_goes_on_while_the_clocks_differ(cause: str) -> None:
+    world = in_service(expire_after=30 * DAY)
+    world.see(DIFFER)
+    claim = claim_of(world)
+    seen = {
+        "interrupted": InterruptionSeen("m", "spot-interruption", claim.instance),
+        "deleted": NodeClaimDeletionSeen(claim.name, "kubectl"),
+    }
+    world.see(Observation(seen[cause]))
+    assert claim_of(world).why == cause
+    world.answer_all()
+    assert claim_of(world).state in ("tainted", "draining")
+
+
+def test_who_asks_is_told_that_it_stays_for_the_clocks() -> None:
+    from kerf.engine.disruption.forced.forced_disruption import expired
+
+    world = in_service(expire_after=MINUTE)
+    world.see(DIFFER)
+    finding = expired(claim_of(world), world.runtime.state, world.now + DAY)
+    assert (finding.remove, finding.due, finding.reason.code) == (False, 0, DisruptionCode.CLOCKS_DIFFER)
+
+
+# ── a process that begins in doubt ─────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_process_whose_clocks_differ_goes_on_from_the_record() -> None:
+    world = in_service(expire_after=30 * DAY)
+    was = world.runtime.state.facts.at
+    world.runtime = Runtime(
+        world.store,
+        holder="b",
+        settings=world.settings,
+        record="record-1",
+        engine="test",
+        now=world.now + 31 * DAY,
+        clocks=ClocksDiffer(skew=31 * DAY),
+    )
+    assert world.runtime.state.facts.at == was
+    assert world.runtime.state.facts.clocks_differ == was
+    assert claim_of(world).why == ""
+    assert sound(world)
+
+
+def test_a_new_record_whose_clocks_differ_begins_at_the_given_time() -> None:
+    world = World()
+    world.store.entries.clear()
+    world.store.versions.clear()
+    world.runtime = Runtime(
+        world.store,
+        holder="b",
+        settings=world.settings,
+        record="r",
+        engine="test",
+        now=7,
+        clocks=ClocksDiffer(skew=1),
+    )
+    assert [entry.at for entry in world.store.entries] == [7] * len(world.store.entries)
+    world.prepare(pool())
+    assert world.runtime.state.facts.clocks_differ == 7
