@@ -77,6 +77,7 @@ class Driver:
         self.simulation = simulation
         self.turns = 0
         self.deaths = 0
+        self.offices = 0
         self.fenced = 0  # writers that lost their office and were refused (KERF103)
         self._office = office
         self._listener = listener
@@ -84,6 +85,7 @@ class Driver:
         self._runtime: Runtime | None = None
         self._nominating = PodNominations(_no_node_name)
         self._tainting = ProposedTaints()
+        self._host = simulation.host
         self._office_at = self._clock.now
         self._outcomes: list[tuple[int, int, Observation, bool]] = []
         self._sent = 0
@@ -127,6 +129,8 @@ class Driver:
         if self._rivals and self._rivals[0] <= now:
             self._rivals.pop(0)
             self._lose_office(now)
+        if self._host.wakes_at is not None:
+            return
         if self._runtime is None:
             if now < self._office_at:
                 return
@@ -136,15 +140,25 @@ class Driver:
         runtime = self._runtime
         if runtime is None:
             return
+        batch += self._clocks(runtime)
         due = runtime.next_due()
-        if batch or not runtime.ready or (due is not None and due <= now):
+        if batch or not runtime.ready or (due is not None and due <= self._host.now):
             self._turn(runtime, batch, now)
+
+    def _clocks(self, runtime: Runtime) -> list[Observation]:
+        self._host.look()
+        news = self._host.news(doubted=bool(runtime.state.facts.clocks_differ))
+        return [Observation(payload) for payload in news]
 
     def _take_office(self) -> list[Observation]:
         """Begin as a new process does: list everything, and look after effects of an earlier one that have no
         outcome."""
         first = not self.deaths
-        self._runtime = self._office(self._clock.now)
+        after = self._clock.now - self.simulation.start
+        began = self._host.begin(self.simulation.faults.wrong_by(self.offices, after))
+        self.offices += 1
+        self._runtime = self._office(began)
+        self._host.go_on_from(self._runtime.state.facts.at)
         self._nominating = PodNominations(_no_node_name)
         self._tainting = ProposedTaints()
         self._described.clear()
@@ -188,7 +202,7 @@ class Driver:
     def _turn(self, runtime: Runtime, batch: list[Observation], now: int) -> None:
         self.turns += 1
         self._kept_going.update(type(observation.payload).__name__ for observation in batch)
-        intents = runtime.turn(batch, now)
+        intents = runtime.turn(batch, self._host.now)
         self._kept_going.update(type(intent).__name__ for _, intent in intents)
         self._complete = runtime.ready
         if runtime.ready:
@@ -267,11 +281,12 @@ class Driver:
         old = self._runtime
         if old is None or not self._complete:
             return
+        its_time = self._host.now
         late = [observation for _, _, observation, _ in sorted(self._outcomes, key=lambda each: each[:2])]
         self._die()
         batch = self._take_office()
         try:
-            acts = old.turn(batch + late, now)
+            acts = old.turn(batch + late, its_time)
         except EpochRefused:
             self.fenced += 1
             acts = []
@@ -314,11 +329,14 @@ class Driver:
         """Return the next moment at which anything happens."""
         now = self._clock.now
         times = [self._clock.next_due(), self._rivals[0] if self._rivals else None]
-        if self._runtime is None:
+        if self._host.wakes_at is not None:
+            times.append(self._host.wakes_at)
+        elif self._runtime is None:
             times.append(self._office_at)
         else:
             times += [self.simulation.watch.next_due(), self._describe_at, self._list_at]
-            times.append(self._runtime.next_due() if self._runtime.ready else None)
+            due = self._runtime.next_due() if self._runtime.ready else None
+            times += [self._host.when(due) if due is not None else None, self._host.next_look()]
             times.append(self._outcomes[0][0] if self._outcomes else None)
             times.append(now if self.simulation.queue.waiting and not self._polled else None)
             times.append(None if self._runtime.ready else now + STORE_RETRY)

@@ -54,7 +54,16 @@ class FaultPlan(Struct, frozen=True, kw_only=True):
     kills: tuple[Kill, ...] = ()
     restart: int = 15_000  # from death to the next turn: the lease has to run out
     rivals: tuple[int, ...] = ()  # when another process takes office while this one lives, from the start
+    host_clocks: tuple[int, ...] = ()
+    """By how much the wall clocks of the machines are wrong that one process after the other runs on."""
     until: int = 0  # from here on nothing goes wrong by chance any more, from the start; 0 for never
+
+    def wrong_by(self, process: int, after: int) -> int | None:
+        """By how much the clock of this process's machine is wrong (counted from 0, `after` the start). None: it runs
+        on the same machine as the one before."""
+        if not self.host_clocks:
+            return None
+        return self.host_clocks[process % len(self.host_clocks)] if not self.until or after < self.until else 0
 
     def kill_at(self, intent: int) -> KillPoint | None:
         """Return the point at which the driver dies over this intent, if it does."""

@@ -13,6 +13,7 @@ from kerf.adapters.simulation.cloud.market import Market
 from kerf.adapters.simulation.cluster.cluster import VirtualCluster
 from kerf.adapters.simulation.cluster.watch import Watch
 from kerf.adapters.simulation.cluster.writes import FaultyWrites
+from kerf.adapters.simulation.controller_host import ControllerHost
 from kerf.adapters.simulation.faults import FaultPlan
 from kerf.adapters.simulation.seeded_random import SeededRandom
 from kerf.adapters.simulation.timing import Timing
@@ -66,6 +67,7 @@ class Simulation:
             ends=self.cluster.instance_ended,
             catalogue_of=catalogue_of,
         )
+        self.host = ControllerHost(clock, lambda: self.cluster.api.date)
         self.watch = Watch(self.cluster, clock, self.rng, self.timing.watch, self.faults)
         self._notes: list[tuple[str, Reason]] = []
         self._ignored: list[str] = []

@@ -94,6 +94,11 @@ class ApiServer:
 
     # ── reading ─────────────────────────────────────────────────────────────────────────────────────────────
 
+    @property
+    def date(self) -> int:
+        """Return the time of the header Date: in ms since the epoch, in whole seconds."""
+        return self._clock.now // 1000 * 1000
+
     def table(self, kind: str) -> dict[str, Object]:
         return self._tables[kind]
 

@@ -240,6 +240,13 @@ def _node_class(simulation: Simulation, action: t.NodeClassReady) -> None:
     simulation.cloud.update_node_class(replace(known, ready=action.ready, reason=action.reason))
 
 
+def _step_clock(simulation: Simulation, action: t.ClockStep) -> None:
+    if action.by:
+        simulation.host.step(t.duration(action.by, "by"))
+    else:
+        simulation.host.correct()
+
+
 _PERFORM: dict[type, Callable[[Simulation, Any], None]] = {
     t.Scale: _scale,
     t.Apply: _apply,
@@ -259,6 +266,11 @@ _PERFORM: dict[type, Callable[[Simulation, Any], None]] = {
     t.Price: _price,
     t.NodeClassReady: _node_class,
     t.Throttle: lambda simulation, action: simulation.cloud.throttle(t.duration(action.duration, "for")),
+    t.ClockStep: _step_clock,
+    t.ClockDrift: lambda simulation, action: simulation.host.drift(
+        t.duration(action.by, "by"), t.duration(action.duration, "for")
+    ),
+    t.Suspend: lambda simulation, action: simulation.host.suspend(t.duration(action.duration, "for")),
     t.LoseAnswer: lambda simulation, action: simulation.cloud.lose_answer(),
     t.BadMessage: lambda simulation, action: simulation.queue.send_garbage(action.body),
 }

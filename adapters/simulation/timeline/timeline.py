@@ -159,6 +159,26 @@ class BadMessage(_Action, frozen=True, kw_only=True, tag="bad-message"):
     body: str = ""
 
 
+class ClockStep(_Action, frozen=True, kw_only=True, tag="clock-step"):
+    """The wall clock of the controller's machine is set `by` so much (Go duration, negative for back). Without `by` it
+    is set right, and drifts no more."""
+
+    by: str = ""
+
+
+class ClockDrift(_Action, frozen=True, kw_only=True, tag="clock-drift"):
+    """The wall clock of the controller's machine gains as much as `by` says within as long as `for` says."""
+
+    by: str
+    duration: str = msgspec.field(name="for")
+
+
+class Suspend(_Action, frozen=True, kw_only=True, tag="suspend"):
+    """The controller's machine sleeps for as long as `for` says."""
+
+    duration: str = msgspec.field(name="for")
+
+
 OnInstances = (
     Delete
     | Interrupt
@@ -173,7 +193,8 @@ OnInstances = (
     | NodeCondition
 )
 OnOfferings = Capacity | RestoreCapacity | Price
-Action = Scale | Apply | OnInstances | OnOfferings | NodeClassReady | Throttle | LoseAnswer | BadMessage
+OnClocks = ClockStep | ClockDrift | Suspend
+Action = Scale | Apply | OnInstances | OnOfferings | NodeClassReady | Throttle | LoseAnswer | BadMessage | OnClocks
 
 
 class Scheduled(NamedTuple):
@@ -270,6 +291,11 @@ def _check_for(action: Any, path: str) -> None:
         raise TimelineError("a duration is more than nothing", where=f"{path}.for")
 
 
+def _check_by(action: Any, path: str) -> None:
+    if action.by and duration(action.by, f"{path}.by") == 0:
+        raise TimelineError("a clock that is moved by nothing stays right", where=f"{path}.by")
+
+
 def _check_condition(action: Any, path: str) -> None:
     if action.condition not in REPAIRED:
         hint = f"One of {', '.join(REPAIRED)}; for Ready write node-notready"
@@ -283,4 +309,7 @@ _CHECKS: dict[type[Struct], tuple[Callable[[Any, str], None], ...]] = {
     NodeNotReady: (_check_for,),
     NodeCondition: (_check_condition, _check_for),
     Throttle: (_check_for,),
+    ClockStep: (_check_by,),
+    ClockDrift: (_check_by, _check_for),
+    Suspend: (_check_for,),
 }

@@ -121,7 +121,15 @@ class Run:
             self.store = self.memory = MemoryStore()
             self.records.append(self.memory)
             record += f"-{len(self.records)}"
-        return Runtime(self.store, holder="test", settings=self.settings, record=record, engine="test", now=now)
+        return Runtime(
+            self.store,
+            holder="test",
+            settings=self.settings,
+            record=record,
+            engine="test",
+            now=now,
+            clocks=self.simulation.host.differ,
+        )
 
     @property
     def runtime(self) -> Runtime:
