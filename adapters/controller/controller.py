@@ -13,6 +13,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Protocol
 
+from msgspec import Struct
+
 from kerf.adapters.controller.inbox import Inbox
 from kerf.adapters.controller.instance_polling import InstancePolling
 from kerf.adapters.controller.turn_watch import TurnWatch
@@ -27,7 +29,7 @@ from kerf.engine.runtime.runtime import Runtime
 STORE_RETRY = 1.0  # seconds, while the runtime cannot append
 GATHER = (0.01, 0.1)  # seconds that a turn waits for what comes together with the first that came (see _wait)
 EFFECTS = 64  # that are carried out at a time
-LONGEST_WAIT = 60.0  # seconds without a look at the clock: it may have been set
+LONGEST_WAIT = 60.0  # seconds without a look at the clocks: one may have been set
 
 
 class Listener(Protocol):
@@ -36,8 +38,11 @@ class Listener(Protocol):
     def __call__(self, runtime: Runtime, entries: Sequence[Entry]) -> None: ...
 
 
-def wall_clock() -> int:
-    return time.time_ns() // 1_000_000
+class Clocks(Protocol):
+    """What the controller needs of ProcessClocks."""
+
+    def now(self) -> int: ...
+    def news(self, *, doubted: bool) -> list[Struct]: ...
 
 
 class Controller:
@@ -51,13 +56,13 @@ class Controller:
         cluster: Cluster,
         cloud: Cloud,
         listener: Listener,
-        now: Callable[[], int] = wall_clock,
+        clocks: Clocks,
     ) -> None:
         self.turns = 0
         self.error: KerfError | None = None
         self.runtime = runtime
         self._inbox, self._cluster, self._cloud = inbox, cluster, cloud
-        self._listener, self._now = listener, now
+        self._listener, self._clocks = listener, clocks
         self._instances = InstancePolling(runtime, cloud, inbox)
         self._turner = ThreadPoolExecutor(1, thread_name_prefix="turn")
         self._pool = ThreadPoolExecutor(EFFECTS, thread_name_prefix="effect")
@@ -109,7 +114,8 @@ class Controller:
     # ── turns ───────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _turn(self) -> None:
-        batch, now = [*self._inbox.take(), *self._instances.listed()], self._now()
+        batch = [*self._inbox.take(), *self._instances.listed(), *self._clock_news()]
+        now = self._clocks.now()
         due = self.runtime.next_due()
         if not batch and self.runtime.ready and (due is None or due > now):
             return
@@ -130,6 +136,10 @@ class Controller:
         self.watch.enter()
         return self.runtime.turn(batch, now)
 
+    def _clock_news(self) -> list[Observation]:
+        news = self._clocks.news(doubted=bool(self.runtime.state.facts.clocks_differ))
+        return [Observation(payload) for payload in news]
+
     async def _wait(self) -> None:
         """Wait for work. After a slow turn (a long transaction, a busy machine) it waits about as long again, so that
         turns take more at once and each event costs less."""
@@ -139,7 +149,7 @@ class Controller:
         due = self.runtime.next_due()
         began, seconds = time.monotonic(), LONGEST_WAIT
         if due is not None:
-            seconds = min(LONGEST_WAIT, max(0.0, (due - self._now()) / 1000))
+            seconds = min(LONGEST_WAIT, max(0.0, (due - self._clocks.now()) / 1000))
         least, most = GATHER
         if not await self._inbox.wait(seconds):
             most = least  # something is due: it does not wait for what may come
@@ -180,4 +190,4 @@ class Controller:
 
     def _last_turn(self, batch: list[Observation]) -> None:
         """Record what has arrived. The turn's intents are left to the next process, which finds them unanswered."""
-        self.runtime.turn(batch, self._now())
+        self.runtime.turn(batch, self._clocks.now())

@@ -42,6 +42,8 @@ _NO_CONFIGURATION = (config.ConfigException, OSError, YAMLError, AttributeError,
 """What the client raises for a file that is not a kubeconfig, depending on its content."""
 
 
+Dated = Callable[[str, float], None]
+"""Called with each answer's Date header (empty if it has none), and the seconds that it took."""
 Note = Callable[[str, str, int, float], None]
 """Called after each answer: method, path, HTTP status (0 if there was none), seconds."""
 
@@ -88,6 +90,7 @@ class Session:
     def __init__(self, configuration: Configuration, *, qps: float = QPS, burst: int = BURST) -> None:
         self.requests = 0
         self.note: Note | None = None
+        self.dated: Dated | None = None
         self._configuration = configuration
         self._rest = RESTClientObject(configuration)
         self._bucket = TokenBucket(qps, burst, time.monotonic)
@@ -176,6 +179,8 @@ class Session:
             )
             response: aiohttp.ClientResponse = sent.response
             status = response.status
+            if self.dated is not None:
+                self.dated(response.headers.get("Date", ""), time.monotonic() - begun)
             return response
         finally:
             if self.note is not None:

@@ -9,8 +9,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from kerf.adapters.controller.controller import Controller, wall_clock
+from kerf.adapters.controller.controller import Controller
 from kerf.adapters.controller.inbox import Inbox
+from kerf.adapters.controller.process_clocks import ProcessClocks
 from kerf.adapters.kubernetes.errors import ClusterError
 from kerf.adapters.kubernetes.objects.cluster_writes import KubernetesCluster
 from kerf.adapters.kubernetes.objects.node_cache import NodeCache
@@ -48,8 +49,16 @@ class KubernetesController:
     """`run` until `stop`. `report` gets each turn's entries. In observe mode nothing is written."""
 
     def __init__(
-        self, session: Session, runtime: Runtime, provider: Provider, *, report: Report, nominate: bool = True
+        self,
+        session: Session,
+        runtime: Runtime,
+        provider: Provider,
+        *,
+        report: Report,
+        clocks: ProcessClocks,
+        nominate: bool = True,
     ) -> None:
+        self.clocks = clocks
         self._observes = runtime.state.facts.settings.observe
         self._nominate = nominate and not self._observes
         self._session, self.runtime, self._provider, self._report = session, runtime, provider, report
@@ -78,7 +87,12 @@ class KubernetesController:
         )
         self._proposed = ProposedNodes(cluster)
         self.controller = Controller(
-            runtime, self._inbox, cluster=cluster, cloud=provider.cloud, listener=self._after_turn
+            runtime,
+            self._inbox,
+            cluster=cluster,
+            cloud=provider.cloud,
+            listener=self._after_turn,
+            clocks=clocks,
         )
 
     @property
@@ -122,6 +136,10 @@ class KubernetesController:
     def observe(self, observations: Iterable[Observation]) -> None:
         """Record observations that come neither from the cluster nor from the cloud, with the next turn."""
         self._inbox.put(observations)
+        self._inbox.wake()
+
+    def wake(self) -> None:
+        """Let the controller look whether there is something to do."""
         self._inbox.wake()
 
     def stop(self) -> None:
@@ -186,7 +204,7 @@ class KubernetesController:
             self._inbox.wake()
             return
         over = [name for name in self._claims.known() if name not in facts.claims and _was(name, facts.streams)]
-        state, now = self.runtime.state, wall_clock()
+        state, now = self.runtime.state, self.clocks.now()
         behind = [name for name, claim in facts.claims.items() if not self._claims.shows(claim, state, now)]
         self._claims.project(state, [*behind, *over], now)
         self._inbox.wake()
@@ -267,7 +285,7 @@ class KubernetesController:
             self._turned.set()
         if self._live and not self._observes:
             shown = {**runtime.moved(), **dict.fromkeys(self._upkeep.touched(entries, runtime.state))}
-            self._claims.project(runtime.state, shown, wall_clock())
+            self._claims.project(runtime.state, shown, self.clocks.now())
             self._proposed.project(runtime.state)
             if self._nominations is not None:
                 self._nominations.project(runtime.state)
@@ -281,7 +299,7 @@ class KubernetesController:
         """Show the condition Consolidatable when it becomes true (D-55), which no event says."""
         while True:
             async with self.controller.between_turns:
-                state, now = self.runtime.state, wall_clock()
+                state, now = self.runtime.state, self.clocks.now()
                 changed, due = self._upkeep.consolidatable(state, now)
                 self._claims.project(state, changed, now)
             with suppress(TimeoutError):

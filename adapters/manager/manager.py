@@ -16,13 +16,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 import kerf
-from kerf.adapters.controller.controller import wall_clock
+from kerf.adapters.controller.process_clocks import ProcessClocks
 from kerf.adapters.kubernetes.cluster_identity import cluster_uid
 from kerf.adapters.kubernetes.events import EventRecorder
 from kerf.adapters.kubernetes.objects.pod_nominations import supported
 from kerf.adapters.kubernetes.read_only_session import ReadingSession
 from kerf.adapters.kubernetes.session import Session, connect
 from kerf.adapters.manager.checkpoints import CheckpointLoop
+from kerf.adapters.manager.clock_watch import watch_clocks
 from kerf.adapters.manager.gated_status import GatedStatus
 from kerf.adapters.manager.kubernetes_controller import KubernetesController
 from kerf.adapters.manager.leadership import leadership
@@ -88,6 +89,8 @@ class Manager:
             longest_turn=config.options.longest_turn,
         )
         session.note = self._telemetry.requests.note
+        self._clocks = self._telemetry.clocks = ProcessClocks()
+        session.dated = self._clocks.dated
         self._server = MetricsServer(
             self._telemetry,
             metrics_port=config.options.metrics_port,
@@ -141,10 +144,12 @@ class Manager:
     async def _provider(self) -> Provider:
         """Imports boto3 only where it is used: it takes a hundred megabytes."""
         if self._config.provider == "kwok":
-            return kwok_provider(self._session, self._options)
+            return kwok_provider(self._session, self._options, clock=self._clocks.now)
         from kerf.adapters.manager.providers.aws import aws_provider
 
-        return await aws_provider(self._session, self._options.aws, observe=self._config.observe)
+        return await aws_provider(
+            self._session, self._options.aws, observe=self._config.observe, clock=self._clocks.now
+        )
 
     # ── the record ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -172,16 +177,21 @@ class Manager:
         return None
 
     def _runtime(self, store: ChainedStore, epoch: int, settings: Settings, progress: Callable[[int], None]) -> Runtime:
-        return Runtime(
+        """The record goes on from its own time if the clocks differ."""
+        differ = self._clocks.begin()
+        runtime = Runtime(
             store,
             holder=self._identity,
             settings=settings,
             record=secrets.token_hex(16),
             engine=kerf.__version__,
-            now=wall_clock(),
+            now=self._clocks.now(),
+            clocks=differ,
             epoch=epoch,
             progress=progress,
         )
+        self._clocks.go_on_from(runtime.state.facts.at)
+        return runtime
 
     # ── at work ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -192,11 +202,17 @@ class Manager:
         reports = TurnReports(runtime.state, log, self._telemetry)
         reports.recall(store)
         controller = KubernetesController(
-            self._session, runtime, provider, report=reports, nominate=self._config.nominate
+            self._session,
+            runtime,
+            provider,
+            report=reports,
+            clocks=self._clocks,
+            nominate=self._config.nominate,
         )
         self._telemetry.watch(controller)
         tasks = self._start_writers(controller, provider, reports)
         tasks += self._start_care(controller, store, reports.events)
+        tasks.append(self._start_clocks(controller))
         running = asyncio.create_task(controller.run(), name="kerf")
         try:
             await self._wait_for(running)
@@ -220,7 +236,7 @@ class Manager:
         reports.events, reports.gated = events, gated
         between_turns = controller.controller.between_turns
         write_status = partial(gated.run, between_turns)
-        repeat = partial(repeat_lasting, reports, events, between_turns)
+        repeat = partial(repeat_lasting, reports, events, between_turns, self._clocks.now)
         return [
             asyncio.create_task(restarted(events.run, "events"), name="events"),
             asyncio.create_task(restarted(repeat, "events that last"), name="events that last"),
@@ -234,13 +250,22 @@ class Manager:
         lease = self._options.lease_namespace, self._options.lease_name
         checkpoints = CheckpointLoop(store, lease, events, failed=_print_error)
         retention = RetentionLoop(
-            store, controller.runtime, controller.observe, self._options.retention, now=wall_clock, failed=_print_error
+            store,
+            controller.runtime,
+            controller.observe,
+            self._options.retention,
+            now=self._clocks.now,
+            failed=_print_error,
         )
         self._telemetry.told = [retention, checkpoints]
         return [
             asyncio.create_task(retention.run(), name="retention"),
             asyncio.create_task(checkpoints.run(), name="checkpoints"),
         ]
+
+    def _start_clocks(self, controller: KubernetesController) -> asyncio.Task[None]:
+        watch = partial(watch_clocks, self._session, self._clocks, controller.wake)
+        return asyncio.create_task(restarted(watch, "clocks"), name="clocks")
 
     # ── waiting ─────────────────────────────────────────────────────────────────────────────────────────────────
 

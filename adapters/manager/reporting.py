@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TextIO
 
-from kerf.adapters.controller.controller import wall_clock
 from kerf.adapters.kubernetes.events import EventRecorder, Happening, Subject
 from kerf.adapters.manager.gated_status import GatedStatus
 from kerf.adapters.manager.metrics.telemetry import Telemetry
@@ -72,12 +71,14 @@ class TurnReports:
             self.events.tell(map(_happening, events))
 
 
-async def repeat_lasting(reports: TurnReports, events: EventRecorder, between_turns: asyncio.Lock) -> None:
+async def repeat_lasting(
+    reports: TurnReports, events: EventRecorder, between_turns: asyncio.Lock, now: Callable[[], int]
+) -> None:
     """Tell again what lasts, half an hour after it was told: the API server forgets an Event after an hour."""
     while True:
         await asyncio.sleep(LOOK_EVERY)
         async with between_turns:
-            lasting = await asyncio.to_thread(reports.lasting, wall_clock())
+            lasting = await asyncio.to_thread(reports.lasting, now())
         await events.repeat(lasting)
 
 

@@ -68,6 +68,19 @@ class Seen:
         return self.of(kind)
 
 
+class TimeOf:
+    """Clocks that agree: those of a world."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def now(self) -> int:
+        return self._world.now
+
+    def news(self, *, doubted: bool) -> list[Struct]:
+        return []
+
+
 class Scene:
     """A controller over a world whose pods wait for a node."""
 
@@ -77,7 +90,7 @@ class Scene:
         self.cloud, self.seen, self.inbox = FakeCloud(), Seen(), Inbox()
         self.controller = Controller(
             self.world.runtime, self.inbox,
-            cluster=object(), cloud=self.cloud, listener=self.seen, now=lambda: self.world.now,  # type: ignore[arg-type]
+            cluster=object(), cloud=self.cloud, listener=self.seen, clocks=TimeOf(self.world),  # type: ignore[arg-type]
         )  # fmt: skip
 
     def pending(self, *names: str) -> None:

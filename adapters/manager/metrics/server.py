@@ -89,7 +89,8 @@ class MetricsServer:
         faults = self._telemetry.faults()
         if faults:
             return await _send(request, HTTPStatus.SERVICE_UNAVAILABLE, [f"{fault}\n".encode() for fault in faults])
-        return await _send(request, HTTPStatus.OK, [b"ok\n"])
+        notes = [f"{line}\n".encode() for line in ("ok", *self._telemetry.notes())]
+        return await _send(request, HTTPStatus.OK, notes)
 
 
 class BoundedServer(web.Server):

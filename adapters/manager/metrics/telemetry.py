@@ -8,8 +8,9 @@ import time
 from collections.abc import Sequence
 
 import kerf
-from kerf.adapters.controller.controller import wall_clock
+from kerf.adapters.controller.process_clocks import ProcessClocks
 from kerf.adapters.manager.checkpoints import CheckpointLoop
+from kerf.adapters.manager.clock_watch import clock_families, clock_notes
 from kerf.adapters.manager.kubernetes_controller import KubernetesController
 from kerf.adapters.manager.metrics.exposition import exposition
 from kerf.adapters.manager.metrics.request_metrics import RequestMetrics, process_text
@@ -51,6 +52,7 @@ class Telemetry:
         self._making: asyncio.Task[tuple[float, bytes]] | None = None
         self._reading: tuple[int, int] | None = None
         self.told: list[RetentionLoop | CheckpointLoop] = []
+        self.clocks = ProcessClocks()
 
     def read(self, position: int, last: int) -> None:
         """The record is read up to a position: kerf is alive, but not ready yet."""
@@ -93,6 +95,10 @@ class Telemetry:
             faults.append(str(hanging))
         return faults if faults or world.ready else ["the cluster has not been looked at yet"]
 
+    def notes(self) -> list[str]:
+        """What an operator should know although kerf is ready."""
+        return clock_notes(self.clocks)
+
     def hangs(self) -> KerfError | None:
         """The turn that takes too long: it will not end by itself, and nothing is decided meanwhile. Printed once,
         because who looks for it finds a process that was started again. A start is no turn: it may take its time."""
@@ -121,7 +127,7 @@ class Telemetry:
     async def _make(self) -> tuple[float, bytes]:
         """The text, and when it was made. No turn runs while the state is read."""
         world, metrics = self._world, self._metrics
-        families = [_build(), *self._synced(), *self.requests.families()]
+        families = [_build(), *self._synced(), *self.requests.families(), *clock_families(self.clocks)]
         families += [family for loop in self.told for family in loop.families()]
         if world is None or metrics is None:
             return time.monotonic(), exposition(families) + process_text()
@@ -138,7 +144,7 @@ class Telemetry:
         return self._made
 
     def _gauges(self, state: State, metrics: RecordCounters) -> list[Family]:
-        now = wall_clock()
+        now = self.clocks.now()
         since = self._conditions.since() if self._conditions is not None else {}
         families = condition_families(state, now, self._provider, per_object=self._per_object, since=since)
         families += offering_families(state, now)

@@ -21,7 +21,7 @@ from kerf.adapters.aws.interruption import AwsInterruptions
 from kerf.adapters.aws.nodeclass.status import FINALIZER, hash_annotations, status_document
 from kerf.adapters.aws.session import AwsError, Clients, ReadingClients
 from kerf.adapters.aws.settings import AwsSettings
-from kerf.adapters.controller.controller import wall_clock
+from kerf.adapters.controller.process_clocks import wall_clock
 from kerf.adapters.kubernetes.events import EventRecorder, Happening, Subject
 from kerf.adapters.kubernetes.objects.nodeclasses import NodeClassObjects
 from kerf.adapters.kubernetes.session import Session
@@ -232,16 +232,21 @@ async def _aside(work: Callable[[], T]) -> T:
     return await answer
 
 
-async def aws_provider(session: Session, options: AwsOptions, *, observe: bool) -> AwsProvider:
-    """The provider with its clients and settings. Raises what `discover` does, and NoRegion (KERF344)."""
+async def aws_provider(
+    session: Session, options: AwsOptions, *, observe: bool, clock: Callable[[], int]
+) -> AwsProvider:
+    """The provider with its clients and settings; `clock` gives ms since the epoch.
+
+    Raises what `discover` does, and NoRegion (KERF344).
+    """
     where = await asyncio.to_thread(region)
     clients = ReadingClients(where) if observe else Clients(where)
     settings = await discover(session, clients, options)
     if observe:
-        return AwsProvider(clients, settings, objects=None, interruptions=None)
+        return AwsProvider(clients, settings, objects=None, interruptions=None, clock=clock)
     queue = AwsInterruptions(clients.sqs, settings.interruption_queue) if settings.interruption_queue else None
     objects = NodeClassObjects(session, EC2_NODE_CLASSES)
-    return AwsProvider(clients, settings, objects=objects, interruptions=queue)
+    return AwsProvider(clients, settings, objects=objects, interruptions=queue, clock=clock)
 
 
 # ── the cluster ─────────────────────────────────────────────────────────────────────────────────────────────

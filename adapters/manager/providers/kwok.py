@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from msgspec import Raw, Struct
 
@@ -60,16 +61,18 @@ class KwokProvider:
         return claim.instance
 
 
-def kwok_provider(session: Session, options: Options) -> KwokProvider:
-    """The provider with its instance types. Raises InputError, KERF330 for a file that is not there and KERF352 for one
-    that is wrong."""
+def kwok_provider(session: Session, options: Options, *, clock: Callable[[], int]) -> KwokProvider:
+    """The provider with its instance types; `clock` gives ms since the epoch.
+
+    Raises InputError, KERF330 for a file that is not there and KERF352 for one that is wrong.
+    """
     nodes = NodeObjects(session, Bridge(asyncio.get_running_loop()))
     file = options.instance_types
     if file is None:
-        return KwokProvider(KwokCloud(nodes, built_in()))
+        return KwokProvider(KwokCloud(nodes, built_in(), now=clock))
     try:
         data = file.read_bytes()
     except OSError as error:
         said = f"cannot read the instance types: {error.strerror}"
         raise InputError(said, where=str(file), hint="Check the path", code="KERF330") from error
-    return KwokProvider(KwokCloud(nodes, read_catalogue(data, str(file))))
+    return KwokProvider(KwokCloud(nodes, read_catalogue(data, str(file)), now=clock))
