@@ -16,10 +16,18 @@ from kerf.engine.record.decisions import (
     ProvisionResult,
 )
 from kerf.engine.record.entries import Entry
-from kerf.engine.record.observations import InstancesListed
+from kerf.engine.record.observations import ClocksAgree, ClocksDiffer, InstancesListed, TimeSetBack
 from kerf.engine.scheduling.reasons import SchedulingCode
 
 FEATURES = {
+    "clocks: a step forward": "scenario: clock: forward",
+    "clocks: a step back": "scenario: clock: back",
+    "clocks: a drift": "scenario: clock: drift",
+    "clocks: a machine that sleeps": "scenario: clock: suspend",
+    "clocks: two replicas that disagree": "scenario: clock: replicas disagree",
+    "clocks: in doubt": "seen: clocks differ",
+    "clocks: agree again": "seen: clocks agree",
+    "clocks: a record that is ahead is set back": "seen: time set back",
     "launch: spot": "launched: spot",
     "launch: on-demand": "launched: on-demand",
     "launch: reserved capacity": "launched: reserved",
@@ -69,6 +77,13 @@ FEATURES = {
 """What it is → by what it is counted."""
 
 
+_CLOCKS: dict[type, str] = {
+    ClocksDiffer: "seen: clocks differ",
+    ClocksAgree: "seen: clocks agree",
+    TimeSetBack: "seen: time set back",
+}
+
+
 def counted(entries: Iterable[Entry]) -> Counter[str]:
     """What a record has of them besides its claims' events."""
     found: Counter[str] = Counter()
@@ -85,6 +100,8 @@ def _seen(payload: object) -> Iterator[str]:
         yield f"failed: {payload.kind}"
     elif isinstance(payload, InstancesListed):
         yield from ("seen: demoted" for _ in payload.demoted)
+    elif type(payload) in _CLOCKS:
+        yield _CLOCKS[type(payload)]
     elif isinstance(payload, Decision):
         yield from _decided(payload)
 

@@ -32,6 +32,8 @@ from tests.support.simulation.run import Run
 
 HEAL = 11 * MINUTE
 """After the storm, users mend what only they can mend."""
+CLOCKS_OFF = 4_000
+"""How wrong clocks may be that agree: the tolerance, and what a Date header and a drift add (ms)."""
 STILL = 90 * MINUTE
 """The last part of the calm, in which nothing happens any more."""
 
@@ -80,6 +82,10 @@ class Play(Run):
     def _office(self, now: int) -> Runtime:
         """A process that cannot open the record does not begin."""
         self._fail(None)
+        if self.scenario.ahead and self.driver.offices == 2:
+            Runtime(
+                self.store, holder="old", settings=self.settings, record="", engine="old", now=now + self.scenario.ahead
+            )
         return super()._office(now)
 
     def _fail(self, error: StoreError | None) -> None:
@@ -112,6 +118,10 @@ class Play(Run):
     def _look(self, simulation: Simulation) -> None:
         self.late += _at_rest(self.scenario, simulation)
         now, claims = simulation.clock.now, self.runtime.state.facts.claims
+        host = simulation.host
+        if self.runtime.state.facts.clocks_differ or abs(host.now - now) > CLOCKS_OFF:
+            what = f"the time is {host.now - now} ms off, and the clocks are right"
+            self.late.append(Broken("clocks that agree are believed", what, 0, now))
         alive = (instance.machine for instance in simulation.cloud.alive())
         leaked = [instance.instance for instance in alive if instance.claim not in claims]
         self.late += [Broken("no instance leaked", f"{name} runs, and no claim has it", 0, now) for name in leaked]

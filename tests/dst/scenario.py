@@ -44,6 +44,8 @@ class Scenario:
     reservations: dict[str, tuple[str, str, int]] = field(default_factory=dict)
     slices: dict[str, tuple[ResourceSlice, ...]] = field(default_factory=dict)
     outages: tuple[tuple[int, int], ...] = ()
+    ahead: int = 0
+    """By how much (ms) an older kerf, which believed its clock, has put the record ahead when a process dies."""
     traits: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -102,7 +104,41 @@ def scenario(seed: int, *, forgets: bool | None = None) -> Scenario:
     _tell_nodes(drawn)
     _open_budgets(drawn)
     _Storm(drawn, dice).draw()
+    _wrong_clocks(drawn)
     return drawn
+
+
+def _wrong_clocks(drawn: Scenario) -> None:
+    """In some of the scenarios clocks are wrong until the calm; the others are what they were without."""
+    dice = random.Random(f"clock-{drawn.seed}")
+    if dice.random() >= TRAITS:
+        return
+    last, acts = STORM // 1000 - 1, []
+    for _ in range(dice.randint(1, 3)):
+        second = dice.randint(120, last)
+        kind = dice.choice(["forward", "back", "drift", "suspend"])
+        drawn.traits[f"clock: {kind}"] += 1
+        by = dice.choice(["3s", "10m", "24h", "744h"])
+        acts.append(
+            {
+                "forward": {"action": "clock-step", "by": by},
+                "back": {"action": "clock-step", "by": f"-{by}"},
+                "drift": {"action": "clock-drift", "by": dice.choice(["20s", "-5m"]), "for": "10m"},
+                "suspend": {"action": "suspend", "for": dice.choice(["5s", "90s", "8m"])},
+            }[kind]
+            | {"at": f"{second}s"}
+        )
+        if dice.random() < 0.6:
+            acts.append({"at": f"{min(last, second + dice.choice([30, 300, 900]))}s", "action": "clock-step"})
+    acts.append({"at": f"{STORM // 1000}s", "action": "clock-step"})
+    drawn.actions += acts
+    drawn.actions.sort(key=lambda each: int(str(each["at"])[:-1]))
+    if dice.random() < 0.5:
+        drawn.traits["clock: replicas disagree"] += 1
+        wrong = dice.choice([-1, 1]) * dice.choice([5_000, 10 * MINUTE, 24 * 60 * MINUTE])
+        drawn.faults = replace(drawn.faults, host_clocks=dice.choice([(0, wrong), (wrong, 0), (wrong, -wrong)]))
+    if dice.random() < 0.4 and not drawn.forgets:
+        drawn.ahead = dice.choice([5_000, 2 * MINUTE, 24 * 60 * MINUTE])
 
 
 def _tell_nodes(drawn: Scenario) -> None:

@@ -191,3 +191,9 @@ def test_a_claim_that_begins_twice_is_seen(recorded: Outcome) -> None:
 def test_the_tampered_record_has_what_the_tests_take_away(recorded: Outcome) -> None:
     kinds = {type(entry.payload) for entry in entries(recorded)}
     assert {NodePool, Initialized, DrainStarted} <= kinds
+
+
+def test_nothing_goes_by_the_clock_while_clocks_differ(recorded: Outcome) -> None:
+    """As if the clocks had differed all along."""
+    doubted = Ledger(in_doubt=True)
+    assert "nothing by the clock while clocks differ" in {each.invariant for each in doubted.read(entries(recorded))}

@@ -20,12 +20,20 @@ from kerf.engine.record.decisions import (
     TerminateInstance,
 )
 from kerf.engine.record.entries import Entry
-from kerf.engine.record.observations import EffectAnswered, InstanceSeen, ObjectGone
+from kerf.engine.record.observations import (
+    ClocksAgree,
+    ClocksDiffer,
+    EffectAnswered,
+    InstanceSeen,
+    ObjectGone,
+    TimeSetBack,
+)
 from tests.support.invariants.grounds import Picture
 from tests.support.invariants.launches import Launches
 from tests.support.judges.budgets import allowed
 
 VOLUNTARY = {"empty": "Empty", "underutilized": "Underutilized", "drifted": "Drifted"}
+BY_TIME = ("expired", "unhealthy")
 LONG_AGO = 1
 """When a claim that was adopted on its way out was tainted: its record is lost."""
 
@@ -75,6 +83,7 @@ class Ledger:
     last: int = 0
     launches: Launches = field(default_factory=Launches)
     picture: Picture | None = None
+    in_doubt: bool = False  # the clocks differ
 
     def read(self, entries: Iterable[Entry]) -> Iterator[Broken]:
         for entry in entries:
@@ -100,6 +109,10 @@ class Ledger:
                 yield from self._proposed(payload.result, entry)
             elif isinstance(payload.result, MoveStepResult):
                 yield from self._stepped(payload.result, entry)
+        elif isinstance(payload, ClocksDiffer | ClocksAgree):
+            self.in_doubt = isinstance(payload, ClocksDiffer)
+        elif isinstance(payload, TimeSetBack):
+            self._set_back(payload.was, entry.at)
         elif isinstance(payload, EffectAnswered) and payload.ok:
             asked = self.intents.get(payload.intent)
             if isinstance(asked, TerminateInstance) and asked.claim in self.lives:
@@ -109,6 +122,14 @@ class Ledger:
                 life.terminating |= life.instance == payload.instance
         elif entry.stream.startswith("nodeclaim/"):
             yield from self._claim(payload, entry)
+
+    def _set_back(self, was: int, now: int) -> None:
+        """Deadlines that the clock measured that was ahead."""
+        for life in self.lives.values():
+            if life.deadline is not None and life.deadline > now:
+                life.deadline -= was - now
+            if life.tainted > now:
+                life.tainted -= was - now
 
     # ── claims ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -137,6 +158,8 @@ class Ledger:
             life.going, life.deadline = event.why, event.deadline
             life.repaired = life.repaired or event.why == "unhealthy"
             life.tainted = life.tainted or entry.at
+            if self.in_doubt and event.why in BY_TIME:
+                yield "nothing by the clock while clocks differ", f"{life.name} is {event.why}"
             yield from self._condemned(life)
         elif isinstance(event, ev.Untainted):
             life.going, life.deadline, life.tainted, life.repaired = "", None, 0, False
@@ -211,6 +234,8 @@ class Ledger:
             return
         if move is None:
             yield "moves", f"{result.move} starts, and was never proposed"
+        if self.in_doubt:
+            yield "nothing by the clock while clocks differ", f"{result.move} starts"
         begun = self.started[result.move] = result.begun
         for claim in begun.claims:
             if self.lives[claim].going:

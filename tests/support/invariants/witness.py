@@ -109,7 +109,7 @@ class Witness:
 
     def _forces(self, order: DeletePod) -> None:
         """No force earlier than a pod's own grace before the deadline, and that a grace period after the taint."""
-        life, now = self.ledger.lives[order.claim], self.simulation.clock.now
+        life, now = self.ledger.lives[order.claim], self.simulation.host.now
         pod = self.simulation.cluster.api.pods.get(order.uid)
         if life.deadline is None:
             self._break("no force before the deadline", f"{order.namespace}/{order.name} of {life.name}: there is none")
