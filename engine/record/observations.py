@@ -70,9 +70,14 @@ class ClocksDiffer(Struct, frozen=True, omit_defaults=True):
 
 
 class ClocksAgree(Struct, frozen=True, omit_defaults=True):
-    """The clocks agree again. `moved` is by how much the controller's time was set by that (ms)."""
+    """The clocks agree again. `moved` is by how much the controller's time was set by that (ms).
+
+    `since`: what was measured from then on (ms since the epoch, by the time that is given up) was measured that much
+    too early. 0 if the time went wrong in no process that began while the clocks differed.
+    """
 
     moved: int = 0
+    since: int = 0
 
 
 class TimeSetBack(Struct, frozen=True):

@@ -69,9 +69,9 @@ class Runtime:
         """Takes office: starts the record if it is empty (`record` is its random id), and fences older writers. A long
         record takes its time to be read: `progress` is told the position reached, and what it raises ends the reading.
 
-        `now` is what the clocks say. If they do not agree (`clocks`), a record goes on from its own time: none of them
-        is trusted. `epoch` is the Lease's transitions, where there is a Lease. Raises StoreError, and InputError
-        (KERF345) when the record is of another cluster than `settings` says: nothing is appended then.
+        `now` is what the clocks say. If they do not agree (`clocks`), it is what the API server says, and a record goes
+        on as `_median` says. `epoch` is the Lease's transitions, where there is a Lease. Raises StoreError, and
+        InputError (KERF345) when the record is of another cluster than `settings` says: nothing is appended then.
         """
         self.store = store
         self.state = load(store, progress=progress)
@@ -95,7 +95,7 @@ class Runtime:
         self._unanswered = [(ref, _to_reconcile(a.intent, self.state)) for ref, a in sorted(facts.intents.items())]
         self.fresh = started = not facts.position
         facts.epoch = self._office  # the entries of this turn are the first that carry it
-        draft = self._draft(now if clocks is None or started else facts.at)
+        draft = self._draft(now if clocks is None or started else _median(facts.at, now, clocks))
         if started:
             draft.add(RecordStarted(record, engine))
         draft.add(OfficeTaken(self._office, holder))
@@ -259,6 +259,11 @@ def _to_reconcile(intent: Intent, state: State) -> Intent:
     if isinstance(intent, LaunchInstance) and intent.claim not in state.facts.claims:
         return FindInstance(intent.claim, intent)
     return intent
+
+
+def _median(record: int, server: int, clocks: ClocksDiffer) -> int:
+    """The time between those of the record, the API server and the wall clock: none is believed against two (ADR 9)."""
+    return sorted((record, server, server + clocks.skew))[1]
 
 
 def _intents(entries: Sequence[Entry]) -> list[tuple[str, Intent]]:

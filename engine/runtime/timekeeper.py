@@ -39,7 +39,8 @@ class Timekeeper:
         self._dated = 0  # when the latest Date that counts came, by the monotonic clock
         self._same = 0  # how many Date headers in a row have said the same
         self._untold: ClocksDiffer | None = None  # what the record was not told yet
-        self._moved = 0
+        self._began = 0  # the time that it began with in doubt; 0 once the clocks have agreed
+        self._agreement = ClocksAgree()
 
     def now(self, monotonic: int) -> int:
         """The time (ms since the epoch)."""
@@ -89,9 +90,9 @@ class Timekeeper:
         return self._differ()
 
     def go_on_from(self, time: int, monotonic: int) -> None:
-        """Clocks in doubt set no time: a record goes on from its latest entry."""
+        """Clocks in doubt set no time: a record goes on from its latest entry (see Runtime)."""
         if self.in_doubt:
-            self._anchor = time, monotonic
+            self._anchor, self._began = (time, monotonic), time
 
     def news(self, *, doubted: bool) -> list[Struct]:
         """What the record is to be told with the next turn. `doubted`: it says that the clocks differ."""
@@ -99,8 +100,8 @@ class Timekeeper:
             self._doubt()
         news: list[Struct] = [self._untold] if self._untold is not None else []
         if not self.in_doubt and (doubted or news):
-            news.append(ClocksAgree(self._moved))
-        self._untold, self._moved = None, 0
+            news.append(self._agreement)
+        self._untold, self._agreement = None, ClocksAgree()
         return news
 
     def _doubt(self) -> None:
@@ -111,8 +112,8 @@ class Timekeeper:
         return ClocksDiffer(self.jump, self.skew or 0)
 
     def _agree(self, wall: int, monotonic: int) -> None:
-        self._moved = wall - self.now(monotonic)
-        self.in_doubt = False
+        self._agreement = ClocksAgree(wall - self.now(monotonic), self._began)
+        self.in_doubt, self._began = False, 0
         self._set(wall, monotonic)
 
     def _set(self, wall: int, monotonic: int) -> None:

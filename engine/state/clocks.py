@@ -1,7 +1,8 @@
 """The fold of what is known of the clocks: whether they agree, and time that goes back.
 
 Between two entries `TimeSetBack` times never decrease. At one of them the record was ahead of the clock: what was
-measured by that clock is moved back by as much, so that ages and pauses stay as long as they were (ADR 9).
+measured by that clock is moved back by as much, so that ages and pauses stay as long as they were. What a process has
+measured that began behind the clock is moved forward, when the clocks agree (ADR 9).
 """
 
 from __future__ import annotations
@@ -27,9 +28,8 @@ TIMES: dict[type[Struct], tuple[str, ...]] = {
         "plan_at", "moves_changed", "moves_looked", "moves_look_at", "clocks_differ",
     ),
     NodeClaim: (
-        "since", "created", "launched", "registered", "initialized", "tainted", "deadline", "drain_started", "drained",
-        "detached", "answered", "unlisted", "nominated_until", "last_pod_event", "drifted_since",
-        "inconsistent_changed",
+        "since", "created", "launched", "registered", "initialized", "tainted", "drain_started", "drained", "detached",
+        "answered", "unlisted", "nominated_until", "last_pod_event", "drifted_since", "inconsistent_changed",
     ),
     Effect: ("asked", "answered", "retry_at"),
     Asked: ("at",),
@@ -51,27 +51,23 @@ HOLDERS = ("claims", "lone", "intents", "orphans", "found", "searches", "moves",
 
 
 def clocks_differ(state: State, differ: seen.ClocksDiffer, entry: Entry) -> None:
-    facts = state.facts
-    facts.clocks_differ = facts.clocks_differ or entry.at
+    """What goes on otherwise while the clocks differ is looked at."""
+    if not state.facts.clocks_differ:
+        state.facts.clocks_differ = entry.at
+        _look_at_everything(state, entry)
 
 
 def clocks_agree(state: State, agree: seen.ClocksAgree, entry: Entry) -> None:
     """What was held back meanwhile is looked at."""
     state.facts.clocks_differ = 0
+    if agree.since and agree.moved > 0:
+        _move(state.facts, agree.since - 1, agree.moved)
     _look_at_everything(state, entry)
 
 
 def time_set_back(state: State, back: seen.TimeSetBack, entry: Entry) -> None:
     """Moves what lies ahead of the new time back. What lies before it was measured by a clock that was right."""
-    facts, now = state.facts, entry.at
-    _move_back(facts, now, back.was - now)
-    for name in HOLDERS:
-        holder: dict[str, Any] = getattr(facts, name)
-        for key, value in holder.items():
-            holder[key] = _moved_back(value, now, back.was - now)
-    for claim in (*facts.claims.values(), *facts.lone.values()):
-        for effect in claim.effects.values():
-            _move_back(effect, now, back.was - now)
+    _move(state.facts, entry.at, entry.at - back.was)
     state.indexes.due.clear()
     _look_at_everything(state, entry)
 
@@ -81,23 +77,42 @@ def _look_at_everything(state: State, entry: Entry) -> None:
     look_at_all_pools(state)
 
 
-def _moved_back(value: Any, now: int, by: int) -> Any:
+def _move(facts: Facts, after: int, by: int) -> None:
+    """Moves all times that lie after `after` by so much (ms)."""
+    _move_times(facts, after, by)
+    for name in HOLDERS:
+        holder: dict[str, Any] = getattr(facts, name)
+        for key, value in holder.items():
+            holder[key] = _moved(value, after, by)
+    for claim in (*facts.claims.values(), *facts.lone.values()):
+        _move_deadline(claim, after, by)
+        for effect in claim.effects.values():
+            _move_times(effect, after, by)
+
+
+def _moved(value: Any, after: int, by: int) -> Any:
     """The struct itself if it can change, else a copy."""
     if not value.__struct_config__.frozen:
-        _move_back(value, now, by)
+        _move_times(value, after, by)
         return value
     times = {field: getattr(value, field) for field in TIMES[type(value)]}
-    return msgspec.structs.replace(value, **{field: _earlier(time, now, by) for field, time in times.items()})
+    return msgspec.structs.replace(value, **{field: _at(time, after, by) for field, time in times.items()})
 
 
-def _move_back(struct: Struct, now: int, by: int) -> None:
+def _move_times(struct: Struct, after: int, by: int) -> None:
     for field in TIMES[type(struct)]:
         time = getattr(struct, field)
         if isinstance(time, dict):
-            time.update({key: _earlier(each, now, by) for key, each in time.items()})
-        elif time is not None:
-            setattr(struct, field, _earlier(time, now, by))
+            time.update({key: _at(value, after, by) for key, value in time.items()})
+        else:
+            setattr(struct, field, _at(time, after, by))
 
 
-def _earlier(time: int, now: int, by: int) -> int:
-    return time - by if now < time < ENDLESS else time
+def _move_deadline(claim: NodeClaim, after: int, by: int) -> None:
+    """A deadline moves with the time that its grace period is counted from: pods never have less than that."""
+    if claim.deadline is not None and claim.deadline - (claim.termination_grace_period or 0) > after:
+        claim.deadline += by
+
+
+def _at(time: int, after: int, by: int) -> int:
+    return time + by if after < time < ENDLESS else time

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from kerf.engine.lifecycle.drain.interruption_notice import stays_until
-from kerf.engine.lifecycle.drain.pods import awaited, wave_at
+from kerf.engine.lifecycle.drain.pods import awaited, kept_until, wave_at
 from kerf.engine.lifecycle.reasons import LifecycleCode
 from kerf.engine.model.disruption_reasons import DisruptionCode
 from kerf.engine.model.kubernetes.pods import Pod
@@ -13,7 +13,7 @@ from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import Effect, NodeClaim
 from kerf.engine.nodeclaim.effect_keys import eviction
 from kerf.engine.nodeclaim.state_table import DRAINING
-from kerf.engine.scheduling.pods.evictability import EvictionRules, protected_until
+from kerf.engine.scheduling.pods.evictability import EvictionRules
 from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
 
@@ -44,7 +44,7 @@ def _why(claim: NodeClaim, pod: Pod, effect: Effect | None, state: State) -> Rea
     """Say why the pod is still there. The checks come in the order of the drain itself (L-203, D-147, L-205)."""
     if pod.deleting or (effect is not None and effect.ok):
         return Reason.of(LifecycleCode.TERMINATING)
-    if state.facts.at < protected_until(pod):
+    if state.facts.at < kept_until(pod, state):
         return Reason.of(DisruptionCode.DO_NOT_DISRUPT)
     if effect is None and state.facts.at < stays_until(claim, pod, state):
         return Reason.of(LifecycleCode.WAITING_FOR_NEXT_PLACE)

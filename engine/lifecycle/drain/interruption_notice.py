@@ -21,8 +21,9 @@ DEFAULT_GRACE = 30
 
 
 def stays_until(claim: NodeClaim, pod: Pod, state: State) -> int:
-    """Until when the pod stays because its next node is not there (ms since the epoch); 0 if it need not wait."""
-    notice = NOTICE_OF_KIND.get(claim.interruption, 0)
+    """Until when the pod stays because its next node is not there (ms since the epoch); 0 if it need not wait. While
+    the clocks differ nothing tells what is left of the notice, which the cloud has timed: no pod waits (ADR 9)."""
+    notice = NOTICE_OF_KIND.get(claim.interruption, 0) if not state.facts.clocks_differ else 0
     if not notice or not state.facts.settings.keep_until_replaced or not is_reschedulable(pod):
         return 0
     if _is_up(state.facts.targets.get(pod.uid, ""), state):

@@ -40,14 +40,23 @@ def awaited(node: Node, state: State, now: int) -> list[Pod]:
 def drainable(pod: Pod, state: State, now: int) -> bool:
     """Whether a drain evicts the pod: it is no static pod, does not tolerate the disrupted taint, and is not stuck
     (D-10)."""
-    if owned_by(pod, NODE_OWNER) or (pod.deleting and now >= stuck_at(pod)):
+    stuck = stuck_at(pod, state)
+    if owned_by(pod, NODE_OWNER) or (stuck and now >= stuck):
         return False
     return not tolerates_all((DISRUPTED,), state.indexes.blobs.shape(pod.shape).tolerations)
 
 
-def stuck_at(pod: Pod) -> int:
-    """From when on a terminating pod is no longer awaited (ms since the epoch)."""
-    return pod.deleting + STUCK_AFTER + 1
+def stuck_at(pod: Pod, state: State) -> int:
+    """From when on a terminating pod is no longer awaited (ms since the epoch); 0 for never. Its deletion time is the
+    API server's: while the clocks differ nothing follows from that (ADR 9)."""
+    return pod.deleting + STUCK_AFTER + 1 if pod.deleting and not state.facts.clocks_differ else 0
+
+
+def kept_until(pod: Pod, state: State) -> int:
+    """Until when do-not-disrupt keeps the pod from being evicted (D-12; ms since the epoch). A duration counts from
+    when the kubelet has started the pod: while the clocks differ it does not end (ADR 9)."""
+    until = protected_until(pod)
+    return FOREVER if until and state.facts.clocks_differ else until
 
 
 def leave(claim: NodeClaim, node: Node, pods: list[Pod], state: State, now: int) -> Step:
@@ -75,7 +84,7 @@ def _goes_by_force(claim: NodeClaim, pod: Pod, state: State, now: int) -> bool:
 def _evict_or_wait(claim: NodeClaim, node: Node, pod: Pod, state: State, now: int, *, its_groups_turn: bool) -> Step:
     """Delete one pod by force when its deadline is near (L-203), else evict it when its group and wave have come and it
     may be disrupted."""
-    until_stuck = stuck_at(pod) if pod.deleting else 0
+    until_stuck = stuck_at(pod, state)
     by_force = _forced_at(claim, pod, state)
     if by_force and now > by_force:
         grace = max(1, ((claim.deadline or now) - now) // 1000)  # D-152
@@ -86,7 +95,7 @@ def _evict_or_wait(claim: NodeClaim, node: Node, pod: Pod, state: State, now: in
     due = by_force + 1 if by_force else 0
     if not its_groups_turn:
         return wait(LifecycleCode.WAITING_FOR_GROUP, due=due)
-    protected = protected_until(pod)
+    protected = kept_until(pod, state)
     if now < protected:  # D-147, D-12
         return wait(LifecycleCode.DO_NOT_DISRUPT, due=soonest(due, 0 if protected == FOREVER else protected))
     stays = stays_until(claim, pod, state)

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from kerf.engine.model.disruption_reasons import DisruptionCode
 from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.decisions import Decision, LaunchInstance, TaintNode
 from kerf.engine.record.observations import (
     ClocksAgree,
@@ -20,7 +21,7 @@ from kerf.engine.runtime.runtime import Runtime
 from kerf.engine.state import snapshot
 from kerf.engine.state.load import load
 from kerf.replay.verify.verify import verify
-from tests.support.lives import claim_of, decide, half_empty, in_service
+from tests.support.lives import claim_of, decide, half_empty, in_service, show_taint
 from tests.support.world import World, pool
 
 MINUTE = 60_000
@@ -218,21 +219,95 @@ def test_who_asks_is_told_that_it_stays_for_the_clocks() -> None:
 # ── a process that begins in doubt ─────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_process_whose_clocks_differ_goes_on_from_the_record() -> None:
-    world = in_service(expire_after=30 * DAY)
-    was = world.runtime.state.facts.at
+def begin(world: World, *, server: int, wall: int) -> None:
+    """Another process takes office, whose wall clock differs from the API server's: both as they are to the record."""
+    at = world.runtime.state.facts.at
     world.runtime = Runtime(
         world.store,
         holder="b",
         settings=world.settings,
         record="record-1",
         engine="test",
-        now=world.now + 31 * DAY,
-        clocks=ClocksDiffer(skew=31 * DAY),
+        now=at + server,
+        clocks=ClocksDiffer(skew=wall - server),
     )
-    assert world.runtime.state.facts.at == was
-    assert world.runtime.state.facts.clocks_differ == was
+    world.now = world.runtime.state.facts.at
+
+
+@pytest.mark.parametrize(
+    ("server", "wall", "goes_on"),
+    [
+        (MINUTE, 31 * DAY, MINUTE),
+        (31 * DAY, MINUTE, MINUTE),
+        (MINUTE, -DAY, 0),
+        (-DAY, MINUTE, 0),
+        (-DAY, MINUTE - DAY, MINUTE - DAY),
+        (MINUTE - DAY, -DAY, MINUTE - DAY),
+    ],
+)
+def test_a_process_that_begins_in_doubt_believes_no_clock_against_two(server: int, wall: int, goes_on: int) -> None:
+    """Of the record, the API server and the wall clock it takes the time in the middle."""
+    world = in_service(expire_after=30 * DAY)
+    was = world.runtime.state.facts.at
+    begin(world, server=server, wall=wall)
+    assert world.runtime.state.facts.at == was + goes_on
+    assert world.runtime.state.facts.clocks_differ == was + goes_on
+    assert set_backs(world) == ([-goes_on] if goes_on < 0 else [])
     assert claim_of(world).why == ""
+    assert sound(world)
+
+
+def draining(world: World) -> World:
+    """The node of a world with a grace period of ten minutes is drained. Pods cannot be evicted."""
+    world.see(Observation(NodeClaimDeletionSeen(claim_of(world).name, "kubectl")))
+    world.answer_all()
+    show_taint(world)
+    assert claim_of(world).drain_started
+    return world
+
+
+def leaving(world: World) -> NodeClaim:
+    (claim,) = (claim for claim in world.runtime.state.facts.claims.values() if claim.why)
+    return claim
+
+
+def test_l189_a_deadline_stays_when_time_is_set_back_to_after_the_taint() -> None:
+    """It was counted from a time that was right: moved back, it would leave the pods less than their grace period."""
+    world = draining(in_service(termination_grace_period=10 * MINUTE))
+    deadline = world.now + 10 * MINUTE
+    assert leaving(world).deadline == deadline
+    world.now += 5 * MINUTE
+    world.pending("b2")
+    world.now -= 4 * MINUTE
+    world.pending("c2")
+    assert set_backs(world) == [4 * MINUTE]
+    assert leaving(world).deadline == deadline
+    assert sound(world)
+
+
+def test_l189_a_deadline_goes_back_with_the_time_that_it_was_counted_from() -> None:
+    world = in_service(termination_grace_period=10 * MINUTE)
+    world.now += DAY
+    draining(world)
+    world.now -= DAY
+    world.pending("b2")
+    assert leaving(world).deadline == world.now + 10 * MINUTE
+    assert sound(world)
+
+
+def test_l189_pods_keep_their_grace_period_when_a_process_began_behind_the_clock() -> None:
+    """It went on from the record, and was an hour late when the clocks agreed."""
+    world = in_service(termination_grace_period=10 * MINUTE)
+    world.after(MINUTE)
+    world.see(Observation(InterruptionSeen("m", "spot", "i-unknown")))
+    begin(world, server=60 * MINUTE, wall=-DAY)
+    began = world.now
+    draining(world)
+    world.now += MINUTE + 60 * MINUTE
+    world.see(Observation(ClocksAgree(moved=60 * MINUTE, since=began)))
+    assert leaving(world).deadline == world.now + 9 * MINUTE
+    assert leaving(world).tainted == world.now - MINUTE
+    assert leaving(world).created < began
     assert sound(world)
 
 

@@ -147,9 +147,11 @@ def test_a_process_that_begins_in_doubt_takes_the_api_servers_time_or_the_record
     assert abs(machine.off) <= 500
     machine.keeper.go_on_from(T - 77_000, machine.clocks()[1])
     assert machine.off == -77_000
+    machine.keeper.news(doubted=True)
     machine.wall = 0
     machine.passes(4_500)
     assert (machine.off, machine.keeper.in_doubt) == (0, False)
+    assert machine.keeper.news(doubted=True)[-1] == ClocksAgree(77_000, T - 77_000)
 
 
 def test_an_api_server_that_tells_no_time_is_no_cause_for_doubt() -> None:

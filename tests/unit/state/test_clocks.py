@@ -15,7 +15,7 @@ NO_TIMES = {
     "Facts": {"position", "epoch", "streams", "buffered", "plan", "over", "cut", "unknown", "at"},
     "NodeClaim": {
         "version", "requested", "expire_after", "termination_grace_period", "volumes", "evicted", "forced",
-        "interrupted", "requests", "capacity", "allocatable", "turns",
+        "interrupted", "deadline", "requests", "capacity", "allocatable", "turns",
     },
     "Effect": {"attempts", "done", "grace"},
     "Orphan": {"attempts"},

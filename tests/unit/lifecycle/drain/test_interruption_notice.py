@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from kerf.engine.model.content_digest import content
 from kerf.engine.model.kubernetes.pods import DAEMONSET, Owner, PodShape
 from kerf.engine.record.decisions import EvictPod, Intent, LaunchInstance
-from kerf.engine.record.observations import InterruptionSeen, NodeClaimDeletionSeen, Observation
+from kerf.engine.record.observations import ClocksDiffer, InterruptionSeen, NodeClaimDeletionSeen, Observation
 from tests.support.lives import PODS, in_service, show_taint
 from tests.support.world import World
 
@@ -82,6 +82,14 @@ def test_the_notice_counts_from_when_it_was_sent() -> None:
     world = interrupted(late=59_000)
     assert last(world) == []
     assert evicts(world.after(1_000)) == ["a"]
+
+
+def test_while_the_clocks_differ_it_leaves_at_once() -> None:
+    """The cloud has timed the notice: nothing tells how much of it is left (ADR 9)."""
+    world = interrupted()
+    assert last(world) == []
+    world.see(Observation(ClocksDiffer(jump=-600_000)))
+    assert last(world) == ["a"]
 
 
 def test_without_notice_or_the_setting_it_leaves_at_once() -> None:

@@ -8,7 +8,7 @@ from kerf.engine.model.content_digest import content
 from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import Pod, PodShape, Toleration
 from kerf.engine.record.decisions import DeleteNode, EvictPod, LaunchInstance
-from kerf.engine.record.observations import EffectAnswered, ObjectGone, Observation
+from kerf.engine.record.observations import ClocksAgree, ClocksDiffer, EffectAnswered, ObjectGone, Observation
 from kerf.engine.scheduling.problem.departing_pods import MIN_LEAD
 from tests.support.lives import claim_of, types
 from tests.support.world import World
@@ -121,6 +121,30 @@ def test_w77_a_pod_61_s_past_its_deletion_is_not_awaited() -> None:
     assert evicted(world) == []
     world.after(1)
     assert evicted(world) == ["daemon"]
+
+
+def test_l202_no_pod_counts_as_stuck_while_the_clocks_differ() -> None:
+    """Its deletion time is the API server's: a process whose time is ahead of that would lose the pod."""
+    world = serving()
+    put(world, "ends", deleting=world.now + 1_000)
+    put(world, "daemon", daemon=True)
+    drain(world)
+    world.see(Observation(ClocksDiffer(skew=5_000)))
+    world.after(24 * 3_600_000)
+    assert evicted(world) == []
+    world.see(Observation(ClocksAgree()))
+    assert evicted(world) == ["daemon"]
+
+
+def test_d12_the_duration_of_a_protection_does_not_end_while_the_clocks_differ() -> None:
+    world = serving()
+    put(world, "held", do_not_disrupt="1m")
+    drain(world)
+    world.see(Observation(ClocksDiffer(skew=5_000)))
+    world.after(3_600_000)
+    assert evicted(world) == []
+    world.see(Observation(ClocksAgree()))
+    assert evicted(world) == ["held"]
 
 
 def test_w82_only_a_toleration_of_the_disrupted_taint_keeps_a_pod() -> None:
