@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from kerf.adapters.simulation.build import START
@@ -12,10 +12,10 @@ from kerf.adapters.simulation.cluster.node_changes import UNSCHEDULABLE
 from kerf.adapters.simulation.simulation import Simulation
 from kerf.engine.errors import KerfError
 from kerf.engine.model.kubernetes.pods import PodShape
-from kerf.engine.record.decisions import Decision, EvictPod
+from kerf.engine.record.decisions import Decision, EvictPod, Intent
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.errors import StoreError, StoreLocked
-from kerf.engine.record.observations import InputRefused
+from kerf.engine.record.observations import InputRefused, Observation
 from kerf.engine.runtime.runtime import Runtime
 from kerf.engine.state import snapshot
 from kerf.engine.state.evolve import evolve
@@ -26,14 +26,12 @@ from tests.dst.beginning import ODD, STATIC, keeps_its_nodes
 from tests.dst.coverage import counted
 from tests.dst.scenario import CALM, END, MINUTE, STORM, Scenario
 from tests.support.invariants.ledger import Broken
-from tests.support.invariants.witness import Witness
+from tests.support.invariants.witness import CLOCKS_OFF, Witness
 from tests.support.memory import MemoryStore
 from tests.support.simulation.run import Run
 
 HEAL = 11 * MINUTE
 """After the storm, users mend what only they can mend."""
-CLOCKS_OFF = 4_000
-"""How wrong clocks may be that agree: the tolerance, and what a Date header and a drift add (ms)."""
 STILL = 90 * MINUTE
 """The last part of the calm, in which nothing happens any more."""
 
@@ -87,6 +85,10 @@ class Play(Run):
                 self.store, holder="old", settings=self.settings, record="", engine="old", now=now + self.scenario.ahead
             )
         return super()._office(now)
+
+    def after_turn(self, now: int, observations: Sequence[Observation], intents: Sequence[tuple[str, Intent]]) -> None:
+        assert self.witness is not None
+        self.witness.catch_up()
 
     def _fail(self, error: StoreError | None) -> None:
         self.memory.fail_with = error

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from kerf.adapters.simulation.faults import FaultPlan, Kill, KillPoint
 from kerf.engine.model.kubernetes.devices import ResourceSlice
 from kerf.engine.model.settings import Settings
-from tests.dst import beginning
+from tests.dst import beginning, wrong_clocks
 from tests.dst.beginning import NAMESPACE, STATIC, Document
 from tests.support.simulation.run import ZONES
 
@@ -109,36 +109,12 @@ def scenario(seed: int, *, forgets: bool | None = None) -> Scenario:
 
 
 def _wrong_clocks(drawn: Scenario) -> None:
-    """In some of the scenarios clocks are wrong until the calm; the others are what they were without."""
-    dice = random.Random(f"clock-{drawn.seed}")
-    if dice.random() >= TRAITS:
-        return
-    last, acts = STORM // 1000 - 1, []
-    for _ in range(dice.randint(1, 3)):
-        second = dice.randint(120, last)
-        kind = dice.choice(["forward", "back", "drift", "suspend"])
-        drawn.traits[f"clock: {kind}"] += 1
-        by = dice.choice(["3s", "10m", "24h", "744h"])
-        acts.append(
-            {
-                "forward": {"action": "clock-step", "by": by},
-                "back": {"action": "clock-step", "by": f"-{by}"},
-                "drift": {"action": "clock-drift", "by": dice.choice(["20s", "-5m"]), "for": "10m"},
-                "suspend": {"action": "suspend", "for": dice.choice(["5s", "90s", "8m"])},
-            }[kind]
-            | {"at": f"{second}s"}
-        )
-        if dice.random() < 0.6:
-            acts.append({"at": f"{min(last, second + dice.choice([30, 300, 900]))}s", "action": "clock-step"})
-    acts.append({"at": f"{STORM // 1000}s", "action": "clock-step"})
-    drawn.actions += acts
-    drawn.actions.sort(key=lambda each: int(str(each["at"])[:-1]))
-    if dice.random() < 0.5:
-        drawn.traits["clock: replicas disagree"] += 1
-        wrong = dice.choice([-1, 1]) * dice.choice([5_000, 10 * MINUTE, 24 * 60 * MINUTE])
-        drawn.faults = replace(drawn.faults, host_clocks=dice.choice([(0, wrong), (wrong, 0), (wrong, -wrong)]))
-    if dice.random() < 0.4 and not drawn.forgets:
-        drawn.ahead = dice.choice([5_000, 2 * MINUTE, 24 * 60 * MINUTE])
+    clocks = wrong_clocks.draw(drawn.seed, STORM // 1000)
+    drawn.traits += clocks.traits
+    drawn.actions += clocks.actions
+    drawn.actions.sort(key=lambda action: int(str(action["at"])[:-1]))
+    drawn.faults = replace(drawn.faults, host_clocks=clocks.host_clocks)
+    drawn.ahead = 0 if drawn.forgets else clocks.ahead
 
 
 def _tell_nodes(drawn: Scenario) -> None:

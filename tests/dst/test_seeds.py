@@ -15,6 +15,7 @@ from kerf.engine.record.decisions import Decision, MoveStepResult, ProposedMoves
 from kerf.engine.record.entries import Entry
 from tests.dst.play import Outcome, play
 from tests.dst.scenario import scenario
+from tests.support.invariants.clocks import ClockRules
 from tests.support.invariants.grounds import Picture
 from tests.support.invariants.launches import FOR_A_POD, Launches
 from tests.support.invariants.ledger import Ledger
@@ -195,5 +196,13 @@ def test_the_tampered_record_has_what_the_tests_take_away(recorded: Outcome) -> 
 
 def test_nothing_goes_by_the_clock_while_clocks_differ(recorded: Outcome) -> None:
     """As if the clocks had differed all along."""
-    doubted = Ledger(in_doubt=True)
-    assert "nothing by the clock while clocks differ" in {each.invariant for each in doubted.read(entries(recorded))}
+    doubted = Ledger(clocks=ClockRules(in_doubt=True))
+    violations = {violation.invariant for violation in doubted.read(entries(recorded))}
+    assert "nothing by the clock while clocks differ" in violations
+    assert "pods get nodes while clocks differ" not in violations
+
+
+def test_a_pod_that_is_not_planned_for_while_clocks_differ_is_seen(recorded: Outcome) -> None:
+    doubted = Ledger(clocks=ClockRules(in_doubt=True))
+    idle = [entry for entry in entries(recorded) if getattr(entry.payload, "decider", "") != "provision"]
+    assert "pods get nodes while clocks differ" in {violation.invariant for violation in doubted.read(idle)}

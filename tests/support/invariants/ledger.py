@@ -5,7 +5,7 @@ broken by one of them; `witness` looks at the cluster and the cloud besides."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,20 +20,13 @@ from kerf.engine.record.decisions import (
     TerminateInstance,
 )
 from kerf.engine.record.entries import Entry
-from kerf.engine.record.observations import (
-    ClocksAgree,
-    ClocksDiffer,
-    EffectAnswered,
-    InstanceSeen,
-    ObjectGone,
-    TimeSetBack,
-)
+from kerf.engine.record.observations import EffectAnswered, InstanceSeen, ObjectGone
+from tests.support.invariants.clocks import ClockRules
 from tests.support.invariants.grounds import Picture
 from tests.support.invariants.launches import Launches
 from tests.support.judges.budgets import allowed
 
 VOLUNTARY = {"empty": "Empty", "underutilized": "Underutilized", "drifted": "Drifted"}
-BY_TIME = ("expired", "unhealthy")
 LONG_AGO = 1
 """When a claim that was adopted on its way out was tainted: its record is lost."""
 
@@ -83,7 +76,8 @@ class Ledger:
     last: int = 0
     launches: Launches = field(default_factory=Launches)
     picture: Picture | None = None
-    in_doubt: bool = False  # the clocks differ
+    clocks: ClockRules = field(default_factory=ClockRules)
+    true: Callable[[int], int] = int  # the true time of an entry that is read, by the time that it has
 
     def read(self, entries: Iterable[Entry]) -> Iterator[Broken]:
         for entry in entries:
@@ -96,6 +90,7 @@ class Ledger:
         if self.picture is not None:
             self.picture.see(payload)
         yield from self.launches.see(payload)
+        yield from self.clocks.see(entry)
         if isinstance(payload, NodePool):
             self.pools[payload.name] = payload
         elif isinstance(payload, ObjectGone) and payload.kind == "nodepool":
@@ -109,10 +104,6 @@ class Ledger:
                 yield from self._proposed(payload.result, entry)
             elif isinstance(payload.result, MoveStepResult):
                 yield from self._stepped(payload.result, entry)
-        elif isinstance(payload, ClocksDiffer | ClocksAgree):
-            self.in_doubt = isinstance(payload, ClocksDiffer)
-        elif isinstance(payload, TimeSetBack):
-            self._set_back(payload.was, entry.at)
         elif isinstance(payload, EffectAnswered) and payload.ok:
             asked = self.intents.get(payload.intent)
             if isinstance(asked, TerminateInstance) and asked.claim in self.lives:
@@ -122,14 +113,6 @@ class Ledger:
                 life.terminating |= life.instance == payload.instance
         elif entry.stream.startswith("nodeclaim/"):
             yield from self._claim(payload, entry)
-
-    def _set_back(self, was: int, now: int) -> None:
-        """Deadlines that the clock measured that was ahead."""
-        for life in self.lives.values():
-            if life.deadline is not None and life.deadline > now:
-                life.deadline -= was - now
-            if life.tainted > now:
-                life.tainted -= was - now
 
     # ── claims ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -142,7 +125,8 @@ class Ledger:
             life = self.lives[name] = Life(name, event.node_pool, event.termination_grace_period)
             if isinstance(event, ev.Adopted):
                 life.node, life.instance, life.initialized = event.node, event.instance, bool(event.initialized)
-                life.going, life.deadline, life.tainted = event.why, event.deadline, LONG_AGO if event.why else 0
+                life.going, life.deadline = event.why, self._true(event.deadline, entry)
+                life.tainted = LONG_AGO if event.why else 0
             return
         life = self.lives[name]
         if life.over:
@@ -155,23 +139,25 @@ class Ledger:
             life.initialized = True
         elif isinstance(event, ev.Tainted | ev.ReasonRaised):
             self.seen[f"why {event.why}"] += 1
-            life.going, life.deadline = event.why, event.deadline
+            life.going, life.deadline = event.why, self._true(event.deadline, entry)
             life.repaired = life.repaired or event.why == "unhealthy"
-            life.tainted = life.tainted or entry.at
-            if self.in_doubt and event.why in BY_TIME:
-                yield "nothing by the clock while clocks differ", f"{life.name} is {event.why}"
+            life.tainted = life.tainted or self.true(entry.at)
             yield from self._condemned(life)
         elif isinstance(event, ev.Untainted):
             life.going, life.deadline, life.tainted, life.repaired = "", None, 0, False
         elif isinstance(event, ev.DrainStarted):
             life.draining = True
-            life.deadline = life.deadline if event.deadline is None else event.deadline
+            life.deadline = life.deadline if event.deadline is None else self._true(event.deadline, entry)
             yield from self._drain(life)
         elif isinstance(
             event, ev.Terminated | ev.InstanceVanished | ev.LaunchFailed | ev.LaunchTimedOut | ev.Cancelled
         ):
             life.over = True
             self._end_moves()
+
+    def _true(self, deadline: int | None, entry: Entry) -> int | None:
+        """The deadline by the true time: it is as far from the entry that says it."""
+        return deadline if deadline is None else self.true(entry.at) + deadline - entry.at
 
     def _condemned(self, life: Life) -> Iterator[tuple[str, str]]:
         """Whoever goes by choice goes by a move that has started; only a grace period makes a deadline then."""
@@ -234,8 +220,6 @@ class Ledger:
             return
         if move is None:
             yield "moves", f"{result.move} starts, and was never proposed"
-        if self.in_doubt:
-            yield "nothing by the clock while clocks differ", f"{result.move} starts"
         begun = self.started[result.move] = result.begun
         for claim in begun.claims:
             if self.lives[claim].going:

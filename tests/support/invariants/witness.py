@@ -17,6 +17,8 @@ from tests.support.invariants.ledger import Broken, Ledger, Life
 DISRUPTED = "karpenter.sh/disrupted"
 STUCK = 60_000
 """A pod that is terminating for longer than this after its time is nobody's to wait for (L-202)."""
+CLOCKS_OFF = 4_000
+"""How wrong clocks may be that agree: the tolerance, and what a Date header and a drift add (ms)."""
 
 
 class Witness:
@@ -35,7 +37,7 @@ class Witness:
         self.simulation, self._entries, self._known, self._life = simulation, entries, known, life
         self._shape = shape
         self.broken: list[Broken] = []
-        self.ledger = Ledger(picture=Picture(shape))
+        self.ledger = self._new_ledger()
         self.acts: Counter[str] = Counter()
         self.ledgers = [self.ledger]
         self._done: dict[tuple[int, str], int] = {}  # (record, "position.index") → the process that has done it
@@ -54,11 +56,23 @@ class Witness:
 
         setattr(port, name, act)
 
+    def _new_ledger(self) -> Ledger:
+        return Ledger(picture=Picture(self._shape), true=self._true)
+
+    def _true(self, at: int) -> int:
+        """The true time of an entry that is read in its turn. It is late if the store could not be written."""
+        return self.simulation.clock.now - max(0, self.simulation.host.now - at)
+
+    @property
+    def _off(self) -> int:
+        """By how much the process's time may be wrong (ms)."""
+        return CLOCKS_OFF if self.simulation.host.steps else 0
+
     def catch_up(self) -> None:
-        """Reads what the record has got since the last look."""
+        """Reads what the record has got since the last look. To be called after each turn."""
         _, record = self._life()
         if record != self._record:
-            self._record, self.ledger = record, Ledger(picture=Picture(self._shape))
+            self._record, self.ledger = record, self._new_ledger()
             self.ledgers.append(self.ledger)
         self.broken += self.ledger.read(self._entries(self.ledger.last))
 
@@ -105,11 +119,12 @@ class Witness:
         own = pod.owner is not None and pod.owner.kind == "Node"
         if at_home or own or pod.phase in ("Succeeded", "Failed") or self._known(pod.uid) != life.node:
             return False
-        return not (pod.deleting and now > pod.deleting + STUCK)
+        return not (pod.deleting and now > pod.deleting + STUCK - self._off)
 
     def _forces(self, order: DeletePod) -> None:
-        """No force earlier than a pod's own grace before the deadline, and that a grace period after the taint."""
-        life, now = self.ledger.lives[order.claim], self.simulation.host.now
+        """No force earlier than a pod's own grace before the deadline, and that a grace period after the taint: by the
+        true time, whatever the clocks say."""
+        life, now = self.ledger.lives[order.claim], self.simulation.clock.now + self._off
         pod = self.simulation.cluster.api.pods.get(order.uid)
         if life.deadline is None:
             self._break("no force before the deadline", f"{order.namespace}/{order.name} of {life.name}: there is none")
@@ -119,7 +134,8 @@ class Witness:
             self._break(
                 "no force before the deadline", f"{order.namespace}/{order.name}: {life.deadline - now} ms early"
             )
-        if not life.repaired and life.grace is not None and life.deadline < life.tainted + life.grace - 1000:
+        least = life.tainted + (life.grace or 0) - 1000 - self._off
+        if not life.repaired and life.grace is not None and life.deadline < least:
             self._break("no force before the deadline", f"{life.name}: the deadline is before its grace period")
 
     def _deletes(self, order: DeleteNode) -> None:

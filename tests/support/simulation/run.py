@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import yaml
@@ -17,6 +17,8 @@ from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
 from kerf.engine.model.kubernetes.devices import ResourceSlice
 from kerf.engine.model.labels import RESERVED
 from kerf.engine.model.settings import Settings
+from kerf.engine.record.decisions import Intent
+from kerf.engine.record.observations import Observation
 from kerf.engine.record.store import Store
 from kerf.engine.runtime.runtime import Runtime
 from tests.support.memory import MemoryStore
@@ -108,12 +110,15 @@ class Run:
         self.simulation: Simulation = build_simulation(
             given, catalogue=offered, seed=seed, faults=faults, settings=self.settings
         )
-        self.driver = Driver(self.simulation, self._office)
+        self.driver = Driver(self.simulation, self._office, listener=self.after_turn)
         self.prepare(self.simulation)
         self.driver.run(START + until)
 
     def prepare(self, simulation: Simulation) -> None:
         """For those who want to look on: nothing has happened yet."""
+
+    def after_turn(self, now: int, observations: Sequence[Observation], intents: Sequence[tuple[str, Intent]]) -> None:
+        """For those who want to look on: a turn is over, and its intents are not carried out yet."""
 
     def _office(self, now: int) -> Runtime:
         record = f"seed-{self.seed}"

@@ -1,0 +1,69 @@
+"""What must hold while clocks differ: nothing goes by the time alone, and pods that come to wait are planned for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from kerf.engine.model.kubernetes.pods import DAEMONSET, NODE_OWNER, Pod
+from kerf.engine.record import claim_events as ev
+from kerf.engine.record.decisions import Decision, MoveStepResult
+from kerf.engine.record.entries import Entry
+from kerf.engine.record.observations import ClocksAgree, ClocksDiffer, ObjectGone
+
+BY_TIME = ("expired", "unhealthy")
+PLANNED_WITHIN = 60_000
+"""A pod that kube-scheduler has refused is planned for within this (ms): the longest batch, and a margin."""
+LONGEST_STEP = 15_000
+"""Of the time between two entries so much counts: the store may not be writable, no process may run, or a clock is
+set."""
+
+
+@dataclass
+class ClockRules:
+    """Reads entries, one after the other. `in_doubt`: the record says that the clocks differ."""
+
+    in_doubt: bool = False
+    seen: set[str] = field(default_factory=set)  # pods that wait
+    waiting: dict[str, int] = field(default_factory=dict)  # pods that came to wait in doubt, by uid → for how long (ms)
+    last: int = 0
+
+    def see(self, entry: Entry) -> Iterator[tuple[str, str]]:
+        payload = entry.payload
+        if isinstance(payload, ClocksDiffer | ClocksAgree):
+            self.in_doubt = isinstance(payload, ClocksDiffer)
+        elif isinstance(payload, Pod):
+            self._pod(payload)
+        elif isinstance(payload, ObjectGone) and payload.kind == "pod":
+            self._settled(payload.key)
+        elif isinstance(payload, Decision):
+            yield from self._decided(payload)
+        elif isinstance(payload, ev.Tainted | ev.ReasonRaised) and self.in_doubt and payload.why in BY_TIME:
+            yield "nothing by the clock while clocks differ", f"{payload.claim} is {payload.why}"
+        yield from self._pass_time(entry.at)
+
+    def _pass_time(self, now: int) -> Iterator[tuple[str, str]]:
+        passed, self.last = min(LONGEST_STEP, max(0, now - self.last)), now
+        self.waiting = {uid: waited + passed for uid, waited in self.waiting.items()}
+        for uid in [uid for uid, waited in self.waiting.items() if waited > PLANNED_WITHIN]:
+            del self.waiting[uid]
+            yield "pods get nodes while clocks differ", f"{uid} waits for over {PLANNED_WITHIN / 1000:g} s, and no pass"
+
+    def _pod(self, pod: Pod) -> None:
+        own = pod.owner is not None and pod.owner.kind in (DAEMONSET, NODE_OWNER)
+        if own or pod.node or pod.nominated or pod.deleting or not pod.unschedulable:
+            self._settled(pod.uid)
+        elif pod.uid not in self.seen:
+            self.seen.add(pod.uid)
+            if self.in_doubt:
+                self.waiting[pod.uid] = 0
+
+    def _settled(self, uid: str) -> None:
+        self.seen.discard(uid)
+        self.waiting.pop(uid, None)
+
+    def _decided(self, decision: Decision) -> Iterator[tuple[str, str]]:
+        if decision.decider == "provision":
+            self.waiting.clear()
+        elif self.in_doubt and isinstance(decision.result, MoveStepResult) and decision.result.step == "started":
+            yield "nothing by the clock while clocks differ", f"{decision.result.move} starts"
