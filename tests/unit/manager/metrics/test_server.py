@@ -10,6 +10,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from kerf.adapters.controller.process_clocks import ProcessClocks
 from kerf.adapters.controller.turn_watch import TurnWatch
 from kerf.adapters.manager.metrics import telemetry as telemetry_module
 from kerf.adapters.manager.metrics.exposition import exposition
@@ -114,6 +115,24 @@ async def test_a_record_that_cannot_be_written_is_named_and_kerf_lives_on(teleme
     ready, alive = await asked(telemetry, "/readyz", "/healthz")
     assert ready == (503, "KERF105: the disk is full\n")
     assert alive[0] == 200
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_clocks_that_differ_are_told_and_leave_it_ready(telemetry: Telemetry) -> None:
+    """Pods get nodes all the same (ADR 9)."""
+    telemetry.clocks = ProcessClocks(lambda: 1_700_086_400_000, lambda: 5_000)
+    telemetry.clocks.dated("Tue, 14 Nov 2023 22:13:20 GMT", 0.0)
+    telemetry.clocks.begin()
+    telemetry.watch(world(World().runtime))
+    ready, metrics = await asked(telemetry, "/readyz", "/metrics")
+    assert ready == (
+        200,
+        "ok\nthe clocks differ: nothing expires, is consolidated or repaired until they agree\n"
+        "the wall clock is +86399 s from the API server's\n",
+    )
+    assert "kerf_clocks_differ 1.0" in metrics[1]
+    assert "kerf_clock_skew_seconds 86399.0" in metrics[1]
+    assert "kerf_clock_jump_seconds 0.0" in metrics[1]
 
 
 @pytest.mark.asyncio(loop_scope="function")
