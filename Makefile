@@ -17,7 +17,7 @@ PYTEST_ARGS ?= -m 'not slow' $(SPREAD)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: test-all dst helm reference reference-e2e reference-scenarios crds schemas golden bench conformance controlplane test-controlplane help setup test lint types contracts check format demo lock sbom clean
+.PHONY: test-all dst fuzz helm reference reference-e2e reference-scenarios crds schemas golden bench conformance controlplane test-controlplane help setup test lint types contracts check format demo lock sbom clean
 
 help: ## List the targets
 	@grep -hE '^[a-z][a-z0-9-]*:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-17s %s\n", $$1, $$2}'
@@ -59,6 +59,9 @@ reference-e2e: setup $(if $(KUBEBUILDER_ASSETS),,controlplane) ## Run Karpenter'
 
 dst: setup ## Simulate random clusters under faults and check the invariants (SEEDS=n, FIRST=n; SEED=n for one)
 	$(BIN)/python -m tests.dst $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),100) --first $(or $(FIRST),0))
+
+fuzz: setup ## Give each decoder hostile input for MINUTES (10); TARGETS='"golden lines" plans' for some
+	$(BIN)/python -m tests.fuzz --minutes $(or $(MINUTES),10) $(TARGETS)
 
 helm: ## Build helm from its published module into the cache, for the tests of the charts
 	@GOBIN="$${XDG_CACHE_HOME:-$$HOME/.cache}/kerf/bin" CGO_ENABLED=0 go install -trimpath -ldflags '-s -w $(HELM_SERVER)' helm.sh/helm/v3/cmd/helm@$(HELM)

@@ -6,6 +6,7 @@ import msgspec
 
 from kerf.adapters.kubernetes.errors import Unreachable
 from kerf.adapters.kubernetes.session import Session
+from kerf.engine.record.errors import UNDECODABLE
 
 PATH = "/api/v1/namespaces/kube-system"
 
@@ -23,5 +24,5 @@ async def cluster_uid(session: Session) -> str:
     try:
         answer = await session.request("GET", PATH)
         return msgspec.json.decode(answer.body, type=_Namespace).metadata.uid
-    except (Unreachable, msgspec.DecodeError):
+    except (Unreachable, *UNDECODABLE):
         return ""

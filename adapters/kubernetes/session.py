@@ -26,6 +26,7 @@ from yaml import YAMLError
 import kerf
 from kerf.adapters.kubernetes.errors import ClusterError, NoCluster, Unreachable
 from kerf.adapters.kubernetes.rate_limiter import TokenBucket
+from kerf.engine.record.errors import UNDECODABLE
 
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
@@ -71,7 +72,7 @@ class Answer(Struct, frozen=True):
         """Returns what the API server says about a refusal."""
         try:
             return msgspec.json.decode(self.body, type=Status).message
-        except msgspec.DecodeError:
+        except UNDECODABLE:
             return self.body[:300].decode(errors="replace")
 
     def json(self) -> dict[str, Any]:

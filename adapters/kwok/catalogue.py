@@ -16,6 +16,7 @@ from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
 from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.model.manifests.slice_templates import attribute_bindings, slice_templates
 from kerf.engine.model.quantities import parse_quantity
+from kerf.engine.record.errors import UNDECODABLE
 
 GROUP = "karpenter.kwok.sh"
 SIZE, FAMILY, CPU, MEMORY = (f"{GROUP}/instance-{field}" for field in ("size", "family", "cpu", "memory"))
@@ -91,7 +92,7 @@ def read_catalogue(data: bytes, source: str) -> Catalogue:
     """
     try:
         items = msgspec.json.decode(data, type=list[dict[str, Any]])
-    except msgspec.DecodeError as error:
+    except UNDECODABLE as error:
         raise CatalogueRefused(f"no list of instance types: {error}", where=source) from error
     types = []
     for index, item in enumerate(items):

@@ -13,7 +13,7 @@ from kerf.engine.errors import KerfError
 UNDECODABLE = (msgspec.MsgspecError, ValueError, OverflowError, RecursionError, TypeError)
 """What decoding raises for bytes that somebody else may have written: also too deep, or of numbers out of range."""
 
-INCONSISTENT = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
+INCONSISTENT = (*UNDECODABLE, LookupError, AttributeError, ArithmeticError)
 """What folding, or deciding, raises for an entry that can be read and does not follow from those before it."""
 
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import msgspec
-
 from kerf.engine.errors import summary_of
-from kerf.engine.record.errors import INCONSISTENT, RecordCorrupt, RecordShortened
+from kerf.engine.record.errors import INCONSISTENT, UNDECODABLE, RecordCorrupt, RecordShortened
 from kerf.engine.record.store import Store
 from kerf.engine.state import snapshot
 from kerf.engine.state.base import restore
@@ -70,6 +68,6 @@ def _from_snapshot(store: Store, until: int | None) -> State | None:
     _, data, digest = found
     try:
         state = snapshot.decode(data, Blobs(store.blob))
-    except msgspec.DecodeError:
+    except UNDECODABLE:
         return None
     return state if snapshot.digest(state) == digest else None

@@ -36,6 +36,7 @@ from kerf.engine.model.kubernetes.pods import DAEMONSET, Pod, PodShape, is_provi
 from kerf.engine.model.kubernetes.volumes import CSINode, StorageClass, Volume, VolumeClaim, VolumeFacts
 from kerf.engine.model.manifests.decode import decode_object
 from kerf.engine.model.settings import Settings
+from kerf.engine.record.errors import UNDECODABLE
 from kerf.engine.scheduling.explain.funnel_tracer import FunnelTracer
 from kerf.engine.scheduling.matching.label_selectors import METADATA_NAME
 from kerf.engine.scheduling.optimizer.best_plan import best_plan
@@ -84,7 +85,7 @@ def _has_lines(data: bytes) -> bool:
 def _is_json(data: bytes) -> bool:
     try:
         msgspec.json.decode(data, type=msgspec.Raw)
-    except msgspec.DecodeError:
+    except UNDECODABLE:
         return False
     return True
 
@@ -105,7 +106,7 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
 def _line(line: bytes, where: str) -> dict[str, Any]:
     try:
         scenario = msgspec.json.decode(line)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         return _refused(f"the line is not JSON: {error}", where)
     return scenario if isinstance(scenario, dict) else _refused("the line is no JSON object", where)
 
@@ -119,7 +120,7 @@ def read_catalogues(path: Path) -> Catalogues:
     try:
         document = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
         return Catalogues(msgspec.convert(document.get("catalogues"), dict[str, Any]))
-    except msgspec.DecodeError as error:
+    except UNDECODABLE as error:
         raise ScenarioError(f"not a file of catalogues: {error}", where=path.name, hint=HINT) from error
 
 

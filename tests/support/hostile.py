@@ -64,6 +64,21 @@ def bundle_of(path: Path, *encoded: bytes) -> Path:
     return bundle_with(path, change)
 
 
+def with_entries(path: Path, encoded: Sequence[bytes]) -> Path:
+    """The sound bundle with other entries, its blobs, and every digest and the chain as they must be."""
+
+    def change(header: Header, bodies: list[bytes]) -> tuple[Header, list[bytes]]:
+        content = msgspec.msgpack.encode([msgspec.Raw(entry) for entry in encoded])
+        reached = extend(START, encoded)
+        chain = reached.value.hex()
+        frame, body = frame_of("entries", content, first=1, last=reached.position, chain=chain)
+        kept = [pair for pair in zip(header.frames, bodies, strict=True) if pair[0].kind != "entries"]
+        info = msgspec.structs.replace(header.info, last=reached.position, entries=len(encoded), chain=chain)
+        return Header(info, (frame, *(frame for frame, _ in kept))), [body, *(body for _, body in kept)]
+
+    return bundle_with(path, change)
+
+
 def bomb(path: Path, kind: str = "blobs", size: int = 3 * GIGABYTE) -> Path:
     """Its frame stands for gigabytes, as its header says, in some hundred kilobytes."""
     zeros, packer = bytes(1 << 20), zstandard.ZstdCompressor(level=1).compressobj(size=size)

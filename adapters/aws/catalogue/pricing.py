@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
+from math import inf
 from typing import Any
 
 import msgspec
@@ -112,9 +113,9 @@ def product_prices(documents: Iterable[str], currency: str = "USD") -> dict[str,
             for term in product["terms"]["OnDemand"].values():
                 for dimension in term["priceDimensions"].values():
                     price = float(dimension["pricePerUnit"].get(currency, 0))
-                    if price > 0:
+                    if 0 < price < inf:
                         prices[name] = price
-        except (KeyError, TypeError, ValueError, AttributeError):
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
             continue
     return prices
 
@@ -126,8 +127,8 @@ def spot_prices(entries: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], f
         try:
             key = (str(entry["InstanceType"]), str(entry["AvailabilityZone"]))
             when, price = str(entry.get("Timestamp", "")), float(entry["SpotPrice"])
-        except (KeyError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             continue
-        if price > 0 and (key not in newest or newest[key][0] < when):
+        if 0 < price < inf and (key not in newest or newest[key][0] < when):
             newest[key] = (when, price)
     return {key: price for key, (_, price) in newest.items()}

@@ -12,6 +12,8 @@ from typing import Any
 import msgspec
 import yaml
 
+from kerf.engine.record.errors import UNDECODABLE
+
 MAX_DEPTH = 500
 """Levels of lists and objects in a document. Kubernetes' own objects have some twenty."""
 MAX_ALIASED = 1_000_000
@@ -23,7 +25,7 @@ def read_yaml(text: str) -> Any:
     if text[:1] in ("{", "["):
         try:
             document = msgspec.json.decode(text)
-        except (msgspec.DecodeError, RecursionError):
+        except UNDECODABLE:
             pass  # YAML in flow style begins like JSON
         else:
             _check_depth(document)

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from kerf.engine.record.errors import UNDECODABLE
 from kerf.replay.scenarios.errors import ScenarioError
 from kerf.replay.scenarios.plan_scenarios import read_scenarios
 
@@ -32,7 +33,7 @@ def _listed(path: Path) -> list[dict[str, Any]] | None:
         return None
     try:
         items = msgspec.json.decode(data, type=list[Any])
-    except msgspec.DecodeError:
+    except UNDECODABLE:
         return None
     return [
         item if isinstance(item, dict) else _refused("no JSON object", f"{path.name}[{at}]")

@@ -7,6 +7,8 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct, field
 
+from kerf.engine.record.errors import UNDECODABLE
+
 
 class _Metadata(Struct, rename="camel"):
     resource_version: str = ""
@@ -49,7 +51,7 @@ class NodeCache:
     def put(self, name: str, data: bytes) -> None:
         try:
             self._parts[name] = read_parts(data)
-        except msgspec.DecodeError:
+        except UNDECODABLE:
             self._parts.pop(name, None)
 
     def get(self, name: str) -> NodeParts | None:

@@ -13,6 +13,7 @@ from kerf.adapters.kubernetes.objects.nodeclaim_documents import condition_docum
 from kerf.adapters.kubernetes.session import APPLY, MERGE, Session
 from kerf.adapters.kubernetes.watch.watched_kinds import Resource
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
+from kerf.engine.record.errors import UNDECODABLE
 
 CONFLICT = 409
 _APPLIED = {"fieldManager": FIELD_MANAGER, "force": "true"}
@@ -52,7 +53,7 @@ class NodeClassObjects:
             return
         try:
             self._parts[name] = _read(data).metadata
-        except msgspec.DecodeError:
+        except UNDECODABLE:
             return
 
     def held(self, name: str, finalizer: str) -> bool:

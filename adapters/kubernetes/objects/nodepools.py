@@ -17,6 +17,7 @@ from kerf.engine.model.durations import parse_time
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.model.manifests.wire import ConditionWire
+from kerf.engine.record.errors import UNDECODABLE
 
 NODE_POOLS = "/apis/karpenter.sh/v1/nodepools"
 _QUERY = {"fieldManager": FIELD_MANAGER, "force": "true"}
@@ -58,7 +59,7 @@ class PoolObjects:
             return
         try:
             self._parts[name] = _read(data)
-        except msgspec.DecodeError:
+        except UNDECODABLE:
             return
 
     def conditions(self, name: str) -> tuple[Condition, ...]:

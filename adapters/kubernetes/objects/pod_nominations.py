@@ -18,6 +18,7 @@ from kerf.adapters.kubernetes.session import MERGE, Session
 from kerf.engine.errors import KerfError
 from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.record.errors import UNDECODABLE
 from kerf.engine.runtime.pod_nominations import PodNominations
 from kerf.engine.state.state import State
 
@@ -39,7 +40,7 @@ async def supported(session: Session) -> bool:
     try:
         answer = await session.request("GET", "/version")
         said = msgspec.json.decode(answer.body, type=_Version)
-    except (Unreachable, msgspec.DecodeError):
+    except (Unreachable, *UNDECODABLE):
         return False
     numbers = [int("".join(d for d in text if d in _DIGITS) or "0") for text in (said.major, said.minor)]
     return tuple(numbers) >= MIN_SERVER_VERSION

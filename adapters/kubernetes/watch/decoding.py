@@ -14,6 +14,7 @@ from kerf.adapters.kubernetes.session import Status
 from kerf.engine.model.manifests.decode import KINDS, decode_object
 from kerf.engine.model.manifests.violations import ManifestError, Report
 from kerf.engine.model.manifests.wire import Read
+from kerf.engine.record.errors import UNDECODABLE
 from kerf.engine.record.observations import InputRefused
 
 ADDED, MODIFIED, DELETED, BOOKMARK, ERROR = "ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"
@@ -69,7 +70,7 @@ def read_status(data: Raw) -> Status:
     """Returns the Status in an ERROR frame; an empty one if the frame holds something else."""
     try:
         return _status(data)
-    except msgspec.DecodeError:
+    except UNDECODABLE:
         return Status(message=bytes(data)[:300].decode(errors="replace"))
 
 
@@ -77,7 +78,7 @@ def version_of(data: Raw) -> str:
     """Returns metadata.resourceVersion, "" if it cannot be read."""
     try:
         return _object(data).metadata.resource_version
-    except msgspec.DecodeError:
+    except UNDECODABLE:
         return ""
 
 
@@ -91,7 +92,7 @@ def reader(api: str, trim: Callable[[Struct], Struct] | None = None) -> Callable
             found = read(data, report)
             if not report.violations:
                 return found if trim is None else Read(trim(found.object), found.blobs)
-        except (msgspec.DecodeError, ValueError, RecursionError):
+        except UNDECODABLE:
             pass  # the slow way repairs, or says what is wrong
         slowly = _slowly(bytes(data), api)
         return slowly if trim is None or isinstance(slowly, InputRefused) else Read(trim(slowly.object), slowly.blobs)
@@ -113,7 +114,7 @@ def subject(api: str, data: bytes | Raw) -> str:
     """Returns "Kind/namespace/name" of an object that may otherwise be unreadable."""
     try:
         metadata = _object(data).metadata
-    except msgspec.DecodeError:
+    except UNDECODABLE:
         metadata = _ObjectMetadata(name="?")
     return "/".join(part for part in (api.rpartition("/")[2], metadata.namespace, metadata.name) if part)
 
@@ -122,6 +123,6 @@ def identity(data: Raw) -> tuple[str, str]:
     """Returns uid and name of an object that may otherwise be unreadable; "" for what it lacks."""
     try:
         metadata = _object(data).metadata
-    except msgspec.DecodeError:
+    except UNDECODABLE:
         return "", ""
     return metadata.uid, metadata.name

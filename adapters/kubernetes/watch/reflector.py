@@ -13,7 +13,6 @@ import random
 import time
 from collections.abc import Callable, Mapping
 
-import msgspec
 from msgspec import Raw, Struct
 
 from kerf.adapters.kubernetes.errors import ClusterError, Unreachable
@@ -23,6 +22,7 @@ from kerf.adapters.kubernetes.watch.decoding import Frame
 from kerf.adapters.kubernetes.watch.watched_kinds import Resource
 from kerf.engine.errors import KerfError
 from kerf.engine.model.manifests.wire import Read
+from kerf.engine.record.errors import UNDECODABLE
 from kerf.engine.record.observations import InputRefused, ObjectGone, Observation, WatchGap
 
 GONE, NOT_FOUND = 410, 404
@@ -166,7 +166,7 @@ class Reflector:
             answer.checked(f"list {self.resource.path}")
             try:
                 page = decoding.read_page(answer.body)
-            except msgspec.DecodeError as error:
+            except UNDECODABLE as error:
                 raise Unreachable(f"the list cannot be read: {error}", where=self.resource.path) from error
             for item in page.items:
                 self._collect(item, found, unread, refusals)
@@ -233,7 +233,7 @@ class Reflector:
     def _frames(self, lines: bytes, told: list[Observation]) -> list[Frame]:
         try:
             return decoding.read_frames(lines)
-        except msgspec.DecodeError:
+        except UNDECODABLE:
             return self._frames_one_by_one(lines, told)
 
     def _frames_one_by_one(self, lines: bytes, told: list[Observation]) -> list[Frame]:
@@ -241,7 +241,7 @@ class Reflector:
         for line in lines.split(b"\n"):
             try:
                 frames += decoding.read_frames(line)
-            except msgspec.DecodeError as error:
+            except UNDECODABLE as error:
                 told += self._refusal(InputRefused("KERF301", "watch", self.resource.path, "", str(error)))
         return frames
 

@@ -367,7 +367,7 @@ def test_a_place_that_cannot_be_written_is_a_coded_error(
 
 ASKING = [
     ["log"], ["log", "--karpenter"], ["log", "--effort"], ["at"], ["explain", "pod", "default/web"],
-    ["explain", "node", "ip-10-0-0-1"], ["story", "default/web"], ["verify"],
+    ["explain", "node", "ip-10-0-0-1"], ["story", "default/web"], ["verify"], ["whatif", "--setting", "batch_idle=5s"],
     ["bundle", "export", "new.kerfb", "--since", "60"],
 ]  # fmt: skip
 COPYING = [

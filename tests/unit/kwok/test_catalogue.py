@@ -97,7 +97,15 @@ def test_s196_a_file_says_what_the_nodes_of_a_type_will_publish() -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"{", b'{"a": 1}', b'[{"architecture": "amd64"}]', b'[{"name": "a", "resources": 3}]']
+    "data",
+    [
+        b"{",
+        b'{"a": 1}',
+        b'[{"architecture": "amd64"}]',
+        b'[{"name": "a", "resources": 3}]',
+        b'[{"\x80": 1}]',
+        b'[{"a":' * 9999,
+    ],
 )
 def test_a_file_that_cannot_be_read_says_where(data: bytes) -> None:
     """A file that cannot be read says where (L-471)."""

@@ -1,6 +1,7 @@
 """Catalogues, prices and the committed tables (A-199…A-209)."""
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -148,6 +149,8 @@ def test_a_204_prices_that_are_zero_or_do_not_parse_are_left_out() -> None:
         product("m5.large", "0.107"),
         product("c5.large", "0"),
         product("x", "free"),
+        product("x", "inf"),
+        "[" * 100_000,
         "{}",
         "no json",
         "[]",
@@ -156,10 +159,12 @@ def test_a_204_prices_that_are_zero_or_do_not_parse_are_left_out() -> None:
 
 
 def test_a_206_the_newest_record_counts() -> None:
-    entries = [
+    entries: list[dict[str, Any]] = [
         {"InstanceType": "m5.large", "AvailabilityZone": "a", "SpotPrice": "0.03", "Timestamp": "2026-01-02"},
         {"InstanceType": "m5.large", "AvailabilityZone": "a", "SpotPrice": "0.02", "Timestamp": "2026-01-01"},
         {"InstanceType": "m5.large", "AvailabilityZone": "b", "SpotPrice": "?"},
+        {"InstanceType": "m5.large", "AvailabilityZone": "b", "SpotPrice": "inf"},
+        {"InstanceType": "m5.large", "AvailabilityZone": "b", "SpotPrice": None},
     ]
     assert spot_prices(entries) == {("m5.large", "a"): 0.03}
 

@@ -32,6 +32,15 @@ def test_a_single_document_over_many_lines(capsys: pytest.CaptureFixture[str]) -
     assert set(lines[0]) == {"name", "family", "summary", "result", "kerf"}
 
 
+@pytest.mark.parametrize("content", [b'{"name": "\x80"}', b'{"name": "a"}\n{"name": "\xff"}', b'["\x80"]'])
+def test_what_is_no_utf_8_is_refused(content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "scenarios").write_bytes(content)
+    code, lines = planned(capsys, str(tmp_path / "scenarios"))
+    assert code == 1
+    assert lines[-1]["result"]["error"].startswith("KERF840")
+    assert main(["plan", str(EXAMPLES / "workshop.json"), "--catalogues", str(tmp_path / "scenarios")]) == 2
+
+
 def test_one_line_each_in_order_and_a_bad_one_stops_no_other(capsys: pytest.CaptureFixture[str]) -> None:
     code, lines = planned(capsys, str(EXAMPLES / "many.jsonl"))
     assert code == 1
