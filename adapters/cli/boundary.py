@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from kerf.adapters.cli.command_table import COMMANDS
+from kerf.adapters.cli.limits import NO_LIMITS
 from kerf.adapters.cli.render.lines import print_error
 from kerf.engine.errors import REPORT, Defect, KerfError, summary_of
 from kerf.engine.passwords import without_secrets
@@ -34,11 +35,13 @@ class OutOfMemory(KerfError):
     code = "KERF902"
 
 
-def split_debug(arguments: Sequence[str]) -> tuple[list[str], bool]:
-    """Returns the arguments without `--debug`, and whether it was there. What stands after "--" is no flag."""
+def split_flags(arguments: Sequence[str]) -> tuple[list[str], set[str]]:
+    """Returns the arguments without the flags of all commands (`--debug`, `--no-limits`), and those that were there.
+    What stands after "--" is no flag.
+    """
     end = arguments.index("--") if "--" in arguments else len(arguments)
-    flags = [argument for argument in arguments[:end] if argument != DEBUG]
-    return [*flags, *arguments[end:]], len(flags) < end
+    flags = {DEBUG, NO_LIMITS} & set(arguments[:end])
+    return [*(argument for argument in arguments[:end] if argument not in flags), *arguments[end:]], flags
 
 
 def ended_by(error: Exception, arguments: Sequence[str], *, debug: bool) -> int:

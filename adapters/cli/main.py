@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
-from kerf.adapters.cli.boundary import INTERRUPTED, USAGE, ended_by, silence_output, split_debug
+from kerf.adapters.cli.boundary import DEBUG, INTERRUPTED, USAGE, ended_by, silence_output, split_flags
+from kerf.adapters.cli.limits import LIFTED, NO_LIMITS
 from kerf.adapters.cli.render.lines import print_error, print_text
 from kerf.engine.passwords import without_password
 
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
 def main(tokens: Sequence[str] | None = None) -> int:
     """Run one command and give its exit code."""
-    arguments, debug = split_debug(sys.argv[1:] if tokens is None else tokens)
+    arguments, flags = split_flags(sys.argv[1:] if tokens is None else tokens)
+    LIFTED.set(NO_LIMITS in flags)
     _open_streams()
     try:
         done = _print_overview() if arguments[:1] in ([], ["--help"], ["-h"]) else _run(arguments)
@@ -36,9 +38,11 @@ def main(tokens: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as error:
-        code = ended_by(error, arguments, debug=debug)
+        code = ended_by(error, arguments, debug=DEBUG in flags)
         _flush_or_silence()
         return code
+    finally:
+        LIFTED.set(False)
     return done
 
 

@@ -12,6 +12,7 @@ from kerf.adapters.cli.command_table import COMMANDS, DESCRIPTION
 NO_TERMINAL_WIDTH, LEAST_WIDTH = 80, 40
 _FLAGS = {
     "--debug": "With any command: show the traceback of what ended it.",
+    "--no-limits": "With commands on records: let the file take any CPU time and memory.",
     "--help (-h)": "Display this message and exit.",
     "--version": "Display application version.",
 }

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, nullcontext
 
 from kerf.adapters.cli.boundary import USAGE, exit_code
+from kerf.adapters.cli.limits import limited
 from kerf.adapters.cli.render.lines import print_error
-from kerf.adapters.store.open import AnyStore, open_record
+from kerf.adapters.store.open import AnyStore, file_of, in_database, open_record
 from kerf.engine.errors import InputError, KerfError
 from kerf.engine.passwords import without_password
 from kerf.engine.record.codec import Codec
@@ -33,22 +34,24 @@ class _NotingCodec(Codec):
 
 
 @contextmanager
-def opened(record: str, *, tells_newer: bool = False) -> Iterator[AnyStore]:
+def opened(record: str, *, tells_newer: bool = False, endless: bool = False) -> Iterator[AnyStore]:
     """Open a record, and close it at the end. Raises StoreError.
 
     Raises FormatUnsupported (KERF110), at the end, if entries of a newer kerf were read: what was told leaves them
     out. A command that tells this itself says so by `tells_newer`.
+
+    A file may take so much time and memory (`limited`). A database may take any, and so may what is `endless`: whoever
+    writes it is no stranger.
     """
     codec = _NotingCodec()
-    store = open_record(record, codec=codec)
-    try:
-        yield store
-    except KerfError as error:
-        if codec.newer is not None and not tells_newer and exit_code(error) == USAGE:
-            raise _of_newer_kerf(record, codec.newer) from error
-        raise
-    finally:
-        store.close()
+    limits = nullcontext() if endless or in_database(record) else limited(file_of(record))
+    with limits, closing(open_record(record, codec=codec)) as store:
+        try:
+            yield store
+        except KerfError as error:
+            if codec.newer is not None and not tells_newer and exit_code(error) == USAGE:
+                raise _of_newer_kerf(record, codec.newer) from error
+            raise
     if codec.newer is not None and not tells_newer:
         raise _of_newer_kerf(record, codec.newer)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from kerf.adapters.cli.limits import limited
 from kerf.adapters.store.files import minisign
 from kerf.adapters.store.files.bundle import inspect_bundle
 from kerf.adapters.store.files.bundle_format import BundleInfo
@@ -37,7 +38,8 @@ def signature_beside(bundle: Path) -> Path:
 def sign(bundle: Path, secret_key: Path, signature: Path | None) -> Signed:
     """Checks every byte of a bundle, and writes its signature. Raises InputError and StoreError."""
     key = minisign.read_secret_key(secret_key, lambda: _password(secret_key))
-    info = inspect_bundle(bundle)
+    with limited(bundle):
+        info = inspect_bundle(bundle)
     target = signature or signature_beside(bundle)
     comment = "\t".join(f"{name}:{value}" for name, value in _end(info, int(time.time())).items())
     write_whole(target, minisign.sign(bundle, key, comment))
@@ -53,7 +55,8 @@ def check_signature(bundle: Path, public_key: str, signature: Path | None) -> Si
     source = signature or signature_beside(bundle)
     found = minisign.read_signature(source)
     minisign.check(bundle, found, key)
-    info = inspect_bundle(bundle)
+    with limited(bundle):
+        info = inspect_bundle(bundle)
     said = dict(part.split(":", 1) for part in found.comment.split("\t") if ":" in part)
     for name, value in _end(info).items():
         if said.get(name, value) != value:

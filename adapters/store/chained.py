@@ -39,7 +39,7 @@ from kerf.engine.record.hash_chain import START, Checkpoint, link
 from kerf.engine.record.store import Append
 
 Mode = Literal["create", "write", "read"]
-ENTRIES_PER_PAGE = 4096  # entries per read transaction of a scan
+ENTRIES_PER_PAGE, BYTES_PER_PAGE = 4096, 64 << 20  # at most, per read transaction of a scan
 KEPT_SNAPSHOTS = 16
 """How many snapshots of the state's schema are kept. One more, and the one whose loss leaves the smallest gap is
 dropped.
@@ -82,7 +82,10 @@ class ChainedStore(ABC):
 
     @abstractmethod
     def _rows(self, after: int, until: int) -> tuple[list[ChainRow], Exception | None]:
-        """Returns a page of rows, as far as they can be read, and the error that stopped the reading."""
+        """Returns a page of rows, as far as they can be read, and the error that stopped the reading.
+
+        A page may end early: once it has BYTES_PER_PAGE.
+        """
 
     @abstractmethod
     def _chain_value(self, position: int) -> bytes | None:
@@ -223,7 +226,7 @@ class ChainedStore(ABC):
                         raise _cut_meanwhile(position)
                     raise damage(position, "the entry is missing" if at > position else "the entry was changed")
                 yield encoded
-            if position < page_end:
+            if position < page_end and (fault is not None or not rows):
                 if self.cut().base > position:
                     raise _cut_meanwhile(position)
                 raise damage(position + 1, str(fault or broken_head or "the entry is missing")) from fault
@@ -282,7 +285,7 @@ class ChainedStore(ABC):
 
     def read_head(self, session: Session) -> Head:
         """Reads the head within a transaction. Raises `RecordCorrupt`."""
-        rows = session.run("SELECT format, id, position, chain, epoch, seal FROM record")
+        rows = session.run("SELECT format, id, position, chain, epoch, seal FROM record LIMIT 1")
         return checked_head(rows[0] if rows else ())
 
     def last_position(self) -> int:

@@ -28,9 +28,9 @@ def open_record(path: str | Path, mode: Mode = "read", *, codec: Codec = CODEC) 
 
     Only databases can be opened for writing; mode "create" makes one. Raises what the store's class raises.
     """
-    if str(path).startswith(_POSTGRES):
+    if in_database(path):
         return _postgres(str(path), mode, codec)
-    place = Path(str(path).removeprefix(_SQLITE[:-1])) if str(path).startswith(_SQLITE) else Path(path)
+    place = file_of(path)
     if mode == "create":
         return SQLiteStore(place, mode, codec=codec)
     if place.is_dir():
@@ -49,6 +49,16 @@ def open_record(path: str | Path, mode: Mode = "read", *, codec: Codec = CODEC) 
         where=shown,
         hint=f"Give a .kerf file, a .kerfb bundle, or a folder with a {RECORD}",
     )
+
+
+def file_of(path: str | Path) -> Path:
+    """Returns the file or folder that a record's path or URL names."""
+    return Path(str(path).removeprefix(_SQLITE[:-1])) if str(path).startswith(_SQLITE) else Path(path)
+
+
+def in_database(path: str | Path) -> bool:
+    """Returns whether a URL names a record on a server."""
+    return str(path).startswith(_POSTGRES)
 
 
 def require_url(url: str) -> None:

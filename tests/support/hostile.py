@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
 from itertools import groupby
 from pathlib import Path
+from random import Random
 from shutil import copy
 from typing import Any
 
@@ -175,6 +176,23 @@ def entry(
     numbers = [position, position]
     after = [type, schema, at, 0, 1]
     return b"".join([b"\x9a", *map(pack, numbers), stream, pack(position), *map(pack, after), payload])
+
+
+def collections(path: Path, item: bytes = b"\x80", items: int = 25_000_000) -> Path:
+    """Its entry is of an unknown type, and a list of very many empty maps (or other items). Noise beside it keeps the
+    frame from being refused as one that stands for too much.
+    """
+    noise = Random(0).randbytes(100_000)
+    payload = b"\x92\xdd" + items.to_bytes(4) + item * items + msgspec.msgpack.encode(noise)
+    return bundle_of(path, entry(payload=payload, type="nobody.knows"))
+
+
+def many_entries(path: Path, entries: int = 600_000) -> Path:
+    """Each of its entries is a turn, and says next to nothing."""
+    gone = b"\x82\xa4kind\xa3pod\xa3key\xa1u"
+    started = entry(payload=b"\x82\xa6record\xa1r\xa6engine\xa10")
+    more = (entry(position, payload=gone, type="object.gone") for position in range(2, entries + 1))
+    return bundle_of(path, started, *more)
 
 
 # ── SQLite files ───────────────────────────────────────────────────────────────────────────────────────────────────

@@ -133,10 +133,13 @@ def inspect(file: Path, /, *, json: Json = False) -> None:
     json
         Print JSON.
     """
+    from kerf.adapters.cli.limits import limited
     from kerf.adapters.cli.render.bundle import print_bundle
     from kerf.adapters.store.files.bundle import inspect_bundle
 
-    print_bundle(inspect_bundle(file), file, json=json)
+    with limited(file):
+        info = inspect_bundle(file)
+    print_bundle(info, file, json=json)
 
 
 @bundle.command(name="generate-key")

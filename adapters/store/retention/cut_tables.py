@@ -71,7 +71,7 @@ def seal_of(document: bytes) -> bytes:
 
 def read_cut(session: Session) -> Cut:
     """Returns how far the record is cut. Raises RecordCorrupt if that was changed. The tables must exist."""
-    rows = session.run("SELECT document, seal FROM cut")
+    rows = session.run("SELECT document, seal FROM cut LIMIT 1")
     if not rows:
         return NONE
     document, seal = rows[0]

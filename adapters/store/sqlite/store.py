@@ -18,7 +18,7 @@ from urllib.parse import quote
 from eventsourcing.persistence import StoredEvent
 from eventsourcing.sqlite import SQLiteCursor
 
-from kerf.adapters.store.chained import ChainedStore, ChainRow, Mode, SnapshotRow, crowded
+from kerf.adapters.store.chained import BYTES_PER_PAGE, ChainedStore, ChainRow, Mode, SnapshotRow, crowded
 from kerf.adapters.store.files.private_files import make_empty, regular_file
 from kerf.adapters.store.record_head import Head
 from kerf.adapters.store.sqlite.errors import FAULTS, translated
@@ -159,7 +159,7 @@ class SQLiteStore(ChainedStore):
             datastore = self._reader(query, salvage=salvage)
             try:
                 with datastore.transaction(commit=False) as c:
-                    c.execute("SELECT count(*) FROM sqlite_master")
+                    c.execute("SELECT 1 FROM sqlite_master LIMIT 1")
                 return datastore
             except FAULTS as error:
                 datastore.close()
@@ -190,8 +190,8 @@ class SQLiteStore(ChainedStore):
             self._recorder._create_table(c)
 
     def _refuse_tables(self, c: SQLiteCursor) -> None:
-        c.execute("SELECT count(*) FROM sqlite_master")
-        if c.fetchone()[0]:
+        c.execute("SELECT 1 FROM sqlite_master LIMIT 1")
+        if c.fetchone():
             raise RecordExists("there is a database already", where=str(self.path), hint='Open it with mode "write"')
 
     def _check(self) -> None:
@@ -246,7 +246,12 @@ class SQLiteStore(ChainedStore):
                     "WHERE rowid > ? AND rowid <= ? ORDER BY rowid LIMIT ?",
                     (after, until, until - after),
                 )
-                rows.extend(cursor)
+                size = 0
+                for row in cursor:
+                    rows.append(row)
+                    size += len(row[1])
+                    if size > BYTES_PER_PAGE:
+                        break
         except FAULTS as error:
             fault = translated(error, self.path, after + len(rows) + 1)
             if not isinstance(fault, RecordCorrupt):
@@ -354,7 +359,7 @@ class SQLiteStore(ChainedStore):
         is there, or if the media is read-only.
         """
         with suppress(*FAULTS), closing(sqlite3.connect(self._uri("mode=rw"), uri=True)) as connection:
-            connection.execute("SELECT count(*) FROM sqlite_master")
+            connection.execute("PRAGMA user_version")  # opens the log, and reads no schema
 
     @contextmanager
     def _transaction(self, *, commit: bool) -> Iterator[SQLiteCursor]:

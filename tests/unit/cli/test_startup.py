@@ -87,7 +87,7 @@ def test_the_overview_names_every_command(tokens: list[str], capsys: pytest.Capt
     assert lines[0] == "Usage: kerf COMMAND"
     assert {len(line) for line in lines[5:]} == {80}
     shown = {line.split()[1] for line in lines if line.startswith("│ ") and line[2] != " "}
-    assert shown == {command.name for command in COMMANDS} | {"--debug", "--help", "--version"}
+    assert shown == {command.name for command in COMMANDS} | {"--debug", "--no-limits", "--help", "--version"}
 
 
 def test_the_help_of_plan_has_the_settings_defaults() -> None:

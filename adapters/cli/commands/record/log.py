@@ -53,7 +53,7 @@ def log(
     from kerf.adapters.cli.records import opened
     from kerf.adapters.cli.render.lines import print_error
 
-    with opened(record) as store:
+    with opened(record, endless=follow) as store:
         lines = RecordLog(store, LogQuery(since, until, subject, all, follow))
         if karpenter:
             lines.print_as_karpenter()
