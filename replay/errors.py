@@ -35,6 +35,12 @@ class BeginningMissing(ReplayError):
     code = "KERF204"
 
 
+class PartialRecord(ReplayError):
+    """The record was imported, and its source does not tell what the question needs."""
+
+    code = "KERF211"
+
+
 class NotObserved(ReplayError):
     """The record was made in control mode, so it holds no decisions of Karpenter to compare with."""
 

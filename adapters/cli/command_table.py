@@ -51,6 +51,11 @@ COMMANDS: tuple[Command, ...] = (
         ("report",),
     ),
     Command(
+        "import",
+        f"{_HERE}.import_history:import_history",
+        "Make a record of Karpenter's log, so that log, story and explain work on it.",
+    ),
+    Command(
         "doctor",
         f"{_HERE}.doctor:doctor",
         "Check whether everything is there that `kerf run` needs, with the same flags; nothing is changed.",

@@ -11,12 +11,14 @@ from kerf.adapters.cli.limits import limited
 from kerf.adapters.cli.render.lines import print_error
 from kerf.adapters.store.open import AnyStore, file_of, in_database, open_record
 from kerf.engine.errors import InputError, KerfError
+from kerf.engine.model.missing_knowledge import Missing
 from kerf.engine.passwords import without_password
 from kerf.engine.record.codec import Codec
 from kerf.engine.record.entries import Entry, UnknownEntry
 from kerf.engine.record.errors import CheckpointMissed, FormatUnsupported, RecordShortened
 from kerf.engine.record.hash_chain import SIZE, Checkpoint
 from kerf.replay.errors import NotObserved
+from kerf.replay.partial_records import imported_from, require
 from kerf.replay.time_travel.moments import Moment, end_of, is_position, locate, moment_of, time_of
 from kerf.replay.time_travel.record_beginning import first_settings
 
@@ -92,7 +94,9 @@ def compare_with_checkpoint(store: AnyStore, kept: str) -> Checkpoint:
 
 
 def refuse_control_mode(store: AnyStore, record: str) -> None:
-    """Raises NotObserved for a record of control mode: where kerf acts itself there is nothing to compare."""
+    """Raises NotObserved for a record of control mode: where kerf acts itself there is nothing to compare. Raises
+    PartialRecord for an imported one: kerf decided nothing in it."""
+    require(imported_from(store), Missing.KEPT, "what kerf would have done")
     settings = first_settings(store)
     if settings is not None and not settings.observe:
         hint = "Observe beside Karpenter with kerf run --mode observe; what kerf did itself: kerf log, kerf explain"

@@ -99,7 +99,7 @@ def adopted(claim: NodeClaimObject, state: State) -> ev.Adopted:
         initialized=initialized,
         last_pod_event=claim.last_pod_event,
         why=DisruptionReason.DELETED.value if claim.deleting else "",
-        deadline=_deadline(claim),
+        deadline=deadline(claim),
     )
 
 
@@ -115,7 +115,7 @@ def _state(claim: NodeClaimObject, registered: bool, initialized: bool) -> str:
     return REGISTERED if registered else LAUNCHED
 
 
-def _deadline(claim: NodeClaimObject) -> int | None:
+def deadline(claim: NodeClaimObject) -> int | None:
     """When pods go by force; what was promised before stands (L-189)."""
     if not claim.deleting:
         return None

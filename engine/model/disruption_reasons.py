@@ -29,6 +29,7 @@ class DisruptionReason(ReasonCode):
       another name.
     """
 
+    UNKNOWN = "unknown", "nothing that was imported says why"
     UNDERUTILIZED = "underutilized", "its pods have room elsewhere, or on a cheaper node", IN_BUDGETS
     EMPTY = "empty", "nothing that needs a place has run on it for {quiet}", IN_BUDGETS
     DRIFTED = "drifted", "it is no longer as its NodePool and NodeClass ask for", IN_BUDGETS

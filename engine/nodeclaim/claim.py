@@ -110,6 +110,7 @@ class NodeClaim(Struct, omit_defaults=True):
     nominated_until: int = 0
     last_pod_event: int = 0
     deletion: ActorOrUnknown = ""  # who asked for it to be deleted
+    announced: Plain = ""  # why another controller said that it takes it away
     interruption: Plain = ""  # the kind of message that said it will be interrupted
     interrupted: int = 0  # when that was sent
     drifted_since: int = 0  # when it was found to have drifted (D-122), 0 while it has not

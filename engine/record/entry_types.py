@@ -43,6 +43,8 @@ OBSERVATIONS: tuple[EntryType, ...] = (
     EntryType("instance.listed", 1, seen.InstancesListed),
     EntryType("effect.answered", 1, seen.EffectAnswered),
     EntryType("interruption.seen", 1, seen.InterruptionSeen),
+    EntryType("controller.decided", 1, seen.ControllerDecided),
+    EntryType("controller.said", 1, seen.ControllerSaid),
     EntryType("input.refused", 1, seen.InputRefused),
     EntryType("watch.gap", 1, seen.WatchGap),
 )

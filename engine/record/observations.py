@@ -24,8 +24,11 @@ from kerf.engine.model.names import (
     NodeClassKey,
     NodeClassKind,
     NodeClassName,
+    NodeName,
+    NodePoolName,
     ObjectName,
     Plain,
+    PodKey,
     ProviderId,
     ReservationId,
     SecurityGroupId,
@@ -42,13 +45,33 @@ class Observation(Struct, frozen=True):
     blobs: dict[str, Struct] = {}
 
 
-class RecordStarted(Struct, frozen=True):
+class Imported(Struct, frozen=True, omit_defaults=True):
+    """Where an imported record comes from, and so what it can know (F-5).
+
+    `sources` are the formats that were read. The window from `since` to `until` (ms since the epoch) is that of the
+    first and the last thing told. `lacks` are codes of what these sources do not tell
+    (kerf.engine.model.missing_knowledge). `read` counts the lines or events that were read, `unread` those that
+    nobody could read, `other` those that tell nothing of nodes and pods.
+    """
+
+    sources: tuple[Plain, ...]
+    since: int = 0
+    until: int = 0
+    versions: tuple[Plain, ...] = ()  # of Karpenter, as far as the source names them
+    lacks: tuple[Plain, ...] = ()
+    read: int = 0
+    unread: int = 0
+    other: int = 0
+
+
+class RecordStarted(Struct, frozen=True, omit_defaults=True):
     """The first entry of every record. `record` is a random id; keys of effects are derived from it (design,
-    idea 4).
+    idea 4). `imported` marks a partial record: it was made of what other programs have written.
     """
 
     record: Plain
     engine: Plain
+    imported: Imported | None = None
 
 
 class OfficeTaken(Struct, frozen=True):
@@ -247,6 +270,45 @@ class InterruptionSeen(Struct, frozen=True, omit_defaults=True):
     kind: Plain
     instance: InstanceId
     sent: int = 0
+
+
+FAILED = "failed"
+"""The action of a decision that was not carried out after all."""
+
+
+class ControllerDecided(Struct, frozen=True, omit_defaults=True):
+    """Another controller said that it takes these nodes away, and why (F-71, F-81…F-86).
+
+    `action` is "delete" or "replace"; "failed" says that an earlier decision about them was not carried out.
+    `replacements` are the claims that it made for that, as far as they can be told (F-90), `new_nodes` how many there
+    were to be. `pods` counts those that have to move. `savings` is in USD per hour, None if it did not say.
+    """
+
+    controller: Plain
+    why: Plain
+    action: Plain
+    claims: tuple[NodeClaimName, ...]
+    nodes: tuple[NodeName, ...] = ()
+    replacements: tuple[NodeClaimName, ...] = ()
+    new_nodes: int = 0
+    pods: int = 0
+    savings: float | None = None
+    command: Plain = ""
+
+
+class ControllerSaid(Struct, frozen=True, omit_defaults=True):
+    """Another controller said something that is no decision: which pods it found, what it could not do (F-62…F-65).
+
+    `level` is "info", "warning" or "error". The names are those that the sentence is about.
+    """
+
+    controller: Plain
+    level: Plain
+    text: FreeText
+    claims: tuple[NodeClaimName, ...] = ()
+    nodes: tuple[NodeName, ...] = ()
+    pods: tuple[PodKey, ...] = ()
+    node_pools: tuple[NodePoolName, ...] = ()
 
 
 class InputRefused(Struct, frozen=True, omit_defaults=True):

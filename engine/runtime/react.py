@@ -31,6 +31,7 @@ from kerf.engine.record.decisions import (
     LifecycleResult,
     TerminateInstance,
 )
+from kerf.engine.runtime import imported_claims as importing
 from kerf.engine.runtime import observe_mode as observing
 from kerf.engine.runtime.recording import new_decision, record_claim_event
 from kerf.engine.runtime.turn_draft import TurnDraft
@@ -50,6 +51,9 @@ class UnendingTurn(KerfError):
 
 def react(draft: TurnDraft) -> None:
     """Adds all that follows at `draft.now`. Raises UnendingTurn (KERF702) when it does not come to an end."""
+    if draft.state.facts.imported is not None:
+        importing.follow(draft)
+        return
     if draft.state.facts.settings.observe:
         observing.observe(draft)
         return
@@ -72,6 +76,8 @@ def react(draft: TurnDraft) -> None:
 
 def next_due(state: State) -> int:
     """The earliest time at which something follows although nothing is seen (ms since the epoch), 0 for never."""
+    if state.facts.imported is not None:
+        return 0
     if state.facts.settings.observe:
         return observing.next_due(state)
     orphans = (o.retry_at or 1 for o in state.facts.orphans.values() if o.retry_at != UNTIL_ANSWERED)

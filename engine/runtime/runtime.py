@@ -23,6 +23,7 @@ from kerf.engine.record.entries import Entry
 from kerf.engine.record.errors import EpochRefused, StoreError
 from kerf.engine.record.observations import (
     ClocksDiffer,
+    Imported,
     InstancesListed,
     Observation,
     OfficeTaken,
@@ -65,13 +66,15 @@ class Runtime:
         clocks: ClocksDiffer | None = None,
         epoch: int = 0,
         progress: Progress | None = None,
+        imported: Imported | None = None,
     ) -> None:
         """Takes office: starts the record if it is empty (`record` is its random id), and fences older writers. A long
         record takes its time to be read: `progress` is told the position reached, and what it raises ends the reading.
 
         `now` is what the clocks say. If they do not agree (`clocks`), it is what the API server says, and a record goes
-        on as `_median` says. `epoch` is the Lease's transitions, where there is a Lease. Raises StoreError, and
-        InputError (KERF345) when the record is of another cluster than `settings` says: nothing is appended then.
+        on as `_median` says. `epoch` is the Lease's transitions, where there is a Lease. `imported` marks a new record
+        as partial. Raises StoreError, and InputError (KERF345) when the record is of another cluster than `settings`
+        says: nothing is appended then.
         """
         self.store = store
         self.state = load(store, progress=progress)
@@ -85,10 +88,10 @@ class Runtime:
         self._snapshot_at = latest[0] if (latest := store.snapshot(None, snapshot.SCHEMA)) is not None else 0
         self._snapshot_time = 0  # of this process: one that starts keeps one soon
         self._office = max(store.epoch(), epoch) + 1
-        self._open(holder, settings, record, engine, now, clocks)
+        self._open(holder, settings, RecordStarted(record, engine, imported), now, clocks)
 
     def _open(
-        self, holder: str, settings: Settings, record: str, engine: str, now: int, clocks: ClocksDiffer | None
+        self, holder: str, settings: Settings, beginning: RecordStarted, now: int, clocks: ClocksDiffer | None
     ) -> None:
         facts = self.state.facts
         settings = settings_of_one_cluster(facts.settings, settings)
@@ -97,7 +100,7 @@ class Runtime:
         facts.epoch = self._office  # the entries of this turn are the first that carry it
         draft = self._draft(now if clocks is None or started else _median(facts.at, now, clocks))
         if started:
-            draft.add(RecordStarted(record, engine))
+            draft.add(beginning)
         draft.add(OfficeTaken(self._office, holder))
         if clocks is not None:
             draft.add(clocks)

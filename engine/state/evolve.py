@@ -67,6 +67,7 @@ def handlers(kinds: Iterable[WatchedKind] = WATCHED) -> Handlers:
         observations.LaunchAnswered: events.launch_answered,
         observations.EffectAnswered: events.answered,
         observations.InterruptionSeen: events.interrupted,
+        observations.ControllerDecided: events.controller_decided,
         Decision: decision_made,
         UnknownEntry: record_entries.unknown_entry,
         **dict.fromkeys(CLAIM_EVENTS, events.claim_event),

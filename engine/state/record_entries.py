@@ -12,6 +12,7 @@ from kerf.engine.state.state import State
 
 def record_started(state: State, started: seen.RecordStarted, entry: Entry) -> None:
     state.facts.record = started.record
+    state.facts.imported = started.imported
 
 
 def office_taken(state: State, office: seen.OfficeTaken, entry: Entry) -> None:

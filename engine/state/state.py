@@ -51,7 +51,7 @@ from kerf.engine.model.names import (
 from kerf.engine.model.settings import Settings
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.decisions import Intent, LaunchInstance, Move
-from kerf.engine.record.observations import NodeClassSeen, ReservationsSeen
+from kerf.engine.record.observations import Imported, NodeClassSeen, ReservationsSeen
 from kerf.engine.state.indexes import Blobs, Indexes
 
 
@@ -198,6 +198,7 @@ class Facts(Struct, omit_defaults=True):
     cut: int = 0  # position of the latest RecordCut
     clocks_differ: int = 0  # since when the clocks do not agree; 0 while they do
     unknown: int = 0  # entries of unknown type that were skipped
+    imported: Imported | None = None  # what a partial record was made of
 
 
 class State:

@@ -11,6 +11,8 @@ from kerf.engine.model.reasons import ReasonCode
 class ExplanationCode(ReasonCode):
     """What explanations say of a node beside the deciders' own codes; some are types of claim events."""
 
+    CONTROLLER_DECIDED = "controller-decided", "{controller} takes it away, as {why}{first}{saves}"
+    CONTROLLER_GAVE_UP = "controller-gave-up", "{controller} did not carry out its decision"
     DELETION_ASKED = "deletion-asked", "{actor} asked for its deletion"
     FITS_ON_A_CHEAPER_NODE = "fits-on-a-cheaper-node", "its pods fit on a node that costs less"
     GOES_AT_ONCE = "goes-at-once", "it may go, within the disruption budgets, and does so at once"

@@ -49,12 +49,26 @@ def claim_event(payload: Any, entry: Entry) -> Event | None:
         level=_LEVELS.get(type(payload), INFO),
         subject=f"nodeclaim/{payload.claim}",
         related=_related(payload),
-        params=_params(payload),
+        params=_known(payload),
         cause=entry.cause,
     )
 
 
 _KINDS = frozenset(ev.CLAIM_EVENTS)
+
+
+_UNKNOWN_IF_EMPTY = ("instance_type", "price", "took", "lifetime", "cost")
+
+
+def _known(payload: Any) -> dict[str, Parameter]:
+    """The parameters without what an imported record does not know: a price or a time of 0 is none (F-94)."""
+    params = _params(payload)
+    if isinstance(payload, ev.Requested) and not payload.decision and not payload.pods:
+        unknown = ("pods", "price") if payload.instance_types else ("pods", "price", "types")
+        return {name: value for name, value in params.items() if name not in unknown}
+    if not isinstance(payload, ev.Launched | ev.Registered | ev.Initialized | ev.Terminated):
+        return params
+    return {name: value for name, value in params.items() if value or name not in _UNKNOWN_IF_EMPTY}
 
 
 def _params(payload: Any) -> dict[str, Parameter]:

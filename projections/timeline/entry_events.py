@@ -12,10 +12,11 @@ from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer
 from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject
 from kerf.engine.model.karpenter.nodeoverlays import NodeOverlay
 from kerf.engine.model.kinds.watched import WATCHED
+from kerf.engine.model.missing_knowledge import words_of
 from kerf.engine.record import observations as seen
 from kerf.engine.record.entries import Entry, UnknownEntry
-from kerf.projections.prose.amounts import first_names
-from kerf.projections.timeline.event import DEBUG, INFO, WARNING, Event, Parameter
+from kerf.projections.prose.amounts import count, first_names, moment
+from kerf.projections.timeline.event import DEBUG, ERROR, INFO, WARNING, Event, Parameter
 
 
 def make_event(
@@ -37,6 +38,15 @@ def make_event(
 
 
 def _started(started: seen.RecordStarted, entry: Entry) -> list[Event]:
+    imported = started.imported
+    if imported is not None:
+        return [
+            make_event(
+                entry, "record-imported", INFO, "record", record=started.record, engine=started.engine,
+                sources=" and ".join(imported.sources), since=moment(imported.since), until=moment(imported.until),
+                lacks=", ".join(words_of(code) for code in imported.lacks),
+            )
+        ]  # fmt: skip
     return [make_event(entry, "record-started", INFO, "record", record=started.record, engine=started.engine)]
 
 
@@ -94,7 +104,8 @@ def planning_input_seen(obj: NodeOverlay | CapacityBuffer, entry: Entry) -> list
     return [replace(event, level=INFO) for event in _object_seen(obj, entry)]
 
 
-def _claim_object(claim: NodeClaimObject, entry: Entry) -> list[Event]:
+def claim_object_seen(claim: NodeClaimObject, entry: Entry) -> list[Event]:
+    """Tell of an object that was not seen before (`Timeline` tells of its changes)."""
     subject = f"nodeclaim/{claim.name}"
     if claim.deleting:
         return [make_event(entry, "deletion-asked", INFO, subject, actor="somebody")]
@@ -132,6 +143,33 @@ def offering_events(answer: seen.LaunchAnswered, entry: Entry) -> list[Event]:
     ]  # fmt: skip
 
 
+def _controller_decided(decided: seen.ControllerDecided, entry: Entry) -> list[Event]:
+    claims = (*decided.claims, *decided.replacements)
+    related = (*(f"nodeclaim/{name}" for name in claims), *(f"node/{name}" for name in decided.nodes))
+    who = first_names(decided.claims or decided.nodes)
+    if decided.action == seen.FAILED:
+        return [make_event(entry, "controller-gave-up", WARNING, "decision/elsewhere", related, who=who,
+                           controller=decided.controller)]  # fmt: skip
+    first = f", {count(decided.new_nodes, 'new node')} first" if decided.new_nodes else ""
+    if decided.replacements:
+        first += f" ({first_names(decided.replacements)})"
+    saves = f", to save ${decided.savings:.2f}/h" if decided.savings is not None else ""
+    return [
+        make_event(
+            entry, "controller-decided", INFO, "decision/elsewhere", related, controller=decided.controller,
+            why=decided.why, who=who, first=first, saves=saves, pods=decided.pods,
+        )
+    ]  # fmt: skip
+
+
+def _controller_said(said: seen.ControllerSaid, entry: Entry) -> list[Event]:
+    names = (("nodeclaim", said.claims), ("node", said.nodes), ("pod", said.pods), ("nodepool", said.node_pools))
+    about = tuple(f"{kind}/{name}" for kind, group in names for name in group)
+    level = said.level if said.level in (INFO, WARNING, ERROR) else DEBUG
+    subject = about[0] if about else "record"
+    return [make_event(entry, "controller-said", level, subject, about[1:], controller=said.controller, text=said.text)]
+
+
 def _unknown(unknown: UnknownEntry, entry: Entry) -> list[Event]:
     return [make_event(entry, "entry-unknown", WARNING, "record", type=unknown.type, schema=unknown.schema)]
 
@@ -148,9 +186,10 @@ EVENTS_OF_ENTRY: dict[type[Struct], Callable[[Any, Entry], list[Event]]] = {
     seen.ClocksAgree: _clocks_agree,
     seen.TimeSetBack: _set_back,
     seen.NodeClaimDeletionSeen: _deletion,
-    NodeClaimObject: _claim_object,
     seen.InputRefused: _refused,
     seen.WatchGap: _gap,
+    seen.ControllerDecided: _controller_decided,
+    seen.ControllerSaid: _controller_said,
     UnknownEntry: _unknown,
 }
 """Type of entry → its events."""

@@ -40,6 +40,11 @@ class Event(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 SENTENCES: dict[str, str] = {
     "record-started": "the record {record} begins, written by kerf {engine}",
+    "record-imported": "the record {record} was imported from {sources} by kerf {engine}: {since} to {until}. "
+    "It is partial; not in it: {lacks}",
+    "controller-decided": "{controller} takes away {who} ({why}{first}{saves})",
+    "controller-gave-up": "{controller} did not carry out its decision: {who}",
+    "controller-said": "{controller}: {text}",
     "office-taken": "{holder} takes office (epoch {epoch})",
     "record-cut": "the record is cut: it begins after position {base} from now on",
     "clocks-differ": "the clocks disagree: nothing expires, is consolidated or repaired until they agree{how}",
@@ -56,6 +61,7 @@ SENTENCES: dict[str, str] = {
     "pod-ended": "ended ({phase}): {name}",
     "pod-gone": "gone: {name}",
     "node-joined": "node {name} has joined",
+    "node-seen": "node {name} is there",
     "node-ready": "node {name} is ready",
     "node-not-ready": "node {name} is not ready",
     "node-tainted": "node {name} got the taint {taints}",
@@ -72,6 +78,8 @@ SENTENCES: dict[str, str] = {
     "reservations-seen": "left of the capacity reservations of NodeClass {name}: {left}",
     "object-seen": "{kind} {name} is there",
     "object-gone": "{kind} {name} is gone",
+    "object-changed": "{kind} {name} was changed",
+    "deletion-seen": "NodeClaim {name} is being deleted",
     "deletion-asked": "{actor} asks for the deletion of {name}",
     "launch-answered": "the cloud started {instance} ({instance_type}, {zone}, {capacity_type}) for {name}",
     "launch-adopted": "{instance} was found to have been started for {name} before",
@@ -128,6 +136,19 @@ SENTENCES: dict[str, str] = {
 }
 """Code → sentence. `name` is the name of the subject. A parameter's name says whether it is a duration or a price."""
 
+_WITHOUT: dict[str, tuple[tuple[str, str], ...]] = {
+    "claim-requested": (("types", "{name} is requested"), ("price", "{name} is requested: {types}")),
+    "claim-launched": (
+        ("instance_type", "{name} is launched; as what is not known"),
+        ("took", "{name} is launched: {instance_type} ({capacity_type}) in {zone}"),
+        ("price", "{name} is launched: {instance_type} ({capacity_type}) in {zone}, after {took}"),
+    ),
+    "claim-registered": (("took", "{name} has registered as node {node}"),),
+    "claim-initialized": (("took", "{name} is in service"),),
+    "claim-terminated": (("lifetime", "{name} is gone"), ("cost", "{name} is gone after {lifetime}")),
+}
+"""Code → what is said where a parameter is not known, the first that fits: imported records lack prices and times."""
+
 _DURATIONS = ("took", "waited", "lifetime")
 _PRICES = ("price", "cost")
 
@@ -149,7 +170,8 @@ def event_sentence(event: Event) -> str:
             shown[key] = ", ".join(value) if isinstance(value, list) else value
     if event.reason is not None:
         shown["because"] = sentence(event.reason)
-    return SENTENCES[event.code].format_map(shown) + _repetition(event)
+    known = (said for parameter, said in _WITHOUT.get(event.code, ()) if parameter not in event.params)
+    return next(known, SENTENCES[event.code]).format_map(shown) + _repetition(event)
 
 
 def _repetition(event: Event) -> str:

@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer, virtual_key
+from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import Pod, is_provisionable, is_terminal
@@ -40,7 +41,13 @@ from kerf.projections.prose.nearest_reasons import nearest_first
 from kerf.projections.timeline.claim_events import claim_event
 from kerf.projections.timeline.disruption_events import move_event, verdict_event
 from kerf.projections.timeline.drift_events import drift_events
-from kerf.projections.timeline.entry_events import EVENTS_OF_ENTRY, make_event, offering_events, planning_input_seen
+from kerf.projections.timeline.entry_events import (
+    EVENTS_OF_ENTRY,
+    claim_object_seen,
+    make_event,
+    offering_events,
+    planning_input_seen,
+)
 from kerf.projections.timeline.event import DEBUG, ERROR, INFO, WARNING, Event, Parameter
 from kerf.projections.timeline.repetitions import Repetitions
 
@@ -63,6 +70,7 @@ class Timeline:
         self._classes: dict[str, bool] = {}
         self._intents: dict[str, Intent] = {}
         self._targets: dict[str, str] = {}  # pod uid → the claim or node it is planned onto
+        self._claim_objects: dict[str, bool] = {}  # NodeClaim object → whether it is being deleted
         self._claim_nodes: dict[str, str] = {}  # claim → its node
         self._instances: dict[str, str] = {}  # instance → its claim
         self._refused = Repetitions()  # by claim and effect
@@ -142,7 +150,7 @@ class Timeline:
         self._nodes[node.name] = node
         subject = f"node/{node.name}"
         if old is None:
-            joined = make_event(entry, "node-joined", INFO, subject)
+            joined = make_event(entry, "node-joined" if node.created else "node-seen", INFO, subject)
             return [joined, make_event(entry, "node-ready", INFO, subject)] if node.ready else [joined]
         events = []
         if node.deleting and not old.deleting:
@@ -168,6 +176,7 @@ class Timeline:
                 return []
             related = (f"node/{pod.node}",) if pod.node else ()
             return [make_event(entry, "pod-gone", INFO, f"pod/{pod.key}", related)]
+        self._claim_objects.pop(gone.key if gone.kind == "nodeclaim" else "", None)
         if gone.kind in ("node", "nodepool", "nodeclass"):
             known: dict[str, dict[str, Any]] = {
                 "node": self._nodes,
@@ -181,6 +190,16 @@ class Timeline:
     def _buffer(self, buffer: CapacityBuffer, entry: Entry) -> list[Event]:
         self._buffers[buffer.uid] = buffer
         return planning_input_seen(buffer, entry)
+
+    def _claim_object(self, claim: NodeClaimObject, entry: Entry) -> list[Event]:
+        """Tell that an object is there, and later that it goes. Its other changes bring claim events."""
+        known = self._claim_objects.get(claim.name)
+        self._claim_objects[claim.name] = bool(claim.deleting)
+        if known is None:
+            return claim_object_seen(claim, entry)
+        if claim.deleting and not known:
+            return [make_event(entry, "deletion-seen", INFO, f"nodeclaim/{claim.name}")]
+        return [make_event(entry, "object-changed", DEBUG, f"nodeclaim/{claim.name}", kind="NodeClaim")]
 
     # ── settings, pools, classes ───────────────────────────────────────────────────────────────────────────────
 
@@ -373,6 +392,7 @@ def _waits(pod: Pod) -> bool:
 _HANDLERS: dict[type[Struct], Callable[[Timeline, Any, Entry], list[Event]]] = {
     Pod: Timeline._pod,
     Node: Timeline._node,
+    NodeClaimObject: Timeline._claim_object,
     NodePool: Timeline._pool,
     CapacityBuffer: Timeline._buffer,
     seen.ObjectGone: Timeline._gone,

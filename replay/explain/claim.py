@@ -96,7 +96,8 @@ class ClaimExplanation(Struct, frozen=True, kw_only=True):
     its plan, `replaces` the claims that it was to replace. `removed` says in short why it had to go, `removed_at` at
     which position (0 for not), and `removal` how. `staying` and `methods` say why it stays; they are empty if it goes.
     `leaving` are the pods that its drain waits for; they are deleted by force at `forced_at` (0 for never). `cost` is
-    in USD so far. `shortened`: its launch was decided before the record's base, and cannot be decided again.
+    in USD so far. `shortened`: its launch was decided before the record's base, and cannot be decided again. `unknown`:
+    what an imported record lacks (codes of `Missing`); without prices `cost` says nothing.
     """
 
     claim: str
@@ -124,6 +125,7 @@ class ClaimExplanation(Struct, frozen=True, kw_only=True):
     forced_at: int
     cost: float
     shortened: bool = False
+    unknown: tuple[str, ...] = ()
 
 
 def explain_node(
@@ -160,7 +162,8 @@ def explain_claim(
     planned = histories.decisions.get(history.decision) == PROVISION_DECIDER
     plan = replan_if_known(store, history.decision) if planned else None
     removal = removal_of(store, histories, history)
-    stays = claim is not None and removal is None
+    imported = state.facts.imported
+    stays = claim is not None and removal is None and imported is None
     methods = method_verdicts(claim, state, history.verdicts) if stays and claim is not None else ()
     return ClaimExplanation(
         claim=name,
@@ -184,10 +187,11 @@ def explain_claim(
         removal=removal,
         staying=_staying(claim, state, history, methods) if stays and claim is not None else None,
         methods=methods,
-        waiting=_waiting(claim, state) if claim is not None else None,
-        leaving=draining_pods(claim, state) if claim is not None else (),
+        waiting=_waiting(claim, state) if claim is not None and imported is None else None,
+        leaving=draining_pods(claim, state) if claim is not None and imported is None else (),
         forced_at=(claim.deadline or 0) if claim is not None else 0,
         cost=_cost(history, claim, state),
+        unknown=imported.lacks if imported is not None else (),
     )
 
 

@@ -33,7 +33,13 @@ from kerf.engine.record.decisions import (
     Verdict,
 )
 from kerf.engine.record.entries import Entry
-from kerf.engine.record.observations import InterruptionSeen, LaunchAnswered, NodeClaimDeletionSeen, ObjectGone
+from kerf.engine.record.observations import (
+    ControllerDecided,
+    InterruptionSeen,
+    LaunchAnswered,
+    NodeClaimDeletionSeen,
+    ObjectGone,
+)
 from kerf.engine.record.store import Store
 from kerf.engine.state.moves import STARTED
 from kerf.projections.workload_names import WorkloadName, workload_of
@@ -286,6 +292,10 @@ class Histories:
         if asked.claim in self.claims:
             self._claim(asked.claim).signals.append(entry)
 
+    def _controller_decided(self, decided: ControllerDecided, entry: Entry) -> None:
+        for name in decided.claims:
+            self._claim(name).signals.append(entry)
+
 
 def histories_of(store: Store, until: int | None = None) -> Histories:
     """Fold all entries up to `until` (the end by default)."""
@@ -301,6 +311,7 @@ _HANDLERS: dict[type[Struct], Callable[[Histories, Any, Entry], None]] = {
     Decision: Histories._decision,
     LaunchAnswered: Histories._answer,
     InterruptionSeen: Histories._interrupted,
+    ControllerDecided: Histories._controller_decided,
     NodeClaimDeletionSeen: Histories._deletion,
     **dict.fromkeys(CLAIM_EVENTS, Histories._event),
 }

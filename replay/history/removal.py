@@ -14,10 +14,11 @@ from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Move
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.errors import RecordShortened
-from kerf.engine.record.observations import InterruptionSeen
+from kerf.engine.record.observations import FAILED, ControllerDecided, InterruptionSeen
 from kerf.engine.record.store import Store
 from kerf.engine.state.load import load
 from kerf.engine.state.nodeclaims.drift import DRIFTED as HAS_DRIFTED
+from kerf.projections.prose.amounts import count
 from kerf.projections.prose.explanation_codes import ExplanationCode
 from kerf.replay.history.histories import ClaimHistory, Histories, MoveHistory, RecordedVerdict
 from kerf.replay.history.successor_pods import pods_to_move, successor_pods
@@ -187,6 +188,9 @@ def _reason_and_decision(histories: Histories, claim: ClaimHistory, ending: Entr
     resized = histories.resized.get(claim.name)
     if why_word == DisruptionReason.OVERPROVISIONED and resized is not None:
         return resized[1], resized[0]
+    elsewhere = [e for e in claim.signals if isinstance(e.payload, ControllerDecided) and e.position <= ending.position]
+    if elsewhere and elsewhere[-1].payload.why == why_word:
+        return controller_reason(elsewhere[-1].payload), 0
     event = ending.payload
     params: dict[str, str | int | float | list[str]] = {}
     for name in ("instance", "status", "code", "message", "waited", "actor", "detail"):
@@ -195,6 +199,17 @@ def _reason_and_decision(histories: Histories, claim: ClaimHistory, ending: Entr
             params[name] = value
     decision = ending.cause if ending.cause in histories.decisions else 0
     return Reason(str(getattr(event, "kind", "")) or why_word, params), decision
+
+
+def controller_reason(decided: ControllerDecided) -> Reason:
+    """What another controller said, as a reason."""
+    if decided.action == FAILED:
+        return Reason.of(ExplanationCode.CONTROLLER_GAVE_UP, controller=decided.controller)
+    first = f", after {count(decided.new_nodes, 'new node')}" if decided.new_nodes else ""
+    saves = f", to save ${decided.savings:.2f}/h" if decided.savings is not None else ""
+    return Reason.of(
+        ExplanationCode.CONTROLLER_DECIDED, controller=decided.controller, why=decided.why, first=first, saves=saves
+    )
 
 
 def _drift_verdict(claim: ClaimHistory, position: int) -> RecordedVerdict | None:
@@ -312,6 +327,8 @@ def _signal_reason(entry: Entry) -> Reason:
     seen = entry.payload
     if isinstance(seen, InterruptionSeen):
         return Reason.of(ExplanationCode.INTERRUPTION_ANNOUNCED, kind=seen.kind)
+    if isinstance(seen, ControllerDecided):
+        return controller_reason(seen)
     return Reason.of(ExplanationCode.DELETION_ASKED, actor=seen.actor or "somebody")
 
 

@@ -26,7 +26,7 @@ _LAUNCH_EVENTS = frozenset(
 _REMOVAL_EVENTS = frozenset(
     [
         "claim-condemned", "claim-tainted", "claim-reason-raised", "claim-drain-started", "claim-instance-vanished",
-        "deletion-asked", "interruption-announced",
+        "deletion-asked", "deletion-seen", "controller-decided", "controller-gave-up", "interruption-announced",
     ]
 )  # fmt: skip
 

@@ -57,8 +57,12 @@ class InFlight(Struct, frozen=True):
 
 
 class StateSummary(Struct, frozen=True, kw_only=True):
-    """The state at a position. `window_closes` is when the open provisioning window closes (ms since the epoch), 0 when
-    none is open; `unavailable` maps "capacity type|instance type|zone" to the time until which it is avoided."""
+    """The state at a position.
+
+    `window_closes` is when the open provisioning window closes (ms since the epoch), 0 when none is open; `unavailable`
+    maps "capacity type|instance type|zone" to the time until which it is avoided. `lacks`: what an imported record does
+    not know (codes of `Missing`).
+    """
 
     position: int
     at: int
@@ -79,6 +83,7 @@ class StateSummary(Struct, frozen=True, kw_only=True):
     in_flight: tuple[InFlight, ...]
     orphans: tuple[str, ...]
     unknown_entries: int
+    lacks: tuple[str, ...] = ()
 
 
 def summarize(state: State, now: int = 0) -> StateSummary:
@@ -111,6 +116,7 @@ def summarize(state: State, now: int = 0) -> StateSummary:
         ),
         orphans=tuple(sorted(facts.orphans)),
         unknown_entries=facts.unknown,
+        lacks=facts.imported.lacks if facts.imported is not None else (),
     )
 
 

@@ -6,6 +6,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from kerf.engine.record.observations import Imported
+
 SAME, DIVERGED, CORRUPT, UNSUPPORTED = 0, 1, 3, 4
 """Exit codes; 2 is usage."""
 
@@ -69,7 +71,7 @@ class Report(Struct, frozen=True, kw_only=True):
     `entries` were read and `turns` looked at; `decisions` and `claim_events` were made again and compared. `diverged`
     counts the turns that differ; `divergences` holds the first of them. `seconds` is how long it took. A cut record, or
     a part of one, begins after position `base`, at the time `base_at` (ms since the epoch). `kept` older entries of
-    claims were not decided again.
+    claims were not decided again. `imported` says what an imported record was made of: no decision of kerf's is in it.
     """
 
     record: str
@@ -89,6 +91,7 @@ class Report(Struct, frozen=True, kw_only=True):
     base: int = 0
     base_at: int = 0
     kept: int = 0
+    imported: Imported | None = None
 
     @property
     def exit_code(self) -> int:

@@ -18,7 +18,9 @@ _KINDS = {
 def verdict(report: Report) -> str:
     """Sum up the report in one line."""
     verdicts = {
-        0: "same: today's engine decides all of it as recorded, byte for byte",
+        0: "same: today's engine makes all of it as recorded, byte for byte"
+        if report.imported is not None
+        else "same: today's engine decides all of it as recorded, byte for byte",
         1: f"diverged: {count(report.diverged, 'turn')} would be decided otherwise today",
         3: "corrupt: only what is before the damage was verified",
         4: "unsupported: parts of the record cannot be decided again by this version; all else is the same",
@@ -66,6 +68,12 @@ def obstacle_lines(report: Report) -> list[str]:
 
 def beginning_lines(report: Report) -> list[str]:
     """Say of a record that does not begin at position 1 from where on it was verified."""
+    if report.imported is not None:
+        sources = " and ".join(report.imported.sources)
+        return [
+            f"imported from {sources}: that its claims follow from what was imported is verified. What another "
+            "controller decided cannot be decided again"
+        ]
     if not report.base:
         return []
     lines = [

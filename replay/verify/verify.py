@@ -255,6 +255,7 @@ class _Verifier:
             divergences=tuple(self.divergences),
             unsupported=tuple(self.unsupported.values()),
             fault=fault,
+            imported=self.trial.facts.imported,
             seconds=seconds,
         )
 

@@ -10,12 +10,12 @@ import pytest
 from tests.support.repository import ROOT
 
 DOCS = ROOT / "docs"
-PAGES = ("scheduling", "disruption", "lifecycle", "aws")
+PAGES = ("scheduling", "disruption", "lifecycle", "aws", "formats")
 DIFFERENCES = ("differences.md", "differences-scheduling.md", "differences-disruption.md")
-NUMBER = r"(?:EV|LG|S|D|L|A|W|E|M|C)-\d+"
+NUMBER = r"(?:EV|LG|S|D|L|A|W|E|M|C|F)-\d+"
 DEFINITION = re.compile(rf'^(?:- |\| )<a id="([a-z]+-\d+)"></a>(?:\*\*)?({NUMBER})\b')
 CITATION = re.compile(
-    r"""(?<![\w.-])(?P<prefix>EV|LG|S|D|L|A|W|E|M|C)-(?P<first>\d+)\b
+    r"""(?<![\w.-])(?P<prefix>EV|LG|S|D|L|A|W|E|M|C|F)-(?P<first>\d+)\b
         (?:(?:…|\ to\ |–)(?P=prefix)-(?P<last>\d+)\b)?  # S-116…S-208, L-9 to L-46
         (?P<more>(?:,\ -\d+\b)*)  # A-26, -27""",
     re.VERBOSE,

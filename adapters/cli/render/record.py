@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from kerf.adapters.cli.render.output import Printer
 from kerf.adapters.cli.render.text import some
+from kerf.engine.model.missing_knowledge import Missing, words_of
 from kerf.engine.model.quantities import format_quantity
 from kerf.projections.prose.amounts import count, dollars, duration, moment
 from kerf.projections.timeline.event import Event, event_sentence
@@ -105,11 +106,13 @@ def summary_text(printer: Printer, summary: StateSummary) -> None:
     printer.line(f"position {summary.position} at {moment(summary.at)}", "title")
     printer.line(f"record {summary.record}, epoch {summary.epoch}, state digest {summary.digest}")
     states = ", ".join(f"{number} {state}" for state, number in summary.claim_states.items()) or "none"
-    printer.line(f"NodeClaims: {states}; {dollars(summary.price)}/h")
+    prices_known, pods_known = Missing.PRICES not in summary.lacks, Missing.PODS not in summary.lacks
+    printer.line(f"NodeClaims: {states}" + (f"; {dollars(summary.price)}/h" if prices_known else ""))
     printer.line(
         f"nodes: {summary.nodes} ({summary.unmanaged_nodes} not kerf's); NodePools: {', '.join(summary.node_pools)}"
     )
     pods = ", ".join(f"{number} {what}" for what, number in summary.pods.items()) or "none"
+    pods = pods if pods_known else "not known"
     printer.line(f"pods: {pods}" + ("; the latest plan left some without a place" if summary.without_place else ""))
     for pool in summary.pools:
         for wrong in pool.wrong:
@@ -126,7 +129,8 @@ def summary_text(printer: Printer, summary: StateSummary) -> None:
             [
                 (
                     c.name, c.state, c.node or "-", c.instance_type or "-", c.zone or "-", c.capacity_type or "-",
-                    dollars(c.price), duration(c.age), str(c.pods), c.why or c.verdict or "-",
+                    dollars(c.price) if prices_known else "?", duration(c.age), str(c.pods) if pods_known else "?",
+                    c.why or c.verdict or "-",
                 )
                 for c in summary.claims
             ],
@@ -139,6 +143,8 @@ def summary_text(printer: Printer, summary: StateSummary) -> None:
         )
     for orphan in summary.orphans:
         printer.line(f"orphan to be ended: {orphan}", "warning")
+    if summary.lacks:
+        printer.line(f"imported; not known: {', '.join(map(words_of, summary.lacks))}")
     if summary.unknown_entries:
         printer.line(f"{summary.unknown_entries} entries of unknown types were skipped", "warning")
 

@@ -327,6 +327,14 @@ def deletion_seen(state: State, deletion: seen.NodeClaimDeletionSeen, entry: Ent
         state.indexes.touched[claim.name] = entry.position
 
 
+def controller_decided(state: State, decided: seen.ControllerDecided, entry: Entry) -> None:
+    """Note why another controller takes claims away. A decision that failed is none any more (F-91)."""
+    for name in decided.claims:
+        claim = state.facts.claims.get(name)
+        if claim is not None:
+            claim.announced = "" if decided.action == seen.FAILED else decided.why
+
+
 def instance_seen(state: State, instance: seen.InstanceSeen, entry: Entry) -> None:
     if instance.status == "gone" and not nodes_of_instance(state, instance.instance):
         state.facts.orphans.pop(instance.instance, None)

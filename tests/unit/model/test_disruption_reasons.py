@@ -20,7 +20,7 @@ from kerf.engine.model.reasons import Reason
 def test_reasons_are_ordered_by_strength() -> None:
     by_strength = sorted(DisruptionReason, key=strength)
     assert by_strength == list(DisruptionReason)
-    assert (by_strength[0], by_strength[-1]) == (DisruptionReason.UNDERUTILIZED, DisruptionReason.INTERRUPTED)
+    assert (by_strength[0], by_strength[-1]) == (DisruptionReason.UNKNOWN, DisruptionReason.INTERRUPTED)
 
 
 def test_budgets_know_karpenters_three_reasons() -> None:

@@ -6,6 +6,7 @@ from kerf.adapters.cli.render.explain.node import methods_text, removal_text
 from kerf.adapters.cli.render.explain.placement import CUT_SINCE, launch_text, placement_text
 from kerf.adapters.cli.render.output import Printer
 from kerf.adapters.cli.render.text import MAX_NAMES_SHOWN, some
+from kerf.engine.model.missing_knowledge import Missing, words_of
 from kerf.engine.nodeclaim.state_table import TERMINATED
 from kerf.projections.prose.amounts import count, dollars, duration, moment
 from kerf.projections.prose.changes import WHAT_WOULD_FREE_IT
@@ -21,11 +22,12 @@ def claim_text(printer: Printer, explained: ClaimExplanation) -> None:
     node = f", node {explained.node}" if explained.node else ""
     printer.line(
         f"NodeClaim {explained.claim}{node}: {explained.state}, "
-        f"as of position {explained.position} ({moment(explained.at)}), "
-        f"{dollars(explained.cost)} {'in all' if explained.state == TERMINATED else 'so far'}",
+        f"as of position {explained.position} ({moment(explained.at)}), {_cost(explained)}",
         "title",
     )
-    if explained.adopted:
+    if explained.adopted and explained.unknown:
+        printer.line("it was there before the record begins")
+    elif explained.adopted:
         printer.line("it was found in the cluster without a record, and adopted")
     elif explained.launched_for:
         printer.line(f"launched for {some(explained.launched_for, MAX_NAMES_SHOWN)}, by decision {explained.decision}")
@@ -59,6 +61,14 @@ def claim_text(printer: Printer, explained: ClaimExplanation) -> None:
     if explained.staying is not None:
         _staying(printer, explained.staying)
     methods_text(printer, explained.methods)
+    if explained.unknown:
+        printer.line(f"not known, for the record is imported: {', '.join(map(words_of, explained.unknown))}")
+
+
+def _cost(explained: ClaimExplanation) -> str:
+    if Missing.PRICES in explained.unknown:
+        return "its cost is not known"
+    return f"{dollars(explained.cost)} {'in all' if explained.state == TERMINATED else 'so far'}"
 
 
 def _leaving(printer: Printer, explained: ClaimExplanation) -> None:

@@ -1,0 +1,61 @@
+"""Which format a file is in, told by its content and never by its name (F-1), and the history that it tells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
+from pathlib import Path
+
+from kerf.adapters.importers.errors import NothingTold, Unreadable, Unrecognised
+from kerf.adapters.importers.files import content_of
+from kerf.adapters.importers.history import History
+from kerf.adapters.importers.karpenter.lines import is_karpenters, log_line
+from kerf.adapters.importers.karpenter.log import read_log
+from kerf.adapters.importers.untrusted import object_of
+from kerf.adapters.importers.wrapped_lines import Line, lines_of
+
+_LOOKED_AT = 2_000
+"""Lines at the beginning that are looked at: a log may begin with what other programs write."""
+_CONSOLE = re.compile(rb"\d{4}-\d\d-\d\dT[^\t\n]{5,40}\t(DEBUG|INFO|WARN|ERROR)\tcontroller[.\t]")
+KNOWN = "Karpenter's log (JSON lines)"
+
+
+def read_history(path: Path) -> History:
+    """What a file tells. Raises Unrecognised (KERF360), Unreadable (KERF361), TooLarge (KERF362), NothingTold (KERF363)
+    and OSError.
+    """
+    data = content_of(path)
+    history = _history(data, path)
+    if not history.told:
+        counted = f"{history.other} lines tell nothing of nodes and pods, {history.unread} cannot be read"
+        raise NothingTold(f"there is no history in it: {counted}", where=str(path), hint="Give a longer part of it")
+    return history
+
+
+def _history(data: bytes, path: Path) -> History:
+    if _CONSOLE.match(data):
+        raise Unreadable(
+            "this is Karpenter's log in console form, as 0.31 and older write it",
+            where=str(path),
+            hint="Only JSON lines are read: run Karpenter with the setting logEncoding: json (LOG_LEVEL stays)",
+        )
+    lines = lines_of(data)
+    first = list(islice(lines, _LOOKED_AT))
+    everything = chain(first, lines)
+    if any((line := log_line(candidate)) is not None and is_karpenters(line) for candidate in first):
+        return read_log(everything)
+    raise Unrecognised(_looks_like(first), where=str(path), hint=f"kerf import reads {KNOWN}")
+
+
+def _looks_like(first: Iterable[Line]) -> str:
+    """What was recognised of a file in no known format."""
+    objects = [fields for line in first if (fields := object_of(line.text)) is not None]
+    if not objects:
+        return "this is no history that kerf knows: no line of it is JSON"
+    keys = ", ".join(_shown_keys(objects[0]))
+    return f"this is no history that kerf knows: JSON, whose first object has the fields {keys or '(none)'}"
+
+
+def _shown_keys(fields: dict[str, object]) -> Iterator[str]:
+    return (repr(key[:40]) for key in islice(fields, 6))

@@ -1,0 +1,80 @@
+"""What an importer gives: what was told, when, and what could not be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from operator import attrgetter
+
+from msgspec import Struct, field
+
+from kerf.engine.model.missing_knowledge import Missing
+from kerf.engine.record.observations import Imported, Observation
+
+SHOWN = 3
+"""So many of the lines that cannot be read are shown."""
+_LONGEST_SHOWN = 120  # characters of such a line
+
+
+class Told(Struct, frozen=True):
+    """What was told at `at` (ms since the epoch): the observations of one turn."""
+
+    at: int
+    observations: tuple[Observation, ...]
+
+
+class Unread(Struct, frozen=True):
+    """A line, or an event, that nobody could read: its number from 1, why, and how it begins."""
+
+    number: int
+    why: str
+    text: str
+
+
+class History(Struct):
+    """What one file tells. `told` is in order of time; equal times stand in the order of the file (F-4).
+
+    `read` counts the lines or events that tell something, `other` those that do not concern nodes, pods or workloads.
+    """
+
+    source: str
+    lacks: tuple[Missing, ...]
+    told: list[Told] = field(default_factory=list)
+    versions: tuple[str, ...] = ()
+    read: int = 0
+    other: int = 0
+    unread: int = 0
+    first_unread: list[Unread] = field(default_factory=list)
+
+    def tell(self, at: int, *payloads: Struct, blobs: dict[str, Struct] | None = None) -> None:
+        """Adds what was told at one instant. Each call is a turn of its own."""
+        if payloads:
+            kept = blobs or {}
+            self.told.append(Told(at, tuple(Observation(payload, kept) for payload in payloads)))
+
+    def not_read(self, number: int, why: str, text: str = "") -> None:
+        self.unread += 1
+        if len(self.first_unread) < SHOWN:
+            self.first_unread.append(Unread(number, why, text[:_LONGEST_SHOWN]))
+
+
+def in_order(histories: Iterable[History]) -> list[Told]:
+    """All that is told, by time. Equal times keep the order of the files, and their order in the file."""
+    return sorted((told for history in histories for told in history.told), key=attrgetter("at"))
+
+
+def imported(histories: Iterable[History]) -> Imported:
+    """The mark of the record that these make together. It lacks what each of them lacks."""
+    histories = tuple(histories)
+    told = in_order(histories)
+    lacks = set.intersection(*(set(history.lacks) for history in histories))
+    versions = dict.fromkeys(version for history in histories for version in history.versions)
+    return Imported(
+        sources=tuple(dict.fromkeys(history.source for history in histories)),
+        since=told[0].at if told else 0,
+        until=told[-1].at if told else 0,
+        versions=tuple(versions),
+        lacks=tuple(code.value for code in Missing if code in lacks),
+        read=sum(history.read for history in histories),
+        unread=sum(history.unread for history in histories),
+        other=sum(history.other for history in histories),
+    )

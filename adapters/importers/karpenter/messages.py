@@ -1,0 +1,241 @@
+"""What each message of Karpenter's log means as a step (F-62…F-80).
+
+A message that is not here tells nothing of nodes and pods, unless it is an error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from kerf.adapters.importers import claim_steps as st
+from kerf.adapters.importers.karpenter.decisions import decision_of
+from kerf.adapters.importers.karpenter.lines import LogLine
+from kerf.adapters.importers.untrusted import key_of, name_of, resources_of, text_of, whole_number
+from kerf.engine.model import labels as lbl
+from kerf.engine.model.disruption_reasons import DisruptionReason
+
+_OTHERS = re.compile(r" and (\d{1,9}) other\(s\)$")
+_UNREADY = re.compile(r"computed (\d{1,9}) unready node\(s\) will fit (\d{1,9}) pod\(s\)")
+_LONGEST_TEXT = 2_000  # characters of an error that are kept
+
+
+def steps_of(line: LogLine) -> tuple[st.Step, ...] | None:
+    """The steps that a line tells of; None if it tells nothing of nodes and pods."""
+    if line.message.startswith("disrupting "):
+        decided = decision_of(line)
+        return (decided,) if decided is not None else None
+    known = _MEANING.get(line.message)
+    if known is not None:
+        return known(line) or None
+    if line.message.lower().startswith("successfully acquired lease"):
+        return (_said(line, "info", "is the leader from now on: what was under way before may be missing"),)
+    unready = _UNREADY.fullmatch(line.message)
+    if unready is not None:
+        return (_said(line, "info", f"{unready[2]} pods fit on {unready[1]} nodes that are not ready yet"),)
+    return (_error(line),) if line.level == "ERROR" else None
+
+
+def _said(line: LogLine, level: str, text: str, *, pods: tuple[str, ...] = (), about: bool = False) -> st.Said:
+    """A sentence about these pods, and with `about` also about the objects that the line names."""
+    names = {kind: (name,) if about and (name := line.name(kind)) else () for kind in ("NodeClaim", "Node", "NodePool")}
+    return st.Said(
+        at=line.at, level=level, text=text[:_LONGEST_TEXT], pods=pods, claims=names["NodeClaim"], nodes=names["Node"],
+        node_pools=names["NodePool"],
+    )  # fmt: skip
+
+
+def _error(line: LogLine) -> st.Said:
+    pod = key_of(line.fields.get("Pod"))
+    text = f"{line.message}: {line.text('error')}" if line.text("error") else line.message
+    return _said(line, "error", text, pods=(pod,) if pod else (), about=True)
+
+
+# ── pods and plans ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _found_pods(line: LogLine) -> tuple[st.Step, ...]:
+    text = line.text("Pods") or line.text("pods")
+    first = tuple(key for part in _OTHERS.sub("", text).split(",") if (key := _pod_key(part.strip())))
+    return (_said(line, "info", f"found pods that need a place: {text}", pods=first),)
+
+
+def _pod_key(text: str) -> str:
+    namespace, _, name = text.partition("/")
+    return f"{namespace}/{name}" if name_of(namespace) and name_of(name) else ""
+
+
+def _computed(line: LogLine) -> tuple[st.Step, ...]:
+    claims, pods = whole_number(line.fields.get("nodeclaims")), whole_number(line.fields.get("pods"))
+    return (_said(line, "info", f"plans {claims} new nodes for {pods} pods"),)
+
+
+def _unready(line: LogLine) -> tuple[st.Step, ...]:
+    nodes, pods = whole_number(line.fields.get("nodes")), whole_number(line.fields.get("pods"))
+    return (_said(line, "info", f"{pods} pods fit on {nodes} nodes that are not ready yet"),)
+
+
+def _no_place(line: LogLine) -> tuple[st.Step, ...]:
+    pod = key_of(line.fields.get("Pod")) or _pod_key(line.text("pod"))
+    text = f"no place for pod {pod or '(not named)'}: {line.text('error')}"
+    return (_said(line, "warning", text, pods=(pod,) if pod else ()),)
+
+
+# ── a claim's life ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _created(line: LogLine) -> tuple[st.Step, ...]:
+    types = line.text("instance-types")
+    complete = types and not _OTHERS.search(types)
+    return _if_named(line, lambda claim: st.Created(
+        at=line.at, claim=claim, node_pool=line.name("NodePool"), requests=resources_of(line.fields.get("requests")),
+        instance_types=tuple(filter(None, (name_of(name.strip()) for name in types.split(",")))) if complete else (),
+        run=line.text("reconcileID"), replaces=line.controller == "disruption",
+    ))  # fmt: skip
+
+
+def _launched(line: LogLine) -> tuple[st.Step, ...]:
+    return _if_named(line, lambda claim: st.Launched(
+        at=line.at, claim=claim, provider_id=line.text("provider-id"),
+        instance_type=name_of(line.text("instance-type")), zone=name_of(line.text("zone")),
+        capacity_type=name_of(line.text("capacity-type")),
+        allocatable=resources_of(line.fields.get("allocatable")),
+    ))  # fmt: skip
+
+
+def _launch_failed(line: LogLine) -> tuple[st.Step, ...]:
+    return _if_named(
+        line, lambda claim: st.LaunchFailed(at=line.at, claim=claim, error=line.text("error")[:_LONGEST_TEXT])
+    )
+
+
+def _registered(line: LogLine) -> tuple[st.Step, ...]:
+    return _if_named(line, lambda claim: st.Registered(
+        at=line.at, claim=claim, node=line.name("Node"), provider_id=line.text("provider-id")
+    ))  # fmt: skip
+
+
+def _initialized(line: LogLine) -> tuple[st.Step, ...]:
+    return _if_named(line, lambda claim: st.Initialized(
+        at=line.at, claim=claim, node=line.name("Node"), provider_id=line.text("provider-id"),
+        allocatable=resources_of(line.fields.get("allocatable")),
+    ))  # fmt: skip
+
+
+def _if_named(line: LogLine, step: Callable[[str], st.Step]) -> tuple[st.Step, ...]:
+    claim = line.name("NodeClaim")
+    return (step(claim),) if claim else ()
+
+
+# ── its end ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _interrupted(line: LogLine) -> tuple[st.Step, ...]:
+    return _if_named(line, lambda claim: st.Interrupted(
+        at=line.at, claim=claim, node=line.name("Node"), kind=_interruption_kind(line.text("messageKind"))
+    ))  # fmt: skip
+
+
+def _interruption_kind(kind: str) -> str:
+    """The kind as 1.x spells it: SpotInterruptionKind is spot_interrupted (F-88)."""
+    older = {"SpotInterruptionKind": "spot_interrupted", "ScheduledChangeKind": "scheduled_change",
+             "RebalanceRecommendationKind": "rebalance_recommendation"}  # fmt: skip
+    return name_of(older.get(kind, kind)) or "unknown"
+
+
+def _annotated(line: LogLine) -> tuple[st.Step, ...]:
+    told = line.text(lbl.TERMINATION_TIMESTAMP)
+    return _if_named(line, lambda claim: st.DeletionSeen(at=line.at, claim=claim, deadline=told)) if told else ()
+
+
+def _tainted(line: LogLine) -> tuple[st.Step, ...]:
+    node = line.name("Node")
+    return (st.DrainBegan(at=line.at, node=node, claim=line.name("NodeClaim")),) if node else ()
+
+
+def _node_gone(line: LogLine) -> tuple[st.Step, ...]:
+    node = line.name("Node")
+    return (st.NodeGone(at=line.at, node=node, claim=line.name("NodeClaim")),) if node else ()
+
+
+def _claim_gone(line: LogLine) -> tuple[st.Step, ...]:
+    return _if_named(line, lambda claim: st.ClaimGone(
+        at=line.at, claim=claim, node=line.name("Node"), provider_id=line.text("provider-id")
+    ))  # fmt: skip
+
+
+def _gave_up(line: LogLine) -> tuple[st.Step, ...]:
+    nodes = tuple(filter(None, (name_of(name.strip()) for name in line.text("nodes").split(","))))
+    error = line.text("error")[:_LONGEST_TEXT] or "a disruption failed"
+    return (st.GaveUp(at=line.at, command=line.text("command-id"), nodes=nodes, error=error),)
+
+
+def _removed_because(why: str) -> Callable[[LogLine], tuple[st.Step, ...]]:
+    """A cause that only the level DEBUG tells of (F-80)."""
+
+    def step(line: LogLine) -> tuple[st.Step, ...]:
+        targets = (st.Target(line.name("Node"), line.name("NodeClaim")),)
+        if not (targets[0].node or targets[0].claim):
+            return ()
+        return (st.Decided(at=line.at, why=why, action="delete", targets=targets, run=line.text("reconcileID")),)
+
+    return step
+
+
+def _timed_out(line: LogLine) -> tuple[st.Step, ...]:
+    launch = line.text("reason") == "launch_timeout"
+    why = DisruptionReason.LAUNCH_TIMEOUT if launch else DisruptionReason.REGISTRATION_TIMEOUT
+    return _removed_because(why.value)(line)
+
+
+def _told(level: str) -> Callable[[LogLine], tuple[st.Step, ...]]:
+    def step(line: LogLine) -> tuple[st.Step, ...]:
+        reason = line.text("reason") or line.text("error")
+        pod = key_of(line.fields.get("Pod"))
+        text = f"{line.message}: {reason}" if reason else line.message
+        return (_said(line, level, text, pods=(pod,) if pod else (), about=True),)
+
+    return step
+
+
+def _no_capacity(line: LogLine) -> tuple[st.Step, ...]:
+    keys = ("capacity-type", "instance-type", "zone")
+    offering = " ".join(name for key in keys if (name := text_of(line.fields.get(key))))
+    return (_said(line, "warning", f"no capacity for {offering}: {line.text('reason')}"),)
+
+
+_MEANING: dict[str, Callable[[LogLine], tuple[st.Step, ...]]] = {
+    "found provisionable pod(s)": _found_pods,
+    "computed new nodeclaim(s) to fit pod(s)": _computed,
+    "computed unready node(s) will fit pod(s)": _unready,
+    "could not schedule pod": _no_place,
+    "created nodeclaim": _created,
+    "launched nodeclaim": _launched,
+    "failed launching nodeclaim": _launch_failed,
+    "registered nodeclaim": _registered,
+    "initialized nodeclaim": _initialized,
+    "initiating delete from interruption message": _interrupted,
+    "annotated nodeclaim": _annotated,
+    "tainted node": _tainted,
+    "deleted node": _node_gone,
+    "deleted nodeclaim": _claim_gone,
+    "failed terminating nodes while executing a disruption command": _gave_up,
+    "deleting expired nodeclaim": _removed_because(DisruptionReason.EXPIRED.value),
+    "triggering termination for expired node after TTL": _removed_because(DisruptionReason.EXPIRED.value),
+    "garbage collecting nodeclaim with no cloudprovider representation": _removed_because("garbage-collected"),
+    "garbage collected cloudprovider instance": _told("warning"),
+    "garbage collected node": _told("warning"),
+    "terminating due to registration ttl": _timed_out,
+    "terminating due to timeout": _timed_out,
+    "deleting unhealthy node": _removed_because(DisruptionReason.UNHEALTHY.value),
+    "detected unhealthy instance owned by cluster": _told("warning"),
+    "deleting nodeclaim": _removed_because(DisruptionReason.OVERPROVISIONED.value),
+    "marking drifted": _told("info"),
+    "deleting pod": _told("warning"),
+    "removing offering from offerings": _no_capacity,
+    "nodepool node limit reached": _told("warning"),
+    "no nodepools found": _told("warning"),
+    "no dynamic nodepools found": _told("warning"),
+    "provisioning nodeclaims to satisfy replica count": _told("info"),
+    "deprovisioning nodeclaims to satisfy replica count": _told("info"),
+}

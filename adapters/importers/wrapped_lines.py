@@ -1,0 +1,111 @@
+"""The lines of a log, without what collectors have wrapped them in (F-2)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import Struct
+
+from kerf.adapters.importers.files import MAX_BYTES
+from kerf.adapters.importers.untrusted import json_of, object_of, text_of, time_of, whole_number
+from kerf.engine.record.codec import LAST_MOMENT
+
+_CRI = re.compile(r"(\S{20,40}) (stdout|stderr) ([FP]) ?(.*)", re.DOTALL)
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\S+")
+_DEEPEST = 4  # wrappers around one line
+_LONGEST_PREFIX = 300  # characters before the JSON that `kubectl logs --timestamps` or stern writes
+_IMAGE_VERSION = re.compile(r":v?(\d+\.\d+\.\d+)\b")
+
+
+class Line(Struct, frozen=True):
+    """One line: its number in the file, from 1, and its text. `at` is the time that a collector noted, None without;
+    `version` that of the image that wrote it.
+    """
+
+    number: int
+    text: str
+    at: int | None = None
+    version: str = ""
+
+
+def lines_of(data: bytes) -> Iterator[Line]:
+    """Yields the lines in the order of the file; of a Grafana export, which is newest first, from its end."""
+    whole = _document(data)
+    if whole is not None:
+        yield from whole
+        return
+    parts: dict[str, str] = {}  # of a CRI line that is not complete yet, by stream
+    for number, raw in enumerate(data.split(b"\n"), start=1):
+        text = raw.decode(errors="replace").strip("\r\n ")
+        cri = _CRI.fullmatch(text)
+        if cri is not None:
+            stream, joined = cri[2], parts.pop(cri[2], "") + cri[4]
+            if cri[3] == "P":
+                parts[stream] = joined
+                continue
+            yield from _peeled(Line(number, joined, time_of(cri[1])))
+        elif text:
+            yield from _peeled(Line(number, text))
+
+
+def _document(data: bytes) -> list[Line] | None:
+    """The lines of a file that is one JSON document; None for a file of lines."""
+    start = data.lstrip()[:1]
+    if start not in (b"[", b"{") or object_of(data.lstrip().split(b"\n", 1)[0]) is not None:
+        return None
+    document = json_of(data, MAX_BYTES)
+    if isinstance(document, list):
+        lines = [line for number, item in enumerate(document, start=1) for line in _exported(number, item)]
+        newest_first = len(lines) > 1 and (lines[0].at or 0) > (lines[-1].at or 0)
+        return lines[::-1] if newest_first else lines
+    return list(_batched(1, document)) if isinstance(document, dict) else None
+
+
+def _exported(number: int, item: Any) -> Iterator[Line]:
+    """One item of a list: Grafana's, or a collector's."""
+    if not isinstance(item, dict):
+        yield Line(number, "")
+        return
+    text = next((item[key] for key in ("line", "message", "log") if isinstance(item.get(key), str)), "")
+    fields = item.get("fields")
+    image = _IMAGE_VERSION.search(text_of(fields.get("container_image"))) if isinstance(fields, dict) else None
+    at = time_of(item.get("date")) or _of_number(item.get("timestamp")) or time_of(item.get("time"))
+    yield from _peeled(Line(number, text, at, image[1] if image else ""))
+
+
+def _batched(number: int, batch: dict[str, Any]) -> Iterator[Line]:
+    """The events of a CloudWatch answer or subscription record."""
+    events = batch.get("events", batch.get("logEvents"))
+    for offset, event in enumerate(events if isinstance(events, list) else ()):
+        if isinstance(event, dict):
+            yield from _peeled(Line(number + offset, text_of(event.get("message")), _of_number(event.get("timestamp"))))
+
+
+def _of_number(value: object) -> int | None:
+    """A time in ns as text (Grafana), or in ms (CloudWatch)."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 20:
+        value = int(value) // 1_000_000
+    at = whole_number(value)
+    return at if 0 < at <= LAST_MOMENT else None
+
+
+def _peeled(line: Line, depth: int = 0) -> Iterator[Line]:
+    """The line within its wrappers."""
+    text = line.text
+    if depth < _DEEPEST and not text.startswith("{"):
+        before, brace, after = text.partition("{")
+        if brace and len(before) <= _LONGEST_PREFIX:
+            stamp = _TIME.match(before)
+            at = time_of(stamp[0]) if stamp else None
+            yield from _peeled(Line(line.number, brace + after, at or line.at, line.version), depth + 1)
+            return
+    fields = object_of(text) if depth < _DEEPEST and ('"log' in text) else None
+    if fields is not None and isinstance(fields.get("log"), str) and "message" not in fields:
+        at = time_of(fields.get("time")) or time_of(fields.get("timestamp")) or line.at
+        yield from _peeled(Line(line.number, fields["log"].strip(), at, line.version), depth + 1)
+    elif fields is not None and isinstance(fields.get("logEvents"), list):
+        yield from _batched(line.number, fields)
+    else:
+        yield line

@@ -1,0 +1,28 @@
+"""What a question needs, and an imported record does not have: the error says both, and nothing is made up."""
+
+from __future__ import annotations
+
+from kerf.engine.model.missing_knowledge import Missing
+from kerf.engine.record.observations import Imported, RecordStarted
+from kerf.engine.record.store import Store
+from kerf.engine.state.load import beginning
+from kerf.replay.errors import PartialRecord
+
+
+def imported_from(store: Store) -> Imported | None:
+    """What an imported record was made of; None for a record that kerf wrote itself. Raises StoreError."""
+    if store.base() is not None:
+        return beginning(store).facts.imported
+    first = next(store.scan(until=1), None)
+    return first.payload.imported if first is not None and isinstance(first.payload, RecordStarted) else None
+
+
+def require(imported: Imported | None, missing: Missing, question: str) -> None:
+    """Raises PartialRecord (KERF211) if the record lacks what the question needs."""
+    if imported is None or missing not in imported.lacks:
+        return
+    sources = " and ".join(imported.sources)
+    raise PartialRecord(
+        f"this record was imported from {sources}, which does not tell {missing.sentence}: {question} is not known",
+        hint="kerf log and kerf story tell what is known; docs/import.md says which format tells what",
+    )

@@ -1,0 +1,148 @@
+"""`kerf import`: what it prints, what it refuses, and that nothing half-written stays."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from kerf.adapters.cli.main import main
+from kerf.adapters.importers import files
+from tests.support.imports.imported import SAMPLES, written
+
+LOG = (SAMPLES / "karpenter-1.4.log").read_bytes()
+
+
+def run(*tokens: object) -> int:
+    return main([str(token) for token in tokens])
+
+
+def test_it_says_what_was_read_and_what_is_not_known(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record = tmp_path / "r.kerf"
+    assert run("import", SAMPLES / "karpenter-1.4.log", "--record", record) == 0
+    out = capsys.readouterr().out
+    assert "15 read, 0 of no interest, 0 not readable" in out
+    assert "2 NodeClaims (0 from before, 1 gone), 1 decision of Karpenter's to remove nodes" in out
+    assert "Partial; not in it: who asked for a change" in out
+
+
+def test_lines_that_cannot_be_read_are_counted_and_the_first_three_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = written(tmp_path, "log", LOG.strip(), "panic: \x1b[31mred", "goroutine 1", "{}", '{"message": 3}', "x")
+    assert run("import", file, "--record", tmp_path / "r.kerf", "--json") == 0
+    (read,) = json.loads(capsys.readouterr().out)["files"]
+    assert (read["read"], read["unread"]) == (15, 5)
+    assert [unread["number"] for unread in read["first_unread"]] == [16, 17, 18]
+    assert run("import", file, "--record", tmp_path / "r.kerf") == 0
+    out = capsys.readouterr().out
+    assert "… and 2 more" in out
+    assert "\x1b" not in out
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "says"),
+    [
+        (b"", "KERF360", "no line of it is JSON"),
+        (b"hello\nworld\n", "KERF360", "no line of it is JSON"),
+        (b'{"kind": "List", "items": []}', "KERF360", "'kind', 'items'"),
+        (b"[" * 200_000, "KERF360", "no line of it is JSON"),
+        (b'{"a":' * 200_000, "KERF360", "no line of it is JSON"),
+        (b"\x1f\x8b\x08\x00\x00garbage", "KERF361", "damaged or cut off"),
+        (b"\x28\xb5\x2f\xfdgarbage", "KERF361", "damaged or cut off"),
+        (gzip.compress(LOG)[:200], "KERF361", "damaged or cut off"),
+        (b"2023-09-20T21:41:22.421Z\tINFO\tcontroller.provisioner\tx\t{}\n", "KERF361", "console form"),
+        (
+            b'{"level":"INFO","time":"2026-03-02T09:00:00Z","logger":"controller","message":"x"}',
+            "KERF363",
+            "no history",
+        ),
+    ],
+)
+def test_what_is_no_history_is_refused_with_what_it_looks_like(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes, code: str, says: str
+) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(content)
+    assert run("import", file, "--record", tmp_path / "r.kerf") == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"{code}: ")
+    assert says in error
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file"]
+
+
+def test_a_file_that_unpacks_to_too_much_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "MAX_BYTES", 1 << 20)
+    file = tmp_path / "bomb"
+    file.write_bytes(zstandard.compress(b" " * (8 << 20)))
+    assert run("import", file, "--record", tmp_path / "r.kerf") == 2
+    assert capsys.readouterr().err.startswith("KERF362: ")
+
+
+@pytest.mark.parametrize("packed", [gzip.compress(LOG), zstandard.compress(LOG), b"\xef\xbb\xbf" + LOG])
+def test_f1_packed_files_are_unpacked(tmp_path: Path, packed: bytes) -> None:
+    file = tmp_path / "packed"
+    file.write_bytes(packed)
+    assert run("import", file, "--record", tmp_path / "r.kerf") == 0
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        '{"level":"INFO","time":"9999-12-31T23:59:59.999+23:59","logger":"controller","message":"tainted node"}',
+        '{"level":"INFO","time":"0001-01-01T00:00:00Z","logger":"controller","message":"tainted node"}',
+        '{"level":"INFO","time":12,"logger":"controller","message":"tainted node"}',
+        '{"message":"tainted node","Node":"\\ud800","time":"2026-03-02T09:00:00Z"}',
+        '{"time":"2026-03-02T09:00:00Z","message":"created nodeclaim","NodeClaim":{"name":"../../etc\\u0000"}}',
+        '{"time":"2026-03-02T09:00:00Z","message":"disrupting node(s)","reason":"x","disrupted-nodes":[1,{"Node":3}]}',
+        '{"time":"2026-03-02T09:00:00Z","message":"launched nodeclaim","NodeClaim":"a","allocatable":{"cpu":"1e9999"}}',
+        '{"time":"2026-03-02T09:00:00Z","message":"disrupting via consolidation delete, terminating 1 nodes a/b/c"}',
+    ],
+)
+def test_hostile_lines_do_no_harm(tmp_path: Path, bad: str) -> None:
+    record = tmp_path / "r.kerf"
+    assert run("import", written(tmp_path, "log", LOG.strip(), bad), "--record", record) == 0
+    assert run("verify", record) == 0
+
+
+def test_only_an_imported_record_is_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record = tmp_path / "r.kerf"
+    record.write_bytes(b"mine")
+    assert run("import", SAMPLES / "karpenter-1.4.log", "--record", record) == 2
+    assert record.read_bytes() == b"mine"
+    assert "KERF114" in capsys.readouterr().err
+    record.unlink()
+    assert run("import", SAMPLES / "karpenter-1.4.log", "--record", record) == 0
+    assert run("import", SAMPLES / "karpenter-1.12.log", "--record", record) == 0
+
+
+def test_commands_that_need_what_is_missing_say_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record = tmp_path / "r.kerf"
+    assert run("import", SAMPLES / "karpenter-1.4.log", "--record", record) == 0
+    capsys.readouterr()
+    assert run("explain", record, "pod", "shop/web-6c8f-aaaaa") == 2
+    assert "KERF211: this record was imported from karpenter-log, which does not tell pods" in capsys.readouterr().err
+    assert run("observe", "report", record) == 2
+    assert "KERF211" in capsys.readouterr().err
+    assert run("explain", record, "node", "ip-10-0-0-11.eu-west-1.compute.internal") == 0
+    out = capsys.readouterr().out
+    assert "its cost is not known" in out
+    assert "not known, for the record is imported" in out
+    assert "its NodePool general is not there" not in out
+    assert run("at", record, "end") == 0
+    assert "$" not in capsys.readouterr().out
+    assert run("verify", record) == 0
+    assert "What another controller decided cannot be decided again" in capsys.readouterr().out
+
+
+def test_an_imported_record_can_be_handed_on_under_pseudonyms(tmp_path: Path) -> None:
+    record, bundle = tmp_path / "r.kerf", tmp_path / "r.kerfb"
+    assert run("import", SAMPLES / "karpenter-1.12.log", "--record", record) == 0
+    assert run("bundle", "export", record, bundle, "--pseudonymise") == 0
+    assert b"general-ccccc" not in bundle.read_bytes()
+    assert run("verify", bundle) == 0

@@ -1,0 +1,219 @@
+"""Karpenter's log becomes a record: the samples, a real run of 1.14, older forms, and what a log cannot tell."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kerf.engine.record.claim_events import Adopted, Cancelled, Initialized, Launched, LaunchFailed, Tainted, Terminated
+from kerf.engine.record.observations import ControllerDecided, ControllerSaid, RecordStarted
+from kerf.replay.explain.claim import explain_claim
+from kerf.replay.verify.verify import verify
+from tests.support.imports.imported import entries_of, imported, payloads, told, written
+
+AT = 1_772_442_000_000  # 2026-03-02T09:00:00Z
+
+
+def line(at: str, message: str, controller: str = "nodeclaim.lifecycle", **fields: Any) -> str:
+    known = {"level": "INFO", "time": f"2026-03-02T{at}Z", "logger": "controller", "message": message}
+    return json.dumps(known | {"controller": controller} | {k.replace("_", "-"): v for k, v in fields.items()})
+
+
+def named(claim: str) -> dict[str, Any]:
+    return {"NodeClaim": {"name": claim}}
+
+
+def test_the_sample_of_1_4_reads_as_documented(tmp_path: Path) -> None:
+    with imported(tmp_path, "karpenter-1.4.log") as (summary, store):
+        launched = {e.payload.claim: (e.at - AT, e.payload.instance_type) for e in entries_of(store, Launched)}
+        assert launched == {"general-aaaaa": (3_900, "m5.large"), "general-bbbbb": (4_050, "c6a.large")}
+        assert {e.payload.claim: e.at - AT for e in entries_of(store, Initialized)} == {
+            "general-aaaaa": 41_300, "general-bbbbb": 44_000,
+        }  # fmt: skip
+        (decided,) = entries_of(store, ControllerDecided)
+        assert (decided.at - AT, decided.payload.why, decided.payload.claims) == (
+            1_210_402,
+            "empty",
+            ("general-bbbbb",),
+        )
+        (tainted,), (gone,) = entries_of(store, Tainted), entries_of(store, Terminated)
+        assert (tainted.at - AT, tainted.payload.why, gone.at - AT) == (1_211_020, "empty", 1_292_150)
+        assert summary.imported.versions == ("1.4.0",)
+        assert 'karpenter: no place for pod shop/huge-0: incompatible with nodepool "general"' in "\n".join(told(store))
+
+
+def test_the_sample_of_1_12_reads_as_documented(tmp_path: Path) -> None:
+    with imported(tmp_path, "karpenter-1.12.log") as (_, store):
+        (decided,) = payloads(store, ControllerDecided)
+        assert decided.replacements == ("general-eeeee",)
+        assert (decided.why, decided.pods, decided.savings) == ("underutilized", 9, 0.19)
+        assert {a.claim: a.state for a in payloads(store, Adopted)} == {
+            "general-ccccc": "initialized", "general-ddddd": "initialized",
+            "general-fffff": "registered", "general-ggggg": "registered",
+        }  # fmt: skip
+        assert {t.claim: (t.why, t.detail) for t in payloads(store, Tainted)} == {
+            "general-ccccc": ("underutilized", ""), "general-ddddd": ("underutilized", ""),
+            "general-fffff": ("interrupted", "spot_interrupted"), "general-ggggg": ("unknown", ""),
+        }  # fmt: skip
+        (fffff,) = [t for t in payloads(store, Tainted) if t.claim == "general-fffff"]
+        assert fffff.deadline is None  # the annotation came after
+        assert {t.lifetime for t in payloads(store, Terminated)} == {0}  # all were there before
+
+
+def test_f80_a_removal_that_nobody_explains_stays_unknown(tmp_path: Path) -> None:
+    with imported(tmp_path, "karpenter-1.12.log") as (_, store):
+        explained = explain_claim(store, "general-ggggg")
+        assert explained.removed == "unknown"
+        assert explained.removal is not None
+        assert explained.removal.reason.code == "unknown"
+        assert "causes" in explained.unknown
+
+
+def test_the_sample_of_older_versions_reads_as_documented(tmp_path: Path) -> None:
+    with imported(tmp_path, "karpenter-older.log") as (summary, store):
+        decided = [
+            (d.why, d.claims, [n[:12] for n in d.nodes], d.replacements) for d in payloads(store, ControllerDecided)
+        ]
+        assert decided == [
+            ("underutilized", ("general-hhhhh",), ["ip-10-0-0-31"], ()),
+            ("drifted", (), ["ip-10-0-0-32"], ("general-iiiii",)),
+            ("empty", (), ["ip-10-0-0-33", "ip-10-0-0-34"], ()),
+        ]
+        assert summary.imported.versions == ("0.36.2", "0.37.0", "1.0.6")
+
+
+def test_f2_a_grafana_export_is_turned_round(tmp_path: Path) -> None:
+    with imported(tmp_path, "karpenter-loki.json") as (summary, store):
+        assert summary.imported.versions == ("1.4.0",)
+        assert [t for t in told(store) if "is requested" in t] == [
+            "general-aaaaa is requested", "general-bbbbb is requested: c6a.large or 1 more",
+        ]  # fmt: skip
+        assert "general-bbbbb is launched; as what is not known" in told(store)
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda text: f"2026-03-02T09:00:00.123456789Z stdout F {text}",
+        lambda text: f"2026-03-02T09:00:00.1Z {text}",
+        lambda text: f"karpenter-7d-x controller {text}",
+        lambda text: json.dumps({"log": text + "\n", "stream": "stdout", "time": "2026-03-02T09:00:00Z"}),
+    ],
+)
+def test_f2_wrappers_are_peeled(tmp_path: Path, wrap: object) -> None:
+    made = line("09:00:01.000", "created nodeclaim", "provisioner", **named("a-1"))
+    file = written(tmp_path, "wrapped", wrap(made))  # type: ignore[operator]
+    with imported(tmp_path, file) as (_, store):
+        assert "a-1 is requested" in told(store)
+
+
+def test_f2_a_line_in_parts_is_joined(tmp_path: Path) -> None:
+    made = line("09:00:01.000", "created nodeclaim", "provisioner", **named("a-1"))
+    stamp = "2026-03-02T09:00:00.123456789Z stdout"
+    with imported(tmp_path, written(tmp_path, "cri", f"{stamp} P {made[:50]}", f"{stamp} F {made[50:]}")) as (_, store):
+        assert "a-1 is requested" in told(store)
+
+
+def test_f61_lines_that_the_logger_dropped_are_noticed(tmp_path: Path) -> None:
+    run: dict[str, Any] = {"reconcileID": "r-1"}
+    file = written(
+        tmp_path, "log",
+        line("09:00:00.000", "computed new nodeclaim(s) to fit pod(s)", "provisioner", nodeclaims=3, pods=9, **run),
+        line("09:00:01.000", "created nodeclaim", "provisioner", **named("a-1"), **run),
+    )  # fmt: skip
+    with imported(tmp_path, file) as (_, store):
+        assert any("1 of the 3 NodeClaims of this plan" in said.text for said in payloads(store, ControllerSaid))
+
+
+def test_f68_a_failed_launch_ends_the_claim(tmp_path: Path) -> None:
+    file = written(
+        tmp_path, "log",
+        line("09:00:00.000", "created nodeclaim", "provisioner", **named("a-1")),
+        line("09:00:02.000", "failed launching nodeclaim", **named("a-1"), error="no capacity"),
+        line("09:00:03.000", "deleted nodeclaim", **named("a-1")),
+        line("09:00:04.000", "created nodeclaim", "provisioner", **named("a-2")),
+        line("09:00:05.000", "deleted nodeclaim", **named("a-2")),
+    )  # fmt: skip
+    with imported(tmp_path, file) as (_, store):
+        assert [(f.claim, f.message) for f in payloads(store, LaunchFailed)] == [("a-1", "no capacity")]
+        assert [c.claim for c in payloads(store, Cancelled)] == ["a-2"]
+
+
+def test_f78_a_decision_that_failed_explains_no_later_removal(tmp_path: Path) -> None:
+    target = {"Node": {"name": "n-1"}, "NodeClaim": {"name": "a-1"}}
+    decision: dict[str, Any] = {
+        "reason": "empty",
+        "decision": "delete",
+        "disrupted_nodes": [target],
+        "command_id": "c-1",
+    }
+    file = written(
+        tmp_path, "log",
+        line("09:00:00.000", "disrupting node(s)", "disruption", **decision),
+        line("09:00:05.000", "failed terminating nodes while executing a disruption command", "disruption.queue",
+             error="it timed out", command_id="c-1"),
+        line("10:00:00.000", "tainted node", "node.termination", Node={"name": "n-1"}, **named("a-1")),
+    )  # fmt: skip
+    with imported(tmp_path, file) as (_, store):
+        assert [t.why for t in payloads(store, Tainted)] == ["unknown"]
+        assert "karpenter did not carry out its decision: a-1" in told(store)
+
+
+def test_f91_a_node_that_goes_before_its_replacement_is_in_service_goes_for_another_cause(tmp_path: Path) -> None:
+    decision: dict[str, Any] = {
+        "reason": "underutilized", "decision": "replace", "replacement_node_count": 1, "reconcileID": "r-1",
+        "disrupted_nodes": [{"Node": {"name": "n-1"}, "NodeClaim": {"name": "a-1"}}],
+    }  # fmt: skip
+    file = written(
+        tmp_path, "log",
+        line("09:00:00.000", "disrupting node(s)", "disruption", **decision),
+        line("09:00:01.000", "created nodeclaim", "disruption", **named("a-2"), reconcileID="r-1"),
+        line("09:00:05.000", "tainted node", "node.termination", Node={"name": "n-1"}, **named("a-1")),
+    )  # fmt: skip
+    with imported(tmp_path, file) as (_, store):
+        assert [t.why for t in payloads(store, Tainted)] == ["unknown"]
+
+
+def test_f87_a_node_name_that_is_used_again_belongs_to_the_claim_of_its_time(tmp_path: Path) -> None:
+    def life(claim: str, hour: int) -> list[str]:
+        return [
+            line(f"{hour:02}:00:00.000", "created nodeclaim", "provisioner", **named(claim)),
+            line(f"{hour:02}:00:30.000", "registered nodeclaim", **named(claim), Node={"name": "ip-10-0-0-1"}),
+            line(f"{hour:02}:20:00.000", "tainted node", "node.termination", Node={"name": "ip-10-0-0-1"}),
+            line(f"{hour:02}:21:00.000", "deleted nodeclaim", **named(claim)),
+        ]
+
+    with imported(tmp_path, written(tmp_path, "log", *life("a-1", 9), *life("a-2", 10))) as (_, store):
+        assert [(t.claim, t.lifetime > 0) for t in payloads(store, Terminated)] == [("a-1", True), ("a-2", True)]
+        hours = [entry.at // 3_600_000 % 24 for entry in entries_of(store, Tainted)]
+        assert hours == [9, 10]
+
+
+def test_a_real_run_of_1_14_is_read_whole(tmp_path: Path) -> None:
+    """29 of 86 NodeClaims were left in that run, and 4 were launched after the first 82."""
+    with imported(tmp_path, "karpenter-1.14-kwok.log.gz") as (summary, store):
+        assert (summary.claims, summary.gone, summary.adopted, summary.decisions) == (86, 57, 0, 22)
+        assert summary.files[0].unread == 0
+        assert "unknown" not in {t.why for t in payloads(store, Tainted)}
+        report = verify(store)
+        assert (report.exit_code, report.claim_events) == (0, 458)
+
+
+def test_the_same_log_gives_the_same_entries(tmp_path: Path) -> None:
+    first, second = tmp_path / "1", tmp_path / "2"
+    first.mkdir()
+    second.mkdir()
+    with imported(first, "karpenter-1.12.log") as (_, one), imported(second, "karpenter-1.12.log") as (_, other):
+        assert list(one.scan()) == list(other.scan())
+    assert (first / "imported.kerf").read_bytes() == (second / "imported.kerf").read_bytes()
+
+
+def test_the_record_says_that_it_is_partial(tmp_path: Path) -> None:
+    with imported(tmp_path, "karpenter-1.4.log") as (_, store):
+        (started,) = payloads(store, RecordStarted)
+        assert started.imported is not None
+        assert started.imported.sources == ("karpenter-log",)
+        assert {"pods", "prices", "policy", "actors"} <= set(started.imported.lacks)
