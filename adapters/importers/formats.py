@@ -12,13 +12,14 @@ from kerf.adapters.importers.files import content_of
 from kerf.adapters.importers.history import History
 from kerf.adapters.importers.karpenter.lines import is_karpenters, log_line
 from kerf.adapters.importers.karpenter.log import read_log
+from kerf.adapters.importers.lp4k import is_lp4k, read_table
 from kerf.adapters.importers.untrusted import object_of
 from kerf.adapters.importers.wrapped_lines import Line, lines_of
 
 _LOOKED_AT = 2_000
 """Lines at the beginning that are looked at: a log may begin with what other programs write."""
 _CONSOLE = re.compile(rb"\d{4}-\d\d-\d\dT[^\t\n]{5,40}\t(DEBUG|INFO|WARN|ERROR)\tcontroller[.\t]")
-KNOWN = "Karpenter's log (JSON lines)"
+KNOWN = "Karpenter's log (JSON lines) and lp4k's CSV"
 
 
 def read_history(path: Path) -> History:
@@ -40,6 +41,8 @@ def _history(data: bytes, path: Path) -> History:
             where=str(path),
             hint="Only JSON lines are read: run Karpenter with the setting logEncoding: json (LOG_LEVEL stays)",
         )
+    if is_lp4k(data):
+        return read_table(data)
     lines = lines_of(data)
     first = list(islice(lines, _LOOKED_AT))
     everything = chain(first, lines)

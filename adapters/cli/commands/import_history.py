@@ -23,7 +23,7 @@ def import_history(*files: Path, record: Path, json: Json = False) -> None:
     Parameters
     ----------
     files
-        What to read: Karpenter's log as JSON lines, also as kubectl, Loki or CloudWatch wrap them.
+        What to read: Karpenter's log as JSON lines, also as kubectl, Loki or CloudWatch wrap them; lp4k's CSV.
     record
         The record to write. One that an earlier import made is replaced; nothing else is.
     json
