@@ -86,9 +86,11 @@ def node_class_key(value: str, names: Names) -> str:
 
 
 def key_of(kind: str) -> Rule:
-    """Returns the rule for a key namespace/name, with or without something before it."""
+    """Returns the rule for a key namespace/name, with or without something before it, or for a tuple of them."""
 
-    def rule(value: str, names: Names) -> str:
+    def rule(value: Any, names: Names) -> Any:
+        if isinstance(value, tuple):
+            return tuple(rule(part, names) for part in value)
         start, slash, name = value.rpartition("/")
         before, end, namespace = start.rpartition("/")
         return before + end + names.name("namespace", namespace) + slash + names.name(kind, name)
