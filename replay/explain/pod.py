@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from kerf.engine.model.missing_knowledge import Missing
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import ProvisionResult, Unplaced
 from kerf.engine.record.store import Store
@@ -13,7 +12,6 @@ from kerf.replay.explain.claim import Launch, launch_of
 from kerf.replay.explain.funnels import PlacementExplanation, decision_at, explain_placement, replan_if_known
 from kerf.replay.history.displacement import Displacement, displacement_behind, displacement_of
 from kerf.replay.history.histories import EXISTING, LATER, NEW_CLAIM, Histories, PodDecision, PodHistory, histories_of
-from kerf.replay.partial_records import imported_from, require
 from kerf.replay.subject_names import unknown_subject
 from kerf.replay.time_travel.moments import state_at
 
@@ -57,7 +55,6 @@ def explain_pod(store: Store, name: str, position: int | None = None, now: int =
     histories = histories_of(store, position)
     uids = histories.uids.get(name)
     if not uids:
-        require(imported_from(store), Missing.PODS, f"why pod {name} is where it is")
         raise unknown_subject(f"the record knows no pod {name!r}", name, histories.uids)
     return explain_known_pod(store, histories, state_at(store, position, now), histories.pods[uids[-1]])
 

@@ -35,10 +35,12 @@ from kerf.engine.record.decisions import (
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import (
     ControllerDecided,
+    Imported,
     InterruptionSeen,
     LaunchAnswered,
     NodeClaimDeletionSeen,
     ObjectGone,
+    RecordStarted,
 )
 from kerf.engine.record.store import Store
 from kerf.engine.state.moves import STARTED
@@ -153,6 +155,7 @@ class Histories:
         self.resized: dict[str, tuple[int, Reason]] = {}  # claim → the decision that found it one too many, and why
         self.node_pools: dict[str, int] = {}  # every NodePool ever seen → the position where it was seen first
         self.ended_pools: dict[str, list[Entry]] = {}  # NodePool → the entries that say that it is gone
+        self.imported: Imported | None = None  # what the record was made of, if kerf did not write it itself
         self._instances: dict[str, str] = {}  # instance → its claim
         self._buffers: dict[str, CapacityBuffer] = {}
 
@@ -292,6 +295,9 @@ class Histories:
         if asked.claim in self.claims:
             self._claim(asked.claim).signals.append(entry)
 
+    def _started(self, started: RecordStarted, entry: Entry) -> None:
+        self.imported = started.imported
+
     def _controller_decided(self, decided: ControllerDecided, entry: Entry) -> None:
         for name in decided.claims:
             self._claim(name).signals.append(entry)
@@ -308,6 +314,7 @@ def histories_of(store: Store, until: int | None = None) -> Histories:
 _HANDLERS: dict[type[Struct], Callable[[Histories, Any, Entry], None]] = {
     Pod: Histories._pod,
     ObjectGone: Histories._gone,
+    RecordStarted: Histories._started,
     Decision: Histories._decision,
     LaunchAnswered: Histories._answer,
     InterruptionSeen: Histories._interrupted,

@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
+from kerf.engine.model.missing_knowledge import Missing
 from kerf.replay.errors import SubjectAmbiguous
 from kerf.replay.history.histories import Histories, PodHistory
+from kerf.replay.partial_records import require
 from kerf.replay.subject_names import kind_of, unknown_subject
 
 CLAIM, NODE, POD, INSTANCE, POOL, WORKLOAD = "nodeclaim", "node", "pod", "instance", "nodepool", "workload"
@@ -29,8 +31,8 @@ def subject_of(histories: Histories, text: str) -> Subject:
     """Find what a name stands for. A kind before it decides ("node/n1", "deploy/web"), else the first kind of `KINDS`
     that has it. The namespace of a pod or workload may be left out.
 
-    Raises SubjectUnknown (KERF203), with the names most like it, and SubjectAmbiguous (KERF210) for a name of several
-    namespaces.
+    Raises SubjectUnknown (KERF203), with the names most like it, SubjectAmbiguous (KERF210) for a name of several
+    namespaces, and PartialRecord (KERF211) for a pod in a record that was imported without pods.
     """
     word, _, rest = text.partition("/")
     kind = kind_of(word)
@@ -47,6 +49,8 @@ def subject_of(histories: Histories, text: str) -> Subject:
         if meant:
             return Subject(kind, meant[0])
     what = kind_words(kinds)
+    if kinds in ((POD,), (WORKLOAD,)) or "/" in name:
+        require(histories.imported, Missing.PODS, f"whether there was a {what} {name!r}")
     names = (known for kind in kinds for known in _NAMES[kind](histories))
     raise unknown_subject(f"the record knows no {what} {name!r}", name, names)
 

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from kerf.engine.model.kinds.kind import WatchedKind
 from kerf.engine.model.kinds.watched import WATCHED
+from kerf.engine.model.missing_knowledge import Missing
 from kerf.engine.record.decisions import (
     Decision,
     DisruptResult,
@@ -40,6 +41,7 @@ from kerf.engine.state.load import load
 from kerf.engine.state.moves import STARTED
 from kerf.engine.state.state import State
 from kerf.replay.errors import DecidedByNewer
+from kerf.replay.partial_records import require
 from kerf.replay.verify.decide_again import VERSIONS, is_observed, settle
 from kerf.replay.what_if.changes import Applied, Change
 
@@ -90,9 +92,11 @@ def next_decision(store: Store, position: int, changes: Sequence[Change] = (), *
     default): for HORIZON at most, and for ALIKE_WITHIN after a recorded decision that is not made again.
 
     Raises ChangeRefused (KERF208) for a change that does not apply, RecordShortened (KERF118) for a moment before the
-    record's base, DecidedByNewer (KERF209), and what the engine raises.
+    record's base, DecidedByNewer (KERF209), PartialRecord (KERF211) for a record that was imported without NodePools,
+    and what the engine raises.
     """
     state, before = _at(store, position), _at(store, position)
+    require(state.facts.imported, Missing.POLICY, "what kerf would decide")
     recorded = _Recorded(store, position)
     applied: list[Applied] = []
     for change in changes:

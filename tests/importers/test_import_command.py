@@ -129,6 +129,8 @@ def test_commands_that_need_what_is_missing_say_so(tmp_path: Path, capsys: pytes
     assert "KERF211: this record was imported from karpenter-log, which does not tell pods" in capsys.readouterr().err
     assert run("observe", "report", record) == 2
     assert "KERF211" in capsys.readouterr().err
+    assert run("whatif", record, "--delete", "node/ip-10-0-0-11.eu-west-1.compute.internal") == 2
+    assert "KERF211" in capsys.readouterr().err
     assert run("explain", record, "node", "ip-10-0-0-11.eu-west-1.compute.internal") == 0
     out = capsys.readouterr().out
     assert "its cost is not known" in out

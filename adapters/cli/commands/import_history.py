@@ -29,8 +29,8 @@ def import_history(*files: Path, record: Path, json: Json = False) -> None:
     json
         Print what was read as JSON.
     """
-    from kerf.adapters.cli.imported_record import import_files
-    from kerf.adapters.cli.render.imported import import_text
+    from kerf.adapters.cli.importing.record import import_files
+    from kerf.adapters.cli.importing.text import import_text
     from kerf.adapters.cli.render.lines import print_text
     from kerf.adapters.cli.render.output import emit_json
     from kerf.engine.errors import InputError

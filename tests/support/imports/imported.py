@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from kerf.adapters.cli.imported_record import Summary, import_files
+from kerf.adapters.cli.importing.record import Summary, import_files
 from kerf.adapters.store.open import AnyStore, open_record
 from kerf.engine.record.entries import Entry
 from kerf.projections.timeline.event import event_sentence

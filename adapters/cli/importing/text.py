@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kerf.adapters.cli.imported_record import FileRead, Summary
+from kerf.adapters.cli.importing.record import FileRead, Summary
 from kerf.engine.model.missing_knowledge import words_of
 from kerf.projections.prose.amounts import count, moment
 
