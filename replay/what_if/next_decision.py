@@ -95,16 +95,10 @@ def next_decision(store: Store, position: int, changes: Sequence[Change] = (), *
     record's base, DecidedByNewer (KERF209), PartialRecord (KERF211) for a record that was imported without NodePools,
     and what the engine raises.
     """
-    state, before = _at(store, position), _at(store, position)
+    state = _at(store, position)
     require(state.facts.imported, Missing.POLICY, "what kerf would decide")
+    before, applied = changed_state(store, position, changes, now=now)
     recorded = _Recorded(store, position)
-    applied: list[Applied] = []
-    for change in changes:
-        found = change(before)
-        applied.append(found)
-        draft = TurnDraft(before, max(now, before.facts.at))
-        for observation in found.observations:
-            draft.add(observation.payload, blobs=observation.blobs)
     observations = [observation for found in applied for observation in found.observations]
     recorded.leave_out(observations)
     at = max(now, state.facts.at)
@@ -126,6 +120,22 @@ def next_decision(store: Store, position: int, changes: Sequence[Change] = (), *
         if recorded.acted:
             until = min(until, recorded.acted + ALIKE_WITHIN)
     return Course(tuple(applied), before, state, at, entries)
+
+
+def changed_state(
+    store: Store, position: int, changes: Sequence[Change], *, now: int = 0
+) -> tuple[State, list[Applied]]:
+    """Return the state at `position` with these changes made, before anything is decided. Raises as `next_decision`
+    does."""
+    state = _at(store, position)
+    applied: list[Applied] = []
+    for change in changes:
+        found = change(state)
+        applied.append(found)
+        draft = TurnDraft(state, max(now, state.facts.at))
+        for observation in found.observations:
+            draft.add(observation.payload, blobs=observation.blobs)
+    return state, applied
 
 
 def following_pass(course: Course) -> Course | None:

@@ -11,7 +11,15 @@ from kerf.engine.record.decisions import Decision
 from kerf.engine.record.store import Store
 from kerf.replay.what_if.changes import Change
 from kerf.replay.what_if.comparison import Difference, differences
-from kerf.replay.what_if.next_decision import ALIKE_WITHIN, Course, following_pass, next_decision, turn_of
+from kerf.replay.what_if.export.scenario import Exported, scenario_of
+from kerf.replay.what_if.next_decision import (
+    ALIKE_WITHIN,
+    Course,
+    changed_state,
+    following_pass,
+    next_decision,
+    turn_of,
+)
 from kerf.replay.what_if.outcome import Outcome, changed_prices, outcome_of, running_price
 from kerf.replay.what_if.reasons_to_stay import with_reasons_to_stay
 
@@ -66,6 +74,14 @@ def what_if(store: Store, position: int, changes: Sequence[Change], now: int = 0
         differences=found,
         then=_then(changed, other, prices),
     )
+
+
+def export_moment(store: Store, position: int, changes: Sequence[Change], now: int = 0) -> Exported:
+    """Write the moment, with these changes, as a scenario for `kerf plan` and `kerf disrupt`. Raises as `what_if`
+    does."""
+    moment = turn_of(store, position, again=not now)
+    state, _ = changed_state(store, moment, changes, now=now)
+    return scenario_of(state, max(now, state.facts.at), f"position {moment}")
 
 
 def _then(changed: Outcome, course: Course, prices: Mapping[str, float]) -> Outcome | None:

@@ -27,8 +27,11 @@ def changes_of(
     prices: Iterable[str],
     offerings: Iterable[str],
     settings: Iterable[str],
+    *,
+    needed: bool = True,
 ) -> list[Change]:
-    """Return the changes in the order in which they are made: what is applied first, what waits last.
+    """Return the changes in the order in which they are made: what is applied first, what waits last. `needed`:
+    without any, there is nothing to ask.
 
     Raises ChangeRefused (KERF208), and FileUnreadable or NotADocument for files.
     """
@@ -42,7 +45,7 @@ def changes_of(
         *(removed_node(text) for text in removals),
         *(added_pods([manifest.document for manifest in _manifests([file])], str(file)) for file in pods),
     ]
-    if not found:
+    if needed and not found:
         hint = "Give one of --set, --apply, --delete, --remove, --add-pods, --price, --no-capacity, --setting"
         raise ChangeRefused("nothing is changed", hint=hint)
     return found

@@ -96,6 +96,7 @@ WRITING: dict[str, list[str]] = {
     "bundle golden": ["bundle", "golden", "sound.kerfb", FILE, "--guards", "nothing"],
     "bundle generate-key": ["bundle", "generate-key", FILE],
     "bundle sign": ["bundle", "sign", "sound.kerfb", "--secret-key", "own.key", "--signature", FILE],
+    "whatif --export": ["whatif", "sound.kerfb", "--export", FILE],
     "simulate --record": ["simulate", "sound.yaml", "--until", "1s", "--record", FILE],
     "demo --record": ["demo", "--record", FILE],
 }

@@ -26,6 +26,7 @@ def whatif(
     price: _Texts = (),
     no_capacity: _Texts = (),
     setting: _Texts = (),
+    export: Path | None = None,
     json: Json = False,
 ) -> None:
     """Make the next decision after a moment again, with something changed.
@@ -43,6 +44,7 @@ def whatif(
         kerf whatif record.kerf --at 1234 --no-capacity m5.large/spot
         kerf whatif record.kerf --at 1234 --price c5.large=+20%
         kerf whatif record.kerf --apply nodepool.yaml --add-pods deployment.yaml
+        kerf whatif record.kerf --at 10:05 --export moment.json
 
     Parameters
     ----------
@@ -62,19 +64,26 @@ def whatif(
         OFFERING that cannot be had: m5.large, spot/us-west-2a.
     setting
         NAME=VALUE: a setting of the controller, or a feature gate: batch_idle=5s, SpotToSpotConsolidation=true.
+    export
+        Decide nothing: write the moment, with the changes, to this file as a scenario for kerf plan and kerf disrupt.
     json
         Print JSON.
     """
+    from kerf.adapters.cli.exported_scenario import write_scenario
     from kerf.adapters.cli.input.changes import changes_of
     from kerf.adapters.cli.records import asked_time, located, opened
     from kerf.adapters.cli.render.output import Printer, emit_json
     from kerf.adapters.cli.render.whatif import whatif_text
     from kerf.projections.json_times import with_times
-    from kerf.replay.what_if.whatif import what_if
+    from kerf.replay.what_if.whatif import export_moment, what_if
 
-    changes = changes_of(set, apply, delete, remove, add_pods, price, no_capacity, setting)
+    changes = changes_of(set, apply, delete, remove, add_pods, price, no_capacity, setting, needed=export is None)
     with opened(record) as store:
-        answer = what_if(store, located(store, at).position, changes, asked_time(store, at))
+        position, now = located(store, at).position, asked_time(store, at)
+        if export is not None:
+            write_scenario(export_moment(store, position, changes, now), export)
+            return
+        answer = what_if(store, position, changes, now)
     if json:
         emit_json(with_times(answer))
     else:

@@ -1,0 +1,45 @@
+"""Write what a NodePool could launch as the instance types of a scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
+from kerf.replay.what_if.export.pods import quantities
+
+Document = dict[str, Any]
+
+
+def source_of(catalogue: Catalogue, unavailable: Collection[tuple[str, str, str]], left: Mapping[str, int]) -> Document:
+    """Write all types of a catalogue. `unavailable` are offerings without capacity, as (capacity type, type, zone);
+    `left` is how many instances each reservation has left."""
+    return {"inline": [_type(instance_type, unavailable, left) for instance_type in catalogue.types]}
+
+
+def _type(
+    instance_type: InstanceType, unavailable: Collection[tuple[str, str, str]], left: Mapping[str, int]
+) -> Document:
+    offerings = [
+        _offering(offering, (offering.capacity_type, instance_type.name, offering.zone) not in unavailable, left)
+        for offering in instance_type.offerings
+    ]
+    return {
+        "name": instance_type.name,
+        "capacity": quantities(instance_type.capacity),
+        "overhead": {"kubeReserved": quantities(instance_type.overhead)},
+        "requirements": {key: list(values) for key, values in instance_type.requirements.items()},
+        "offerings": offerings,
+    }
+
+
+def _offering(offering: Offering, has_capacity: bool, left: Mapping[str, int]) -> Document:
+    document: Document = {"zone": offering.zone, "capacityType": offering.capacity_type, "price": offering.price}
+    if offering.zone_id:
+        document["zoneId"] = offering.zone_id
+    if not (offering.available and has_capacity):
+        document["available"] = False
+    if offering.reservation_id:
+        document["reservationId"] = offering.reservation_id
+        document["reservationCapacity"] = left.get(offering.reservation_id, offering.reservation_capacity)
+    return document

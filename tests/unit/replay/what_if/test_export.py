@@ -1,0 +1,55 @@
+"""A moment that is written as a scenario is planned as kerf planned it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from kerf.adapters.store.files.golden import GoldenStore
+from kerf.engine.record.decisions import Decision, ProvisionResult
+from kerf.engine.record.store import Store
+from kerf.engine.state.load import load
+from kerf.replay.scenarios.disruption_scenarios import disrupt_scenario
+from kerf.replay.scenarios.plan_scenarios import plan_scenario
+from kerf.replay.what_if.export.scenario import scenario_of
+from tests.support.repository import ROOT
+
+GOLDEN = ROOT / "tests" / "golden"
+CASES = ["workshop-scale-up-and-down", "no-capacity", "pools-weights-limits", "volumes", "expired-under-a-budget"]
+
+
+def plans(store: Store) -> Iterator[Decision]:
+    """The provisioning decisions that launch something."""
+    for entry in store.scan():
+        decision = entry.payload
+        if isinstance(decision, Decision) and isinstance(decision.result, ProvisionResult) and decision.result.claims:
+            yield decision
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_plan_makes_of_it_what_kerf_decided_then(case: str) -> None:
+    store = GoldenStore(GOLDEN / case)
+    decisions = list(plans(store))
+    assert decisions
+    for decision in decisions:
+        state = load(store, decision.looked_at)
+        exported = scenario_of(state, decision.now, case)
+        planned = plan_scenario(exported.scenario, {}, nominate=state.facts.settings.nominations)
+        assert "error" not in planned["result"], planned["result"]
+        claims = planned["result"]["newNodeClaims"]
+        assert isinstance(decision.result, ProvisionResult)
+        assert sorted((c["nodePool"], c["cheapestInstanceType"], len(c["pods"])) for c in claims) == sorted(
+            (claim.node_pool, claim.instance_types[0], len(claim.pods)) for claim in decision.result.claims
+        )
+        placed = sum(len(placement.pods) for placement in decision.result.placements)
+        assert planned["summary"]["podsOnExistingNodes"] == placed
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_disrupt_can_read_it(case: str) -> None:
+    store = GoldenStore(GOLDEN / case)
+    state = load(store)
+    decided = disrupt_scenario(scenario_of(state, state.facts.at, case).scenario, {})
+    assert "error" not in decided["result"], decided["result"]
+    assert {*decided["result"]} >= {"emptiness", "multiNode", "singleNode", "kerf"}
