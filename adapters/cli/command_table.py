@@ -70,6 +70,11 @@ COMMANDS: tuple[Command, ...] = (
         f"{_HERE}.convert:convert",
         "Write v1beta1 NodePools and EC2NodeClasses as v1, as Karpenter 1.0's own conversion did.",
     ),
+    Command(
+        "status",
+        f"{_HERE}.record.status:status",
+        "Show what an on-call person asks first: what waits and why, what the nodes do, what is under way.",
+    ),
     Command("log", f"{_HERE}.record.log:log", "Tell what happened, in order."),
     Command("at", f"{_HERE}.record.at:at", "Show the state at a position or a time."),
     Command(

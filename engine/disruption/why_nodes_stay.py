@@ -48,11 +48,16 @@ def why_it_stays(claim: NodeClaim, state: State, now: int) -> Reason | None:
     """What excludes a claim's node from all moves at this moment; None for a candidate, about which a pass decides."""
     cluster = cluster_of(state, now)
     node = next(node for node in cluster.nodes if node.place.claim == claim.name)
-    candidate = eligibility.judge_node(node, cluster)
+    return why_node_stays(node, cluster, state)
+
+
+def why_node_stays(node: ClusterNode, cluster: Cluster, state: State) -> Reason | None:
+    """As `why_it_stays`, of a node of a cluster that is at hand."""
+    claim, candidate = node.place.claim, eligibility.judge_node(node, cluster)
     if isinstance(candidate, Reason):
-        return _exact(candidate, state, claim.name, None)
+        return _exact(candidate, state, claim, None)
     reason = (eligibility.consolidation if candidate.pods else eligibility.emptiness)(candidate)
-    return None if reason is None else _exact(reason, state, claim.name, None if candidate.pods else node)
+    return None if reason is None else _exact(reason, state, claim, None if candidate.pods else node)
 
 
 def reasons_of_empty_nodes(cluster: Cluster, excluded: dict[str, Reason]) -> dict[str, Reason]:

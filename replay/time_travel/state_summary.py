@@ -12,6 +12,7 @@ from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.state import snapshot
 from kerf.engine.state.provisioning_window import window_closes_at
 from kerf.engine.state.state import State
+from kerf.projections.cluster_status.cluster_status import pods_by_phase
 from kerf.projections.status.nodepool import DEPENDENTS, nodepool_status
 
 
@@ -104,7 +105,7 @@ def summarize(state: State, now: int = 0) -> StateSummary:
         price=round(sum(claim.price for claim in running), 6),
         nodes=len(facts.nodes),
         unmanaged_nodes=sum(name not in indexes.claim_by_node for name in facts.nodes),
-        pods=_pods_by_phase(state),
+        pods=pods_by_phase(state),
         node_pools=tuple(sorted(facts.pools)),
         pools=tuple(_pool_line(state, name) for name in sorted(facts.pools)),
         window_closes=window_closes_at(facts) if facts.batch_opened else 0,
@@ -153,16 +154,3 @@ def _pool_line(state: State, name: str) -> PoolLine:
 
 def _condition_text(condition: Condition) -> str:
     return f"{condition.reason}: {condition.message}" if condition.message else condition.reason
-
-
-def _pods_by_phase(state: State) -> dict[str, int]:
-    """Count the pods by what they do: waiting, terminating, or by their phase."""
-    total: Counter[str] = Counter()
-    for uid, pod in state.facts.pods.items():
-        if pod.deleting:
-            total["terminating"] += 1
-        elif uid in state.indexes.pending:
-            total["waiting"] += 1
-        else:
-            total[pod.phase.lower()] += 1
-    return dict(sorted(total.items()))

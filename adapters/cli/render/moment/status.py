@@ -1,0 +1,225 @@
+"""The status of a cluster as text: 80 columns, a line for each thing, bars as eks-node-viewer has them."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator
+
+from kerf.adapters.cli.render.output import Printer
+from kerf.adapters.cli.render.text import some
+from kerf.projections.cluster_status.nodes import ALWAYS_SHOWN, fullness
+from kerf.projections.cluster_status.structs import (
+    BUSY,
+    DEGRADED,
+    FAILING,
+    FINE,
+    ClusterStatus,
+    NodeStatus,
+    PoolStatus,
+    UnderWay,
+    Usage,
+    WaitingWorkload,
+)
+from kerf.projections.cluster_status.words import OUTLOOKS, UNDER_WAY, ground_words
+from kerf.projections.prose.amounts import count, duration, moment
+
+WIDTH = 80
+MAX_NODES, MAX_WORKLOADS, MAX_UNDER_WAY = 20, 12, 12
+"""How many lines of each kind are shown without --all."""
+_STYLES = {FINE: "good", BUSY: "good", DEGRADED: "warning", FAILING: "error"}
+_BAR, _LEAST_NAME, _MOST_NAME = 10, 12, 28
+_BARRED = (("cpu", "cpu"), ("mem", "memory"))
+"""What has a bar: its label and the resource."""
+_GI = 2**30
+_BYTES = ("memory", "ephemeral-storage")
+
+
+def status_text(printer: Printer, status: ClusterStatus, *, all_nodes: bool = False) -> None:
+    """Print the status: verdict, totals, what waits, what is under way, NodePools, nodes."""
+    _header(printer, status)
+    _section(printer, "WAITING", list(_waiting(status.waiting)), MAX_WORKLOADS, all_nodes)
+    _section(printer, "UNDER WAY", list(_under_way(status)), MAX_UNDER_WAY, all_nodes)
+    _section(printer, "NODEPOOLS", list(_pools(status.pools)), len(status.pools), all_nodes)
+    nodes = sorted(status.nodes, key=lambda node: (fullness(node), node.name))
+    title = "NODES" if len(nodes) <= MAX_NODES or all_nodes else f"NODES (the emptiest {MAX_NODES} of {len(nodes)})"
+    _section(printer, title, list(_nodes(nodes)), MAX_NODES, all_nodes)
+
+
+def _header(printer: Printer, status: ClusterStatus) -> None:
+    grounds = [ground_words(ground) for ground in status.verdict.grounds if ground.level == status.verdict.level]
+    text = f"{status.verdict.level}: {'; '.join(grounds)}" if grounds else f"{status.verdict.level}: nothing waits"
+    for line in _wrapped(text, ""):
+        printer.line(line, _STYLES[status.verdict.level])
+    totals = status.totals
+    pods = ", ".join(f"{number} {what}" for what, number in totals.pods.items()) or "none"
+    printer.line(f"{moment(status.at)}, position {status.position}")
+    coming = sum(bool(node.claim) and node.name == node.claim for node in status.nodes)
+    nodes = count(totals.nodes, "node") + (f" and {coming} coming" if coming else "")
+    printer.line(f"{nodes}, {_price(totals.price)}/h; pods: {pods}")
+    if status.window_closes:
+        printer.line(f"a plan for what waits is made at {moment(status.window_closes)}")
+    for line in _wrapped(_avoided(status), ""):
+        printer.line(line)
+
+
+def _avoided(status: ClusterStatus) -> str:
+    offerings = [" ".join(filter(None, key.split("|"))) for key in status.unavailable]
+    return f"without capacity lately, not asked for: {some(offerings, 5)}" if offerings else ""
+
+
+def _section(printer: Printer, title: str, items: list[list[str]], most: int, everything: bool) -> None:
+    """Print a title and its items, each of which is a few lines; nothing without items."""
+    if not items:
+        return
+    printer.line()
+    printer.line(title, "title")
+    shown = items if everything else items[:most]
+    for first, *rest in shown:
+        printer.line(first)
+        for line in rest:
+            printer.line(line, "debug")
+    if len(shown) < len(items):
+        printer.line(f"  … and {len(items) - len(shown)} more: --all", "debug")
+
+
+# ── what waits, what is under way ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _waiting(groups: Iterable[WaitingWorkload]) -> Iterator[list[str]]:
+    for group in groups:
+        asked = ", ".join(f"{_amount(amount, name)} {name}" for name, amount in group.requests.items())
+        where = f" {some(group.places)}" if group.places else ""
+        why = group.why.removeprefix("NodePool ") if group.why else OUTLOOKS[group.outlook] + where
+        each = f", {asked}{' each' if len(group.pods) > 1 else ''}" if asked else ""
+        yield [
+            f"  {group.workload}: {count(len(group.pods), 'pod')} for {_time(group.waited)}{each}",
+            *_wrapped(why, "    "),
+        ]
+
+
+def _under_way(status: ClusterStatus) -> Iterator[list[str]]:
+    nodes = {node.claim: node for node in status.nodes if node.claim}
+    for part in status.under_way:
+        late = "  late" if part.late else ""
+        yield [*_wrapped(f"{_time(part.age):>8}  {UNDER_WAY[part.kind]} {_what(part, nodes)}{late}", " " * 10)]
+
+
+def _what(part: UnderWay, nodes: dict[str, NodeStatus]) -> str:
+    """Name what something under way is about: claims with their nodes and types, pods, the reason."""
+    names = [_with_node(name, nodes.get(name)) for name in part.subjects]
+    onto = f" → {some(part.onto)}" if part.onto else ""
+    saves = f", saves {_price(part.savings)}/h" if part.savings else ""
+    why = f", {part.why}" if part.why else ""
+    pods = f", {count(part.pods, 'pod')} {'left' if part.why else 'for it'}" if part.pods else ""
+    return f"{some(names)}{onto}{why}{pods}{saves}"
+
+
+def _with_node(claim: str, node: NodeStatus | None) -> str:
+    if node is None:
+        return claim
+    facts = [node.name if node.name != claim else "", node.instance_type]
+    told = ", ".join(filter(None, facts))
+    return f"{claim} ({told})" if told else claim
+
+
+# ── NodePools and nodes ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _pools(pools: tuple[PoolStatus, ...]) -> Iterator[list[str]]:
+    width = _name_width(pool.name for pool in pools)
+    for pool in pools:
+        limits = [
+            f"{_amount(limit.requested, name)} of {_amount(limit.allocatable, name)} {name}"
+            for name, limit in pool.limits.items()
+        ]
+        told = [f"{count(pool.nodes, 'node')}", f"{_price(pool.price)}/h"]
+        told += [f"limits: {', '.join(limits)}"] if limits else []
+        told += [f"{pool.drifted} drifted"] if pool.drifted else []
+        wrong = [line for text in pool.wrong for line in _wrapped(f"not ready: {text}", "    ")]
+        yield [f"  {pool.name:<{width}}  {_bars(pool.usage)}", *_wrapped(", ".join(told), "    "), *wrong]
+
+
+def _nodes(nodes: list[NodeStatus]) -> Iterator[list[str]]:
+    short = _short_names(node.name for node in nodes)
+    width = _name_width(short.values())
+    asked = frozenset(name for node in nodes for name, part in node.usage.items() if part.requested)
+    for node in nodes:
+        words = f"stays: {node.few_words}" if node.reason is not None and node.ready else node.few_words
+        kind = " ".join(filter(None, [node.instance_type, node.capacity_type, node.zone]))
+        age = f"{_time(node.age)} old" if node.age else ""
+        told = ", ".join(filter(None, [kind, count(node.pods, "pod"), age, *_others(node.usage, asked)]))
+        price = _price(node.price) if node.price else "-"
+        yield [
+            f"  {short[node.name]:<{width}}  {_bars(node.usage)}  {price:>8}",
+            *_wrapped("; ".join(filter(None, [words, told])), "    "),
+        ]
+
+
+def _bars(usage: dict[str, Usage]) -> str:
+    return "  ".join(f"{label} {_bar(usage.get(name, Usage(0, 0)))}" for label, name in _BARRED)
+
+
+def _bar(usage: Usage) -> str:
+    """Return a bar of what pods ask for, and its share; a node whose resources are not known yet has dots."""
+    full, empty = ("█", "░") if _has_unicode() else ("#", ".")
+    if not usage.allocatable:
+        return empty * _BAR + "    -"
+    share = usage.requested / usage.allocatable
+    filled = min(_BAR, round(share * _BAR))
+    return full * filled + empty * (_BAR - filled) + f"{min(share, 9.99):5.0%}"
+
+
+def _others(usage: dict[str, Usage], asked: frozenset[str]) -> list[str]:
+    """Name what there is besides CPU, memory and pods, if any pod asks for it: GPUs, say."""
+    return [
+        f"{part.requested}/{part.allocatable} {name}"
+        for name, part in usage.items()
+        if name in asked and part.allocatable and name not in ALWAYS_SHOWN
+    ]
+
+
+def _short_names(names: Iterable[str]) -> dict[str, str]:
+    """Return each name without its domain, if no two nodes are then called the same."""
+    listed = sorted(set(names))
+    short = {name: name.partition(".")[0] for name in listed}
+    return short if len(set(short.values())) == len(listed) else dict(zip(listed, listed, strict=True))
+
+
+def _name_width(names: Iterable[str]) -> int:
+    return min(_MOST_NAME, max([_LEAST_NAME, *map(len, names)]))
+
+
+def _price(amount: float) -> str:
+    return f"${amount:,.4f}"
+
+
+def _time(milliseconds: int) -> str:
+    """Write a duration without parts of a second."""
+    return duration(milliseconds // 1000 * 1000)
+
+
+def _amount(amount: int, resource: str) -> str:
+    """Write an amount in cores or Gi, with one decimal at most."""
+    if resource == "cpu":
+        return f"{amount / 1000:,.1f}".removesuffix(".0")
+    return _gi(amount) if resource in _BYTES else f"{amount:,}"
+
+
+def _gi(amount: int) -> str:
+    """Write bytes in Gi; what is less than one in Mi."""
+    if 0 < amount < _GI:
+        return f"{amount / 2**20:,.0f}Mi"
+    return f"{amount / _GI:,.1f}".removesuffix(".0") + "Gi"
+
+
+def _wrapped(text: str, indent: str) -> list[str]:
+    """Return a text in lines of `WIDTH` at most, broken between words; a longer word stays whole."""
+    first = "" if text.startswith(" ") else indent
+    return textwrap.wrap(
+        text, WIDTH, initial_indent=first, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def _has_unicode() -> bool:
+    return (getattr(sys.stdout, "encoding", None) or "").lower().startswith("utf")

@@ -1,0 +1,141 @@
+"""Each node: what its pods ask for of what it has, what it costs, and why it stays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kerf.engine.disruption.cluster import ClusterNode
+from kerf.engine.disruption.cluster_from_state import cluster_of
+from kerf.engine.disruption.why_nodes_stay import why_node_stays
+from kerf.engine.model import labels as lbl
+from kerf.engine.model.disruption_reasons import DisruptionCode
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pods import Resources, is_terminal
+from kerf.engine.model.reasons import Reason
+from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.nodeclaim.state_table import GOING, INITIALIZED, LAUNCHED, REGISTERED, REQUESTED, TAINTED
+from kerf.engine.state.node_of_claim import node_of
+from kerf.engine.state.pods_on_node import pods_on_node
+from kerf.engine.state.state import State
+from kerf.projections.cluster_status.structs import NodeStatus, Usage
+from kerf.projections.prose.few_words import few_words
+
+UNMANAGED = "unmanaged"
+"""The state of a node that belongs to no NodeClaim."""
+ALWAYS_SHOWN = ("cpu", "memory", "pods")
+_NOT_SHOWN = ("ephemeral-storage", "hugepages-1Gi", "hugepages-2Mi")
+_COMING = {REQUESTED: "launching", LAUNCHED: "joining", REGISTERED: "starting"}
+
+
+def node_statuses(state: State, now: int) -> tuple[NodeStatus, ...]:
+    """Return all nodes and claims: by NodePool, the emptiest first."""
+    facts = state.facts
+    stays = _reasons(state, now)
+    nodes = [_of_claim(claim, state, now, stays.get(claim.name)) for claim in facts.claims.values()]
+    nodes += [_unmanaged(node, state, now) for name, node in facts.nodes.items() if not _claim_of(name, state)]
+    return tuple(sorted(nodes, key=lambda node: (node.node_pool, fullness(node), node.name, node.claim)))
+
+
+def fullness(node: NodeStatus) -> float:
+    """Return how much of the resource that it has least left of a node's pods ask for, from 0 to 1."""
+    shares = [usage.requested / usage.allocatable for name, usage in node.usage.items() if _counts(name, usage)]
+    return max(shares, default=0.0)
+
+
+def summed(usages: Iterable[dict[str, Usage]]) -> dict[str, Usage]:
+    """Return the sums over nodes, by resource."""
+    sums: dict[str, Usage] = {}
+    for usage in usages:
+        for name, part in usage.items():
+            so_far = sums.get(name, Usage(0, 0))
+            sums[name] = Usage(so_far.requested + part.requested, so_far.allocatable + part.allocatable)
+    return dict(sorted(sums.items()))
+
+
+def _counts(name: str, usage: Usage) -> bool:
+    return name != "pods" and usage.allocatable > 0
+
+
+def _claim_of(node: str, state: State) -> str:
+    return state.indexes.claim_by_node.get(node, "")
+
+
+def _reasons(state: State, now: int) -> dict[str, Reason]:
+    """Return by claim why it stays: what excludes it from moves now, or else what the latest pass said (its code)."""
+    if not any(claim.state == INITIALIZED for claim in state.facts.claims.values()):
+        return {}
+    cluster = cluster_of(state, now)
+    nodes: dict[str, ClusterNode] = {node.place.claim: node for node in cluster.nodes}
+    reasons: dict[str, Reason] = {}
+    for claim in state.facts.claims.values():
+        if claim.state == INITIALIZED and claim.name in nodes:
+            found = why_node_stays(nodes[claim.name], cluster, state)
+            reasons[claim.name] = found or Reason(claim.verdict or DisruptionCode.NOT_LOOKED_AT.value)
+    return reasons
+
+
+def _of_claim(claim: NodeClaim, state: State, now: int, reason: Reason | None) -> NodeStatus:
+    node = node_of(claim, state)
+    name = claim.node or (node.name if node is not None else "")
+    ready = node is not None and node.ready
+    return NodeStatus(
+        name=name or claim.name,
+        claim=claim.name,
+        node_pool=claim.node_pool,
+        state=claim.state,
+        ready=ready,
+        instance_type=claim.instance_type,
+        capacity_type=claim.capacity_type,
+        zone=claim.zone,
+        price=claim.price if claim.launched else 0.0,
+        age=max(0, now - claim.created),
+        pods=_pods(name, state),
+        usage=_usage(name, node.allocatable if node is not None and node.allocatable else claim.allocatable, state),
+        going=claim.why if claim.state in GOING else "",
+        reason=reason,
+        few_words=_few_words(claim, ready, reason),
+    )
+
+
+def _few_words(claim: NodeClaim, ready: bool, reason: Reason | None) -> str:
+    if claim.state in GOING:
+        return f"{'goes' if claim.state == TAINTED else 'drains'}: {few_words(claim.why)}"
+    if claim.state in _COMING:
+        return _COMING[claim.state]
+    if not ready:
+        return "not ready"
+    return few_words(reason.code) if reason is not None else ""
+
+
+def _unmanaged(node: Node, state: State, now: int) -> NodeStatus:
+    labels = node.labels
+    return NodeStatus(
+        name=node.name,
+        claim="",
+        node_pool=labels.get(lbl.NODEPOOL, ""),
+        state=UNMANAGED,
+        ready=node.ready,
+        instance_type=labels.get(lbl.INSTANCE_TYPE, ""),
+        capacity_type=labels.get(lbl.CAPACITY_TYPE, ""),
+        zone=labels.get(lbl.ZONE, ""),
+        price=0.0,
+        age=max(0, now - node.created) if node.created else 0,
+        pods=_pods(node.name, state),
+        usage=_usage(node.name, node.allocatable, state),
+        going="deleted" if node.deleting else "",
+        reason=None,
+        few_words="being deleted" if node.deleting else "not kerf's" if node.ready else "not ready",
+    )
+
+
+def _pods(node: str, state: State) -> int:
+    uids = state.indexes.pods_by_node.get(node, {}) if node else {}
+    return sum(not is_terminal(state.facts.pods[uid]) for uid in uids)
+
+
+def _usage(node: str, allocatable: Resources, state: State) -> dict[str, Usage]:
+    """Return what the node's pods ask for of what it has: CPU, memory and pods always, other resources if it has
+    some."""
+    asked = pods_on_node(state, node).used if node else {}
+    names = {*ALWAYS_SHOWN, *(name for name, amount in allocatable.items() if amount and name not in _NOT_SHOWN)}
+    return {name: Usage(asked.get(name, 0), allocatable.get(name, 0)) for name in sorted(names)}

@@ -1,0 +1,143 @@
+"""The shape of a cluster's status. Fields may be added; they keep their names and meaning (docs/status.md).
+
+Times are in ms since the epoch, durations in ms, prices in USD per hour. CPU is in thousandths of a core, memory in
+bytes, all else in whole numbers.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from kerf.engine.model.reasons import Reason
+
+FINE, BUSY, DEGRADED, FAILING = "fine", "busy", "degraded", "failing"
+LEVELS = (FINE, BUSY, DEGRADED, FAILING)
+"""The verdicts, the best first."""
+
+
+class Usage(Struct, frozen=True):
+    """What pods ask for of one resource, and what there is for them."""
+
+    requested: int
+    allocatable: int
+
+
+class WaitingWorkload(Struct, frozen=True, kw_only=True):
+    """Pods of one workload that wait for the same reason. `since` is when the first of them was created.
+
+    `outlook` is ON_ITS_WAY (`places` are the claims or nodes planned for them), NO_PLACE (`reason` is the one nearest
+    to a place, `why` its sentence), NOT_PLANNED (no plan was about them yet), KEPT or IGNORED. `requests` is what one
+    pod asks for.
+    """
+
+    workload: str
+    kind: str
+    pods: tuple[str, ...]
+    since: int
+    waited: int
+    outlook: str
+    requests: dict[str, int]
+    places: tuple[str, ...] = ()
+    reason: Reason | None = None
+    why: str = ""
+
+
+class NodeStatus(Struct, frozen=True, kw_only=True):
+    """A node, or a NodeClaim that has none yet. `claim` is "" for a node that is not kerf's, `name` the claim's where
+    there is no node.
+
+    `state` is that of the claim; `going` says why it goes, `reason` why it stays, and `few_words` either in three words
+    or so. `usage` is by resource; `age` is since its claim was made.
+    """
+
+    name: str
+    claim: str
+    node_pool: str
+    state: str
+    ready: bool
+    instance_type: str
+    capacity_type: str
+    zone: str
+    price: float
+    age: int
+    pods: int
+    usage: dict[str, Usage]
+    going: str
+    reason: Reason | None
+    few_words: str
+
+
+class PoolStatus(Struct, frozen=True, kw_only=True):
+    """Totals of a NodePool. `wrong` says why it is not ready, or that its nodes do not register. `limits` maps
+    resources to what is used and what is allowed. `drifted` counts nodes that are not as it asks for."""
+
+    name: str
+    ready: bool
+    wrong: tuple[str, ...]
+    nodes: int
+    price: float
+    usage: dict[str, Usage]
+    limits: dict[str, Usage]
+    drifted: int
+
+
+class UnderWay(Struct, frozen=True, kw_only=True):
+    """Something that kerf has begun and not ended.
+
+    `kind` is launch, join, start, move, taint or drain. `subjects` are the claims it is about, `onto` those that come
+    in their place, `why` is the reason of what goes, `pods` how many it is for, or how many are still to leave. `late`:
+    it takes longer than it should.
+    """
+
+    kind: str
+    subjects: tuple[str, ...]
+    since: int
+    age: int
+    onto: tuple[str, ...] = ()
+    why: str = ""
+    pods: int = 0
+    savings: float = 0.0
+    late: bool = False
+
+
+class Ground(Struct, frozen=True):
+    """Why the verdict is at least `level`: a code, how many it is about, and the first of them."""
+
+    level: str
+    code: str
+    count: int
+    subjects: tuple[str, ...] = ()
+
+
+class ClusterVerdict(Struct, frozen=True):
+    """`level` is the worst of its grounds; FINE has none."""
+
+    level: str
+    grounds: tuple[Ground, ...]
+
+
+class Totals(Struct, frozen=True, kw_only=True):
+    """Sums over the cluster. `nodes` are those there, `claims` of all states; `pods` counts them by what they do."""
+
+    nodes: int
+    claims: int
+    price: float
+    pods: dict[str, int]
+    usage: dict[str, Usage]
+
+
+class ClusterStatus(Struct, frozen=True, kw_only=True):
+    """The status of a cluster at the time `at`, as of the entry at `position`. `window_closes` is when the open
+    provisioning window closes, 0 if none is open."""
+
+    position: int
+    at: int
+    record: str
+    verdict: ClusterVerdict
+    totals: Totals
+    waiting: tuple[WaitingWorkload, ...]
+    under_way: tuple[UnderWay, ...]
+    pools: tuple[PoolStatus, ...]
+    nodes: tuple[NodeStatus, ...]
+    window_closes: int
+    unavailable: dict[str, int]

@@ -1,0 +1,54 @@
+"""What kerf has begun and not ended: launches, moves, drains."""
+
+from __future__ import annotations
+
+from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.nodeclaim.state_table import DRAINING, LAUNCHED, REGISTERED, REQUESTED, TAINTED
+from kerf.engine.state.moves import proposal_order
+from kerf.engine.state.state import State, Underway
+from kerf.projections.cluster_status.structs import UnderWay
+
+LAUNCH, JOIN, START, MOVE, TAINT, DRAIN = "launch", "join", "start", "move", "taint", "drain"
+_KINDS = {REQUESTED: LAUNCH, LAUNCHED: JOIN, REGISTERED: START, TAINTED: TAINT, DRAINING: DRAIN}
+LATE_AFTER = {LAUNCH: 60_000, JOIN: 300_000, START: 300_000, MOVE: 900_000, TAINT: 900_000, DRAIN: 900_000}
+"""How long each may take (ms) before it is called late. A node usually joins within two minutes; a drain waits for
+pods."""
+
+
+def under_way(state: State, now: int) -> tuple[UnderWay, ...]:
+    """Return what is under way, the oldest first."""
+    claims = state.facts.claims.values()
+    found = [_claim(claim, state, now) for claim in claims if claim.state in _KINDS]
+    moves = sorted(state.facts.moves.items(), key=lambda item: proposal_order(item[0]))
+    found += [_move(move, now) for _, move in moves]
+    return tuple(sorted(found, key=lambda part: (part.since, part.kind, part.subjects)))
+
+
+def _claim(claim: NodeClaim, state: State, now: int) -> UnderWay:
+    kind = _KINDS[claim.state]
+    since = claim.since or claim.created
+    on_node = len(state.indexes.pods_by_node.get(claim.node, {}))
+    expected = len(state.indexes.waiting_for.get(claim.name, {}))
+    return UnderWay(
+        kind=kind,
+        subjects=(claim.name,),
+        since=since,
+        age=max(0, now - since),
+        why=claim.why,
+        pods=on_node if kind in (TAINT, DRAIN) else expected,
+        late=now - since > LATE_AFTER[kind],
+    )
+
+
+def _move(found: Underway, now: int) -> UnderWay:
+    move = found.move
+    return UnderWay(
+        kind=MOVE,
+        subjects=move.claims,
+        since=found.at,
+        age=max(0, now - found.at),
+        onto=tuple(new.name or new.instance_types[0] for new in move.replacements),
+        why=move.why,
+        savings=move.savings,
+        late=found.started and now - found.at > LATE_AFTER[MOVE],
+    )

@@ -1,0 +1,75 @@
+"""Pods that wait for a node, by workload, with what stands in their way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from kerf.engine.model.kubernetes.pods import Pod, is_untried
+from kerf.engine.model.reasons import Reason
+from kerf.engine.record.decisions import ProvisionResult
+from kerf.engine.state.state import State
+from kerf.projections.cluster_status.structs import WaitingWorkload
+from kerf.projections.prose.nearest_reasons import nearest_first
+from kerf.projections.prose.reasons import sentence
+from kerf.projections.workload_names import WorkloadName, workload_of
+
+ON_ITS_WAY, NO_PLACE, NOT_PLANNED, KEPT, IGNORED = "on-its-way", "no-place", "not-planned", "kept", "ignored"
+
+_Outlook = tuple[str, Reason | None]
+_UNKNOWN: _Outlook = (NOT_PLANNED, None)
+
+
+def waiting_workloads(state: State, now: int, plan: ProvisionResult | None) -> tuple[WaitingWorkload, ...]:
+    """Return the waiting pods, those that have waited longest first. `plan` is the latest one that did not repeat
+    another."""
+    outlooks = _outlooks(plan)
+    groups: dict[tuple[WorkloadName, str, bytes, str], list[tuple[Pod, Reason | None]]] = {}
+    for pod in _waiting(state):
+        outlook, why = (ON_ITS_WAY, None) if state.facts.targets.get(pod.uid) else outlooks.get(pod.uid, _UNKNOWN)
+        key = (workload_of(pod), outlook, msgspec.json.encode(why, order="sorted"), pod.shape)
+        groups.setdefault(key, []).append((pod, why))
+    waiting = [
+        _workload(state, now, name, (outlook, alike[0][1]), [pod for pod, _ in alike])
+        for (name, outlook, *_), alike in groups.items()
+    ]
+    return tuple(sorted(waiting, key=lambda group: (group.since, group.workload, group.outlook, group.pods)))
+
+
+def _waiting(state: State) -> list[Pod]:
+    """Return the pods to plan for, and those that the scheduler has not come to yet."""
+    pods = state.facts.pods.values()
+    return sorted(
+        (pod for pod in pods if pod.uid in state.indexes.pending or is_untried(pod)), key=lambda pod: (pod.key, pod.uid)
+    )
+
+
+def _outlooks(plan: ProvisionResult | None) -> dict[str, _Outlook]:
+    """Return what a plan said of the pods that it had no place for, with the reason that is nearest to a place."""
+    if plan is None:
+        return {}
+    found: dict[str, _Outlook] = {}
+    for outlook, groups in ((NO_PLACE, plan.unplaced), (IGNORED, plan.ignored), (KEPT, plan.later)):
+        for group in groups:
+            nearest = next(iter(nearest_first(group.reasons)), None)
+            found.update(dict.fromkeys(group.pods, (outlook, nearest)))
+    return found
+
+
+def _workload(state: State, now: int, name: WorkloadName, outlook: _Outlook, pods: Iterable[Pod]) -> WaitingWorkload:
+    alike = sorted(pods, key=lambda pod: (pod.created, pod.key))
+    since, reason = alike[0].created or now, outlook[1]
+    places = {state.facts.targets.get(pod.uid, "") for pod in alike} - {""}
+    return WaitingWorkload(
+        workload=name.key,
+        kind=name.kind,
+        pods=tuple(pod.key for pod in alike),
+        since=since,
+        waited=max(0, now - since),
+        outlook=outlook[0],
+        requests=dict(sorted(state.indexes.blobs.shape(alike[0].shape).requests.items())),
+        places=tuple(sorted(places)),
+        reason=reason,
+        why=sentence(reason) if reason is not None else "",
+    )

@@ -1,0 +1,46 @@
+"""The words of a cluster's status: its grounds, what waiting pods wait for, what is under way."""
+
+from __future__ import annotations
+
+from kerf.projections.cluster_status.structs import Ground
+from kerf.projections.cluster_status.under_way import DRAIN, JOIN, LAUNCH, MOVE, START, TAINT
+from kerf.projections.cluster_status.waiting_pods import IGNORED, KEPT, NO_PLACE, NOT_PLANNED, ON_ITS_WAY
+from kerf.projections.prose.amounts import count
+
+OUTLOOKS: dict[str, str] = {
+    ON_ITS_WAY: "its place is on the way:",
+    NO_PLACE: "no place",
+    NOT_PLANNED: "no plan was about it yet",
+    KEPT: "may not leave its node yet",
+    IGNORED: "kerf does not plan for it",
+}
+"""What pods wait for."""
+UNDER_WAY: dict[str, str] = {
+    LAUNCH: "launching",
+    JOIN: "joining",
+    START: "starting",
+    MOVE: "moving",
+    TAINT: "going",
+    DRAIN: "draining",
+}
+_GROUNDS: dict[str, tuple[str, str]] = {
+    "no-pool-ready": ("pod", "{count} waiting, and no NodePool is ready"),
+    "no-capacity": ("pod", "{count} waiting, and nothing that would do is on offer"),
+    "no-place": ("pod", "{count} without a place"),
+    "waiting-long": ("pod", "{count} waiting for over ten minutes, though a node is planned"),
+    "pool-not-ready": ("NodePool", "{count} not in order"),
+    "late": ("step", "{count} late"),
+    "node-not-ready": ("node", "{count} in service, but not ready"),
+    "orphans": ("instance", "{count} to be ended, of no NodeClaim"),
+    "waiting": ("pod", "{count} waiting for a node"),
+    "under-way": ("step", "{count} under way"),
+}
+"""What is counted, and what is said of it."""
+
+
+def ground_words(ground: Ground) -> str:
+    """Return a ground of a verdict in words, with the first that it is about."""
+    noun, said = _GROUNDS.get(ground.code, ("thing", "{count}: " + ground.code))
+    shown = ", ".join(ground.subjects[:2])
+    more = " and others" if ground.count > len(ground.subjects[:2]) else ""
+    return f"{said.format(count=count(ground.count, noun))} ({shown}{more})"

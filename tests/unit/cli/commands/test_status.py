@@ -1,0 +1,117 @@
+"""`kerf status`: what it prints, how wide, for which records, and that it goes on while a controller writes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kerf.adapters.cli.main import main
+from kerf.adapters.store.files.golden import write_golden
+from kerf.adapters.store.sqlite.store import SQLiteStore
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.record.observations import Observation
+from kerf.engine.record.store import Append
+from tests.support.lives import half_empty, in_service
+from tests.support.records import stored
+from tests.support.world import World
+
+
+@pytest.fixture
+def kerf(capsys: pytest.CaptureFixture[str]) -> Any:
+    def run(*tokens: object) -> tuple[int, str, str]:
+        code = main([str(token) for token in tokens])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    world = half_empty()
+    world.pending("huge", memory=10**13)
+    world.after(1_000)
+    return stored(tmp_path_factory.mktemp("records") / "life.kerf", world.store)
+
+
+def test_the_text_has_80_columns_and_no_colour(kerf: Any, record: Path) -> None:
+    code, out, err = kerf("status", record, "--at", "+30m")
+    assert (code, "\x1b" in out) == (0, False)
+    assert "is answered as if nothing had happened since" in err
+    lines = out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[0] == "degraded: 1 pod without a place (default/huge)"
+    assert "  default/huge: 1 pod for 28m59s, 9,313.2Gi memory" in out
+    assert "WAITING" in lines
+    assert "NODES" in lines
+
+
+def test_every_form_of_a_record_has_the_same_status(kerf: Any, record: Path, tmp_path: Path) -> None:
+    wanted = kerf("status", record, "--json")[1]
+    assert kerf("bundle", "export", record, tmp_path / "b.kerfb")[0] == 0
+    opened = SQLiteStore(record, "read")
+    write_golden(opened, tmp_path / "golden")
+    opened.close()
+    for form in (tmp_path / "b.kerfb", tmp_path / "golden", f"sqlite://{record}"):
+        assert kerf("status", form, "--json")[1] == wanted
+    assert json.loads(wanted)["at_time"].startswith("2023-11-14T")
+
+
+def test_a_live_record_is_watched(kerf: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world, path = in_service(), tmp_path / "live.kerf"
+    stored(path, world.store).chmod(0o600)
+    written, looks = len(world.store.entries), 0
+
+    def wait(_: float) -> None:
+        nonlocal looks
+        looks += 1
+        if looks == 3:
+            raise KeyboardInterrupt
+        if looks == 1:
+            world.pending("late")
+            writer = SQLiteStore(path, "write")
+            added = tuple(world.store.entries[written:])
+            writer.append(Append(added, dict(world.store.blobs)))
+            writer.close()
+
+    monkeypatch.setattr("kerf.adapters.cli.status_view.time.sleep", wait)
+    code, out, _ = kerf("status", path, "--watch", "--json")
+    first, second = map(json.loads, out.splitlines())
+    assert code == 130
+    assert (first["totals"]["pods"], second["totals"]["pods"]) == ({"running": 5}, {"running": 5, "waiting": 1})
+
+
+def test_what_nobody_writes_is_shown_once(kerf: Any, record: Path, tmp_path: Path) -> None:
+    kerf("bundle", "export", record, tmp_path / "b.kerfb")
+    assert kerf("status", tmp_path / "b.kerfb", "--watch") == kerf("status", tmp_path / "b.kerfb")
+
+
+def test_watch_and_at_are_not_given_together(kerf: Any, record: Path) -> None:
+    assert kerf("status", record, "--watch", "--at", "10:00")[0] == 2
+
+
+def test_names_cannot_steer_the_terminal(kerf: Any, tmp_path: Path) -> None:
+    world = World()
+    world.prepare()
+    world.pending("web\x1b[2J\u202e", memory=10**13)
+    world.after(1_000)
+    _, out, _ = kerf("status", stored(tmp_path / "hostile.kerf", world.store))
+    assert "\\x1b[2J" in out
+    assert not {"\x1b", "\u202e"} & set(out)
+
+
+def test_many_nodes_are_cut_to_the_emptiest_unless_all_are_asked_for(kerf: Any, tmp_path: Path) -> None:
+    world = World()
+    world.prepare()
+    names = [f"ip-10-0-0-{number}.eu.internal" for number in range(30)]
+    world.see(*(Observation(Node(name, ready=True, allocatable={"cpu": 1})) for name in names))
+    path = stored(tmp_path / "many.kerf", world.store)
+    _, out, _ = kerf("status", path)
+    assert "NODES (the emptiest 20 of 30)" in out
+    assert "… and 10 more: --all" in out
+    assert "eu.internal" not in out
+    _, everything, _ = kerf("status", path, "--all")
+    assert everything.count("  ip-10-0-0-") == 30

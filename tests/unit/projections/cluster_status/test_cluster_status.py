@@ -1,0 +1,177 @@
+"""The status of a cluster: what waits and why, what the nodes do, what is under way, and the verdict on it."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from kerf.engine.model.disruption_reasons import DisruptionCode
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.record.observations import NodeClassSeen, Observation
+from kerf.engine.state.load import load
+from kerf.projections.cluster_status import structs
+from kerf.projections.cluster_status.cluster_status import cluster_status
+from kerf.projections.cluster_status.structs import ClusterStatus, Ground, Usage
+from kerf.projections.cluster_status.words import ground_words
+from kerf.projections.prose.few_words import few_words
+from kerf.replay.time_travel.status import latest_plan, status_of
+from tests.support.lives import asked, half_empty, in_service, launched
+from tests.support.repository import ROOT
+from tests.support.world import NODE_CLASS, World
+
+Mi = 2**20
+MINUTE = 60_000
+
+
+def status(world: World, later: int = 0) -> ClusterStatus:
+    return status_of(world.store, load(world.store), world.now + later)
+
+
+def grounds(found: ClusterStatus) -> list[tuple[str, str, int]]:
+    return [(ground.level, ground.code, ground.count) for ground in found.verdict.grounds]
+
+
+def test_nothing_waits_and_nothing_moves_is_fine() -> None:
+    found = status(in_service())
+    assert (found.verdict.level, grounds(found), found.waiting, found.under_way) == ("fine", [], (), ())
+    (node,) = found.nodes
+    assert (node.name, node.instance_type, node.pods, node.price, node.ready) == ("n1", "m5.large", 5, 0.096, True)
+    assert node.usage["memory"] == Usage(5 * 1024 * Mi, (7577 - 674) * Mi)
+    assert (found.totals.nodes, found.totals.price, found.totals.pods) == (1, 0.096, {"running": 5})
+
+
+def test_pods_whose_node_is_on_its_way_are_busy_and_say_which_it_is() -> None:
+    world = launched()
+    found = status(world, 2_000)
+    assert grounds(found) == [("busy", "waiting", 5), ("busy", "under-way", 1)]
+    claim = next(iter(world.runtime.state.facts.claims))
+    assert {(group.outlook, group.places) for group in found.waiting} == {("on-its-way", (claim,))}
+    (joining,) = found.under_way
+    assert (joining.kind, joining.subjects, joining.pods, joining.late) == ("join", (claim,), 5, False)
+    (node,) = found.nodes
+    assert (node.name, node.few_words) == (claim, "joining")
+
+
+def test_what_takes_too_long_is_late_and_degrades() -> None:
+    found = status(launched(), 11 * MINUTE)
+    assert found.verdict.level == "degraded"
+    assert {code for _, code, _ in grounds(found)} == {"late", "waiting-long", "under-way"}
+    assert [part.late for part in status(asked(), 2 * MINUTE).under_way] == [True]
+
+
+def test_a_pod_without_a_place_has_the_reason_of_the_pool_that_came_nearest() -> None:
+    world = World()
+    world.prepare()
+    world.pending("huge", memory=10**13)
+    world.after(1_000)
+    found = status(world, 30 * MINUTE)
+    assert grounds(found) == [("degraded", "no-place", 1)]
+    (group,) = found.waiting
+    assert (group.workload, group.kind, group.pods, group.outlook) == (
+        "default/huge",
+        "Pod",
+        ("default/huge",),
+        "no-place",
+    )
+    assert group.waited == 30 * MINUTE + 1_000
+    assert group.reason is not None
+    assert group.reason.code == "types-resources"
+    assert group.why.startswith("NodePool default: none of the 4 types")
+
+
+def test_pods_that_wait_while_no_nodepool_is_ready_are_a_failure() -> None:
+    world = World()
+    world.prepare()
+    world.see(Observation(NodeClassSeen(NODE_CLASS.group, NODE_CLASS.kind, NODE_CLASS.name, reason="SubnetsNotFound")))
+    world.pending("a")
+    world.after(1_000)
+    found = status(world)
+    assert grounds(found) == [("failing", "no-pool-ready", 1), ("degraded", "pool-not-ready", 1)]
+    assert [(pool.ready, pool.wrong) for pool in found.pools] == [
+        (False, ("SubnetsNotFound: NodeClass default is not ready",))
+    ]
+
+
+def test_pods_that_nothing_on_offer_would_do_for_are_a_failure() -> None:
+    world = World()
+    world.prepare()
+    for kind in ("c5.large", "m5.large", "r5.large", "m5.xlarge"):
+        for zone in ("us-west-2a", "us-west-2b"):
+            world.runtime.state.facts.unavailable[f"on-demand|{kind}|{zone}"] = world.now + 3_600_000
+    world.pending("a")
+    world.after(1_000)
+    found = status_of(world.store, world.runtime.state, world.now)
+    assert grounds(found)[0] == ("failing", "no-capacity", 1)
+    assert len(found.unavailable) == 8
+
+
+def test_a_node_that_is_not_ready_degrades() -> None:
+    world = in_service()
+    node = world.runtime.state.facts.nodes["n1"]
+    world.see(Observation(replace(node, ready=False)))
+    found = status(world)
+    assert ("degraded", "node-not-ready", 1) in grounds(found)
+    assert found.nodes[0].few_words == "not ready"
+
+
+def test_nodes_come_emptiest_first_and_say_why_they_stay() -> None:
+    world = half_empty()
+    world.see(Observation(Node("other", ready=True, allocatable={"cpu": 4000, "memory": 8 * 1024 * Mi, "pods": 58})))
+    found = status(world)
+    assert [(node.name, node.state) for node in found.nodes] == [("other", "unmanaged"), ("n1", "initialized")]
+    other, own = found.nodes
+    assert (other.few_words, other.claim, other.price) == ("not kerf's", "", 0.0)
+    assert own.reason is not None
+    assert own.few_words == few_words(own.reason.code)
+
+
+def test_ages_are_counted_to_the_time_that_is_asked_for() -> None:
+    world = in_service()
+    assert status(world, MINUTE).nodes[0].age == status(world).nodes[0].age + MINUTE
+
+
+def test_without_the_plan_nobody_knows_why_pods_wait() -> None:
+    world = World()
+    world.prepare()
+    world.pending("huge", memory=10**13)
+    world.after(1_000)
+    state = load(world.store)
+    assert latest_plan(world.store, state) is not None
+    assert [group.outlook for group in cluster_status(state).waiting] == ["not-planned"]
+    state.facts.plan = 0
+    assert latest_plan(world.store, state) is None
+
+
+def test_a_state_of_nothing_has_a_status() -> None:
+    found = status_of(World().store, World().runtime.state)
+    assert (found.verdict.level, found.nodes, found.pools) == ("fine", (), ())
+
+
+@pytest.mark.parametrize("code", list(DisruptionCode))
+def test_each_reason_to_stay_has_at_most_three_words(code: DisruptionCode) -> None:
+    words = few_words(code.value)
+    assert len(words.split()) <= 3
+    assert len(words) <= 28
+    assert words != code.value or code in (DisruptionCode.REGISTERED, DisruptionCode.REGISTERING)
+
+
+def test_each_ground_has_words() -> None:
+    source = (ROOT / "projections/cluster_status/verdict.py").read_text()
+    for code in set(re.findall(r'(?:BUSY|DEGRADED|FAILING), "([a-z-]+)"', source)):
+        told = ground_words(Ground("busy", code, 7, ("a", "b", "c")))
+        assert "7 " in told
+        assert told.endswith("(a, b and others)")
+        assert f": {code}" not in told
+
+
+def test_all_fields_of_the_status_are_documented() -> None:
+    page = (ROOT / "docs/status.md").read_text()
+    kinds = [kind for kind in vars(structs).values() if isinstance(kind, type) and issubclass(kind, msgspec.Struct)]
+    own = [kind for kind in kinds if kind.__module__ == structs.__name__]
+    assert len(own) > 5
+    fields = [f"{kind.__name__}.{name}" for kind in own for name in kind.__struct_fields__]
+    missing = [field for field in fields if not re.search(rf"`{field.partition('.')[2]}(\[\])?`", page)]
+    assert missing == []
