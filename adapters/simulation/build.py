@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from kerf.adapters.simulation.clock import Clock
 from kerf.adapters.simulation.documents.apply import Document, apply_document, identify
 from kerf.adapters.simulation.faults import FaultPlan
-from kerf.adapters.simulation.simulation import Simulation
+from kerf.adapters.simulation.simulation import Check, Simulation
 from kerf.adapters.simulation.timeline.perform import schedule_action
 from kerf.adapters.simulation.timeline.timeline import decode_timeline, is_timeline
 from kerf.adapters.simulation.timing import Timing
@@ -37,6 +37,7 @@ def build_simulation(
     resolve: Callable[[EC2NodeClass], EC2NodeClass] | None = None,
     settings: Settings | None = None,
     known: Known | None = None,
+    check: Check | None = None,
     pace: float = 0.0,
     sleep: Callable[[float], None] | None = None,
 ) -> Simulation:
@@ -45,6 +46,7 @@ def build_simulation(
     `settings` are those of the controller: feature gates, and what its cluster's scheduler spreads by default.
     `catalogue_of` makes the catalogue of a NodeClass from its object; without it every class sells `catalogue`.
     `resolve` says what an EC2NodeClass resolves to; without it, its own status does.
+    `check` says what else is wrong with a document, which is refused then.
     `known` are the values of labels beside which others may be mistyped; without, those that `catalogue` has.
     `join_delay` (milliseconds) overrides the one in `timing`. With `pace`, a virtual second takes that many
     wall seconds of `sleep`. A document that is bad is refused and recorded (see `Simulation.refused`); the
@@ -64,6 +66,7 @@ def build_simulation(
         resolve=resolve,
         settings=settings,
         known=known,
+        check=check,
     )
     for name in ("default", "kube-system"):
         simulation.cluster.apply(Namespace(name, {"kubernetes.io/metadata.name": name}))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct
 
@@ -20,17 +21,20 @@ from kerf.adapters.simulation.timing import Timing
 from kerf.engine.errors import KerfError
 from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
-from kerf.engine.model.manifests.violations import ManifestError
+from kerf.engine.model.manifests.violations import ManifestError, Violation
 from kerf.engine.model.mistyped import Known, values_of
 from kerf.engine.model.reasons import Reason
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.observations import InputRefused, Observation
 from kerf.engine.runtime.ports import Cluster
 
+Check = Callable[[Mapping[str, Any]], Sequence[Violation]]
+"""Says what is wrong with a document before it is applied."""
+
 
 class Simulation:
     """One world. The same seed and input give the same world, to the byte. Without `resolve`, what an EC2NodeClass
-    resolves to is what its own status says."""
+    resolves to is what its own status says. Without `check`, a document is refused for what cannot be decoded alone."""
 
     def __init__(
         self,
@@ -44,9 +48,10 @@ class Simulation:
         resolve: Callable[[EC2NodeClass], EC2NodeClass] | None = None,
         settings: Settings | None = None,
         known: Known | None = None,
+        check: Check | None = None,
     ) -> None:
         self.settings = settings if settings is not None else Settings()
-        self.resolve = resolve
+        self.resolve, self.check = resolve, check
         self.known: Known = known if known is not None else values_of(catalogue)  # of labels
         self.timing = timing if timing is not None else Timing()
         self.faults = faults if faults is not None else FaultPlan()

@@ -34,14 +34,15 @@ def read_manifests(files: Sequence[str]) -> tuple[list[Placed], list[Refused]]:
     placed = [
         Placed(place.replace(_INPUT, "-"), document)
         for at, whole in zip(documents.places, documents.good, strict=True)
-        for place, document in _items(at, whole)
+        for place, document in items_of(at, whole)
     ]
     if not placed and not documents.refused:
         raise NotADocument("there is no document", where=", ".join(files), hint="Give YAML or JSON")
     return placed, documents.refused
 
 
-def _items(place: str, document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+def items_of(place: str, document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The document itself, or the items of a List, each with its place."""
     kind, items = document.get("kind"), document.get("items")
     if not (isinstance(kind, str) and kind.endswith("List") and isinstance(items, list)):
         yield place, document

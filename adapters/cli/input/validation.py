@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct
 
@@ -15,7 +16,7 @@ from kerf.engine.model.crds.published import PublishedSchemas
 from kerf.engine.model.manifests.decode import subject_of
 from kerf.engine.model.manifests.validate import Judgement, Verdict, judge
 from kerf.engine.model.manifests.violations import Violation
-from kerf.engine.model.mistyped import Known
+from kerf.engine.model.mistyped import CLOSED, Known
 
 _OLD = {
     "accepted": "this is v1beta1: kerf convert writes it as v1",
@@ -51,6 +52,15 @@ def check_manifests(files: list[str], *, kubernetes: str = "") -> list[Checked]:
         wrong = Violation(error.code, "", error.message, error.hint)
         checked.append(Checked(error.where or item.item, item.item, "refused", (wrong,)))
     return checked
+
+
+def violations_of(document: Mapping[str, Any], published: PublishedSchemas) -> Sequence[Violation]:
+    """What `kerf validate` would refuse an object for, but for a kubelet that nothing can be launched with: the API
+    server takes that, and the NodeClass is there as not ready."""
+    found = judge(dict(document), CLOSED, published).violations
+    if document.get("kind") == "EC2NodeClass" and all(v.path.startswith("spec.kubelet") for v in found):
+        return ()
+    return found
 
 
 def _timeline(manifest: Placed, known: Known, published: PublishedSchemas) -> list[Checked]:

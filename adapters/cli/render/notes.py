@@ -16,7 +16,7 @@ SIMULATED: dict[str, str] = {
     "gate-off": "it does nothing: the feature gate {gate} is off (--feature-gates {gate}=true)",
     "mistyped-gate": "no feature gate has this name, so that nothing is switched by it. Is it {near}?",
     "other-scheduler": "the scheduler {scheduler} is not simulated: its pods are bound as kube-scheduler's are",
-    "unknown-field": "there is no field {field}, so that it does nothing. {near}",
+    "stands-twice": "it stands in these files twice; the last one counts",
     "unknown-gate": "no feature gate has this name, so that nothing is switched by it",
     "not-simulated": "ignored, for this is not simulated",
     "v1beta1-kubelet-on-pool": "its kubelet is not applied in a simulation: set spec.kubelet of its EC2NodeClass, "

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
+from kerf.adapters.cli.input.across_objects import repeated_documents as repeated
 from kerf.adapters.cli.input.documents import Documents
+from kerf.adapters.cli.input.validation import violations_of
 from kerf.adapters.cli.render.live_story import LiveStory, elapsed_text
 from kerf.adapters.cli.render.output import Printer, ProgressLine
 from kerf.adapters.cli.render.simulation_report import ReportFold, SimulationReport
@@ -17,11 +20,13 @@ from kerf.adapters.cli.simulate.ctrl_c import ctrl_c
 from kerf.adapters.cli.simulate.market import catalogues, known_values, zones_of
 from kerf.adapters.cli.simulate.node_classes import resolver
 from kerf.adapters.cli.simulate.runtime import SIMULATE_HOLDER, runtime_factory
+from kerf.adapters.kubernetes.published_schemas import published_schemas
 from kerf.adapters.simulation.build import START, build_simulation
 from kerf.adapters.simulation.documents.apply import identify
 from kerf.adapters.simulation.driver import Driver
 from kerf.adapters.simulation.simulation import Simulation
 from kerf.adapters.simulation.timeline.timeline import decode_timeline, is_timeline
+from kerf.engine.model.reasons import Reason
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.decisions import Intent
 from kerf.engine.record.entries import Entry
@@ -58,7 +63,10 @@ class SimulationRun:
             start=start,
             settings=settings,
             known=known_values(self.catalogue, zones),
+            check=partial(violations_of, published=published_schemas()),
         )
+        for document in repeated(documents.good):
+            self.simulation.note(identify(document), Reason("stands-twice"))
         for refused in documents.refused:
             self.simulation.refuse(refused.error, source="manifest", item=refused.item)
         self.accepted = _any_accepted(documents.good, {refusal.object for refusal in self.simulation.refused})

@@ -18,7 +18,6 @@ from kerf.adapters.simulation.simulation import Simulation
 from kerf.engine.errors import KerfError, fault_of
 from kerf.engine.model import labels as names
 from kerf.engine.model.content_digest import content
-from kerf.engine.model.crds.definitions import admit
 from kerf.engine.model.crds.kubelet import kubelet_problem
 from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
@@ -36,7 +35,7 @@ from kerf.engine.model.kubernetes.priority_classes import PriorityClass
 from kerf.engine.model.kubernetes.volumes import VolumeClaim
 from kerf.engine.model.kubernetes.workloads import Workload
 from kerf.engine.model.manifests.decode import KINDS, decode_object
-from kerf.engine.model.manifests.violations import ManifestError, Report, Violation
+from kerf.engine.model.manifests.violations import ManifestError, Violation
 from kerf.engine.model.mistyped import mistyped
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.observations import NodeClassSeen
@@ -80,14 +79,15 @@ def identify(document: Document) -> str:
 
 def _apply(simulation: Simulation, document: Document) -> None:
     _check_head(document)
+    violations = simulation.check(document) if simulation.check is not None else ()
+    if violations:
+        raise ManifestError(identify(document), violations)
     if is_ignored_kind(document) and not _is_wanted(simulation, document):
         simulation.ignore(identify(document))
         return
     decoded = decode_object(dict(document))
     for note in (*decoded.notes, *mistyped(decoded.object, decoded.blobs.values(), simulation.known)):
         simulation.note(identify(document), note)
-    for field, near in _unknown_fields(document):
-        simulation.note(identify(document), Reason("unknown-field", {"field": field, "near": near}))
     item = decoded.object
     if str(document.get("kind", "")).endswith("NodeClass"):
         _apply_node_class(simulation, document, item)
@@ -103,14 +103,6 @@ def _apply(simulation: Simulation, document: Document) -> None:
         if isinstance(blob, PodShape):
             simulation.cluster.api.keep_shape(blob)
     apply(simulation, document, item)
-
-
-def _unknown_fields(document: Document) -> list[tuple[str, str]]:
-    """Note fields of Karpenter's objects that do not exist, with what may be meant. As in the API server they are
-    dropped, but somebody may have mistyped them."""
-    report = Report()
-    admit(dict(document), report)
-    return [(violation.path, violation.hint) for violation in report.violations if violation.code == "KERF320"]
 
 
 def _is_wanted(simulation: Simulation, document: Document) -> bool:

@@ -87,12 +87,13 @@ def test_a_mistyped_zone_of_a_node_pool_is_noted_and_not_sold_beside_one_that_is
     assert [note["text"].partition(". Is it ")[2] for note in found["notes"]] == ([f"{near}?"] if near else [])
 
 
-def test_a_mistyped_field_is_noted_with_the_one_that_it_may_be(
+def test_a_mistyped_field_is_refused_with_the_one_that_it_may_be(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The API server would leave it out, and the simulation would be one of another NodePool without a word."""
+    """As by `kerf validate`. The API server would leave it out, and the simulation would be one of another NodePool."""
     pool = Path(f"{WORKSHOP}/nodepool.yaml").read_text().replace("  disruption:", "  disrupton:")
     code, outcome = simulated(capsys, written(tmp_path, pool), f"{WORKSHOP}/ec2nodeclass.yaml", "--until", "5m")
-    assert code == 0
-    text = "there is no field spec.disrupton, so that it does nothing. Is it disruption?"
-    assert outcome["notes"] == [{"object": "NodePool default", "code": "unknown-field", "text": text}]
+    assert code == 1
+    (refused,) = outcome["refused"]
+    assert (refused["code"], refused["object"], refused["field"]) == ("KERF320", "NodePool default", "spec.disrupton")
+    assert refused["message"].endswith("Is it disruption?")

@@ -1,0 +1,94 @@
+"""`kerf simulate` refuses what `kerf validate` refuses, with the same codes and fields."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kerf.adapters.cli.input.validation import check_manifests
+from tests.support.simulation.command import EXAMPLES, WORKSHOP, simulated, written
+
+POD = """
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec:
+  containers: [{name: c, image: i, resources: {requests: {cpu: 1}}}]
+  FIELD
+"""
+WRONG = {
+    "a pod's field that is mistyped": POD.replace("FIELD", "nodeselector: {a: b}"),
+    "a pod's field of the wrong type": POD.replace("FIELD", "terminationGracePeriodSeconds: soon"),
+    "a pod's field that kerf does not read": POD.replace("FIELD", "hostNetwork: maybe"),
+    "a selector that misses its template": (EXAMPLES / "mistyped/deployment.yaml").read_text(encoding="utf-8"),
+    "a Job, which is not simulated": """
+apiVersion: batch/v1
+kind: Job
+metadata: {name: j}
+spec: {template: {spec: {restartpolicy: Never, containers: [{name: c, image: i}]}}}
+""",
+    "a NodePool's field that is mistyped": (EXAMPLES / "workshop/nodepool.yaml")
+    .read_text(encoding="utf-8")
+    .replace("  disruption:", "  disrupton:"),
+    "an object that a Timeline applies": """
+apiVersion: kerf.dev/v1alpha1
+kind: Timeline
+metadata: {name: t}
+spec:
+  actions:
+    - at: 1s
+      action: apply
+      object: {apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{nam: c}]}}
+""",
+}
+
+
+def validated(file: str) -> set[tuple[str, str]]:
+    """Code and field of each violation that `kerf validate` tells."""
+    return {(wrong.code, wrong.path) for found in check_manifests([file]) for wrong in found.violations}
+
+
+def told(outcome: dict[str, Any]) -> set[tuple[str, str]]:
+    return {(refused["code"], refused["field"]) for refused in outcome["refused"]}
+
+
+@pytest.mark.parametrize("text", WRONG.values(), ids=WRONG)
+def test_what_validate_refuses_is_refused(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = written(tmp_path, text)
+    assert validated(file)
+    code, outcome = simulated(capsys, WORKSHOP, file, "--until", "1m")
+    assert (code, told(outcome)) == (1, validated(file))
+
+
+@pytest.mark.parametrize("file", sorted((EXAMPLES / "refused").glob("*.yaml")), ids=lambda file: file.stem)
+def test_the_examples_of_refused_manifests_are_refused(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, outcome = simulated(capsys, str(file), "--until", "1m")
+    assert (code, told(outcome)) == (1, validated(str(file)))
+
+
+def test_the_rest_goes_on_and_items_of_lists_count_one_by_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = {"containers": [{"name": "c", "image": "i"}]}
+    pod = {"apiVersion": "v1", "kind": "Pod"}
+    good = {**pod, "metadata": {"name": "good", "namespace": "other"}, "spec": spec}
+    bad = {**pod, "metadata": {"name": "bad", "namespace": "other"}, "spec": {**spec, "hostnetwork": True}}
+    file = written(tmp_path, json.dumps({"apiVersion": "v1", "kind": "List", "items": [good, bad]}), "list.json")
+    code, outcome = simulated(capsys, WORKSHOP, file, "--until", "10m")
+    assert (code, told(outcome)) == (1, {("KERF320", "spec.hostnetwork")})
+    assert outcome["refused"][0]["object"] == "Pod other/bad"
+    assert (outcome["nodes"]["launched"], outcome["pods"]) == (1, {"Running": 1})
+
+
+def test_an_object_that_stands_in_two_files_is_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As by `kerf validate`: the API server takes both, one after the other."""
+    again = (EXAMPLES / "workshop/nodepool.yaml").read_text(encoding="utf-8")
+    file = written(tmp_path, again)
+    code, outcome = simulated(capsys, WORKSHOP, file, "--until", "1m")
+    assert (code, outcome["refused"]) == (0, [])
+    text = "it stands in these files twice; the last one counts"
+    assert outcome["notes"] == [{"object": "NodePool default", "code": "stands-twice", "text": text}]
+    assert any(text[len("it ") :] in note for found in check_manifests([WORKSHOP, file]) for note in found.notes)
