@@ -6,6 +6,7 @@ A change is a function of the state: several of them are made one after the othe
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from types import NoneType
 from typing import Any, get_args
 
@@ -51,12 +52,24 @@ def set_pool_field(name: str, path: str, value: Any) -> Change:
         if pool is None:
             raise unknown_name("NodePool", name, list(state.facts.pools), f"nodepool/{name}.{path}")
         before = node_pool_document(pool)
-        document = with_field(before, path, value)
         was = value_at(before, path)
-        changed = _changed_pool(pool, _decoded(before, path, was), _decoded(document, path, was))
+        changed = _changed_pool(pool, _decoded(before, path, was), _with_value(before, path, value, was))
         return Applied(f"nodepool/{name} {path}: {_shown(was)} → {_shown(value)}", (Observation(changed),))
 
     return change
+
+
+def _with_value(document: Document, path: str, value: Any, was: Any) -> NodePool:
+    """Return the NodePool with this value in its manifest. A number is written as text where the field holds text,
+    such as the `nodes` of a budget."""
+    try:
+        return _decoded(with_field(document, path, value), path, was)
+    except ChangeRefused:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise
+        with suppress(ChangeRefused):
+            return _decoded(with_field(document, path, str(value)), path, was)
+        raise
 
 
 def _decoded(document: Document, path: str, was: Any) -> NodePool:

@@ -14,7 +14,8 @@ from kerf.engine.model.did_you_mean import did_you_mean, is_it
 from kerf.replay.errors import ChangeRefused
 
 Document = dict[str, Any]
-_STEP = re.compile(r"(?P<field>[^.\[\]]+)|\[(?P<item>[^\[\]]+)\]|(?P<dot>\.)")
+_STEP = re.compile(r"\[([^\[\]]+)\]|([^.\[\]]+)")
+_PATH = re.compile(r"[^.\[\]]+(?:\.[^.\[\]]+|\[[^\[\]]+\])*")
 _NAMED_BY = ("key", "name", "type")
 _MAX_SHOWN = 8
 
@@ -57,15 +58,9 @@ def value_at(document: Document, path: str) -> Any:
 
 
 def _steps(path: str) -> list[str]:
-    steps, end = [], 0
-    for found in _STEP.finditer(path):
-        if found.start() != end:
-            break
-        end = found.end()
-        steps += [] if found["dot"] else [found["field"] or found["item"]]
-    if end != len(path) or not steps:
+    if not _PATH.fullmatch(path):
         raise ChangeRefused(f"{path!r} is no path of a field", hint="Write it such as spec.disruption.budgets[0].nodes")
-    return steps
+    return [item or field for item, field in _STEP.findall(path)]
 
 
 def _into(there: Any, step: str, walked: str, path: str) -> Any:

@@ -16,6 +16,7 @@ from msgspec import Struct
 from kerf.engine.model.kinds.kind import WatchedKind
 from kerf.engine.model.kinds.watched import WATCHED
 from kerf.engine.model.missing_knowledge import Missing
+from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import (
     Decision,
     DisruptResult,
@@ -58,13 +59,14 @@ _KIND_OF: dict[type[Struct], WatchedKind] = {kind.struct: kind for kind in WATCH
 class Course(Struct, frozen=True):
     """What came of a moment. `before` is the state at the moment, changes included; `after` that of the turn with the
     next decision, which was made at `at`. `entries` are those of this turn; there are none if nothing was decided up
-    to `at`."""
+    to `at`. `stays` is the latest that passes on the way said of claims that stay."""
 
     applied: tuple[Applied, ...]
     before: State
     after: State
     at: int
     entries: tuple[Entry, ...] = ()
+    stays: dict[str, Reason] = {}
 
     @property
     def decisions(self) -> list[Entry]:
@@ -104,22 +106,30 @@ def next_decision(store: Store, position: int, changes: Sequence[Change] = (), *
     at = max(now, state.facts.at)
     entries: tuple[Entry, ...] = ()
     until = at + HORIZON
+    stays: dict[str, Reason] = {}
     if observations:
         entries = _turn(state, at, observations)
     while not any(does_something(entry.payload) for entry in entries):
+        stays |= _reasons_to_stay(entries)
         due, following = next_due(state), recorded.next_at()
         if not due and following is None:
-            return Course(tuple(applied), before, state, until)
+            return Course(tuple(applied), before, state, until, stays=stays)
         timer = max(due, at + 1) if due else until + 1
         in_record = following is not None and following <= timer
         following_at = following if following is not None and in_record else timer
         if following_at > until:
-            return Course(tuple(applied), before, state, until)
+            return Course(tuple(applied), before, state, until, stays=stays)
         at = following_at
         entries = _turn(state, at, recorded.take() if in_record else ())
         if recorded.acted:
             until = min(until, recorded.acted + ALIKE_WITHIN)
-    return Course(tuple(applied), before, state, at, entries)
+    return Course(tuple(applied), before, state, at, entries, stays | _reasons_to_stay(entries))
+
+
+def _reasons_to_stay(entries: Iterable[Entry]) -> dict[str, Reason]:
+    results = (entry.payload.result for entry in entries if isinstance(entry.payload, Decision))
+    verdicts = (verdict for result in results for verdict in getattr(result, "verdicts", ()))
+    return {verdict.claim: verdict.reason for verdict in verdicts if verdict.action == "keep"}
 
 
 def changed_state(

@@ -99,7 +99,7 @@ def outcome_of(course: Course, recorded: Mapping[int, Decision], prices: Mapping
         leaving=leaving,
         places=dict(sorted(found.places.items())),
         waiting=tuple(found.waiting),
-        stays=dict(sorted(found.stays.items())),
+        stays=dict(sorted((course.stays | found.stays).items())),
         price=_price(state, found, prices),
         evictions=sum(len(node.evicted) for node in leaving),
     )

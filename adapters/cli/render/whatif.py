@@ -14,7 +14,7 @@ from kerf.replay.what_if.whatif import WhatIf
 
 _PASSES = {
     "provision": "a provisioning pass",
-    "moves": "a disruption pass",
+    "moves": "a disruption pass (what it proposes is looked at again before it starts)",
     "move": "the start of a move",
     "disrupt": "a disruption that leaves no choice",
     "static": "the size of a static NodePool",

@@ -9,8 +9,9 @@ from cyclopts import Parameter
 
 from kerf.adapters.cli.parameters import AsOf, Json, Record
 
-_Texts = Annotated[tuple[str, ...], Parameter(negative="", consume_multiple=False, allow_leading_hyphen=True)]
-_Files = Annotated[tuple[Path, ...], Parameter(negative="", consume_multiple=False)]
+_MANY = Parameter(negative="", consume_multiple=False, allow_leading_hyphen=True, show_default=False)
+_Texts = Annotated[tuple[str, ...], _MANY]
+_Files = Annotated[tuple[Path, ...], _MANY]
 
 
 def whatif(

@@ -112,6 +112,12 @@ def test_several_changes_are_made_together(kerf: Any, record: Path) -> None:
     assert "node/n1 deleted" in out
 
 
+def test_a_number_is_taken_where_a_field_holds_text(kerf: Any, record: Path) -> None:
+    code, out, _ = kerf("whatif", record, "--at", "+10m", "--set", f"{POOL}.disruption.budgets[0].nodes=0")
+    assert code == 0
+    assert "spec.disruption.budgets[0].nodes: 10% → 0" in out
+
+
 REFUSED = {
     ("--set", "nodepool/defalt.spec.limits.cpu=4"): "KERF208: there is no NodePool defalt",
     ("--set", f"{POOL}.limitz.cpu=4"): "Is it limits?",
