@@ -75,6 +75,11 @@ COMMANDS: tuple[Command, ...] = (
         f"{_HERE}.record.status:status",
         "Show what an on-call person asks first: what waits and why, what the nodes do, what is under way.",
     ),
+    Command(
+        "diff",
+        f"{_HERE}.record.diff:diff",
+        "Show what is different between two moments: objects, nodes, pods, price.",
+    ),
     Command("log", f"{_HERE}.record.log:log", "Tell what happened, in order."),
     Command("at", f"{_HERE}.record.at:at", "Show the state at a position or a time."),
     Command(

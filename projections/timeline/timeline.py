@@ -36,8 +36,10 @@ from kerf.engine.record.decisions import (
 from kerf.engine.record.entries import Entry
 from kerf.engine.state.moves import ABANDONED
 from kerf.engine.state.nodeclaims.drift import DRIFT
+from kerf.projections.differences.documents import changed_fields
 from kerf.projections.prose.amounts import count, first_names
 from kerf.projections.prose.nearest_reasons import nearest_first
+from kerf.projections.timeline.changed_objects import ChangedObjects
 from kerf.projections.timeline.claim_events import claim_event
 from kerf.projections.timeline.disruption_events import move_event, verdict_event
 from kerf.projections.timeline.drift_events import drift_events
@@ -46,7 +48,6 @@ from kerf.projections.timeline.entry_events import (
     claim_object_seen,
     make_event,
     offering_events,
-    planning_input_seen,
 )
 from kerf.projections.timeline.event import DEBUG, ERROR, INFO, WARNING, Event, Parameter
 from kerf.projections.timeline.repetitions import Repetitions
@@ -67,7 +68,8 @@ class Timeline:
         self._nodes: dict[str, Node] = {}
         self._pools: dict[str, NodePool] = {}
         self._buffers: dict[str, CapacityBuffer] = {}
-        self._classes: dict[str, bool] = {}
+        self._classes: dict[str, seen.NodeClassSeen] = {}
+        self._objects = ChangedObjects()
         self._intents: dict[str, Intent] = {}
         self._targets: dict[str, str] = {}  # pod uid → the claim or node it is planned onto
         self._claim_objects: dict[str, bool] = {}  # NodeClaim object → whether it is being deleted
@@ -86,6 +88,11 @@ class Timeline:
         handler = _HANDLERS.get(type(payload))
         if handler is not None:
             return handler(self, payload, entry)
+        if isinstance(payload, CapacityBuffer):
+            self._buffers[payload.uid] = payload
+        changed = self._objects.apply(entry)
+        if changed is not None:
+            return changed
         stateless = EVENTS_OF_ENTRY.get(type(payload))
         if stateless is not None:
             return stateless(payload, entry)
@@ -185,11 +192,8 @@ class Timeline:
             }
             known[gone.kind].pop(gone.key, None)
             return [make_event(entry, f"{gone.kind}-gone", INFO, f"{gone.kind}/{gone.key}")]
+        self._objects.forget(gone)
         return [make_event(entry, "object-gone", DEBUG, f"{gone.kind}/{gone.key}", kind=gone.kind)]
-
-    def _buffer(self, buffer: CapacityBuffer, entry: Entry) -> list[Event]:
-        self._buffers[buffer.uid] = buffer
-        return planning_input_seen(buffer, entry)
 
     def _claim_object(self, claim: NodeClaimObject, entry: Entry) -> list[Event]:
         """Tell that an object is there, and later that it goes. Its other changes bring claim events."""
@@ -209,15 +213,17 @@ class Timeline:
         subject = f"nodepool/{pool.name}"
         if old is None:
             return [make_event(entry, "nodepool-seen", INFO, subject)]
-        fields = [f for f in NodePool.__struct_fields__ if getattr(old, f) != getattr(pool, f)]
+        fields = changed_fields(old, pool)
         return [make_event(entry, "nodepool-changed", INFO, subject, fields=fields)] if fields else []
 
     def _class(self, node_class: seen.NodeClassSeen, entry: Entry) -> list[Event]:
         key = f"{node_class.group}/{node_class.kind}/{node_class.name}"
         old = self._classes.get(key)
-        self._classes[key] = node_class.ready
-        if old == node_class.ready:
-            return []
+        self._classes[key] = node_class
+        if old is not None and old.ready == node_class.ready:
+            fields = changed_fields(old, node_class)
+            subject = f"nodeclass/{node_class.name}"
+            return [make_event(entry, "nodeclass-changed", INFO, subject, fields=fields)] if fields else []
         code, level = ("nodeclass-ready", INFO) if node_class.ready else ("nodeclass-not-ready", WARNING)
         why = node_class.reason or "no reason given"
         return [make_event(entry, code, level, f"nodeclass/{node_class.name}", reason=why)]
@@ -394,7 +400,6 @@ _HANDLERS: dict[type[Struct], Callable[[Timeline, Any, Entry], list[Event]]] = {
     Node: Timeline._node,
     NodeClaimObject: Timeline._claim_object,
     NodePool: Timeline._pool,
-    CapacityBuffer: Timeline._buffer,
     seen.ObjectGone: Timeline._gone,
     seen.NodeClassSeen: Timeline._class,
     seen.LaunchAnswered: Timeline._launch,

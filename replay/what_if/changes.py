@@ -24,9 +24,9 @@ from kerf.engine.model.manifests.violations import Report
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.observations import Observation, SettingsSeen
 from kerf.engine.state.state import State
+from kerf.projections.differences.node_pool_document import Document, node_pool_document
 from kerf.replay.errors import ChangeRefused
 from kerf.replay.what_if.manifest_fields import unknown_name, value_at, with_field
-from kerf.replay.what_if.node_pool_document import Document, node_pool_document
 
 
 class Applied(Struct, frozen=True):

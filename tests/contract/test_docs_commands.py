@@ -68,6 +68,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 LONG = {
+    "diff.md",
     "README.md",
     "explain.md",
     "getting-started.md",

@@ -39,7 +39,7 @@ def status(
         Print JSON (docs/status.md); with --watch one line for each change.
     """
     from kerf.adapters.cli.records import opened
-    from kerf.adapters.cli.status_view import StatusView
+    from kerf.adapters.cli.render.moment.status_view import StatusView
     from kerf.engine.errors import InputError
 
     if watch and at:

@@ -77,7 +77,7 @@ def test_a_live_record_is_watched(kerf: Any, tmp_path: Path, monkeypatch: pytest
             writer.append(Append(added, dict(world.store.blobs)))
             writer.close()
 
-    monkeypatch.setattr("kerf.adapters.cli.status_view.time.sleep", wait)
+    monkeypatch.setattr("kerf.adapters.cli.render.moment.status_view.time.sleep", wait)
     code, out, _ = kerf("status", path, "--watch", "--json")
     first, second = map(json.loads, out.splitlines())
     assert code == 130

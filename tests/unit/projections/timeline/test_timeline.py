@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from kerf.engine.model.karpenter.nodeclass_terms import NodeClassTerms
 from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.entries import Entry
@@ -14,6 +16,7 @@ from kerf.engine.record.observations import (
     LaunchAnswered,
     LaunchError,
     NodeClaimDeletionSeen,
+    NodeClassSeen,
     ObjectGone,
     Observation,
     WatchGap,
@@ -25,7 +28,7 @@ from kerf.projections.timeline.grouping import group_events
 from kerf.projections.timeline.timeline import Timeline
 from tests.support.lives import claim_of, in_service, show_taint
 from tests.support.records import whole_life
-from tests.support.world import World, pool
+from tests.support.world import NODE_CLASS, World, pool
 
 
 def told(entries: list[Entry]) -> list[Event]:
@@ -84,7 +87,7 @@ def test_a_changed_nodepool_names_the_fields() -> None:
     world.prepare()
     world.see(Observation(pool(weight=7)))
     (changed,) = [event for event in told(world.store.entries) if event.code == "nodepool-changed"]
-    assert event_sentence(changed) == "NodePool default was changed: weight"
+    assert event_sentence(changed) == "NodePool default was changed: spec.weight none → 7"
 
 
 def test_capacity_errors_are_told_in_one_line() -> None:
@@ -227,3 +230,28 @@ def test_the_reason_shown_is_that_of_the_pool_nearest_to_a_place() -> None:
     assert nearest_first([small, full, Reason("topology", {})])[0].code == "topology"
     assert sentences([small, full]).startswith("NodePool e: every suitable type exceeds")
     assert nearest_first([]) == []
+
+
+def test_a_changed_object_is_told_with_its_fields_and_not_again() -> None:
+    world = World()
+    world.prepare()
+    for allowed in (1, 0, 0):
+        world.see(Observation(PodDisruptionBudget("u1", "default", "web", disruptions_allowed=allowed)))
+    events = [event for event in told(world.store.entries) if event.subject.endswith("/default/web")]
+    assert [event_sentence(event) for event in events] == [
+        "PodDisruptionBudget web is there".replace("web", "default/web"),
+        "PodDisruptionBudget default/web was changed: disruptionsAllowed 1 → 0",
+    ]
+
+
+def test_a_changed_nodeclass_is_told_with_its_fields() -> None:
+    world = World()
+    world.prepare()
+    name = (NODE_CLASS.group, NODE_CLASS.kind, NODE_CLASS.name)
+    for size in ("100Gi", "200Gi"):
+        terms = NodeClassTerms(hash=size, static={"blockDeviceMappings /dev/xvda.ebs.volumeSize": size})
+        world.see(Observation(NodeClassSeen(*name, ready=True, terms=terms)))
+    changed = [event for event in told(world.store.entries) if event.code == "nodeclass-changed"]
+    assert event_sentence(changed[-1]) == (
+        "NodeClass default was changed: spec.blockDeviceMappings[/dev/xvda.ebs.volumeSize] 100Gi → 200Gi"
+    )

@@ -1,0 +1,85 @@
+"""Objects of the record as documents with the names of their manifests, for comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct
+
+from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.record.observations import NodeClassSeen
+from kerf.projections.differences.field_changes import field_changes
+from kerf.projections.differences.node_pool_document import node_pool_document
+
+Document = dict[str, Any]
+_IDENTITY = frozenset(
+    ["name", "namespace", "uid", "generation", "created", "hash", "hash_version", "digest", "ready_since"]
+)
+"""Fields that say which object it is, or follow from the others."""
+
+
+def document_of(obj: Struct) -> Document:
+    """Return an object as a document: what a user may have changed in it, and what its status says."""
+    special = _SPECIAL.get(type(obj))
+    if special is not None:
+        return special(obj)
+    return {camel_case(name): part for name, part in _fields(obj).items() if name not in _IDENTITY}
+
+
+def changed_fields(was: Struct, now: Struct) -> list[str]:
+    """Return the fields in which an object differs, in words: "spec.weight 10 → 20"."""
+    if was == now:
+        return []
+    return [change.words for change in field_changes(document_of(was), document_of(now))]
+
+
+def camel_case(name: str) -> str:
+    """Write a field as manifests do: "consolidate_after" is "consolidateAfter"."""
+    first, *rest = name.split("_")
+    return first + "".join(part.capitalize() for part in rest)
+
+
+def _fields(obj: Struct) -> dict[str, Any]:
+    """Return the fields of a struct as plain values, those with defaults too. An empty text is one that is not set."""
+    parts = {name: getattr(obj, name) for name in obj.__struct_fields__}
+    parts = {name: bool(part) if name == "deleting" else part for name, part in parts.items()}
+    return {name: None if part == "" else _plain(part) for name, part in parts.items()}
+
+
+def _plain(part: Any) -> Any:
+    """Return a value without structs. Keys of maps are data and stay as they are."""
+    if isinstance(part, Struct):
+        return {camel_case(name): value for name, value in _fields(part).items()}
+    if isinstance(part, list | tuple):
+        return [_plain(item) for item in part]
+    return {name: _plain(value) for name, value in part.items()} if isinstance(part, dict) else part
+
+
+def _node_pool(pool: NodePool) -> Document:
+    status = {"ready": pool.ready, "deleting": bool(pool.deleting)}
+    return {"spec": node_pool_document(pool)["spec"], "status": status}
+
+
+def _node_class(seen: NodeClassSeen) -> Document:
+    """Return what a NodeClass asks of its instances (its terms), and whether it is ready."""
+    terms = seen.terms
+    spec: Document = {}
+    for path, text in (terms.static if terms is not None else {}).items():
+        field, _, key = path.partition(" ")
+        if key:
+            spec.setdefault(field, {})[key] = text
+        else:
+            spec[field] = text
+    resolved = {
+        "amis": [image.id for image in terms.images],
+        "subnets": list(terms.subnets),
+        "securityGroups": list(terms.security_groups),
+        "capacityReservations": list(terms.reservations),
+        "placementGroup": terms.placement_group,
+    } if terms is not None else {}  # fmt: skip
+    told = {name: value for name, value in resolved.items() if value}
+    return {"spec": spec, "status": {"ready": seen.ready, "reason": seen.reason, **told}}
+
+
+_SPECIAL: dict[type[Struct], Callable[[Any], Document]] = {NodePool: _node_pool, NodeClassSeen: _node_class}

@@ -1,0 +1,79 @@
+"""The difference of two moments: objects field by field, nodes, pods, price."""
+
+from __future__ import annotations
+
+import pytest
+
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.record.observations import ObjectGone, Observation
+from kerf.projections.differences.field_changes import FieldChange
+from kerf.projections.differences.structs import StateDifference
+from kerf.replay.errors import PositionUnknown
+from kerf.replay.time_travel.difference import difference_of
+from kerf.replay.time_travel.moments import moment_of
+from tests.support.lives import in_service
+from tests.support.memory import MemoryStore
+from tests.support.records import position_of, whole_life
+from tests.support.world import World, pool
+
+
+@pytest.fixture(scope="module")
+def store() -> MemoryStore:
+    return whole_life().store
+
+
+def between(store: MemoryStore, before: object, after: object = "end") -> StateDifference:
+    return difference_of(store, moment_of(store, str(before)), moment_of(store, str(after)))
+
+
+def test_a_moment_and_itself_do_not_differ(store: MemoryStore) -> None:
+    for text in ("start", "12", "+20m", "end"):
+        found = between(store, text, text)
+        assert (found.objects, found.nodes, found.workloads) == ((), (), ())
+        assert [price.was == price.now for price in found.prices] == [True]
+
+
+def test_a_node_that_came_and_the_pods_on_it(store: MemoryStore) -> None:
+    found = between(store, position_of(store, "claim.requested") - 1, "+30m")
+    (node,) = found.nodes
+    assert (node.change, node.node, node.instance_type, node.price, node.why) == ("came", "n1", "m5.large", 0.096, "")
+    assert [(price.node_pool, price.was, price.now) for price in found.prices] == [
+        ("", 0.0, 0.096), ("default", 0.0, 0.096),
+    ]  # fmt: skip
+    assert {workload.moved for workload in found.workloads} == {(f"default/{name}",) for name in "abcde"}
+    places = found.workloads[0].places
+    assert [(place.node, place.was, place.now) for place in places] == [("", 1, 0), ("n1", 0, 1)]
+
+
+def test_a_node_that_is_gone_says_why_it_went(store: MemoryStore) -> None:
+    found = between(store, "+30m")
+    (node,) = found.nodes
+    assert (node.change, node.node, node.why) == ("gone", "n1", "empty")
+    assert {(workload.was, workload.now) for workload in found.workloads} == {(1, 0)}
+    assert found.objects == (), "the Node object went with its claim"
+
+
+def test_what_changed_is_told_field_by_field() -> None:
+    world = in_service()
+    before = world.runtime.state.facts.position
+    world.see(Observation(pool(weight=7)), Observation(Node("other", ready=True)))
+    found = between(world.store, before)
+    changed = {(change.kind, change.name): change for change in found.objects}
+    assert changed["nodepool", "default"].fields == (FieldChange("spec.weight", None, "7"),)
+    assert changed["node", "other"].change == "came"
+    assert found.nodes == ()
+
+
+def test_an_object_that_is_gone(store: MemoryStore) -> None:
+    world = World()
+    world.prepare()
+    before = world.runtime.state.facts.position
+    world.see(Observation(ObjectGone("nodepool", "default")))
+    assert [(change.kind, change.name, change.change) for change in between(world.store, before).objects] == [
+        ("nodepool", "default", "gone")
+    ]
+
+
+def test_the_later_moment_may_not_come_first(store: MemoryStore) -> None:
+    with pytest.raises(PositionUnknown, match=r"KERF202.*is later than.*Give the earlier moment first"):
+        between(store, "end", "start")
