@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
 
+from kerf.adapters.importers.audit.events import is_audit
+from kerf.adapters.importers.audit.read import read_audit
 from kerf.adapters.importers.errors import NothingTold, Unreadable, Unrecognised
 from kerf.adapters.importers.files import content_of
 from kerf.adapters.importers.history import History
@@ -19,7 +21,7 @@ from kerf.adapters.importers.wrapped_lines import Line, lines_of
 _LOOKED_AT = 2_000
 """Lines at the beginning that are looked at: a log may begin with what other programs write."""
 _CONSOLE = re.compile(rb"\d{4}-\d\d-\d\dT[^\t\n]{5,40}\t(DEBUG|INFO|WARN|ERROR)\tcontroller[.\t]")
-KNOWN = "Karpenter's log (JSON lines) and lp4k's CSV"
+KNOWN = "Karpenter's log (JSON lines), lp4k's CSV and audit logs"
 
 
 def read_history(path: Path) -> History:
@@ -48,6 +50,8 @@ def _history(data: bytes, path: Path) -> History:
     everything = chain(first, lines)
     if any((line := log_line(candidate)) is not None and is_karpenters(line) for candidate in first):
         return read_log(everything)
+    if any((fields := object_of(candidate.text)) is not None and is_audit(fields) for candidate in first):
+        return read_audit(everything)
     raise Unrecognised(_looks_like(first), where=str(path), hint=f"kerf import reads {KNOWN}")
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
+from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject
+from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.missing_knowledge import Missing
-from kerf.engine.record.observations import Imported, Observation
+from kerf.engine.record.observations import Imported, ObjectGone, Observation
 
 SHOWN = 3
 """So many of the lines that cannot be read are shown."""
@@ -55,6 +57,33 @@ class History(Struct):
         self.unread += 1
         if len(self.first_unread) < SHOWN:
             self.first_unread.append(Unread(number, why, text[:_LONGEST_SHOWN]))
+
+
+_OF_LOGS = ("karpenter-log", "lp4k")
+_OF_OBJECTS = "audit-log"
+
+
+def joined(histories: Sequence[History]) -> list[History]:
+    """The histories without what another of them tells better: a log has all steps of a NodeClaim, an audit log has
+    Nodes whole (F-147). What both sources say of causes is kept."""
+    sources = {history.source for history in histories}
+    if _OF_OBJECTS not in sources or not sources.intersection(_OF_LOGS):
+        return list(histories)
+    return [_without(history, (Node,) if history.source in _OF_LOGS else (NodeClaimObject,)) for history in histories]
+
+
+def _without(history: History, kinds: tuple[type[Struct], ...]) -> History:
+    """The history without objects of these kinds, and without their ends if those are told elsewhere."""
+    gone = "nodeclaim" if NodeClaimObject in kinds else ""
+    told = []
+    for turn in history.told:
+        kept = tuple(
+            seen for seen in turn.observations
+            if not isinstance(seen.payload, kinds)
+            and not (isinstance(seen.payload, ObjectGone) and seen.payload.kind == gone)
+        )  # fmt: skip
+        told += [Told(turn.at, kept)] if kept else []
+    return structs.replace(history, told=told)
 
 
 def in_order(histories: Iterable[History]) -> list[Told]:

@@ -18,7 +18,7 @@ class Missing(ReasonCode):
     CATALOGUE = "catalogue", "instance types and what they offer"
     CAUSES = "causes", "why some nodes were removed"
     DECISIONS = "decisions", "what a controller decided, and why"
-    EVICTIONS = "evictions", "which pods were evicted"
+    EVICTIONS = "evictions", "which pods left which node by eviction"
     KEPT = "kept", "why a node was kept"
     NODES = "nodes", "nodes and NodeClaims"
     PODS = "pods", "pods and what they request"

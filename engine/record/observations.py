@@ -297,9 +297,11 @@ class ControllerDecided(Struct, frozen=True, omit_defaults=True):
 
 
 class ControllerSaid(Struct, frozen=True, omit_defaults=True):
-    """Another controller said something that is no decision: which pods it found, what it could not do (F-62…F-65).
+    """Somebody said or did something that is no decision: which pods a controller found (F-62), who scaled a workload
+    (F-124).
 
-    `level` is "info", "warning" or "error". The names are those that the sentence is about.
+    `controller` is the program, or `actor` the user who asked the API server. `level` is "debug", "info", "warning" or
+    "error". The names are those that the sentence is about.
     """
 
     controller: Plain
@@ -309,6 +311,7 @@ class ControllerSaid(Struct, frozen=True, omit_defaults=True):
     nodes: tuple[NodeName, ...] = ()
     pods: tuple[PodKey, ...] = ()
     node_pools: tuple[NodePoolName, ...] = ()
+    actor: ActorName = ""
 
 
 class InputRefused(Struct, frozen=True, omit_defaults=True):

@@ -21,6 +21,7 @@ from kerf.engine.nodeclaim.state_table import GOING, LAUNCHED, REGISTERED, REQUE
 from kerf.engine.record import claim_events as ev
 from kerf.engine.runtime.recording import record_claim_event
 from kerf.engine.runtime.turn_draft import TurnDraft
+from kerf.engine.state.nodeclaims.adoption import object_disruption_reason
 from kerf.engine.state.state import Found
 
 
@@ -50,7 +51,9 @@ def _go_on(found: Found, draft: TurnDraft) -> None:
 
 
 def _begun(claim: NodeClaimObject, draft: TurnDraft) -> Struct:
-    if claim.provider_id or claim.node or claim.deleting:
+    imported = draft.state.facts.imported
+    before = imported is not None and claim.created < imported.since
+    if before or claim.provider_id or claim.node or claim.deleting:
         return adopting.adopted(replace(claim, deleting=0), draft.state)  # that it goes is told next
     return ev.Requested(
         claim=claim.name,
@@ -78,14 +81,16 @@ def _steps(claim: NodeClaim, found: NodeClaimObject, draft: TurnDraft) -> Iterat
     if claim.state == REQUESTED and (failed := _launch_failure(found)) is not None:
         yield ev.LaunchFailed(claim.name, kind="error", code=failed.reason, message=failed.message)
         return
-    if claim.state == REQUESTED and (found.provider_id or registered):
+    if claim.state == REQUESTED and ((found.provider_id and lbl.INSTANCE_TYPE in found.labels) or registered):
         yield _launched(claim, found, age if since.get("Launched") else 0)
     if claim.state == LAUNCHED and registered:
         yield ev.Registered(claim.name, found.node, took=age if since["Registered"] else 0)
     if claim.state == REGISTERED and initialized:
         yield ev.Initialized(claim.name, found.node, took=age if since["Initialized"] else 0)
     if claim.state in STEADY and found.deleting:
-        yield _tainted(claim, age, adopting.deadline(found))
+        yield _tainted(
+            claim, age, adopting.deadline(found), object_disruption_reason(replace(found, deleting=0), draft.now)
+        )
 
 
 def _launch_failure(found: NodeClaimObject) -> Condition | None:
@@ -108,12 +113,13 @@ def _launched(claim: NodeClaim, found: NodeClaimObject, took: int) -> ev.Launche
     )
 
 
-def _tainted(claim: NodeClaim, age: int, deadline: int | None) -> ev.Tainted:
-    """Why it goes, the best witness first: the cloud's message, the controller's own word, whoever deleted it."""
+def _tainted(claim: NodeClaim, age: int, deadline: int | None = None, shown: str = "") -> ev.Tainted:
+    """Why it goes, the best witness first: the cloud's message, the controller's own word, what its object says
+    (`shown`), whoever deleted it (F-147)."""
     if claim.interruption:
         why, detail = DisruptionReason.INTERRUPTED.value, claim.interruption
-    elif claim.announced:
-        why, detail = claim.announced, ""
+    elif claim.announced or shown:
+        why, detail = claim.announced or shown, ""
     elif claim.deletion:
         why, detail = DisruptionReason.DELETED.value, claim.deletion
     else:
@@ -134,6 +140,6 @@ def _ended(claim: NodeClaim, draft: TurnDraft) -> Iterator[Struct]:
         yield ev.Cancelled(claim.name, claim.deletion)
         return
     if claim.state in STEADY:
-        yield _tainted(claim, age, None)
+        yield _tainted(claim, age)
     if claim.state in GOING:
         yield ev.Terminated(claim.name, claim.why, *(claim.lifetime(draft.now) if age else (0, 0.0)))

@@ -66,6 +66,8 @@ def _known(payload: Any) -> dict[str, Parameter]:
     if isinstance(payload, ev.Requested) and not payload.decision and not payload.pods:
         unknown = ("pods", "price") if payload.instance_types else ("pods", "price", "types")
         return {name: value for name, value in params.items() if name not in unknown}
+    if isinstance(payload, ev.Adopted) and not payload.provider_id and not payload.node:
+        return {}  # only that there is one
     if not isinstance(payload, ev.Launched | ev.Registered | ev.Initialized | ev.Terminated):
         return params
     return {name: value for name, value in params.items() if value or name not in _UNKNOWN_IF_EMPTY}

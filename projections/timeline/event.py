@@ -145,6 +145,7 @@ _WITHOUT: dict[str, tuple[tuple[str, str], ...]] = {
         ("took", "{name} is launched: {instance_type} ({capacity_type}) in {zone}"),
         ("price", "{name} is launched: {instance_type} ({capacity_type}) in {zone}, after {took}"),
     ),
+    "claim-adopted": (("state", "{name} is there, in which state is not known"),),
     "claim-registered": (("took", "{name} has registered as node {node}"),),
     "claim-initialized": (("took", "{name} is in service"),),
     "claim-terminated": (("lifetime", "{name} is gone"), ("cost", "{name} is gone after {lifetime}")),

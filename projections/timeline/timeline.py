@@ -190,7 +190,9 @@ class Timeline:
                 "nodepool": self._pools,
                 "nodeclass": self._classes,
             }
-            known[gone.kind].pop(gone.key, None)
+            was_told = known[gone.kind].pop(gone.key, None)
+            if was_told is None and gone.kind == "node":
+                return []  # its end was told before: by another source of an import
             return [make_event(entry, f"{gone.kind}-gone", INFO, f"{gone.kind}/{gone.key}")]
         self._objects.forget(gone)
         return [make_event(entry, "object-gone", DEBUG, f"{gone.kind}/{gone.key}", kind=gone.kind)]

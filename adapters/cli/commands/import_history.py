@@ -19,11 +19,12 @@ def import_history(*files: Path, record: Path, json: Json = False) -> None:
         kubectl logs -n kube-system deployment/karpenter > karpenter.log
         kerf import karpenter.log --record incident.kerf
         kerf story incident.kerf default-x7k2m
+        kerf import karpenter.log audit.jsonl.gz --record incident.kerf
 
     Parameters
     ----------
     files
-        What to read: Karpenter's log as JSON lines, also as kubectl, Loki or CloudWatch wrap them; lp4k's CSV.
+        Karpenter's log as JSON lines (or as kubectl, Loki or CloudWatch wrap them), audit logs, lp4k's CSV.
     record
         The record to write. One that an earlier import made is replaced; nothing else is.
     json

@@ -14,7 +14,7 @@ from kerf.adapters.cli.render.lines import print_error
 from kerf.adapters.cli.simulate.new_record import new_record
 from kerf.adapters.importers.errors import Unreadable
 from kerf.adapters.importers.formats import read_history
-from kerf.adapters.importers.history import History, Unread, imported, in_order
+from kerf.adapters.importers.history import History, Unread, imported, in_order, joined
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.claim_events import Adopted, Requested, Terminated
 from kerf.engine.record.entries import Entry
@@ -54,7 +54,7 @@ def import_files(files: Sequence[Path], record: Path) -> Summary:
     """Make the record. The same files give the same entries. Raises InputError (KERF36x) and StoreError; there is no
     record then.
     """
-    histories = [_read(file) for file in files]
+    histories = joined([_read(file) for file in files])
     mark = imported(histories)
     with new_record(record, IMPORT_HOLDER, say=print_error) as new:
         entries = _write(histories, mark, new.store)

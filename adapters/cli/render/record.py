@@ -114,14 +114,14 @@ def summary_text(printer: Printer, summary: StateSummary) -> None:
     pods = ", ".join(f"{number} {what}" for what, number in summary.pods.items()) or "none"
     pods = pods if pods_known else "not known"
     printer.line(f"pods: {pods}" + ("; the latest plan left some without a place" if summary.without_place else ""))
-    for pool in summary.pools:
+    for pool in () if summary.lacks else summary.pools:
         for wrong in pool.wrong:
             printer.line(f"NodePool {pool.name} is not ready: {wrong}", "warning")
         if pool.registration:
             printer.line(f"nodes of NodePool {pool.name} do not register: {pool.registration}", "warning")
         if pool.drifted:
             printer.line(f"NodePool {pool.name}: {count(pool.drifted, 'NodeClaim')} not as it asks for any more")
-    if summary.window_closes:
+    if summary.window_closes and not summary.lacks:
         printer.line(f"provisioning window open, closes at {moment(summary.window_closes)}")
     if summary.claims:
         printer.table(

@@ -40,11 +40,14 @@ def capacity(
     from kerf.adapters.cli.figures import fold_into, window_of
     from kerf.adapters.cli.records import opened
     from kerf.adapters.cli.render.figures.tables import CAPACITY, answer_of, show
+    from kerf.engine.model.missing_knowledge import Missing
     from kerf.projections.figures.capacity import CapacityFold
     from kerf.projections.figures.lives import LivesFold
     from kerf.projections.figures.measures import table, within
+    from kerf.replay.partial_records import imported_from, require
 
     with opened(record) as store:
+        require(imported_from(store), Missing.CATALOGUE, "which capacity was refused")
         window = window_of(store, since, until)
         lives = LivesFold()
         fold = CapacityFold(lives)

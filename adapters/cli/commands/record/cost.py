@@ -48,15 +48,19 @@ def cost(
     from kerf.adapters.cli.figures import fold_into, price_of, read_prices, window_of
     from kerf.adapters.cli.records import opened
     from kerf.adapters.cli.render.figures.tables import COST, COST_AND_RATE, answer_of, show, with_rate
+    from kerf.engine.model.missing_knowledge import Missing
     from kerf.engine.state.load import empty
     from kerf.projections.figures.cost import cost_measures
     from kerf.projections.figures.lives import LivesFold
     from kerf.projections.figures.measures import table
     from kerf.projections.figures.usage import UsageFold
     from kerf.projections.prose.amounts import count
+    from kerf.replay.partial_records import imported_from, require
 
     listed = read_prices(prices) if prices is not None else None
     with opened(record) as store:
+        if listed is None:
+            require(imported_from(store), Missing.PRICES, "what the nodes cost (--prices FILE gives prices)")
         window = window_of(store, since, until)
         fold, usage = LivesFold(price_of(listed)), UsageFold(empty(store).indexes.blobs.shape)
         fold_into(store, window.position, fold, *([usage] if by == "workload" else []))

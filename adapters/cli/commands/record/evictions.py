@@ -41,11 +41,14 @@ def evictions(
     from kerf.adapters.cli.figures import fold_into, window_of
     from kerf.adapters.cli.records import opened
     from kerf.adapters.cli.render.figures.tables import EVICTIONS, answer_of, show
+    from kerf.engine.model.missing_knowledge import Missing
     from kerf.projections.figures.evictions import EvictionsFold
     from kerf.projections.figures.lives import LivesFold
     from kerf.projections.figures.measures import table, within
+    from kerf.replay.partial_records import imported_from, require
 
     with opened(record) as store:
+        require(imported_from(store), Missing.EVICTIONS, "how many pods were evicted")
         window = window_of(store, since, until)
         lives = LivesFold()
         fold = EvictionsFold(lives)
