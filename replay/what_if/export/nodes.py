@@ -9,9 +9,9 @@ from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import GOING
 from kerf.engine.state.state import State
+from kerf.projections.differences.node_pool_document import requirement_document, taint_document
 from kerf.projections.status.nodeclaim import claim_conditions
 from kerf.replay.what_if.export.pods import quantities, time, without_empty
-from kerf.replay.what_if.node_pool_document import requirement_document, taint_document
 
 Document = dict[str, Any]
 

@@ -17,11 +17,11 @@ from kerf.engine.scheduling.pods.evictability import EvictionRules
 from kerf.engine.scheduling.problem.departing_pods import departing_pods
 from kerf.engine.scheduling.problem.from_state import unavailable
 from kerf.engine.state.state import State
+from kerf.projections.differences.node_pool_document import node_pool_document
 from kerf.replay.what_if.export.instance_types import source_of
 from kerf.replay.what_if.export.nodes import claim_document, goes, node_document
 from kerf.replay.what_if.export.pods import pod_document, selector_document, spec_document
 from kerf.replay.what_if.export.volumes import volume_documents
-from kerf.replay.what_if.node_pool_document import node_pool_document
 
 Document = dict[str, Any]
 

@@ -13,9 +13,9 @@ from msgspec.structs import replace
 from kerf.engine.model.karpenter.nodepools import Budget, NodeClassRef, NodePool, RequirementSpec
 from kerf.engine.model.kubernetes.pods import Taint
 from kerf.engine.model.manifests.decode import decode_object
+from kerf.projections.differences.node_pool_document import node_pool_document
 from kerf.replay.errors import ChangeRefused
 from kerf.replay.what_if.manifest_fields import value_at, with_field
-from kerf.replay.what_if.node_pool_document import node_pool_document
 from tests.support.repository import ROOT
 
 
