@@ -97,8 +97,8 @@ def parse(message: str, body: str) -> tuple[InterruptionSeen | InputRefused, ...
     try:
         event = _decoder.decode(body)
         sent = parse_time(event.time) if event.time else 0
-    except InputError as error:
-        return (_refused(message, "time", str(error)),)
+    except InputError:  # it shows the text, which a stranger wrote
+        return (_refused(message, "time", "it is not a time as RFC 3339 has it"),)
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
         return (_refused(message, "", str(error)),)
     reader = _KINDS.get((event.source, event.detail_type)) if event.version == "0" else None
