@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import traceback
 from typing import Any
 
 import pytest
@@ -42,6 +44,28 @@ def test_silence_raises_for_nobody_knows_what_happened(world: AwsWorld, kind: st
         world.cloud().launch(order(world, f"silent-{kind}"), intent="1.0", token=f"silent-{kind}")
     assert caught.value.unknown
     assert world.cloud().find(order(world, f"silent-{kind}"), intent="1.0", token="") is None
+
+
+@pytest.mark.parametrize("operation", ["CreateLaunchTemplate", "CreateFleet"])
+@pytest.mark.parametrize("kind", ["refused", "unavailable", "lost", "throttled"])
+def test_no_failure_shows_user_data(
+    world: AwsWorld, operation: str, kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It goes to EC2 in base64, which stands for one of three texts at each place."""
+    classes, secret = world.environment.node_classes, b"hunter2-and-more"
+    spec = replace(classes[0].spec, user_data=f"#!/bin/sh\nTOKEN={secret.decode()}\n# {operation} {kind}")
+    classes[0] = replace(classes[0], spec=spec, generation=7)
+    cloud = world.cloud()
+    cloud.observe()
+    world.environment.operator.fault(operation, kind, 9)
+    try:
+        told = repr(cloud.launch(order(world, f"secret-{kind}"), intent="1.0", token=f"{operation}-{kind}"))
+    except AwsError as error:
+        told = "".join(traceback.format_exception(error))
+    told += caplog.text
+    assert world.environment.operator.plan.hits
+    for text in (secret, *(base64.b64encode(b"x" * start + secret)[4:20] for start in range(3))):
+        assert text.decode() not in told
 
 
 def test_a_token_used_for_another_request_finds_what_it_started(world: AwsWorld) -> None:
