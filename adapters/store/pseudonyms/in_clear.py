@@ -12,13 +12,13 @@ IN_CLEAR: dict[str, str] = {
         Effect.ref EffectAnswered.intent Facts.intents Facts.moves LaunchAnswered.intent LaunchInstance.again
         MoveStepResult.move
     """,
-    "Random ids: uids that the API server gives to objects, versions of watches, and the record's own id": """
+    "Random ids: uids, ids of another controller's commands, versions of watches, the record's own id": """
         CapacityBuffer.uid DaemonPod.uid DaemonSet.uid DeletePod.uid EvictPod.uid Node.uid NodeClaimObject.uid
         NodeClassSeen.uid NodeOverlay.uid NodePool.uid Owner.uid Pod.uid PodDisruptionBudget.uid PodEvicted.uid
         PodForced.uid PoolHealth.uid ResourceClaim.made_for ResourceClaim.pods Workload.uid
         Facts.arrived Facts.daemon_pods Facts.daemonsets Facts.nominations Facts.pdbs Facts.pods Facts.rest
         Facts.targets NodeClaim.pods Placement.pods PlannedClaim.pods ProvisionResult.truncated Requested.pods
-        Unplaced.pods Facts.record RecordStarted.record WatchGap.since WatchGap.until
+        Unplaced.pods Facts.record RecordStarted.record WatchGap.since WatchGap.until ControllerDecided.command
     """,
     "Instance types, zones, and how an instance is bought: what EC2 or KWOK offers": """
         Adopted.capacity_type Adopted.instance_type Adopted.zone Catalogue.source InstanceType.name
@@ -39,8 +39,10 @@ IN_CLEAR: dict[str, str] = {
         Taint.effect Toleration.effect Toleration.operator VolumeClaim.phase WatchGap.kind
     """,
     KINDS: "ObjectGone.kind",
-    "Codes: reasons, states and steps of kerf's, and what EC2, the API server and controllers answer with": """
-        Adopted.state Adopted.why Condition.reason Condition.status Condition.type Decision.decider
+    "Codes: reasons, states and steps of kerf's, versions, and what EC2, the API server and controllers say by": """
+        Adopted.state Adopted.why Condition.reason Condition.status Condition.type ControllerDecided.action
+        ControllerDecided.controller ControllerDecided.why ControllerSaid.controller ControllerSaid.level
+        Decision.decider Imported.lacks Imported.sources Imported.versions NodeClaim.announced
         DeviceRequest.unsupported Effect.code EffectAnswered.code InputRefused.code InputRefused.source
         InstanceSeen.status InstanceVanished.status InterruptionSeen.kind LaunchAnswered.code LaunchAnswered.kind
         LaunchError.code LaunchFailed.code LaunchFailed.kind Move.why MoveStepResult.step NodeClaim.before
