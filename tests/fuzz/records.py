@@ -18,6 +18,7 @@ from kerf.adapters.store.open import open_record
 from kerf.engine.errors import KerfError
 from kerf.engine.record.codec import CODEC
 from kerf.replay.time_travel.moments import locate
+from tests.fuzz.manifests import ALL
 from tests.fuzz.mutations import HOSTILE, damaged, mutated
 from tests.fuzz.target import Target, command, folder, in_file, plain_json
 from tests.support import hostile
@@ -91,6 +92,7 @@ ASKING = (
     ("at",), ("log", "--all"), ("log", "--karpenter"), ("log", "--effort"), ("verify",), ("story", "default/web"),
     ("explain", "pod", "other/inflate-1"), ("explain", "node", "ip-10-0-0-5"), ("explain", "decision", "9"),
     ("observe", "report"), ("whatif", "--setting", "batch_idle=5s"),
+    ("cost",), ("evictions",), ("churn",), ("capacity",),
 )  # fmt: skip
 
 
@@ -113,6 +115,27 @@ def made_up_entries(draw: st.DrawFn) -> tuple[int, Any, int]:
     at = draw(st.integers(0, len(entries()) - 1))
     payload = draw(mutated([msgspec.msgpack.decode(entries()[at])[-1]], most=2))
     return at, payload, draw(st.integers(0, len(ASKING) - 1))
+
+
+CHANGES = [
+    "nodepool/default.spec.limits.cpu=4", "nodepool/default.spec.template.spec.requirements[kubernetes.io/arch]=x",
+    "node/ip-10-0-0-5", "pod/other/inflate-1", "m5.large/spot/us-west-2a=+20%", "m5.large=0.08", "batch_idle=5s",
+    "SpotToSpotConsolidation=true",
+]  # fmt: skip
+CHANGE_FLAGS = ("--set", "--delete", "--remove", "--price", "--no-capacity", "--setting")
+
+
+def check_change(given: tuple[str, bytes]) -> None:
+    """A what-if whose change is nonsense."""
+    flag, content = given
+    command("whatif", str(hostile.SOUND), "--at", "60", f"{flag}={content.decode('utf-8', 'replace')}")
+
+
+def check_applied(given: tuple[str, Any]) -> None:
+    """A what-if with a manifest that somebody else wrote."""
+    flag, document = given
+    path = in_file(plain_json(document), "given.yaml")
+    command("whatif", str(hostile.SOUND), "--at", "60", flag, str(path))
 
 
 def check_database(statement: tuple[str, str, Any, int]) -> None:
@@ -174,6 +197,14 @@ TARGETS: dict[str, Target] = {
         ),
         check_database,
         slow=True,
+    ),
+    "changes of a what-if": Target(
+        st.tuples(st.sampled_from(CHANGE_FLAGS), damaged([change.encode() for change in CHANGES])),
+        check_change,
+        slow=True,
+    ),
+    "manifests of a what-if": Target(
+        st.tuples(st.sampled_from(["--apply", "--add-pods"]), mutated(ALL)), check_applied, slow=True
     ),
     "made-up entries": Target(made_up_entries(), check_questions, slow=True),
     "golden lines": Target(

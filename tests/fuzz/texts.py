@@ -15,6 +15,7 @@ from kerf.adapters.aws.catalogue.pricing import product_prices, spot_prices
 from kerf.adapters.aws.interruption import parse as parse_message
 from kerf.adapters.aws.userdata.boot import Boot
 from kerf.adapters.aws.userdata.user_data import user_data
+from kerf.adapters.cli.figures import read_prices
 from kerf.adapters.cli.main import main
 from kerf.adapters.manager.settings import age, size
 from kerf.adapters.store.files.bundle import BundleStore
@@ -82,6 +83,14 @@ USER_DATA = {
     ],
 }
 TEXTS = [value for value in HOSTILE if isinstance(value, str)]
+
+
+PRICE_LIST = {"m5.large": 0.08, "m5.large/spot/us-west-2a": "-20%", "spot": 0}
+
+
+def check_price_list(content: bytes) -> None:
+    with suppress(KerfError):
+        read_prices(in_file(content))
 
 
 def check_message(content: bytes) -> None:
@@ -159,6 +168,10 @@ _TEXT = st.one_of(
 TARGETS: dict[str, Target] = {
     "queue messages": Target(
         mutated(MESSAGES).map(plain_json) | damaged([plain_json(message) for message in MESSAGES]), check_message
+    ),
+    "price lists": Target(
+        mutated([PRICE_LIST]).map(plain_json) | damaged([plain_json(PRICE_LIST), b"m5.large: 0.08\nspot: -20%\n"]),
+        check_price_list,
     ),
     "prices": Target(st.tuples(mutated(PRODUCTS), mutated(SPOT)), check_prices),
     "scheduler-config": Target(mutated(SCHEDULER), check_scheduler_config),
