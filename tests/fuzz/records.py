@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from kerf.adapters.store.files.bundle import BundleStore
+from kerf.adapters.store.files.bundle import BundleStore, export_bundle
 from kerf.adapters.store.files.golden import GoldenStore, write_golden
 from kerf.adapters.store.open import open_record
+from kerf.adapters.store.retention.policy import base_at, before_turn
 from kerf.engine.errors import KerfError
+from kerf.engine.record.base import Base
 from kerf.engine.record.codec import CODEC
 from kerf.replay.time_travel.moments import locate
 from tests.fuzz.manifests import ALL
@@ -104,7 +109,11 @@ def check_questions(given: tuple[int, Any, int]) -> None:
     entry[-1] = payload
     encoded[at] = packed(entry)
     path = hostile.with_entries(folder() / "given.kerfb", encoded)
-    words = ASKING[asked]
+    ask(path, ASKING[asked])
+
+
+def ask(path: Path, words: Sequence[str]) -> None:
+    """Runs a command on a record, which stands first of its arguments."""
     head = 2 if words[0] == "observe" else 1
     command(*words[:head], str(path), *words[head:])
 
@@ -115,6 +124,28 @@ def made_up_entries(draw: st.DrawFn) -> tuple[int, Any, int]:
     at = draw(st.integers(0, len(entries()) - 1))
     payload = draw(mutated([msgspec.msgpack.decode(entries()[at])[-1]], most=2))
     return at, payload, draw(st.integers(0, len(ASKING) - 1))
+
+
+@cache
+def sound_base() -> Base:
+    """The state in the middle of a sound record."""
+    store = BundleStore(hostile.SOUND)
+    return base_at(store, before_turn(store, 60))
+
+
+def sound_facts() -> list[Any]:
+    return [msgspec.msgpack.decode(sound_base().state)]
+
+
+def check_base(given: tuple[Any, int]) -> None:
+    """A bundle whose beginning is a made-up state."""
+    facts, asked = given
+    state = packed(facts)
+    base = replace(sound_base(), state=state, digest=blake2b(state, digest_size=16).hexdigest())
+    path = folder() / "based.kerfb"
+    path.unlink(missing_ok=True)
+    export_bundle(BundleStore(hostile.SOUND), path, after=base.position, base=base)
+    ask(path, ASKING[asked])
 
 
 CHANGES = [
@@ -207,6 +238,11 @@ TARGETS: dict[str, Target] = {
         st.tuples(st.sampled_from(["--apply", "--add-pods"]), mutated(ALL)), check_applied, slow=True
     ),
     "made-up entries": Target(made_up_entries(), check_questions, slow=True),
+    "made-up bases": Target(
+        st.deferred(lambda: st.tuples(mutated(sound_facts(), most=2), st.integers(0, len(ASKING) - 1))),
+        check_base,
+        slow=True,
+    ),
     "golden lines": Target(
         st.deferred(lambda: st.tuples(st.integers(0, 90), mutated(golden_lines()))), check_golden, slow=True
     ),
