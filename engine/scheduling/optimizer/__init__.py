@@ -12,7 +12,8 @@ How `best_plan.best_plan` works:
 7. `bindability` asks the model of kube-scheduler whether it would find a node for every pod of the cheapest candidates.
 8. Where it would not, `node_sets` changes the new nodes (larger, more, fewer) until it would.
 9. The cheapest bindable plan wins, unless one that leaves pods over costs less with the nodes for them.
-10. Pods that use devices keep their nodes; only the others are optimized (`plans_with_devices`).
+10. Where pods are told their nodes, existing nodes are left to kube-scheduler (`bound_first`).
+11. Pods that use devices keep their nodes; only the others are optimized (`plans_with_devices`).
 
 The optimizer may import the planner, the scheduling problem and `kube_scheduler`; the planner never imports it.
 """

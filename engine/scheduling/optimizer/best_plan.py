@@ -8,6 +8,7 @@ from kerf.engine.scheduling.devices.node_devices import asks_for_devices
 from kerf.engine.scheduling.explain.tracer import Tracer
 from kerf.engine.scheduling.optimizer.alternative_plans import assembled, total_price
 from kerf.engine.scheduling.optimizer.bindability import BindableChoice
+from kerf.engine.scheduling.optimizer.bound_first import bound_first
 from kerf.engine.scheduling.optimizer.combined_trace import trace_candidate
 from kerf.engine.scheduling.optimizer.effort import Effort, touches_for_binding, touches_for_cheaper, touches_for_rating
 from kerf.engine.scheduling.optimizer.first_plan.first_plan import first_plan
@@ -31,6 +32,19 @@ def best_plan(problem: Problem, effort: int, tracer: Tracer | None = None) -> Pl
         return optimize_without_devices(problem, lambda rest, listener: best_plan(rest, effort, listener), tracer)
     problem, first = first_plan(problem)
     if effort <= 0 or not first.claims or first.truncated:  # a pass that is at its limit has no steps to spare
+        return first if tracer is None else plan(problem, tracer)
+    bound = bound_first(problem, first, touches_for_rating(effort)) if problem.settings.nominations else None
+    if bound is None:
+        return _optimized(problem, first, effort, tracer)
+    others = _optimized(bound.rest, bound.first, effort, None)
+    if tracer is not None:
+        bound.trace(others, lambda part: _optimized(bound.rest, bound.first, effort, part), tracer)
+    return bound.with_bound(others)
+
+
+def _optimized(problem: Problem, first: Plan, effort: int, tracer: Tracer | None) -> Plan:
+    """The best plan found after the first one."""
+    if not first.claims:
         return first if tracer is None else plan(problem, tracer)
     options = InstanceOptions(problem, _requested_resources(problem))
     given = touches_for_cheaper(effort, len(problem.pods))

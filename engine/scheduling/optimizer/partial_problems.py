@@ -6,6 +6,7 @@ leaves out types that have more of a resource than given, so that limits stay as
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
@@ -15,7 +16,7 @@ from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.pods import PodShape, Resources
 from kerf.engine.scheduling.launchable.templates import NODES_LIMIT
 from kerf.engine.scheduling.plan import OpenedClaim
-from kerf.engine.scheduling.problem.problem import PendingPod, PoolInput, Problem
+from kerf.engine.scheduling.problem.problem import BoundPod, NodeInput, PendingPod, PoolInput, Problem
 
 
 def problem_of_group(problem: Problem, pods: Sequence[PendingPod], pool: PoolInput, largest: Resources) -> Problem:
@@ -59,6 +60,38 @@ def problem_on_node(
         largest,
     )
     return replace(part, volumes=problem.volumes)
+
+
+def problem_after_binding(problem: Problem, node_of: Mapping[str, str], left: frozenset[str]) -> Problem:
+    """The problem of the pods (uids) that are `left`, when others are bound to the nodes in `node_of`."""
+    pods_on: dict[str, list[PendingPod]] = defaultdict(list)
+    for pod in problem.pods:
+        if pod.uid in node_of:
+            pods_on[node_of[pod.uid]].append(pod)
+    return replace(
+        problem,
+        pods=tuple(pod for pod in problem.pods if pod.uid in left),
+        nodes=tuple(_with_pods(node, pods_on[node.name], problem) for node in problem.nodes),
+        bound=(
+            *problem.bound,
+            *(
+                BoundPod(pod.uid, pod.namespace, pod.shape, name, name=pod.name)
+                for name, pods in sorted(pods_on.items())
+                for pod in pods
+            ),
+        ),
+    )
+
+
+def _with_pods(node: NodeInput, pods: Iterable[PendingPod], problem: Problem) -> NodeInput:
+    available = dict(node.available)
+    host_ports = node.host_ports
+    for pod in pods:
+        shape = problem.shapes[pod.shape]
+        for name, amount in {**shape.requests, "pods": 1}.items():
+            available[name] = available.get(name, 0) - amount
+        host_ports += shape.host_ports
+    return replace(node, available=available, host_ports=host_ports)
 
 
 def _partial_problem(

@@ -9,8 +9,8 @@ then where the model of kube-scheduler puts them. In the end the planner plans e
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator
 from functools import cached_property
 from heapq import nsmallest
 
@@ -29,8 +29,9 @@ from kerf.engine.scheduling.optimizer.alternative_plans import TOLERANCE, NodeSe
 from kerf.engine.scheduling.optimizer.effort import binding_touches, planning_touches
 from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions
 from kerf.engine.scheduling.optimizer.node_sets.new_nodes import NewNode, NewNodes
+from kerf.engine.scheduling.optimizer.partial_problems import problem_after_binding
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem.problem import BoundPod, NodeInput, PendingPod, Problem
+from kerf.engine.scheduling.problem.problem import NodeInput, PendingPod, Problem
 
 UNIFORM_SLACK = (1.0, 1.1, 1.25, 1.5)
 """How many times the needed room a set of nodes of one type has."""
@@ -262,39 +263,15 @@ class NodeSets:
 
     def _problem_after_binding(self, node_set: NodeSet) -> Problem:
         """The problem of the unbound pods, when the new nodes exist and the other pods are bound."""
-        pods_on: dict[str, list[PendingPod]] = defaultdict(list)
-        for uid, name in node_set.bindings.node_of.items():
-            pods_on[name].append(self._pods[uid])
-        nodes = [self._with_pods(existing, pods_on[existing.name]) for existing in self._problem.nodes]
+        nodes = list(self._problem.nodes)
         usage = {name: dict(pool_input.usage) for name, pool_input in self._pools.items()}
         for number, new_node in enumerate(node_set.nodes):
             info, name = self.new_nodes.info(new_node), new_node_name(number)
             labels = {**info.labels, HOSTNAME: name}
-            node = NodeInput(name, "", labels, info.taints, info.free, True, self._reserved)
-            nodes.append(self._with_pods(node, pods_on[name]))
-            pool = self._pools[new_node.claim.node_pool]
+            nodes.append(NodeInput(name, "", labels, info.taints, info.free, True, self._reserved))
+            used = usage[new_node.claim.node_pool]
             for limited_by, amount in {**new_node.max_counted, NODES_LIMIT: 1}.items():
-                usage[pool.pool.name][limited_by] = usage[pool.pool.name].get(limited_by, 0) + amount
-        newly_bound = [
-            BoundPod(pod.uid, pod.namespace, pod.shape, name, name=pod.name)
-            for name, pods in sorted(pods_on.items())
-            for pod in pods
-        ]
-        unbound = frozenset(node_set.bindings.unbound)
-        return replace(
-            self._problem,
-            pods=tuple(pod for pod in self._problem.pods if pod.uid in unbound),
-            nodes=tuple(nodes),
-            bound=(*self._problem.bound, *newly_bound),
-            pools=tuple(replace(pool_input, usage=usage[pool_input.pool.name]) for pool_input in self._problem.pools),
-        )
-
-    def _with_pods(self, node: NodeInput, pods: Sequence[PendingPod]) -> NodeInput:
-        available = dict(node.available)
-        host_ports = node.host_ports
-        for pod in pods:
-            shape = self._problem.shapes[pod.shape]
-            for key, amount in {**shape.requests, "pods": 1}.items():
-                available[key] = available.get(key, 0) - amount
-            host_ports += shape.host_ports
-        return replace(node, available=available, host_ports=host_ports)
+                used[limited_by] = used.get(limited_by, 0) + amount
+        pools = tuple(replace(pool_input, usage=usage[pool_input.pool.name]) for pool_input in self._problem.pools)
+        with_new_nodes = replace(self._problem, nodes=tuple(nodes), pools=pools)
+        return problem_after_binding(with_new_nodes, node_set.bindings.node_of, frozenset(node_set.bindings.unbound))

@@ -1,0 +1,93 @@
+"""Plans for pods that are told their nodes, beside existing nodes that kube-scheduler fills first.
+
+A pod can be told a new node (`Settings.nominations`). By then kube-scheduler has put what it could onto the nodes that
+are there, in its own order. A plan that meant that room for other pods comes true for neither. So these pods get the
+nodes that the model of kube-scheduler gives them, and the plan is made for the others.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kerf.engine.record.decisions import Placement
+from kerf.engine.scheduling.explain.tracer import Tracer
+from kerf.engine.scheduling.kube_scheduler.scheduler import KubeScheduler, setup_touches
+from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SCHEDULER_VARIANTS
+from kerf.engine.scheduling.optimizer.alternative_plans import may_replace
+from kerf.engine.scheduling.optimizer.combined_trace import RenumberingTracer
+from kerf.engine.scheduling.optimizer.first_plan.first_plan import first_plan
+from kerf.engine.scheduling.optimizer.partial_problems import problem_after_binding
+from kerf.engine.scheduling.optimizer.spread_judge import SpreadJudge
+from kerf.engine.scheduling.plan import Plan
+from kerf.engine.scheduling.planner import plan
+from kerf.engine.scheduling.problem.problem import Problem
+
+
+class BoundFirst(Struct, frozen=True):
+    """What kube-scheduler does before new nodes come: `node_of` has the pods (uids) that it binds, with their nodes.
+    `rest` is the problem of the other pods, and `first` its first plan."""
+
+    problem: Problem
+    node_of: Mapping[str, str]
+    rest: Problem
+    first: Plan
+
+    def with_bound(self, planned: Plan) -> Plan:
+        """A plan of the other pods, with these pods on their nodes."""
+        pods_on: dict[str, list[str]] = defaultdict(list)
+        for uid, node in (*_places(planned), *self.node_of.items()):
+            pods_on[node].append(uid)
+        claims = {node.name: node.claim for node in self.problem.nodes}
+        names = {pod.uid: (pod.namespace, pod.name, pod.uid) for pod in self.problem.pods}
+        return replace(
+            planned,
+            placements=tuple(
+                Placement(node, claims[node], tuple(sorted(pods, key=names.__getitem__)))
+                for node, pods in sorted(pods_on.items())
+            ),
+        )
+
+    def trace(self, planned: Plan, trace_others: Callable[[Tracer], object], tracer: Tracer) -> None:
+        """Tell the tracer of both plannings as of one pass. `trace_others` makes the plan of the others again."""
+        bound = RenumberingTracer(tracer, {}, dict(self.node_of), 0)
+        plan(self.problem, bound)
+        place_of: dict[str, str | int] = dict(_places(planned))
+        place_of |= {uid: number for number, claim in enumerate(planned.claims) for uid in claim.pods}
+        others = RenumberingTracer(tracer, {n: n for n in range(len(planned.claims))}, place_of, bound.classes)
+        trace_others(others)
+        for number, types_left in sorted(others.finished):
+            tracer.claim_finished(number, planned.claims[number].node_pool, types_left)
+
+
+def bound_first(problem: Problem, first: Plan, max_touches: int) -> BoundFirst | None:
+    """None if kube-scheduler binds no pod to an existing node, or the plan of the others leaves a pod over or breaks a
+    spread that the first plan keeps. Also None if that is not known (`_is_known`), or takes more than so many
+    touches to find out."""
+    if not first.placements or not _is_known(problem) or setup_touches(problem) > max_touches:
+        return None
+    uids = frozenset([pod.uid for pod in problem.pods if not pod.virtual])
+    bindings, _ = KubeScheduler(problem).bind((), uids, max_touches, SCHEDULER_VARIANTS[0])
+    if bindings is None or not bindings.node_of:
+        return None
+    left = frozenset([pod.uid for pod in problem.pods if pod.uid not in bindings.node_of])
+    rest, first_of_rest = first_plan(problem_after_binding(problem, bindings.node_of, left))
+    found = BoundFirst(problem, bindings.node_of, rest, first_of_rest)
+    whole = found.with_bound(first_of_rest)
+    keeps = may_replace(problem, first, whole, by_pod=False) and SpreadJudge(problem, first).keeps(whole)
+    return found if keeps else None
+
+
+def _places(planned: Plan) -> Iterable[tuple[str, str]]:
+    return ((uid, placement.node) for placement in planned.placements for uid in placement.pods)
+
+
+def _is_known(problem: Problem) -> bool:
+    """Whether what kube-scheduler will do can be known: no node is still to be launched, no pod was told another node
+    by an earlier plan, and none waits for volumes, whose zones are known once pods are bound."""
+    told = any(pod.target for pod in problem.pods)
+    volumes = any(problem.shapes[digest].volumes for digest in {pod.shape for pod in problem.pods})
+    return not told and not volumes and not any(node.requirements for node in problem.nodes)
