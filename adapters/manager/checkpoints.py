@@ -16,6 +16,7 @@ from kerf.projections.kubernetes_events.event import NORMAL
 from kerf.projections.metrics.families import GAUGE, Family
 
 EVERY = 1800.0  # seconds: the API server forgets an Event after an hour, and each value makes a new series of metrics
+SOON = 10.0  # seconds from one look to the next while nothing is in the record
 
 
 class CheckpointLoop:
@@ -37,12 +38,12 @@ class CheckpointLoop:
                 await self.look()
             except Exception as error:  # a defect or a store that fails: the next one is told again
                 self._failed(fault_of(error, "checkpoints"))
-            await asyncio.sleep(self._every)
+            await asyncio.sleep(self._every if self.latest != START else min(SOON, self._every))
 
     async def look(self) -> None:
         """Tell where the record ends now. Raises StoreError."""
         self.latest = latest = await asyncio.to_thread(self._store.checkpoint)
-        if self._events is not None:
+        if self._events is not None and latest != START:
             value = f"{latest.position}:{latest.value.hex()}"
             message = f"The record's chain has a value to keep: kerf verify RECORD --checkpoint {value}"
             self._events.tell([Happening(self._lease, NORMAL, "RecordCheckpoint", message, (value,), 0)])
@@ -50,5 +51,6 @@ class CheckpointLoop:
     def families(self) -> list[Family]:
         told = "Where the record ended at the last checkpoint, and the value of its chain there."
         family = Family("kerf_record_checkpoint_position", GAUGE, told, ("chain",))
-        family.set(self.latest.position, self.latest.value.hex())
+        if self.latest != START:
+            family.set(self.latest.position, self.latest.value.hex())
         return [family]

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from kerf.adapters.kubernetes.errors import LeaseLost
+from kerf.adapters.manager import checkpoints
 from kerf.adapters.manager import manager as module
 from kerf.adapters.manager.flags import Flags
 from kerf.adapters.manager.manager import Manager, ManagerConfig
@@ -29,6 +30,7 @@ class Leader:
 
     def __init__(self) -> None:
         self.held, self.lost, self.released = asyncio.Event(), asyncio.Event(), 0
+        self.api = FakeApi()
         self.held.set()
 
     async def acquire(self) -> int:
@@ -49,11 +51,11 @@ async def run(folder: Path, play: Callable[[Manager, Leader], Any]) -> Leader:
     store, options = f"sqlite://{folder}/record.kerf", read_settings(flags, {})
     config = ManagerConfig(False, "kwok", store, None, None, True, options)
 
-    api = FakeApi()
-    api.listing()
-    async with asyncio.timeout(SECONDS), serving(api) as session:
+    leader = Leader()
+    leader.api.listing()
+    async with asyncio.timeout(SECONDS), serving(leader.api) as session:
         manager = Manager(config, session)
-        leader = manager._leadership = Leader()
+        manager._leadership = leader
         running = asyncio.create_task(manager.run())
         acting = asyncio.create_task(play(manager, leader))
         try:
@@ -86,6 +88,26 @@ async def test_it_becomes_ready_and_ends_when_told_to(tmp_path: Path) -> None:
     assert taken(tmp_path) == [5]
     await run(tmp_path, play)
     assert taken(tmp_path) == [5, 6]
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_it_tells_where_its_record_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoints, "SOON", 0.01)
+    events: list[Any] = []
+    metrics: list[bytes] = []
+
+    async def play(manager: Manager, leader: Leader) -> None:
+        await until_ready(manager)
+        while not events:
+            await asyncio.sleep(0.01)
+            events.extend(body for _, path, _, body in leader.api.asked if path.endswith("/events"))
+        metrics.extend(await manager._telemetry.metrics())
+        manager.stop()
+
+    await run(tmp_path, play)
+    assert (events[0]["reason"], events[0]["involvedObject"]["kind"]) == ("RecordCheckpoint", "Lease")
+    position, _, chain = events[0]["message"].rpartition(" ")[2].partition(":")
+    assert f'kerf_record_checkpoint_position{{chain="{chain}"}} {position}' in b"".join(metrics).decode()
 
 
 @pytest.mark.asyncio(loop_scope="function")
