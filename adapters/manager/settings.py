@@ -33,7 +33,7 @@ _MIN_RECORD_SIZE = 64 << 20  # bytes: a smaller record has no room for its snaps
 LONGEST_TURN = 300.0  # seconds; a turn that plans for 100,000 pods on a busy machine takes a tenth of it
 _SHORTEST_LIMIT = 30_000  # milliseconds: a lower limit would end a kerf that has much to decide, again and again
 PODS_OF_A_BURST = 100
-"""How many pods make a burst by default (kerf.engine.state.pod_bursts). A record without the setting has no bursts."""
+"""How many pods make a burst by default (kerf.engine.state.pods.bursts). A record without the setting has no bursts."""
 
 
 class SettingError(InputError):

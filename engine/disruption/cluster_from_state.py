@@ -16,7 +16,7 @@ from kerf.engine.scheduling.problem.departing_pods import departing_pods
 from kerf.engine.scheduling.problem.from_state import buffer_pods, capacity_of, problem_of, spread_by_default
 from kerf.engine.scheduling.problem.problem import NodeInput
 from kerf.engine.state.node_of_claim import node_of
-from kerf.engine.state.pods_on_node import pods_on_node
+from kerf.engine.state.pods.on_node import pods_on_node
 from kerf.engine.state.state import State
 
 NEVER = 1 << 62

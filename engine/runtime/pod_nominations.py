@@ -18,7 +18,7 @@ from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import LAUNCHED, REGISTERED
 from kerf.engine.scheduling.matching.label_selectors import spread_selector
 from kerf.engine.scheduling.pods.pod_requirements import HARD_SPREAD
-from kerf.engine.state.pod_nominations import is_contested
+from kerf.engine.state.pods.nominations import is_contested
 from kerf.engine.state.state import State
 
 Pair = tuple[str, str]

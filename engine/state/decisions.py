@@ -16,12 +16,12 @@ from kerf.engine.record.decisions import (
 )
 from kerf.engine.record.entries import Entry
 from kerf.engine.state import moves
-from kerf.engine.state import pod_bursts as burst
 from kerf.engine.state.nodeclaims.consistency import CONSISTENCY, consistency_decided
 from kerf.engine.state.nodeclaims.drift import DRIFT, drift_decided
 from kerf.engine.state.nodeclaims.events import intent_made, look_at_interrupted
 from kerf.engine.state.objects.capacity_buffers import buffered
 from kerf.engine.state.objects.static_nodepools import static_decided
+from kerf.engine.state.pods import bursts
 from kerf.engine.state.provisioning_window import in_service, nomination_period
 from kerf.engine.state.state import State
 
@@ -68,7 +68,7 @@ def _planned(state: State, result: ProvisionResult, entry: Entry) -> None:
         facts.unplaced = bool(result.unplaced) or (goes_on and facts.unplaced)
     if not goes_on:
         facts.arrived = {}
-    burst.planned(state)
+    bursts.planned(state)
     facts.retry_at = _plan_again_at(state, result, entry.at)
 
 

@@ -123,7 +123,7 @@ class Indexes:
         self.health: tuple[int, dict[str, tuple[int, int]]] = (0, {})  # position → NodePool → unhealthy nodes of all
         # In observe mode: claim → the state of its object when nothing followed from it.
         self.unchanged_objects: dict[str, tuple[int, str, bool]] = {}
-        self.on_nodes: dict[str, Any] = {}  # node → the sums over its pods (pods_on_node.PodsOnNode)
+        self.on_nodes: dict[str, Any] = {}  # node → the sums over its pods (pods.on_node.PodsOnNode)
         self.node_inputs: dict[str, Any] = {}  # by name: the nodes of the latest problem
         self.cluster_nodes: dict[str, Any] = {}  # by name: those of the latest `Cluster`
         self.drift_inputs: dict[str, Any] = {}  # claim → what its latest verdict on drift followed from

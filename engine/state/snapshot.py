@@ -14,8 +14,8 @@ from kerf.engine.state.nodeclaims.events import index_claim
 from kerf.engine.state.objects.devices import index_devices
 from kerf.engine.state.objects.static_nodepools import look_at_all_pools
 from kerf.engine.state.objects.volumes import index_attachments
-from kerf.engine.state.pod_bursts import is_planned
-from kerf.engine.state.pod_nominations import waits, waits_untried
+from kerf.engine.state.pods.bursts import is_planned
+from kerf.engine.state.pods.nominations import waits, waits_untried
 from kerf.engine.state.state import Facts, State
 
 _encoder = msgspec.msgpack.Encoder(order="deterministic")

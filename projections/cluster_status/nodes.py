@@ -15,7 +15,7 @@ from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import GOING, INITIALIZED, LAUNCHED, REGISTERED, REQUESTED, TAINTED
 from kerf.engine.state.node_of_claim import node_of
-from kerf.engine.state.pods_on_node import pods_on_node
+from kerf.engine.state.pods.on_node import pods_on_node
 from kerf.engine.state.state import State
 from kerf.projections.cluster_status.structs import NodeStatus, Usage
 from kerf.projections.prose.few_words import few_words

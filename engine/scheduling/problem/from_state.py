@@ -22,8 +22,8 @@ from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.objects.daemonsets import daemon_shape
 from kerf.engine.state.objects.devices import device_facts
 from kerf.engine.state.objects.volumes import volume_facts
-from kerf.engine.state.pod_bursts import untried_pods
-from kerf.engine.state.pods_on_node import pods_on_node
+from kerf.engine.state.pods.bursts import untried_pods
+from kerf.engine.state.pods.on_node import pods_on_node
 from kerf.engine.state.provisioning_window import has_active_buffers
 from kerf.engine.state.state import State
 

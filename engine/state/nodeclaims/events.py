@@ -137,9 +137,7 @@ def _claim_ended(state: State, claim: NodeClaim, entry: Entry) -> None:
         indexes.claim_by_node.pop(node, None)
     for uid in indexes.waiting_for.pop(claim.name, {}):
         if uid in indexes.pending and not facts.pods[uid].unschedulable:
-            facts.targets[uid] = (
-                ""  # it waits only because it was planned for, and goes on waiting (pod_bursts.is_planned)
-            )
+            facts.targets[uid] = ""  # it waits only because it was planned for, and goes on waiting (bursts.is_planned)
         else:
             facts.targets.pop(uid, None)
     indexes.touched.pop(claim.name, None)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from kerf.engine.model.kubernetes.pods import DAEMONSET, Pod, is_active, is_reschedulable, is_terminal, owned_by
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.entries import Entry
-from kerf.engine.state import pod_bursts
 from kerf.engine.state.objects.daemonsets import daemon_pod_seen
-from kerf.engine.state.pod_nominations import note_nomination, waits, waits_untried
+from kerf.engine.state.pods import bursts
+from kerf.engine.state.pods.nominations import note_nomination, waits, waits_untried
 from kerf.engine.state.provisioning_window import (
     has_active_buffers,
     is_going,
@@ -31,11 +31,11 @@ def pod_seen(state: State, pod: Pod, entry: Entry) -> None:
         _bound(state, old, pod, entry)
     if pod.unschedulable and waits(facts, pod):
         otherwise = old is not None and _asks_otherwise(state, old, pod)
-        pod_bursts.pod_refused(state, pod, old, entry.at, otherwise=otherwise)
+        bursts.pod_refused(state, pod, old, entry.at, otherwise=otherwise)
         return
     if pod.untried and waits_untried(facts, pod):
-        pod_bursts.arrived(state, pod, entry.at)
-        if uid not in indexes.pending or pod_bursts.is_planned(state, uid):
+        bursts.arrived(state, pod, entry.at)
+        if uid not in indexes.pending or bursts.is_planned(state, uid):
             return
     facts.arrived.pop(uid, None)
     if uid in indexes.pending:

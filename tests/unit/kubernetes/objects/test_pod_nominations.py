@@ -11,7 +11,7 @@ from kerf.engine.model.content_digest import content
 from kerf.engine.model.kubernetes.pods import Pod, PodShape, Selector, SpreadConstraint, VolumeRef
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.observations import Observation
-from kerf.engine.state.pod_nominations import is_contested
+from kerf.engine.state.pods.nominations import is_contested
 from tests.support import lives
 from tests.support.servers.fake_kubernetes import FakeApi, serving
 from tests.support.world import World

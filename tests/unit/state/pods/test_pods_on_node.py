@@ -9,7 +9,7 @@ from kerf.engine.model.kubernetes.pods import HostPort, Owner, Pod, PodShape
 from kerf.engine.record.observations import ObjectGone, RecordStarted
 from kerf.engine.runtime.turn_draft import TurnDraft
 from kerf.engine.state.indexes import Blobs
-from kerf.engine.state.pods_on_node import PodsOnNode, pods_on_node
+from kerf.engine.state.pods.on_node import PodsOnNode, pods_on_node
 from kerf.engine.state.state import Facts, State
 from tests.support.world import START
 

@@ -13,7 +13,7 @@ from kerf.engine.record.decisions import Decision, ProvisionResult
 from kerf.engine.record.observations import LaunchAnswered, LaunchError, Observation
 from kerf.engine.state import snapshot
 from kerf.engine.state.load import load
-from kerf.engine.state.pod_bursts import untried_pods
+from kerf.engine.state.pods.bursts import untried_pods
 from kerf.engine.state.provisioning_window import window_closes_at
 from kerf.engine.state.state import Facts
 from tests.support.records import re_derived

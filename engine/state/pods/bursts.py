@@ -14,7 +14,7 @@ have come to wait since the latest pass. When the scheduler then refuses one:
 from __future__ import annotations
 
 from kerf.engine.model.kubernetes.pods import Pod
-from kerf.engine.state.pod_nominations import waits_untried
+from kerf.engine.state.pods.nominations import waits_untried
 from kerf.engine.state.provisioning_window import in_service, open_window
 from kerf.engine.state.state import Facts, State
 
