@@ -114,7 +114,7 @@ class Controller:
     # ── turns ───────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _turn(self) -> None:
-        batch = [*self._inbox.take(), *self._instances.listed(), *self._clock_news()]
+        batch = [*self._clock_news(), *self._inbox.take(), *self._instances.listed()]
         now = self._clocks.now()
         due = self.runtime.next_due()
         if not batch and self.runtime.ready and (due is None or due > now):
@@ -137,6 +137,7 @@ class Controller:
         return self.runtime.turn(batch, now)
 
     def _clock_news(self) -> list[Observation]:
+        """Comes first in a turn: what else is seen in it has been seen by the clocks as they are now."""
         news = self._clocks.news(doubted=bool(self.runtime.state.facts.clocks_differ))
         return [Observation(payload) for payload in news]
 

@@ -140,7 +140,7 @@ class Driver:
         runtime = self._runtime
         if runtime is None:
             return
-        batch += self._clocks(runtime)
+        batch = self._clocks(runtime) + batch
         due = runtime.next_due()
         if batch or not runtime.ready or (due is not None and due <= self._host.now):
             self._turn(runtime, batch, now)

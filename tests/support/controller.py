@@ -69,16 +69,18 @@ class Seen:
 
 
 class TimeOf:
-    """Clocks that agree: those of a world."""
+    """The clocks of a world. They have nothing to tell but `untold`."""
 
     def __init__(self, world: World) -> None:
         self._world = world
+        self.untold: list[Struct] = []
 
     def now(self) -> int:
         return self._world.now
 
     def news(self, *, doubted: bool) -> list[Struct]:
-        return []
+        news, self.untold = self.untold, []
+        return news
 
 
 class Scene:
@@ -87,10 +89,10 @@ class Scene:
     def __init__(self) -> None:
         self.world = World(batch_idle=0)
         self.world.prepare(pool())
-        self.cloud, self.seen, self.inbox = FakeCloud(), Seen(), Inbox()
+        self.cloud, self.seen, self.inbox, self.clocks = FakeCloud(), Seen(), Inbox(), TimeOf(self.world)
         self.controller = Controller(
             self.world.runtime, self.inbox,
-            cluster=object(), cloud=self.cloud, listener=self.seen, clocks=TimeOf(self.world),  # type: ignore[arg-type]
+            cluster=object(), cloud=self.cloud, listener=self.seen, clocks=self.clocks,  # type: ignore[arg-type]
         )  # fmt: skip
 
     def pending(self, *names: str) -> None:

@@ -9,8 +9,9 @@ import pytest
 
 from kerf.adapters.controller import controller as module
 from kerf.adapters.controller import instance_polling
+from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.record.errors import EpochRefused, StoreFull
-from kerf.engine.record.observations import EffectAnswered, LaunchAnswered
+from kerf.engine.record.observations import ClocksAgree, EffectAnswered, LaunchAnswered
 from tests.support.controller import Scene
 
 
@@ -35,6 +36,20 @@ async def test_what_arrives_becomes_a_turn_and_its_intents_are_answered() -> Non
     scene = await play(script)
     assert len(scene.cloud.launched) == 1
     assert [e.position for e in scene.seen.entries] == sorted({e.position for e in scene.seen.entries})
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_the_clocks_come_first_in_a_turn() -> None:
+    """What is seen in the turn is seen at the time that they set: it moves no more (ADR 9)."""
+
+    async def script(scene: Scene) -> None:
+        scene.clocks.untold = [ClocksAgree(moved=3_600_000, since=1)]
+        scene.pending("a")
+        await scene.seen.until(LaunchAnswered)
+
+    scene = await play(script)
+    kinds = [type(entry.payload) for entry in scene.seen.entries]
+    assert kinds.index(ClocksAgree) < kinds.index(Pod)
 
 
 @pytest.mark.asyncio(loop_scope="function")
