@@ -20,9 +20,9 @@ from kerf.engine.scheduling.devices.errors import SelectorError
 _SAYS_HOW_MUCH = re.compile(r"true|false|[+-]?\d{1,12}(\.\d{1,12})?([KMGTPE]i|[mkMGTPE]|e\d{1,2})?|\d+\.\d+\.\d+")
 _VERSION = re.compile(r"(\d+\.\d+\.\d+)-([0-9A-Za-z.-]+)(?:\+[0-9A-Za-z.-]+)?")
 _FIELDS = ("attributes", "capacity", "driver", "allowMultipleAllocations")
-_OF_LETTERS = ("startsWith", "endsWith", "contains", "lowerAscii", "upperAscii", "size", "string")
+_OF_LETTERS = ("startsWith", "endsWith", "contains", "lowerAscii", "upperAscii", "size")
 _FUNCTIONS = (
-    *_OF_LETTERS, "has", "bind", "quantity", "semver", "major", "minor", "patch", "compareTo", "isLessThan",
+    *_OF_LETTERS, "string", "has", "bind", "quantity", "semver", "major", "minor", "patch", "compareTo", "isLessThan",
     "isGreaterThan",
 )  # fmt: skip
 _TESTS = ("startsWith", "endsWith", "contains", "==", "!=", "<", "<=", ">", ">=", "in")
@@ -76,10 +76,14 @@ def selector(value: Any, names: Names) -> Any:
     """Replaces a selector, or a tuple of them. One that cannot be read stays one that cannot be read."""
     if isinstance(value, tuple):
         return tuple(selector(part, names) for part in value)
+    return names.once(value, lambda: _selector(value, names))
+
+
+def _selector(expression: str, names: Names) -> str:
     try:
-        tree = cel.parse(value)
+        tree = cel.parse(expression)
     except SelectorError:
-        return f"`{names.name('selector', value)}"
+        return f"`{names.name('selector', expression)}"
     return _text(_changed(tree, names))
 
 
@@ -121,7 +125,8 @@ def _changed(node: cel.CelNode, names: Names) -> cel.CelNode:
         if len(found) <= _MOST_TEXTS:
             texts = cel.ListLiteral(tuple(map(cel.Constant, sorted(found))))
             _parts_changed(node, names)  # names what stands in it, too
-            return cel.Operation("in", (_changed(asked, names), texts))
+            only_of_texts = cel.Operation("+", (_changed(asked, names), cel.Constant("")))
+            return cel.Operation("in", (only_of_texts, texts))
     return _parts_changed(node, names)
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from hashlib import blake2b
 from itertools import accumulate, chain
@@ -73,6 +73,8 @@ class Pseudonyms:
         self._words: dict[str, str] = {}
         self._public: dict[str, set[str]] = {kind: set(texts) for kind, texts in ANCHORS.items()}
         self._claim_of: dict[str, str] = {}  # node → its claim
+        self._of_kind: dict[str, list[tuple[str, str]]] = {}
+        self._made: dict[str, str] = {}
         self._settled = False
 
     def name(self, kind: str, text: str) -> str:
@@ -102,9 +104,17 @@ class Pseudonyms:
 
     def given_to(self, kind: str) -> list[tuple[str, str]]:
         """Returns all texts of a kind with their pseudonyms, those that stay among them; none before `settle`."""
-        stay = [(text, text) for text in sorted(self._public.get(kind, ()))]
-        given = [(text, pseudonym) for (of, text), pseudonym in self._given.items() if of == kind]
-        return stay + given if self._settled else []
+        if self._settled and kind not in self._of_kind:
+            stay = [(text, text) for text in sorted(self._public.get(kind, ()))]
+            given = [(text, pseudonym) for (of, text), pseudonym in self._given.items() if of == kind]
+            self._of_kind[kind] = stay + given
+        return self._of_kind.get(kind, [])
+
+    def once(self, text: str, make: Callable[[], str]) -> str:
+        """Returns what was made for a text, which is made once before `settle` and once after it."""
+        if text not in self._made:
+            self._made[text] = make()
+        return self._made[text]
 
     def node_of(self, claim: str, node: str) -> None:
         """Notes which claim a node belongs to: its pseudonym says so."""
@@ -127,6 +137,7 @@ class Pseudonyms:
         # What reasons say in words is mostly keys and values of labels.
         for (_, text), pseudonym in sorted(self._given.items(), key=lambda item: (item[0][0] not in _LABELS, item[0])):
             self._words.setdefault(text, pseudonym)
+        self._made.clear()
         self._settled = True
 
     def _settle_claims(self) -> None:

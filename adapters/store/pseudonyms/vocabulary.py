@@ -15,8 +15,11 @@ _DRIVERS = re.compile(
     r"(ebs|efs|fsx|s3|file)\.csi\.aws\.com|ebs\.csi\.eks\.amazonaws\.com|s3\.csi\.scality\.com|csi\.local"
     r"|kubernetes\.io/[a-z-]+|secrets-store\.csi\.k8s\.io|csi\.tigera\.io"
 )
-_OWN_GROUPS = r"(apps|batch|autoscaling|policy|[a-z.]+\.k8s\.io|karpenter\.sh|karpenter\.k8s\.aws|karpenter\.kwok\.sh)/"
-_OBJECT_KINDS = re.compile(rf"({_OWN_GROUPS})?(v\d+((alpha|beta)\d+)?/)?[A-Z][A-Za-z]*")
+_OBJECT_KINDS = re.compile(
+    r"(v1/)?(Node|Pod|PodTemplate|ReplicationController|Service)"
+    r"|(apps/v1/)?(ControllerRevision|DaemonSet|Deployment|ReplicaSet|StatefulSet)|(batch/v1/)?(CronJob|Job)"
+    r"|karpenter\.sh/v1/(NodeClaim|NodePool)"
+)
 _NODECLASS_GROUPS = re.compile(r"karpenter\.k8s\.aws|karpenter\.kwok\.sh")
 _NODECLASS_KINDS = re.compile(r"EC2NodeClass|KWOKNodeClass")
 _HOST_IPS = re.compile(r"0\.0\.0\.0|::|127\.0\.0\.1|::1")

@@ -7,14 +7,17 @@ the bundle, and nothing else.
 from __future__ import annotations
 
 import hashlib
+import random
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 import zstandard
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from msgspec import Struct
 
 from kerf.adapters.store.files.bundle import BundleStore, export_bundle
@@ -39,8 +42,8 @@ class Planted:
 
     record_id = "r"
 
-    def __init__(self) -> None:
-        self.planter = Planter()
+    def __init__(self, names: Callable[[], str] | None = None) -> None:
+        self.planter = Planter(names)
         self.payloads = [payload for known in TYPES.values() for payload in self.planter.structs(known.payload)]
         (facts,) = self.planter.structs(Facts)
         assert isinstance(facts, Facts)
@@ -159,6 +162,27 @@ def test_no_digest_without_a_key_confirms_a_guess(source: Planted, bundle: Path)
         if digest.hex()[:16].encode() in shown or digest[:8] in raw
     ]
     assert found == []
+
+
+DICTIONARY = [
+    "payments", "checkout", "billing", "acme", "acme-web", "Frontend", "jupyter", "team.acme.com", "shop_7", "ml-gold",
+    "pci", "gdpr", "black-friday", "postgres-main", "analytics.acme.io", "Kafka", "vault", "us-payroll",
+]  # fmt: skip
+
+
+@settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 1 << 30))
+def test_who_guesses_with_a_dictionary_finds_nothing(seed: int, tmp_path: Path) -> None:
+    """All sorts of things share a few names here, so that a text is a name of several kinds."""
+    path = tmp_path / "b.kerfb"
+    path.unlink(missing_ok=True)
+    chosen = random.Random(seed)
+    planted = Planted(lambda: chosen.choice(DICTIONARY))
+    export_bundle(planted, path, pseudonymise=True, key=KEY, created=1)
+    data = unpacked(path)
+    assert [word for word in DICTIONARY if word.encode() in data] == []
+    told = [digest for word in DICTIONARY for encoded in encodings(word) for digest in digests(encoded)]
+    assert [digest for digest in told if digest[:8] in data or digest.hex()[:16].encode() in data] == []
 
 
 def test_the_bundle_can_be_read(bundle: Path) -> None:

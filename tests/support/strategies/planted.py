@@ -57,9 +57,11 @@ class Planter:
     """Makes objects, and remembers which word it put where.
 
     `where`: the field of each word. `stays`: those that a pseudonymised copy holds, too. `blobs`: what digests name.
+    With `names`, each field that does not stay gets one of these instead, so that many things have the same name.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, names: Callable[[], str] | None = None) -> None:
+        self._names = names
         self.where: dict[str, str] = {}
         self.stays: set[str] = set()
         self.blobs: dict[str, bytes] = {}
@@ -69,9 +71,10 @@ class Planter:
 
     def word(self) -> str:
         """Returns a new word, which stays if the field that is being filled does."""
-        text = f"qz{next(self._numbers):05d}xy"
+        stays = self._field in fields_in_clear()
+        text = self._names() if self._names and not stays else f"qz{next(self._numbers):05d}xy"
         self.where[text] = self._field
-        if self._field in fields_in_clear():
+        if stays:
             self.stays.add(text)
         return text
 
