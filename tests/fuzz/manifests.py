@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-import msgspec
 from hypothesis import strategies as st
 
 from kerf.adapters.cli.input.documents import read_documents
@@ -15,6 +14,7 @@ from kerf.adapters.kubernetes.watch.decoding import identity, read_frames, reade
 from kerf.adapters.simulation.timeline.timeline import decode_timeline, is_timeline
 from kerf.engine.errors import KerfError
 from kerf.engine.model.manifests.decode import decode_many, decode_object
+from kerf.engine.record.errors import UNDECODABLE
 from tests.fuzz.mutations import damaged, mutated
 from tests.fuzz.target import EXAMPLES, Target, command, in_file, plain_json
 
@@ -84,7 +84,7 @@ def check_watch(lines: bytes) -> None:
     """A watch gives up on lines that are no frames; of a frame's object it makes a value or a refusal."""
     try:
         frames = read_frames(lines)
-    except msgspec.DecodeError:
+    except UNDECODABLE:
         return
     for frame in frames:
         for api in ("v1/Pod", "v1/Node", "karpenter.sh/v1/NodePool"):

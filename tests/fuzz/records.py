@@ -97,7 +97,7 @@ ASKING = (
     ("at",), ("log", "--all"), ("log", "--karpenter"), ("log", "--effort"), ("verify",), ("story", "default/web"),
     ("explain", "pod", "other/inflate-1"), ("explain", "node", "ip-10-0-0-5"), ("explain", "decision", "9"),
     ("observe", "report"), ("whatif", "--setting", "batch_idle=5s"),
-    ("cost",), ("evictions",), ("churn",), ("capacity",),
+    ("status",), ("diff", "start", "end"), ("cost",), ("evictions",), ("churn",), ("capacity",),
 )  # fmt: skip
 
 

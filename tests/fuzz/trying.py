@@ -12,10 +12,14 @@ QUICK, QUICK_OF_SLOW, SLOW = 60, 5, 10
 tests."""
 
 
-def fuzz(target: Target, examples: int) -> None:
-    """Tries so many examples. Fails with the smallest one that ends in anything but a value or a coded error."""
+def fuzz(target: Target, examples: int, *, same: bool = False) -> None:
+    """Tries so many examples, the same ones each time if asked for.
 
-    @settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+    Fails with the smallest one that ends in anything but a value or a coded error.
+    """
+    checks = list(HealthCheck)
+
+    @settings(max_examples=examples, deadline=None, derandomize=same, suppress_health_check=checks, database=None)
     @given(target.given)
     def tried(example: object) -> None:
         with bounded():

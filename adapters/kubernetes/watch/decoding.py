@@ -57,12 +57,12 @@ _status = msgspec.json.Decoder(Status).decode
 
 
 def read_page(data: bytes) -> Page:
-    """Reads a page of a list. Raises msgspec.DecodeError."""
+    """Reads a page of a list. Raises one of UNDECODABLE."""
     return _page(data)
 
 
 def read_frames(lines: bytes) -> list[Frame]:
-    """Reads whole lines of a watch. Raises msgspec.DecodeError if they are not frames."""
+    """Reads whole lines of a watch. Raises one of UNDECODABLE if they are not frames."""
     return _frames(lines)
 
 

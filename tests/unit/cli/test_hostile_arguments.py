@@ -44,6 +44,9 @@ READING: dict[str, list[str]] = {
     "explain decision": ["explain", FILE, "decision", "3"],
     "story": ["story", FILE, "default/web"],
     "verify": ["verify", FILE],
+    "status": ["status", FILE],
+    "diff": ["diff", FILE, "start", "end"],
+    "import": ["import", FILE, "--record", "new.kerf"],
     "whatif": ["whatif", FILE, "--remove", "node/ip-10-0-0-1"],
     "cost": ["cost", FILE],
     "cost --by workload": ["cost", FILE, "--by", "workload"],
@@ -96,6 +99,7 @@ WRITING: dict[str, list[str]] = {
     "bundle golden": ["bundle", "golden", "sound.kerfb", FILE, "--guards", "nothing"],
     "bundle generate-key": ["bundle", "generate-key", FILE],
     "bundle sign": ["bundle", "sign", "sound.kerfb", "--secret-key", "own.key", "--signature", FILE],
+    "import --record": ["import", "sound.log", "--record", FILE],
     "whatif --export": ["whatif", "sound.kerfb", "--export", FILE],
     "simulate --record": ["simulate", "sound.yaml", "--until", "1s", "--record", FILE],
     "demo --record": ["demo", "--record", FILE],
@@ -207,6 +211,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("KUBECONFIG", raising=False)
     (tmp_path / "sound.kerfb").write_bytes(hostile.SOUND.read_bytes())
     (tmp_path / "sound.key").write_text("0" * 64 + "\n")
+    (tmp_path / "sound.log").write_bytes((EXAMPLES / "karpenter.log").read_bytes())
     (tmp_path / "sound.yaml").write_bytes((EXAMPLES / "workshop/nodepool.yaml").read_bytes())
     (tmp_path / "sound.json").write_bytes((EXAMPLES / "plan/workshop.json").read_bytes())
     return tmp_path
@@ -262,6 +267,9 @@ WITH_VALUE = [
     ["cost", "sound.kerfb", "--since", VALUE],
     ["cost", "sound.kerfb", "--by", VALUE],
     ["verify", "sound.kerfb", "--limit", VALUE],
+    ["status", "sound.kerfb", "--at", VALUE],
+    ["diff", "sound.kerfb", "start", VALUE],
+    ["diff", "sound.kerfb", VALUE],
     ["verify", "sound.kerfb", "--checkpoint", VALUE],
     ["bundle", "verify-signature", "sound.kerfb", "--public-key", VALUE],
     ["bundle", "export", "sound.kerfb", "new.kerfb", "--since", VALUE],
@@ -368,7 +376,8 @@ def test_a_place_that_cannot_be_written_is_a_coded_error(
 
 ASKING = [
     ["log"], ["log", "--karpenter"], ["log", "--effort"], ["at"], ["explain", "pod", "default/web"],
-    ["explain", "node", "ip-10-0-0-1"], ["story", "default/web"], ["verify"], ["whatif", "--setting", "batch_idle=5s"],
+    ["explain", "node", "ip-10-0-0-1"], ["story", "default/web"], ["verify"],
+    ["status"], ["diff", "start"], ["whatif", "--setting", "batch_idle=5s"],
     ["bundle", "export", "new.kerfb", "--since", "60"],
 ]  # fmt: skip
 COPYING = [
