@@ -14,14 +14,16 @@ from kerf.adapters.importers.files import content_of
 from kerf.adapters.importers.history import History
 from kerf.adapters.importers.karpenter.lines import is_karpenters, log_line
 from kerf.adapters.importers.karpenter.log import read_log
+from kerf.adapters.importers.kubereplay import capture_of, read_capture
 from kerf.adapters.importers.lp4k import is_lp4k, read_table
+from kerf.adapters.importers.simkube import is_simkube, read_trace
 from kerf.adapters.importers.untrusted import object_of
 from kerf.adapters.importers.wrapped_lines import Line, lines_of
 
 _LOOKED_AT = 2_000
 """Lines at the beginning that are looked at: a log may begin with what other programs write."""
 _CONSOLE = re.compile(rb"\d{4}-\d\d-\d\dT[^\t\n]{5,40}\t(DEBUG|INFO|WARN|ERROR)\tcontroller[.\t]")
-KNOWN = "Karpenter's log (JSON lines), lp4k's CSV and audit logs"
+KNOWN = "Karpenter's log (JSON lines), audit logs, lp4k's CSV, kubereplay's captures and SimKube's traces"
 
 
 def read_history(path: Path) -> History:
@@ -43,6 +45,11 @@ def _history(data: bytes, path: Path) -> History:
             where=str(path),
             hint="Only JSON lines are read: run Karpenter with the setting logEncoding: json (LOG_LEVEL stays)",
         )
+    if is_simkube(data):
+        return read_trace(data, str(path))
+    capture = capture_of(data)
+    if capture is not None:
+        return read_capture(capture)
     if is_lp4k(data):
         return read_table(data)
     lines = lines_of(data)

@@ -35,12 +35,14 @@ class Unread(Struct, frozen=True):
 class History(Struct):
     """What one file tells. `told` is in order of time; equal times stand in the order of the file (F-4).
 
-    `read` counts the lines or events that tell something, `other` those that do not concern nodes, pods or workloads.
+    `until` is when the source ends, if it says so. `read` counts the lines or events that tell something, `other` those
+    that do not concern nodes, pods or workloads.
     """
 
     source: str
     lacks: tuple[Missing, ...]
     told: list[Told] = field(default_factory=list)
+    until: int = 0
     versions: tuple[str, ...] = ()
     read: int = 0
     other: int = 0
@@ -100,7 +102,7 @@ def imported(histories: Iterable[History]) -> Imported:
     return Imported(
         sources=tuple(dict.fromkeys(history.source for history in histories)),
         since=told[0].at if told else 0,
-        until=told[-1].at if told else 0,
+        until=max([*(turn.at for turn in told[-1:]), *(history.until for history in histories)], default=0),
         versions=tuple(versions),
         lacks=tuple(code.value for code in Missing if code in lacks),
         read=sum(history.read for history in histories),

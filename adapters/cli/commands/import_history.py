@@ -24,7 +24,7 @@ def import_history(*files: Path, record: Path, json: Json = False) -> None:
     Parameters
     ----------
     files
-        Karpenter's log as JSON lines (or as kubectl, Loki or CloudWatch wrap them), audit logs, lp4k's CSV.
+        Karpenter's log (JSON lines), audit logs, lp4k's CSV, kubereplay's captures, SimKube's traces.
     record
         The record to write. One that an earlier import made is replaced; nothing else is.
     json

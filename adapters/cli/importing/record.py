@@ -15,6 +15,8 @@ from kerf.adapters.cli.simulate.new_record import new_record
 from kerf.adapters.importers.errors import Unreadable
 from kerf.adapters.importers.formats import read_history
 from kerf.adapters.importers.history import History, Unread, imported, in_order, joined
+from kerf.engine.model.kubernetes.pods import Pod
+from kerf.engine.model.kubernetes.workloads import Workload
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.claim_events import Adopted, Requested, Terminated
 from kerf.engine.record.entries import Entry
@@ -48,6 +50,8 @@ class Summary(Struct, frozen=True):
     adopted: int
     gone: int
     decisions: int
+    workloads: int
+    pods: int
 
 
 def import_files(files: Sequence[Path], record: Path) -> Summary:
@@ -67,6 +71,8 @@ def import_files(files: Sequence[Path], record: Path) -> Summary:
         adopted=sum(isinstance(entry.payload, Adopted) for entry in entries),
         gone=sum(isinstance(entry.payload, Terminated) for entry in entries),
         decisions=sum(isinstance(entry.payload, ControllerDecided) for entry in entries),
+        workloads=len({entry.payload.key for entry in entries if isinstance(entry.payload, Workload)}),
+        pods=len({entry.payload.uid for entry in entries if isinstance(entry.payload, Pod)}),
     )
 
 

@@ -16,7 +16,8 @@ def import_text(summary: Summary) -> list[str]:
         f"{summary.record}: {moment(mark.since)} to {moment(mark.until)}{versions}",
         *(line for file in summary.files for line in _file_lines(file)),
         f"  {count(summary.claims, 'NodeClaim')} ({summary.adopted} from before, {summary.gone} gone), "
-        f"{count(summary.decisions, 'decision')} of Karpenter's to remove nodes",
+        f"{count(summary.decisions, 'decision')} of Karpenter's to remove nodes, "
+        f"{count(summary.workloads, 'workload')}, {count(summary.pods, 'pod')}",
         f"  Partial; not in it: {', '.join(words_of(code) for code in mark.lacks)}",
         f"Next: kerf log {summary.record}",
     ]

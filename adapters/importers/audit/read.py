@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from kerf.adapters.importers.audit.documents import Document, Nameless, merged
 from kerf.adapters.importers.audit.events import REFUSED_BY_BUDGET, AuditEvent, audit_event, events_in, is_complete
 from kerf.adapters.importers.history import History
+from kerf.adapters.importers.objects import SERVED, gone, observed
 from kerf.adapters.importers.untrusted import name_of, object_of, text_of, time_of, whole_number
 from kerf.adapters.importers.wrapped_lines import Line
 from kerf.engine.errors import InputError
@@ -23,9 +24,8 @@ from kerf.engine.model.durations import format_time
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition, NodeClaimObject
 from kerf.engine.model.karpenter.nodepools import NodeClassRef
 from kerf.engine.model.kinds.kind import ServedKind, WatchedKind
-from kerf.engine.model.kinds.watched import NODE, NODECLAIM, POD, WATCHED, WORKLOAD
+from kerf.engine.model.kinds.watched import NODE, NODECLAIM, POD, WORKLOAD
 from kerf.engine.model.kubernetes.nodes import Node
-from kerf.engine.model.manifests.decode import decode_object
 from kerf.engine.model.missing_knowledge import Missing
 from kerf.engine.record import observations as seen
 
@@ -36,9 +36,6 @@ LACKS = (
     Missing.PODS, Missing.POLICY, Missing.PRICES,
 )  # fmt: skip
 """What an audit log does not tell (F-143). Pods and bindings are there if the level includes their bodies."""
-_SERVED: dict[tuple[str, str], tuple[WatchedKind, ServedKind]] = {
-    (served.group, served.plural): (kind, served) for kind in WATCHED for served in kind.served
-}
 _WORKERS = {"deployments", "statefulsets", "daemonsets", "replicasets", "jobs", "cronjobs"}
 Key = tuple[str, str, str, str]  # group, resource, namespace, name
 
@@ -85,7 +82,7 @@ class _Reader:
 
     def take(self, event: AuditEvent) -> None:
         told = len(self._history.told)
-        if event.resource in _WORKERS or (event.group, event.resource) in _SERVED:
+        if event.resource in _WORKERS or (event.group, event.resource) in SERVED:
             _VERBS.get(event.subresource, _Reader._object)(self, event)
         if len(self._history.told) > told:
             self._history.read += 1
@@ -173,7 +170,7 @@ class _Reader:
 
     def _delete(self, event: AuditEvent) -> None:
         key = _key(event, event.name)
-        kind = _SERVED.get((event.group, event.resource), (None, None))[0]
+        kind = SERVED.get((event.group, event.resource), (None, None))[0]
         if event.response is not None:
             self._documents[key] = _kept_times(self._documents.get(key, {}), event.response)
         if kind is NODECLAIM or kind is NODE:
@@ -231,9 +228,9 @@ class _Reader:
     def _gone(self, key: Key, event: AuditEvent) -> None:
         self._documents.pop(key, None)
         shown = self._shown.pop(key, None)
-        kind = _SERVED.get(key[:2], (None, None))[0]
+        kind = SERVED.get(key[:2], (None, None))[0]
         if shown is not None and kind is not None:
-            self._history.tell(event.at, seen.ObjectGone(kind.name, getattr(shown, kind.key)))
+            self._history.tell(event.at, gone(kind, shown))
 
     def _is_over(self, document: Document) -> bool:
         """Whether nothing holds an object any more whose deletion was asked for."""
@@ -242,7 +239,7 @@ class _Reader:
 
     def _show(self, key: Key, event: AuditEvent, document: Document | None = None) -> None:
         """Tells of the object if it is of a kind that kerf watches, and says something new."""
-        found = _SERVED.get(key[:2])
+        found = SERVED.get(key[:2])
         known = document if document is not None else self._documents.get(key, {})
         if found is None:
             return
@@ -266,15 +263,13 @@ class _Reader:
             self._documents[key] = document
         if kind is NODECLAIM:
             document = merged({"spec": _UNTOLD_SPEC}, document)
-        version, _, word = served.api.rpartition("/")
         named = merged(document, {"metadata": {"name": key[3], "namespace": key[2] or None}})
         try:
-            decoded = decode_object({**named, "apiVersion": version, "kind": word}, source="audit log")
+            obj, blobs = observed(kind, served, named)
         except InputError as error:
-            self._history.not_read(event.order[1], f"{word} {key[3]} cannot be read", str(error))
+            self._history.not_read(event.order[1], f"{served.api} {key[3]} cannot be read", str(error))
             return None, {}
-        obj = kind.trim(decoded.object) if kind.trim is not None else decoded.object
-        return _as_told(obj, document), dict(decoded.blobs)
+        return _as_told(obj, document), blobs
 
     def _tell(self, key: Key, event: AuditEvent, obj: Struct, blobs: dict[str, Struct] | None = None) -> None:
         if self._shown.get(key) != obj:
