@@ -39,6 +39,7 @@ class Applied(Struct, frozen=True):
 Change = Callable[[State], Applied]
 """Makes the observations of a change on a state. Raises ChangeRefused (KERF208)."""
 
+_LARGEST_SETTING = 1 << 53
 _OF_THE_CLUSTER = ("cluster", "cluster_name", "node_classes", "observe")
 """Settings that say whose record it is: another value would make it another record."""
 
@@ -126,6 +127,13 @@ def _is_plain(kind: Any) -> bool:
 
 
 def _setting_value(text: str, kind: Any, name: str, was: Any) -> Any:
+    value = _read_setting(text, kind, name, was)
+    if isinstance(value, int | float) and not 0 <= value <= _LARGEST_SETTING:
+        raise _bad_setting(text, name, was)
+    return value
+
+
+def _read_setting(text: str, kind: Any, name: str, was: Any) -> Any:
     if isinstance(was, int) and not isinstance(was, bool) and not text.lstrip("-").isdecimal():
         try:
             return parse_go_duration(text)

@@ -135,6 +135,10 @@ REFUSED = {
     ("--no-capacity", "mars"): "KERF208: there is no instance type, zone or capacity type mars",
     ("--setting", "batch_idel=5s"): "Is it batch_idle",
     ("--setting", "batch_idle=soon"): "It is 1000 now",
+    ("--setting", "batch_idle=99999999999999999999"): "It is 1000 now",
+    ("--setting", "batch_max=-5"): "It is 10000 now",
+    ("--set", f"{POOL}.weight=99999999999999999999"): "[spec.weight]",
+    ("--set", f"{POOL}.limits={{cpu: -1}}"): "[spec.limits]",
     ("--setting", "observe=true"): "KERF208: there is no setting observe",
     (): "KERF208: nothing is changed",
 }
@@ -153,6 +157,25 @@ def test_a_change_that_does_not_apply_is_refused_with_what_is_there(
 def test_a_moment_outside_of_the_record_is_refused(kerf: Any, record: Path) -> None:
     code, _, err = kerf("whatif", record, "--at", "2020-01-01T00:00:00Z", "--remove", "node/n1")
     assert (code, err[:7]) == (2, "KERF202")
+
+
+def test_a_moment_before_the_base_of_a_part_is_refused(kerf: Any, record: Path, tmp_path: Path) -> None:
+    part = tmp_path / "part.kerfb"
+    assert kerf("bundle", "export", record, part, "--since", "+10m")[0] == 0
+    for moment in ("3", "2020-01-01T00:00:00Z"):
+        code, out, err = kerf("whatif", part, "--at", moment, "--remove", "node/n1")
+        assert (code, out, err[:7]) == (2, "", "KERF202")
+    assert kerf("whatif", part, "--at", "end", "--setting", "batch_idle=3s")[0] == 0
+
+
+def test_a_moment_is_written_as_a_scenario_and_no_file_is_replaced(kerf: Any, record: Path, tmp_path: Path) -> None:
+    scenario = tmp_path / "moment.json"
+    code, out, err = kerf("whatif", record, "--at", "+10m", "--remove", "node/n1", "--export", scenario)
+    assert (code, err) == (0, "")
+    assert out == f"Written to {scenario}. Decide it with kerf plan {scenario} or kerf disrupt {scenario}\n"
+    assert "5 pods: a, b, c and 2 more" in kerf("plan", scenario)[1]
+    code, _, err = kerf("whatif", record, "--export", scenario)
+    assert (code, err[:7]) == (2, "KERF114")
 
 
 def test_manifests_that_only_the_cloud_could_answer_are_refused(kerf: Any) -> None:
