@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Decision, DeletePod, EvictPod
 from kerf.engine.record.entries import Entry
@@ -13,7 +14,19 @@ from kerf.projections.figures.measures import Measure
 from kerf.projections.figures.workloads import workload_of
 
 EVICTED, FORCED, REFUSED = "evicted", "forced", "refused"
+AGAIN_WITHIN = 1_800_000
+"""A pod that came for an evicted one and is evicted within this time (ms) of its creation is evicted again."""
+COMES_WITHIN = 60_000
+"""A pod that is created within this time (ms) of an eviction of its workload came for the evicted one."""
 GONE_ALREADY = "404"
+
+
+class EvictedAgain(NamedTuple):
+    """The eviction of a pod that had come for an evicted one."""
+
+    at: int
+    workload: str
+    claim: str
 
 
 class _Asked(NamedTuple):
@@ -34,7 +47,10 @@ class EvictionsFold:
         self._asked: dict[str, _Asked] = {}
         self._workloads: dict[str, str] = {}  # by pod
         self._counted: set[tuple[str, str]] = set()  # pod and what happened to it
+        self._created: dict[str, int] = {}  # by pod
+        self._evicted_at: dict[str, int] = {}  # the latest eviction, by workload
         self.measures: list[Measure] = []
+        self.again: list[EvictedAgain] = []
 
     def apply(self, entry: Entry) -> None:
         payload = entry.payload
@@ -42,11 +58,20 @@ class EvictionsFold:
             for index, intent in enumerate(payload.intents):
                 if isinstance(intent, EvictPod | DeletePod):
                     self._ask(f"{entry.position}.{index}", intent)
+        elif isinstance(payload, Pod):
+            self._seen(payload)
         elif isinstance(payload, EffectAnswered) and payload.intent in self._asked:
             self._answered(self._asked.pop(payload.intent), payload, entry)
         elif isinstance(payload, ev.PodEvicted | ev.PodForced):
             what = EVICTED if isinstance(payload, ev.PodEvicted) else FORCED
             self._once(entry, payload.claim, payload.uid, payload.pod, what)
+
+    def _seen(self, pod: Pod) -> None:
+        """Note a pod that came for an evicted one of its workload. It may be there before the eviction is answered."""
+        if self._evicted_at and pod.created and pod.uid not in self._created:
+            evicted_at = self._evicted_at.get(workload_of(pod), 0)
+            if abs(pod.created - evicted_at) <= COMES_WITHIN:
+                self._created[pod.uid] = pod.created
 
     def _ask(self, ref: str, intent: EvictPod | DeletePod) -> None:
         pod = self._lives.pods.get(intent.uid)
@@ -69,7 +94,12 @@ class EvictionsFold:
         if (uid, what) not in self._counted:
             self._counted.add((uid, what))
             self._lives.life(claim).evicted += 1
-            self._add(entry, claim, key, self._workloads.get(uid, key), what)
+            workload = self._workloads.get(uid, key)
+            created = self._created.pop(uid, 0)
+            if created and entry.at - created <= AGAIN_WITHIN:
+                self.again.append(EvictedAgain(entry.at, workload, claim))
+            self._evicted_at[workload] = entry.at
+            self._add(entry, claim, key, workload, what)
 
     def _add(self, entry: Entry, claim: str, key: str, workload: str, what: str) -> None:
         life = self._lives.life(claim)

@@ -8,8 +8,10 @@ from itertools import pairwise
 from math import fsum
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kerf.projections.figures.churn import main_workload
+from kerf.projections.figures.evictions import EvictedAgain
 from kerf.projections.figures.lives import FOR_PODS, Life, LivesFold
 from kerf.projections.figures.workloads import workload_of
 
@@ -19,6 +21,7 @@ CHAIN, UNUSED, DRIFTS_AT_ONCE, LAUNCH_FAILURES = (
     "drifts-at-once",
     "launch-failures",
 )
+EVICTED_AGAIN = "evicted-again"
 MIN_REPLACEMENTS = 2
 """So many replacements in a row make a chain."""
 AT_ONCE = 600_000
@@ -49,10 +52,20 @@ class Loop(Struct, frozen=True, kw_only=True):
     reasons: tuple[str, ...] = ()
 
 
-def find_loops(fold: LivesFold, since: int, until: int) -> list[Loop]:
-    """Return the loops with a launch between two times, the worst first: by nodes and evictions, then by cost."""
+def find_loops(fold: LivesFold, since: int, until: int, again: Iterable[EvictedAgain] = ()) -> list[Loop]:
+    """Return the loops with a launch between two times, the worst first: by nodes and evictions, then by cost.
+
+    `again` are pods that had come for evicted ones and were evicted themselves.
+    """
     lives = [life for _, life in sorted(fold.lives.items()) if since <= (life.launched or life.requested) <= until]
-    loops = [*_chains(fold, lives), *_unused(fold, lives), *_drifting(fold, lives), *_failures(fold, lives)]
+    evictions = [eviction for eviction in again if since <= eviction.at <= until]
+    loops = [
+        *_chains(fold, lives),
+        *_unused(fold, lives),
+        *_drifting(fold, lives),
+        *_failures(fold, lives),
+        *_evicted_again(fold, evictions),
+    ]
     return sorted(loops, key=lambda loop: (-(loop.nodes + loop.evicted), -loop.cost, loop.kind, loop.claims))
 
 
@@ -116,6 +129,18 @@ def _failures(fold: LivesFold, lives: Iterable[Life]) -> Iterator[Loop]:
     for about, found in groups.items():
         if len(found) >= MIN_FAILURES:
             yield _loop(fold, LAUNCH_FAILURES, about, found)
+
+
+def _evicted_again(fold: LivesFold, evictions: Iterable[EvictedAgain]) -> Iterator[Loop]:
+    """Workloads whose pods go from node to node, each of which has to go soon."""
+    groups: dict[str, list[EvictedAgain]] = {}
+    for eviction in evictions:
+        groups.setdefault(eviction.workload, []).append(eviction)
+    for workload, found in groups.items():
+        if len(found) >= MIN_REPEATED:
+            claims = list(dict.fromkeys(eviction.claim for eviction in found))
+            loop = _loop(fold, EVICTED_AGAIN, workload, [fold.lives[claim] for claim in claims])
+            yield replace(loop, since=found[0].at, until=found[-1].at, evicted=len(found))
 
 
 def _loop(fold: LivesFold, kind: str, about: str, lives: list[Life], *, same_type: int = 0) -> Loop:

@@ -20,8 +20,9 @@ def churn(
     """Show how nodes came and went, and which go round in circles.
 
     Below the table stand the loops, the worst first: nodes that were replaced
-    again and again, nodes that came for pods and went without one, nodes that had
-    drifted as soon as they were there, and launches that failed for the same pods.
+    again and again, pods that were evicted soon after they had come for evicted
+    ones, nodes that came for pods and went without one, nodes that had drifted as
+    soon as they were there, and launches that failed for the same pods.
 
     For example:
 
@@ -51,9 +52,10 @@ def churn(
     with opened(record) as store:
         window = window_of(store, since, until)
         lives = LivesFold()
-        fold_into(store, window.position, lives, EvictionsFold(lives))
+        evictions = EvictionsFold(lives)
+        fold_into(store, window.position, lives, evictions)
     found = table(churn_measures(lives, window.since, window.until), by, CHURN)
-    loops = find_loops(lives, window.since, window.until)
+    loops = find_loops(lives, window.since, window.until, evictions.again)
     answer = answer_of(found, window.since, window.until, loops=loops)
     show(answer, CHURN, "No node came or went", json=json, as_csv=csv)
     if not json and not csv:

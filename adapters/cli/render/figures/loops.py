@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from kerf.adapters.cli.render.lines import print_text
 from kerf.adapters.cli.render.output import Printer
 from kerf.adapters.cli.render.text import dollars
-from kerf.projections.figures.loops import CHAIN, DRIFTS_AT_ONCE, UNUSED, Loop
+from kerf.projections.figures.loops import CHAIN, DRIFTS_AT_ONCE, EVICTED_AGAIN, UNUSED, Loop
 from kerf.projections.prose.amounts import count, moment
 
 NO_LOOPS = "No node goes round in circles."
@@ -36,6 +36,11 @@ def _said(loop: Loop) -> str:
         return f"NodePool {loop.about}: {count(loop.nodes, 'node')} came for pods and went without one{why}"
     if loop.kind == DRIFTS_AT_ONCE:
         return f"NodePool {loop.about}: {count(loop.nodes, 'node')} had drifted within ten minutes of their start{why}"
+    if loop.kind == EVICTED_AGAIN:
+        pods = f"{count(loop.evicted, 'pod')} that had come for evicted ones"
+        return (
+            f"{loop.about}: {pods} had to leave in their turn within half an hour{why}: from {', '.join(loop.claims)}"
+        )
     return f"{loop.about}: {count(loop.nodes, 'launch')} failed{why}".replace("launchs", "launches")
 
 

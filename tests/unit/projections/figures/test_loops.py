@@ -11,6 +11,7 @@ from kerf.engine.record.claim_events import (
     Initialized,
     Launched,
     LaunchFailed,
+    PodEvicted,
     Registered,
     Requested,
     Tainted,
@@ -19,6 +20,8 @@ from kerf.engine.record.claim_events import (
 from kerf.engine.record.decisions import (
     Decision,
     DisruptResult,
+    EvictPod,
+    LifecycleResult,
     Move,
     MoveStepResult,
     PlannedClaim,
@@ -27,11 +30,14 @@ from kerf.engine.record.decisions import (
 )
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.entry_types import NAME_OF
+from kerf.projections.figures.evictions import EvictionsFold
 from kerf.projections.figures.lives import LivesFold
 from kerf.projections.figures.loops import Loop, find_loops
 from tests.support.world import NODE_CLASS
 
 MINUTE = 60_000
+OF_DEPLOYMENT = "apps/v1/ReplicaSet"
+NOTHING = LifecycleResult("", Reason(""))
 START = 1_767_225_600_000
 Happened = tuple[int, object]
 
@@ -69,10 +75,14 @@ def replaced(old: str, new: str, at: int) -> list[Happened]:
 
 def loops(*happened: Iterable[Happened]) -> list[Loop]:
     fold = LivesFold()
+    evictions = EvictionsFold(fold)
     ordered = sorted((item for items in happened for item in items), key=lambda item: item[0])
     for position, (at, payload) in enumerate(ordered, start=1):
-        fold.apply(Entry(position, position, "s", position, NAME_OF[type(payload)], 1, START + at, 0, 1, payload))  # type: ignore[index]
-    return find_loops(fold, 0, fold.at)
+        name = NAME_OF[type(payload)]  # type: ignore[index]
+        entry = Entry(position, position, "s", position, name, 1, START + at, 0, 1, payload)
+        fold.apply(entry)
+        evictions.apply(entry)
+    return find_loops(fold, 0, fold.at, evictions.again)
 
 
 def test_a_node_that_is_replaced_again_and_again_is_one_chain() -> None:
@@ -121,6 +131,29 @@ def test_launches_that_fail_for_the_same_pods_are_told_by_workload() -> None:
     (loop,) = loops([(0, waiting)], *tries)
     assert (loop.kind, loop.about, loop.nodes) == ("launch-failures", "shop/web", 4)
     assert (loop.reasons, loop.cost) == (("insufficient-capacity",), 0.0)
+
+
+def evicted(uid: str, claim: str, at: int, *, created: int) -> list[Happened]:
+    pod = Pod(
+        uid, "shop", f"web-{uid}", "", created=START + created, node=f"n-{claim}", owner=Owner(OF_DEPLOYMENT, "web-abc")
+    )
+    order = EvictPod(claim, "", uid, "shop", pod.name)
+    return [
+        (created, pod),
+        (at, Decision("drain", 0, 0, 1, "", NOTHING, (order,))),
+        (at + 1, PodEvicted(claim, uid, pod.key)),
+    ]
+
+
+def test_pods_that_go_from_node_to_node_are_told_by_workload() -> None:
+    """The first two come for nobody; the next two come for these, and the last one long after."""
+    (loop,) = loops(
+        came("a", 0, serves=False), came("b", 0, serves=False), came("c", 0, serves=False),
+        evicted("1", "a", 5 * MINUTE, created=MINUTE), evicted("2", "a", 5 * MINUTE, created=MINUTE),
+        evicted("3", "b", 15 * MINUTE, created=5 * MINUTE + 2), evicted("4", "b", 15 * MINUTE, created=5 * MINUTE + 3),
+        evicted("5", "c", 70 * MINUTE, created=15 * MINUTE + 2),
+    )  # fmt: skip
+    assert (loop.kind, loop.about, loop.claims, loop.evicted) == ("evicted-again", "shop/web", ("b",), 2)
 
 
 def test_the_worst_loop_comes_first() -> None:
