@@ -67,7 +67,10 @@ def _node_class(seen: NodeClassSeen) -> Document:
     spec: Document = {}
     for path, text in (terms.static if terms is not None else {}).items():
         field, _, key = path.partition(" ")
-        if key:
+        item, _, rest = key.partition(" ")
+        if rest:
+            spec.setdefault(field, {}).setdefault(item, {})[rest] = text
+        elif key:
             spec.setdefault(field, {})[key] = text
         else:
             spec[field] = text

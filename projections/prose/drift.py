@@ -15,7 +15,8 @@ MAX_DIFFERENCES_SHOWN = 8
 
 def difference_words(difference: Difference) -> str:
     """Describe one field: what the node has, and what is asked for."""
-    path = f"{difference.field}[{difference.key}]" if difference.key else difference.field
+    item, _, rest = difference.key.partition(" ")
+    path = f"{difference.field}[{item}]" + (f".{rest}" if rest else "") if item else difference.field
     if difference.field == "requirements":
         has = "without the label" if difference.was is None else f"is {difference.was or 'empty'}"
         asked = requirement_words(f"{difference.key} {difference.now}").partition(" ")[2]
@@ -24,7 +25,7 @@ def difference_words(difference: Difference) -> str:
         return f"{path} is new: {difference.now}"
     if difference.now is None:
         return f"{path} is gone: {difference.was}"
-    return f"{path} was {difference.was}, is {difference.now}"
+    return f"{path} {difference.was} → {difference.now}"
 
 
 def differences_words(differences: Sequence[Difference]) -> str:

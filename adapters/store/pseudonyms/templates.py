@@ -18,6 +18,10 @@ _KINDS = {
     "capacityReservations": "reservation",
 }  # fmt: skip
 _REFERENCES = {"nodeClassRef.group": "nodeclass-group", "nodeClassRef.kind": "nodeclass-kind"}
+_LISTS = ("blockDeviceMappings", "networkInterfaces")
+"""Fields with items: what names an item is a user's, the rest is the API's."""
+_PARTS = ("connectionTracking", "cpuOptions", "placementGroupSelector")
+"""Fields whose keys are the API's."""
 _PUBLIC_FIELDS = ("expireAfter", "terminationGracePeriod", "instanceType")
 
 
@@ -65,7 +69,15 @@ def _user_data(text: str, names: Names) -> str:
 
 
 def _field_key(field: str, at: str, names: Names) -> str:
-    return str(key(at, names)) if at and field not in ("kubelet", "metadataOptions") else at
+    """Replaces what stands behind a field: the key of a map of users, or which item of a list and what of it."""
+    if not at or field == "metadataOptions":
+        return at
+    item, space, rest = at.partition(" ")
+    if field in _LISTS:
+        named = item if item.isdecimal() else names.name("setting", item)
+        return named + space + rest
+    kept = field == "kubelet" or field in _PARTS
+    return (item if kept else str(key(item, names))) + space + (str(key(rest, names)) if rest else "")
 
 
 def _field_value(field: str, at: str, text: str | None, names: Names) -> str | None:

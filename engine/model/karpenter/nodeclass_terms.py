@@ -24,7 +24,7 @@ from kerf.engine.model.names import (
     SubnetId,
 )
 
-MADE = "kerf3"
+MADE = "kerf4"
 """The way in which `NodeClassTerms.hash` is made; every hash begins with it.
 
 Raise it with any change of what is hashed, so that an upgrade of kerf drifts no node (A-65).
@@ -32,6 +32,8 @@ Raise it with any change of what is hashed, so that an upgrade of kerf drifts no
 SHOWN = 80
 """Longer values are shown by their beginning and a digest."""
 USER_DATA = "userData"
+_ITEM_NAME = "deviceName"
+"""What names a block device; items of other lists have no name."""
 _DIGEST = "blake2b-128:"
 NO_USER_DATA = f"{_DIGEST}none"
 """What stands for the user data of a class without any."""
@@ -160,10 +162,43 @@ def _static(node_class: EC2NodeClass) -> Template:
         "cpuOptions": spec.cpu_options,
     }
     maps = {"tags": spec.tags, "kubelet": spec.kubelet, "metadataOptions": _plain(spec.metadata_options)}
-    static = {field: _text(value) for field, value in hashed.items() if value}
+    static: Template = {}
+    for field, value in hashed.items():
+        static |= _flat(field, _plain(value)) if value else {}
     for field, entries in maps.items():
-        static |= {f"{field} {key}": _text(value) for key, value in entries.items() if value is not None}
+        for key, value in entries.items():
+            static |= _flat(f"{field} {key}", _plain(value)) if value is not None else {}
     return static
+
+
+def _flat(path: str, plain: Any) -> Template:
+    """Returns a value as path → text, so that each part of it is compared and told by itself.
+
+    A path is "field", "field key" or "field key rest": blockDeviceMappings /dev/xvda ebs.volumeSize.
+    """
+    if isinstance(plain, dict) and plain:
+        return {at: text for key in sorted(plain) for at, text in _flat(_below(path, key), plain[key]).items()}
+    if isinstance(plain, list) and any(isinstance(item, dict) for item in plain):
+        items = _named(plain)
+        return {at: text for name in sorted(items) for at, text in _flat(_below(path, name), items[name]).items()}
+    return {path: _text(plain)}
+
+
+def _below(path: str, step: str) -> str:
+    return f"{path}.{step}" if path.count(" ") > 1 else f"{path} {step}"
+
+
+def _named(items: list[Any]) -> dict[str, Any]:
+    """Returns the items of a list by what names them, else by their number. The order of lists does not count."""
+    ordered = sorted(items, key=lambda item: msgspec.json.encode(item, order="sorted"))
+    names = [str(item.get(_ITEM_NAME, "")) if isinstance(item, dict) else "" for item in ordered]
+    if all(names) and len(set(names)) == len(names):
+        return {name: item if len(item) == 1 else _without(item) for name, item in zip(names, ordered, strict=True)}
+    return {str(number): item for number, item in enumerate(ordered)}
+
+
+def _without(item: dict[str, Any]) -> dict[str, Any]:
+    return {key: part for key, part in item.items() if key != _ITEM_NAME}
 
 
 def _plain(value: Any) -> Any:
@@ -179,11 +214,12 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _text(value: Any) -> str:
-    plain = _plain(value)
+def _text(plain: Any) -> str:
+    """Returns one value as text, the values of a list with commas between them."""
     if isinstance(plain, list):
-        plain = sorted(plain, key=lambda each: msgspec.json.encode(each, order="sorted"))
-    text = plain if isinstance(plain, str) else msgspec.json.encode(plain, order="sorted").decode()
+        text = ", ".join(sorted(map(_text, plain)))
+    else:
+        text = plain if isinstance(plain, str) else msgspec.json.encode(plain, order="sorted").decode()
     if len(text) <= SHOWN:
         return text
     return f"{text[: SHOWN // 2]}… ({len(text)} characters, {blake2b(text.encode(), digest_size=4).hexdigest()})"

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from kerf.adapters.aws.mock.environment import CLUSTER, ROLE
+from kerf.engine.model.karpenter.nodeclass_terms import MADE
 from kerf.engine.record.claim_events import Requested, Tainted
 from kerf.engine.record.observations import InputRefused, InterruptionSeen, LaunchAnswered
 from tests.support.controlplane.aws import Aws, aws_of, ec2_node_class, ec2_node_pool, tags_of
@@ -62,7 +63,7 @@ def test_a_node_comes_from_ec2_and_goes_again(plane: ControlPlane, aws: Aws, ker
     eventually(lambda: is_true(node_class(plane), "Ready"), kerf=kerf)
     found = node_class(plane)
     assert found["metadata"]["finalizers"] == ["karpenter.k8s.aws/termination"]
-    assert found["metadata"]["annotations"]["karpenter.k8s.aws/ec2nodeclass-hash-version"] == "kerf3"
+    assert found["metadata"]["annotations"]["karpenter.k8s.aws/ec2nodeclass-hash-version"] == MADE
     assert len(found["status"]["subnets"]) == 3
     assert found["status"]["securityGroups"][0]["name"] == "nodes"
     assert found["status"]["instanceProfile"].startswith(f"{CLUSTER}_")

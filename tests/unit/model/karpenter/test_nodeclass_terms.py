@@ -21,6 +21,7 @@ from kerf.engine.model.karpenter.ec2nodeclasses import (
     ResolvedSubnet,
     SubnetTerm,
 )
+from kerf.engine.model.karpenter.nodeclaim_templates import differences
 from kerf.engine.model.karpenter.nodeclass_terms import (
     NO_USER_DATA,
     NodeClassTerms,
@@ -30,6 +31,7 @@ from kerf.engine.model.karpenter.nodeclass_terms import (
     user_data_digest,
 )
 from kerf.engine.model.karpenter.nodepools import RequirementSpec
+from kerf.projections.prose.drift import difference_words
 
 AL2023 = (AMITerm(alias="al2023@latest"),)
 
@@ -125,3 +127,31 @@ def test_what_the_class_selects() -> None:
     assert (found.subnets, found.security_groups) == (("subnet-1", "subnet-2"), ("sg-1",))
     assert [image.id for image in found.images] == ["ami-2", "ami-1"]
     assert found.hash == terms().hash
+
+
+def test_a334_the_part_of_a_structured_field_that_differs_is_named_with_its_values() -> None:
+    def disk(size: str) -> tuple[BlockDeviceMapping, ...]:
+        key = "arn:aws:kms:us-west-2:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+        return (
+            BlockDeviceMapping("/dev/xvda", ebs=BlockDevice(volume_size=size, kms_key_id=key)),
+            BlockDeviceMapping("/dev/xvdb", ebs=BlockDevice(volume_size="1Gi")),
+        )
+
+    was, now = terms(block_device_mappings=disk("100Gi")), terms(block_device_mappings=disk("200Gi"))
+    (found,) = differences(was.static, now.static)
+    assert difference_words(found) == "blockDeviceMappings[/dev/xvda].ebs.volumeSize 100Gi → 200Gi"
+    assert was.hash != now.hash
+
+
+def test_a334_of_a_map_in_the_kubelet_the_entry_that_differs_is_named() -> None:
+    was = terms(kubelet={"evictionHard": {"memory.available": "5%", "nodefs.available": "10%"}, "maxPods": 110})
+    now = terms(kubelet={"evictionHard": {"memory.available": "7%", "nodefs.available": "10%"}, "maxPods": 110})
+    (found,) = differences(was.static, now.static)
+    assert difference_words(found) == "kubelet[evictionHard].memory.available 5% → 7%"
+
+
+def test_no_value_is_a_part_of_json() -> None:
+    items = tuple(BlockDeviceMapping(f"/dev/xvd{letter}", ebs=BlockDevice(volume_size="1Gi")) for letter in "abcdefgh")
+    found = terms(block_device_mappings=items, kubelet={"clusterDNS": [f"10.0.0.{number}" for number in range(30)]})
+    assert not [text for text in found.static.values() if text.startswith(("{", "["))]
+    assert len([path for path in found.static if path.startswith("blockDeviceMappings ")]) == 8
