@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from tests.fuzz import manifests, records, scenarios, texts
+from tests.fuzz import imports, manifests, records, scenarios, texts
 from tests.fuzz.target import Target
 
-TARGETS: dict[str, Target] = {**manifests.TARGETS, **scenarios.TARGETS, **records.TARGETS, **texts.TARGETS}
+TARGETS: dict[str, Target] = {
+    **manifests.TARGETS,
+    **scenarios.TARGETS,
+    **records.TARGETS,
+    **texts.TARGETS,
+    **imports.TARGETS,
+}
