@@ -110,6 +110,8 @@ def _pods(old: Outcome, new: Outcome, same_node: Mapping[str, str]) -> Iterator[
     """Pods of a node that only one decision launches stand with that node."""
     told = {node.name for node in new.launched} - set(same_node.values())
     told_old = {node.name for node in old.launched} - set(same_node)
+    going = {node.name for node in new.leaving}
+    staying = {pod for node in old.leaving if node.name not in going for pod in node.evicted}
     refused_old, refused_new = _refused(old.waiting), _refused(new.waiting)
     groups: dict[tuple[str, str, str, tuple[str, ...]], list[str]] = {}
     reasons: dict[tuple[str, ...], tuple[Reason, ...]] = {}
@@ -119,7 +121,7 @@ def _pods(old: Outcome, new: Outcome, same_node: Mapping[str, str]) -> Iterator[
             continue
         if place in told and not was:
             continue
-        if not place and pod not in refused_new and was in told_old:
+        if not place and pod not in refused_new and (was in told_old or pod in staying):
             continue
         why = refused_new.get(pod, ()) if not place else ()
         key = tuple(reason.code for reason in why)

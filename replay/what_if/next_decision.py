@@ -43,7 +43,7 @@ from kerf.engine.state.moves import STARTED
 from kerf.engine.state.state import State
 from kerf.replay.errors import DecidedByNewer
 from kerf.replay.partial_records import require
-from kerf.replay.verify.decide_again import VERSIONS, is_observed, settle
+from kerf.replay.verify.decide_again import VERSIONS, is_observed, settle, versions_differ
 from kerf.replay.what_if.changes import Applied, Change
 
 HORIZON = 3_600_000
@@ -59,7 +59,8 @@ _KIND_OF: dict[type[Struct], WatchedKind] = {kind.struct: kind for kind in WATCH
 class Course(Struct, frozen=True):
     """What came of a moment. `before` is the state at the moment, changes included; `after` that of the turn with the
     next decision, which was made at `at`. `entries` are those of this turn; there are none if nothing was decided up
-    to `at`. `stays` is the latest that passes on the way said of claims that stay."""
+    to `at`. `stays` is the latest that passes on the way said of claims that stay. `older` names deciders that the
+    record has in an older version."""
 
     applied: tuple[Applied, ...]
     before: State
@@ -67,6 +68,7 @@ class Course(Struct, frozen=True):
     at: int
     entries: tuple[Entry, ...] = ()
     stays: dict[str, Reason] = {}
+    older: tuple[str, ...] = ()
 
     @property
     def decisions(self) -> list[Entry]:
@@ -113,17 +115,17 @@ def next_decision(store: Store, position: int, changes: Sequence[Change] = (), *
         stays |= _reasons_to_stay(entries)
         due, following = next_due(state), recorded.next_at()
         if not due and following is None:
-            return Course(tuple(applied), before, state, until, stays=stays)
+            return Course(tuple(applied), before, state, until, stays=stays, older=recorded.older)
         timer = max(due, at + 1) if due else until + 1
         in_record = following is not None and following <= timer
         following_at = following if following is not None and in_record else timer
         if following_at > until:
-            return Course(tuple(applied), before, state, until, stays=stays)
+            return Course(tuple(applied), before, state, until, stays=stays, older=recorded.older)
         at = following_at
         entries = _turn(state, at, recorded.take() if in_record else ())
         if recorded.acted:
             until = min(until, recorded.acted + ALIKE_WITHIN)
-    return Course(tuple(applied), before, state, at, entries, stays | _reasons_to_stay(entries))
+    return Course(tuple(applied), before, state, at, entries, stays | _reasons_to_stay(entries), recorded.older)
 
 
 def _reasons_to_stay(entries: Iterable[Entry]) -> dict[str, Reason]:
@@ -206,6 +208,12 @@ class _Recorded:
         self._waiting: list[Entry] | None = next(self._turns, None)
         self._changed: set[tuple[str, str]] = set()
         self.acted = 0
+        self._older: dict[str, None] = {}
+
+    @property
+    def older(self) -> tuple[str, ...]:
+        """The deciders of the turns that were taken which are of an older version, each with both versions."""
+        return tuple(self._older)
 
     def leave_out(self, observations: Iterable[Observation]) -> None:
         self._changed = {about for observation in observations if (about := _about(observation.payload)) != ("", "")}
@@ -218,6 +226,8 @@ class _Recorded:
         turn, self._waiting = self._waiting, next(self._turns, None)
         for entry in turn:
             _refuse_newer(entry)
+            if isinstance(entry.payload, Decision) and entry.payload.version != VERSIONS.get(entry.payload.decider):
+                self._older[versions_differ(entry.payload.decider, entry.payload.version)] = None
         seen = [entry.payload for entry in turn if is_observed(entry) and _about(entry.payload) not in self._changed]
         if self.acted:
             seen = [payload for payload in seen if not isinstance(payload, _ANSWERS)]

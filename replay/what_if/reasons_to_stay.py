@@ -30,12 +30,14 @@ def with_reasons_to_stay(differences: Iterable[Difference], state: State, now: i
 
 
 def _excluded(state: State, now: int) -> dict[str, Reason]:
-    """By claim, why it is no candidate of consolidation; for an empty node, why it does not go as that."""
+    """By claim, why it is no candidate of consolidation; for an empty node, why it does not go as that. Of candidates,
+    what the latest pass said."""
     cluster = cluster_of(state, now)
     claims = {node.name: node.place.claim for node in cluster.nodes}
     excluded = find_candidates(cluster, eligibility.consolidation).excluded
     as_empty = find_candidates(cluster, eligibility.emptiness).excluded
-    return {
+    told = {name: Reason(claim.verdict) for name, claim in state.facts.claims.items() if claim.verdict}
+    return told | {
         claims[name]: as_empty.get(name, reason) if reason.code == DisruptionReason.EMPTY else reason
         for name, reason in excluded.items()
     }

@@ -34,6 +34,8 @@ class WhatIf(Struct, frozen=True, kw_only=True):
     without the change is still to come, and the plan says what the change brings about. `differences` is the plan.
     `price` is what the nodes cost at the moment. `exact` says how much of this is exact.
     `then` is the provisioning pass for the pods of nodes that go, as if nothing else happened: it is not exact.
+    `older` names deciders that the record has in an older version: both decisions are those of today's.
+    `as_recorded`: whether the record holds the decision without the change, or ends before it.
     """
 
     position: int
@@ -46,6 +48,8 @@ class WhatIf(Struct, frozen=True, kw_only=True):
     differences: tuple[Difference, ...]
     exact: str = EXACT
     then: Outcome | None = None
+    older: tuple[str, ...] = ()
+    as_recorded: bool = True
 
 
 def what_if(store: Store, position: int, changes: Sequence[Change], now: int = 0) -> WhatIf:
@@ -73,6 +77,8 @@ def what_if(store: Store, position: int, changes: Sequence[Change], now: int = 0
         compared=compared,
         differences=found,
         then=_then(changed, other, prices),
+        older=plain.older,
+        as_recorded=bool(unchanged.position) or not unchanged.deciders or plain.at > _end(store),
     )
 
 
@@ -90,6 +96,11 @@ def _then(changed: Outcome, course: Course, prices: Mapping[str, float]) -> Outc
         return None
     following = following_pass(course)
     return None if following is None else outcome_of(following, {}, prices)
+
+
+def _end(store: Store) -> int:
+    last = store.last_position()
+    return next((entry.at for entry in store.scan(last - 1, last)), 0)
 
 
 def _same_question(unchanged: Outcome, changed: Outcome) -> bool:

@@ -28,6 +28,10 @@ def whatif_text(printer: Printer, answer: WhatIf) -> None:
         printer.line(f"  {change}")
     printer.line()
     printer.line(f"Without the change: {_decision(answer.unchanged, answer)}")
+    if not answer.as_recorded:
+        printer.line(
+            "                    The record has another decision there: kerf verify says how they differ.", "warning"
+        )
     printer.line(f"With the change:    {_decision(answer.changed, answer)}")
     printer.line()
     if not answer.differences:
@@ -43,6 +47,8 @@ def whatif_text(printer: Printer, answer: WhatIf) -> None:
     _sums(printer, answer)
     if answer.then is not None:
         _then(printer, answer.then, answer)
+    for decider in answer.older:
+        printer.line(f"The record has another version of a decider ({decider}): both decisions are today's.")
     printer.line("Exact is this one decision. What the cluster would have done after it, the record cannot know.")
 
 

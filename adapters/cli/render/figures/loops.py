@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from kerf.adapters.cli.render.lines import print_text
 from kerf.adapters.cli.render.output import Printer
-from kerf.adapters.cli.render.text import dollars
+from kerf.adapters.cli.render.text import MAX_NAMES_SHOWN, dollars, some
 from kerf.projections.figures.loops import CHAIN, DRIFTS_AT_ONCE, EVICTED_AGAIN, UNUSED, Loop
 from kerf.projections.prose.amounts import count, moment
 
@@ -37,13 +37,12 @@ def _said(loop: Loop) -> str:
     if loop.kind == DRIFTS_AT_ONCE:
         return f"NodePool {loop.about}: {count(loop.nodes, 'node')} had drifted within ten minutes of their start{why}"
     if loop.kind == EVICTED_AGAIN:
-        pods = f"{count(loop.evicted, 'pod')} that had come for evicted ones"
-        return (
-            f"{loop.about}: {pods} had to leave in their turn within half an hour{why}: from {', '.join(loop.claims)}"
-        )
+        pods, nodes = count(loop.evicted, "pod"), some(loop.claims, MAX_NAMES_SHOWN)
+        left = "that had come for evicted ones had to leave in their turn within half an hour"
+        return f"{loop.about}: {pods} {left}{why}: from {nodes}"
     return f"{loop.about}: {count(loop.nodes, 'launch')} failed{why}".replace("launchs", "launches")
 
 
 def _costs(loop: Loop) -> str:
-    parts = [f"cost {dollars(loop.cost)}", f"{count(loop.evicted, 'pod')} evicted" if loop.evicted else ""]
-    return ", ".join(filter(None, parts))
+    cost = f"these nodes cost {dollars(loop.cost)}" if loop.cost else "no node came of it"
+    return f"{cost}, {count(loop.evicted, 'pod')} evicted" if loop.evicted else cost

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from kerf.adapters.cli.main import main
 from kerf.engine.record.decisions import Decision
-from tests.support.records import stored, tampered, whole_life
+from tests.support.records import changed, stored, tampered, whole_life
 from tests.support.repository import ROOT
 from tests.support.world import World
 
@@ -183,6 +183,17 @@ def test_manifests_that_only_the_cloud_could_answer_are_refused(kerf: Any) -> No
     code, _, err = kerf("whatif", GOLDEN, "--apply", manifest)
     assert (code, err[:7]) == (2, "KERF208")
     assert "What the cloud makes of a NodeClass is not in the record" in err
+
+
+def test_another_decision_in_the_record_and_an_older_version_are_told(kerf: Any, life: World, tmp_path: Path) -> None:
+    first = position_of_first(life.store, "provision")
+    decision = next(entry.payload for entry in life.store.scan(first - 1, first))
+    otherwise = stored(tmp_path / "otherwise.kerf", tampered(life.store, changed(first, now=decision.now + 1)))
+    out = kerf("whatif", otherwise, "--at", first, "--no-capacity", "c5.large")[1]
+    assert "The record has another decision there: kerf verify says how they differ." in out
+    older = stored(tmp_path / "older.kerf", tampered(life.store, changed(first, version=1)))
+    out = kerf("whatif", older, "--at", first, "--no-capacity", "c5.large")[1]
+    assert "The record has another version of a decider (provision 1, today's is" in out
 
 
 def test_a_part_that_a_newer_engine_decided_ends_with_4(kerf: Any, life: World, tmp_path: Path) -> None:
