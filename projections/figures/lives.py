@@ -18,7 +18,7 @@ from kerf.engine.record.decisions import (
     StaticResult,
 )
 from kerf.engine.record.entries import Entry
-from kerf.engine.record.observations import ObjectGone
+from kerf.engine.record.observations import FAILED, ControllerDecided, ObjectGone
 from kerf.engine.state.moves import ABANDONED, STARTED
 from kerf.projections.cost import CostFold, PriceOf
 from kerf.projections.figures.workloads import workload_of
@@ -161,6 +161,14 @@ class LivesFold:
             for verdict in result.verdicts:
                 self.life(verdict.claim).replaced_by = ()
 
+    def _decided_elsewhere(self, decided: ControllerDecided, entry: Entry) -> None:
+        """What another controller replaces by what, in an imported record (F-90)."""
+        for claim in decided.claims:
+            self.life(claim).replaced_by = () if decided.action == FAILED else decided.replacements
+        for claim in decided.replacements:
+            life = self.life(claim)
+            life.launched_for, life.replaces = f"replaces: {decided.why}", decided.claims
+
     # ── claim events ───────────────────────────────────────────────────────────────────────────────────────────
 
     def _requested(self, event: ev.Requested, entry: Entry) -> None:
@@ -219,6 +227,7 @@ _HANDLERS: dict[type[Struct], Callable[[LivesFold, Any, Entry], None]] = {
     Pod: LivesFold._pod,
     ObjectGone: LivesFold._gone,
     Decision: LivesFold._decision,
+    ControllerDecided: LivesFold._decided_elsewhere,
     ev.Requested: LivesFold._requested,
     ev.Launched: LivesFold._launched,
     ev.Adopted: LivesFold._adopted,

@@ -129,6 +129,9 @@ def test_commands_that_need_what_is_missing_say_so(tmp_path: Path, capsys: pytes
     assert "KERF211: this record was imported from karpenter-log, which does not tell pods" in capsys.readouterr().err
     assert run("observe", "report", record) == 2
     assert "KERF211" in capsys.readouterr().err
+    for command in ("status", "cost", "evictions", "capacity"):
+        assert run(command, record) == 2
+        assert capsys.readouterr().err.startswith("KERF211: this record was imported from karpenter-log"), command
     assert run("whatif", record, "--delete", "node/ip-10-0-0-11.eu-west-1.compute.internal") == 2
     assert "KERF211" in capsys.readouterr().err
     assert run("explain", record, "node", "ip-10-0-0-11.eu-west-1.compute.internal") == 0
@@ -148,3 +151,48 @@ def test_an_imported_record_can_be_handed_on_under_pseudonyms(tmp_path: Path) ->
     assert run("bundle", "export", record, bundle, "--pseudonymise") == 0
     assert b"general-ccccc" not in bundle.read_bytes()
     assert run("verify", bundle) == 0
+
+
+def test_figures_of_an_imported_record_leave_out_what_is_not_known(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record, prices = tmp_path / "r.kerf", tmp_path / "prices.yaml"
+    assert run("import", SAMPLES / "karpenter-1.12.log", "--record", record) == 0
+    capsys.readouterr()
+    assert run("churn", record) == 0
+    assert "UNUSED" not in capsys.readouterr().out
+    prices.write_text("m6a.xlarge/on-demand: 0.36\nm5.xlarge/on-demand: 0.2\n")
+    assert run("cost", record, "--by", "type", "--prices", prices, "--json") == 0
+    (large, *_) = json.loads(capsys.readouterr().out)["rows"]
+    assert (large["type"], round(large["cost"], 4)) == ("m6a.xlarge", round(0.36 * (26 * 60 + 7.9) / 3600, 4))
+
+
+def test_loops_of_replacements_are_found_in_a_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each node is replaced by the next: what users call churn (wish 28)."""
+    lines, minute = [], 0
+    lines.append(_line(0, "created nodeclaim", "provisioner", NodeClaim={"name": "a-0"}, NodePool={"name": "a"}))
+    for number in range(6):
+        claim, after, run_id = f"a-{number}", f"a-{number + 1}", f"run-{number}"
+        node = {"Node": {"name": f"n-{number}"}, "NodeClaim": {"name": claim}}
+        minute += 5
+        decision = {"reason": "underutilized", "decision": "replace", "replacement-node-count": 1}
+        lines += [
+            _line(minute, "launched nodeclaim", "x", NodeClaim={"name": claim}, **{"instance-type": "m5.large"}),
+            _line(minute, "registered nodeclaim", "x", **node),
+            _line(minute, "initialized nodeclaim", "x", **node),
+            _line(minute + 1, "disrupting node(s)", "disruption", reconcileID=run_id, **decision,
+                  **{"disrupted-nodes": [node]}),
+            _line(minute + 1, "created nodeclaim", "disruption", reconcileID=run_id, NodeClaim={"name": after}),
+            _line(minute + 3, "deleted nodeclaim", "x", **node),
+        ]  # fmt: skip
+    record = tmp_path / "r.kerf"
+    assert run("import", written(tmp_path, "log", *lines), "--record", record) == 0
+    capsys.readouterr()
+    assert run("churn", record, "--json") == 0
+    (loop,) = json.loads(capsys.readouterr().out)["loops"]
+    assert loop["claims"] == [f"a-{number}" for number in range(7)]
+
+
+def _line(minute: int, message: str, controller: str, **fields: object) -> str:
+    time = f"2026-03-02T09:{minute:02}:00.000Z"
+    return json.dumps({"time": time, "logger": "controller", "message": message, "controller": controller} | fields)

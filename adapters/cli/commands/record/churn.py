@@ -43,20 +43,29 @@ def churn(
     from kerf.adapters.cli.records import opened
     from kerf.adapters.cli.render.figures.loops import show_loops
     from kerf.adapters.cli.render.figures.tables import CHURN, answer_of, show
-    from kerf.projections.figures.churn import churn_measures
+    from kerf.engine.model.missing_knowledge import Missing
+    from kerf.projections.figures.churn import UNUSED, churn_measures
     from kerf.projections.figures.evictions import EvictionsFold
     from kerf.projections.figures.lives import LivesFold
+    from kerf.projections.figures.loops import UNUSED as UNUSED_LOOP
     from kerf.projections.figures.loops import find_loops
     from kerf.projections.figures.measures import table
+    from kerf.replay.partial_records import imported_from
 
     with opened(record) as store:
         window = window_of(store, since, until)
         lives = LivesFold()
         evictions = EvictionsFold(lives)
         fold_into(store, window.position, lives, evictions)
-    found = table(churn_measures(lives, window.since, window.until), by, CHURN)
+        imported = imported_from(store)
     loops = find_loops(lives, window.since, window.until, evictions.again)
-    answer = answer_of(found, window.since, window.until, loops=loops)
-    show(answer, CHURN, "No node came or went", json=json, as_csv=csv)
+    columns, notes = CHURN, list[str]()
+    if imported is not None and Missing.BINDINGS in imported.lacks:  # no node is known to have served a pod
+        columns = {name: column for name, column in CHURN.items() if name != UNUSED}
+        loops = [loop for loop in loops if loop.kind != UNUSED_LOOP]
+        notes.append("which pods ran on these nodes was not imported: which of them served nobody is not known")
+    found = table(churn_measures(lives, window.since, window.until), by, columns)
+    answer = answer_of(found, window.since, window.until, loops=loops, notes=notes)
+    show(answer, columns, "No node came or went", json=json, as_csv=csv)
     if not json and not csv:
         show_loops(loops, record)
