@@ -12,6 +12,7 @@ from itertools import groupby
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kerf.engine.model.kinds.kind import WatchedKind
 from kerf.engine.model.kinds.watched import WATCHED
@@ -20,6 +21,7 @@ from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import (
     Decision,
     DisruptResult,
+    Intent,
     MoveStepResult,
     ProposedMovesResult,
     ProvisionResult,
@@ -52,6 +54,8 @@ ALIKE_WITHIN = 15_000
 """Decisions at most this far apart (ms) are the same one: a change makes a provisioning window close later."""
 FOLLOWING = 60_000
 """So long (ms) after the next decision `following_pass` waits for one."""
+_LONGEST = 18
+"""Digits of a position."""
 _ANSWERS = (LaunchAnswered, EffectAnswered, InstanceSeen)
 _KIND_OF: dict[type[Struct], WatchedKind] = {kind.struct: kind for kind in WATCHED}
 
@@ -111,6 +115,7 @@ def next_decision(store: Store, position: int, changes: Sequence[Change] = (), *
     stays: dict[str, Reason] = {}
     if observations:
         entries = _turn(state, at, observations)
+        recorded.done(entries)
     while not any(does_something(entry.payload) for entry in entries):
         stays |= _reasons_to_stay(entries)
         due, following = next_due(state), recorded.next_at()
@@ -123,6 +128,7 @@ def next_decision(store: Store, position: int, changes: Sequence[Change] = (), *
             return Course(tuple(applied), before, state, until, stays=stays, older=recorded.older)
         at = following_at
         entries = _turn(state, at, recorded.take() if in_record else ())
+        recorded.done(entries)
         if recorded.acted:
             until = min(until, recorded.acted + ALIKE_WITHIN)
     return Course(tuple(applied), before, state, at, entries, stays | _reasons_to_stay(entries), recorded.older)
@@ -199,9 +205,17 @@ def does_something(payload: Any) -> bool:
 
 class _Recorded:
     """The observations of the recorded turns after a position. Those about what was changed are left out: the change
-    stays. So are, once the record has acted (at the time `acted`), the answers to its acts."""
+    stays. So are, once the record has acted (at the time `acted`), the answers to its acts.
+
+    A change moves positions, and with them the names of intents. So an answer is given to the same intent of this
+    course; one that answers nothing here is left out.
+    """
 
     def __init__(self, store: Store, position: int) -> None:
+        self._position = position
+        self._theirs: dict[str, Intent] = {}  # recorded intents without a counterpart yet, by "position.index"
+        self._ours: dict[str, Intent] = {}
+        self._names: dict[str, str] = {}  # recorded intent → the same one here
         self._turns: Iterator[list[Entry]] = (
             list(turn) for _, turn in groupby(store.scan(position), key=lambda entry: entry.turn)
         )
@@ -218,6 +232,15 @@ class _Recorded:
     def leave_out(self, observations: Iterable[Observation]) -> None:
         self._changed = {about for observation in observations if (about := _about(observation.payload)) != ("", "")}
 
+    def done(self, entries: Iterable[Entry]) -> None:
+        """Take notice of the intents of this course, and find the recorded ones that are the same."""
+        self._ours |= _intents(entries)
+        for theirs, intent in list(self._theirs.items()):
+            ours = next((ref for ref, own in self._ours.items() if own == intent), "")
+            if ours:
+                self._names[theirs] = ours
+                del self._theirs[theirs], self._ours[ours]
+
     def next_at(self) -> int | None:
         return self._waiting[0].at if self._waiting else None
 
@@ -233,7 +256,27 @@ class _Recorded:
             seen = [payload for payload in seen if not isinstance(payload, _ANSWERS)]
         elif any(does_something(entry.payload) for entry in turn):
             self.acted = turn[0].at
-        return [Observation(payload) for payload in seen]
+        self._theirs |= _intents(turn)
+        return [Observation(payload) for payload in map(self._renamed, seen) if payload is not None]
+
+    def _renamed(self, payload: Any) -> Any:
+        """Return an answer under the name that its intent has here; None if there is no such intent."""
+        if not isinstance(payload, LaunchAnswered | EffectAnswered):
+            return payload
+        asked_at = payload.intent.partition(".")[0]
+        if not asked_at.isdecimal() or len(asked_at) > _LONGEST or int(asked_at) <= self._position:
+            return payload
+        name = self._names.get(payload.intent)
+        return replace(payload, intent=name) if name is not None else None
+
+
+def _intents(entries: Iterable[Entry]) -> dict[str, Intent]:
+    return {
+        f"{entry.position}.{index}": intent
+        for entry in entries
+        if isinstance(entry.payload, Decision)
+        for index, intent in enumerate(entry.payload.intents)
+    }
 
 
 def _about(payload: Any) -> tuple[str, str]:

@@ -108,6 +108,18 @@ def _decided(course: Course) -> list[Decision]:
     return [entry.payload for entry in course.decisions]
 
 
+def test_answers_reach_the_same_intents_though_a_change_moves_their_positions() -> None:
+    """A node is ended while the change comes: until its end is answered it counts against the budget of the others."""
+    day = (scale("10s", 5), scale("150s", 12), scale("6m", 3))
+    plain = Run(deepcopy(workshop(*day)), until=10 * MINUTE).memory
+    changed = Run(deepcopy(workshop(*day, apply_at("8m", other_types))), until=10 * MINUTE).memory
+    seen = next(entry for entry, known in zip(changed.scan(), plain.scan(), strict=False) if entry != known)
+    course = next_decision(plain, seen.position - 1, [set_pool_field("default", TYPES, ["r5.large"])], now=seen.at)
+    expected = next_after(changed, seen.position)
+    assert [entry.payload.decider for entry in expected] == ["moves", "move"]
+    assert _decided(course) == [entry.payload for entry in expected]
+
+
 def test_a_deleted_nodeclaim_goes_as_in_a_cluster_in_which_it_was_deleted(unchanged: MemoryStore) -> None:
     changed = simulated({"at": RUNNING, "action": "delete", "kind": "NodeClaim", "actor": ASKED_BY})
     seen = next(entry for entry in changed.scan() if isinstance(entry.payload, NodeClaimDeletionSeen))
