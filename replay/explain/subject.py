@@ -10,7 +10,7 @@ from kerf.replay.explain.nodepool import PoolExplanation, explain_pool
 from kerf.replay.explain.pod import PodExplanation, explain_known_pod
 from kerf.replay.explain.workload import WorkloadExplanation, explain_workload
 from kerf.replay.history.histories import histories_of
-from kerf.replay.history.subjects import CLAIM, INSTANCE, NODE, POD, POOL, subject_of
+from kerf.replay.history.subjects import CLAIM, INSTANCE, NODE, POD, POOL, subject_at
 from kerf.replay.subject_names import kind_of
 from kerf.replay.time_travel.moments import LONGEST_NUMBER, is_position, state_at
 
@@ -28,7 +28,7 @@ def explain(store: Store, text: str, position: int | None = None, now: int = 0) 
     if kind_of(word) == _DECISION and rest:
         return explain_decision(store, _position(rest))
     histories = histories_of(store, position)
-    subject = subject_of(histories, text)
+    subject = subject_at(store, histories, text, position)
     name = subject.name
     if subject.kind == CLAIM:
         return explain_claim(store, name, position, now, histories)

@@ -14,7 +14,7 @@ from kerf.projections.timeline.event import Event
 from kerf.projections.timeline.timeline import Timeline
 from kerf.replay.history.histories import ClaimHistory, Histories, PodHistory, histories_of
 from kerf.replay.history.replacement_chain import ChainLink, replacement_chain
-from kerf.replay.history.subjects import POD, POOL, WORKLOAD, Subject, pods_of_workload, subject_of
+from kerf.replay.history.subjects import POD, POOL, WORKLOAD, Subject, pods_of_workload, subject_at
 from kerf.replay.time_travel.record_beginning import base_as_entries
 
 _LAUNCH_EVENTS = frozenset(
@@ -87,7 +87,7 @@ def story(store: Store, name: str, until: int | None = None) -> Story:
     """Tell the story of anything that has a name (see `subjects.subject_of`), up to a position. Raises SubjectUnknown
     (KERF203) and SubjectAmbiguous (KERF210)."""
     histories = histories_of(store, until)
-    found = subject_of(histories, name)
+    found = subject_at(store, histories, name, until)
     subject, selection = str(found), _selection(histories, found)
     events = tuple(_causes_first(_selected_events(store, selection, until)))
     others = sorted((selection.subjects | selection.helpers.keys()) - {subject})

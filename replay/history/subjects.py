@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable
 from msgspec import Struct
 
 from kerf.engine.model.missing_knowledge import Missing
-from kerf.replay.errors import SubjectAmbiguous
-from kerf.replay.history.histories import Histories, PodHistory
+from kerf.engine.record.store import Store
+from kerf.replay.errors import SubjectAmbiguous, SubjectUnknown
+from kerf.replay.history.histories import Histories, PodHistory, histories_of
 from kerf.replay.partial_records import require
 from kerf.replay.subject_names import kind_of, unknown_subject
 
@@ -53,6 +54,21 @@ def subject_of(histories: Histories, text: str) -> Subject:
         require(histories.imported, Missing.PODS, f"whether there was a {what} {name!r}")
     names = (known for kind in kinds for known in _NAMES[kind](histories))
     raise unknown_subject(f"the record knows no {what} {name!r}", name, names)
+
+
+def subject_at(store: Store, histories: Histories, text: str, position: int | None) -> Subject:
+    """As `subject_of`, for histories up to a position. A name that comes up only later is refused as such."""
+    try:
+        return subject_of(histories, text)
+    except SubjectUnknown:
+        if position is None or position >= store.last_position():
+            raise
+    later = subject_of(histories_of(store), text)
+    raise SubjectUnknown(
+        f"{later.kind} {later.name} was not there yet",
+        where=f"position {position}",
+        hint=f"kerf story RECORD {later} tells when it came",
+    )
 
 
 def kind_words(kinds: Iterable[str]) -> str:

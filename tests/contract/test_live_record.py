@@ -124,6 +124,9 @@ def test_it_is_explained_told_and_taken_out_while_it_is_written(url: str, tmp_pa
             kerf("explain", url, "pod", "default/first"),
             kerf("story", url, "default/first"),
             kerf("log", url, "--subject", "default/first"),
+            kerf("status", url, "--all"),
+            kerf("diff", url, "start"),
+            kerf("at", url),
             kerf("verify", url),
         ]
         for answer in answers:

@@ -16,6 +16,7 @@ from kerf.engine.record.observations import Observation
 from kerf.engine.record.store import Append
 from tests.support.lives import half_empty, in_service
 from tests.support.records import stored
+from tests.support.repository import ROOT
 from tests.support.world import World
 
 
@@ -115,3 +116,20 @@ def test_many_nodes_are_cut_to_the_emptiest_unless_all_are_asked_for(kerf: Any, 
     assert "eu.internal" not in out
     _, everything, _ = kerf("status", path, "--all")
     assert everything.count("  ip-10-0-0-") == 30
+
+
+CUT = ROOT / "tests" / "records" / "0.1.0" / "cut.kerfb"
+
+
+@pytest.mark.parametrize("command", [("status",), ("diff", "-1m"), ("explain", "np/default"), ("story", "np/default")])
+def test_a_cut_record_answers_from_its_base_on(kerf: Any, command: tuple[str, ...]) -> None:
+    name, *rest = command
+    code, out, err = kerf(name, CUT, *rest)
+    assert (code, bool(out), err) == (0, True, "")
+
+
+@pytest.mark.parametrize("command", [("status", "--at", "start"), ("diff", "start"), ("at", "1")])
+def test_what_a_cut_has_removed_is_refused(kerf: Any, command: tuple[str, ...]) -> None:
+    name, *rest = command
+    code, out, err = kerf(name, CUT, *rest)
+    assert (code, out, err.split(":")[0]) == (2, "", "KERF118")

@@ -134,3 +134,11 @@ def test_the_story_of_a_nodepool_tells_when_its_nodes_came_and_went(world: World
     assert {"nodepool-seen", "claim-requested", "claim-tainted", "claim-terminated"} <= {e.code for e in told.events}
     of_workload = story(world.store, "web")
     assert {"pod-waiting", "plan-made", "claim-requested"} <= {event.code for event in of_workload.events}
+
+
+def test_a_name_that_comes_up_later_is_refused_as_such(world: World) -> None:
+    for ask in (explain, story):
+        with pytest.raises(SubjectUnknown, match=r"KERF203: workload default/web was not there yet \[position 12\]"):
+            ask(world.store, "web", 12)
+    with pytest.raises(SubjectUnknown, match="the record knows no"):
+        explain(world.store, "nobody-ever", 12)
