@@ -33,6 +33,11 @@ def json_of(text: str | bytes, largest: int = MAX_LINE) -> Any:
         return None
 
 
+def json_text(value: dict[str, Any]) -> str:
+    """An object that was read, as JSON again."""
+    return msgspec.json.encode(value).decode()
+
+
 def object_of(text: str | bytes) -> dict[str, Any] | None:
     value = json_of(text)
     return value if isinstance(value, dict) else None

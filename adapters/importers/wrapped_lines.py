@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from kerf.adapters.importers.files import MAX_BYTES
-from kerf.adapters.importers.untrusted import json_of, object_of, text_of, time_of, whole_number
+from kerf.adapters.importers.untrusted import json_of, json_text, object_of, text_of, time_of, whole_number
 from kerf.engine.record.codec import LAST_MOMENT
 
 _CRI = re.compile(r"(\S{20,40}) (stdout|stderr) ([FP]) ?(.*)", re.DOTALL)
@@ -69,6 +69,8 @@ def _exported(number: int, item: Any) -> Iterator[Line]:
         yield Line(number, "")
         return
     text = next((item[key] for key in ("line", "message", "log") if isinstance(item.get(key), str)), "")
+    if "{" not in text:  # the items are the lines themselves
+        text = json_text(item)
     fields = item.get("fields")
     image = _IMAGE_VERSION.search(text_of(fields.get("container_image"))) if isinstance(fields, dict) else None
     at = time_of(item.get("date")) or _of_number(item.get("timestamp")) or time_of(item.get("time"))
@@ -94,18 +96,39 @@ def _of_number(value: object) -> int | None:
 def _peeled(line: Line, depth: int = 0) -> Iterator[Line]:
     """The line within its wrappers."""
     text = line.text
-    if depth < _DEEPEST and not text.startswith("{"):
+    if depth >= _DEEPEST:
+        yield line
+        return
+    if not text.startswith("{"):
         before, brace, after = text.partition("{")
         if brace and len(before) <= _LONGEST_PREFIX:
             stamp = _TIME.match(before)
             at = time_of(stamp[0]) if stamp else None
             yield from _peeled(Line(line.number, brace + after, at or line.at, line.version), depth + 1)
             return
-    fields = object_of(text) if depth < _DEEPEST and ('"log' in text) else None
-    if fields is not None and isinstance(fields.get("log"), str) and "message" not in fields:
-        at = time_of(fields.get("time")) or time_of(fields.get("timestamp")) or line.at
-        yield from _peeled(Line(line.number, fields["log"].strip(), at, line.version), depth + 1)
-    elif fields is not None and isinstance(fields.get("logEvents"), list):
+    fields = object_of(text) if any(word in text for word in _WRAPPING) else None
+    if fields is not None and isinstance(fields.get("logEvents"), list):
         yield from _batched(line.number, fields)
-    else:
+        return
+    inner = _inner(fields) if fields is not None else ""
+    if fields is None or not inner:
         yield line
+        return
+    at = next((at for key in _TIMES if (at := time_of(fields.get(key))) is not None), line.at)
+    yield from _peeled(Line(line.number, inner, at, line.version), depth + 1)
+
+
+_WRAPPING = ('"log', '"jsonPayload"', '"message":"{', '"message": "{')
+"""What stands in a line that a collector has wrapped another one in."""
+_TIMES = ("time", "timestamp", "@timestamp")
+
+
+def _inner(fields: dict[str, Any]) -> str:
+    """The line in a collector's object: as text in `log` or `message`, or as an object; "" if there is none."""
+    for key in ("jsonPayload", "log_processed"):
+        if isinstance(fields.get(key), dict):
+            return json_text(fields[key])
+    log, message = text_of(fields.get("log")).strip(), text_of(fields.get("message")).strip()
+    if log and "message" not in fields:
+        return log
+    return message if message.startswith("{") else ""

@@ -101,6 +101,11 @@ def test_f2_a_grafana_export_is_turned_round(tmp_path: Path) -> None:
         lambda text: f"2026-03-02T09:00:00.1Z {text}",
         lambda text: f"karpenter-7d-x controller {text}",
         lambda text: json.dumps({"log": text + "\n", "stream": "stdout", "time": "2026-03-02T09:00:00Z"}),
+        lambda text: json.dumps({"log": text, "log_processed": json.loads(text), "kubernetes": {"pod_name": "x"}}),
+        lambda text: json.dumps({"@timestamp": "2026-03-02T09:00:00Z", "message": text, "level": "info"}),
+        lambda text: json.dumps({"jsonPayload": json.loads(text), "timestamp": "2026-03-02T09:00:00Z"}),
+        lambda text: json.dumps([json.loads(text)], indent=1),
+        lambda text: json.dumps([{"line": text, "timestamp": "1772442000000000000"}]),
     ],
 )
 def test_f2_wrappers_are_peeled(tmp_path: Path, wrap: object) -> None:
@@ -115,6 +120,38 @@ def test_f2_a_line_in_parts_is_joined(tmp_path: Path) -> None:
     stamp = "2026-03-02T09:00:00.123456789Z stdout"
     with imported(tmp_path, written(tmp_path, "cri", f"{stamp} P {made[:50]}", f"{stamp} F {made[50:]}")) as (_, store):
         assert "a-1 is requested" in told(store)
+
+
+def test_f89_flat_keys_of_0_36_and_older_are_read(tmp_path: Path) -> None:
+    def old(at: str, logger: str, message: str, **fields: Any) -> str:
+        known = {"level": "INFO", "time": f"2024-02-15T{at}Z", "logger": f"controller.{logger}", "message": message}
+        return json.dumps(known | {key.replace("_", "-"): value for key, value in fields.items()})
+
+    node = "ip-10-0-0-1.ec2.internal"
+    replaced = f"terminating 1 nodes (2 pods) {node}/m5.large/spot and replacing with spot node from types a, b"
+    file = written(
+        tmp_path, "log",
+        old("09:00:00.000", "provisioner", "found provisionable pod(s)", pods="a/x, a/y and 3 other(s)"),
+        old("09:00:01.000", "provisioner", "created nodeclaim", nodepool="general", nodeclaim="general-aaaaa",
+            instance_types="m5.large", requests={"cpu": "1"}),
+        old("09:00:03.000", "nodeclaim.lifecycle", "launched nodeclaim", nodeclaim="general-aaaaa",
+            provider_id="aws:///us-east-1a/i-1", instance_type="m5.large", zone="us-east-1a", capacity_type="spot"),
+        old("09:00:30.000", "nodeclaim.lifecycle", "registered nodeclaim", nodeclaim="general-aaaaa", node=node),
+        old("09:00:40.000", "nodeclaim.lifecycle", "initialized nodeclaim", nodeclaim="general-aaaaa", node=node),
+        old("10:00:00.000", "disruption", f"disrupting via consolidation replace, {replaced}", command_id="c-1"),
+        old("10:00:00.100", "disruption", "created nodeclaim", nodepool="general", nodeclaim="general-bbbbb"),
+        old("10:00:50.000", "nodeclaim.lifecycle", "initialized nodeclaim", nodeclaim="general-bbbbb", node="ip-2"),
+        old("10:01:00.000", "node.termination", "tainted node", node=node),
+        old("10:02:00.000", "node.termination", "deleted node", node=node),
+        old("10:02:01.000", "nodeclaim.termination", "deleted nodeclaim", nodeclaim="general-aaaaa", node=node),
+    )  # fmt: skip
+    with imported(tmp_path, file) as (summary, store):
+        assert (summary.claims, summary.adopted, summary.gone) == (2, 0, 1)
+        (decided,) = payloads(store, ControllerDecided)
+        assert (decided.why, decided.claims, decided.replacements, decided.pods) == (
+            "underutilized", ("general-aaaaa",), ("general-bbbbb",), 2,
+        )  # fmt: skip
+        assert [t.why for t in payloads(store, Tainted)] == ["underutilized"]
 
 
 def test_f61_lines_that_the_logger_dropped_are_noticed(tmp_path: Path) -> None:
