@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
@@ -11,6 +11,7 @@ from msgspec import Struct
 
 import kerf
 from kerf.adapters.cli.render.lines import print_error
+from kerf.adapters.cli.render.output import progress_line
 from kerf.adapters.cli.simulate.new_record import new_record
 from kerf.adapters.importers.errors import Unreadable
 from kerf.adapters.importers.formats import read_history
@@ -60,8 +61,8 @@ def import_files(files: Sequence[Path], record: Path) -> Summary:
     """
     histories = joined([_read(file) for file in files])
     mark = imported(histories)
-    with new_record(record, IMPORT_HOLDER, say=print_error) as new:
-        entries = _write(histories, mark, new.store)
+    with new_record(record, IMPORT_HOLDER, say=print_error) as new, progress_line("written up to entry") as progress:
+        entries = _write(histories, mark, new.store, progress)
     return Summary(
         record=str(record),
         imported=mark,
@@ -85,7 +86,7 @@ def _read(file: Path) -> History:
         ) from error
 
 
-def _write(histories: Sequence[History], mark: Imported, store: Store) -> list[Entry]:
+def _write(histories: Sequence[History], mark: Imported, store: Store, progress: Callable[[int], None]) -> list[Entry]:
     """Tell a runtime everything. Its clock is the histories'."""
     told = in_order(histories)
     runtime = Runtime(
@@ -103,6 +104,7 @@ def _write(histories: Sequence[History], mark: Imported, store: Store) -> list[E
         if runtime.error is not None:
             raise runtime.error
         entries += runtime.new_entries
+        progress(len(entries))
     return entries
 
 
