@@ -27,6 +27,7 @@ class ExplanationCode(ReasonCode):
     LAUNCH_TIMED_OUT = "launch-timed-out", "no instance came within the launch limit"
     MOVE_STARTED_ALONE = "move-started-alone", "it goes, for it is {why}: the taint is put on it"
     NODEPOOL_GONE = "nodepool-gone", "NodePool {nodepool} was deleted: its NodeClaims go with it"
+    NOT_REACHED = "not-reached", "the steps of the pass were used up before they were looked at: it goes on at once"
     REPAIR_OFF = "repair-off", "nodes are not repaired: the feature gate NodeRepair is off"
     MOVE_STARTED = "move-started", "it goes, for it is {why}: the taint is put on it, and what replaces it is launched"
     REASON_RAISED = "reason-raised", "a stronger reason came, which waits for nothing"

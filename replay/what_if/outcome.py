@@ -25,6 +25,7 @@ from kerf.engine.record.decisions import (
 )
 from kerf.engine.record.entries import Entry
 from kerf.engine.state.state import State
+from kerf.projections.prose.explanation_codes import ExplanationCode
 from kerf.projections.prose.nearest_reasons import nearest_first
 from kerf.replay.what_if.next_decision import Course
 
@@ -178,7 +179,7 @@ class _Found:
         for group in (*result.unplaced, *result.ignored):
             self.waiting.append(Waiting(self._keys(group.pods), tuple(nearest_first(group.reasons))))
         if result.truncated:
-            self.waiting.append(Waiting(self._keys(result.truncated), (Reason("not-reached"),)))
+            self.waiting.append(Waiting(self._keys(result.truncated), (Reason.of(ExplanationCode.NOT_REACHED),)))
 
     def _launches(self, claims: Iterable[PlannedClaim], replaces: tuple[str, ...] = ()) -> None:
         for claim in claims:
