@@ -36,7 +36,8 @@ def read_capture(capture: dict[str, Any]) -> History:
     events = []
     for number, event in enumerate(capture["events"], start=1):
         at = time_of(event.get("timestamp")) if isinstance(event, dict) else None
-        if at is None or event.get("type") not in _RANKS or event.get("kind") not in _API or not event.get("key"):
+        known = isinstance(event, dict) and text_of(event.get("type")) in _RANKS and text_of(event.get("kind")) in _API
+        if at is None or not known or not text_of(event.get("key")):
             history.not_read(number, "it is no create, scale or delete of a Deployment or Job", repr(event)[:200])
             continue
         events.append((_nanoseconds(at, event), _RANKS.index(event["type"]), number, event))

@@ -51,7 +51,8 @@ def test_f28_a_term_that_selects_labels_of_before_is_told(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     "event",
     [
-        3, {}, {"type": "create"}, {"type": "scale", "kind": "Deployment", "key": "a/b", "timestamp": "x"},
+        3, {}, {"type": "create"}, {"type": [], "kind": [[]], "key": {}, "timestamp": "2026-03-02T09:00:00Z"},
+        {"type": "scale", "kind": "Deployment", "key": "a/b", "timestamp": "x"},
         {"type": "create", "kind": "Deployment", "key": "a/b", "timestamp": "2026-03-02T09:00:00Z", "deployment": []},
         {"type": "create", "kind": "Deployment", "key": "a/b", "timestamp": "2026-03-02T09:00:00Z",
          "deployment": {"spec": {"replicas": "many", "template": {"spec": {"containers": 7}}}}},
