@@ -19,6 +19,9 @@ def churn(
 ) -> None:
     """Show how nodes came and went, and which go round in circles.
 
+    Unused are nodes that went without having run a pod but those of DaemonSets.
+    Hours lived are those of the nodes that are gone, from launch to end.
+
     Below the table stand the loops, the worst first: nodes that were replaced
     again and again, pods that were evicted soon after they had come for evicted
     ones, nodes that came for pods and went without one, nodes that had drifted as

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from kerf.adapters.cli.render.output import Printer, emit_json
 from kerf.adapters.cli.render.text import dollars
+from kerf.engine.errors import InputError
 from kerf.projections.figures.loops import Loop
 from kerf.projections.figures.measures import Table
 from kerf.projections.json_times import with_times
@@ -58,7 +59,12 @@ class Answer(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def show(answer: Answer, columns: Columns, nothing: str, *, json: bool, as_csv: bool, times: bool = False) -> None:
-    """Print a table. `nothing` is said if it has no rows; `times`: with the first and last time of each row."""
+    """Print a table. `nothing` is said if it has no rows; `times`: with the first and last time of each row.
+
+    Raises InputError (KERF200) for both `json` and `as_csv`.
+    """
+    if json and as_csv:
+        raise InputError("--json and --csv are two forms of one answer", hint="Give one of them", code="KERF200")
     if json:
         emit_json(with_times(answer))
     elif as_csv:

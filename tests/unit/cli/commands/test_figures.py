@@ -80,3 +80,10 @@ def test_an_unknown_dimension_is_refused(kerf: Any) -> None:
 
 def test_churn_says_that_nothing_goes_round_in_circles(kerf: Any) -> None:
     assert "No node goes round in circles." in kerf("churn", RECORD)[1]
+
+
+@pytest.mark.parametrize("command", ["cost", "evictions", "churn", "capacity"])
+def test_json_and_csv_at_once_are_refused(kerf: Any, command: str) -> None:
+    code, out, err = kerf(command, NO_CAPACITY, "--json", "--csv")
+    assert (code, out, err[:9]) == (2, "", "KERF200: ")
+    assert "Give one of them" in err
