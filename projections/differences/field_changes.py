@@ -10,6 +10,7 @@ from msgspec import Struct
 
 MAX_SHOWN = 120
 """Longer texts are shown by their beginning: they are texts of users, never parts of JSON."""
+_EMPTY = "[]"
 _NAMED_BY = ("key", "name", "deviceName", "type", "id")
 
 
@@ -30,14 +31,21 @@ def field_changes(was: Any, now: Any) -> tuple[FieldChange, ...]:
     """Return the fields in which two documents differ, in order of their paths.
 
     Items of lists are known by what names them (their key, name or type), else by their number. Lists of plain values
-    are one field.
+    are one field. An empty list that gets items, or the other way round, is told by its items.
     """
     before, after = flat(was), flat(now)
+    paths = sorted(before.keys() | after.keys())
     return tuple(
         FieldChange(path, before.get(path), after.get(path))
-        for path in sorted(before.keys() | after.keys())
-        if before.get(path) != after.get(path)
+        for path in paths
+        if before.get(path) != after.get(path) and not _told_by_items(path, before, after, paths)
     )
+
+
+def _told_by_items(path: str, before: dict[str, str], after: dict[str, str], paths: list[str]) -> bool:
+    """Whether a path is that of an empty list on one side, whose items on the other have paths of their own."""
+    sides = (before.get(path), after.get(path))
+    return sides in ((_EMPTY, None), (None, _EMPTY)) and any(other.startswith(f"{path}[") for other in paths)
 
 
 def flat(document: Any, path: str = "") -> dict[str, str]:

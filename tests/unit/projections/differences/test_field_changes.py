@@ -58,6 +58,14 @@ def test_each_field_has_its_path(was: object, now: object, told: str) -> None:
     assert told in [change.words for change in field_changes(was, now)]
 
 
+def test_an_empty_list_that_gets_items_is_told_by_them() -> None:
+    empty: dict[str, list[object]] = {"taints": []}
+    taints = {"taints": [{"key": "a.b/c", "effect": "NoSchedule"}]}
+    assert [change.words for change in field_changes(empty, taints)] == ["taints[a.b/c].effect none → NoSchedule"]
+    assert [change.words for change in field_changes(taints, empty)] == ["taints[a.b/c].effect NoSchedule → none"]
+    assert [change.words for change in field_changes({}, empty)] == ["taints none → []"]
+
+
 def test_long_texts_say_how_long_they_are() -> None:
     (change,) = field_changes({"a": "x" * 200}, {"a": "y" * 200})
     assert change.words.count("… (200 characters)") == 2
