@@ -98,7 +98,7 @@ class Runtime:
         self._unanswered = [(ref, _to_reconcile(a.intent, self.state)) for ref, a in sorted(facts.intents.items())]
         self.fresh = started = not facts.position
         facts.epoch = self._office  # the entries of this turn are the first that carry it
-        draft = self._draft(now if clocks is None or started else _median(facts.at, now, clocks))
+        draft = self._draft(now if clocks is None or started else _believed(facts.at, now, clocks))
         if started:
             draft.add(beginning)
         draft.add(OfficeTaken(self._office, holder))
@@ -264,9 +264,14 @@ def _to_reconcile(intent: Intent, state: State) -> Intent:
     return intent
 
 
-def _median(record: int, server: int, clocks: ClocksDiffer) -> int:
-    """The time between those of the record, the API server and the wall clock: none is believed against two (ADR 9)."""
-    return sorted((record, server, server + clocks.skew))[1]
+def _believed(record: int, server: int, clocks: ClocksDiffer) -> int:
+    """The time to begin with while clocks differ: of the record's, the API server's and the wall clock's the middle one.
+    So none is believed against the two others.
+
+    If that is the record's, nobody wrote for a while. The later clock is right about that where it is the nearer one
+    (ADR 9)."""
+    earliest, middle, latest = sorted((record, server, server + clocks.skew))
+    return latest if middle == record and latest - record < record - earliest else middle
 
 
 def _intents(entries: Sequence[Entry]) -> list[tuple[str, Intent]]:

@@ -239,14 +239,17 @@ def begin(world: World, *, server: int, wall: int) -> None:
     [
         (MINUTE, 31 * DAY, MINUTE),
         (31 * DAY, MINUTE, MINUTE),
-        (MINUTE, -DAY, 0),
-        (-DAY, MINUTE, 0),
+        (MINUTE, -DAY, MINUTE),
+        (-DAY, MINUTE, MINUTE),
+        (DAY, -MINUTE, 0),
+        (-MINUTE, DAY, 0),
         (-DAY, MINUTE - DAY, MINUTE - DAY),
         (MINUTE - DAY, -DAY, MINUTE - DAY),
     ],
 )
 def test_a_process_that_begins_in_doubt_believes_no_clock_against_two(server: int, wall: int, goes_on: int) -> None:
-    """Of the record, the API server and the wall clock it takes the time in the middle."""
+    """Of the record, the API server and the wall clock it takes the time in the middle, or the one that is a little
+    after the record's, if the third is far before it."""
     world = in_service(expire_after=30 * DAY)
     was = world.runtime.state.facts.at
     begin(world, server=server, wall=wall)
