@@ -2,8 +2,8 @@
 
 A pod is nominated when its claim has been launched, the name of the Node is known, and the claim is not in service yet.
 No pod is nominated while all waiting pods are alike: none can take another's place then. A nomination is taken back
-when the plan no longer says so. What somebody else nominated is never touched. Nothing of this is decided or recorded;
-the fold sees the result in the pods.
+when the plan no longer says so, also where the Node is there. What somebody else nominated is never touched. Nothing of
+this is decided or recorded; the fold sees the result in the pods.
 
 Of pods with a topology spread, as many at a time are nominated for a node as its skew allows: kube-scheduler counts a
 nominated pod as if it were on that node already. With more on each node none of them could be bound first.
@@ -95,11 +95,13 @@ class PodNominations:
         return not pod.nominated or (pod.nominated != node and pod.nominated in ours)
 
     def _takes_back(self, uid: str, pod: Pod | None, node: str, state: State) -> bool:
-        """A claim in service keeps its nominations until its pods are bound: its Node is there."""
+        """A claim in service keeps its nominations until its pods are bound, as long as the plan has them there: what
+        waits for a node takes room there from other pods."""
         if pod is None or pod.node:
             self._written.pop(uid, None)
             return False
-        if pod.nominated != node or node in state.facts.nodes:
+        planned = state.facts.claims.get(state.facts.targets.get(uid, ""))
+        if pod.nominated != node or (planned is not None and planned.node == node):
             return False
         self._written.pop(uid, None)
         return True

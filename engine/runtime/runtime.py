@@ -265,7 +265,7 @@ def _to_reconcile(intent: Intent, state: State) -> Intent:
 
 
 def _believed(record: int, server: int, clocks: ClocksDiffer) -> int:
-    """The time to begin with while clocks differ: of the record's, the API server's and the wall clock's the middle one.
+    """The time to begin with while clocks differ: of record, API server and wall clock the one in the middle.
     So none is believed against the two others.
 
     If that is the record's, nobody wrote for a while. The later clock is right about that where it is the nearer one
