@@ -13,6 +13,7 @@ from itertools import combinations
 from msgspec import Struct
 
 from kerf.adapters.simulation.scheduler.filters import NODE_NAME_FIELD, term_matches, tolerates
+from kerf.engine.model.cel.errors import CelError
 from kerf.engine.model.kubernetes.devices import (
     AllocatedDevice,
     Allocation,
@@ -27,7 +28,6 @@ from kerf.engine.model.kubernetes.devices import (
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import Expression, NodeTerm
 from kerf.engine.scheduling.devices.cel_selectors import matches
-from kerf.engine.scheduling.devices.errors import SelectorError
 
 Key = tuple[str, str, str]
 MAX_DEVICES_PER_CLAIM = 32  # devices of a claim
@@ -172,7 +172,7 @@ class _NodeSearch:
                 matches(selector, reachable.key[0], reachable.device)
                 for selector in (*device_class.selectors, *request.selectors)
             )
-        except SelectorError:
+        except CelError:
             return False
 
     def _take(self, request: DeviceRequest, reachable: ReachableDevice, used: UsedDevices) -> ChosenDevice | None:

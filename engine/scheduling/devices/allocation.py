@@ -12,11 +12,11 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kerf.engine.model.cel.errors import CelError
 from kerf.engine.model.instance_types import InstanceType
 from kerf.engine.model.kubernetes.devices import Allocation, AttributeBinding, DeviceFacts, ResourceClaim, ResourceSlice
 from kerf.engine.model.labels import WELL_KNOWN
 from kerf.engine.model.reasons import Reason
-from kerf.engine.scheduling.devices.errors import SelectorError
 from kerf.engine.scheduling.devices.matching import Matcher
 from kerf.engine.scheduling.devices.pools import (
     DeviceKey,
@@ -324,7 +324,7 @@ class DeviceWant:
     ) -> Solution | None:
         try:
             matching = Matching(self._devices.matcher.matching(offered, claims))
-        except SelectorError:
+        except CelError:
             return None
         usage = self._devices.ledger.usage(host, group, offered.pools)
         if taken:

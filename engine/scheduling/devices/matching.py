@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from kerf.engine.model.cel.errors import CelError
 from kerf.engine.model.kubernetes.devices import ALL, DeviceClass, DeviceRequest, ResourceClaim
 from kerf.engine.scheduling.devices.cel_selectors import matches
-from kerf.engine.scheduling.devices.errors import SelectorError
 from kerf.engine.scheduling.devices.pools import DeviceOffer, OfferedDevice
 from kerf.engine.scheduling.devices.search import requests_of
 
@@ -26,7 +26,7 @@ class Matcher:
 
     def __init__(self, classes: Mapping[str, DeviceClass]) -> None:
         self._classes = classes
-        self._known: dict[tuple[str, str, int], bool | SelectorError] = {}
+        self._known: dict[tuple[str, str, int], bool | CelError] = {}
 
     def problem(self, claim: ResourceClaim) -> str:
         """Why nothing can meet a claim; "" if something can."""
@@ -40,7 +40,7 @@ class Matcher:
         return ""
 
     def matching(self, offer: DeviceOffer, claims: Sequence[ResourceClaim]) -> dict[int, list[OfferedDevice]]:
-        """The devices that each request can have, by the id of the request. Raises SelectorError if a selector has no
+        """The devices that each request can have, by the id of the request. Raises CelError if a selector has no
         value for a device."""
         return {id(request): self._left(offer, request) for request in requests_of(claims)}
 
@@ -58,7 +58,7 @@ class Matcher:
         for device in offer.devices:
             for expression in self._selectors(request):
                 matches = self._asked(expression, device)
-                if isinstance(matches, SelectorError):
+                if isinstance(matches, CelError):
                     raise matches
                 if not matches:
                     break
@@ -69,13 +69,13 @@ class Matcher:
     def _selectors(self, request: DeviceRequest) -> tuple[str, ...]:
         return (*self._classes[request.device_class].selectors, *request.selectors)
 
-    def _asked(self, expression: str, device: OfferedDevice) -> bool | SelectorError:
+    def _asked(self, expression: str, device: OfferedDevice) -> bool | CelError:
         key = expression, device.driver, id(device.device)
         answer = self._known.get(key)
         if answer is None:
             try:
                 answer = matches(expression, device.driver, device.device)
-            except SelectorError as error:
+            except CelError as error:
                 answer = error
             self._known[key] = answer
         return answer

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from kerf.engine.model.cel.errors import CelError
 from kerf.engine.model.kubernetes.devices import ALL, DeviceRequest, ResourceClaim
 from kerf.engine.model.reasons import Reason
-from kerf.engine.scheduling.devices.errors import SelectorError
 from kerf.engine.scheduling.devices.matching import Matcher, wanted_count
 from kerf.engine.scheduling.devices.pools import DeviceKey, DeviceOffer
 from kerf.engine.scheduling.devices.search import tolerated
@@ -42,7 +42,7 @@ def _short(
     cuts = matcher.cuts(offer, request)
     try:
         left = matcher.matching(offer, [ResourceClaim("", "", (request,))])[id(request)]
-    except SelectorError as error:
+    except CelError as error:
         return {"wanted": wanted_count(request), "left": 0, "selectors": [f"{error.code}: {error.message}"]}
     open_to_it = [device for device in left if tolerated(request, device.device)]
     free = [device for device in open_to_it if request.admin or device.key not in taken]

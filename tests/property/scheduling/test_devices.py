@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -43,6 +44,7 @@ from tests.support.scenarios.device_problems import (
     types,
 )
 from tests.support.scenarios.shuffle import shuffled
+from tests.support.strategies.examples import examples
 
 MODELS = ("a", "b")
 SELECTORS = [f'device.attributes["{DRIVER}"].model == "{name}"' for name in MODELS]
@@ -134,14 +136,16 @@ def questions(draw: st.DrawFn) -> Problem:
     return question(given_claims, pods, draw(catalogues()), nodes=nodes, slices=slices, leaving=leaving)
 
 
+@pytest.mark.slow
 @given(questions())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_s203_every_place_has_the_devices_of_its_pods(problem: Problem) -> None:
     assert device_faults(problem, plan(problem)) == []
 
 
+@pytest.mark.slow
 @given(questions())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_s200_a_pod_that_alone_could_have_its_devices_gets_a_place(problem: Problem) -> None:
     alone = replace(problem, pods=problem.pods[:1])
     wanted = wanted_by(alone, [alone.pods[0].uid])
@@ -153,7 +157,7 @@ def test_s200_a_pod_that_alone_could_have_its_devices_gets_a_place(problem: Prob
 
 
 @given(questions())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_the_simulated_scheduler_finds_what_a_plan_promises(problem: Problem) -> None:
     assert problem.devices is not None
     facts = problem.devices
@@ -186,6 +190,6 @@ def driver(kind: InstanceType) -> list[ResourceSlice]:
 
 
 @given(questions(), st.integers(0, 5))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_plans_about_devices_do_not_depend_on_order(problem: Problem, seed: int) -> None:
     assert plan(shuffled(problem, random.Random(seed))) == plan(problem)

@@ -1,6 +1,6 @@
-"""Parses device selectors: CEL (the Common Expression Language) without comprehensions, maps and messages.
+"""Parses CEL without comprehensions, maps and messages.
 
-An expression becomes a tree of the nodes below. Anything else raises SelectorError (KERF353).
+An expression becomes a tree of the nodes below. Anything else raises CelError (KERF353).
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ import re
 
 from msgspec import Struct
 
-from kerf.engine.scheduling.devices.errors import SelectorError
+from kerf.engine.model.cel.errors import CelError
 
 MAX_EXPRESSION_LENGTH = 10 * 1024  # characters, the API's own limit
 MAX_NESTING = 40  # levels of nesting, and operators in a row that are neither && nor ||
 _TOKEN = re.compile(
     r"""\s*(?:
-        (?P<number>0x[0-9a-fA-F]+|[0-9]+(?![.\w]))
+        (?P<double>[0-9]*\.[0-9]+(?:[eE][+-]?[0-9]+)?(?![.\w])|[0-9]+[eE][+-]?[0-9]+(?![.\w]))
+      | (?P<number>0x[0-9a-fA-F]+|[0-9]+(?![.\w]))
       | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
       | (?P<text>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
       | (?P<sign>&&|\|\||==|!=|<=|>=|[<>!?:()\[\].,+*/%-])
@@ -29,7 +30,7 @@ _VALUES: dict[str, bool | None] = {"true": True, "false": False, "null": None}
 
 
 class Constant(Struct, frozen=True):
-    value: bool | int | str | None
+    value: bool | int | float | str | None
 
 
 class Name(Struct, frozen=True):
@@ -69,9 +70,9 @@ CelNode = Constant | Name | ListLiteral | Member | Item | Call | Operation
 
 
 def parse(expression: str) -> CelNode:
-    """The tree of an expression. Raises SelectorError if it cannot be read."""
+    """The tree of an expression. Raises CelError if it cannot be read."""
     if len(expression) > MAX_EXPRESSION_LENGTH:
-        raise SelectorError("the selector is too long", hint=f"{MAX_EXPRESSION_LENGTH} characters are the most")
+        raise CelError("the expression is too long", hint=f"{MAX_EXPRESSION_LENGTH} characters are the most")
     parser = _Parser(_tokens(expression))
     tree = parser.expression(0)
     parser.end()
@@ -152,6 +153,8 @@ class _Parser:
         kind, text = self._next()
         if kind == "number":
             return Constant(int(text, 0) if text.startswith("0x") else int(text))
+        if kind == "double":
+            return Constant(float(text))
         if kind == "text":
             return Constant(_unescaped(text[1:-1]))
         if kind != "name":
@@ -207,5 +210,5 @@ def _unescaped(text: str) -> str:
     return re.sub(r"\\(.)", meant, text)
 
 
-def _refused(message: str) -> SelectorError:
-    return SelectorError(message, hint="kerf reads CEL without comprehensions, maps and floating-point numbers")
+def _refused(message: str) -> CelError:
+    return CelError(message, hint="kerf reads CEL without comprehensions and maps")
