@@ -24,6 +24,7 @@ from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import CompiledProblem, PodQueue
 from kerf.engine.scheduling.pods.pod_class import PodClass
 from kerf.engine.scheduling.problem.problem import BoundPod, PendingPod, PoolInput
+from kerf.engine.scheduling.topology.topology import first_pods
 
 MAX_GROUNDS = 8
 """How many more times everything is compiled, for nodes without which limits leave other types."""
@@ -73,12 +74,10 @@ class PreparedSimulations:
         self._leavers: dict[str, _Leaver] = {}
         self._usage = {pool_input.pool.name: pool_input.usage for pool_input in still.pools}
         pools = tuple(_with_freed(pool_input, freed) for pool_input in still.pools)
-        there = {(pod.namespace, pod.shape) for pod in self._bound}
-        pairs = {(namespace, shape): PendingPod("", namespace, "", shape) for namespace, shape in there}
-        pairs |= {(pod.namespace, pod.shape): pod for pod in still.pods}
-        self._ground = CompiledProblem(
-            replace(still, pods=tuple(pod for _, pod in sorted(pairs.items())), bound=tuple(self._bound), pools=pools)
-        )
+        movable: list[PendingPod | BoundPod] = [*still.pods, *self._bound]
+        kinds = first_pods(((pod.namespace, pod.shape), pod) for pod in movable)
+        pods = tuple(PendingPod(pod.uid, pod.namespace, pod.name, pod.shape) for pod in kinds.values())
+        self._ground = CompiledProblem(replace(still, pods=pods, bound=tuple(self._bound), pools=pools))
         self._numbers = {node.name: node.number for node in self._ground.nodes}
         self._counted = self._ground.topology.counted()
         self._free_line = self._ground.queue_of(self._free)

@@ -6,15 +6,13 @@ A plan should bind whole whichever of these variants the real scheduler is like.
 
 from __future__ import annotations
 
-import re
-
 from msgspec import Struct
 
+from kerf.engine.model.ordinals import base_and_ordinal
 from kerf.engine.scheduling.problem.problem import PendingPod
 
 HASH_PRIME = 2_654_435_761
 """A prime that scatters small numbers over 32 bits."""
-NUMBERS = re.compile(r"[0-9]+")
 
 
 class SchedulerVariant(Struct, frozen=True):
@@ -22,7 +20,7 @@ class SchedulerVariant(Struct, frozen=True):
 
     `by_age`: pods of one priority come in the order of their creation; otherwise all at once.
     `by_turn`: pods that come at once come in their known turn; otherwise in the order of their names.
-    `natural_names`: web-10 comes after web-9.
+    `natural_names`: web-10 comes after web-9. Only the number at the end of a name counts.
     `newer`: balanced allocation is scored as in Kubernetes 1.36.
     `seed`: decides between equally good nodes, where a real scheduler throws dice; 0 takes the first by number.
     """
@@ -33,11 +31,11 @@ class SchedulerVariant(Struct, frozen=True):
     newer: bool = False
     seed: int = 0
 
-    def queue_key(self, pod: PendingPod, priority: int) -> tuple[int, int, int, str, str, str]:
+    def queue_key(self, pod: PendingPod, priority: int) -> tuple[int, int, int, str, str, int, str]:
         """Sort pods by this key to get the order of the scheduling queue."""
-        name = _natural_order(pod.name) if self.natural_names else pod.name
+        name, ordinal = base_and_ordinal(pod.name) if self.natural_names else (pod.name, 0)
         age, turn = pod.created if self.by_age else 0, pod.turn if self.by_turn else 0
-        return -priority, age, turn, pod.namespace, name, pod.uid
+        return -priority, age, turn, pod.namespace, name, ordinal, pod.uid
 
     def tie_rank(self, node: int) -> int:
         """Of equally good nodes (by number) the one with the lowest rank is taken."""
@@ -54,8 +52,3 @@ SCHEDULER_VARIANTS = (
 )
 """The variants that a plan is rated with. When plans were carried out on a real scheduler (1.36), the first of these
 came closest."""
-
-
-def _natural_order(name: str) -> str:
-    """Prefix each number with its length, so that text order is the order of the numbers."""
-    return NUMBERS.sub(lambda number: f"{len(number[0]):03d}{number[0]}", name)

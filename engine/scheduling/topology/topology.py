@@ -8,6 +8,7 @@ preferences (unlike S-133).
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -20,13 +21,16 @@ from kerf.engine.scheduling.matching.label_selectors import PodSelector, spread_
 from kerf.engine.scheduling.matching.requirements import NO_REQUIREMENTS, Requirement, Requirements
 from kerf.engine.scheduling.packing.existing_node import ExistingNode
 from kerf.engine.scheduling.pods.pod_requirements import HARD_SPREAD, alternatives_of, hard_keys, requirements_of
-from kerf.engine.scheduling.problem.problem import BoundPod, Problem
+from kerf.engine.scheduling.problem.problem import BoundPod, PendingPod, Problem
 from kerf.engine.scheduling.topology.pod_counts import NodeFilter, PodCount
 from kerf.engine.scheduling.topology.rules import AffinityRule, AntiAffinityRule, Domain, Rule, SpreadRule
 
 Selectors = tuple[PodSelector, ...]
 """Of which a pod must match all."""
 
+
+_Kind = TypeVar("_Kind", bound=Hashable)
+_Pod = TypeVar("_Pod", bound=PendingPod | BoundPod)
 
 SavedCount = tuple[PodCount, dict[Domain, int], int]
 """A count, with its domains and its total at some time."""
@@ -58,6 +62,20 @@ def _looked_at(shape: PodShape) -> bytes:
     return _encoder.encode(replace(shape, requests={}))
 
 
+def first_pods(pods: Iterable[tuple[_Kind, _Pod]]) -> dict[_Kind, _Pod]:
+    """The first pod of each kind, in the order of these pods by namespace, name and uid.
+
+    Rules and counts are numbered in this order, which pseudonyms keep. They do not keep that of the shapes' digests.
+    """
+    first: dict[_Kind, tuple[str, str, str]] = {}
+    found: dict[_Kind, _Pod] = {}
+    for kind, pod in pods:
+        name, known = (pod.namespace, pod.name, pod.uid), first.get(kind)
+        if known is None or name < known:
+            first[kind], found[kind] = name, pod
+    return {kind: found[kind] for kind in sorted(found, key=first.__getitem__)}
+
+
 class Topology:
     """All counts and rules of one pass."""
 
@@ -84,16 +102,15 @@ class Topology:
         self._by_label: dict[tuple[str, str] | None, list[Selectors]] = {}
         self._classes: dict[Hashable, ClassTopology] = {}
         seen: set[Hashable] = set()
-        waiting = {(pod.namespace, pod.shape, pod.of_new_nodes) for pod in problem.pods}
-        for namespace, digest, of_new_nodes in sorted(waiting, key=lambda kind: (*kind[:2], str(kind[2]))):
+        waiting = first_pods(((pod.namespace, pod.shape, pod.of_new_nodes), pod) for pod in problem.pods)
+        for namespace, digest, of_new_nodes in waiting:
             shape = problem.shapes[digest]
             key = namespace, _looked_at(shape), of_new_nodes
             if key not in seen:
                 seen.add(key)
                 self._own_rules(namespace, shape, shape, of_new_nodes)
                 self._owned(namespace, shape)
-        bound = sorted({(pod.namespace, pod.shape) for pod in problem.bound})
-        for namespace, digest in bound:
+        for namespace, digest in first_pods(((pod.namespace, pod.shape), pod) for pod in problem.bound):
             self._owned(namespace, problem.shapes[digest])
         self._entered: dict[tuple[str, str], tuple[list[PodCount], list[PodCount]]] = {}
         self.count(problem.bound, problem.shapes)

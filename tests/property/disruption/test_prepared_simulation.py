@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterable
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -29,6 +30,7 @@ from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem
 from tests.support.scenarios.clusters import DAEMON, NOW, SIZES, capacity, cluster, node, pod, pool
+from tests.support.strategies.examples import examples
 
 SEEDS = st.integers(0, 1 << 32)
 APPS, ZONES = ("web", "api", "db"), ("a", "b", "c")
@@ -115,7 +117,8 @@ def leavers(given: Cluster, dice: random.Random) -> frozenset[str]:
     return frozenset(dice.sample(names, dice.randint(0, min(4, len(names)))))
 
 
-@settings(max_examples=150, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=examples(150), deadline=None)
 @given(seed=SEEDS, asked=st.integers(0, 1 << 32))
 def test_d87_prepared_questions_give_the_same_plans(seed: int, asked: int) -> None:
     """In any order, each as if nobody had asked before."""
@@ -133,7 +136,7 @@ def test_d87_prepared_questions_give_the_same_plans(seed: int, asked: int) -> No
                 assert found.bound == len(problem.bound)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(seed=SEEDS, asked=st.integers(0, 1 << 32))
 def test_simulations_and_their_cost_are_the_same(seed: int, asked: int) -> None:
     start, dice = made(seed, affinity=True), random.Random(asked)
@@ -145,7 +148,7 @@ def test_simulations_and_their_cost_are_the_same(seed: int, asked: int) -> None:
         assert one.work - before <= alone.work  # what nobody may leave for is asked once
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(seed=SEEDS, spot=st.booleans(), asked=st.integers(0, 1 << 32))
 def test_d98_d102_what_the_bound_refuses_no_simulation_grants(seed: int, spot: bool, asked: int) -> None:
     """Whatever the nodes' capacity type, and whether NodePools may launch spot nodes."""
@@ -189,7 +192,8 @@ def told(made: Plan) -> Any:
 # ── what the scheduler makes of it ─────────────────────────────────────────────────────────────────────────────────
 
 
-@settings(max_examples=150, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=examples(150), deadline=None)
 @given(seed=SEEDS, asked=st.integers(0, 1 << 32))
 def test_the_scheduler_is_asked_the_same(seed: int, asked: int) -> None:
     start, dice = made(seed, affinity=True), random.Random(asked)

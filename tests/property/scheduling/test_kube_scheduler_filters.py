@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -49,8 +50,9 @@ from kerf.engine.scheduling.kube_scheduler.node_usage import NodeUsage
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.problem.problem import BoundPod, PendingPod, Problem
 from tests.support.scenarios.problems import Workloads
+from tests.support.strategies.examples import examples
 
-many = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+many = settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 # ── pods and nodes ──────────────────────────────────────
 
@@ -278,6 +280,7 @@ WITH_A_AND_B = PodShape(
 """A pod that must be with a pod that is both, which none can be."""
 
 
+@pytest.mark.slow
 @given(clusters())
 @example(
     (

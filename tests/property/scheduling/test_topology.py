@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -12,9 +13,10 @@ from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem
 from tests.support.judges.plans import faults
 from tests.support.scenarios.shuffle import shuffled
+from tests.support.strategies.examples import examples
 from tests.support.strategies.topology import problems
 
-relaxed_settings = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+relaxed_settings = settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @given(problems())
@@ -25,6 +27,7 @@ def test_every_plan_is_valid_by_the_judge(given_problem: Problem) -> None:
     assert all(group.reasons for group in planned.unplaced)
 
 
+@pytest.mark.slow
 @given(problems(), st.randoms(use_true_random=False))
 @relaxed_settings
 def test_the_order_in_which_things_are_listed_does_not_matter(given_problem: Problem, shuffle: random.Random) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instance_types import Catalogue, Offering
@@ -22,7 +23,7 @@ from kerf.engine.model.kubernetes.pods import (
 )
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem.problem import NodeInput, Problem
+from kerf.engine.scheduling.problem.problem import NodeInput, PendingPod, Problem
 from kerf.engine.scheduling.reasons import SchedulingCode
 from tests.support.judges.plans import faults
 from tests.support.scenarios.problems import (
@@ -455,3 +456,19 @@ def test_s123_expressions_and_nil_selectors() -> None:
     assert per_domain(asked, made) == [2, 1, 1]
     _, made = spread_over(4, web(anti_affinity=(AffinityTerm(lbl.HOSTNAME, None),)))
     assert len(made.claims) == 1, "a nil selector selects nobody"
+
+
+@pytest.mark.parametrize("digests", [("0", "1"), ("1", "0")])
+def test_the_first_of_several_refusals_does_not_depend_on_the_digests_of_shapes(digests: tuple[str, str]) -> None:
+    """Pseudonyms change digests, and keep the order of pods."""
+    zone, capacity_type = near(), near(lbl.CAPACITY_TYPE)
+    terms = {"a": (zone, capacity_type), "b": (capacity_type, zone)}
+    labels = {lbl.ZONE: "z1", lbl.CAPACITY_TYPE: lbl.ON_DEMAND}
+    full = NodeInput("full", "", labels, (), {"cpu": 0, "memory": 8 * GI, "pods": 20})
+    one_domain = Catalogue((instance_type("t", 4, zones=("z1",), capacity_types=(lbl.ON_DEMAND,)),))
+    asked = problem(Workloads(), one_domain, nodes=[full], bound=[(web(), "full")])
+    shapes = {digests[number]: web(anti_affinity=terms[name]) for number, name in enumerate(terms)}
+    pods = tuple(PendingPod(name, "default", name, digests[number]) for number, name in enumerate(terms))
+    made = plan(replace(asked, pods=pods, shapes={**asked.shapes, **shapes}))
+    keys = {uid: reason.params["key"] for group in made.unplaced for uid in group.pods for reason in group.reasons}
+    assert keys == {"a": lbl.ZONE, "b": lbl.ZONE}
