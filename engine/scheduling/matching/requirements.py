@@ -276,7 +276,7 @@ class Requirements:
         return key in self._by_key
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Requirements) and self._by_key == other._by_key
+        return self is other or (isinstance(other, Requirements) and self._by_key == other._by_key)
 
     def __hash__(self) -> int:
         return self._hash
@@ -299,7 +299,12 @@ class Requirements:
 
     def merged(self, other: Iterable[Requirement]) -> Requirements:
         """Both sides together, intersected key by key (S-15)."""
-        return Requirements([*self, *other])
+        more = tuple(other)
+        if not more:
+            return self
+        if not self._by_key and isinstance(other, Requirements):
+            return other
+        return Requirements((*self._by_key.values(), *more))
 
     def without(self, keys: Iterable[str]) -> Requirements:
         dropped = frozenset(keys)

@@ -130,12 +130,25 @@ class InstanceOptions:
         key = tuple([(number, template.slots, template.viable) for number, template in narrowed.items()])
         worthwhile = self._worthwhile.get(key)
         if worthwhile is None:
-            options = (option for number, template in narrowed.items() for option in self._options_in(number, template))
-            worthwhile = self._worthwhile[key] = tuple(without_dominated(self, options))
+            options = [option for number, template in narrowed.items() for option in self.front(number, template)]
+            several = without_dominated(self, options) if len(narrowed) > 1 else options
+            worthwhile = self._worthwhile[key] = tuple([(option.template, option.type_number) for option in several])
         prices = {number: self.prices(number, template) for number, template in narrowed.items()}
         return tuple(
             InstanceOption(n, type_number, prices[n][type_number], narrowed[n]) for n, type_number in worthwhile
         )
+
+    def front(self, number: int, narrowed: NarrowedTemplate) -> list[InstanceOption]:
+        """The options in one narrowed template (by number), cheapest first, without dominated ones. The template keeps
+        which types these are from one problem to the next."""
+        template = self.templates[number]
+        key = "front", self.resources, narrowed.slots, narrowed.viable
+        types: tuple[int, ...] | None = template.worked_out.get(key)
+        if types is None:
+            left = without_dominated(self, self._options_in(number, narrowed))
+            types = template.worked_out[key] = tuple([option.type_number for option in left])
+        prices = self.prices(number, narrowed)
+        return [InstanceOption(number, type_number, prices[type_number], narrowed) for type_number in types]
 
     def _options_in(self, number: int, narrowed: NarrowedTemplate) -> Iterator[InstanceOption]:
         prices = self.prices(number, narrowed)
@@ -175,9 +188,8 @@ def narrowed_templates(
     return found
 
 
-def without_dominated(options: InstanceOptions, given: Iterable[InstanceOption]) -> Iterator[TypeOfTemplate]:
-    """The templates and types of the options, cheapest first, without those that have no more of any resource than
-    another that costs no more."""
+def without_dominated(options: InstanceOptions, given: Iterable[InstanceOption]) -> Iterator[InstanceOption]:
+    """The options, cheapest first, without those that have no more of any resource than another that costs no more."""
     kept: list[tuple[int, ...]] = []
     most: tuple[int, ...] = ()
     for option in sorted(given, key=lambda each: (each.price, each.template, each.type_number)):
@@ -186,4 +198,4 @@ def without_dominated(options: InstanceOptions, given: Iterable[InstanceOption])
         if larger or not any(all(map(le, room, other)) for other in kept):
             kept.append(room)
             most = tuple(map(max, most, room)) if most else room
-            yield option.template, option.type_number
+            yield option

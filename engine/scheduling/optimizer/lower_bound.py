@@ -24,8 +24,8 @@ from kerf.engine.scheduling.problem.problem import PendingPod, Problem
 
 
 class _PodCrowd(Struct, frozen=True):
-    """Pods with equal demands: what they request together, the price of each node type for them, and the `offers` that
-    they could use: a bit set of (template, slot, type)."""
+    """Pods with equal demands: what they request together, the price of each node type for them but for dominated ones
+    (which cannot change the bound), and the `offers` that they could use: a bit set of (template, slot, type)."""
 
     demand: tuple[int, ...]
     prices: dict[TypeOfTemplate, float]
@@ -115,8 +115,6 @@ def _crowd(options: InstanceOptions, kind: PodKind, total: list[int]) -> _PodCro
     prices: dict[TypeOfTemplate, float] = {}
     offers = 0
     for number, narrowed in narrowed_templates(options, kind, any_weight=True).items():
-        types = narrowed.viable & options.templates[number].types
-        of_types = options.prices(number, narrowed)
-        prices |= {(number, type_number): price for type_number, price in of_types.items() if types >> type_number & 1}
+        prices |= {(number, option.type_number): option.price for option in options.front(number, narrowed)}
         offers |= options.offers(number, narrowed)
     return _PodCrowd(tuple(total), prices, offers)

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.pods import PodShape, Resources
+from kerf.engine.scheduling.launchable.compiled_catalogue import compiled_catalogue
 from kerf.engine.scheduling.launchable.templates import NODES_LIMIT
 from kerf.engine.scheduling.plan import OpenedClaim
 from kerf.engine.scheduling.problem.problem import BoundPod, NodeInput, PendingPod, PoolInput, Problem
@@ -107,7 +108,8 @@ def _partial_problem(
         pools=(pool,),
         catalogues=problem.catalogues,
         daemons=problem.daemons,
-        unavailable=problem.unavailable | _types_larger_than(problem.catalogues[pool.catalogue], largest),
+        unavailable=problem.unavailable
+        | _types_larger_than(pool.catalogue, problem.catalogues[pool.catalogue], largest),
         settings=problem.settings,
     )
 
@@ -130,14 +132,20 @@ def _without_pod_rules(shape: PodShape, labels: Mapping[str, str], preferences: 
     )
 
 
-def _types_larger_than(catalogue: Catalogue, largest: Resources) -> frozenset[tuple[str, str, str]]:
+def _types_larger_than(digest: str, catalogue: Catalogue, largest: Resources) -> frozenset[tuple[str, str, str]]:
+    """Kept with the catalogue: many groups of pods leave out the same types."""
     if not largest:
         return frozenset()
-    return without_types(
-        instance_type.name
-        for instance_type in catalogue.types
-        if any(instance_type.capacity.get(name, 0) > amount for name, amount in largest.items())
-    )
+
+    def larger() -> frozenset[tuple[str, str, str]]:
+        return without_types(
+            instance_type.name
+            for instance_type in catalogue.types
+            if any(instance_type.capacity.get(name, 0) > amount for name, amount in largest.items())
+        )
+
+    what = _types_larger_than, tuple(sorted(largest.items()))
+    return compiled_catalogue(digest, catalogue).once(what, larger)
 
 
 def without_types(types: Iterable[str]) -> frozenset[tuple[str, str, str]]:

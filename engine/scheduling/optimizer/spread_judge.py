@@ -46,7 +46,7 @@ class SpreadJudge:
 
     def keeps(self, planned: Plan) -> bool:
         """Whether the plan breaks no spread more than the first plan does: no more pods are where their rule allows
-        none, and no domain has more pods beyond those that a rule allows."""
+        none, and no domain has more of them."""
         if not self.keys:
             return True
         broken = zip(self._broken(planned), self._broken_at_first, strict=True)
@@ -59,7 +59,7 @@ class SpreadJudge:
         return self._broken(self._first)
 
     def _broken(self, planned: Plan) -> list[tuple[int, int]]:
-        """For each rule, how many pods are where it allows none, and by how many pods a domain exceeds it at most."""
+        """For each rule, how many of its pods are where it allows none, and how many of them in one domain at most."""
         topology, counts = self._compiled.topology, self._counts
         topology.restart(counts)
         bound = BoundPods()
@@ -152,12 +152,14 @@ class _PlannedNode:
 
 
 def _broken(rule: SpreadRule, bound: BoundPods) -> tuple[int, int]:
-    """How many pods are where the rule allows none, and by how many pods a domain exceeds it at most."""
+    """How many of the pods that the rule binds are where it allows none, and how many of them in one domain at most. A
+    domain may hold more than that of other pods: these the rule counts, but binds to nothing."""
     allowed = rule.max_skew + (0 if rule.key == HOSTNAME else rule.least)
     astray, most = bound[rule.number, None], 0
     for domain, count in rule.count.counts.items():
         beyond = count - allowed
         if beyond > 0 and (rule.asked is None or rule.asked.has(str(domain))):
-            astray += beyond if rule.own else bound[rule.number, domain]
-            most = max(most, beyond)
+            there = bound[rule.number, domain]
+            of_rule = min(beyond, there) if rule.own else there
+            astray, most = astray + of_rule, max(most, of_rule)
     return astray, most

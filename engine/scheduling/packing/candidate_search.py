@@ -9,7 +9,7 @@ while its answer is no. The cost is then groups × demands per pod, and candidat
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from heapq import heappop, heappush, heapreplace
+from heapq import heapify, heappop, heappush, heapreplace
 
 from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.scheduling.explain.refusals import explain_claim
@@ -64,9 +64,10 @@ class NodeSearch:
         refused for good."""
         at, nodes, numbers = looked.get(domains, 0), self._nodes, group.numbers
         cpu, memory = pod_class.cpu, pod_class.memory
+        accepts = ExistingNode.accepts if self._by_domain.traced else ExistingNode.accepts_more
         while at < len(numbers) or group.read_on():
             node = nodes[numbers[at]]
-            if cpu <= node.cpu and memory <= node.memory and node.accepts(pod_class):
+            if cpu <= node.cpu and memory <= node.memory and accepts(node, pod_class):
                 looked[domains] = at
                 return numbers[at]
             if self._tracer is not None:
@@ -198,6 +199,7 @@ class ClaimSearch:
     def _push(self, look: _DemandSearch, indices: Iterable[int], pod_class: PodClass) -> None:
         """Put claims on the heaps of their narrowed templates, unless they certainly refuse the class."""
         demand, heaps, small, claims = pod_class.demand, look.heaps, look.small, self._claims
+        first = not heaps
         for index in indices:
             claim = claims[index]
             if not claim.may_fit(pod_class):
@@ -210,7 +212,13 @@ class ClaimSearch:
                 continue
             if known is None:
                 known = heaps[claim.narrowed] = claim.template, []
-            heappush(known[1], (len(claim.pods), claim.order, index))
+            if first:
+                known[1].append((len(claim.pods), claim.order, index))
+            else:
+                heappush(known[1], (len(claim.pods), claim.order, index))
+        if first:
+            for _, heap in heaps.values():
+                heapify(heap)
 
     def _refused(self, look: _DemandSearch, claim: PackedClaim, pod_class: PodClass) -> None:
         """Keep a claim that may accept later: another class of the demand with smaller requests, or this class in

@@ -82,6 +82,7 @@ class ExistingNode:
     def _set_remaining(self, remaining: Resources) -> None:
         self.remaining = remaining
         self.cpu, self.memory = remaining.get("cpu", 0), remaining.get("memory", 0)
+        self._overused = min(remaining.values(), default=0) < 0  # of some resource more is used than there is
 
     @property
     def order(self) -> tuple[bool, str]:
@@ -91,21 +92,26 @@ class ExistingNode:
     def accepts(self, pod_class: PodClass) -> bool:
         """Whether the node accepts a pod of the class (S-94), apart from rules over domains other than the host
         (`Demand.allows_domains`). A refusal is final within a pass, because a node only fills up."""
+        return self.accepts_more(pod_class) and self.suits(pod_class)
+
+    def accepts_more(self, pod_class: PodClass) -> bool:
+        """Whether a node that `suits` the class accepts a pod of it."""
         return (
             self.has_room(pod_class)
             and pod_class.demand.allows_host(self.host)
-            and self.suits(pod_class)
             and (pod_class.devices is None or (self.site is not None and pod_class.devices.on_site(self.site)))
         )
 
     def has_room(self, pod_class: PodClass) -> bool:
-        """Whether there is room for its requests, volumes and host ports."""
-        return (
-            pod_class.cpu <= self.cpu
-            and pod_class.memory <= self.memory
-            and fits(pod_class.requests, self.remaining)
-            and not self.drivers_full(pod_class.attached)
-            and not port_conflicts(pod_class.ports, self.ports)
+        """Whether there is room for its requests (S-75), volumes and host ports."""
+        if pod_class.cpu > self.cpu or pod_class.memory > self.memory or self._overused:
+            return False
+        remaining = self.remaining
+        for name, amount in pod_class.requests.items():
+            if amount > remaining.get(name, 0):
+                return False
+        return not (pod_class.attached and self.drivers_full(pod_class.attached)) and not (
+            pod_class.ports and port_conflicts(pod_class.ports, self.ports)
         )
 
     def suits(self, pod_class: PodClass) -> bool:
@@ -113,7 +119,7 @@ class ExistingNode:
         return (
             self._reaches(pod_class.demand.alternatives)
             and not self._conflicts(pod_class.requirements)
-            and not untolerated(self.taints, pod_class.tolerations)
+            and not (self.taints and untolerated(self.taints, pod_class.tolerations))
         )
 
     def take(self, pod: PendingPod, pod_class: PodClass) -> None:

@@ -38,7 +38,7 @@ class NodesByDomain:
     def __init__(self, nodes: Sequence[ExistingNode], *, traced: bool) -> None:
         """`nodes`: in the order of S-76. `traced`: keep nodes that refuse, because the tracer reports each of them."""
         self._nodes = nodes
-        self._traced = traced
+        self.traced = traced
         self._on_host = Counter(node.host for node in nodes)
         self._by_keys: dict[tuple[str, ...], dict[NodeDomains, list[int]]] = {}
         self._by_class: dict[int, list[tuple[NodeDomains, DomainNodes]]] = {}
@@ -72,7 +72,7 @@ class NodesByDomain:
     def _takes(self, node: ExistingNode, pod_class: PodClass) -> bool:
         """Whether the node would take a pod of the class as its first one. A host refuses until pods leave it, and then
         its node leaves too, unless several nodes have its name."""
-        if self._traced:
+        if self.traced:
             return True
         refused = self._on_host[node.host] == 1 and pod_class.demand.refused_before(node.host)
         return not refused and node.has_room(pod_class) and node.suits(pod_class)

@@ -78,13 +78,13 @@ class EvictionRules(Struct, frozen=True, dict=True):
 
     def matching(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
         """The PodDisruptionBudgets of a pod, by name; none for a pod that nobody would evict (D-13)."""
-        if not self.pod_disruption_budgets or not self.evictable(pod):
+        if not self.pod_disruption_budgets:
             return ()
         key = pod.namespace, pod.shape
         budgets = self._selecting.get(key)
         if budgets is None:
             budgets = self._selecting[key] = self._that_select(*key)
-        return budgets
+        return budgets if budgets and self.evictable(pod) else ()
 
     @cached_property
     def _selecting(self) -> dict[tuple[str, str], tuple[PodDisruptionBudget, ...]]:

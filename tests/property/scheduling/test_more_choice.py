@@ -29,13 +29,14 @@ from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem
 from tests.support.judges.plans import faults
+from tests.support.strategies.examples import examples
 from tests.support.strategies.more_choice import pair
 from tests.support.strategies.plans import catalogues, pools, relaxed_settings
 from tests.support.strategies.plans import problems as plain_problems
 from tests.support.strategies.topology import problems as topology_problems
 
 the_same_examples = settings(
-    max_examples=300, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=examples(300), deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 
 

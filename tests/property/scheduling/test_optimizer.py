@@ -40,6 +40,7 @@ def left_by_habit(problem: Problem, planned: Plan) -> tuple[str, ...]:
     return next((placements for placements in by_habit if placements), ())
 
 
+@pytest.mark.slow
 @given(problems())
 @relaxed_settings
 def test_an_improved_plan_is_valid_leaves_no_more_over_and_is_dearer_only_to_bind_whole(given_problem: Problem) -> None:
@@ -71,6 +72,7 @@ def test_without_effort_it_is_the_first_plan(given_problem: Problem) -> None:
     assert best_plan(given_problem, 0) == plan(given_problem)
 
 
+@pytest.mark.slow
 @given(problems(), st.randoms(use_true_random=False))
 @relaxed_settings
 def test_the_order_in_which_things_are_listed_does_not_matter(given_problem: Problem, shuffle: random.Random) -> None:
@@ -118,3 +120,16 @@ def test_no_set_of_nodes_that_covers_the_demand_costs_less_than_it_is_worth(
                 bought[total] = min(cost + row.price, bought.get(total, math.inf))
     covers = [cost for have, cost in bought.items() if all(a >= b for a, b in zip(have, demand, strict=True))]
     assert bound <= min(covers, default=math.inf) + TOLERANCE
+
+
+@given(rows, st.tuples(st.integers(0, 40), st.integers(0, 40), st.integers(0, 40)))
+def test_a_node_that_has_no_more_than_another_that_costs_no_more_does_not_change_the_bound(
+    given_rows: list[PricedNode], demand: tuple[int, int, int]
+) -> None:
+    kept: list[PricedNode] = []
+    for row in sorted(given_rows, key=lambda row: row.price):
+        if not any(all(a <= b for a, b in zip(row.amounts, other.amounts, strict=True)) for other in kept):
+            kept.append(row)
+    assert math.isclose(
+        resource_prices(kept, demand).total, resource_prices(given_rows, demand).total, abs_tol=TOLERANCE
+    )

@@ -13,9 +13,10 @@ from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem
 from tests.support.judges.plans import faults
 from tests.support.scenarios.shuffle import shuffled
+from tests.support.strategies.examples import examples
 from tests.support.strategies.plans import problems
 
-few = settings(max_examples=40, deadline=None)
+few = settings(max_examples=examples(40), deadline=None)
 questions = problems()
 
 

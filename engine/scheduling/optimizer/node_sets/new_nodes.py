@@ -102,7 +102,7 @@ class NewNodes:
         template = self._options.templates[number]
         state = template.at(Requirements(claim.constraints))
         allowed = self._within_limits(node, state.viable & template.types, number)
-        order = [(price, type_number) for price, type_number in template.by_price(state) if allowed >> type_number & 1]
+        order = list(template.cheapest_first(state, allowed))
         names = tuple(template.catalogue.names[type_number] for _, type_number in order)
         min_values = template.base.min_values
         capacity_types = tuple(

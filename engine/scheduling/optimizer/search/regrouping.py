@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import le, mul
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -46,12 +47,27 @@ class PodGroup(Struct, frozen=True):
     counts: tuple[tuple[int, int], ...]
 
 
+class Grouped(NamedTuple):
+    """What was found for some pods: the groups, None if some pod has no place, and the touches that it took."""
+
+    groups: list[PodGroup] | None
+    touches: int
+
+
+Known = dict[tuple[tuple[PodKind, ...], tuple[int, ...], int], Grouped]
+"""What was found, by kinds of pods, how many there are of each, and how many types were tried."""
+
+
 class Regrouping:
     """One regrouping of some kinds of pods. Every kind must have a type that it fits on."""
 
-    def __init__(self, options: InstanceOptions, kinds: Sequence[PodKind], counts: Sequence[int]) -> None:
-        """`counts`: how many pods there are of each kind."""
+    def __init__(
+        self, options: InstanceOptions, kinds: Sequence[PodKind], counts: Sequence[int], known: Known | None = None
+    ) -> None:
+        """`counts`: how many pods there are of each kind. `known`: what regroupings among the same options found. It is
+        taken from there at the price in touches that it had, and added to."""
         self._options = options
+        self._known = {} if known is None else known
         self._kinds = kinds
         self._counts = tuple(counts)
         self._left = list(counts)
@@ -72,17 +88,27 @@ class Regrouping:
         for types_tried in TYPES_TRIED:
             if expected_touches > effort.left // EFFORT_SHARE:
                 break
-            self._types_tried, self._touches, self._left = types_tried, 0, list(self._counts)
-            groups = self._groups(effort.left // EFFORT_SHARE)
-            effort.charge(self._touches)
+            groups, touches = self._grouped(types_tried, effort.left // EFFORT_SHARE)
+            effort.charge(touches)
             if groups is None:
                 break
             if best is None or _total_price(groups) < _total_price(best):
                 best = groups
             if types_tried >= self._most_choices:
                 break
-            expected_touches = WIDTH_GROWTH * self._touches
+            expected_touches = WIDTH_GROWTH * touches
         return best
+
+    def _grouped(self, types_tried: int, max_touches: int) -> Grouped:
+        """The groups when so many types are tried for each. If that takes more than `max_touches`, there are none."""
+        key = tuple(self._kinds), self._counts, types_tried
+        found = self._known.get(key)
+        if found is None or found.touches > max_touches:
+            self._types_tried, self._touches, self._left = types_tried, 0, list(self._counts)
+            found = Grouped(self._groups(max_touches), self._touches)
+            if found.touches <= max_touches:
+                self._known[key] = found
+        return found
 
     def _groups(self, max_touches: int) -> list[PodGroup] | None:
         groups: list[PodGroup] = []

@@ -44,7 +44,7 @@ from kerf.engine.scheduling.optimizer.node_sets.plan_of_node_set import PlanOfNo
 from kerf.engine.scheduling.optimizer.partial_problems import without_types
 from kerf.engine.scheduling.optimizer.search.movable_pods import MovablePods
 from kerf.engine.scheduling.optimizer.search.preferences_kept import preferences_kept
-from kerf.engine.scheduling.optimizer.search.regrouping import Regrouping
+from kerf.engine.scheduling.optimizer.search.regrouping import Known, Regrouping
 from kerf.engine.scheduling.optimizer.search.single_claims import SingleClaims
 from kerf.engine.scheduling.optimizer.search.size_caps import types_above_caps
 from kerf.engine.scheduling.optimizer.spread_judge import SpreadJudge
@@ -88,6 +88,7 @@ class Search:
         self._single_claims = SingleClaims(problem, options, effort)
         self._movable_pods = MovablePods(problem, options, self.node_sets.independent, self._weights)
         self._preferences: dict[str, int] | None = None
+        self._known_groups: Known = {}
 
     def run(self) -> None:
         """Search until a plan is close to the lower bound, or the effort is spent, or nothing is left to try."""
@@ -251,7 +252,8 @@ class Search:
         pods: dict[PodKind, list[PendingPod]] = {}
         for pod in sorted(map(self._pods.__getitem__, moving), key=lambda each: (each.namespace, each.name, each.uid)):
             pods.setdefault(moving[pod.uid], []).append(pod)
-        regrouping = Regrouping(self._options, list(pods), [len(alike) for alike in pods.values()])
+        counts = [len(alike) for alike in pods.values()]
+        regrouping = Regrouping(self._options, list(pods), counts, self._known_groups)
         groups = regrouping.groups(self._effort)
         if groups is None or total_price(e.claim for e in kept) + sum(g.price for g in groups) > below - TOLERANCE:
             return None

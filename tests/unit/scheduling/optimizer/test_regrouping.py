@@ -122,6 +122,17 @@ def test_s208_there_are_no_groups_without_effort() -> None:
     assert groups(problem(Workloads(), ladder(8)), [kind(900)], [4], steps=0) is None
 
 
+def test_s208_what_was_found_before_costs_the_effort_that_it_took() -> None:
+    options = options_of(problem(Workloads(), ladder(2, 4, 8, 16)))
+    kinds, counts, known = [kind(900), kind(1700), kind(300)], [7, 3, 9], {}  # type: ignore[var-annotated]
+    Regrouping(options, kinds, counts, known).groups(Effort(1_000_000))
+    for touches in (1, 100, 400, 700, 1_000, 2_000, 5_000, 1_000_000):
+        anew, again = Effort(touches), Effort(touches)
+        found = Regrouping(options, kinds, counts).groups(anew)
+        assert Regrouping(options, kinds, counts, known).groups(again) == found
+        assert again.left == anew.left
+
+
 def test_s63_types_are_not_left_out_where_a_pod_would_fall_to_a_node_pool_of_less_weight() -> None:
     high = pool("high", spec(lbl.INSTANCE_TYPE, "In", "t16", "t64"), weight=10)
     low = pool("low", spec(lbl.INSTANCE_TYPE, "In", "t04", "t08"))

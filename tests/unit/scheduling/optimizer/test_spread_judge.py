@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.kubernetes.pods import Selector, SpreadConstraint
+from kerf.engine.scheduling.matching.requirements import Requirement
 from kerf.engine.scheduling.optimizer.spread_judge import SpreadJudge
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
@@ -56,6 +57,30 @@ def test_s139_pods_that_their_own_spread_does_not_count_keep_out_of_full_domains
     asked = spread_over(lbl.ZONE, selected="other")
     first = plan(asked)
     assert not SpreadJudge(asked, first).keeps(on_one_node(first))
+
+
+@pytest.mark.parametrize(
+    ("web", "others", "kept"), [("z2", ("z1", "z1", "z1"), True), ("z1", ("z1", "z1", "z1"), False)]
+)
+def test_s138_only_pods_that_a_spread_binds_break_it(web: str, others: tuple[str, ...], kept: bool) -> None:
+    """A spread that counts all pods, but is of one alone, does not hold the others in their zones."""
+    constraint = SpreadConstraint(lbl.ZONE, 1, "DoNotSchedule", Selector())
+    work = Workloads().add("web", 1, shape(6_000, labels=APP, spread=(constraint,)))
+    asked = problem(work.add("other", 3, shape(6_000, labels={"app": "other"})), ladder(8))
+    judge = SpreadJudge(asked, in_zones(asked, "z2", ("z1", "z1", "z3")))
+    assert judge.keeps(in_zones(asked, web, others)) is kept
+
+
+def in_zones(asked: Problem, web: str, others: tuple[str, ...]) -> Plan:
+    """Each pod on a claim of its own, in these zones."""
+    zones = iter(others)
+    of_web = {pod.uid for pod in asked.pods if pod.name.startswith("web")}
+    claims = []
+    for claim in plan(asked).claims:
+        zone = web if of_web.issuperset(claim.pods) else next(zones)
+        kept = [constraint for constraint in claim.constraints if constraint.key != lbl.ZONE]
+        claims.append(replace(claim, constraints=(*kept, Requirement(lbl.ZONE, False, frozenset([zone])))))
+    return Plan(tuple(claims))
 
 
 def test_a_node_whose_zone_is_open_keeps_no_spread_over_zones() -> None:
