@@ -85,7 +85,7 @@ class ClusterNode(Struct, frozen=True, dict=True):
     def initialized(self) -> bool:
         return self.place.initialized
 
-    @property
+    @cached_property
     def node_pool(self) -> str:
         return self.place.labels.get(NODEPOOL, "")
 
@@ -97,6 +97,9 @@ class Cluster(Struct, frozen=True, dict=True):
     it; pods and nodes are set anew for each simulation (`what_if`). `pending` are provisionable pods; `virtual` are
     those of them (uids) that stand for the room of CapacityBuffers. `spot_to_spot` is the feature gate (D-102); `now`
     is in milliseconds.
+
+    `promised`: the claim, or the unmanaged node, that a pod (by uid) was promised. If it has to move, it goes there as
+    long as it fits.
 
     `live`: the controller asks, by kerf's own rules where these differ from Karpenter's on purpose. A node on which
     pods run is never empty (D-35), and pods that have no place anyway hold up no move of others (D-96).
@@ -110,6 +113,7 @@ class Cluster(Struct, frozen=True, dict=True):
     spot_to_spot: bool = False
     live: bool = False
     virtual: frozenset[str] = frozenset()
+    promised: Mapping[str, str] = {}
 
     @property
     def shapes(self) -> Mapping[str, PodShape]:
@@ -118,6 +122,11 @@ class Cluster(Struct, frozen=True, dict=True):
     @property
     def pools(self) -> tuple[PoolInput, ...]:
         return self.base.pools
+
+    @cached_property
+    def pods_seek_pods(self) -> bool:
+        """Whether a shape has affinity or anti-affinity."""
+        return any(shape.affinity or shape.anti_affinity for shape in self.shapes.values())
 
     @cached_property
     def eviction_rules(self) -> EvictionRules:
@@ -182,7 +191,11 @@ def what_if(cluster: Cluster, leaving: frozenset[str], *, respect_settling: bool
     unbarred = {pod.uid for pod in (*free, *filter(is_pending, going))} if settling else set()
     pods = [
         pending_pod_of(
-            pod, _add_tolerating_shape(pod.shape, shapes) if pod.uid in unbarred else pod.shape, shapes, devices
+            pod,
+            _add_tolerating_shape(pod.shape, shapes) if pod.uid in unbarred else pod.shape,
+            shapes,
+            devices,
+            cluster.promised.get(pod.uid, ""),
         )
         for pod in (*going, *free)
     ]
@@ -206,10 +219,12 @@ def is_pending(pod: Pod) -> bool:
     return pod.phase == "Pending"
 
 
-def pending_pod_of(pod: Pod, shape: str, shapes: Mapping[str, PodShape], devices: DeviceFacts | None) -> PendingPod:
+def pending_pod_of(
+    pod: Pod, shape: str, shapes: Mapping[str, PodShape], devices: DeviceFacts | None, target: str = ""
+) -> PendingPod:
     claims = devices.claims_of(pod, shapes[shape]) if devices is not None else ()
     return PendingPod(
-        pod.uid, pod.namespace, pod.name, shape, pod.created, device_claims=claims, accepted=bool(pod.node)
+        pod.uid, pod.namespace, pod.name, shape, pod.created, target, device_claims=claims, accepted=bool(pod.node)
     )
 
 
@@ -234,9 +249,7 @@ def positions_matter(cluster: Cluster, moving: Iterable[PodShape]) -> bool:
     """Whether it can matter to one of the moving pods where other pods are (S-119, S-131, S-159)."""
     volumes = cluster.base.volumes
     limited = volumes is not None and bool(volumes.limits)
-    return any(shape.spread or (limited and shape.volumes) for shape in moving) or any(
-        shape.affinity or shape.anti_affinity for shape in cluster.shapes.values()
-    )
+    return any(shape.spread or (limited and shape.volumes) for shape in moving) or cluster.pods_seek_pods
 
 
 def bound(nodes: Iterable[ClusterNode], moved: frozenset[str]) -> list[BoundPod]:

@@ -17,6 +17,7 @@ from kerf.engine.disruption.budgets import window_ends
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.cluster_from_state import NEVER, cluster_of, quiet_at
 from kerf.engine.disruption.consolidation.joint_search import find_joint_removal
+from kerf.engine.disruption.consolidation.second_moves import settled_at
 from kerf.engine.disruption.consolidation.sequential_search import (
     MAX_STEPS,
     MIN_SAVINGS,
@@ -45,6 +46,9 @@ MIN_INTERVAL = 10_000
 """Between two passes, at least (D-16). Milliseconds."""
 SETTLE_TIME = 1_000
 """After a change a pass waits this long (ms) for what belongs to the same change."""
+MAX_QUIET_WAIT = 5_000
+"""A pass waits up to so long (ms) until the node of the latest pod event is Consolidatable, so that the nodes of one
+scale-in are judged together. Otherwise the next pass would find the dearest ones when cheap ones go already."""
 NO_DESTINATION = (DisruptionCode.NO_PLACE, DisruptionCode.NO_USABLE_NODEPOOL)
 """Why a drifted node cannot go if its pods have nowhere to go (D-64, D-90)."""
 
@@ -53,6 +57,7 @@ def due_at(state: State) -> int:
     """When the next pass is due (ms since the epoch), 0 for never.
 
     It comes after the provisioning pass that is due: it then sees the nodes which that pass launches for waiting pods.
+    It waits for nodes that are about to become Consolidatable, too.
     There is none while the clocks differ.
     """
     facts = state.facts
@@ -62,7 +67,18 @@ def due_at(state: State) -> int:
     if not due or not any(claim.state == INITIALIZED for claim in facts.claims.values()):
         return 0
     due = max(due, facts.moves_looked + MIN_INTERVAL)
+    quiet = _last_quiet_at(state)
+    if due < quiet <= due + MAX_QUIET_WAIT:
+        due = quiet
     return max(due, window_closes_at(facts)) if facts.batch_opened else due
+
+
+def _last_quiet_at(state: State) -> int:
+    """When the node of the latest pod event becomes Consolidatable (ms since the epoch), 0 for never."""
+    in_service = [claim for claim in state.facts.claims.values() if claim.state == INITIALIZED]
+    latest = max((claim.last_pod_event for claim in in_service), default=0)
+    times = (quiet_at(claim, state) for claim in in_service if claim.last_pod_event == latest)
+    return max((at for at in times if at < NEVER), default=0)
 
 
 def run_pass(state: State, now: int) -> ProposedMovesResult:
@@ -83,7 +99,8 @@ def run_pass(state: State, now: int) -> ProposedMovesResult:
     reasons = {**chosen.kept, **reasons_of_empty_nodes(cluster, not_empty), **refused}
     said = tuple(verdicts(state, cluster, reasons, moves, proposed))
     short = _short_of_budget([*chosen.kept.values(), *refused.values()])
-    look_at = soonest(next_rotation, _next_change(state, cluster, short, now))
+    moved = [name for name, reason in chosen.kept.items() if reason.code == DisruptionCode.MOVED_LATELY]
+    look_at = soonest(next_rotation, _next_change(state, cluster, short, now, frozenset(moved)))
     return ProposedMovesResult(tuple(moves), said, look_at, chosen.exhausted)
 
 
@@ -123,10 +140,10 @@ def _short_of_budget(reasons: Iterable[Reason]) -> frozenset[str]:
     )
 
 
-def _next_change(state: State, cluster: Cluster, short: frozenset[str], now: int) -> int:
+def _next_change(state: State, cluster: Cluster, short: frozenset[str], now: int, moved: frozenset[str]) -> int:
     """The earliest time (ms since the epoch) at which a pass may decide otherwise although nothing is observed.
 
-    `short` are the NodePools whose budgets do not suffice.
+    `short` are the NodePools whose budgets do not suffice, `moved` the nodes whose pods came too short a while ago.
     """
     facts = state.facts
     times = [hold.until for hold in facts.holds.values() if hold.again or facts.moves_changed > hold.since]
@@ -136,5 +153,6 @@ def _next_change(state: State, cluster: Cluster, short: frozenset[str], now: int
             times += (quiet_at(claim, state), claim.nominated_until)
     shielded = (pod for node in cluster.nodes if node.managed for pod in node.pods if pod.do_not_disrupt)
     times += map(protected_until, shielded)
+    times += [settled_at(node) for node in cluster.nodes if node.name in moved]
     times += [window_ends(facts.pools[name], now) for name in sorted(short & facts.pools.keys())]
     return min((at for at in times if now < at < min(NEVER, FOREVER)), default=0)

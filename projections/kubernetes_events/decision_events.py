@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.engine.lifecycle.reasons import LifecycleCode
+from kerf.engine.model.disruption_reasons import DisruptionReason
 from kerf.engine.model.karpenter.nodepool_health import PoolHealth
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record import claim_events as ev
@@ -151,7 +152,12 @@ class DecisionEvents:
     # ── disruption and drains ───────────────────────────────────────────────────────────────────────────────
 
     def _tainted(self, event: ev.Tainted | ev.ReasonRaised, entry: Entry) -> list[KubernetesEvent]:
-        return self._drain.deadline(event.claim, event.deadline)
+        """Tell when the node's time ends, and that an interruption is why it goes (A-362, L-461)."""
+        deadline = self._drain.deadline(event.claim, event.deadline)
+        if event.why != DisruptionReason.INTERRUPTED:
+            return deadline
+        text = "Interruption triggered termination for the {kind}"
+        return deadline + events_about(self._objects.both(event.claim), WARNING, "TerminatingOnInterruption", text)
 
     def _drain_started(self, event: ev.DrainStarted, entry: Entry) -> list[KubernetesEvent]:
         return self._disruption.going(event.claim) + self._drain.started(event, entry)

@@ -45,9 +45,14 @@ def price_of_eviction(cluster: Cluster) -> float:
     So a fleet that is dear for its pods loses its emptiest nodes first, and fewer pods move twice. A command that saves
     less than that is still made, if nothing better is left. 0 for `kerf disrupt`, which is compared with Karpenter.
     """
+    return EVICTION_SHARE * price_of_pod(cluster)
+
+
+def price_of_pod(cluster: Cluster) -> float:
+    """What a pod costs on average (USD per hour). 0 for `kerf disrupt`."""
     if not cluster.live:
         return 0.0
     types = cluster.types()
     stay = [node for node in cluster.nodes if not node.marked]
     pods = sum(len(node.bound) for node in stay)
-    return EVICTION_SHARE * math.fsum(price_of(node, types) for node in stay) / pods if pods else 0.0
+    return math.fsum(price_of(node, types) for node in stay) / pods if pods else 0.0

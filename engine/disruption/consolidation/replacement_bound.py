@@ -51,6 +51,7 @@ class Bound:
         self._free = [sorted(((room[n], name) for name, room in free.items()), reverse=True) for n in AXES]
         self._all_free = [sum(room[n] for room in free.values()) for n in AXES]
         self._with_it: dict[str, Amounts] = {}
+        self._refused: dict[tuple[str, ...], Reason | None] = {}
         if before is None:
             self._needs: dict[str, list[Amounts]] = {}
             self._together: dict[str, tuple[Amounts, Amounts]] = {}
@@ -61,6 +62,12 @@ class Bound:
 
     def refusal(self, candidates: Sequence[Candidate]) -> Reason | None:
         """Why these nodes certainly cannot go. None if only a simulation can tell."""
+        names = tuple([candidate.name for candidate in candidates])
+        if names not in self._refused:
+            self._refused[names] = self._refusal(candidates)
+        return self._refused[names]
+
+    def _refusal(self, candidates: Sequence[Candidate]) -> Reason | None:
         limit = math.fsum(candidate.price for candidate in candidates)
         beyond = tuple(map(sub, _sum([self._taken(candidate) for candidate in candidates]), self._all_free))
         homeless = self._homeless(candidates)
@@ -136,8 +143,8 @@ def _amounts(requests: Resources) -> Amounts:
 
 
 class Offers(NamedTuple):
-    """Types that NodePools may launch, by their lowest price (USD per hour), each with its room; and the largest
-    amounts of all up to each of them."""
+    """Types that NodePools may launch, by their lowest price (USD per hour), each with its room, without those that
+    have no more than one before; and the largest amounts of all up to each of them."""
 
     by_price: list[tuple[float, Amounts]]
     largest: list[Amounts]
@@ -173,8 +180,11 @@ def _offers(asked: tuple[tuple[Market, Requirements], ...]) -> Offers:
     for market, requirements in asked:
         rooms = _rooms(market.compiled)
         found += [(price, rooms[number]) for price, number in market.by_price(requirements)]
-    found.sort()
-    return Offers(found, list(accumulate((room for _, room in found), lambda one, other: tuple(map(max, one, other)))))
+    kept: list[tuple[float, Amounts]] = []
+    for price, room in sorted(found):
+        if not any(all(map(le, room, other)) for _, other in kept):
+            kept.append((price, room))
+    return Offers(kept, list(accumulate((room for _, room in kept), lambda one, other: tuple(map(max, one, other)))))
 
 
 def _rooms(catalogue: CompiledCatalogue) -> list[Amounts]:

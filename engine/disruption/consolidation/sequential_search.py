@@ -31,8 +31,10 @@ from kerf.engine.disruption.consolidation.rankings import (
     by_savings,
     by_worth,
     price_of_eviction,
+    price_of_pod,
 )
 from kerf.engine.disruption.consolidation.replacement_bound import Bound
+from kerf.engine.disruption.consolidation.second_moves import too_soon
 from kerf.engine.disruption.eligibility import Candidate, NodeEligibility, find_candidates, judge_nodes
 from kerf.engine.disruption.simulation import STEPS_PER_POD, Simulator
 from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
@@ -113,7 +115,7 @@ class _Start:
         if rounds > 1:
             self.at_once = Ledger(pools, {name: Use(use.total) for name, use in used.items()}, cluster.now)
         self.fits = fits
-        self.eviction_price = price_of_eviction(cluster)
+        self.eviction_price, self.pod_price = price_of_eviction(cluster), price_of_pod(cluster)
         known = judge_nodes(cluster) if known is None else known
         self.cluster = cluster
         self.simulator = Simulator(cluster, most_claims=1)
@@ -121,7 +123,16 @@ class _Start:
         self.busy = find_candidates(cluster, eligibility.consolidation, known=known)
         self.anything = bool(self.empty.chosen or self.busy.chosen)
         self.bounds = Bound(self.simulator) if self.anything else None
+        self.after: dict[tuple[Simulator, tuple[str, ...]], _After] = {}  # by the cluster before, and the names that go
         self.totals: Mapping[str, Totals] = pool_totals(cluster, self.busy.eligible) if self.anything else {}
+
+
+class _After(Struct, frozen=True):
+    """The cluster that a command leads to."""
+
+    command: Command
+    simulator: Simulator
+    bounds: Bound
 
 
 class _Search:
@@ -129,9 +140,10 @@ class _Search:
 
     def __init__(self, start: _Start, ranking: Ranking, steps: int) -> None:
         self._first = start.cluster
+        self._after = start.after
         self._simulator = start.simulator
         self._bounds = start.bounds
-        self._ranking, self._eviction_price = ranking, start.eviction_price
+        self._ranking, self._eviction_price, self._pod_price = ranking, start.eviction_price, start.pod_price
         self._left = steps
         self._empty, self._busy, self._totals = start.empty, start.busy, start.totals
         self._ledger, self._at_once = start.ledger.copy(), start.at_once
@@ -178,12 +190,22 @@ class _Search:
             self._ledger.take(candidate.pool.name)
         self._settled |= {candidate.name for candidate in command.candidates}
         self._settled |= {placement.node for placement in placed(command.placements, command.candidates)}
-        cluster = after(self._simulator.cluster, command, len(self._commands))
         own = frozenset(pod.uid for candidate in command.candidates for pod in candidate.pods)
         if any(uid not in own for new in command.replacements for uid in new.claim.pods):
             self._failed.clear()  # pods that waited for a place need none any more
-        self._simulator = self._simulator.following(cluster)
-        self._bounds = Bound(self._simulator, self._bounds)
+        following = self._following(command)
+        self._simulator, self._bounds = following.simulator, following.bounds
+
+    def _following(self, command: Command) -> _After:
+        """The cluster after the command. Searches that took the same commands before share it, and all answers about
+        it."""
+        key = self._simulator, command.names
+        known = self._after.get(key)
+        if known is None or known.command != command:
+            cluster = after(self._simulator.cluster, command, len(self._commands))
+            simulator = self._simulator.following(cluster)
+            known = self._after[key] = _After(command, simulator, Bound(simulator, self._bounds))
+        return known
 
     def _parts(self, command: Command) -> list[Command]:
         """The command as one command for each node, where it has no replacement and the policies allow that: then no
@@ -194,7 +216,8 @@ class _Search:
                 Command(command.reason, (candidate,), (), command.placements, candidate.price)
                 for candidate in command.candidates
             ]
-            parts = single if all(approves(part, self._totals) for part in single) else parts
+            each_may_go = all(approves(part, self._totals) and self._too_soon(part) is None for part in single)
+            parts = single if each_may_go else parts
         return [replace(part, placements=placed(part.placements, part.candidates)) for part in parts]
 
     def _best(self, bounds: Bound) -> Command | None:
@@ -240,7 +263,9 @@ class _Search:
             self._prefix = (longest_prefix(decided, within, self._totals),)
             self._left -= self._simulator.work - before
         (found,) = self._prefix
-        return found if found is not None and found.savings > MIN_SAVINGS and found.names not in self._unfit else None
+        if found is None or found.savings <= MIN_SAVINGS or found.names in self._unfit:
+            return None
+        return found if self._too_soon(found) is None else None
 
     def _bound(self, candidates: list[Candidate]) -> float:
         """The best rank that a command for these nodes can have: that of removing them without a replacement."""
@@ -270,7 +295,10 @@ class _Search:
             tried = without_same_type(tried, market) if len(candidates) > 1 else tried
         if isinstance(tried, Command) and (tried.savings <= MIN_SAVINGS or not approves(tried, self._totals)):
             return Reason.of(DisruptionCode.NOT_WORTH_IT)
-        return tried
+        return tried if isinstance(tried, Reason) else self._too_soon(tried) or tried
+
+    def _too_soon(self, command: Command) -> Reason | None:
+        return too_soon(command.savings, command.candidates, self._pod_price, self._first.now)
 
     def _sets(self) -> list[Tried]:
         """The sets of nodes to try, best possible rank first. They stay the same until a command is taken."""

@@ -44,6 +44,18 @@ def with_moves(cluster: Cluster, moves: Iterable[Move]) -> Cluster:
     return replace(cluster, nodes=tuple(nodes), pending=pending)
 
 
+def without_room(cluster: Cluster, moves: Iterable[Move]) -> Cluster:
+    """The cluster in which nodes of these moves take no further pods."""
+    leaving = frozenset(name for move in moves for name in move.claims)
+    return replace(
+        cluster,
+        nodes=tuple(
+            replace(node, place=replace(node.place, available={})) if node.place.claim in leaving else node
+            for node in cluster.nodes
+        ),
+    )
+
+
 def without_late_pods(move: Move, cluster: Cluster, proposed: Iterable[Move]) -> Move:
     """The move without pods that came late to nodes of moves which are only proposed.
 

@@ -1,13 +1,13 @@
 """Proposed moves whose time has come: validated again before they start (D-108…D-113).
 
 A proposed move waits for the validation delay, then for room in the disruption budgets. Then it is validated: are its
-nodes still candidates, and would their pods still find places? Moves are taken in the order of their proposal; each is
-validated beside those before it. The unit of work is the move, not one of its candidates (unlike D-120).
+nodes still candidates, and would their pods still find places? Moves that save most for each node come first, whichever
+pass proposed them. The unit of work is the move, not one of its candidates (unlike D-120).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -15,10 +15,13 @@ from kerf.engine.disruption import eligibility
 from kerf.engine.disruption.budgets import allowed_disruptions, within_budgets
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.cluster_from_state import cluster_of
+from kerf.engine.disruption.consolidation.rankings import price_of_pod
+from kerf.engine.disruption.consolidation.second_moves import too_soon
 from kerf.engine.disruption.consolidation.sequential_search import placed
 from kerf.engine.disruption.eligibility import Candidate, Filter, find_candidates
 from kerf.engine.disruption.moves.budget_headroom import MAX_WAIT, BudgetHeadroom
-from kerf.engine.disruption.moves.cluster_with_moves import with_moves, without_late_pods
+from kerf.engine.disruption.moves.cluster_with_moves import with_moves, without_late_pods, without_room
+from kerf.engine.disruption.moves.starting_order import starting_rank
 from kerf.engine.disruption.moves.validation import simulated
 from kerf.engine.disruption.rebinding import Rebinding
 from kerf.engine.disruption.simulation import Simulator
@@ -31,6 +34,8 @@ from kerf.engine.state.state import State, Underway
 
 TIME_PER_CANDIDATE, MIN_REPLACEMENT_TIME, MAX_REPLACEMENT_TIME = 80, 600_000, 3_600_000
 """How long replacements may take, in ms: so long for each candidate of all moves, within these bounds (D-117)."""
+NO_ROOM = (DisruptionCode.SCHEDULING, DisruptionCode.LEFT_OVER)
+"""Reasons against a move whose pods do not find the places that were planned."""
 
 
 def due_at(state: State) -> int:
@@ -69,17 +74,17 @@ def waits_for_replacement(move: Move, state: State) -> bool:
 
 
 def validate_due_moves(state: State, now: int) -> dict[str, Move | Reason]:
-    """The moves that may start now, by reference, in the order of their proposal: each as it is to be carried out, or
+    """The moves that may start now, by reference, in the order in which they start: each as it is to be carried out, or
     the reason to withdraw it. None while the clocks differ."""
     if state.facts.clocks_differ:
         return {}
     moves = state.facts.moves
-    waiting = {ref: moves[ref] for ref in sorted(moves, key=proposal_order) if not moves[ref].started}
+    waiting = {ref: moves[ref] for ref in _in_starting_order(moves) if not moves[ref].started}
     headroom = BudgetHeadroom(state)
     due = [ref for ref, underway in waiting.items() if _validation_due(underway, state) <= now]
     if not any(_may_start(waiting[ref], state, now, headroom) for ref in due):
         return {}
-    cluster = cluster_of(state, now)
+    cluster = replace(cluster_of(state, now), promised=state.facts.targets)
     validated: dict[str, Move | Reason] = {}
     tried_as_a_whole: set[int] = set()  # positions of proposals
     for ref in due:
@@ -92,8 +97,8 @@ def validate_due_moves(state: State, now: int) -> dict[str, Move | Reason]:
             others = [underway.move for other, underway in waiting.items() if other not in same_set]
             results = validate_together({other: waiting[other].move for other in same_set}, cluster, others)
         if not results:
-            others = [underway.move for other, underway in waiting.items() if other != ref]
-            results = {ref: validate(waiting[ref].move, cluster, others)}
+            in_order, at = [underway.move for underway in waiting.values()], list(waiting).index(ref)
+            results = {ref: validate_beside(in_order[at], cluster, in_order[:at], in_order[at + 1 :])}
         for validated_ref, result in results.items():
             del waiting[validated_ref]
             validated[validated_ref] = result
@@ -101,6 +106,11 @@ def validate_due_moves(state: State, now: int) -> dict[str, Move | Reason]:
                 cluster = with_moves(cluster, [result])
                 headroom.take(result)
     return validated
+
+
+def _in_starting_order(moves: Mapping[str, Underway]) -> list[str]:
+    """Moves by reference: those that save most for each node first, whichever pass proposed them."""
+    return sorted(moves, key=lambda ref: (*starting_rank(moves[ref].move), proposal_order(ref)))
 
 
 def _go_together(one: str, other: str, waiting: Mapping[str, Underway]) -> bool:
@@ -126,6 +136,19 @@ def validate(move: Move, cluster: Cluster, others: Iterable[Move]) -> Move | Rea
     if move.why == DisruptionReason.DRIFTED:
         return move  # D-108: proposed a moment ago, and never validated
     return _still_worth_it(move, cluster, others)
+
+
+def validate_beside(move: Move, cluster: Cluster, before: Sequence[Move], after: Sequence[Move]) -> Move | Reason:
+    """As `validate`, beside the moves that start before it and after it.
+
+    Where pods came to other nodes than was planned, not all of these moves fit any more. Then the move takes the room
+    of those after it: what saves least is given up.
+    """
+    result = validate(move, cluster, [*before, *after])
+    if isinstance(result, Move) or result.code not in NO_ROOM:
+        return result
+    taken = validate(move, without_room(cluster, after), before)
+    return taken if isinstance(taken, Move) else result
 
 
 def validate_together(moves: Mapping[str, Move], cluster: Cluster, others: Iterable[Move]) -> dict[str, Move | Reason]:
@@ -189,6 +212,9 @@ def _still_worth_it(move: Move, cluster: Cluster, others: Iterable[Move]) -> Mov
     names = [candidate.name for candidate in present]
     options = move.replacements[0].instance_types if move.replacements else ()
     beside = with_moves(cluster, others)
+    soon = too_soon(move.savings, present, price_of_pod(beside), cluster.now)
+    if soon is not None:
+        return soon
     outcome = simulated(Simulator(beside, prepared=False), names, len(move.replacements), options)
     if isinstance(outcome, Reason):
         return outcome

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kerf.engine.model.cron import Cron, next_after, parse
+from tests.support.strategies.examples import examples
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -18,7 +19,7 @@ def fires(cron: Cron, moment: datetime) -> bool:
     return moment.minute in cron.minutes and moment.hour in cron.hours and moment.month in cron.months and day
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     minute=st.sampled_from(["*", "0", "*/7", "5-9", "58,59"]),
     hour=st.sampled_from(["*", "0", "23", "*/5", "8-9"]),

@@ -17,6 +17,7 @@ from kerf.engine.disruption.eligibility import Candidate, consolidation, find_ca
 from kerf.engine.model.disruption_reasons import DisruptionReason
 from kerf.engine.model.karpenter.nodepools import Budget
 from tests.support.strategies.clusters import SEEDS, bill, made
+from tests.support.strategies.examples import examples
 
 
 def opened(seed: int) -> Cluster:
@@ -30,7 +31,7 @@ def going(moves: ChosenCommands) -> list[Candidate]:
     return [candidate for command in moves.commands for candidate in command.candidates]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(seed=SEEDS)
 def test_only_candidates_go_and_the_budgets_would_let_all_of_them(seed: int) -> None:
     """Only candidates go and the budgets would let all of them (D-30, D-51, D-81)."""
@@ -51,7 +52,7 @@ def test_only_candidates_go_and_the_budgets_would_let_all_of_them(seed: int) -> 
     assert {candidate.name for candidate in gone} | set(found.kept) == {node.name for node in start.nodes}
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(seed=SEEDS)
 def test_every_pod_has_a_place_on_what_stays_and_all_of_them_fit(seed: int) -> None:
     """D-96: no pod moves twice, and nothing is launched."""
@@ -75,7 +76,7 @@ def test_every_pod_has_a_place_on_what_stays_and_all_of_them_fit(seed: int) -> N
     assert math.isclose(found.end_price, bill(start) - saved, abs_tol=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(seed=SEEDS)
 def test_equal_clusters_get_equal_sets_whatever_the_order_of_their_nodes(seed: int) -> None:
     start = opened(seed)

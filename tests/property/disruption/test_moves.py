@@ -23,11 +23,12 @@ from kerf.engine.model.disruption_reasons import DisruptionReason
 from kerf.engine.model.reasons import Reason
 from tests.support.scenarios.clusters import SIZES, capacity
 from tests.support.strategies.clusters import SEEDS, bill, made
+from tests.support.strategies.examples import examples
 
 SHARES = ("100%", "50%", "2", "1")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(seed=SEEDS)
 def test_moves_take_only_candidates_within_the_budgets(seed: int) -> None:
     """D-30, D-50, D-53: budgets hold for all moves together."""
@@ -43,7 +44,7 @@ def test_moves_take_only_candidates_within_the_budgets(seed: int) -> None:
     assert {candidate.name for candidate in gone} | set(moves.kept) == {node.name for node in start.nodes}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(seed=SEEDS)
 def test_every_pod_that_moves_has_one_place_that_holds_it(seed: int) -> None:
     """D-96: nodes take no more than they have, and none takes pods that goes itself."""
@@ -66,7 +67,7 @@ def test_every_pod_that_moves_has_one_place_that_holds_it(seed: int) -> None:
     assert all(amount >= 0 for room in here.values() for amount in room.values())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(seed=SEEDS)
 def test_the_end_is_no_dearer_than_after_any_method_of_the_reference(seed: int) -> None:
     start = made(seed)
@@ -79,7 +80,7 @@ def test_the_end_is_no_dearer_than_after_any_method_of_the_reference(seed: int) 
     assert math.isclose(moves.end_price, bill(start) - saved, abs_tol=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(seed=SEEDS)
 def test_the_bound_excludes_only_what_a_simulation_refuses(seed: int) -> None:
     start, dice = made(seed), random.Random(seed)
@@ -92,7 +93,7 @@ def test_the_bound_excludes_only_what_a_simulation_refuses(seed: int) -> None:
             assert isinstance(decide(simulator, tried), Reason)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(seed=SEEDS)
 def test_equal_clusters_get_equal_moves_whatever_the_order_of_their_nodes(seed: int) -> None:
     start = made(seed)
@@ -109,7 +110,7 @@ def told(moves: ChosenCommands) -> list[object]:
     return [commands, moves.end_price, sorted(moves.kept)]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(seed=SEEDS)
 def test_the_fleet_comes_to_rest_and_no_move_undoes_another(seed: int) -> None:
     """With the moves made and the replacements still on their way, each further move saves, none touches a
@@ -127,7 +128,7 @@ def test_the_fleet_comes_to_rest_and_no_move_undoes_another(seed: int) -> None:
     raise AssertionError("it does not come to rest")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(seed=SEEDS)
 def test_a_second_pass_leaves_alone_what_the_first_has_under_way(seed: int) -> None:
     """Neither what goes nor what takes pods, and the budgets hold for both passes together (D-50): a node that is not

@@ -11,6 +11,8 @@ from kerf.engine.model.kubernetes.pods import AffinityTerm, PodShape, SpreadCons
 from tests.support.judges.labels import Host, Kind, tolerates, wants_node
 
 SHUFFLES = 10
+MAX_STATES = 3_000
+"""Of the search among all orders: enough for a dozen pods, and no long wait for hundreds."""
 Matches = Callable[[Kind, Kind, SpreadConstraint | AffinityTerm], bool]
 """Whether the term of a pod of the second kind speaks of pods of the first."""
 
@@ -38,7 +40,29 @@ class Binding:
         for order in orders:
             if stuck:
                 stuck = self._bound_in(order)
-        return stuck
+        return [] if stuck and self._some_order(by_size) else stuck
+
+    def _some_order(self, pods: list[tuple[Host, Kind]]) -> bool:
+        """Whether a search among all orders finds one in which everybody is bound. Pods of a kind on a host are alike,
+        so few pods have few states."""
+        waiting = Counter((self._hosts.index(host), kind) for host, kind in pods)
+        alike = sorted(waiting)
+        seen: set[tuple[int, ...]] = set()
+        paths = [tuple(waiting[one] for one in alike)]
+        while paths and len(seen) < MAX_STATES:
+            left = paths.pop()
+            if not any(left):
+                return True
+            if left in seen:
+                continue
+            seen.add(left)
+            here: dict[int, Counter[Kind]] = {id(host): Counter(host.bound) for host in self._hosts}
+            for (number, kind), count in zip(alike, left, strict=True):
+                here[id(self._hosts[number])][kind] += waiting[number, kind] - count
+            for at, (number, kind) in enumerate(alike):
+                if left[at] and self._bindable(self._hosts[number], kind, here):
+                    paths.append((*left[:at], left[at] - 1, *left[at + 1 :]))
+        return False
 
     def _guests(self, kinds: set[Kind]) -> frozenset[Kind]:
         """Those with rules that a hard spread of others counts, and none of their own over the same key and pods."""

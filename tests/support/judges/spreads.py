@@ -24,8 +24,8 @@ Owner = tuple[Kind, int]
 
 
 class Excess(Struct, frozen=True):
-    """Of one constraint: how many pods are beyond what it allows in some domain, or its own where nobody knows the
-    domain yet; how many are beyond it in the worst domain; and the pods by domain, to be read."""
+    """Of one constraint: how many of its pods are beyond what it allows in some domain, or where nobody knows the
+    domain yet; how many are beyond it in the worst domain; and all counted pods by domain, to be read."""
 
     pods: int
     worst: int
@@ -78,8 +78,11 @@ def _excess(judge: Judge, owner: Kind, constraint: SpreadConstraint) -> Excess:
         domain: max(0, counts[domain] - least - constraint.max_skew)
         for domain in (counts if key == lbl.HOSTNAME else eligible)
     }
-    if not judge._matches(owner, owner, constraint):  # its pods do not count, but may only be where few others are
-        beyond = {domain: owners[domain] if over else 0 for domain, over in beyond.items()}
+    counts_itself = judge._matches(owner, owner, constraint)  # else its pods may only be where few others are
+    beyond = {
+        domain: min(over, owners[domain]) if counts_itself else owners[domain] if over else 0
+        for domain, over in beyond.items()
+    }
     return Excess(sum(beyond.values()) + unsettled, max(beyond.values(), default=0), dict(sorted(counts.items())))
 
 

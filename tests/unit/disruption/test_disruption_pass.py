@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 
 from kerf.engine.disruption.budgets import window_ends
 from kerf.engine.model.karpenter.nodepools import Budget
@@ -53,6 +54,22 @@ def test_d16_two_passes_are_ten_seconds_apart() -> None:
     assert len(passes(world)) == before
     world.after(1)
     assert (len(passes(world)), world.now - looked) == (before + 1, 10_000)
+
+
+@pytest.mark.parametrize(("quiet", "waits"), [(4_000, 4_000), (6_000, 6_000), (6_001, 1_000)])
+def test_d16_a_pass_waits_five_seconds_for_the_nodes_of_one_scale_in(quiet: int, waits: int) -> None:
+    """The node of the latest pod event is Consolidatable after `quiet` ms."""
+    world = in_service(consolidate_after=quiet)
+    world.after(60_000)
+    world.after(60_000)
+    before = len(passes(world))
+    for name in PODS[:3]:
+        world.gone(name)
+    assert world.after(waits - 1) == []
+    assert len(passes(world)) == before
+    world.after(1)
+    assert len(passes(world)) == before + 1
+    assert bool(passes(world)[-1].proposed) == (waits == quiet)
 
 
 def test_a_pass_that_came_to_the_same_says_nothing() -> None:

@@ -54,7 +54,7 @@ def test_d1_identifiers_are_the_references() -> None:
 
 
 def test_d1_gates_are_closed_by_default_and_none_is_balanceds() -> None:
-    """ReservedCapacity, open in the reference, cannot be closed here."""
+    """ReservedCapacity, open in the reference and here, is the AWS provider's to close."""
     assert sorted(FIELDS) == [
         "CapacityBuffer",
         "NodeOverlay",

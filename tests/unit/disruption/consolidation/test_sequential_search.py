@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation.replacement_bound import Bound
 from kerf.engine.disruption.consolidation.sequential_search import choose_commands
 from kerf.engine.disruption.eligibility import consolidation, find_candidates
@@ -97,6 +98,19 @@ def test_what_no_cheaper_node_can_hold_is_not_simulated() -> None:
     assert not Bound(Simulator(crowded)).refusal(leaving[:1])
     cheaper = Simulator(cluster(*given.nodes, pools=(pool(requirements=()),)))
     assert not Bound(cheaper).refusal(candidates[:1])
+
+
+def test_searches_that_take_the_same_command_first_ask_about_the_rest_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Cluster] = []
+    following = Simulator.following
+
+    def counted(simulator: Simulator, after: Cluster) -> Simulator:
+        made.append(after)
+        return following(simulator, after)
+
+    monkeypatch.setattr(Simulator, "following", counted)
+    assert len(choose_commands(cluster(node("a", "large", pod("p", 600)))).commands) == 1
+    assert len(made) == 1  # not one for each of the three rankings
 
 
 # ── why the others stay ────────────────────────────────────────────────────────────────────────────────────────────

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 from msgspec.structs import replace
 
+from kerf.engine.disruption.cluster import Cluster
+from kerf.engine.disruption.moves import due_moves
 from kerf.engine.disruption.moves.budget_headroom import BudgetHeadroom
+from kerf.engine.disruption.moves.due_moves import validate_due_moves
 from kerf.engine.model.karpenter.nodepools import Budget, NodePool
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.record.claim_events import Adopted, Tainted, Terminated
@@ -14,7 +19,7 @@ from kerf.engine.record.observations import InstanceSeen, ObjectGone, RecordStar
 from kerf.engine.runtime.recording import record_claim_event
 from kerf.engine.runtime.turn_draft import TurnDraft
 from kerf.engine.state.indexes import Blobs
-from kerf.engine.state.state import Facts, State
+from kerf.engine.state.state import Facts, State, Underway
 from tests.support.world import NODE_CLASS, START
 
 
@@ -99,6 +104,30 @@ def test_moves_that_start_beside_one_another_share_the_room() -> None:
     headroom.take(move("default-1"))
     assert not headroom.allows(move("default-2"))
     assert BudgetHeadroom(draft.state).allows(move("default-2"))
+
+
+def test_d51_the_room_goes_to_the_move_that_saves_most_whichever_pass_proposed_it() -> None:
+    draft = nodes(10, (Budget("1"),))
+    for number, savings in enumerate((0.1, 1.3, 0.2)):
+        saving = replace(move(f"default-{number}", why="drifted"), savings=savings)
+        draft.state.facts.moves[f"{number}.0"] = Underway(saving, START)
+    assert list(validate_due_moves(draft.state, START)) == ["1.0"]
+
+
+def test_d110_a_validation_knows_what_started_moves_were_promised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the record 60038 of `make dst` found: two moves were given one room."""
+    draft = nodes(2, (Budget("1"),))
+    draft.state.facts.targets = {"uid-p": "default-1"}
+    draft.state.facts.moves["1.0"] = Underway(move("default-0", why="drifted"), START)
+    known: list[Mapping[str, str]] = []
+
+    def validated(move: Move, cluster: Cluster, _before: object, _after: object) -> Move:
+        known.append(cluster.promised)
+        return move
+
+    monkeypatch.setattr(due_moves, "validate_beside", validated)
+    validate_due_moves(draft.state, START)
+    assert known == [{"uid-p": "default-1"}]
 
 
 def test_each_pool_has_its_own_room_and_a_move_needs_all_of_it() -> None:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from kerf.engine.disruption.drift.replacement import replace_drifted
 from kerf.engine.disruption.moves.cluster_with_moves import with_moves
-from kerf.engine.disruption.moves.due_moves import validate
+from kerf.engine.disruption.moves.due_moves import validate, validate_beside
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Move, Placement
 from tests.support.scenarios.clusters import NOW, cluster, node, pod
@@ -74,3 +74,42 @@ def test_d110_pods_that_came_to_a_node_after_a_move_of_it_was_proposed_are_no_pa
     found = validate(move, given, [other])
     assert isinstance(found, Move)
     assert sorted(uid for place in found.placements for uid in place.pods) == ["uid-going", "uid-mine"]
+
+
+def test_d110_a_move_takes_the_room_of_those_that_save_less() -> None:
+    """A pod has come to the node on which both have their place: one of two moves has to be given up."""
+    dear, cheap = node("dear", "large", pod("a", 1_500)), node("cheap", "medium", pod("b", 1_500))
+    given = cluster(dear, cheap, node("there", "medium", pod("came", 1_500)))
+    places = {name: (Placement("there", "claim-there", (f"uid-{name}",)),) for name in "ab"}
+    first = Move("underutilized", ("claim-dear",), placements=places["a"], savings=0.4)
+    second = Move("underutilized", ("claim-cheap",), placements=places["b"], savings=0.2)
+    assert isinstance(validate(first, given, [second]), Reason), "not both of them"
+    assert validate_beside(first, given, before=[], after=[second]) == first, "nor is its place on the node that goes"
+    assert isinstance(validate_beside(second, given, before=[first], after=[]), Reason)
+
+
+def test_d110_what_a_started_move_was_promised_is_given_to_no_later_one() -> None:
+    """Moves that save more start first, whichever pass proposed them: the move that is validated may have been proposed
+    before the one that has started."""
+    nodes = [node("a", "small", pod("mine", 1_500)), node("gone", "small", pod("going", 1_200), marked=True)]
+    given = cluster(*nodes, node("there", "small"), node("too", "small"))
+    move = Move("underutilized", ("claim-a",), placements=(Placement("too", "claim-too", ("uid-mine",)),), savings=0.1)
+    for promised, other in (("there", "too"), ("too", "there")):
+        found = validate(move, replace(given, promised={"uid-going": f"claim-{promised}"}), ())
+        assert isinstance(found, Move)
+        assert {place.node: place.pods for place in found.placements} == {
+            promised: ("uid-going",), other: ("uid-mine",),
+        }  # fmt: skip
+
+
+def test_d110_a_promise_that_cannot_be_kept_is_none() -> None:
+    given = cluster(
+        node("a", "small", pod("mine", 500)),
+        node("gone", "small", pod("going", 1_200), marked=True),
+        node("full", "small", pod("came", 1_500)),
+        node("there", "medium"),
+    )
+    move = Move("underutilized", ("claim-a",), savings=0.1)
+    found = validate(move, replace(given, promised={"uid-going": "claim-full"}), ())
+    assert isinstance(found, Move)
+    assert "uid-going" in {place.node: place.pods for place in found.placements}["there"]

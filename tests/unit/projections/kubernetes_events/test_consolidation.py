@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.engine.disruption.consolidation.balanced_policy import THRESHOLD
+from kerf.engine.disruption.consolidation.second_moves import LATELY
 from kerf.engine.model.feature_gates import FIELDS
 from kerf.engine.model.karpenter.nodepools import Budget, NodePool
 from kerf.engine.model.reasons import Reason
@@ -38,7 +39,7 @@ def beside(policy: str, memory: int = 3_000) -> World:
     world.bind("c", "n1")
     world.bind("d", "n2")
     world.see(Observation(pool(budgets=(Budget("100%"),), consolidation_policy=policy)))
-    world.after(11_000)
+    world.after(LATELY + 1_000)
     return world
 
 

@@ -74,7 +74,28 @@ def test_an_interruption_is_told_of_node_and_claim() -> None:
     world = launched()
     since = world.runtime.state.facts.position
     world.see(Observation(InterruptionSeen("m-1", "spot_interrupted", "i-1")))
-    assert ("NodeClaim", WARNING, "SpotInterrupted") in reasons(told(world, since))
+    found = told(world, since)
+    assert ("NodeClaim", WARNING, "SpotInterrupted") in reasons(found)
+    (going,) = [event for event in found if event.reason == "TerminatingOnInterruption"]
+    assert (going.about.kind, going.type) == ("NodeClaim", WARNING)
+    assert going.message == "Interruption triggered termination for the NodeClaim"
+
+
+def test_a_362_the_termination_is_told_once_however_often_it_is_interrupted() -> None:
+    world = launched()
+    since = world.runtime.state.facts.position
+    for number, kind in enumerate(("spot_interrupted", "rebalance_recommendation", "instance_stopped")):
+        world.see(Observation(InterruptionSeen(f"m-{number}", kind, "i-1")))
+    named = [event.reason for event in told(world, since) if event.about.kind == "NodeClaim"]
+    assert named.count("TerminatingOnInterruption") == 1
+    assert {"SpotInterrupted", "SpotRebalanceRecommendation", "InstanceStopping"} <= set(named)
+
+
+def test_a_356_advice_to_rebalance_ends_nothing() -> None:
+    world = launched()
+    since = world.runtime.state.facts.position
+    world.see(Observation(InterruptionSeen("m-1", "rebalance_recommendation", "i-1")))
+    assert "TerminatingOnInterruption" not in {event.reason for event in told(world, since)}
 
 
 def test_what_goes_is_told_with_why() -> None:

@@ -1,0 +1,44 @@
+"""Pods that would move again soon: what their move has to save.
+
+A pod that moves twice is down twice, and a replacement that goes soon was launched for little. So where pods came to a
+node in service less than ten minutes ago, a cheaper node in its place has to save more than these pods cost, or more
+than it costs itself. Nodes whose pods fit elsewhere go at any time: that is what saves most.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from kerf.engine.disruption.cluster import ClusterNode
+from kerf.engine.disruption.eligibility import Candidate
+from kerf.engine.model.disruption_reasons import DisruptionCode
+from kerf.engine.model.kubernetes.pods import Pod
+from kerf.engine.model.reasons import Reason
+
+LATELY = 600_000
+"""Milliseconds."""
+MIN_PRICE = 1e-9
+"""Less is what is left of sums (USD per hour)."""
+
+
+def too_soon(savings: float, candidates: Iterable[Candidate], pod_price: float, now: int) -> Reason | None:
+    """Why these nodes stay for now although `savings` (USD per hour) would be gained, None if nothing speaks against
+    it. `pod_price` is what a pod costs on average (USD per hour)."""
+    nodes = tuple(candidates)
+    count = sum(_came_lately(pod, candidate.node, now) for candidate in nodes for pod in candidate.pods)
+    replacements = math.fsum(candidate.price for candidate in nodes) - savings
+    limit = min(count * pod_price, replacements)
+    if savings > limit or limit < MIN_PRICE:
+        return None
+    return Reason.of(DisruptionCode.MOVED_LATELY, count=count, savings=savings, limit=limit)
+
+
+def settled_at(node: ClusterNode) -> int:
+    """When no pod of a node counts as one that came lately any more (ms since the epoch)."""
+    return max((pod.created + LATELY for pod in node.pods), default=0)
+
+
+def _came_lately(pod: Pod, node: ClusterNode, now: int) -> bool:
+    """Whether a pod came a short while ago, and not as one of those that the node was launched for."""
+    return pod.created > max(node.initialized_since, now - LATELY)

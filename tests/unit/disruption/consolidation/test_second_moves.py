@@ -1,0 +1,85 @@
+"""Pods that came a short while ago have to save more than they cost themselves before they move again (D-98)."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from kerf.engine.disruption.cluster import Cluster
+from kerf.engine.disruption.consolidation.second_moves import settled_at
+from kerf.engine.disruption.consolidation.sequential_search import choose_commands
+from kerf.engine.disruption.moves.due_moves import validate
+from kerf.engine.model.reasons import Reason
+from kerf.engine.record.decisions import Move
+from kerf.projections.prose.reasons import sentence
+from tests.support.lives import PODS, claim_of, in_service
+from tests.support.scenarios.clusters import NOW, cluster, node, pod, price
+from tests.support.worlds.disruption import passes
+
+MINUTE = 60_000
+
+
+def alone(came: int, initialized: int = NOW - 3_600_000, instance_type: str = "medium") -> Cluster:
+    """A cluster of one node whose three pods would do with a small one. They came at `came`, the node was `initialized`
+    then."""
+    pods = [pod(f"p{number}", created=came) for number in range(3)]
+    return replace(cluster(node("crowded", instance_type, *pods, initialized_since=initialized)), live=True)
+
+
+def test_d98_pods_that_came_lately_stay_for_now() -> None:
+    chosen = choose_commands(alone(NOW - MINUTE))
+    why = chosen.kept["crowded"]
+    assert chosen.commands == ()
+    assert (why.code, why.params["count"]) == ("moved-lately", 3)
+    assert sentence(why) == (
+        "3 of its pods came less than 10 minutes ago: moving them again has to save more than $0.1000/h, and would "
+        "save $0.1000/h"
+    )
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        alone(NOW - 10 * MINUTE),
+        alone(NOW - MINUTE, initialized=NOW - MINUTE),
+        replace(alone(NOW - MINUTE), live=False),
+        alone(NOW - MINUTE, instance_type="large"),
+        replace(cluster(*alone(NOW - MINUTE).nodes, node("full", "large", pod("q", 5_000))), live=True),
+    ],
+    ids=[
+        "ten minutes ago",
+        "the node was launched for them",
+        "kerf disrupt, as Karpenter does",
+        "a node of a quarter of the price will do",
+        "they have room elsewhere",
+    ],
+)
+def test_d98_other_pods_go(given: Cluster) -> None:
+    assert [command.names for command in choose_commands(given).commands] == [("crowded",)]
+
+
+def test_d110_pods_that_came_since_a_move_was_proposed_withdraw_it() -> None:
+    move = Move("underutilized", ("claim-crowded",), savings=price("small"))
+    withdrawn = validate(move, alone(NOW - MINUTE), [])
+    assert isinstance(withdrawn, Reason)
+    assert withdrawn.code == "moved-lately"
+    later = validate(move, alone(NOW - 10 * MINUTE), [])
+    assert isinstance(later, Reason)
+    assert later.code == "scheduling"  # this move names no replacement
+
+
+def test_d16_a_pass_comes_when_they_are_settled() -> None:
+    world = in_service()
+    world.after(MINUTE)
+    for name in PODS:
+        world.gone(name)
+    world.pending("x", "y")
+    came = world.now
+    for name in "xy":
+        world.bind(name, "n1")
+    world.after(20_000)
+    assert claim_of(world).verdict == "moved-lately"
+    assert passes(world)[-1].look_at == came + 10 * MINUTE
+    assert settled_at(node("n", "small", pod("p", created=came))) == came + 10 * MINUTE
+    world.after(10 * MINUTE - 20_000)
+    assert [move.claims for move in passes(world)[-1].proposed] == [(claim_of(world).name,)]
