@@ -23,6 +23,7 @@ class Offering(Struct, frozen=True, omit_defaults=True):
     reservation_type: Plain = ""
     reservation_capacity: int = 0
     tenancy: Plain = "default"
+    interruptible: bool = False  # the reservation's owner may take it back
 
 
 class InstanceType(Struct, frozen=True, omit_defaults=True):
@@ -52,7 +53,13 @@ class InstanceType(Struct, frozen=True, omit_defaults=True):
 
 
 class Catalogue(Struct, frozen=True, omit_defaults=True):
-    """The instance types that one NodeClass can launch, as of one observation. Stored once by content digest."""
+    """The instance types that one NodeClass can launch, as of one observation. Stored once by content digest.
+
+    `shifted` are the ids of its zones that a zonal shift has taken traffic out of: no offering there is available
+    (A-215). A node has the resources `on_request` only if its claim asked for them when it was launched (A-315).
+    """
 
     types: tuple[InstanceType, ...]
     source: Plain = ""  # where the figures come from, shown to users ("table of 2026-08", "ec2 eu-west-1")
+    shifted: tuple[Plain, ...] = ()
+    on_request: tuple[Plain, ...] = ()

@@ -20,10 +20,17 @@ class Missing(ReasonCode):
     DECISIONS = "decisions", "what a controller decided, and why"
     EVICTIONS = "evictions", "which pods left which node by eviction"
     KEPT = "kept", "why a node was kept"
+    MARKET = "market", "what the cloud really offers, and for how much"
     NODES = "nodes", "nodes and NodeClaims"
     PODS = "pods", "pods and what they request"
     POLICY = "policy", "NodePools, NodeClasses, budgets and settings"
     PRICES = "prices", "prices"
+    SETTINGS = "settings", "the controller's settings and feature gates"
+
+
+OF_CAPTURES = (Missing.MARKET, Missing.SETTINGS)
+"""What a captured record may lack. A history lacks more: CATALOGUE and POLICY."""
+OF_HISTORIES = tuple(code for code in Missing if code not in OF_CAPTURES)
 
 
 def words_of(code: str) -> str:

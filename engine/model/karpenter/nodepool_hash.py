@@ -57,7 +57,8 @@ def template_hash(pool: NodePool, *, empty: Collection[str] = ()) -> str:
     return str(_struct("NodeClaimTemplate", template))
 
 
-def _fnv(data: bytes) -> int:
+def fnv(data: bytes) -> int:
+    """FNV-1 over 64 bits: also how the hashstructure library hashes a text (A-118)."""
     value = _OFFSET
     for byte in data:
         value = (value * _PRIME & _MASK) ^ byte
@@ -65,7 +66,7 @@ def _fnv(data: bytes) -> int:
 
 
 def _text(text: str) -> int:
-    return _fnv(text.encode())
+    return fnv(text.encode())
 
 
 def _little_endian(number: int) -> bytes:
@@ -73,11 +74,11 @@ def _little_endian(number: int) -> bytes:
 
 
 def _ordered(first: int, second: int) -> int:
-    return _fnv(_little_endian(first) + _little_endian(second))
+    return fnv(_little_endian(first) + _little_endian(second))
 
 
 def _finish(value: int) -> int:
-    return _fnv(_little_endian(value))
+    return fnv(_little_endian(value))
 
 
 def _struct(name: str, fields: Mapping[str, int | None]) -> int:
@@ -125,4 +126,4 @@ def _expire_after(milliseconds: int | None) -> int | None:
 
 
 def _nanoseconds(milliseconds: int) -> int:
-    return _fnv(_little_endian(milliseconds * _NANOSECONDS))
+    return fnv(_little_endian(milliseconds * _NANOSECONDS))

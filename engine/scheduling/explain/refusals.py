@@ -246,4 +246,4 @@ def _cuts(catalogue: CompiledCatalogue, filters: list[TypeFilter]) -> tuple[Cut,
 def types_by_price(template: Template, narrowed: NarrowedTemplate, types: int) -> Iterator[PricedType]:
     """These types with their prices, cheapest first."""
     names = template.catalogue.names
-    return (PricedType(names[i], price) for price, i in template.by_price(narrowed) if types >> i & 1)
+    return (PricedType(names[number], price) for price, number in template.cheapest_first(narrowed, types))

@@ -45,7 +45,15 @@ MAX_CACHED_AMOUNTS = 10_000
 MAX_MADE = 128
 """How many things that were made of a catalogue are kept with it."""
 
+TYPES_PER_PART = 16
+"""How many types of an order by price are looked at together."""
+
 _Made = TypeVar("_Made")
+
+PricedNumber = tuple[float, int]
+"""A price (USD per hour), and the number of a type."""
+PricedPart = tuple[int, tuple[PricedNumber, ...]]
+"""A part of an order by price, after the set of its types."""
 
 
 def bits(mask: int) -> Iterator[int]:
@@ -199,7 +207,7 @@ class CompiledCatalogue:
         self.sound = sum(1 << i for i, resources in enumerate(allocatable) if min(resources.values(), default=0) >= 0)
         self.labels = _label_indexes(self.types)
         self.slots = _offering_slots(self.types)
-        self.orders: OrderedDict[tuple[tuple[int, int], ...], tuple[tuple[float, int], ...]] = OrderedDict()
+        self.orders: OrderedDict[tuple[tuple[int, int], ...], tuple[PricedNumber, ...]] = OrderedDict()
         self._most: dict[int, tuple[int, int, int]] = {}
         self.made: OrderedDict[Hashable, Any] = OrderedDict()
 
@@ -214,7 +222,7 @@ class CompiledCatalogue:
         self.made.move_to_end(what)
         return found
 
-    def by_price(self, offers: tuple[tuple[int, int], ...]) -> tuple[tuple[float, int], ...]:
+    def by_price(self, offers: tuple[tuple[int, int], ...]) -> tuple[PricedNumber, ...]:
         """All types as (price, number), the cheapest first, then by name. `offers`: the usable offerings, as (number of
         a slot, types). A type without one comes last, at infinity. Some results are kept, because searches ask for them
         again and again."""
@@ -267,6 +275,12 @@ class CompiledCatalogue:
         """How many values of a label occur among these types (S-108)."""
         index = self.labels.get(key)
         return 0 if index is None else sum(1 for mask in index.values.values() if mask & types)
+
+
+def in_parts(order: Sequence[PricedNumber]) -> list[PricedPart]:
+    """The order cut into parts, each with the set of its types."""
+    parts = (tuple(order[start : start + TYPES_PER_PART]) for start in range(0, len(order), TYPES_PER_PART))
+    return [(sum(1 << number for _, number in part), part) for part in parts]
 
 
 def _amount_levels(amounts: list[Resources]) -> dict[str, AmountLevels]:
@@ -333,6 +347,8 @@ def compiled_catalogue(digest: str, catalogue: Catalogue) -> CompiledCatalogue:
     a wrong digest costs time and changes no result."""
     entry = _cache.get(digest)
     if entry is not None and (entry[0] is catalogue or entry[0] == catalogue):
+        # The next question is about this very object: to compare hundreds of types takes longer than most questions.
+        _cache[digest] = (catalogue, entry[1])
         _cache.move_to_end(digest)
         return entry[1]
     fresh = compile_catalogue(catalogue)

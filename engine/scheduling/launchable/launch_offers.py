@@ -81,10 +81,11 @@ def _reserved(
     unavailable: frozenset[tuple[str, str, str]],
 ) -> LaunchChoice | None:
     """One offering of one reservation, because a launch names one: the cheapest; of equal prices a default reservation
-    (A-222), then the one with most capacity left (A-224)."""
+    before a capacity block before an interruptible one (A-222), then the one with most capacity left (A-224)."""
     ids, kinds = requirements.get(lbl.RESERVATION_ID), requirements.get(lbl.RESERVATION_TYPE)
+    interruptible = requirements.get(lbl.RESERVATION_INTERRUPTIBLE)
     reserved = [
-        (o.price, o.reservation_type or DEFAULT_RESERVATION, t.name, o.zone, -o.reservation_capacity, o.reservation_id)
+        (o.price, _rank(o), t.name, o.zone, -o.reservation_capacity, o.reservation_id)
         for t in catalogue.types
         if t.name in types_allowed
         for o in t.offerings
@@ -92,14 +93,18 @@ def _reserved(
         and o.reservation_capacity > 0
         and ids.has(o.reservation_id)
         and kinds.has(o.reservation_type or DEFAULT_RESERVATION)
+        and interruptible.has("true" if o.interruptible else "false")
         and _admitted(o, t, requirements, unavailable)
     ]
     if not reserved:
         return None
-    price, _, name, zone, _, reservation = min(
-        reserved, key=lambda each: (each[0], each[1] != DEFAULT_RESERVATION, *each[1:])
-    )
+    price, _, name, zone, _, reservation = min(reserved)
     return LaunchChoice(lbl.RESERVED, (Offer(name, zone, price),), reservation)
+
+
+def _rank(o: Offering) -> tuple[bool, bool, str]:
+    kind = o.reservation_type or DEFAULT_RESERVATION
+    return o.interruptible, kind != DEFAULT_RESERVATION, kind
 
 
 def _usable(

@@ -20,6 +20,7 @@ from kerf.engine.model.labels import (
     NODEPOOL,
     RESERVATION_ID,
     RESERVATION_TYPE,
+    RESERVED,
     WELL_KNOWN,
     ZONE,
     ZONE_ID,
@@ -50,13 +51,14 @@ class _OverlaidType:
     """One type in one NodePool while overlays are applied. `touched`: the weight of the overlay that last set the price
     of an offering (by its number) or a resource (by its name)."""
 
-    __slots__ = ("capacity", "instance_type", "labels", "offers", "prices", "touched")
+    __slots__ = ("capacity", "instance_type", "labels", "offers", "prices", "sold", "touched")
 
     def __init__(self, instance_type: InstanceType, pool: Sequence[Requirement]) -> None:
         self.instance_type = instance_type
         self.labels = Requirements([*_type_labels(instance_type), *pool])
         self.offers = tuple(_offering_labels(offering) for offering in instance_type.offerings)
         self.prices: dict[int, float] = {}
+        self.sold: set[int] = set()  # offerings whose price an overlay of types alone sets
         self.capacity: Resources = {}
         self.touched: dict[int | str, int] = {}
 
@@ -66,14 +68,24 @@ class _OverlaidType:
             return []
         return [number for number, offer in enumerate(self.offers) if requirements.compatible(offer, WELL_KNOWN)]
 
-    def made(self) -> InstanceType:
+    def made(self, shifted: Sequence[str]) -> InstanceType:
+        """The type as the overlays leave it; `shifted`: the zones that nothing is launched into."""
         offerings = tuple(
-            replace(offering, price=self.prices[number]) if number in self.prices else offering
+            replace(offering, price=self.prices[number], available=offering.available or self._sells(number, shifted))
+            if number in self.prices
+            else offering
             for number, offering in enumerate(self.instance_type.offerings)
         )
         changed = (*(("price",) if self.prices else ()), *(("capacity",) if self.capacity else ()))
         capacity = {**self.instance_type.capacity, **self.capacity}
         return replace(self.instance_type, offerings=offerings, capacity=capacity, overlaid=changed)
+
+    def _sells(self, number: int, shifted: Sequence[str]) -> bool:
+        """Whether an offering is unavailable only because the cloud names no price for it, and an overlay that speaks
+        of types alone does (A-208)."""
+        offering = self.instance_type.offerings[number]
+        unpriced = offering.price == 0 and offering.capacity_type != RESERVED and offering.zone_id not in shifted
+        return unpriced and number in self.sold
 
 
 def evaluate_overlays(
@@ -93,7 +105,7 @@ def evaluate_overlays(
             overlay, [instance_type for types in by_pool.values() for instance_type in types]
         )
     changed = {
-        name: replace(sources[name], types=tuple(instance_type.made() for instance_type in types))
+        name: replace(sources[name], types=tuple(instance_type.made(sources[name].shifted) for instance_type in types))
         for name, types in by_pool.items()
         if any(instance_type.prices or instance_type.capacity for instance_type in types)
     }
@@ -112,10 +124,13 @@ def _apply(overlay: NodeOverlay, types: Sequence[_OverlaidType]) -> OverlayCondi
     ]
     if any(overlaid.touched.get(what) == overlay.weight for overlaid, all_of in touches for what in all_of):
         return OverlayCondition.CONFLICT  # S-187
+    sells = overlay.price is not None and [(r.key, r.operator) for r in overlay.requirements] == [(INSTANCE_TYPE, "In")]
     for overlaid, all_of in touches:
         for what in all_of:
             overlaid.touched[what] = overlay.weight
             if isinstance(what, int):
+                if sells and what not in overlaid.prices:
+                    overlaid.sold.add(what)
                 overlaid.prices.setdefault(what, overlay.priced(overlaid.instance_type.offerings[what].price))
             else:
                 overlaid.capacity.setdefault(what, overlay.capacity[what])

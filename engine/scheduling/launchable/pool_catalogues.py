@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.scheduling.launchable.node_overlays import overlaid_catalogues
 from kerf.engine.scheduling.launchable.remaining_reservations import catalogue_with_reservations
 from kerf.engine.state.state import State
+
+
+def without(resources: Resources, names: Container[str]) -> Resources:
+    """The resources but those of some names."""
+    return {name: amount for name, amount in resources.items() if name not in names}
 
 
 class PoolCatalogues:
@@ -38,7 +45,18 @@ class PoolCatalogues:
         """For each resource, the largest capacity or the smallest allocatable of the types that a claim can still
         become."""
         digest = self.of_claim(claim)
-        return self._blobs.over_types(digest, claim.instance_types, largest=largest) if digest else {}
+        if not digest:
+            return {}
+        found = self._blobs.over_types(digest, claim.instance_types, largest=largest)
+        lacks = self.not_asked_for(claim)
+        return without(found, lacks) if lacks else found
+
+    def not_asked_for(self, claim: NodeClaim) -> tuple[str, ...]:
+        """The resources that its types have, and its node does not, because it was launched without asking for them
+        (A-315)."""
+        digest = self.of_claim(claim)
+        on_request = self._blobs.catalogue(digest).on_request if digest else ()
+        return tuple(name for name in on_request if not claim.requests.get(name))
 
     def of_claim(self, claim: NodeClaim) -> str:
         """The digest of a claim's catalogue, also if its NodePool is gone."""

@@ -7,7 +7,7 @@ claim.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any
 from zlib import crc32
 
@@ -30,8 +30,11 @@ from kerf.engine.model.labels import (
 )
 from kerf.engine.scheduling.launchable.compiled_catalogue import (
     CompiledCatalogue,
+    PricedNumber,
+    PricedPart,
     admitted_slots,
     compiled_catalogue,
+    in_parts,
 )
 from kerf.engine.scheduling.launchable.daemons import Daemon, daemon_groups
 from kerf.engine.scheduling.launchable.withheld import withheld_among
@@ -93,22 +96,22 @@ class Template:
         unavailable: frozenset[tuple[str, str, str]],
         daemons: Sequence[Daemon],
         strict: bool,
-        variant: int = 0,
         withheld: tuple[RequirementSpec, ...] = (),
     ) -> None:
-        """`strict`: minValues must be met (policy Strict); `variant`: see `Problem`; `withheld`: see `PoolInput`."""
+        """`strict`: minValues must be met (policy Strict); `withheld`: see `PoolInput`."""
         self.pool = pool
-        self._variant = variant
+        self._variant = 0
         self._withheld = withheld
         self.name = pool.name
         self.catalogue = catalogue
         self.labels = {**pool.labels, NODEPOOL: pool.name, pool.node_class.label: pool.node_class.name}
         self.slots = catalogue.slots
-        self.available = available_types(catalogue, unavailable)
-        self._unavailable = unavailable
+        self._on_offer, self._left_out = _on_offer(catalogue, unavailable)
+        self.available = tuple([types & ~self._left_out for types in self._on_offer])
         self._slot_requirements = tuple(slot.requirements() for slot in self.slots)
         self._states: dict[Requirements, NarrowedTemplate] = {}
-        self._orders: dict[tuple[int, ...], tuple[tuple[float, int], ...]] = {}
+        self._orders: dict[tuple[int, ...], tuple[PricedNumber, ...]] = {}
+        self._parts: dict[tuple[int, ...], list[PricedPart]] = {}
         self.worked_out: dict[Hashable, Any] = {}
         self.remaining = _remaining(pool.limits, usage)
         simulated = dict.fromkeys(PLANNING_ONLY_LABELS, "true")
@@ -121,11 +124,13 @@ class Template:
             self.types = 0
         self.groups = daemon_groups(daemons, pool.taints, requirements, catalogue, self.types)
 
-    def anew(self, pool: NodePool, usage: Resources) -> Template:
-        """The template for another pass, of the same NodePool but for its limits. Both share all that is worked out."""
+    def anew(self, pool: NodePool, usage: Resources, variant: int) -> Template:
+        """The template for another pass, of the same NodePool but for its limits. Both share all that is worked out:
+        that does not depend on the `variant` (see `Problem`)."""
         twin = Template.__new__(Template)
         twin.__dict__ |= self.__dict__
         twin.pool = pool
+        twin._variant = variant
         twin.remaining = _remaining(pool.limits, usage)
         return twin
 
@@ -193,15 +198,33 @@ class Template:
 
     def cheapest(self, narrowed: NarrowedTemplate, types: int) -> float:
         """The lowest price of these types, USD per hour; infinity for none."""
-        return next((price for price, number in self.by_price(narrowed) if types >> number & 1), float("inf"))
+        return next((price for price, _ in self.cheapest_first(narrowed, types)), float("inf"))
+
+    def cheapest_first(self, narrowed: NarrowedTemplate, types: int) -> Iterator[PricedNumber]:
+        """These types in the order of `by_price`. A part of the order that holds none of them is passed over whole."""
+        parts = self._parts.get(narrowed.slots)
+        if parts is None:
+            parts = self._parts[narrowed.slots] = in_parts(self.by_price(narrowed))
+        for there, part in parts:
+            if there & types:
+                for priced in part:
+                    if types >> priced[1] & 1:
+                        yield priced
 
     def precedence(self, claim: int, narrowed: NarrowedTemplate, types: int) -> float:
         """A number by which domains of equal rank are ordered, the least first: the price (S-140); in another variant,
-        a number that has nothing to do with the price but is the same for the same claim."""
+        a number that has nothing to do with the price, nor with names, but is the same for the same claim."""
         if not self._variant:
             return self.cheapest(narrowed, types)
-        domains = " ".join(str(requirement) for requirement in narrowed.requirements if requirement.single)
+        domains = [
+            self._place(narrowed, requirement.key) for requirement in narrowed.requirements if requirement.single
+        ]
         return float(crc32(f"{self._variant}/{claim}/{domains}".encode()))
+
+    def _place(self, narrowed: NarrowedTemplate, key: str) -> int:
+        """The place of the one value that is left of a label among those that the template can have; -1 for others."""
+        value, values = narrowed.settled(key), self.domains(self.base, key)
+        return values.index(value) if value in values else -1
 
     def usable_slots(self, requirements: Requirements) -> tuple[int, ...]:
         """The slots whose offerings a claim with these requirements may use (S-105)."""
@@ -251,12 +274,13 @@ class Template:
         counts = {key: (self.catalogue.distinct_values(key, types), least) for key, least in min_values}
         return {key: count for key, (count, least) in counts.items() if count < least}
 
-    def by_price(self, narrowed: NarrowedTemplate) -> tuple[tuple[float, int], ...]:
+    def by_price(self, narrowed: NarrowedTemplate) -> tuple[PricedNumber, ...]:
         """All types as (price, number): the cheapest usable available offering first, then by name (S-204). A type
-        without one comes last, at infinity."""
+        without one comes last, at infinity. Types that the question leaves out of itself have their prices, so that
+        one order serves all questions that leave out others."""
         order = self._orders.get(narrowed.slots)
         if order is None:
-            offers = tuple((number, self.available[number]) for number in narrowed.slots)
+            offers = tuple([(number, self._on_offer[number]) for number in narrowed.slots])
             order = self._orders[narrowed.slots] = self.catalogue.by_price(offers)
         return order
 
@@ -264,8 +288,7 @@ class Template:
 
     def left_out(self) -> int:
         """The types that the question leaves out of itself in all zones and capacity types (`Problem.unavailable`)."""
-        named = {name for capacity_type, name, zone in self._unavailable if not capacity_type and not zone}
-        return sum(1 << number for name, number in self.catalogue.numbers.items() if name in named)
+        return self._left_out
 
     def restart(self, usage: Resources) -> None:
         """Set what the limits leave beside this usage, before any claim is opened."""
@@ -317,6 +340,21 @@ def available_types(catalogue: CompiledCatalogue, unavailable: frozenset[tuple[s
     return tuple(masks)
 
 
+def _on_offer(
+    catalogue: CompiledCatalogue, unavailable: frozenset[tuple[str, str, str]]
+) -> tuple[tuple[int, ...], int]:
+    """For each slot, the types with an available offering; and the types that are left out in all zones and capacity
+    types, which the first may still have."""
+    left_out, lacking = 0, []
+    for offering in unavailable:
+        capacity_type, name, zone = offering
+        if capacity_type or zone or name not in catalogue.numbers:
+            lacking.append(offering)
+        else:
+            left_out |= 1 << catalogue.numbers[name]
+    return available_types(catalogue, frozenset(lacking)), left_out
+
+
 def _remaining(limits: Resources | None, usage: Resources) -> Resources:
     """What the limits leave, for the resources that are limited (S-68)."""
     return {name: limit - usage.get(name, 0) for name, limit in sorted((limits or {}).items())}
@@ -336,17 +374,17 @@ def template_of(
     kinds = compiled_catalogue(pool_input.catalogue, catalogue)
     labels = tuple(pool.labels.items())
     asked = (
-        pool.name, pool.requirements, labels, pool.taints, pool.node_class, problem.unavailable, strict, variant,
+        pool.name, pool.requirements, labels, pool.taints, pool.node_class, problem.unavailable, strict,
         len(carried), pool_input.withheld,
     )  # fmt: skip
 
     def make() -> Template:
-        return Template(pool, {}, kinds, problem.unavailable, carried, strict, variant, pool_input.withheld)
+        return Template(pool, {}, kinds, problem.unavailable, carried, strict, pool_input.withheld)
 
     kept = kinds.once((Template, asked), lambda: _Kept(carried, make()))
     if kept.daemons != carried or kept.template.crowded:
         kept.daemons, kept.template = carried, make()
-    return kept.template.anew(pool, pool_input.usage)
+    return kept.template.anew(pool, pool_input.usage, variant)
 
 
 class _Kept(Struct):

@@ -18,6 +18,7 @@ from kerf.engine.scheduling.problem.from_state import problem_of
 from kerf.engine.state import snapshot
 from tests.support.judges.plans import faults
 from tests.support.lives import in_service
+from tests.support.strategies.examples import examples
 from tests.support.world import World
 
 ZONES = ("us-west-2a", "us-west-2b")
@@ -71,7 +72,7 @@ def in_order(facts: list[Struct], name: str) -> bool:
 some = st.lists(st.sampled_from(CLAIMS), min_size=1, max_size=3, unique=True).map(tuple)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(facts=storage(), uses=st.lists(some, min_size=1, max_size=4), on_n1=some, seed=st.integers(0, 99))
 def test_plans_over_live_volumes_are_valid_and_explain_who_stays_out(
     facts: list[Struct], uses: list[tuple[str, ...]], on_n1: tuple[str, ...], seed: int
@@ -89,7 +90,7 @@ def test_plans_over_live_volumes_are_valid_and_explain_who_stays_out(
     assert problem_of(told(shuffled, uses, on_n1).runtime.state, world.now).volumes == problem.volumes
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(facts=storage(), gone=st.sets(st.sampled_from(CLAIMS)))
 def test_the_state_of_volumes_survives_a_snapshot(facts: list[Struct], gone: set[str]) -> None:
     world = told(facts, [("a",)], ("b",))

@@ -70,6 +70,6 @@ def test_l250_what_runs_on_as_on_demand_is_relabelled() -> None:
         for intent in entry.payload.intents
     ]
     assert [(order.labels[lbl.CAPACITY_TYPE], sorted(order.without)) for order in relabelled] == [
-        ("on-demand", [lbl.RESERVATION_ID, lbl.RESERVATION_TYPE])
+        ("on-demand", [lbl.RESERVATION_ID, lbl.RESERVATION_INTERRUPTIBLE, lbl.RESERVATION_TYPE])
     ]
     assert verify(run.store).exit_code == 0

@@ -85,3 +85,31 @@ def test_the_judge_sees_limits() -> None:
     assert faults(question, made) == []
     tight = asked(shape(1500, anti_affinity=(AffinityTerm(lbl.HOSTNAME, WEB),)), limits={"cpu": 3000})
     assert "limit on cpu" in " ".join(faults(tight, made))
+
+
+def test_an_order_that_only_a_search_finds_is_enough() -> None:
+    """The pod that is spread over zones goes first, then the two that are apart by host, the later claim's before."""
+    by_host, by_zone = SpreadConstraint(lbl.HOSTNAME, 1, selector=WEB), SpreadConstraint(lbl.ZONE, 1, selector=WEB)
+    web = {"app": "web"}
+    work = (
+        Workloads()
+        .add("w0", 3, replace(shape(0), labels=web))
+        .add("w1", 1, replace(shape(0, spread=(by_zone, replace(by_zone, min_domains=2))), labels=web))
+        .add("w2", 2, replace(shape(0, memory=512, spread=(by_host,)), labels=web))
+    )
+    asked_of = problem(work, ladder(1, 2, 4), pool("default"))
+    made = plan(asked_of)
+    first, *others = made.claims
+    pods = (("w0-0", "w1-0", "w2-0"), ("w0-1", "w0-2", "w2-1"))
+    zone = RequirementSpec(lbl.ZONE, "In", ("z1",))
+    apart = Plan(
+        (
+            replace(first, pods=pods[0], requirements=(*_without_zone(first), zone), instance_types=("t04",)),
+            replace(others[0] if others else first, pods=pods[1], instance_types=("t04",)),
+        )
+    )
+    assert faults(asked_of, apart) == []
+
+
+def _without_zone(claim: OpenedClaim) -> tuple[RequirementSpec, ...]:
+    return tuple(requirement for requirement in claim.requirements if requirement.key != lbl.ZONE)

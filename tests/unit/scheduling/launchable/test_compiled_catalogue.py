@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+
 import pytest
 from msgspec.structs import replace
 
@@ -131,6 +133,22 @@ def test_the_cache_serves_only_the_catalogue_it_was_made_from(monkeypatch: pytes
     for number in range(3):
         compiled_catalogue(f"more-{number}", one)
     assert len(module._cache) == 2
+
+
+def test_a_catalogue_is_compared_once_and_then_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A segment of `kerf verify` decodes its own copy: a thousand questions must not compare it each."""
+    compared: list[object] = []
+
+    def equal(one: Catalogue, other: object) -> bool:
+        compared.append(other)
+        return True
+
+    monkeypatch.setattr(Catalogue, "__eq__", equal)
+    monkeypatch.setattr(module, "_cache", OrderedDict())
+    made = compiled_catalogue("digest", ladder(1, 2))
+    copy = ladder(1, 2)
+    assert all(compiled_catalogue("digest", copy) is made for _ in range(3))
+    assert len(compared) == 1
 
 
 def test_s104_what_a_type_has_for_pods() -> None:

@@ -152,3 +152,31 @@ def test_s188_a_nodepool_without_types_holds_up_no_other() -> None:
     found = evaluate_overlays([overlay("o", price=1.0)], [(pool("none"), Catalogue(())), (pool("some"), CATALOGUE)])
     assert set(found.catalogues) == {"some"}
     assert found.conditions == {"o": OverlayCondition.SUCCEEDED}
+
+
+UNPRICED = Catalogue((
+    instance_type("new", 2, offerings=(
+        Offering("z1", lbl.ON_DEMAND, 0.0, available=False, zone_id="id1"),
+        Offering("z2", lbl.ON_DEMAND, 0.0, available=False, zone_id="id2"),
+        Offering("z1", lbl.SPOT, 0.5, available=False, zone_id="id1"),
+    )),
+), shifted=("id2",))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("requirements", "change", "sold"),
+    [
+        ((spec(lbl.INSTANCE_TYPE, "In", "new"),), {"price": 0.3}, True),
+        ((spec(lbl.INSTANCE_TYPE, "In", "new"),), {"adjustment": Adjustment(0.3)}, False),
+        ((spec(lbl.INSTANCE_TYPE, "In", "new"), ON_DEMAND), {"price": 0.3}, False),
+        ((spec(lbl.INSTANCE_TYPE, "NotIn", "old"),), {"price": 0.3}, False),
+    ],
+    ids=["a price", "an adjustment", "more than types", "not In"],
+)
+def test_a208_an_overlay_sells_a_type_that_the_cloud_names_no_price_for(
+    requirements: tuple[RequirementSpec, ...], change: dict[str, Any], sold: bool
+) -> None:
+    """Not in a shifted zone, and not an offering that has a price: that is unavailable for another reason."""
+    found = evaluate_overlays([overlay("o", *requirements, **change)], [(pool(), UNPRICED)])
+    (given,) = found.catalogues["default"].types
+    assert [offering.available for offering in given.offerings] == [sold, False, False]

@@ -14,6 +14,7 @@ from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.pods import PodShape, Selector, SpreadConstraint, Taint, Toleration
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.observations import Observation
+from kerf.engine.scheduling.launchable.templates import template_of
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.reasons import SchedulingCode
 from tests.support.scenarios.planned import codes, node
@@ -47,6 +48,18 @@ def test_s64_nor_does_it_contribute_domains() -> None:
     planned = plan(replace(given, pools=(given.pools[0], unknown)))
     assert not planned.unplaced
     assert len(planned.placed) == 4
+
+
+def test_s204_types_that_a_question_leaves_out_of_itself_change_no_order_of_prices() -> None:
+    given = problem(Workloads(), ladder(2, 4, 8))
+    fewer = replace(given, unavailable=frozenset([("", "t02", ""), ("", "t08", "")]))
+    scarce = replace(given, unavailable=frozenset([("on-demand", "t02", "z1")]))
+    whole, cut, lacking = (template_of(asked.pools[0], asked, (), strict=True) for asked in (given, fewer, scarce))
+    assert cut.by_price(cut.base) is whole.by_price(whole.base)
+    assert cut.cheapest(cut.base, cut.types) > whole.cheapest(whole.base, whole.types)
+    assert cut.left_out().bit_count() == 2
+    assert cut.types.bit_count() == whole.types.bit_count() - 2
+    assert lacking.by_price(lacking.base) is not whole.by_price(whole.base)
 
 
 def test_s64_each_nodepool_has_its_own_types() -> None:
@@ -236,3 +249,28 @@ def test_s167_a_plan_is_made_of_what_is_used_now_and_creates_no_more_than_that_l
     world.pending("b", memory=6_000 * 2**20)
     world.after(1_000)
     assert len(world.runtime.state.facts.claims) == opened
+
+
+# ── domains of equal rank ──────────────────────────────────────
+
+
+def taken(variant: int, pool_name: str, key: str, values: tuple[str, ...]) -> list[int]:
+    """The place of the domain that each claim takes, of these values of a key, if pods are spread over them."""
+    apart = SpreadConstraint(key, selector=Selector({"app": "a"}))
+    work = Workloads().add("a", 3, shape(labels={"app": "a"}, spread=(apart,)))
+    given = problem(work, ladder(2), made_pool(pool_name, spec(key, "In", *values)))
+    claims = plan(replace(given, variant=variant), told=False).claims
+    return [values.index(next(c for c in claim.constraints if c.key == key).any_value()) for claim in claims]
+
+
+@pytest.mark.parametrize("variant", range(4))
+def test_s140_which_domain_a_variant_takes_first_does_not_depend_on_names(variant: int) -> None:
+    """So that it takes the same under pseudonyms, which keep the order of keys and of values."""
+    first = taken(variant, "default", "acme.example/rack", ("a", "b", "c"))
+    assert sorted(first) == [0, 1, 2]
+    assert taken(variant, "nodepool-1", "a-key-7.example/x", ("value-1", "value-2", "value-3")) == first
+
+
+def test_s140_variants_take_other_domains_first() -> None:
+    orders = {tuple(taken(variant, "default", "acme.example/rack", ("a", "b", "c"))) for variant in range(8)}
+    assert len(orders) > 3

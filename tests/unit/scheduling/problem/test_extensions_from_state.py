@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from kerf.engine.disruption.cluster_from_state import cluster_of
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.content_digest import content
@@ -20,7 +22,7 @@ from kerf.engine.scheduling.reasons import SchedulingCode
 from kerf.engine.state import snapshot
 from kerf.engine.state.load import load
 from kerf.replay.verify.verify import verify
-from tests.support.world import Mi, World
+from tests.support.world import Mi, World, pool
 
 FUSE = "smarter-devices/fuse"
 
@@ -96,11 +98,21 @@ def test_s185_the_overlays_price_decides_and_stands_in_the_launch() -> None:
         world.pending("a")
         (order,) = launches(world.after(1_000))
         assert (order.offers[0].instance_type, order.offers[0].price) == expected
+        assert order.by_price == gate, "A-275, A-276"
         assert results(world)[-1].claims[0].price == expected[1]
         (claim,) = world.runtime.state.facts.claims.values()
         assert ("karpenter.sh/price-overlay-applied" in claim.annotations) == gate
         assert "karpenter.sh/capacity-overlay-applied" not in claim.annotations
         honest(world)
+
+
+def test_a280_the_launch_says_that_min_values_were_lowered() -> None:
+    for least, relaxed in ((2, False), (9, True)):
+        world = World(min_values_policy="BestEffort")
+        world.prepare(replace(pool(), requirements=(RequirementSpec(lbl.INSTANCE_TYPE, "Exists", min_values=least),)))
+        world.pending("a")
+        (order,) = launches(world.after(1_000))
+        assert order.relaxed == relaxed
 
 
 def test_s186_a_claim_on_its_way_already_has_what_an_overlay_promises() -> None:
