@@ -147,6 +147,11 @@ class DisruptionCode(ReasonCode):
     HELD_BACK = "held-back", "a move of it came to nothing a while ago: it is left alone before the next attempt"
     HOLDS_BUFFERS = "holds-buffers", "it holds room for {buffers} buffered pods"
     MOVE_PROPOSED = "move-proposed", "it could go ({why}); that is looked at again in a moment"
+    MOVED_LATELY = (
+        "moved-lately",
+        "{count} of its pods came less than 10 minutes ago: moving them again has to save more than {limit}/h, and "
+        "would save {savings}/h",
+    )
     LEFT_OVER = "left-over", "pods of it would have a place, but the cluster's scheduler might give it to others"
     MIN_VALUES = (
         "min-values",

@@ -17,8 +17,10 @@ FIELDS = {
     "StaticCapacity": "static_capacity",
 }
 """Maps each gate to the setting that it switches."""
-OTHERS = ("Drift", "ReservedCapacity")
-"""Gates of the reference that change nothing in kerf, because what they enable is always on."""
+RESERVED_CAPACITY = "ReservedCapacity"
+OTHERS = ("Drift", RESERVED_CAPACITY)
+"""Gates that switch no setting of the engine: Drift is always on, and without ReservedCapacity the AWS provider offers
+none."""
 _VALUES = dict.fromkeys(("1", "t", "true"), True) | dict.fromkeys(("0", "f", "false"), False)
 
 
@@ -34,16 +36,22 @@ def with_gates(settings: Settings, text: str) -> Settings:
 
     `unknown_gates` returns the unknown ones. Raises FeatureGatesError (KERF339) for a part that is not `Name=bool`.
     """
-    changed: dict[str, bool] = {}
+    stated = stated_gates(text, "feature-gates", "NodeOverlay")
+    return replace(settings, **{FIELDS[name]: on for name, on in stated.items() if name in FIELDS})
+
+
+def stated_gates(text: str, where: str, example: str) -> dict[str, bool]:
+    """Returns what a text says of each gate that it names. Raises FeatureGatesError (KERF339), which names `where` the
+    text stands, and an `example` of a gate."""
+    stated = {}
     for part in filter(None, map(str.strip, text.split(","))):
         name, equals, value = part.partition("=")
         on = _VALUES.get(value.strip().lower())
         if not equals or not name.strip() or on is None:
-            hint = f'Write "{name.strip() or "NodeOverlay"}=true"'
-            raise FeatureGatesError(f"{part!r} switches nothing on or off", where="feature-gates", hint=hint)
-        if name.strip() in FIELDS:
-            changed[FIELDS[name.strip()]] = on
-    return replace(settings, **changed)
+            hint = f'Write "{name.strip() or example}=true"'
+            raise FeatureGatesError(f"{part!r} switches nothing on or off", where=where, hint=hint)
+        stated[name.strip()] = on
+    return stated
 
 
 def unknown_gates(text: str) -> tuple[Reason, ...]:

@@ -23,9 +23,8 @@ DO_NOT_SYNC_TAINTS = "karpenter.sh/do-not-sync-taints"
 
 RESERVATION_ID = "karpenter.k8s.aws/capacity-reservation-id"
 RESERVATION_TYPE = "karpenter.k8s.aws/capacity-reservation-type"
-OF_RESERVATIONS = (
-    RESERVATION_ID, RESERVATION_TYPE, "karpenter.k8s.aws/capacity-reservation-interruptible",
-)  # fmt: skip
+RESERVATION_INTERRUPTIBLE = "karpenter.k8s.aws/capacity-reservation-interruptible"
+OF_RESERVATIONS = (RESERVATION_ID, RESERVATION_TYPE, RESERVATION_INTERRUPTIBLE)
 
 DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
 NODEPOOL_HASH = "karpenter.sh/nodepool-hash"
@@ -33,6 +32,7 @@ NODEPOOL_HASH_VERSION = "karpenter.sh/nodepool-hash-version"
 TERMINATION_TIMESTAMP = "karpenter.sh/nodeclaim-termination-timestamp"
 DRA_DRIVERS = "karpenter.sh/requested-dra-drivers"
 MIN_VALUES_RELAXED = "karpenter.sh/nodeclaim-min-values-relaxed"
+PRICE_OVERLAY_APPLIED = "karpenter.sh/price-overlay-applied"
 POD_DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 TERMINATION_FINALIZER = "karpenter.sh/termination"
 

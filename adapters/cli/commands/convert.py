@@ -23,8 +23,11 @@ def convert(
     on a conversion, and what was refused, go to standard error. Nothing of a
     refused document is written.
 
-    One thing is done otherwise: consolidation that v1beta1 switched off
-    (consolidateAfter Never with WhenUnderutilized) stays off.
+    Two things are done otherwise. Consolidation that v1beta1 switched off
+    (consolidateAfter Never with WhenUnderutilized) stays off. The kubelet of a
+    NodePool goes to its EC2NodeClass, if that is in the files: Karpenter 1.0 left
+    it in an annotation, which later versions ignore. NodePools of one class with
+    different kubelets get classes of their own.
 
     Exit codes: 0 done, 1 something was refused, 2 usage, or a file that cannot
     be read.

@@ -13,6 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from kerf.engine.errors import InputError
+from kerf.engine.model.cel.syntax import parse
 from kerf.engine.model.crds.check import check, defaulted
 from kerf.engine.model.crds.schema import Fault, Rule, Schema, flag, integer, list_of, map_of, object_of, text
 from kerf.engine.model.durations import parse_go_duration
@@ -33,13 +34,14 @@ SIGNALS = (
 )  # fmt: skip
 """What the kubelet may watch for evictions."""
 RESERVABLE = ("cpu", "memory", "ephemeral-storage", "pid")
-INVALID, EXPRESSION, UNSUPPORTED = (
+INVALID, EXPRESSION, UNREADABLE, UNSUPPORTED = (
     "InvalidKubeletConfiguration",
     "KubeletExpressionsDisabled",
+    "KubeletExpressionInvalid",
     "UnsupportedKubeletConfiguration",
 )
 """The reasons of the condition ValidationSucceeded (A-63)."""
-_RESERVED = ("kubeReserved", "systemReserved")
+RESERVED = ("kubeReserved", "systemReserved")
 _PERCENT = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)%")
 _ANY_KEY_FAMILIES = ("AL2023", "Custom")
 
@@ -56,14 +58,17 @@ class KubeletProblem(Struct, frozen=True):
         return "; ".join(f"{violation.path}: {violation.message}" for violation in self.violations)
 
 
-def kubelet_problem(kubelet: Mapping[str, Any], family: str) -> KubeletProblem | None:
+def kubelet_problem(kubelet: Mapping[str, Any], family: str, *, expressions: bool = False) -> KubeletProblem | None:
     """Returns why the controller refuses a kubelet for an AMI family, None if it does not. The first check that fails
-    decides (A-129): form (A-50), expressions (A-52), what the family has settings for (A-51).
+    decides (A-129): form (A-50), expressions (A-52), what the family has settings for (A-51). `expressions`: the gate
+    NodeClassCEL is on.
     """
     stated = stated_kubelet(kubelet)
     checks: tuple[tuple[str, Callable[[Report], None]], ...] = (
         (INVALID, lambda report: _report_form(stated, report)),
-        (EXPRESSION, lambda report: _report_expressions(stated, report)),
+        (UNREADABLE, lambda report: _report_unreadable(stated, report))
+        if expressions
+        else (EXPRESSION, lambda report: _report_expressions(stated, report)),
         (UNSUPPORTED, lambda report: _report_unsupported(stated, family, report)),
     )
     for reason, look in checks:
@@ -144,7 +149,7 @@ def _soft_pairs(kubelet: Mapping[str, Any]) -> Iterator[Fault]:
 
 
 def _reservations(kubelet: Mapping[str, Any]) -> Iterator[Fault]:
-    for name in _RESERVED:
+    for name in RESERVED:
         reserved = kubelet.get(name, {})
         yield from _unknown_keys(name, reserved, RESERVABLE)
         for resource, value in reserved.items():
@@ -250,14 +255,36 @@ def _report_form(kubelet: Mapping[str, Any], report: Report) -> None:
 # ── expressions, families ──────────────────────────────────────────────────────────────────────────────────────────
 
 
+def expressions_of(kubelet: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Returns where a kubelet has expressions: a text as maxPods, a reservation that is no quantity (A-52). Each is the
+    field with its key, "" where the field is the expression.
+    """
+    places = [("maxPods", "")] if isinstance(kubelet.get("maxPods"), str) else []
+    for name in RESERVED:
+        places += [(name, key) for key, value in kubelet.get(name, {}).items() if not _is_quantity(value, key)]
+    return places
+
+
 def _report_expressions(kubelet: Mapping[str, Any], report: Report) -> None:
-    """Reports values that are expressions: a text as maxPods, a reservation that is no quantity (A-52)."""
-    places = ["maxPods"] if isinstance(kubelet.get("maxPods"), str) else []
-    for name in _RESERVED:
-        places += [f"{name}.{key}" for key, value in kubelet.get(name, {}).items() if not _is_quantity(value, key)]
-    for place in places:
+    """Reports values that are expressions (A-52)."""
+    for place in map(_path, expressions_of(kubelet)):
         message = f"{place} is an expression, and the gate NodeClassCEL is off"
         report.add("KERF522", f"spec.kubelet.{place}", message, "Write a number")
+
+
+def _report_unreadable(kubelet: Mapping[str, Any], report: Report) -> None:
+    """Reports expressions that cannot be read (A-129)."""
+    for field, key in expressions_of(kubelet):
+        text = kubelet[field][key] if key else kubelet[field]
+        try:
+            parse(text)
+        except InputError as error:
+            place = _path((field, key))
+            report.add("KERF523", f"spec.kubelet.{place}", error.message, "Write CEL, such as 11 * max_pods + 255")
+
+
+def _path(place: tuple[str, str]) -> str:
+    return ".".join(filter(None, place))
 
 
 def _is_quantity(value: str, resource: str) -> bool:

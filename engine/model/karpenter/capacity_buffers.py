@@ -18,6 +18,8 @@ from kerf.engine.model.names import (
 
 ACTIVE = "buffer.x-k8s.io/active-capacity"
 """The provisioning strategy that asks for nodes."""
+VIRTUAL = "capacity-buffer-"
+"""What names of virtual pods begin with."""
 
 
 class CapacityBuffer(Struct, frozen=True, omit_defaults=True):
@@ -44,7 +46,7 @@ class CapacityBuffer(Struct, frozen=True, omit_defaults=True):
 
 def virtual_name(buffer: CapacityBuffer, number: str | int) -> str:
     """Returns the name of a buffer's virtual pod (S-179). The pod's uid is the buffer's uid, a dash, and the number."""
-    return f"capacity-buffer-{buffer.name}-{number}"
+    return f"{VIRTUAL}{buffer.name}-{number}"
 
 
 def virtual_key(uid: str, buffers: Mapping[str, CapacityBuffer]) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Annotated, Any
@@ -24,7 +25,7 @@ from kerf.engine.model.names import (
     SubnetId,
 )
 
-MADE = "kerf4"
+MADE = "kerf5"
 """The way in which `NodeClassTerms.hash` is made; every hash begins with it.
 
 Raise it with any change of what is hashed, so that an upgrade of kerf drifts no node (A-65).
@@ -32,9 +33,11 @@ Raise it with any change of what is hashed, so that an upgrade of kerf drifts no
 SHOWN = 80
 """Longer values are shown by their beginning and a digest."""
 USER_DATA = "userData"
+CA_BUNDLE = "clusterCA"
 _ITEM_NAME = "deviceName"
 """What names a block device; items of other lists have no name."""
 _DIGEST = "blake2b-128:"
+_IS_DIGEST = re.compile(_DIGEST + "[0-9a-f]{32}")
 NO_USER_DATA = f"{_DIGEST}none"
 """What stands for the user data of a class without any."""
 
@@ -118,17 +121,27 @@ def known_user_data(terms: NodeClassTerms | None) -> str:
 
 
 def recorded(node_class: Struct) -> Struct:
-    """Returns a NodeClass as it is recorded: an EC2NodeClass without its user data."""
+    """Returns a NodeClass as it is recorded: an EC2NodeClass with a digest in place of its user data. One that comes
+    out of a record has that already.
+    """
     if not isinstance(node_class, EC2NodeClass) or not node_class.spec.user_data:
+        return node_class
+    if _IS_DIGEST.fullmatch(node_class.spec.user_data):
         return node_class
     spec = replace(node_class.spec, user_data=user_data_digest(node_class.spec.user_data))
     return replace(node_class, spec=spec)
 
 
-def ec2_terms(node_class: EC2NodeClass) -> NodeClassTerms:
-    """Returns the terms of an EC2NodeClass, from its spec and resolved status."""
+def ec2_terms(node_class: EC2NodeClass, ca_bundle: str = "") -> NodeClassTerms:
+    """Returns the terms of an EC2NodeClass, from its spec and resolved status.
+
+    `ca_bundle` is the certificate authority of the cluster, where it is known. A node that holds another one drifts
+    (A-64); an image of the user's own (family Custom) is told none.
+    """
     status = node_class.status
     static = _static(node_class)
+    if ca_bundle and node_class.ami_family != "Custom":
+        static[CA_BUNDLE] = _DIGEST + blake2b(ca_bundle.encode(), digest_size=16).hexdigest()
     return NodeClassTerms(
         hash=f"{MADE}/{blake2b(msgspec.json.encode(static, order='sorted'), digest_size=8).hexdigest()}",
         static=static,

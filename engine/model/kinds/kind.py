@@ -75,3 +75,4 @@ class WatchedKind(Struct, frozen=True, kw_only=True):
     upcasters: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
     writes: tuple[tuple[str, tuple[str, ...]], ...] = ()  # subresource ("" for the object) and verbs, in control mode
     announced: bool = False  # the timeline tells a change of it at level "info", not "debug"
+    spec: tuple[str, ...] = ()  # as `announced`, if one of these fields changes: what users write, not its status

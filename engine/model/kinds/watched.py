@@ -93,6 +93,7 @@ DAEMONSET = WatchedKind(
     facts="daemonsets",
     namespaced=True,
     digest_field="shape",
+    spec=("shape",),
 )
 POD_DISRUPTION_BUDGET = WatchedKind(
     name="pdb",
@@ -103,6 +104,7 @@ POD_DISRUPTION_BUDGET = WatchedKind(
     key="uid",
     facts="pdbs",
     namespaced=True,
+    spec=("selector", "max_unavailable", "min_available", "always_allow_unhealthy"),
 )
 STORAGE_CLASS = WatchedKind(
     name="storageclass",
@@ -259,6 +261,7 @@ NODE = WatchedKind(
     key="name",
     facts="nodes",
     namespaced=False,
+    spec=("annotations", "taints"),
     writes=(("", ("patch", "delete")),),
 )
 POD = WatchedKind(

@@ -10,6 +10,7 @@ from msgspec import Struct
 from kerf.engine.model.crds.check import check
 from kerf.engine.model.crds.definitions import KINDS as CUSTOM
 from kerf.engine.model.crds.definitions import admit
+from kerf.engine.model.crds.ec2_tags import tag_problems
 from kerf.engine.model.crds.kubelet import kubelet_problem
 from kerf.engine.model.crds.published import PublishedSchemas
 from kerf.engine.model.crds.schema import Schema
@@ -88,6 +89,7 @@ def judge(document: Document, known: Known = CLOSED, published: PublishedSchemas
         converted = kind.convert(plain, Report()) if kind.convert is not None else plain
         admit(converted, report)
         _check_kubelet(converted, report)
+        _check_tags(converted, report)
     old = kind is not None and kind.convert is not None
     return Judgement(subject_of(document, name), _verdict(report), tuple(report.violations), notes, old)
 
@@ -134,6 +136,18 @@ def _check_kubelet(document: Document, report: Report) -> None:
     family = node_class.ami_family if isinstance(node_class, EC2NodeClass) else "Custom"
     problem = kubelet_problem(kubelet, family)
     for violation in problem.violations if problem is not None else ():
+        report.add(violation.code, violation.path, violation.message, violation.hint)
+
+
+def _check_tags(document: Document, report: Report) -> None:
+    """Report tags with which EC2 refuses every launch. The API server takes them."""
+    spec = document.get("spec")
+    if document.get("kind") != "EC2NodeClass" or not isinstance(spec, dict):
+        return
+    tags = spec.get("tags")
+    if not isinstance(tags, dict) or not all(isinstance(text, str) for text in (*tags, *tags.values())):
+        return
+    for violation in tag_problems(tags, with_profile="role" in spec):
         report.add(violation.code, violation.path, violation.message, violation.hint)
 
 

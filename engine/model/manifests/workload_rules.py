@@ -69,7 +69,9 @@ def _check_selector(document: Document, report: Report) -> None:
 
 
 def _selects(expression: Document, labels: Document) -> bool:
-    value, values = labels.get(str(expression.get("key"))), expression.get("values") or ()
+    value, values = labels.get(str(expression.get("key"))), expression.get("values") or []
+    if not isinstance(values, list):
+        return True  # its type is what is wrong
     match expression.get("operator"):
         case "In":
             return value in values
@@ -116,11 +118,13 @@ def _check_resources(resources: Document, path: str, report: Report) -> None:
 
 def _check_toleration(toleration: Document, path: str, version: Version, report: Report) -> None:
     operator = toleration.get("operator") or "Equal"
+    if not isinstance(operator, str):
+        return  # its type is what is wrong
     numeric = version >= _NUMERIC_TOLERATIONS
     if operator in {"Gt", "Lt"} and not numeric:
         hint = f"It came with Kubernetes {'.'.join(map(str, _NUMERIC_TOLERATIONS))}"
         report.add("KERF305", f"{path}.operator", f"{operator!r} is not one of Exists, Equal", hint)
-    elif isinstance(operator, str):
+    else:
         allowed = (*_TOLERATION_OPERATORS, "Lt", "Gt") if numeric else _TOLERATION_OPERATORS
         report.one_of(f"{path}.operator", operator, allowed)
     if not toleration.get("key") and operator != "Exists":

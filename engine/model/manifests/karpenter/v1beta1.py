@@ -15,12 +15,13 @@ import msgspec
 from kerf.engine.model.crds.kubelet import check_v1beta1_kubelet
 from kerf.engine.model.manifests.violations import Report
 
+KUBELET_ON_POOL = "v1beta1-kubelet-on-pool"
 NOTES: dict[str, str] = {
     "v1beta1-consolidation-stays-off": "consolidateAfter Never with WhenUnderutilized switched consolidation off, and "
     "still does; Karpenter's own conversion would have switched it on",
     "v1beta1-empty-nodes-stay": "WhenEmpty without consolidateAfter never removes empty nodes",
     "v1beta1-node-class-assumed": "nodeClassRef named no apiVersion or kind: {group}/{kind} was taken",
-    "v1beta1-kubelet-on-pool": "kubelet moved to the annotation {annotation}; set spec.kubelet of the EC2NodeClass, "
+    KUBELET_ON_POOL: "kubelet moved to the annotation {annotation}; set spec.kubelet of the EC2NodeClass, "
     "which is what counts",
     "v1beta1-resources-dropped": "spec.template.spec.resources of a NodePool never had an effect and was dropped",
     "v1beta1-alias": "amiFamily {family} without terms became the alias {alias}",
@@ -108,7 +109,7 @@ def _move_kubelet(node: Document, annotations: Document, report: Report) -> None
     if kubelet is not None:
         check_v1beta1_kubelet(kubelet, report, "spec.template.spec.kubelet")
         annotations[KUBELET_CONVERSION] = msgspec.json.encode(kubelet, order="sorted").decode()
-        report.note("v1beta1-kubelet-on-pool", annotation=KUBELET_CONVERSION)
+        report.note(KUBELET_ON_POOL, annotation=KUBELET_CONVERSION)
 
 
 def convert_ec2_node_class(document: Document, report: Report) -> Document:

@@ -111,6 +111,12 @@ def test_a_digest_stands_for_user_data(user_data: str) -> None:
     assert kept.spec.user_data == user_data_digest(user_data)
 
 
+def test_what_is_recorded_is_recorded_again_as_it_is() -> None:
+    """`kerf replay` puts the class of a record into another one, under the same digest."""
+    kept = recorded(EC2NodeClass("default", EC2NodeClassSpec(user_data="echo hush")))
+    assert recorded(kept) == kept
+
+
 def test_user_data_is_unknown_where_an_older_record_has_its_beginning() -> None:
     assert known_user_data(None) == ""
     assert known_user_data(NodeClassTerms(static={"userData": "echo hunter2"})) == ""

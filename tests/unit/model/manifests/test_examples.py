@@ -17,8 +17,8 @@ from tests.support.repository import ROOT
 DOCS = ROOT / "docs"
 EXAMPLES = DOCS / "examples"
 # simulations/ holds whole scenes for `kerf simulate`, Timelines among them; tests/contract/test_docs_commands.py runs
-# them
-ACCEPTED = sorted(p for p in EXAMPLES.rglob("*.yaml") if p.parent.name not in ("refused", "simulations"))
+# them. ci/ holds a workflow and a policy: tests/contract/test_ci_example.py.
+ACCEPTED = sorted(p for p in EXAMPLES.rglob("*.yaml") if p.parent.name not in ("refused", "simulations", "ci"))
 REFUSED = sorted((EXAMPLES / "refused").glob("*.yaml"))
 
 

@@ -208,3 +208,20 @@ def test_what_to_write_in_place_of_an_operator_that_only_nodepools_have() -> Non
 def test_tolerations_are_those_of_the_version(toleration: dict[str, str], version: str, field: str) -> None:
     found = codes(workload("Pod", "v1", tolerations=[toleration], containers=[{"name": "c"}]), version)
     assert [path.rpartition(".")[2] for path in found] == ([field] if field else [])
+
+
+@pytest.mark.parametrize(
+    ("path", "wrong", "field"),
+    [
+        ("spec.template.spec.tolerations", [{"operator": ["Exists"]}], "spec.template.spec.tolerations[0].operator"),
+        (
+            "spec.selector.matchExpressions",
+            [{"key": "none", "operator": "In", "values": "x"}],
+            "spec.selector.matchExpressions[0].values",
+        ),
+    ],
+)
+def test_operators_and_values_of_wrong_types_are_refused_as_such(path: str, wrong: Any, field: str) -> None:
+    """`make fuzz` found that kerf broke on them (KERF605)."""
+    document = changed(workload("Deployment", **SELECTED), path, wrong)
+    assert codes(document) == {field: "KERF303"}
