@@ -7,6 +7,8 @@ KERF9xx any command.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from kerf.engine.passwords import without_passwords
 
 
@@ -57,9 +59,17 @@ _LONGEST_SAID = 300
 """Characters of another exception's text that an error shows."""
 
 
+FAULT_WATCHERS: list[Callable[[Exception], None]] = []
+"""Called with each exception that becomes a KERF605. What is done goes on, so nothing else shows it whole."""
+
+
 def fault_of(error: Exception, where: str) -> KerfError:
     """Returns a coded error as it is, and any other exception as the defect that it shows."""
-    return error if isinstance(error, KerfError) else AdapterFault(summary_of(error), where=where, hint=REPORT)
+    if isinstance(error, KerfError):
+        return error
+    for watcher in FAULT_WATCHERS:
+        watcher(error)
+    return AdapterFault(summary_of(error), where=where, hint=REPORT)
 
 
 def summary_of(error: BaseException) -> str:
@@ -74,3 +84,8 @@ def summary_of(error: BaseException) -> str:
             place = f" ({module}:{trace.tb_lineno})"
         trace = trace.tb_next
     return f"{type(error).__name__}{': ' if text else ''}{text}{place}"
+
+
+def extra_hint(extra: str) -> str:
+    """What to do where the packages of an extra are missing. There is no published distribution to name."""
+    return f"In kerf's source tree: pip install '.[{extra}]' (make setup has it)"

@@ -17,7 +17,7 @@ from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.state_table import INITIALIZED, LAUNCHED, REGISTERED, TAINTED
 from kerf.engine.record import claim_events as ev
-from kerf.engine.record.decisions import LaunchInstance
+from kerf.engine.record.decisions import LaunchInstance, draw_of
 from kerf.engine.scheduling.claims_without_pods import claim_without_pods
 from kerf.engine.scheduling.launchable.launch_offers import offerings_of
 from kerf.engine.scheduling.matching.requirements import Requirements
@@ -46,7 +46,7 @@ def adopt(found: Found, state: State, now: int) -> Step:
     if claim.provider_id:
         return Step(events=(adopted(claim, state),), reason=Reason.of(LifecycleCode.ADOPTED))
     if claim.deleting:  # nothing was launched: there is nothing to end
-        events = (_requested(claim, (), 0.0), ev.Cancelled(claim.name, ACTOR))
+        events = (requested_of(claim, (), 0.0), ev.Cancelled(claim.name, ACTOR))
         return Step(events=events, reason=Reason.of(LifecycleCode.CANCELLED))
     return _launch(claim, state, now)
 
@@ -150,17 +150,23 @@ def _launch(claim: NodeClaimObject, state: State, now: int) -> Step:
         node_class=claim.node_class,
         capacity_type=asked.choice.capacity_type,
         offers=asked.choice.offers,
+        reservation=asked.choice.reservation,
         tenancy=asked.choice.tenancy,
         requests=claim.requests,
         labels=claim.labels,
         taints=(*claim.taints, *claim.startup_taints),
         look=True,
+        draw=draw_of(
+            by_price=lbl.PRICE_OVERLAY_APPLIED in claim.annotations,
+            relaxed=claim.annotations.get(lbl.MIN_VALUES_RELAXED) == "true",
+        ),
     )
-    requested = _requested(claim, asked.instance_types, asked.price)
+    requested = requested_of(claim, asked.instance_types, asked.price)
     return Step(events=(requested,), intents=(order,), reason=Reason.of(LifecycleCode.ADOPT_LAUNCH))
 
 
-def _requested(claim: NodeClaimObject, instance_types: tuple[str, ...], price: float) -> ev.Requested:
+def requested_of(claim: NodeClaimObject, instance_types: tuple[str, ...], price: float) -> ev.Requested:
+    """The first event of a claim that kerf found as an object. `price` is USD per hour; its pods are not known."""
     return ev.Requested(
         claim=claim.name,
         node_pool=claim.labels.get(lbl.NODEPOOL, ""),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from kerf.engine.lifecycle.initialization import not_initialized_because
 from kerf.engine.lifecycle.published_devices import drivers_missing
 from kerf.engine.lifecycle.reasons import LifecycleCode
@@ -11,6 +13,7 @@ from kerf.engine.model.disruption_reasons import DisruptionReason
 from kerf.engine.model.instance_types import InstanceType
 from kerf.engine.model.karpenter.nodepools import NodePool, RequirementSpec
 from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim import effect_keys
 from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
@@ -19,7 +22,7 @@ from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import DeleteNode, InitializeNode, RegisterNode, UntaintNode
 from kerf.engine.record.observations import LaunchAnswered
 from kerf.engine.scheduling.launchable.launch_offers import offerings_of
-from kerf.engine.scheduling.launchable.pool_catalogues import PoolCatalogues
+from kerf.engine.scheduling.launchable.pool_catalogues import PoolCatalogues, without
 from kerf.engine.scheduling.matching.requirements import unmet
 from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
@@ -144,7 +147,8 @@ def launched(claim: NodeClaim, answer: LaunchAnswered, state: State, now: int) -
     """The event of a launch: what was started, with the capacity and price of its type, overlays included (L-151,
     A-218)."""
     order = state.facts.launches.get(claim.name)
-    digest = PoolCatalogues(state).of_claim(claim)
+    catalogues = PoolCatalogues(state)
+    digest, lacks = catalogues.of_claim(claim), catalogues.not_asked_for(claim)
     found = state.indexes.blobs.instance_type(digest, answer.instance_type) if digest else None
     tenancy = order.tenancy if order is not None else lbl.DEFAULT_TENANCY
     labels = _labels(found, answer, order.reservation if order is not None else "", tenancy)
@@ -156,8 +160,8 @@ def launched(claim: NodeClaim, answer: LaunchAnswered, state: State, now: int) -
         zone=answer.zone,
         capacity_type=answer.capacity_type,
         price=_price(found, answer, tenancy),
-        capacity={k: v for k, v in found.capacity.items() if v} if found is not None else {},
-        allocatable={k: v for k, v in found.allocatable().items() if v} if found is not None else {},
+        capacity=_given(found.capacity, lacks) if found is not None else {},
+        allocatable=_given(found.allocatable(), lacks) if found is not None else {},
         labels=labels,
         image=answer.image,
         took=now - claim.created,
@@ -166,6 +170,11 @@ def launched(claim: NodeClaim, answer: LaunchAnswered, state: State, now: int) -
         security_groups=answer.security_groups,
         unmet=unmet(claim.requirements, {**labels, **claim.labels}),
     )
+
+
+def _given(resources: Resources, lacks: Container[str]) -> Resources:
+    """What a node has of the resources of its type (A-315)."""
+    return {name: amount for name, amount in without(resources, lacks).items() if amount}
 
 
 def _class_hash(claim: NodeClaim, state: State) -> str:
@@ -190,8 +199,10 @@ def _labels(found: InstanceType | None, answer: LaunchAnswered, reservation: str
         single.pop(key, None)
     if answer.capacity_type == lbl.RESERVED and reservation:
         offerings = found.offerings if found is not None else ()
-        kind = next((o.reservation_type for o in offerings if o.reservation_id == reservation), "")
-        single |= {lbl.RESERVATION_ID: reservation, **({lbl.RESERVATION_TYPE: kind} if kind else {})}
+        single[lbl.RESERVATION_ID] = reservation
+        for offering in (o for o in offerings if o.reservation_id == reservation and o.reservation_type):
+            single[lbl.RESERVATION_TYPE] = offering.reservation_type
+            single[lbl.RESERVATION_INTERRUPTIBLE] = str(offering.interruptible).lower()
     single |= {
         lbl.INSTANCE_TYPE: answer.instance_type,
         lbl.ZONE: answer.zone,

@@ -11,7 +11,7 @@ from msgspec import Struct
 from kerf.engine.model.karpenter.nodepools import NodeClassRef, RequirementSpec
 from kerf.engine.model.kubernetes.pods import Resources, Taint
 from kerf.engine.model.names import (
-    ActorName,
+    ActorOrUnknown,
     FreeText,
     ImageId,
     InstanceId,
@@ -93,7 +93,7 @@ class Cancelled(Struct, frozen=True, omit_defaults=True):
     """A user deleted the claim before its launch."""
 
     claim: NodeClaimName
-    actor: ActorName = ""
+    actor: ActorOrUnknown = ""
 
 
 class Adopted(Struct, frozen=True, omit_defaults=True):

@@ -7,11 +7,11 @@ keeps the bytes, and encodes to the same bytes again. Equal entries have equal b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta, Raw
+from msgspec import Meta, Raw, Struct
 
 from kerf.engine.record.entries import Entry, EntryType, UnknownEntry
 from kerf.engine.record.entry_types import TYPES
@@ -26,6 +26,20 @@ Envelope = tuple[_Number, _Number, str, _Number, str, _Number, _Moment, _Number,
 """Position, turn, stream, version, type, schema, at, cause, epoch, payload: an entry before its payload is decoded."""
 
 _UNENCODABLE = (msgspec.MsgspecError, TypeError, OverflowError, UnicodeEncodeError, RecursionError)
+
+
+class _Kind(Struct, array_like=True):
+    """The beginning of an envelope: all that is decoded of an entry that nobody asked for."""
+
+    position: _Number
+    turn: _Number
+    stream: str
+    version: _Number
+    type: str
+    schema: _Number
+
+
+_kind_of: Callable[[bytes], _Kind] = msgspec.msgpack.Decoder(_Kind).decode
 
 
 class Codec:
@@ -80,6 +94,24 @@ class Codec:
                 hint="The type changed without a new schema number; read it with the version of kerf that wrote it",
             ) from error
         return Entry(position, turn, stream, version, name, schema, at, cause, epoch, payload)
+
+    def decode_all(self, encoded: Iterable[bytes], only: Collection[str] | None = None) -> Iterator[Entry]:
+        """Yields the entries that these bytes hold; `only` those of some types, if they are given. Raises as `decode`.
+
+        An entry of a type or schema that this version does not know is never left out: whoever reads must be told.
+        """
+        if only is None:
+            yield from map(self.decode, encoded)
+            return
+        left_out = {name: schema for name, (schema, _) in self._current.items() if name not in only}
+        for one in encoded:
+            try:
+                kind = _kind_of(one)
+            except UNDECODABLE:
+                yield self.decode(one)  # which says what is wrong
+                continue
+            if left_out.get(kind.type, -1) < kind.schema:
+                yield self.decode(one)
 
     def _other(self, name: str, schema: int, raw: Raw, position: int) -> tuple[int, Any]:
         """Reads a payload whose type is unknown or whose schema is not the current one. Returns its schema and the

@@ -37,6 +37,17 @@ class Offer(Struct, frozen=True, array_like=True):
     price: float
 
 
+BY_PRICE = "by-price"
+"""A NodeOverlay has set prices: the cloud draws in the order of the offers (A-275, A-276)."""
+RELAXED = "relaxed"
+"""The claim's minValues were lowered (A-280)."""
+
+
+def draw_of(*, by_price: bool, relaxed: bool) -> tuple[str, ...]:
+    """How the cloud draws from a launch's offers."""
+    return (BY_PRICE,) * by_price + (RELAXED,) * relaxed
+
+
 class LaunchInstance(Struct, frozen=True, tag="launch-instance", omit_defaults=True):
     """Sends one CreateFleet request of type instant for one claim (A-273…A-282), with token and tags. Offers are
     cheapest first.
@@ -54,7 +65,16 @@ class LaunchInstance(Struct, frozen=True, tag="launch-instance", omit_defaults=T
     reservation: ReservationId = ""
     look: bool = False  # an earlier record may have launched it: its tag is looked for first
     again: Plain = ""  # the first attempt's "position.index": a repetition uses its token, so that it cannot double
+    draw: tuple[Plain, ...] = ()  # what changes how the cloud draws from the offers: BY_PRICE, RELAXED
     user_data: KeyedHash = ""  # of a repetition: the digest of the NodeClass's user data at the first attempt, if known
+
+    @property
+    def by_price(self) -> bool:
+        return BY_PRICE in self.draw
+
+    @property
+    def relaxed(self) -> bool:
+        return RELAXED in self.draw
 
 
 class FindInstance(Struct, frozen=True, tag="find-instance"):

@@ -10,7 +10,10 @@ from msgspec import Struct
 
 from kerf.engine.model.karpenter.nodeclass_terms import NodeClassTerms
 from kerf.engine.model.names import (
-    ActorName,
+    ActorOrUnknown,
+    BudgetKey,
+    CapacityBufferKey,
+    DaemonSetKey,
     Digest,
     FreeText,
     ImageId,
@@ -25,6 +28,7 @@ from kerf.engine.model.names import (
     NodeClassKind,
     NodeClassName,
     NodeName,
+    NodeOverlayName,
     NodePoolName,
     ObjectName,
     Plain,
@@ -51,7 +55,8 @@ class Imported(Struct, frozen=True, omit_defaults=True):
     `sources` are the formats that were read. The window from `since` to `until` (ms since the epoch) is that of the
     first and the last thing told. `lacks` are codes of what these sources do not tell
     (kerf.engine.model.missing_knowledge). `read` counts the lines or events that were read, `unread` those that
-    nobody could read, `other` those that tell nothing of nodes and pods.
+    nobody could read, `other` those that tell nothing of nodes and pods. `captured`: it is no history, but a live
+    cluster as it was at one time, and kerf decided in it as in observe mode.
     """
 
     sources: tuple[Plain, ...]
@@ -62,6 +67,7 @@ class Imported(Struct, frozen=True, omit_defaults=True):
     read: int = 0
     unread: int = 0
     other: int = 0
+    captured: bool = False
 
 
 class RecordStarted(Struct, frozen=True, omit_defaults=True):
@@ -181,7 +187,7 @@ class NodeClaimDeletionSeen(Struct, frozen=True, omit_defaults=True):
     """Somebody other than kerf asked for the deletion of a NodeClaim object (or of its Node)."""
 
     claim: NodeClaimName
-    actor: ActorName = ""
+    actor: ActorOrUnknown = ""
 
 
 class LaunchError(Struct, frozen=True, omit_defaults=True):
@@ -311,7 +317,12 @@ class ControllerSaid(Struct, frozen=True, omit_defaults=True):
     nodes: tuple[NodeName, ...] = ()
     pods: tuple[PodKey, ...] = ()
     node_pools: tuple[NodePoolName, ...] = ()
-    actor: ActorName = ""
+    actor: ActorOrUnknown = ""
+    node_classes: tuple[NodeClassName, ...] = ()
+    budgets: tuple[BudgetKey, ...] = ()
+    daemonsets: tuple[DaemonSetKey, ...] = ()
+    overlays: tuple[NodeOverlayName, ...] = ()
+    buffers: tuple[CapacityBufferKey, ...] = ()
 
 
 class InputRefused(Struct, frozen=True, omit_defaults=True):

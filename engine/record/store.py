@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Protocol
 
 from msgspec import Struct
@@ -29,9 +29,9 @@ class Store(Protocol):
         """
         ...
 
-    def scan(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
+    def scan(self, after: int = 0, until: int | None = None, only: Collection[str] | None = None) -> Iterator[Entry]:
         """Yields entries with after < position <= until, in order and decoded. Up to the base, only kept entries
-        remain.
+        remain. `only` names the types to yield: decoding is most of the work (see `Codec.decode_all`).
         """
         ...
 
@@ -63,6 +63,12 @@ class Store(Protocol):
 
     def snapshot(self, until: int | None, schema: str) -> tuple[int, bytes, str] | None:
         """Returns the latest snapshot of this schema at or before `until`: position, state, digest."""
+        ...
+
+    def snapshots(self, schema: str) -> dict[int, str]:
+        """Returns the positions of all snapshots of this schema, each with the digest of the state that it claims to
+        be.
+        """
         ...
 
     def close(self) -> None: ...

@@ -55,23 +55,8 @@ def _begun(claim: NodeClaimObject, draft: TurnDraft) -> Struct:
     before = imported is not None and claim.created < imported.since
     if before or claim.provider_id or claim.node or claim.deleting:
         return adopting.adopted(replace(claim, deleting=0), draft.state)  # that it goes is told next
-    return ev.Requested(
-        claim=claim.name,
-        node_pool=claim.labels.get(lbl.NODEPOOL, ""),
-        node_class=claim.node_class,
-        requirements=claim.requirements,
-        instance_types=next((r.values for r in claim.requirements if r.key == lbl.INSTANCE_TYPE), ()),
-        requests=claim.requests,
-        pods=(),
-        price=0.0,
-        decision=0,
-        labels=claim.labels,
-        annotations=claim.annotations,
-        taints=claim.taints,
-        startup_taints=claim.startup_taints,
-        expire_after=claim.expire_after,
-        termination_grace_period=claim.termination_grace_period,
-    )
+    types = next((r.values for r in claim.requirements if r.key == lbl.INSTANCE_TYPE), ())
+    return adopting.requested_of(claim, types, price=0.0)
 
 
 def _steps(claim: NodeClaim, found: NodeClaimObject, draft: TurnDraft) -> Iterator[Struct]:

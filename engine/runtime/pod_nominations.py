@@ -5,13 +5,16 @@ No pod is nominated while all waiting pods are alike: none can take another's pl
 when the plan no longer says so, also where the Node is there. What somebody else nominated is never touched. Nothing of
 this is decided or recorded; the fold sees the result in the pods.
 
+kube-scheduler clears the nomination of a pod that it tries in vain, as it does when another node comes first. Such a
+pod is nominated again once its Node is there; else others would take its room.
+
 Of pods with a topology spread, as many at a time are nominated for a node as its skew allows: kube-scheduler counts a
 nominated pod as if it were on that node already. With more on each node none of them could be bound first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from kerf.engine.model.kubernetes.pods import Pod, PodShape, SpreadConstraint
 from kerf.engine.nodeclaim.claim import NodeClaim
@@ -23,6 +26,8 @@ from kerf.engine.state.state import State
 
 Pair = tuple[str, str]
 """The namespace and the shape (digest) of a pod."""
+MAX_TIMES_TOLD = 3
+"""How often one pod is told one node. Each time that kube-scheduler clears it, it tries the other pods anew."""
 MAX_PAIRS_KNOWN = 20_000
 """For so many pairs of kinds of pods it is kept whether one counts for the other."""
 
@@ -35,31 +40,35 @@ class PodNominations:
         self._node_name = node_name
         self._known: dict[tuple[Pair, Pair], bool] = {}
         self._written: dict[str, str] = {}  # pod → the node last written, by this process or an earlier one
+        self._times: dict[str, int] = {}  # pod → how often it was told
+        self._shown: set[str] = set()  # pods that have shown what was written last
 
     def due(self, state: State) -> Iterator[tuple[Pod, str]]:
         """What is new since the last time: pods with the name of their node, "" where it is taken back. To be gone
         through to its end, after each turn."""
         facts = state.facts
         wanted: dict[str, str] = {}
+        before = {**facts.nominations, **self._written}
         for claim, pods in state.indexes.waiting_for.items():
             node = self._node_of(facts.claims.get(claim), state)
             if node:
-                wanted.update((uid, node) for uid in self._at_a_time(pods, node, state))
-        for uid, node in wanted.items() if is_contested(state) else ():
+                wanted.update((uid, node) for uid in self._at_a_time(pods, node, before, state))
+        for uid, node in wanted.items() if wanted and is_contested(state) else ():
             pod = facts.pods.get(uid)
             if pod is not None and self._may_write(pod, node, state):
                 self._written[uid] = node
+                self._times[uid] = self._times.get(uid, 0) + 1
+                self._shown.discard(uid)
                 yield pod, node
         for uid, node in {**facts.nominations, **self._written}.items():
             pod = facts.pods.get(uid)
             if uid not in wanted and self._takes_back(uid, pod, node, state) and pod is not None:
                 yield pod, ""
 
-    def _at_a_time(self, pods: Iterable[str], node: str, state: State) -> Iterator[str]:
+    def _at_a_time(self, pods: Iterable[str], node: str, before: Mapping[str, str], state: State) -> Iterator[str]:
         """The pods but those for which, by a spread of either, as many others count as its skew allows; who has been
-        told comes first."""
+        told comes first (`before`: which pod was told which node)."""
         told: list[Pair] = []
-        before = {**state.facts.nominations, **self._written}
         for uid in sorted(pods, key=lambda each: before.get(each) != node):
             pod = state.facts.pods.get(uid)
             if pod is None or not _spread(state.indexes.blobs.shape(pod.shape)):
@@ -89,21 +98,35 @@ class PodNominations:
         return next(iter(seen)) if len(seen) == 1 else self._node_name(claim)
 
     def _may_write(self, pod: Pod, node: str, state: State) -> bool:
-        if pod.node or pod.deleting or self._written.get(pod.uid) == node:
+        if pod.node or pod.deleting:
+            return False
+        if self._written.get(pod.uid) == node and not self._was_cleared(pod, node, state):
             return False
         ours = (self._written.get(pod.uid, ""), state.facts.nominations.get(pod.uid, ""))
         return not pod.nominated or (pod.nominated != node and pod.nominated in ours)
+
+    def _was_cleared(self, pod: Pod, node: str, state: State) -> bool:
+        """Whether the pod has shown what was written and shows it no more, and the Node is there now."""
+        if pod.nominated == node:
+            self._shown.add(pod.uid)
+        cleared = not pod.nominated and pod.uid in self._shown
+        return cleared and node in state.facts.nodes and self._times[pod.uid] < MAX_TIMES_TOLD
+
+    def _forget(self, uid: str) -> None:
+        self._written.pop(uid, None)
+        self._times.pop(uid, None)
+        self._shown.discard(uid)
 
     def _takes_back(self, uid: str, pod: Pod | None, node: str, state: State) -> bool:
         """A claim in service keeps its nominations until its pods are bound, as long as the plan has them there: what
         waits for a node takes room there from other pods."""
         if pod is None or pod.node:
-            self._written.pop(uid, None)
+            self._forget(uid)
             return False
         planned = state.facts.claims.get(state.facts.targets.get(uid, ""))
         if pod.nominated != node or (planned is not None and planned.node == node):
             return False
-        self._written.pop(uid, None)
+        self._forget(uid)
         return True
 
 

@@ -51,7 +51,7 @@ class UnendingTurn(KerfError):
 
 def react(draft: TurnDraft) -> None:
     """Adds all that follows at `draft.now`. Raises UnendingTurn (KERF702) when it does not come to an end."""
-    if draft.state.facts.imported is not None:
+    if draft.state.facts.tells_history:
         importing.follow(draft)
         return
     if draft.state.facts.settings.observe:
@@ -76,7 +76,7 @@ def react(draft: TurnDraft) -> None:
 
 def next_due(state: State) -> int:
     """The earliest time at which something follows although nothing is seen (ms since the epoch), 0 for never."""
-    if state.facts.imported is not None:
+    if state.facts.tells_history:
         return 0
     if state.facts.settings.observe:
         return observing.next_due(state)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kerf.engine.errors import summary_of
-from kerf.engine.record.errors import INCONSISTENT, UNDECODABLE, RecordCorrupt, RecordShortened
+from kerf.engine.record.errors import INCONSISTENT, RecordCorrupt, RecordShortened
 from kerf.engine.record.store import Store
 from kerf.engine.state import snapshot
 from kerf.engine.state.base import restore
@@ -65,9 +65,9 @@ def _from_snapshot(store: Store, until: int | None) -> State | None:
     found = store.snapshot(until, snapshot.SCHEMA)
     if found is None:
         return None
-    _, data, digest = found
+    position, data, digest = found
     try:
         state = snapshot.decode(data, Blobs(store.blob))
-    except UNDECODABLE:
+    except INCONSISTENT:
         return None
-    return state if snapshot.digest(state) == digest else None
+    return state if (state.facts.position, snapshot.digest(state)) == (position, digest) else None

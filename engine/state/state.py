@@ -200,6 +200,11 @@ class Facts(Struct, omit_defaults=True):
     unknown: int = 0  # entries of unknown type that were skipped
     imported: Imported | None = None  # what a partial record was made of
 
+    @property
+    def tells_history(self) -> bool:
+        """Whether the record tells what other programs wrote, and nothing is decided in it."""
+        return self.imported is not None and not self.imported.captured
+
 
 class State:
     """Facts and the indexes over them."""

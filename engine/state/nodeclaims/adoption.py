@@ -84,7 +84,7 @@ def claim_object_seen(state: State, claim: NodeClaimObject, entry: Entry) -> Non
     if not is_news(state, claim):
         return
     known = state.facts.claims.get(claim.name)
-    if state.facts.imported is not None:
+    if state.facts.tells_history:
         state.indexes.touched[claim.name] = entry.position
     elif known is not None and state.facts.settings.observe:
         known.deletion = object_disruption_reason(claim, entry.at)
@@ -101,7 +101,7 @@ def claim_object_gone(state: State, name: str, entry: Entry) -> None:
     """Somebody took the object away, finalizer and all: its node goes as if the deletion had waited for it."""
     state.facts.found.pop(name, None)
     known = state.facts.claims.get(name)
-    if known is not None and state.facts.imported is not None:
+    if known is not None and state.facts.tells_history:
         state.indexes.touched[name] = entry.position
     elif known is not None and not known.deletion and not state.facts.settings.observe:
         known.deletion = "unknown"

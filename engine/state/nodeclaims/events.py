@@ -72,8 +72,8 @@ def claim_event(state: State, event: Any, entry: Entry) -> None:
         facts.orphans.pop(event.instance, None)
         if isinstance(event, Adopted):
             drift.adopt_hashes(state, claim)
-            # Its pods may not all have been seen yet.
-            claim.nominated_until = entry.at + nomination_period(facts.settings)
+            if facts.imported is None or not facts.imported.captured:  # its pods may not all have been seen yet
+                claim.nominated_until = entry.at + nomination_period(facts.settings)
     elif isinstance(event, Requested):  # its launch was asked for by the decision that stands before it
         launch = facts.launches.get(name)
         asked = facts.intents.get(launch.again) if launch is not None else None

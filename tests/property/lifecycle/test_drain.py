@@ -12,6 +12,7 @@ from kerf.engine.model.kubernetes.pods import DAEMONSET, NODE_OWNER, Owner, Pod,
 from kerf.engine.record.decisions import DeletePod, EvictPod, Intent, TerminateInstance
 from kerf.engine.record.observations import EffectAnswered, NodeClaimDeletionSeen, ObjectGone, Observation
 from tests.support.lives import PODS, in_service, show_taint
+from tests.support.strategies.examples import examples
 from tests.support.world import World
 
 PERIOD = 300_000
@@ -61,7 +62,7 @@ def put(world: World, name: str, case: Case) -> Pod:
     return pod
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.lists(cases, min_size=1, max_size=5))
 def test_groups_leave_in_order_and_the_deadline_ends_every_drain(given_cases: list[Case]) -> None:
     world = in_service(termination_grace_period=PERIOD)

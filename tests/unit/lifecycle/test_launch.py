@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.instance_types import Offering
+from kerf.engine.model.instance_types import Catalogue, Offering
 from kerf.engine.record.decisions import FindInstance, LaunchInstance, TerminateInstance
 from kerf.engine.record.observations import (
     EffectAnswered,
@@ -15,11 +16,14 @@ from kerf.engine.record.observations import (
     Observation,
 )
 from kerf.engine.scheduling.launchable.launch_offers import choose_offers
+from kerf.engine.scheduling.launchable.pool_catalogues import PoolCatalogues
 from kerf.engine.scheduling.matching.requirements import Requirements
 from tests.support.lives import asked, claim_of, types
-from tests.support.world import CATALOGUE
+from tests.support.records import re_derived
+from tests.support.world import CATALOGUE, World, pool
 from tests.support.worlds.reservations import held, reserving
 
+EFA = "vpc.amazonaws.com/efa"
 ICE = "InsufficientInstanceCapacity"
 
 
@@ -70,6 +74,24 @@ def test_l178_no_instance_within_five_minutes_is_a_launch_timeout() -> None:
     assert claim_of(world).state == "requested"
     world.after(1)
     assert "claim.launch-timed-out" in types(world)
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_a315_l266_what_is_there_on_request_is_there_if_the_claim_asked(asks: bool) -> None:
+    """Before the launch, as the smallest that it may become, and after it, until the Node tells."""
+    kinds = tuple(replace(kind, capacity={**kind.capacity, EFA: 1}) for kind in CATALOGUE.types)
+    world = World()
+    world.prepare(catalogue=replace(CATALOGUE, types=kinds, on_request=(EFA,)))
+    world.pending("a", more={EFA: 1} if asks else {})
+    world.after(1_000)
+    ((ref, order),) = world.launches()
+    room = PoolCatalogues(world.runtime.state).over_types(claim_of(world), largest=False)
+    assert (room.get(EFA, 0), bool(room["cpu"])) == (int(asks), True)
+    world.answer_launch(ref, order)
+    launched = claim_of(world)
+    assert (launched.capacity.get(EFA, 0), launched.allocatable.get(EFA, 0)) == (int(asks), int(asks))
+    assert launched.capacity["cpu"]
+    assert re_derived(world.store) == world.store.entries
 
 
 def test_an_instance_that_turns_up_after_its_claim_is_over_is_ended() -> None:
@@ -149,6 +171,7 @@ def test_a_search_that_fails_is_repeated_and_one_that_finds_nothing_is_not() -> 
 
 
 ALL = tuple(kind.name for kind in CATALOGUE.types)
+LENT = replace(held("cr-lent", left=9), interruptible=True)
 
 
 @pytest.mark.parametrize(
@@ -159,14 +182,40 @@ ALL = tuple(kind.name for kind in CATALOGUE.types)
         ((held("cr-1", kind="capacity-block"), held("cr-2")), "cr-2"),
         ((held("cr-1", kind="capacity-block", price=0.0), held("cr-2")), "cr-1"),
         ((held("cr-1", left=0),), ""),
+        ((LENT, held("cr-2", kind="capacity-block")), "cr-2"),
+        ((LENT, held("cr-2", left=0)), "cr-lent"),
     ],
-    ids=["the one", "most left", "default first", "the cheapest kind", "nothing left"],
+    ids=["the one", "most left", "default first", "the cheapest kind", "nothing left", "lent last", "lent alone"],
 )
 def test_a222_a224_a229_reserved_capacity_comes_first(reservations: tuple[Offering, ...], chosen: str) -> None:
     found = choose_offers(reserving(*reservations), ALL, Requirements(()), frozenset(), max_types=60)
     assert found.reservation == chosen
     assert found.capacity_type == (lbl.RESERVED if chosen else lbl.SPOT)
     assert [offer.instance_type for offer in found.offers if chosen] == ["m5.large"] * bool(chosen)
+
+
+def test_a222_a_claim_may_ask_for_capacity_that_is_not_lent() -> None:
+    kept = Requirements.of_labels({lbl.RESERVATION_INTERRUPTIBLE: "false"})
+    assert choose_offers(reserving(LENT), ALL, kept, frozenset(), max_types=60).capacity_type == lbl.SPOT
+    lent = Requirements.of_labels({lbl.RESERVATION_INTERRUPTIBLE: "true"})
+    assert choose_offers(reserving(held("cr-1"), LENT), ALL, lent, frozenset(), max_types=60).reservation == "cr-lent"
+
+
+@pytest.mark.parametrize(("reservation", "told"), [(held("cr-1"), "false"), (LENT, "true")])
+def test_a316_a_node_is_labelled_with_its_reservation_and_whether_that_is_lent(
+    reservation: Offering, told: str
+) -> None:
+    world = World()
+    said = {lbl.CAPACITY_TYPE: (lbl.RESERVED,), lbl.RESERVATION_ID: (reservation.reservation_id,)}
+    sold = [kind for kind in reserving(reservation).types if kind.name == "m5.large"]
+    catalogue = Catalogue(tuple(replace(kind, requirements={**kind.requirements, **said}) for kind in sold))
+    world.prepare(pool(capacity_type=lbl.RESERVED), catalogue)
+    world.pending("a")
+    world.after(1_000)
+    ((ref, order),) = world.launches()
+    world.answer_launch(ref, order)
+    labels = claim_of(world).labels
+    assert [labels[key] for key in lbl.OF_RESERVATIONS] == [reservation.reservation_id, "default", told]
 
 
 def test_a220_reserved_capacity_only_where_it_is_admitted_and_to_be_had() -> None:

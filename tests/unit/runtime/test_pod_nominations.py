@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from kerf.engine.model.content_digest import content
-from kerf.engine.model.kubernetes.pods import PodShape
+from kerf.engine.model.kubernetes.pods import Pod, PodShape
 from kerf.engine.record.observations import Observation
 from kerf.engine.runtime.pod_nominations import PodNominations
 from tests.support import lives
@@ -43,3 +43,46 @@ def test_a_pod_that_the_node_in_service_cannot_take_is_told_so() -> None:
     world.see(Observation(replace(world.pods["a"], nominated="n1", shape=digest), {digest: elsewhere}))
     world.after(60_000)
     assert due(world, PodNominations(lambda claim: "")) == [("a", "")]
+
+
+def shown(world: World, node: str) -> None:
+    """The watch shows the nominations of all pods."""
+    world.see(*(Observation(replace(world.pods[name], nominated=node)) for name in lives.PODS))
+
+
+def stranger(world: World) -> None:
+    """A pod unlike the others, which waits too: it may take their places."""
+    other = PodShape(requests={"cpu": 10})
+    digest, _ = content(other)
+    pod = Pod("uid-other", "default", "other", digest, unschedulable=True)
+    world.see(Observation(pod, {digest: other}))
+
+
+def test_a_nomination_that_the_scheduler_clears_is_written_again_once_the_node_is_there() -> None:
+    """kube-scheduler tries the pods of a node that is not there yet when another node comes, and clears it in vain."""
+    world = lives.launched()
+    stranger(world)
+    nominations = PodNominations(lambda claim: claim.instance)
+    told = [(name, "i-1") for name in lives.PODS]
+    assert due(world, nominations) == told
+    shown(world, "i-1")
+    assert due(world, nominations) == []
+    shown(world, "")
+    assert due(world, nominations) == [], "there is no node to go to"
+    world.node("i-1", PROVIDER, taints=(UNREGISTERED,))
+    assert due(world, nominations) == told
+    assert due(world, nominations) == [], "what is written now has not been shown yet"
+
+
+def test_a_pod_that_loses_its_nomination_again_and_again_is_told_three_times() -> None:
+    world = lives.launched()
+    stranger(world)
+    world.node("n1", PROVIDER, taints=(UNREGISTERED,))
+    nominations = PodNominations(lambda claim: "")
+    times = 0
+    for _ in range(6):
+        times += bool(due(world, nominations))
+        shown(world, "n1")
+        assert due(world, nominations) == []
+        shown(world, "")
+    assert times == 3
