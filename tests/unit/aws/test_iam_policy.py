@@ -12,7 +12,8 @@ from botocore.loaders import Loader
 
 from tests.support.repository import ROOT
 
-CALL = re.compile(r"(ec2|ssm|iam|sqs|pricing|eks)\.([a-z_]+)\b")
+SERVICES = ("ec2", "ssm", "iam", "sqs", "pricing", "eks", "arc-zonal-shift")
+CALL = re.compile(rf"({'|'.join(SERVICES).replace('-', '_')})\.([a-z_]+)\b")
 BY_ANOTHER_NAME = {"sqs:DeleteMessageBatch": "sqs:DeleteMessage"}
 IMPLIED = {"iam:PassRole", "iam:TagInstanceProfile"}
 """What EC2 and IAM ask for when a fleet is made, something is made with tags, or a role is handed on."""
@@ -31,7 +32,7 @@ def called() -> set[str]:
     """By reading the adapter: `clients.ec2.describe_images` is ec2:DescribeImages."""
     loader = Loader()
     names: dict[tuple[str, str], str] = {}
-    for service in ("ec2", "ssm", "iam", "sqs", "pricing", "eks"):
+    for service in SERVICES:
         operations = loader.load_service_model(service, "service-2")["operations"]
         names |= {(service, xform_name(operation)): f"{service}:{operation}" for operation in operations}
     found = set()
@@ -39,7 +40,7 @@ def called() -> set[str]:
     for file in sorted(adapter.rglob("*.py")):
         if adapter / "mock" not in file.parents and file.name != "make_table.py":
             for match in CALL.finditer(file.read_text()):
-                found.add(names.get((match[1], match[2]), ""))
+                found.add(names.get((match[1].replace("_", "-"), match[2]), ""))
     return {BY_ANOTHER_NAME.get(action, action) for action in found if action}
 
 
