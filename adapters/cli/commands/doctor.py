@@ -20,6 +20,14 @@ def doctor(
     store: Annotated[str, Parameter(env_var="KERF_STORE", help="The record's URL, if that is to be looked at.")] = "",
     kubeconfig: Annotated[Path | None, Parameter(help="Default: this pod's cluster, else KUBECONFIG.")] = None,
     context: str | None = None,
+    settings_from: Annotated[
+        Path | None,
+        Parameter(
+            env_var="KERF_SETTINGS_FROM",
+            help="ConfigMaps of Karpenter before 0.32: a file, or the folder where one is mounted. "
+            "Flags and environment go first.",
+        ),
+    ] = None,
     settings: Annotated[Flags, Parameter(name="*", group="Settings")] = _FLAGS,
     json: Json = False,
 ) -> int:
@@ -28,8 +36,8 @@ def doctor(
     Checked are the API server and its version, this clock against its clock, the
     rights of whoever asks, the custom resources, the NodeClasses that NodePools
     name, who holds the Lease, whether the record can be written, and with
-    `--provider aws` whether EC2, EKS and the queue can be reached. Exit codes:
-    0 all is well, 1 something keeps kerf from running.
+    `--provider aws` each right in the account, with what stops without it. Exit
+    codes: 0 all is well, 1 something keeps kerf from running.
 
     For example:
 
@@ -41,11 +49,16 @@ def doctor(
     from kerf.adapters.cli.doctor.checks import check_all
     from kerf.adapters.cli.doctor.finding import BAD
     from kerf.adapters.cli.render.findings import findings_text
+    from kerf.adapters.cli.render.lines import print_error
     from kerf.adapters.cli.render.notes import print_gate_notes
     from kerf.adapters.cli.render.output import Printer, emit_json
+    from kerf.adapters.manager.config_maps import environment_with
     from kerf.adapters.manager.settings import read_settings
 
-    options = read_settings(settings, os.environ)
+    environment, notes = environment_with(settings_from, os.environ)
+    for note in notes:
+        print_error(f"{settings_from}: {note}")
+    options = read_settings(settings, environment)
     print_gate_notes(options.notes)
     kubeconfig = kubeconfig or kubeconfig_of_environment()
     findings = asyncio.run(check_all(mode, provider, store, kubeconfig, context, options))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
-from kerf.adapters.cli.doctor.cluster import check_cluster
+from kerf.adapters.cli.doctor.cluster import check_cluster, node_class_objects
 from kerf.adapters.cli.doctor.finding import BAD, Finding
 from kerf.adapters.cli.doctor.record import check_record
 from kerf.adapters.kubernetes.errors import ClusterError, NoCluster, Unreachable
@@ -18,24 +20,29 @@ async def check_all(
 ) -> list[Finding]:
     """What keeps kerf from running, or should be looked at. `store` is the record's URL, "" to leave it out."""
     findings = check_record(store) if store else []
-    if provider == "aws":
-        findings += await asyncio.to_thread(_check_account, mode, options)
+    node_classes: list[dict[str, Any]] = []
     try:
         session = await connect(kubeconfig, context, qps=options.qps, burst=options.burst)
     except NoCluster as error:
-        return [*findings, Finding("api server", BAD, str(error))]
-    try:
-        async for finding in check_cluster(session, mode, provider, options):
-            findings.append(finding)
-    except (ClusterError, Unreachable) as error:
         findings.append(Finding("api server", BAD, str(error)))
-    finally:
-        await session.close()
+    else:
+        try:
+            async for finding in check_cluster(session, mode, provider, options):
+                findings.append(finding)
+            if provider == "aws":
+                with suppress(ClusterError):  # that they are not served is a finding already
+                    node_classes = await node_class_objects(session, provider)
+        except (ClusterError, Unreachable) as error:
+            findings.append(Finding("api server", BAD, str(error)))
+        finally:
+            await session.close()
+    if provider == "aws":
+        findings += await asyncio.to_thread(_check_account, mode, options, node_classes)
     return findings
 
 
-def _check_account(mode: str, options: Options) -> list[Finding]:
+def _check_account(mode: str, options: Options, node_classes: list[dict[str, Any]]) -> list[Finding]:
     """Imports boto3 only where it is used."""
     from kerf.adapters.cli.doctor.aws_account import check_account
 
-    return check_account(options.aws, observe=mode == "observe")
+    return check_account(options.aws, node_classes, observe=mode == "observe")

@@ -123,9 +123,9 @@ async def _devices(session: Session) -> Finding:
 
 async def _node_pools(session: Session, provider: str) -> Finding:
     """NodePools whose NodeClass is not there, or says that it is not ready (L-253)."""
-    group, resource = NODE_CLASSES[provider]
+    group, _ = NODE_CLASSES[provider]
     pools = await _items(session, "/apis/karpenter.sh/v1/nodepools")
-    classes = await _items(session, f"/apis/{group}/{_VERSIONS[provider]}/{resource}")
+    classes = await node_class_objects(session, provider)
     ready = {node_class["metadata"]["name"]: _is_ready(node_class) for node_class in classes}
     if not pools:
         return Finding("nodepools", NOTE, "there is none: nothing will be launched")
@@ -142,6 +142,12 @@ async def _node_pools(session: Session, provider: str) -> Finding:
     if wrong:
         return Finding("nodepools", NOTE, "; ".join(wrong[:MAX_PROBLEMS_SHOWN]))
     return Finding("nodepools", OK, f"{len(pools)}, with NodeClasses that are ready")
+
+
+async def node_class_objects(session: Session, provider: str) -> list[dict[str, Any]]:
+    """The provider's NodeClasses. Raises ClusterError, also where none are served, and Unreachable."""
+    group, resource = NODE_CLASSES[provider]
+    return await _items(session, f"/apis/{group}/{_VERSIONS[provider]}/{resource}")
 
 
 async def _items(session: Session, path: str) -> list[dict[str, Any]]:
