@@ -12,9 +12,10 @@ from typing import Any
 
 import boto3
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 
 from kerf.adapters.aws.catalogue.pricing import pricing_region
+from kerf.adapters.aws.pacing import Pace
 from kerf.engine.errors import REPORT, KerfError
 
 Client = Any  # boto3 makes its clients' classes at run time
@@ -23,6 +24,7 @@ CONFIG = Config(
     retries={"mode": "standard", "total_max_attempts": 3},
     connect_timeout=10,
     read_timeout=60,
+    max_pool_connections=64,  # as many effects as the controller carries out at a time
     user_agent_extra="kerf",
 )
 NOT_FOUND = frozenset(
@@ -38,6 +40,19 @@ NOT_FOUND = frozenset(
     }
 )
 """Error codes that say that a thing does not exist (A-314)."""
+
+
+NOT_DONE = frozenset(
+    {
+        "RequestLimitExceeded",
+        "InsufficientAddressCapacity",
+        "InsufficientCapacity",
+        "InsufficientHostCapacity",
+        "InsufficientInstanceCapacity",
+        "InsufficientReservedInstanceCapacity",
+    }
+)
+"""Error codes that EC2 gives with HTTP 5xx, and that say all the same that nothing was done."""
 
 
 NO_CREDENTIALS = frozenset({"NoCredentialsError", "PartialCredentialsError"})
@@ -79,10 +94,18 @@ def _hint(aws_code: str, unknown: bool) -> str:
 
 
 class Clients:
-    """The clients of one region, from the SDK's usual chain of credentials, or from the given session's."""
+    """The clients of one region, from the SDK's usual chain of credentials, or from the given session's. Requests to
+    EC2 keep the `pace`, where one is given."""
 
-    def __init__(self, region: str, session: boto3.Session | None = None, config: Config = CONFIG) -> None:
+    def __init__(
+        self,
+        region: str,
+        session: boto3.Session | None = None,
+        config: Config = CONFIG,
+        pace: Pace | None = None,
+    ) -> None:
         self.region = region
+        self._pace = pace
         self._session = session or boto3.Session(region_name=region)
         self._config = config
 
@@ -107,11 +130,18 @@ class Clients:
         return self._client("eks")
 
     @cached_property
+    def arc_zonal_shift(self) -> Client:
+        return self._client("arc-zonal-shift")
+
+    @cached_property
     def pricing(self) -> Client:
         return self._client("pricing", region_name=pricing_region(self.region))
 
     def _client(self, service: str, **options: str) -> Client:
-        return self._session.client(service, config=self._config, **options)
+        client = self._session.client(service, config=self._config, **options)
+        if service == "ec2" and self._pace is not None:
+            self._pace.hold(client)
+        return client
 
 
 class ReadingClients(Clients):
@@ -138,7 +168,7 @@ def _only_reads(model: Any, **_: Any) -> None:
 
 def call(operation: Callable[..., Any], **parameters: Any) -> dict[str, Any]:
     """The answer of one API call. Raises `AwsError`. After a 5xx or without an answer it is open whether the call took
-    effect; a throttled call did not."""
+    effect; a throttled call did not, nor did one for which EC2 has no capacity."""
     name = operation.__name__
     try:
         answer: dict[str, Any] = operation(**parameters)
@@ -146,8 +176,10 @@ def call(operation: Callable[..., Any], **parameters: Any) -> dict[str, Any]:
         error = failure.response.get("Error", {})
         status = failure.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
         code = error.get("Code", "Unknown")
-        unknown = status >= 500 and code != "RequestLimitExceeded"
+        unknown = status >= 500 and code not in NOT_DONE
         raise AwsError(name, code, error.get("Message", ""), unknown=unknown) from failure
+    except ParamValidationError as failure:  # before anything was sent
+        raise AwsError(name, type(failure).__name__, str(failure)) from failure
     except BotoCoreError as failure:
         raise AwsError(name, type(failure).__name__, str(failure), unknown=True) from failure
     return answer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from botocore.exceptions import EndpointConnectionError, NoCredentialsError
+from botocore.exceptions import ClientError, EndpointConnectionError, NoCredentialsError, ParamValidationError
 
 from kerf.adapters.aws.session import AwsError, call
 
@@ -21,6 +21,21 @@ def refused(failure: Exception) -> AwsError:
 
 def test_without_credentials_the_hint_says_where_they_come_from() -> None:
     assert "Give the pod a role" in str(refused(NoCredentialsError()))
+
+
+def test_what_the_sdk_itself_refuses_was_not_sent() -> None:
+    """It would be looked for, and asked for again, for ever."""
+    found = refused(ParamValidationError(report="Missing required parameter"))
+    assert (found.code, found.unknown) == ("KERF501", False)
+
+
+@pytest.mark.parametrize(
+    ("code", "unknown"),
+    [("InsufficientInstanceCapacity", False), ("RequestLimitExceeded", False), ("Unavailable", True)],
+)
+def test_what_ec2_did_not_do_though_it_answers_with_a_fault_of_the_server(code: str, unknown: bool) -> None:
+    answer = {"Error": {"Code": code, "Message": "no"}, "ResponseMetadata": {"HTTPStatusCode": 500}}
+    assert refused(ClientError(answer, "CreateFleet")).unknown is unknown
 
 
 def test_without_an_answer_the_effect_is_looked_for() -> None:

@@ -1,0 +1,66 @@
+"""TerminateInstances for many instances at once (A-288)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future
+
+from kerf.adapters.aws.session import AwsError, Clients, call
+
+MOST = 500  # instances in one call
+_ENDED = ("shutting-down", "terminated")
+_OF_ONE = ("InvalidInstanceID.Malformed", "OperationNotPermitted", "UnauthorizedOperation")
+"""Refusals, beside not-found, of which one instance may be the cause. EC2 then ends none of the call's instances."""
+
+_Outcome = AwsError | None
+
+
+class Endings:
+    """Ends instances for many threads. Who comes while a call is under way is taken along by the next one; nobody
+    waits for others to come."""
+
+    def __init__(self, clients: Clients) -> None:
+        self._clients = clients
+        self._calling, self._lock = threading.Lock(), threading.Lock()
+        self._waiting: dict[str, Future[_Outcome]] = {}
+
+    def end(self, instance: str) -> _Outcome:
+        """Terminate an instance. Returns what EC2 has against it, or how its answer was lost; None for nothing."""
+        with self._lock:
+            asked = self._waiting.setdefault(instance, Future())
+        with self._calling:
+            while not asked.done():
+                self._end_waiting()
+        return asked.result()
+
+    def _end_waiting(self) -> None:
+        with self._lock:
+            taken = {name: self._waiting.pop(name) for name in list(self._waiting)[:MOST]}
+        try:
+            outcomes = self._outcomes(list(taken))
+        except Exception as defect:
+            for asked in taken.values():
+                asked.set_exception(defect)
+        else:
+            for name, asked in taken.items():
+                asked.set_result(outcomes[name])
+
+    def _outcomes(self, names: Sequence[str]) -> dict[str, _Outcome]:
+        """The outcome for each. Those that one refusal, or an answer without them, leaves open are asked for alone."""
+        try:
+            answer = call(self._clients.ec2.terminate_instances, InstanceIds=list(names))
+        except AwsError as error:
+            if len(names) == 1 or not (error.not_found or error.aws_code in _OF_ONE):
+                return dict.fromkeys(names, error)
+            ended: set[str] = set()
+        else:
+            told = answer.get("TerminatingInstances", ())
+            ended = {entry["InstanceId"] for entry in told if entry["CurrentState"]["Name"] in _ENDED}
+            if len(names) == 1:
+                ended.update(names)
+        found: dict[str, _Outcome] = dict.fromkeys(ended & set(names))
+        for name in names:
+            if name not in found:
+                found |= self._outcomes([name])
+        return found
