@@ -140,6 +140,10 @@ class _Types(Struct, frozen=True):
     values: tuple[InstanceTypeFacts, ...]
 
 
+_PRICED = frozenset({"us-gov-east-1", "us-gov-west-1", "cn-north-1"})
+"""Regions of other partitions, whose prices say nothing of us-east-1's."""
+
+
 @cache
 def tables() -> Tables:
     """The committed tables, read once a process; they never change while it runs."""
@@ -159,6 +163,16 @@ def tables() -> Tables:
             "prices": f"us-east-1 on-demand price table of {prices.as_of}",
         },
     )
+
+
+@cache
+def regional_prices(region: str) -> tuple[Mapping[str, float], str]:
+    """The committed on-demand prices of a region that has a table of its own, and what the table is called; else those
+    of us-east-1 (A-203). In China they are in CNY."""
+    if region not in _PRICED:
+        return tables().prices, tables().sources["prices"]
+    known = _read(f"on-demand-prices-{region}", _Figures)
+    return known.values, f"{region} on-demand price table of {known.as_of}"
 
 
 def ec2_values() -> dict[str, Collection[str]]:

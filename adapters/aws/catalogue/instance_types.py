@@ -9,15 +9,19 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kerf.adapters.aws.ami_families import FAMILIES, Family
 from kerf.adapters.aws.catalogue.facts import Device, InstanceTypeFacts
+from kerf.adapters.aws.catalogue.kubelet_expressions import evaluation_problem, settled_kubelet
 from kerf.engine.model import labels
 from kerf.engine.model.instance_types import InstanceType, Offering
 from kerf.engine.model.kubernetes.pods import Resources
+from kerf.engine.model.quantities import parse_quantity
 
 MI, GI = 1 << 20, 1 << 30
 _AWS = "karpenter.k8s.aws/"
@@ -44,7 +48,8 @@ class NodeSettings(Struct, frozen=True):
     """What decides the capacity of a node, of its NodeClass and of the process's options; amounts as in `Resources`.
 
     `pods_per_core` is 0 when unset. `eviction_hard` holds, by signal, percentages as "N%" and quantities as integers.
-    `overhead` is the share of memory that the hypervisor keeps (A-7).
+    `overhead` is the share of memory that the hypervisor keeps (A-7); `seen_memory` the bytes that nodes of a type were
+    seen to have (A-170).
     """
 
     family: str = "AL2023"
@@ -62,6 +67,8 @@ class NodeSettings(Struct, frozen=True):
     placement_id: str = ""
     reserved_enis: int = 0
     overhead: float = 0.075
+    seen_memory: dict[str, int] = {}
+    kubelet: dict[str, Any] = {}  # only if it has expressions: maxPods and the reservations above follow from it
 
 
 def instance_type(
@@ -74,7 +81,8 @@ def instance_type(
     network_bandwidth: int = 0,
 ) -> InstanceType:
     """The type as the scheduler sees it. `branch_interfaces` and `network_bandwidth` are 0 where none is
-    known."""
+    known. Raises CelError for a maxPods that has no value on this type (A-52)."""
+    settings = settled(settings, facts)
     return InstanceType(
         name=facts.name,
         capacity=capacity(facts, settings, branch_interfaces),
@@ -82,6 +90,45 @@ def instance_type(
         requirements=requirements(facts, settings, offerings, region, network_bandwidth),
         offerings=offerings,
     )
+
+
+def settled(settings: NodeSettings, facts: InstanceTypeFacts) -> NodeSettings:
+    """The settings with what expressions become on a type (A-52)."""
+    if not settings.kubelet:
+        return settings
+    kubelet = kubelet_on(facts, settings)
+    return replace(
+        settings,
+        kubelet={},
+        max_pods=kubelet.get("maxPods"),
+        kube_reserved=amounts(kubelet.get("kubeReserved", {})),
+        system_reserved=amounts(kubelet.get("systemReserved", {})),
+    )
+
+
+def kubelet_on(facts: InstanceTypeFacts, settings: NodeSettings) -> dict[str, Any]:
+    """The kubelet of a class with expressions, on a type: its user data has numbers alone (A-257)."""
+    return settled_kubelet(settings.kubelet, facts, _pods_by_limit(facts, settings))
+
+
+def first_problem(settings: NodeSettings, types: Iterable[InstanceTypeFacts]) -> str:
+    """What keeps an expression from having a value on some type, "" if each has one on all (A-129)."""
+    found = (
+        evaluation_problem(settings.kubelet, facts, _pods_by_limit(facts, settings))
+        for facts in types
+        if compatible(facts, settings)
+    )
+    return next(filter(None, found), "")
+
+
+def _pods_by_limit(facts: InstanceTypeFacts, settings: NodeSettings) -> Callable[[int | None], int]:
+    """How many pods a type takes, by its maxPods."""
+    return lambda limit: pods(facts, replace(settings, max_pods=limit))
+
+
+def amounts(reserved: dict[str, str]) -> Resources:
+    """Quantities in base units."""
+    return {resource: parse_quantity(text, resource) for resource, text in sorted(reserved.items())}
 
 
 def compatible(facts: InstanceTypeFacts, settings: NodeSettings) -> bool:
@@ -128,7 +175,10 @@ def capacity(facts: InstanceTypeFacts, settings: NodeSettings, branch_interfaces
 
 
 def memory(facts: InstanceTypeFacts, settings: NodeSettings) -> int:
-    """Memory in bytes (A-169). Arm types lose 64 MiB before the overhead is taken."""
+    """Memory in bytes: what nodes were seen to have, else an estimate (A-169). Arm types lose 64 MiB before the
+    overhead is taken."""
+    if facts.name in settings.seen_memory:
+        return settings.seen_memory[facts.name]
     mebibytes = facts.memory - (64 if facts.arch == "arm64" else 0)
     return (mebibytes - math.ceil(mebibytes * MI * settings.overhead / MI)) * MI
 
@@ -307,7 +357,7 @@ def _reservations(offerings: tuple[Offering, ...]) -> dict[str, tuple[str, ...]]
     return {
         "capacity-reservation-id": _unique(offering.reservation_id for offering in reserved),
         "capacity-reservation-type": _unique(offering.reservation_type for offering in reserved),
-        "capacity-reservation-interruptible": ("false",) if reserved else (),
+        "capacity-reservation-interruptible": _unique(_boolean(offering.interruptible) for offering in reserved),
     }
 
 

@@ -37,9 +37,11 @@ class LiveMarket:
         self._due = {"types": 0, "on-demand prices": 0, "spot prices": 0}
         self.market = offline_market(clients.region)
         self.known = False
+        self._refused: dict[str, str] = {}  # part → the code with which it was last refused
 
     def refresh(self) -> list[InputRefused]:
-        """Renew the parts that are due. Returns what could not be renewed; it is tried again after a minute."""
+        """Renew the parts that are due. Returns what could not be renewed, once for as long as AWS refuses it with one
+        code. It is tried again after a minute."""
         refused = []
         for part, renew in (
             ("types", self._types),
@@ -52,9 +54,13 @@ class LiveMarket:
                 renew()
             except AwsError as error:
                 self._due[part] = self._clock() + RETRY
+                if self._refused.get(part) == error.aws_code:
+                    continue
+                self._refused[part] = error.aws_code
                 refused.append(InputRefused(code=error.code, source="prices", object=part, message=str(error)))
             else:
                 self._due[part] = self._clock() + REFRESH
+                self._refused.pop(part, None)
         return refused
 
     def next_due(self) -> int:

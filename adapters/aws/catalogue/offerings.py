@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.adapters.aws.catalogue.facts import InstanceTypeFacts, tables
-from kerf.adapters.aws.catalogue.instance_types import NodeSettings, compatible, instance_type
+from kerf.adapters.aws.catalogue.facts import InstanceTypeFacts, regional_prices, tables
+from kerf.adapters.aws.catalogue.instance_types import EFA, NodeSettings, compatible, instance_type
 from kerf.adapters.aws.catalogue.pricing import SPOT_DISCOUNT, Prices, offline_prices, spot_model
 from kerf.engine.errors import InputError
 from kerf.engine.model import labels
@@ -27,7 +27,7 @@ class Reservation(Struct, frozen=True):
     available: int
     kind: str = "default"
     expiring: bool = False
-    interruptible: bool = False  # such a one is not offered: kerf cannot ask EC2 for it yet
+    interruptible: bool = False
 
 
 class Market(Struct, frozen=True):
@@ -47,8 +47,10 @@ def catalogue(
     reservations: Sequence[Reservation] = (),
     names: Iterable[str] | None = None,
     capacity_types: Sequence[str] = (labels.ON_DEMAND, labels.SPOT),
+    shifted: Sequence[str] = (),
 ) -> Catalogue:
-    """The types that a NodeClass with subnets in `zones` (zone → zone id) can launch, sorted by name.
+    """The types that a NodeClass with subnets in `zones` (zone → zone id) can launch, sorted by name. In zones whose id
+    is `shifted` nothing is available (A-215).
 
     Zones without a subnet of the class and types without an offering are left out: nothing could be bought
     there.
@@ -60,6 +62,7 @@ def catalogue(
         offered = offerings(market, facts, settings, zones, capacity_types)
         offered += dedicated_offerings(market, facts, settings, zones, capacity_types)
         offered += reserved_offerings(market, facts, settings, zones, reservations)
+        offered = tuple(replace(one, available=False) if one.zone_id in shifted else one for one in offered)
         if offered:
             types.append(
                 instance_type(
@@ -71,7 +74,9 @@ def catalogue(
                     network_bandwidth=known.network_bandwidth.get(name, 0),
                 )
             )
-    return Catalogue(types=tuple(types), source=market.prices.source)
+    away = tuple(sorted(set(shifted) & set(zones.values())))
+    on_request = (EFA,) if not settings.interfaces and any(kind.capacity.get(EFA) for kind in types) else ()
+    return Catalogue(types=tuple(types), source=market.prices.source, shifted=away, on_request=on_request)
 
 
 def offerings(
@@ -96,6 +101,7 @@ def offerings(
         for zone in sorted(zones)
         if market.zones_of is None or zone in market.zones_of.get(facts.name, ())
         for price in [market.prices.of(facts.name, zone, kind)]
+        if fits or price is not None  # an overlay may set the price of what has none, and so sell it (A-208)
     )
 
 
@@ -136,9 +142,10 @@ def reserved_offerings(
             reservation_id=held.id,
             reservation_type=held.kind,
             reservation_capacity=held.available,
+            interruptible=held.interruptible,
         )
         for held in sorted(reservations, key=lambda held: held.id)
-        if held.instance_type == facts.name and held.zone in zones and not held.interruptible
+        if held.instance_type == facts.name and held.zone in zones
     )
 
 
@@ -155,7 +162,7 @@ def offline_catalogue(
     """A catalogue from the committed tables alone: every priced type in every zone. `zone_ids` are the ids of the zones
     that have one.
 
-    On-demand prices are the table's, whatever the region (A-203); spot prices are a model
+    On-demand prices are the region's table's, or us-east-1's (A-203); spot prices are a model
     (`pricing.spot_model`), and `Catalogue.source` says both. Raises `InputError` KERF351 for a name that
     the table does not know.
     """
@@ -168,18 +175,19 @@ def offline_catalogue(
             hint=f"The {known.sources['types']} has {len(known.types)} types",
             code="KERF351",
         )
+    on_demand, told = regional_prices(region)
     spot = {
         (name, zone): spot_model(price, name, zone, spot_discount)
         for name in type_names
-        if (price := known.prices.get(name))
+        if (price := on_demand.get(name))
         for zone in zones
     }
     source = (
-        f"{known.sources['types']}; {known.sources['prices']}; "
+        f"{known.sources['types']}; {told}; "
         f"spot prices are a model ({spot_discount:.0%} below on-demand, varied by type and zone)"
     )
-    prices = Prices(on_demand=known.prices, spot=spot, source=source)
-    priced = [name for name in type_names if name in known.prices]
+    prices = Prices(on_demand=on_demand, spot=spot, source=source)
+    priced = [name for name in type_names if name in on_demand]
     market = Market(region=region, facts=known.types, prices=prices)
     return catalogue(
         market,
@@ -192,4 +200,4 @@ def offline_catalogue(
 
 def offline_market(region: str) -> Market:
     """What a region offers before EC2 has said anything."""
-    return Market(region=region, facts=tables().types, prices=offline_prices())
+    return Market(region=region, facts=tables().types, prices=offline_prices(region))

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from kerf.adapters.aws.catalogue.facts import tables
+from kerf.adapters.aws.catalogue.facts import regional_prices
 
 SPOT_DISCOUNT = 0.65
 SPOT_SPREAD = 0.15
@@ -56,9 +56,10 @@ class Prices(Struct, frozen=True):
         return newer
 
 
-def offline_prices() -> Prices:
-    """The committed on-demand table, which other regions than us-east-1 start with too (A-203)."""
-    return Prices(on_demand=tables().prices, spot=None, source=tables().sources["prices"])
+def offline_prices(region: str) -> Prices:
+    """The committed on-demand table of a region, or that of us-east-1, which most regions start with (A-203)."""
+    prices, source = regional_prices(region)
+    return Prices(on_demand=prices, spot=None, source=source)
 
 
 def spot_model(on_demand: float, name: str, zone: str, discount: float = SPOT_DISCOUNT) -> float:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from kerf.adapters.aws.catalogue.facts import facts_of, tables
-from kerf.adapters.aws.catalogue.instance_types import NodeSettings
+from kerf.adapters.aws.catalogue.instance_types import Interface, NodeSettings
 from kerf.adapters.aws.catalogue.make_table import table
 from kerf.adapters.aws.catalogue.offerings import Reservation, catalogue, offline_catalogue, offline_market
 from kerf.adapters.aws.catalogue.pricing import (
@@ -92,6 +92,15 @@ def test_a_146_a_type_is_offered_only_where_ec2_has_it_and_the_class_a_subnet() 
     assert {offering.zone for offering in kind.offerings} == {"us-west-2b"}
 
 
+def test_a_315_interfaces_for_efa_are_there_on_request_unless_the_class_has_its_own() -> None:
+    market = offline_market("us-west-2")
+    made = catalogue(market, NodeSettings(), ZONES, names=["c5n.18xlarge", "m5.large"])
+    assert made.on_request == ("vpc.amazonaws.com/efa",)
+    own = NodeSettings(interfaces=(Interface(0, 0), Interface(1, 1, efa_only=True)))
+    assert catalogue(market, own, ZONES, names=["c5n.18xlarge"]).on_request == ()
+    assert catalogue(market, NodeSettings(), ZONES, names=["m5.large"]).on_request == ()
+
+
 def test_a_209_reserved_offerings() -> None:
     held = (
         Reservation("cr-2", "m5.large", "us-west-2a", 3),
@@ -127,6 +136,25 @@ def test_a_209_reserved_offerings() -> None:
 )
 def test_a_205_pricing_region(region: str, home: str) -> None:
     assert pricing_region(region) == home
+
+
+@pytest.mark.parametrize(
+    ("region", "price", "source"),
+    [
+        ("us-gov-west-1", 0.121, "us-gov-west-1 on-demand price table of 2026-06-15"),
+        ("us-gov-east-1", 0.121, "us-gov-east-1 on-demand price table of 2026-06-15"),
+        ("cn-north-1", 1.013, "cn-north-1 on-demand price table of 2024-11-06"),
+        ("eu-west-1", 0.096, "us-east-1 on-demand price table of 2026-07-20"),
+    ],
+)
+def test_a_203_a_region_of_another_partition_starts_with_prices_of_its_own(
+    region: str, price: float, source: str
+) -> None:
+    prices = offline_market(region).prices
+    assert (prices.of("m5.large", f"{region}a", "on-demand"), prices.source) == (price, source)
+    made = offline_catalogue(region=region, zones=(f"{region}a",), names=["m5.large"], capacity_types=("on-demand",))
+    assert [offering.price for offering in made.types[0].offerings] == [price]
+    assert source in made.source
 
 
 def test_a_204_what_the_queries_ask_for() -> None:

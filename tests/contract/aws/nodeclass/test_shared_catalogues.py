@@ -1,0 +1,48 @@
+"""Which classes share a catalogue, and how often one is made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from kerf.adapters.aws.catalogue.offerings import catalogue as make
+from kerf.adapters.aws.mock.environment import node_class
+from kerf.engine.record.observations import CatalogueSeen
+from tests.support.servers.aws_world import AwsWorld
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What each catalogue was made for."""
+    sized: list[Any] = []
+
+    def counted(market: Any, settings: Any, zones: Any, **others: Any) -> Any:
+        sized.append(settings)
+        return make(market, settings, zones, **others)
+
+    monkeypatch.setattr("kerf.adapters.aws.nodeclass.class_catalogues.catalogue", counted)
+    return sized
+
+
+def test_classes_whose_nodes_are_sized_alike_share_one_catalogue(world: AwsWorld, made: list[Any]) -> None:
+    first, other = node_class("a"), node_class("b")
+    small = replace(node_class("c"), spec=replace(first.spec, kubelet={"maxPods": 20}))
+    world.environment.node_classes[:] = [first, replace(other, spec=replace(other.spec, tags={"team": "b"})), small]
+    seen = [o.payload for o in world.restarted().observe() if isinstance(o.payload, CatalogueSeen)]
+    assert len(made) == 2
+    assert [catalogue.node_class.rpartition("/")[2] for catalogue in seen] == ["a", "b", "c"]
+    assert seen[0].digest == seen[1].digest != seen[2].digest
+
+
+def test_no_catalogue_outlives_the_classes_that_use_it(world: AwsWorld) -> None:
+    classes = [
+        replace(node_class(f"n{pods}"), spec=replace(node_class().spec, kubelet={"maxPods": pods})) for pods in (20, 30)
+    ]
+    world.environment.node_classes[:] = classes
+    cloud = world.restarted()
+    cloud.observe()
+    world.environment.node_classes[:] = classes[1:]
+    cloud.observe()
+    assert [made for _, made, _ in cloud._catalogues._made] == [cloud._catalogues.of(cloud._known["n30"].resolved)]
