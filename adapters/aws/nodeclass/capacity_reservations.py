@@ -24,6 +24,8 @@ EXPIRES_EARLY = 2_400_000
 """How long (ms) before its end a capacity block is not used any more (A-126)."""
 _CRITERIA, _TYPES = ("open", "targeted"), ("default", "capacity-block")
 BLOCK = "capacity-block"
+INTERRUPTIBLE = "interruptible-capacity-reservation"
+"""The kind of a reservation that its owner may take back, as EC2's requests name it."""
 
 
 class Reservations:
@@ -31,6 +33,7 @@ class Reservations:
         self._clients = clients
         self._clock = clock
         self._left: dict[str, int] = {}
+        self._used: dict[str, str] = {}  # instance → the reservation that it was launched into
 
     def resolve(self, node_class: EC2NodeClass) -> tuple[tuple[ResolvedReservation, ...], Condition]:
         """The active reservations that the class selects, by id, and the condition for them, which is True with none,
@@ -61,9 +64,21 @@ class Reservations:
             for capacity_reservation in status.capacity_reservations
         )
 
-    def launched(self, reservation: str) -> None:
+    def launched(self, reservation: str, instance: str) -> None:
         """Count an instance that was launched into a reservation (A-210)."""
         self._left[reservation] = max(0, self._left.get(reservation, 0) - 1)
+        self._used[instance] = reservation
+
+    def gone(self, instance: str) -> None:
+        """Count what an instance that is gone leaves free (A-210)."""
+        reservation = self._used.pop(instance, "")
+        if reservation:
+            self._left[reservation] = self._left.get(reservation, 0) + 1
+
+    def taken_back(self, instance: str) -> None:
+        """Note that nothing is left of the reservation whose owner takes an instance's place back (A-360)."""
+        if reservation := self._used.get(instance):
+            self.exhausted(reservation)
 
     def exhausted(self, reservation: str) -> None:
         """Note that nothing is left of a reservation, until EC2 is asked again (A-297)."""

@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
 from kerf.adapters.aws import tags
 from kerf.adapters.aws.launch.fleet import Group, fleet_request
 from kerf.adapters.aws.launch.launch_template import LaunchTemplates, template_data
-from kerf.adapters.aws.nodeclass.resolved import image_of, ready
+from kerf.adapters.aws.nodeclass.resolved import image_of, ready, with_kubelet
 from kerf.adapters.aws.session import AwsError, Clients, call
 from kerf.adapters.aws.settings import AwsSettings
 from kerf.engine.errors import InputError
@@ -40,15 +41,20 @@ class DryRuns:
         self._clock = clock
         self._known: dict[str, tuple[str, int, Condition]] = {}  # class → of what, when, with what result
 
-    def check(self, resolved: EC2NodeClass, types: Callable[[], Mapping[str, InstanceType]]) -> Condition:
+    def check(
+        self,
+        resolved: EC2NodeClass,
+        types: Callable[[], Mapping[str, InstanceType]],
+        kubelet_on: Callable[[str], Mapping[str, Any]] | None = None,
+    ) -> Condition:
         """The condition ValidationSucceeded of a class whose other conditions are fine. It stays as it was while EC2
-        cannot tell."""
+        cannot tell. `kubelet_on`: the kubelet on a type, of a class with expressions."""
         asked, _ = content(EC2NodeClass("", resolved.spec, replace(resolved.status, conditions=())))
         of, at, known = self._known.get(resolved.name, ("", 0, None))
         if known is not None and of == asked and self._clock() < at + KNOWN_FOR:
             return known
         try:
-            condition = self._asked(resolved, types())
+            condition = self._asked(resolved, types(), kubelet_on)
         except InputError as error:
             condition = _refused("UserDataInvalid", str(error))
         except AwsError as error:
@@ -63,15 +69,21 @@ class DryRuns:
         """Drop what is known of classes that are not in `names`: they are gone."""
         self._known = {name: known for name, known in self._known.items() if name in names}
 
-    def _asked(self, resolved: EC2NodeClass, types: Mapping[str, InstanceType]) -> Condition:
+    def _asked(
+        self,
+        resolved: EC2NodeClass,
+        types: Mapping[str, InstanceType],
+        kubelet_on: Callable[[str], Mapping[str, Any]] | None,
+    ) -> Condition:
         chosen = self._representative(resolved, types)
         if chosen is None:
             return ready(VALID)  # no type can be launched anyway, and the plans of pods say so
-        kind, zone = chosen
-        order = _order(resolved, kind.name, zone)
+        kind, zones = chosen
+        order = _order(resolved, kind.name, zones)
         image = image_of(resolved.status.amis, kind)
         try:
-            data = template_data(order, resolved, self._settings, kind, image)
+            booted = with_kubelet(resolved, kubelet_on(kind.name) if kubelet_on is not None else None)
+            data = template_data(order, booted, self._settings, kind, image)
             template = self._templates.ensure(data, resolved, "")
         except AwsError as error:
             if "User data is limited to" in error.detail:
@@ -85,7 +97,27 @@ class DryRuns:
             self._dry(self._clients.ec2.create_fleet, request)
         except AwsError as error:
             return _denied("CreateFleetAuthCheckFailed", error)
-        return self._instance(resolved, order, template, subnets[zone])
+        own = [subnet.id for subnet in resolved.status.subnets if subnet.zone in zones]
+        others = [subnet.id for subnet in resolved.status.subnets if subnet.zone not in zones]
+        return self._instances(resolved, order, template, [*own, *others])
+
+    def _instances(
+        self, resolved: EC2NodeClass, order: LaunchInstance, template: str, subnets: Sequence[str]
+    ) -> Condition:
+        """Whether EC2 would let kerf run an instance in any of the subnets; if in none, what it said of the first
+        (A-133)."""
+        first: Condition | AwsError | None = None
+        for subnet in subnets:
+            try:
+                found: Condition | AwsError = self._instance(resolved, order, template, subnet)
+            except AwsError as error:
+                found = error
+            if isinstance(found, Condition) and found.status == "True":
+                return found
+            first = first or found
+        if isinstance(first, Condition):
+            return first
+        raise first or InputError("no subnet to try")
 
     def _instance(self, resolved: EC2NodeClass, order: LaunchInstance, template: str, subnet: str) -> Condition:
         """Whether EC2 would let kerf run an instance, by a dry run (A-133)."""
@@ -95,7 +127,7 @@ class DryRuns:
             "MaxCount": 1,
             "InstanceType": order.offers[0].instance_type,
             "LaunchTemplate": {"LaunchTemplateName": template, "Version": "$Latest"},
-            "NetworkInterfaces": [{"DeviceIndex": 0, "SubnetId": subnet}],
+            "NetworkInterfaces": _interfaces(resolved, subnet),
             "TagSpecifications": tags.specifications(["instance", "volume", "network-interface"], own),
         }
         try:
@@ -118,20 +150,34 @@ class DryRuns:
                 raise
 
     @staticmethod
-    def _representative(resolved: EC2NodeClass, types: Mapping[str, InstanceType]) -> tuple[InstanceType, str] | None:
-        """A type that the class can launch on demand, and a zone for it (A-135)."""
+    def _representative(
+        resolved: EC2NodeClass, types: Mapping[str, InstanceType]
+    ) -> tuple[InstanceType, tuple[str, ...]] | None:
+        """A type that the class can launch on demand, and its zones (A-132, A-135)."""
         for name in sorted(types, key=lambda name: (name not in _USUAL, name)):
             kind = types[name]
-            zones = [o.zone for o in kind.offerings if o.available and o.capacity_type == labels.ON_DEMAND]
+            offered = (o for o in kind.offerings if o.available and o.capacity_type == labels.ON_DEMAND)
+            zones = tuple(dict.fromkeys(offering.zone for offering in offered))
             if zones and image_of(resolved.status.amis, kind):
-                return kind, zones[0]
+                return kind, zones
         return None
 
 
-def _order(resolved: EC2NodeClass, kind: str, zone: str) -> LaunchInstance:
+def _order(resolved: EC2NodeClass, kind: str, zones: Sequence[str]) -> LaunchInstance:
     """The order of a launch, of no claim."""
     ref = NodeClassRef("karpenter.k8s.aws", "EC2NodeClass", resolved.name)
-    return LaunchInstance("", "", ref, labels.ON_DEMAND, (Offer(kind, zone, 0.0),), {})
+    return LaunchInstance("", "", ref, labels.ON_DEMAND, tuple(Offer(kind, zone, 0.0) for zone in zones), {})
+
+
+def _interfaces(resolved: EC2NodeClass, subnet: str) -> list[dict[str, object]]:
+    """The class's own network interfaces in a subnet, else one (A-133)."""
+    own = resolved.spec.network_interfaces
+    if not own:
+        return [{"DeviceIndex": 0, "SubnetId": subnet}]
+    return [
+        {"NetworkCardIndex": one.network_card_index or 0, "DeviceIndex": one.device_index or 0, "SubnetId": subnet}
+        for one in own
+    ]
 
 
 def _denied(reason: str, error: AwsError) -> Condition:

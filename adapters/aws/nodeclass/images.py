@@ -9,35 +9,41 @@ from kerf.adapters.aws.ami_families import FAMILIES, VARIANTS, image_queries, un
 from kerf.adapters.aws.catalogue.facts import ARCHITECTURES
 from kerf.adapters.aws.nodeclass.resolved import ready
 from kerf.adapters.aws.session import AwsError, Clients, call, filters, pages, tag_filters
+from kerf.adapters.aws.settings import AwsSettings
 from kerf.engine.model import labels
 from kerf.engine.model.durations import parse_time
-from kerf.engine.model.karpenter.ec2nodeclasses import AMITerm, EC2NodeClass, ResolvedAMI
+from kerf.engine.model.karpenter.ec2nodeclasses import AMI_FAMILIES, AMITerm, EC2NodeClass, ResolvedAMI
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 from kerf.engine.model.karpenter.nodepools import RequirementSpec
 
 Requirements = tuple[RequirementSpec, ...]
-_HOUR = 3_600_000
+_HOUR, RETRY = 3_600_000, 60_000
 ALIAS_TTL, PARAMETER_TTL = 24 * _HOUR, _HOUR // 12
 """How long (ms) the values of SSM parameters are kept, of aliases and of the user's own terms (A-84)."""
+DEPRECATED_TTL = _HOUR // 2
+"""How long (ms) the value of a `latest` alias is kept once its image is deprecated: then there is a newer one
+(A-373)."""
 
 
 class Images:
-    """Resolves images. SSM values are kept as long as A-84 says; `clock` gives milliseconds since the
-    epoch."""
+    """Resolves images, those of aliases for the Kubernetes version of the time (A-342). SSM values are kept as long as
+    A-84 says; `clock` gives milliseconds since the epoch."""
 
-    def __init__(self, clients: Clients, kubernetes_version: str, clock: Callable[[], int]) -> None:
+    def __init__(self, clients: Clients, settings: AwsSettings, clock: Callable[[], int]) -> None:
         self._clients = clients
-        self._version = kubernetes_version
+        self._settings = settings
         self._clock = clock
-        self._parameters: dict[str, tuple[int, str]] = {}
+        self._parameters: dict[str, tuple[int, str]] = {}  # → when it was read, its value
+        self._deprecated: set[str] = set()  # parameters of `latest` aliases
 
     def resolve(self, node_class: EC2NodeClass) -> tuple[tuple[ResolvedAMI, ...], Condition]:
         """The images of a class, newest first (A-114), and condition AMIsReady. Raises `AwsError`."""
-        alias = next((term.alias for term in node_class.spec.ami_selector_terms if term.alias), "")
-        if alias:
-            if why := unsupported(alias, self._version):
+        term = next((term for term in node_class.spec.ami_selector_terms if term.alias), None)
+        if term is not None:
+            if why := unsupported(term.alias, self._settings.kubernetes_version):
                 return (), Condition("AMIsReady", "False", "UnsupportedAlias", why)
-            entries = self._by_alias(alias, FAMILIES[node_class.ami_family].windows_build)
+            # A-111: the alias says which images, also where amiFamily is Custom (A-31)
+            entries = self._by_alias(term.alias, FAMILIES[AMI_FAMILIES.get(term.alias_family, "Custom")].windows_build)
         else:
             entries = self._by_terms(node_class.spec.ami_selector_terms)
         images = select(entries, self._clock())
@@ -46,24 +52,27 @@ class Images:
 
     def _by_alias(self, alias: str, windows_build: str) -> list[tuple[dict[str, Any], Requirements]]:
         variants: dict[str, list[Requirements]] = {}
+        parameters: dict[str, str] = {}  # image → which names it
         last: AwsError | None = None
-        for query in image_queries(alias, self._version):
+        for query in image_queries(alias, self._settings.kubernetes_version):
             try:
-                image = self._parameter(query.parameter, ALIAS_TTL)
+                ttl = DEPRECATED_TTL if query.parameter in self._deprecated else ALIAS_TTL
+                image = self._parameter(query.parameter, ttl)
             except AwsError as error:
                 last = error  # a path that does not resolve is skipped, unless none does (A-101)
                 continue
+            parameters[image] = query.parameter
             wanted = [VARIANTS[variant] for variant in query.variants]
             if windows_build:
                 wanted = [_windows(windows_build)]
             variants.setdefault(image, []).extend(wanted)
         if not variants and last is not None:
             raise last
-        return [
-            (image, requirements)
-            for image in self._describe(filters(image_id=sorted(variants)))
-            for requirements in variants[image["ImageId"]]
-        ]
+        images = self._describe(filters(image_id=sorted(variants)))
+        if alias.endswith("@latest"):
+            old = {parameters[image["ImageId"]] for image in images if _deprecated(image, self._clock())}
+            self._deprecated = (self._deprecated - set(parameters.values())) | old
+        return [(image, requirements) for image in images for requirements in variants[image["ImageId"]]]
 
     def _by_terms(self, terms: Iterable[AMITerm]) -> list[tuple[dict[str, Any], Requirements]]:
         """The images that the terms select: all ids in one query, each other term in its own (A-99)."""
@@ -94,12 +103,21 @@ class Images:
         return [value] if value.startswith("ami-") else []
 
     def _parameter(self, name: str, ttl: int) -> str:
+        """The value of a parameter. While SSM cannot tell, the last one stays: an image that went out of the status
+        would drift the nodes that boot it."""
         now = self._clock()
         known = self._parameters.get(name)
-        if known is None or known[0] <= now:
+        if known is not None and now < known[0] + ttl:
+            return known[1]
+        try:
             value = str(call(self._clients.ssm.get_parameter, Name=name)["Parameter"]["Value"])
-            self._parameters[name] = known = (now + ttl, value)
-        return known[1]
+        except AwsError as error:
+            if known is None or error.not_found:
+                raise
+            self._parameters[name] = now + RETRY - ttl, known[1]
+            return known[1]
+        self._parameters[name] = now, value
+        return value
 
     def _describe(self, conditions: list[dict[str, Any]], owners: Iterable[str] = ()) -> list[dict[str, Any]]:
         owned = {"Owners": list(owners)} if owners else {}
@@ -129,14 +147,17 @@ def select(entries: Iterable[tuple[dict[str, Any], Requirements]], now: int) -> 
             continue
         needs = (*requirements, RequirementSpec(labels.ARCH, "In", (arch,)))
         key = tuple(sorted(needs, key=lambda need: (len(need.key), need.key)))
-        expires = entry.get("DeprecationTime", "")
-        deprecated = bool(expires) and parse_time(expires) <= now
-        image = ResolvedAMI(entry["ImageId"], entry.get("Name", ""), deprecated, key)
+        image = ResolvedAMI(entry["ImageId"], entry.get("Name", ""), _deprecated(entry, now), key)
         if key not in best or _rank(entry, image) > _rank(*best[key]):
             best[key] = entry, image
     by_id = sorted(best.values(), key=lambda pair: (pair[1].id, [need.key for need in pair[1].requirements]))
     newest = sorted(by_id, key=lambda pair: str(pair[0].get("CreationDate", "")), reverse=True)
     return tuple(image for _, image in newest)
+
+
+def _deprecated(entry: dict[str, Any], now: int) -> bool:
+    expires = entry.get("DeprecationTime", "")
+    return bool(expires) and parse_time(expires) <= now
 
 
 def _rank(entry: dict[str, Any], image: ResolvedAMI) -> tuple[bool, str, str, str]:

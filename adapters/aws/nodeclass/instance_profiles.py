@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from typing import Any
@@ -13,11 +14,16 @@ from kerf.adapters.aws.session import AwsError, Clients, call
 from kerf.adapters.aws.settings import AwsSettings
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
+from kerf.engine.model.karpenter.nodepool_hash import fnv
 
 KNOWN_FOR = 900_000
 """How long (ms) IAM is not asked again about a profile (A-85)."""
 MISSING_FOR = 60_000
 """How long (ms) IAM is not asked again for a role that it does not have (A-120)."""
+
+
+_NAME = re.compile(r"[\w+=,.@-]{1,128}", re.ASCII)
+"""What IAM takes for the name of a profile (A-81)."""
 
 
 class InstanceProfiles:
@@ -40,13 +46,17 @@ class InstanceProfiles:
         name = profile_name(self._settings, node_class)
         roles = self._roles(name)
         if roles is None or role not in roles:
-            self._make(name, role, node_class, there=roles is not None)
+            self._make(name, role, node_class, roles)
         return name, ready("InstanceProfileReady")
 
     def release(self, node_class: EC2NodeClass) -> None:
-        """Delete all profiles that were made for a class (A-81). Raises `AwsError`."""
+        """Delete all profiles that were made for a class (A-81), that of a Karpenter before 1.7 too. Raises
+        `AwsError`."""
         for name in self._under(self._path(node_class)):
             self._delete(name)
+        legacy = legacy_name(self._settings, node_class)
+        if _NAME.fullmatch(legacy):
+            self._delete(legacy)
 
     def collect(self, node_classes: Iterable[EC2NodeClass], in_use: Iterable[str]) -> list[str]:
         """Delete the profiles of this cluster that no class and no claim (`in_use`) names, and return their names
@@ -81,12 +91,16 @@ class InstanceProfiles:
         self._known = {profile: known for profile, known in self._known.items() if now < known[0] + KNOWN_FOR}
         self._known[name] = now, roles
 
-    def _make(self, name: str, role: str, node_class: EC2NodeClass, *, there: bool) -> None:
+    def _make(self, name: str, role: str, node_class: EC2NodeClass, before: tuple[str, ...] | None) -> None:
+        """Make the profile, or give it its role in place of those that somebody else gave it (`before`; A-120): IAM
+        takes one."""
         at, missing = self._missing.get(role, (0, None))
         if missing is not None and self._clock() < at + MISSING_FOR:
             raise missing
-        if not there:
+        if before is None:
             self._create(name, node_class)
+        for other in before or ():
+            self._remove(name, other)
         try:
             call(self._clients.iam.add_role_to_instance_profile, InstanceProfileName=name, RoleName=role)
         except AwsError as error:
@@ -112,14 +126,20 @@ class InstanceProfiles:
     def _delete(self, name: str) -> None:
         """Delete a profile. That it is gone already, or has no role, is no error (A-122)."""
         self._known.pop(name, None)
-        for role in self._roles(name) or ():
-            call(self._clients.iam.remove_role_from_instance_profile, InstanceProfileName=name, RoleName=role)
-        self._known.pop(name, None)
+        roles = self._roles(name)
+        if roles is None:
+            return
+        for role in roles:
+            self._remove(name, role)
         try:
             call(self._clients.iam.delete_instance_profile, InstanceProfileName=name)
         except AwsError as error:
             if not error.not_found:
                 raise
+
+    def _remove(self, name: str, role: str) -> None:
+        call(self._clients.iam.remove_role_from_instance_profile, InstanceProfileName=name, RoleName=role)
+        self._known.pop(name, None)
 
     def _under(self, path: str) -> list[str]:
         names: list[str] = []
@@ -139,3 +159,8 @@ def profile_name(settings: AwsSettings, node_class: EC2NodeClass) -> str:
     """`<cluster>_<u64>`. Another role gives another profile (A-119)."""
     text = "/".join((settings.region, node_class.name, node_class.uid, node_class.spec.role))
     return f"{settings.cluster}_{int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), 'big')}"
+
+
+def legacy_name(settings: AwsSettings, node_class: EC2NodeClass) -> str:
+    """The profile that a Karpenter before 1.7 made for the class (A-118)."""
+    return f"{settings.cluster}_{fnv(f'{settings.region}{node_class.name}'.encode())}"

@@ -4,12 +4,13 @@ settings."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
-from kerf.adapters.aws.catalogue.instance_types import Interface, NodeSettings
+from kerf.adapters.aws.catalogue.instance_types import Interface, NodeSettings, amounts
 from kerf.adapters.aws.catalogue.instance_types import Mapping as DeviceMapping
-from kerf.engine.model.crds.kubelet import kubelet_problem, stated_kubelet
+from kerf.engine.model.crds.kubelet import expressions_of, kubelet_problem, stated_kubelet
 from kerf.engine.model.instance_types import InstanceType
 from kerf.engine.model.karpenter.ec2nodeclasses import BlockDevice, EC2NodeClass, EC2NodeClassStatus, ResolvedAMI
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
@@ -17,9 +18,11 @@ from kerf.engine.model.karpenter.nodeclass_terms import boots
 from kerf.engine.model.manifests.violations import ManifestError
 from kerf.engine.model.quantities import parse_quantity
 
+RESERVATIONS = "CapacityReservationsReady"
+"""The one that a class has only while the gate ReservedCapacity is open."""
 DEPENDENTS = (
     "AMIsReady",
-    "CapacityReservationsReady",
+    RESERVATIONS,
     "InstanceProfileReady",
     "PlacementGroupReady",
     "SecurityGroupsReady",
@@ -48,6 +51,12 @@ def with_condition(status: EC2NodeClassStatus, new: Condition, now: int) -> EC2N
     return replace(status, conditions=tuple(ordered))
 
 
+def without_reservations(status: EC2NodeClassStatus) -> EC2NodeClassStatus:
+    """The status as it is while the gate ReservedCapacity is closed (A-55, A-74)."""
+    kept = tuple(known for known in status.conditions if known.type != RESERVATIONS)
+    return replace(status, capacity_reservations=(), conditions=kept)
+
+
 def ready(kind: str) -> Condition:
     """A condition that is True. Its reason is its type (A-56)."""
     return Condition(kind, "True", kind)
@@ -56,7 +65,7 @@ def ready(kind: str) -> Condition:
 def readiness(status: EC2NodeClassStatus) -> Condition:
     """The condition Ready: False beats Unknown beats True. The message names the conditions that are not True
     (A-56)."""
-    known = {kind: condition(status, kind) for kind in DEPENDENTS}
+    known = {kind: found for kind in DEPENDENTS if (found := condition(status, kind)) or kind != RESERVATIONS}
     states = {kind: found.status if found is not None else "Unknown" for kind, found in known.items()}
     message = ", ".join(
         f"{kind}={states[kind]} ({found.reason}: {found.message})" if found is not None else f"{kind}=Unknown"
@@ -75,18 +84,27 @@ def zones(status: EC2NodeClassStatus) -> dict[str, str]:
     return {subnet.zone: subnet.zone_id for subnet in status.subnets}
 
 
-def node_settings(node_class: EC2NodeClass, *, reserved_enis: int = 0, overhead: float = 0.075) -> NodeSettings:
-    """What the capacity formulas need of a class. Raises `ManifestError` for a kubelet that the controller refuses
-    (A-50…A-52)."""
-    if problem := kubelet_problem(node_class.spec.kubelet, node_class.ami_family):
+def node_settings(
+    node_class: EC2NodeClass, *, reserved_enis: int = 0, overhead: float = 0.075, expressions: bool = False
+) -> NodeSettings:
+    """What the capacity formulas need of a class; `expressions`: with the gate NodeClassCEL. Raises `ManifestError` for
+    a kubelet that the controller refuses (A-50…A-52)."""
+    if problem := kubelet_problem(node_class.spec.kubelet, node_class.ami_family, expressions=expressions):
         raise ManifestError(f"EC2NodeClass/{node_class.name}", problem.violations)
     spec, kubelet = node_class.spec, stated_kubelet(node_class.spec.kubelet)
+    if expressions_of(kubelet):  # on each type something else
+        plain = node_settings(
+            replace(node_class, spec=replace(spec, kubelet=_plain(kubelet))),
+            reserved_enis=reserved_enis,
+            overhead=overhead,
+        )
+        return replace(plain, kubelet=kubelet)
     return NodeSettings(
         family=node_class.ami_family,
         max_pods=kubelet.get("maxPods"),
         pods_per_core=kubelet.get("podsPerCore", 0),
-        kube_reserved=_amounts(kubelet.get("kubeReserved", {})),
-        system_reserved=_amounts(kubelet.get("systemReserved", {})),
+        kube_reserved=amounts(kubelet.get("kubeReserved", {})),
+        system_reserved=amounts(kubelet.get("systemReserved", {})),
         eviction_hard={
             signal: text if text.endswith("%") else parse_quantity(text, signal)
             for signal, text in sorted(kubelet.get("evictionHard", {}).items())
@@ -116,9 +134,22 @@ def volume_bytes(ebs: BlockDevice | None) -> int:
     return parse_quantity(ebs.volume_size, "storage") if ebs is not None and ebs.volume_size else 0
 
 
-def _amounts(reserved: Mapping[str, str]) -> dict[str, int]:
-    """Quantities in base units."""
-    return {resource: parse_quantity(text, resource) for resource, text in sorted(reserved.items())}
+def with_kubelet(node_class: EC2NodeClass, kubelet: Mapping[str, Any] | None) -> EC2NodeClass:
+    """The class with another kubelet in its spec; as it is for None."""
+    if kubelet is None:
+        return node_class
+    return replace(node_class, spec=replace(node_class.spec, kubelet=dict(kubelet)))
+
+
+def _plain(kubelet: Mapping[str, Any]) -> dict[str, Any]:
+    """A kubelet without its expressions."""
+    plain = dict(kubelet)
+    for field, key in expressions_of(kubelet):
+        if key:
+            plain[field] = {name: value for name, value in plain[field].items() if name != key}
+        else:
+            del plain[field]
+    return plain
 
 
 def image_of(images: Sequence[ResolvedAMI], kind: InstanceType) -> str:

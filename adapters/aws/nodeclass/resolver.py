@@ -19,9 +19,17 @@ from kerf.adapters.aws.nodeclass.images import Images
 from kerf.adapters.aws.nodeclass.instance_profiles import InstanceProfiles
 from kerf.adapters.aws.nodeclass.placement_groups import FAILED, PlacementGroup
 from kerf.adapters.aws.nodeclass.placement_groups import NONE as NO_GROUP
-from kerf.adapters.aws.nodeclass.resolved import DEPENDENTS, condition, ready, with_condition
+from kerf.adapters.aws.nodeclass.resolved import (
+    DEPENDENTS,
+    RESERVATIONS,
+    condition,
+    ready,
+    with_condition,
+    without_reservations,
+)
 from kerf.adapters.aws.session import AwsError, Clients, filters, pages, tag_filters
 from kerf.adapters.aws.settings import AwsSettings
+from kerf.engine.model.crds.ec2_tags import tag_problems
 from kerf.engine.model.crds.kubelet import kubelet_problem
 from kerf.engine.model.karpenter.ec2nodeclasses import (
     EC2NodeClass,
@@ -35,6 +43,9 @@ from kerf.engine.model.karpenter.ec2nodeclasses import (
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 
 _MINUTE, _SOON = 60_000, 5_000
+RESTS_ON = ("AMIsReady", "InstanceProfileReady", "SecurityGroupsReady", "SubnetsReady")
+"""The conditions without which a class is not validated (A-129)."""
+PAGE = 500  # subnets or security groups (A-95, A-98)
 
 
 class _Step(Struct, frozen=True):
@@ -53,12 +64,13 @@ class NodeClassResolver:
         self._clients = clients
         self._settings = settings
         self._clock = clock
-        self._images = Images(clients, settings.kubernetes_version, clock)
+        self._images = Images(clients, settings, clock)
         self._due: dict[tuple[str, str], tuple[EC2NodeClassSpec, int]] = {}  # (class, part) → of which spec, when
         self.profiles = InstanceProfiles(clients, settings, clock)
         self.reservations = Reservations(clients, clock)
         self._groups_known: dict[str, PlacementGroup] = {}  # by class
         self.free_addresses: dict[str, int] = {}
+        self._refused: dict[tuple[str, str], AwsError] = {}  # (class, part) → why it stays as it was
 
     def resolve(
         self,
@@ -69,11 +81,11 @@ class NodeClassResolver:
         """The present status. Parts that are not due yet are taken from `before`. A refusal of AWS does not raise: it
         shows in the condition concerned. `tried` is the last step of validation, taken when all else is fine
         (A-129)."""
-        status = before
+        status = before if self._settings.reserved_capacity else without_reservations(before)
         for step in self._steps(before):
             status = self._step(step, node_class, status)
         status = self._place(node_class, status)
-        verdict, now = self._validated(node_class), self._clock()
+        verdict, now = self._validated(node_class, status), self._clock()
         if tried is not None and verdict.status == "True" and _well(status):
             verdict = tried(replace(node_class, status=status))
         again = now + (_SOON if verdict.status == "Unknown" else 10 * _MINUTE)  # A-80
@@ -100,15 +112,25 @@ class NodeClassResolver:
         """Look at a class that could not be resolved again in a minute."""
         self._due[node_class.name, "validation"] = node_class.spec, self._clock() + _MINUTE
 
+    def reconsider(self) -> None:
+        """Resolve all parts of all classes anew: what they were resolved with has changed."""
+        self._due = {key: (spec, 0) for key, (spec, _) in self._due.items()}
+
+    def refused(self, name: str) -> list[AwsError]:
+        """What AWS refused when the parts of a class were last asked for."""
+        return [error for (of, _), error in sorted(self._refused.items()) if of == name]
+
     def forget(self, names: Container[str]) -> None:
         """Drop what is known of classes that are not in `names`: they are gone."""
+        self._refused = {key: error for key, error in self._refused.items() if key[0] in names}
         self._due = {key: value for key, value in self._due.items() if key[0] in names}
         self._groups_known = {name: group for name, group in self._groups_known.items() if name in names}
 
     def _steps(self, before: EC2NodeClassStatus) -> tuple[_Step, ...]:
         settings = self._settings
+        reserved = _Step(RESERVATIONS, "capacity_reservations", self.reservations.resolve, _MINUTE)
         return (
-            _Step("CapacityReservationsReady", "capacity_reservations", self.reservations.resolve, _MINUTE),
+            *((reserved,) if settings.reserved_capacity else ()),
             _Step("AMIsReady", "amis", self._images.resolve, max(5 * _MINUTE, settings.ami_refresh)),
             _Step("SubnetsReady", "subnets", self._subnets, max(_MINUTE, settings.subnet_refresh)),
             _Step("SecurityGroupsReady", "security_groups", self._groups, 5 * _MINUTE),
@@ -132,10 +154,12 @@ class NodeClassResolver:
         except AwsError as error:
             # A-136: it stays as it was, of a spec that is still the same; a new process takes the object's word for it
             self._due[key] = (made_of or node_class.spec, now + _MINUTE)
+            self._refused[key] = error
             if known is not None and known.status != "Unknown" and (same or made_of is None):
                 return status
             verdict = Condition(step.kind, "Unknown", "AwaitingReconciliation", str(error))
             return with_condition(status, verdict, now)
+        self._refused.pop(key, None)
         again = step.every if verdict.status == "True" else _MINUTE
         self._due[key] = (node_class.spec, now + again)
         return with_condition(replace(status, **{step.part: value}), verdict, now)
@@ -175,7 +199,7 @@ class NodeClassResolver:
         operation = self._clients.ec2.describe_security_groups
         found = list(self._selected(terms, operation, "SecurityGroups", "group_id"))
         if names := sorted({term.name for term in terms if term.name and not term.id}):
-            found += pages(operation, "SecurityGroups", Filters=filters(group_name=names))
+            found += pages(operation, "SecurityGroups", Filters=filters(group_name=names), MaxResults=PAGE)
         by_id = {e["GroupId"]: ResolvedSecurityGroup(e["GroupId"], e.get("GroupName", "")) for e in found}
         groups = tuple(group for _, group in sorted(by_id.items()))
         missing = Condition("SecurityGroupsReady", "False", "SecurityGroupsNotFound", "none is selected")
@@ -188,26 +212,41 @@ class NodeClassResolver:
         """One call for each term of tags, one for all ids; an id wins over the rest of its term (A-46)."""
         for term in terms:
             if term.tags and not term.id and not getattr(term, "name", ""):
-                yield from pages(operation, key, Filters=tag_filters(term.tags))
+                yield from pages(operation, key, Filters=tag_filters(term.tags), MaxResults=PAGE)
         if ids := sorted({term.id for term in terms if term.id}):
-            yield from pages(operation, key, Filters=filters(**{id_filter: ids}))
+            yield from pages(operation, key, Filters=filters(**{id_filter: ids}), MaxResults=PAGE)
 
-    def _validated(self, node_class: EC2NodeClass) -> Condition:
-        """The condition for the checks of A-129 that need no call."""
+    def _validated(self, node_class: EC2NodeClass, status: EC2NodeClassStatus) -> Condition:
+        """The condition for the checks of A-129 that need no call, in their order: the first that fails decides."""
         family = node_class.ami_family
         if family == "AL2023" and not self._settings.cidr:
             return _invalid("ClusterCIDRResolutionFailed", "the cluster's service CIDR is not known")
-        if problem := kubelet_problem(node_class.spec.kubelet, family):
+        if problem := kubelet_problem(node_class.spec.kubelet, family, expressions=self._settings.node_class_cel):
             return _invalid(problem.reason, problem.message)
+        if missing := _missing(status):
+            return missing
         if forbidden := tags.restricted(node_class.spec.tags):
             return _invalid("TagValidationFailed", f"tags that only kerf sets: {', '.join(forbidden)}")
+        if wrong := next(tag_problems(node_class.spec.tags, with_profile=bool(node_class.spec.role)), None):
+            return _invalid("TagValidationFailed", wrong.message)
         return ready("ValidationSucceeded")
+
+
+def _missing(status: EC2NodeClassStatus) -> Condition | None:
+    """The verdict on a class of which something else is not ready, or not known; None where all is (A-129)."""
+    found = [condition(status, kind) for kind in RESTS_ON]
+    states = {kind: each.status if each else "Unknown" for kind, each in zip(RESTS_ON, found, strict=True)}
+    for bad in ("False", "Unknown"):
+        if waits := [kind for kind, state in states.items() if state == bad]:
+            return Condition("ValidationSucceeded", bad, "DependenciesNotReady", f"{', '.join(waits)} first")
+    return None
 
 
 def _well(status: EC2NodeClassStatus) -> bool:
     """Whether all that validation rests on is there."""
-    conditions = (condition(status, kind) for kind in DEPENDENTS if kind != "ValidationSucceeded")
-    return all(each is not None and each.status == "True" for each in conditions)
+    known = (each for each in status.conditions if each.type in DEPENDENTS and each.type != "ValidationSucceeded")
+    states = {each.type: each.status for each in known}
+    return states.keys() >= {*RESTS_ON, "PlacementGroupReady"} and set(states.values()) == {"True"}
 
 
 def _invalid(reason: str, message: str) -> Condition:

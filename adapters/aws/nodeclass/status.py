@@ -3,6 +3,7 @@ the digest of its terms (A-65, A-67). Pure."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -16,10 +17,11 @@ _MADE = "kerf"
 HASH = "karpenter.k8s.aws/ec2nodeclass-hash"
 
 
-def status_document(status: EC2NodeClassStatus) -> dict[str, Any]:
-    """The status as a document; empty parts are left out."""
+def status_document(status: EC2NodeClassStatus, free: Mapping[str, int]) -> dict[str, Any]:
+    """The status as a document; empty parts are left out. Subnets with more `free` addresses come first (A-96)."""
+    subnets = sorted(status.subnets, key=lambda subnet: (-free.get(subnet.id, 0), subnet.id))
     parts: dict[str, Any] = {
-        "subnets": msgspec.to_builtins(status.subnets),
+        "subnets": msgspec.to_builtins(subnets),
         "securityGroups": msgspec.to_builtins(status.security_groups),
         "amis": [
             {
@@ -35,10 +37,10 @@ def status_document(status: EC2NodeClassStatus) -> dict[str, Any]:
     return {name: part for name, part in parts.items() if part}
 
 
-def hash_annotations(node_class: EC2NodeClass) -> dict[str, str]:
+def hash_annotations(node_class: EC2NodeClass, ca_bundle: str = "") -> dict[str, str]:
     """kerf's digest of the terms under kerf's own version (A-65). Empty for a class that has another controller's
     digest: what has drifted by that one has to stay drifted (A-66)."""
-    version, _, digest = ec2_terms(node_class).hash.rpartition("/")
+    version, _, digest = ec2_terms(node_class, ca_bundle).hash.rpartition("/")
     theirs = node_class.annotations.get(f"{HASH}-version", version)
     if not theirs.startswith(_MADE):
         return {}

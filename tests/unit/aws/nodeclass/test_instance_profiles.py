@@ -7,8 +7,16 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from msgspec.structs import replace
 
-from kerf.adapters.aws.nodeclass.instance_profiles import KNOWN_FOR, MISSING_FOR, InstanceProfiles, profile_name
+from kerf.adapters.aws.nodeclass.instance_profiles import (
+    KNOWN_FOR,
+    MISSING_FOR,
+    InstanceProfiles,
+    legacy_name,
+    profile_name,
+)
+from kerf.adapters.aws.nodeclass.resolved import ready
 from kerf.adapters.aws.session import AwsError
 from kerf.adapters.aws.settings import AwsSettings
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass, EC2NodeClassSpec, EC2NodeClassStatus
@@ -47,7 +55,10 @@ class IAM:
         self.calls.append("add " + given["RoleName"])
         if given["RoleName"] not in self.roles:
             raise self._no("role")
-        self._found(given["InstanceProfileName"])[1].append(given["RoleName"])
+        roles = self._found(given["InstanceProfileName"])[1]
+        if roles:
+            raise ClientError({"Error": {"Code": "LimitExceeded", "Message": "one role at most"}}, "IAM")
+        roles.append(given["RoleName"])
         return {}
 
     def remove_role_from_instance_profile(self, **given: Any) -> dict[str, Any]:
@@ -150,9 +161,44 @@ def test_a122_a81_what_was_made_for_a_class_goes_with_it_role_first(account: Acc
     other, _ = account.profiles.resolve(node_class("other"), "")
     account.profiles.release(node_class())
     assert list(account.iam.profiles) == [other]
-    assert account.iam.calls[-3:] == ["get", "remove", "delete"]
+    assert account.iam.calls[-4:] == ["get", "remove", "delete", "get"], "the last is for a profile of older Karpenters"
     account.profiles.release(node_class())
     assert own not in account.iam.profiles, "one that is gone is as good"
+
+
+def test_a120_a_role_that_somebody_else_gave_the_profile_makes_room(account: Account) -> None:
+    name, _ = account.profiles.resolve(node_class(), "")
+    account.iam.profiles[name][1][:] = ["other"]
+    account.now += KNOWN_FOR
+    del account.iam.calls[:]
+    assert account.profiles.resolve(node_class(), name) == (name, ready("InstanceProfileReady"))
+    assert account.iam.profiles[name][1] == ["node"]
+    assert account.iam.calls == ["get", "remove", "add node"]
+
+
+def test_a118_a81_the_profile_of_an_older_karpenter_goes_with_its_class(account: Account) -> None:
+    """Its hash is hashstructure's of the text "us-west-2default": FNV-1 over 64 bits."""
+    legacy = f"demo_{_hashstructure('us-west-2default')}"
+    assert legacy_name(SETTINGS, node_class()) == legacy
+    account.iam.profiles |= {legacy: ("/", ["node"]), "demo_1": ("/", ["node"])}
+    account.profiles.release(node_class())
+    assert list(account.iam.profiles) == ["demo_1"]
+    account.profiles.release(node_class())
+
+
+def test_a81_a_name_that_iam_would_not_take_is_not_asked_for(account: Account) -> None:
+    settings = replace(SETTINGS, cluster="x" * 128)
+    clients: Any = SimpleNamespace(iam=account.iam)
+    InstanceProfiles(clients, settings, lambda: account.now).release(node_class())
+    assert account.iam.calls == ["list"]
+
+
+def _hashstructure(text: str) -> int:
+    """As hash/fnv's New64 of Go sums."""
+    total = 0xCBF29CE484222325
+    for byte in text.encode():
+        total = (total * 0x100000001B3) % 2**64 ^ byte
+    return total
 
 
 def test_a123_what_neither_a_class_nor_an_instance_has_is_garbage(account: Account) -> None:

@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from kerf.adapters.aws.ami_families import image_queries
 from kerf.adapters.aws.instances import ALIVE, VISIBLE, Instances, capacity_type
 from kerf.adapters.aws.nodeclass.images import Images
 from kerf.adapters.aws.nodeclass.resolver import NodeClassResolver
 from kerf.adapters.aws.session import AwsError
 from kerf.adapters.aws.settings import AwsSettings
+from kerf.adapters.aws.zonal_shift import ZonalShifts
 from kerf.engine.model.karpenter.ec2nodeclasses import (
     AMITerm,
     EC2NodeClass,
@@ -76,7 +78,7 @@ def image(id: str) -> dict[str, Any]:
 
 
 def selected(aws: AWS, *terms: AMITerm) -> list[str]:
-    found, _ = Images(aws, "1.34", lambda: 0).resolve(  # type: ignore[arg-type]
+    found, _ = Images(aws, SETTINGS, lambda: 0).resolve(  # type: ignore[arg-type]
         EC2NodeClass("default", EC2NodeClassSpec(ami_selector_terms=terms, ami_family="AL2023"))
     )
     return sorted(resource.id for resource in found)
@@ -112,6 +114,47 @@ def test_a100_a_parameter_that_is_not_there_or_no_image_is_skipped() -> None:
         selected(aws, *terms)
 
 
+@pytest.mark.parametrize("family", ["Windows2022", "Custom", ""])
+def test_a30_a31_a111_an_alias_of_windows_selects_windows_whatever_the_family(family: str) -> None:
+    aws = AWS(describe_images={"Images": [image("ami-1")]})
+    (query,) = image_queries("windows2022@latest", "1.34")
+    aws.parameters[query.parameter] = "ami-1"
+    spec = EC2NodeClassSpec(ami_selector_terms=(AMITerm(alias="windows2022@latest"),), ami_family=family)
+    (found,), verdict = Images(aws, SETTINGS, lambda: 0).resolve(EC2NodeClass("default", spec))  # type: ignore[arg-type]
+    assert verdict.status == "True"
+    assert {need.key: need.values for need in found.requirements} == {
+        "kubernetes.io/arch": ("amd64",), "kubernetes.io/os": ("windows",),
+        "node.kubernetes.io/windows-build": ("10.0.20348",),
+    }  # fmt: skip
+
+
+def test_a373_a_latest_alias_whose_image_is_deprecated_is_asked_for_again() -> None:
+    old = {**image("ami-old"), "DeprecationTime": "1970-01-01T01:00:00Z"}
+    aws = AWS(describe_images=lambda given: {"Images": [old if "ami-old" in str(given) else image("ami-new")]})
+    latest = "/aws/service/eks/optimized-ami/1.34/amazon-linux-2023/x86_64/standard/recommended/image_id"
+    aws.parameters = {latest: "ami-old"}
+    now = 0
+    images = Images(aws, SETTINGS, lambda: now)  # type: ignore[arg-type]
+
+    def asked_at(minute: int, alias: str = "al2023@latest") -> tuple[int, list[str]]:
+        nonlocal now
+        now = minute * 60_000
+        before = len([given for given in aws.of("get_parameter") if given["Name"] == latest])
+        for name in (query.parameter for query in image_queries(alias, "1.34")):
+            aws.parameters.setdefault(name, refusal("ParameterNotFound"))
+        spec = EC2NodeClassSpec(ami_selector_terms=(AMITerm(alias=alias),), ami_family="AL2023")
+        found, _ = images.resolve(EC2NodeClass("default", spec))
+        after = len([given for given in aws.of("get_parameter") if given["Name"] == latest])
+        return after - before, [resource.id for resource in found]
+
+    assert asked_at(0) == (1, ["ami-old"])
+    assert asked_at(40) == (0, ["ami-old"]), "kept for a day as long as the image is good"
+    assert asked_at(60) == (0, ["ami-old"]), "it is deprecated from now on"
+    aws.parameters[latest] = "ami-new"
+    assert asked_at(61) == (1, ["ami-new"]), "read over half an hour ago"
+    assert asked_at(120) == (0, ["ami-new"])
+
+
 # ── subnets ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -140,7 +183,7 @@ def test_a95_a97_subnets_are_those_of_the_terms_whatever_their_network_and_zone(
 
 
 def instances(aws: AWS) -> Instances:
-    return Instances(aws, "demo", lambda: 0)  # type: ignore[arg-type]
+    return Instances(aws, "demo", lambda: 0, ZonalShifts(aws, "", lambda: 0))  # type: ignore[arg-type]
 
 
 def reservations(*entries: dict[str, Any]) -> dict[str, Any]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from kerf.adapters.aws.catalogue.facts import facts_of, tables
+from kerf.adapters.aws.cloud import AwsCloud
 from kerf.adapters.aws.mock.environment import CLUSTER
 from kerf.adapters.aws.nodeclass.resolved import DEPENDENTS, condition
 from kerf.adapters.aws.nodeclass.resolver import NodeClassResolver
@@ -17,7 +19,7 @@ from kerf.engine.model.karpenter.ec2nodeclasses import AMITerm, EC2NodeClass
 from kerf.engine.model.karpenter.nodeclass_terms import image_for
 from kerf.engine.record.observations import CatalogueSeen, InputRefused, NodeClassSeen
 from tests.contract.cloud_contract import order
-from tests.support.servers.aws_world import START, AwsWorld, observed, resolved
+from tests.support.servers.aws_world import CLOCK, START, AwsWorld, Calls, observed, resolved, with_spec
 
 
 def test_the_resolved_node_class(world: AwsWorld) -> None:
@@ -197,7 +199,9 @@ def test_a_136_a_refused_call_leaves_the_status_as_it_was(world: AwsWorld) -> No
     assert observed(cloud).ready
     world.environment.operator.fault("Describe*", "refused", 100)
     world.advance(61_000)
-    assert cloud.observe() == []
+    (told,) = [observation.payload for observation in cloud.observe()]
+    assert isinstance(told, InputRefused)
+    assert "describe_subnets: UnauthorizedOperation" in told.message
 
 
 def test_a_136_a_class_that_was_never_resolved_is_not_ready(world: AwsWorld) -> None:
@@ -233,3 +237,42 @@ def test_without_the_pricing_api_the_table_stands_in_and_says_its_date(world: Aw
 def test_the_committed_facts_are_what_describe_instance_types_says(world: AwsWorld) -> None:
     entries = world.environment.operator.ec2.describe_instance_types(InstanceTypes=["m5.large"])["InstanceTypes"]
     assert facts_of(entries[0]) == tables().types[entries[0]["InstanceType"]]
+
+
+def test_a52_with_the_gate_expressions_are_in_the_catalogue_and_in_the_user_data(world: AwsWorld) -> None:
+    (default,) = world.environment.node_classes
+    kubelet = {"maxPods": "vcpus * 10", "kubeReserved": {"memory": "11 * max_pods + 255"}}
+    world.environment.node_classes[:] = [replace(default, spec=replace(default.spec, kubelet=kubelet))]
+    cloud = gated(world)
+    (made,) = (b for o in cloud.observe() for b in o.blobs.values() if isinstance(b, Catalogue))
+    pods = {kind.name: kind.capacity["pods"] for kind in made.types}
+    assert (pods["m5.large"], pods["m5.xlarge"]) == (20, 40)
+    calls = Calls(world.environment, "CreateLaunchTemplate")
+    assert cloud.launch(order(world, "by-expression"), intent="1.0", token="by-expression").instance
+    texts = [b64decode(call["LaunchTemplateData"]["UserData"]).decode() for call in calls.of("CreateLaunchTemplate")]
+    assert texts
+    assert all("maxPods: 20\n" in text and "memory: 480Mi\n" in text for text in texts), "475 MiB, in steps of 16"
+
+
+def test_a129_an_expression_without_a_value_on_some_type_makes_the_class_not_ready(world: AwsWorld) -> None:
+    (default,) = world.environment.node_classes
+    kubelet = {"maxPods": "100 / (vcpus - 4)"}
+    world.environment.node_classes[:] = [replace(default, spec=replace(default.spec, kubelet=kubelet))]
+    conditions = {c.type: c for c in resolved(gated(world).observe()).status.conditions}
+    assert conditions["ValidationSucceeded"].reason == "KubeletExpressionEvaluationFailed"
+    assert conditions["ValidationSucceeded"].message.startswith("on c1.medium: 100 / (vcpus - 4) is -50")
+
+
+def gated(world: AwsWorld) -> AwsCloud:
+    """A new process with the gate NodeClassCEL."""
+    environment = world.environment
+    settings = replace(environment.settings, node_class_cel=True)
+    return AwsCloud(environment.operator.shim, settings, lambda: environment.node_classes, CLOCK)
+
+
+def test_a129_a_tag_that_ec2_refuses_makes_the_class_not_ready(world: AwsWorld) -> None:
+    seen = resolved(with_spec(world, tags={"aws:cost": "x"}).observe())
+    conditions = {c.type: c for c in seen.status.conditions}
+    verdict = conditions["ValidationSucceeded"]
+    assert (verdict.status, verdict.reason) == ("False", "TagValidationFailed")
+    assert "aws:cost: AWS keeps tags" in verdict.message

@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.adapters.aws.cloud import AwsCloud
+from kerf.engine.model.karpenter.ec2nodeclasses import NetworkInterface
 from kerf.engine.record.observations import NodeClassSeen, Observation
 from tests.support.servers.aws_world import CLOCK, AwsWorld, Calls, resolved
 
@@ -30,7 +31,9 @@ def test_a_131_a_132_a_133_ec2_is_asked_once_in_half_an_hour(world: AwsWorld) ->
     assert validation(cloud.observe()) == ("True", "ValidationSucceeded")
     (fleet,), (run,) = calls.of("CreateFleet"), calls.of("RunInstances")
     assert fleet["DryRun"] is run["DryRun"] is True
-    assert {o["InstanceType"] for c in fleet["LaunchTemplateConfigs"] for o in c["Overrides"]} == {"m5.large"}
+    overrides = [o for config in fleet["LaunchTemplateConfigs"] for o in config["Overrides"]]
+    assert {override["InstanceType"] for override in overrides} == {"m5.large"}
+    assert {override["AvailabilityZone"] for override in overrides} == {f"us-west-2{letter}" for letter in "abc"}
     assert run["LaunchTemplate"]["LaunchTemplateName"].startswith("karpenter.k8s.aws/")
     assert not world.alive("")
     for _ in range(3):
@@ -40,6 +43,18 @@ def test_a_131_a_132_a_133_ec2_is_asked_once_in_half_an_hour(world: AwsWorld) ->
     world.advance(1_800_000)
     cloud.observe()
     assert len(calls.of("CreateFleet")) == 2
+
+
+def test_a_133_an_instance_is_tried_with_the_interfaces_of_the_class(world: AwsWorld) -> None:
+    calls = Calls(world.environment, "RunInstances")
+    (known,) = world.environment.node_classes
+    own = (NetworkInterface(0, 0, "interface"), NetworkInterface(1, 1, "efa-only"))
+    world.environment.node_classes[:] = [replace(known, spec=replace(known.spec, network_interfaces=own))]
+    trying(world).observe()
+    (run,) = calls.of("RunInstances")
+    cards = [(one["NetworkCardIndex"], one["DeviceIndex"]) for one in run["NetworkInterfaces"]]
+    assert cards == [(0, 0), (1, 1)]
+    assert len({one["SubnetId"] for one in run["NetworkInterfaces"]}) == 1
 
 
 @pytest.mark.parametrize(
@@ -54,7 +69,7 @@ def test_a_134_what_ec2_would_refuse_makes_a_class_not_ready(world: AwsWorld, op
     ec2 = world.environment.operator.ec2
     for template in ec2.describe_launch_templates()["LaunchTemplates"]:  # of other tests
         ec2.delete_launch_template(LaunchTemplateId=template["LaunchTemplateId"])
-    world.environment.operator.fault(operation, "refused", 1)
+    world.environment.operator.fault(operation, "refused", 3)  # RunInstances: in each of the three subnets
     cloud = trying(world)
     seen = cloud.observe()
     assert validation(seen) == ("False", reason)
@@ -78,3 +93,20 @@ def test_a_136_when_ec2_cannot_say_again_a_class_stays_as_it_was(world: AwsWorld
     world.advance(1_800_001)
     assert not [o for o in cloud.observe() if isinstance(o.payload, NodeClassSeen)]
     assert len(calls.of("CreateFleet")) == 1
+
+
+def test_a_133_a_subnet_that_ec2_refuses_leaves_the_others_to_be_tried(world: AwsWorld) -> None:
+    calls = Calls(world.environment, "RunInstances")
+    world.environment.operator.fault("RunInstances", "refused", 1)
+    assert validation(trying(world).observe()) == ("True", "ValidationSucceeded")
+    tried = [request["NetworkInterfaces"][0]["SubnetId"] for request in calls.of("RunInstances")]
+    assert len(set(tried)) == len(tried) == 2
+
+
+def test_a_129_what_a_class_rests_on_comes_before_its_tags_and_before_ec2_is_asked(world: AwsWorld) -> None:
+    calls = Calls(world.environment, "CreateFleet")
+    (default,) = world.environment.node_classes
+    spec = replace(default.spec, subnet_selector_terms=(), tags={"karpenter.sh/nodepool": "mine"})
+    world.environment.node_classes[:] = [replace(default, spec=spec)]
+    assert validation(trying(world).observe()) == ("False", "DependenciesNotReady")
+    assert not calls.of("CreateFleet")

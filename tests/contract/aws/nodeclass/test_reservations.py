@@ -8,11 +8,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from kerf.adapters.aws.cloud import TAKEN_BACK, AwsCloud
+from kerf.adapters.aws.instances import capacity_type
 from kerf.adapters.aws.mock.environment import CLUSTER
+from kerf.adapters.aws.nodeclass.resolved import DEPENDENTS, RESERVATIONS
 from kerf.engine.model import labels
 from kerf.engine.model.karpenter.ec2nodeclasses import CapacityReservationTerm, PlacementGroupSelector
 from kerf.engine.record.decisions import Offer
-from kerf.engine.record.observations import NodeClassSeen, Observation, ReservationsSeen
+from kerf.engine.record.observations import InterruptionSeen, NodeClassSeen, Observation, ReservationsSeen
 from tests.contract.cloud_contract import order
 from tests.support.servers.aws_world import CLOCK, AwsWorld, Calls, catalogue_of, observed, resolved, with_spec
 
@@ -40,7 +43,7 @@ def test_a_124_a_209_a_247_a_capacity_reservation_is_offered_and_used(world: Aws
     """A-210: what a launch took is not offered again."""
     world.environment.operator.shim.reservations = [
         reservation("cr-1"),
-        reservation("cr-2", Interruptible=True),  # not offered
+        reservation("cr-2", Interruptible=True),
         reservation("cr-3", EndDate=datetime.fromtimestamp(CLOCK.now / 1000 - 1, UTC)),  # over
     ]
     cloud = with_spec(world, capacity_reservation_selector_terms=(CapacityReservationTerm(tags={"team": "*"}),))
@@ -49,7 +52,7 @@ def test_a_124_a_209_a_247_a_capacity_reservation_is_offered_and_used(world: Aws
         "cr-1",
         "cr-2",
     ]
-    assert reserved(seen) == [("cr-1", 2, True)]
+    assert reserved(seen) == [("cr-1", 2, True), ("cr-2", 2, True)]
     calls = Calls(world.environment, "CreateFleet", "CreateLaunchTemplate")
     wanted = order(world, "reserved", labels.RESERVED)
     wanted = replace(wanted, reservation="cr-1", offers=(Offer("m5.large", "us-west-2a", 0.0),))
@@ -66,6 +69,47 @@ def test_a_124_a_209_a_247_a_capacity_reservation_is_offered_and_used(world: Aws
     world.environment.operator.shim.reservations = [reservation("cr-1", AvailableInstanceCount=0)]
     world.advance(60_000)
     assert reserved(cloud.observe()) == [("cr-1", 0, False)], "one that has none left is in a catalogue of its own"
+
+
+def test_a_209_a_248_a_274_a_277_an_interruptible_reservation_is_bought_as_one(world: AwsWorld) -> None:
+    world.environment.operator.shim.reservations = [reservation("cr-i", Interruptible=True)]
+    cloud = with_spec(world, capacity_reservation_selector_terms=(CapacityReservationTerm(id="cr-i"),))
+    (kind,) = [kind for kind in catalogue_of(cloud.observe()).types if kind.name == "m5.large"]
+    assert kind.requirements[labels.RESERVATION_INTERRUPTIBLE] == ("true",)
+    assert [o.interruptible for o in kind.offerings if o.capacity_type == labels.RESERVED] == [True]
+    calls = Calls(world.environment, "CreateFleet", "CreateLaunchTemplate")
+    wanted = replace(order(world, "lent", labels.RESERVED), reservation="cr-i")
+    wanted = replace(wanted, offers=(Offer("m5.large", "us-west-2a", 0.0),))
+    assert cloud.launch(wanted, intent="1.0", token="lent").instance
+    (fleet,), (template,) = calls.of("CreateFleet"), calls.of("CreateLaunchTemplate")
+    assert fleet["TargetCapacitySpecification"]["DefaultTargetCapacityType"] == "reserved-capacity"
+    assert fleet["ReservedCapacityOptions"] == {"ReservationTypes": ["interruptible-capacity-reservation"]}
+    assert "OnDemandOptions" not in fleet
+    data = template["LaunchTemplateData"]
+    assert data["InstanceMarketOptions"] == {"MarketType": "interruptible-capacity-reservation"}
+    assert data["CapacityReservationSpecification"]["CapacityReservationTarget"] == {"CapacityReservationId": "cr-i"}
+
+
+def test_a_210_a_360_what_is_left_follows_launches_ends_and_what_the_owner_takes_back(world: AwsWorld) -> None:
+    """Between two looks at EC2. An instance that nobody launched into a reservation changes nothing."""
+    world.environment.operator.shim.reservations = [reservation("cr-n", AvailableInstanceCount=3)]
+    cloud = with_spec(world, capacity_reservation_selector_terms=(CapacityReservationTerm(id="cr-n"),))
+    cloud.observe()
+    wanted = replace(order(world, "first", labels.RESERVED), reservation="cr-n")
+    wanted = replace(wanted, offers=(Offer("m5.large", "us-west-2a", 0.0),))
+    started = [
+        cloud.launch(replace(wanted, claim=claim), intent="1.0", token=f"a210-{claim}").instance for claim in ("a", "b")
+    ]
+    assert told(cloud.observe()) == [{"cr-n": 1}]
+    cloud.terminate(started[0], intent="2.0")
+    world.advance(120_000)
+    assert [seen.status for seen in cloud.describe([started[0], "i-00000000000000000"])] == ["gone", "gone"]
+    cloud.describe([started[0]])
+    assert cloud._classes.reservations._left == {"cr-n": 2}
+    cloud.interrupted(
+        [Observation(InterruptionSeen(f"m-{name}", TAKEN_BACK, name)) for name in ("i-other", started[1])]
+    )
+    assert cloud._classes.reservations._left == {"cr-n": 0}
 
 
 def test_a_126_a_274_a_375_a_capacity_block_is_bought_as_one_and_given_up_before_its_end(world: AwsWorld) -> None:
@@ -163,3 +207,33 @@ def test_a_61_a_class_whose_placement_group_is_not_there_is_not_ready(world: Aws
     conditions = {c.type: c for c in resolved(cloud.observe()).status.conditions}
     assert conditions["PlacementGroupReady"].reason == "PlacementGroupResolutionFailed"
     assert conditions["Ready"].status == "False"
+
+
+def test_a_15_a_55_a_74_a_247_a_331_with_the_gate_closed_nobody_asks_for_reservations(world: AwsWorld) -> None:
+    """ReservedCapacity=false: open reservations may be used up silently, and what runs on one counts as on demand."""
+    world.environment.operator.shim.reservations = [reservation("cr-1")]
+    selected = {"capacity_reservation_selector_terms": (CapacityReservationTerm(tags={"team": "*"}),)}
+    (before,) = world.environment.node_classes
+    before = replace(before, status=resolved(with_spec(world, **selected).observe()).status)
+    assert before.status.capacity_reservations
+    calls = Calls(world.environment, "DescribeCapacityReservations", "CreateLaunchTemplate")
+    closed = replace(world.environment.settings, reserved_capacity=False)
+    classes = [replace(before, spec=replace(before.spec, detailed_monitoring=True, **selected))]
+    cloud = AwsCloud(world.environment.operator.shim, closed, lambda: classes, CLOCK)
+    seen = cloud.observe()
+    status = resolved(seen).status
+    assert status.capacity_reservations == ()
+    assert {known.type for known in status.conditions} == {*DEPENDENTS, "Ready"} - {RESERVATIONS}
+    assert {known.status for known in status.conditions} == {"True"}
+    assert reserved(seen) == []
+    assert calls.of("DescribeCapacityReservations") == []
+    assert cloud.launch(order(world, "closed"), intent="1.0", token="closed").instance
+    templates = [made["LaunchTemplateData"] for made in calls.of("CreateLaunchTemplate")]
+    assert templates
+    assert not any("CapacityReservationSpecification" in data for data in templates)
+
+
+def test_a_331_only_the_gate_makes_an_instance_a_reserved_one() -> None:
+    bound = {"CapacityReservationPreference": "capacity-reservations-only"}
+    entry = {"CapacityReservationId": "cr-1", "CapacityReservationSpecification": bound}
+    assert [capacity_type(entry, reserved=gate) for gate in (True, False)] == [labels.RESERVED, labels.ON_DEMAND]
