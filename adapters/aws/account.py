@@ -24,6 +24,7 @@ class EksCluster(Struct, frozen=True):
     endpoint: str = ""
     cidr: str = ""
     version: str = ""
+    arn: str = ""
 
 
 def region() -> str:
@@ -51,4 +52,4 @@ def eks_cluster(clients: Clients, name: str) -> EksCluster:
     cluster = call(clients.eks.describe_cluster, name=name)["cluster"]
     network = cluster.get("kubernetesNetworkConfig", {})
     cidr = network.get("serviceIpv4Cidr") or network.get("serviceIpv6Cidr") or ""
-    return EksCluster(cluster.get("endpoint", ""), cidr, cluster.get("version", ""))
+    return EksCluster(cluster.get("endpoint", ""), cidr, cluster.get("version", ""), cluster.get("arn", ""))

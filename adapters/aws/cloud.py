@@ -8,48 +8,52 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from kerf.adapters.aws.catalogue.instance_types import first_problem
 from kerf.adapters.aws.catalogue.market import LiveMarket
-from kerf.adapters.aws.catalogue.offerings import catalogue
+from kerf.adapters.aws.catalogue.node_memory import JoinedNode
 from kerf.adapters.aws.health import unhealthy
 from kerf.adapters.aws.instances import Instances
 from kerf.adapters.aws.launch.client_tokens import ClientTokens
 from kerf.adapters.aws.launch.fleet import Group, answered, fleet_request, groups
 from kerf.adapters.aws.launch.fleet_errors import UNFULFILLABLE, failure, reason
-from kerf.adapters.aws.launch.launch_template import LaunchTemplates, template_data
+from kerf.adapters.aws.launch.launch_template import LaunchTemplates
 from kerf.adapters.aws.nodeclass.capacity_reservations import state_of
+from kerf.adapters.aws.nodeclass.class_catalogues import ClassCatalogues
 from kerf.adapters.aws.nodeclass.dry_runs import DryRuns
 from kerf.adapters.aws.nodeclass.known import Known
-from kerf.adapters.aws.nodeclass.resolved import condition, node_settings, readiness, with_condition, zones
+from kerf.adapters.aws.nodeclass.resolved import readiness, with_condition, with_kubelet, zones
+from kerf.adapters.aws.nodeclass.resolved import ready as valid
 from kerf.adapters.aws.nodeclass.resolver import NodeClassResolver
+from kerf.adapters.aws.nodeclass.seen import KIND, class_seen, judged_ready
 from kerf.adapters.aws.session import AwsError, Clients, call
 from kerf.adapters.aws.settings import AwsSettings
+from kerf.adapters.aws.zonal_shift import ZonalShifts
 from kerf.engine.errors import InputError, fault_of
-from kerf.engine.model.content_digest import content
-from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
-from kerf.engine.model.karpenter.nodeclass_terms import class_hashes, ec2_terms, recorded, user_data_digest
+from kerf.engine.model.karpenter.nodeclass_terms import ec2_terms, user_data_digest
 from kerf.engine.record.decisions import LaunchInstance
 from kerf.engine.record.observations import (
-    CatalogueSeen,
     EffectAnswered,
     InputRefused,
     InstanceSeen,
+    InterruptionSeen,
     LaunchAnswered,
-    NodeClassSeen,
     Observation,
-    ReservationsSeen,
     TaggedInstance,
 )
 from kerf.engine.runtime.carry_out import user_data_changed
 
-GROUP, KIND = "karpenter.k8s.aws", "EC2NodeClass"
 COLLECT_EVERY = 1_800_000
 """How often (ms) instance profiles that nothing uses are looked for (A-123)."""
 _STALE_TEMPLATE = "InvalidLaunchTemplateName.NotFoundException"
+_GONE_TEMPLATES = frozenset({_STALE_TEMPLATE, "InvalidLaunchTemplateId.NotFound"})
+"""Errors in a fleet's answer by which the templates are looked for before they are used again."""
 _MISMATCH = "IdempotentParameterMismatch"
 EXPIRING = "capacity_reservation_expiring"
 """The kind of interruption of an instance whose capacity block is about to end (A-375)."""
+TAKEN_BACK = "capacity_reservation_interrupted"
+"""The kind of interruption of an instance whose reservation's owner takes its place back (A-350)."""
 _NO_ADDRESSES = "InsufficientFreeAddressesInSubnet"
 
 
@@ -76,9 +80,12 @@ class AwsCloud:
         self._classes = NodeClassResolver(clients, settings, clock)
         self._templates = LaunchTemplates(clients, settings, clock)
         self._dry_runs = DryRuns(clients, settings, self._templates, clock)
-        self._instances = Instances(clients, settings.cluster, clock)
+        self._shifts = ZonalShifts(clients, settings.arn if settings.zonal_shift else "", clock)
+        self._instances = Instances(clients, settings.cluster, clock, self._shifts, reserved=settings.reserved_capacity)
+        self._catalogues = ClassCatalogues(settings, self._markets, self._classes, self._shifts, clock)
         self._known: dict[str, Known] = {}
         self._in_flight: dict[str, int] = {}
+        self._unswept = ""  # the code with which the sweep of launch templates was last refused
         self._unreported: list[InputRefused] = []
         self._tokens = ClientTokens()
         self._collect_at = clock() + COLLECT_EVERY
@@ -93,6 +100,8 @@ class AwsCloud:
         with self._resolving:
             observations = [Observation(refused) for refused in (*self._unreported, *self._markets.refresh())]
             self._unreported.clear()
+            if (refused := self._shifts.refresh()) is not None:
+                observations.append(Observation(_refused(refused, "zonal shifts")))
             if not self._observing:
                 observations += self._kept_tidy()
             objects = sorted(self._objects(), key=lambda node_class: node_class.name)
@@ -101,6 +110,7 @@ class AwsCloud:
             self._dry_runs.forget(self._known)
             for node_class in objects:
                 observations += self._observe(node_class)
+            self._catalogues.keep(len(objects))
             return observations
 
     def resolved(self, name: str) -> EC2NodeClass | None:
@@ -108,10 +118,26 @@ class AwsCloud:
         known = self._known.get(name)
         return known.resolved if known is not None else None
 
+    def reconsider(self) -> None:
+        """Resolve all classes anew with the next `observe`: the settings learned something of the cluster."""
+        with self._resolving:
+            self._classes.reconsider()
+
+    def learn(self, joined: Iterable[JoinedNode]) -> None:
+        """Take in the memory of Nodes that have registered; catalogues have it from the next `observe` on (A-170)."""
+        nodes = list(joined)
+        with self._resolving:
+            for known in self._known.values():
+                self._catalogues.learn(nodes, known)
+
+    def free_addresses(self) -> dict[str, int]:
+        """Free addresses by subnet, as EC2 last told."""
+        return dict(self._classes.free_addresses)
+
     def next_due(self) -> int:
         """When `observe` has to be called even if nothing happens until then (ms since the epoch)."""
         times = [self._classes.due(known.resolved) for known in self._known.values()] if not self._observing else []
-        return min([*times, self._markets.next_due()])
+        return min([*times, self._markets.next_due(), *self._shifts.due()])
 
     def name(self, instances: Mapping[str, str]) -> None:
         """Tag instances (id → name of the Node) with their Nodes' names (A-323). Raises `AwsError`."""
@@ -138,12 +164,15 @@ class AwsCloud:
         self._templates.release(node_class.name)
 
     def _kept_tidy(self) -> list[Observation]:
-        """What nobody uses any more goes (A-123, A-237)."""
+        """What nobody uses any more goes (A-123, A-237). That templates cannot be swept is said once."""
         refusals = []
         try:
             self._templates.sweep()
+            self._unswept = ""
         except AwsError as error:
-            refusals.append(Observation(_refused(error, "launch templates")))
+            if error.aws_code != self._unswept:
+                refusals.append(Observation(_refused(error, "launch templates")))
+            self._unswept = error.aws_code
         if self._settings.isolated_vpc or self._clock() < self._collect_at:
             return refusals
         self._collect_at = self._clock() + COLLECT_EVERY
@@ -158,76 +187,27 @@ class AwsCloud:
         """What is new of a class. Whatever goes wrong with one class is its own condition: the others go on."""
         try:
             known = self._refreshed(node_class)
-            sold = self._catalogue(known)
+            sold = self._catalogues.news(known)
             known.fault = ""
         except Exception as error:
             known = self._known.setdefault(node_class.name, Known(node_class, {}))
             self._classes.postpone(node_class)
             fault = fault_of(error, f"{KIND}/{node_class.name}")
             sold = known.fail(node_class, fault, self._clock(), judged=self._observing)
-        kept = recorded(known.resolved)
-        digest, _ = content(kept)
-        ready = self._readiness(known.resolved)
-        seen = NodeClassSeen(
-            group=GROUP,
-            kind=KIND,
-            name=node_class.name,
-            uid=node_class.uid,
-            generation=node_class.generation,
-            ready=ready.status == "True" and not node_class.deleting,
-            reason="Deleting" if node_class.deleting else ready.reason,
-            digest=digest,
-            terms=replace(ec2_terms(known.resolved), placement_group=self._classes.placement_group(node_class.name).id),
-            annotations=class_hashes(node_class.annotations),
-        )
+        group = self._classes.placement_group(node_class.name).id
+        seen, kept = class_seen(known.resolved, self._readiness(known.resolved), group, self._settings.ca_bundle)
         observations = []
         if seen != known.seen:
-            observations.append(Observation(seen, {digest: kept}))
+            observations.append(Observation(seen, {seen.digest: kept}))
             known.seen = seen
-        return observations + sold
+        return observations + sold + known.tell(self._classes.refused(node_class.name))
 
     def _readiness(self, resolved: EC2NodeClass) -> Condition:
         """The condition Ready. In observe mode it is Karpenter's; without one, Karpenter has not judged the class
         yet."""
         if not self._observing:
             return readiness(resolved.status)
-        return condition(resolved.status, "Ready") or Condition("Ready", "Unknown", "AwaitingReconciliation")
-
-    def _catalogue(self, known: Known) -> list[Observation]:
-        """A new catalogue, if its inputs changed and it came out different. How much of a reservation is left is
-        observed by itself, unless it is nothing: each launch into it changes that."""
-        market, resolved = self._markets.market, known.resolved
-        reservations = self._classes.reservations.offered(resolved.status)
-        group = self._classes.placement_group(resolved.name)
-        some = tuple(replace(reservation, available=min(reservation.available, 1)) for reservation in reservations)
-        made_from = (market, resolved.spec, resolved.status.subnets, some, group)
-        left = ReservationsSeen(
-            f"{GROUP}/{KIND}/{resolved.name}", {reservation.id: reservation.available for reservation in reservations}
-        )
-        counted = [Observation(left)] if left.left and left != known.left else []
-        known.left = left
-        if known.made_from == made_from or not resolved.status.subnets:
-            return counted
-        try:
-            made = self._made(resolved)
-        except InputError:
-            return counted  # its condition says why; what it launched before is still of the types known before
-        known.made_from = made_from
-        known.types = {kind.name: kind for kind in made.types}
-        digest, _ = content(made)
-        if digest == known.catalogue:
-            return counted
-        known.catalogue = digest
-        return [Observation(CatalogueSeen(left.node_class, digest), {digest: made}), *counted]
-
-    def _made(self, resolved: EC2NodeClass) -> Catalogue:
-        """The catalogue of a class. Raises `InputError` for a class whose nodes nobody can size."""
-        settings = self._settings
-        sized = node_settings(resolved, reserved_enis=settings.reserved_enis, overhead=settings.memory_overhead)
-        group = self._classes.placement_group(resolved.name)
-        sized = replace(sized, placement=group.strategy, placement_id=group.id)
-        reservations = self._classes.reservations.offered(resolved.status)
-        return catalogue(self._markets.market, sized, zones(resolved.status), reservations=reservations)
+        return judged_ready(resolved)
 
     def _refreshed(self, node_class: EC2NodeClass, *, anew: bool = True) -> Known:
         """The class, resolved again: with `anew` whatever is due, else only a class that is new or changed."""
@@ -241,7 +221,7 @@ class AwsCloud:
         now = self._clock()
         if known is None or known.resolved.spec != node_class.spec or (anew and self._classes.due(node_class) <= now):
             before = known.resolved.status if known is not None else node_class.status
-            tried = self._dry_run if self._settings.dry_run and not node_class.deleting else None
+            tried = self._tried if not node_class.deleting else None
             status = self._classes.resolve(node_class, before, tried)
             status = with_condition(status, readiness(status), now)
             resolved = replace(node_class, status=status)
@@ -252,11 +232,22 @@ class AwsCloud:
             known.resolved = resolved
         return known
 
-    def _dry_run(self, resolved: EC2NodeClass) -> Condition:
-        """Try a launch without launching, the last step of A-129. Without a market nothing can be tried yet."""
+    def _tried(self, resolved: EC2NodeClass) -> Condition:
+        """The last steps of A-129: evaluate expressions on every type, and try a launch without launching. Without a
+        market nothing can be tried yet."""
+        kubelets = self._catalogues.kubelets(resolved)
+        if kubelets is None and not self._settings.dry_run:
+            return valid("ValidationSucceeded")
         if not self._markets.known:
             return Condition("ValidationSucceeded", "Unknown", "AwaitingReconciliation", "EC2's types are not known")
-        return self._dry_runs.check(resolved, lambda: {kind.name: kind for kind in self._made(resolved).types})
+        if kubelets is not None and (
+            problem := first_problem(self._catalogues.sized(resolved), self._catalogues.facts())
+        ):
+            return Condition("ValidationSucceeded", "False", "KubeletExpressionEvaluationFailed", problem)
+        if not self._settings.dry_run:
+            return valid("ValidationSucceeded")
+        types = {kind.name: kind for kind in self._catalogues.of(resolved).types}
+        return self._dry_runs.check(resolved, lambda: types, kubelets)
 
     # ── launching ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -293,11 +284,11 @@ class AwsCloud:
                 self._unreported += self._markets.refresh()
             known = self._refreshed(node_class, anew=False)
             if not known.types and self._readiness(known.resolved).status == "True":
-                known.types = {kind.name: kind for kind in self._made(known.resolved).types}
+                known.types = {kind.name: kind for kind in self._catalogues.of(known.resolved).types}
             return known
 
     def _launch(self, order: LaunchInstance, known: Known, intent: str, token: str) -> LaunchAnswered:
-        chosen = groups(order, known.types, known.resolved.status.amis)
+        chosen = groups(order, known.types, known.resolved.status.amis, self._catalogues.kubelets(known.resolved))
         subnets = self._subnets(order, known)
         addresses = min((group.kind.capacity["pods"] for group in chosen), default=0)
         self._take(subnets.values(), addresses)
@@ -315,7 +306,7 @@ class AwsCloud:
     def _learn(self, answer: LaunchAnswered, order: LaunchInstance, subnets: Mapping[str, str], token: str) -> None:
         """Keep what the next launch has to know of this one."""
         if order.reservation and answer.instance:
-            self._classes.reservations.launched(order.reservation)
+            self._classes.reservations.launched(order.reservation, answer.instance)
         elif order.reservation and any(error.code in UNFULFILLABLE for error in answer.errors):
             self._classes.reservations.exhausted(order.reservation)
         for error in answer.errors:
@@ -324,8 +315,10 @@ class AwsCloud:
         if answer.instance:
             self._instances.started(answer)
             self._tokens.done(token)
-        elif answer.errors:
-            self._tokens.spend(token)
+            return
+        self._tokens.spend(token)
+        if any(error.code in _GONE_TEMPLATES for error in answer.errors):
+            self._templates.forget()
 
     def _fleet(
         self,
@@ -339,8 +332,8 @@ class AwsCloud:
         templates = []
         for group in chosen:
             placement = self._classes.placement_group(resolved.name).id
-            data = template_data(order, resolved, self._settings, group.kind, group.image, placement)
-            templates.append((self._templates.ensure(data, resolved, order.node_pool), group))
+            booted = with_kubelet(resolved, group.kubelet)
+            templates.append((self._templates.of(order, booted, group.kind, group.image, placement), group))
         request = fleet_request(order, resolved, self._settings, templates, subnets, self._tokens.next_of(token))
         if not request:
             message = "no offer has an image that boots it and a subnet in its zone"
@@ -350,7 +343,8 @@ class AwsCloud:
         launched = answered(answer, request, order, zone_ids, intent=intent, now=self._clock())
         if not launched.instance:
             return launched
-        terms = ec2_terms(resolved)  # it was launched by these, whatever the class says when the answer is read
+        # It was launched by these, whatever the class says when the answer is read.
+        terms = ec2_terms(resolved, self._settings.ca_bundle)
         return replace(launched, class_hash=terms.hash, security_groups=terms.security_groups)
 
     def _subnets(self, order: LaunchInstance, known: Known) -> dict[str, str]:
@@ -394,7 +388,17 @@ class AwsCloud:
         return self._instances.terminate(instance, intent=intent)
 
     def describe(self, instances: Sequence[str]) -> list[InstanceSeen]:
-        return self._instances.describe(instances)
+        seen = self._instances.describe(instances)
+        for instance in seen:
+            if instance.status == "gone":
+                self._classes.reservations.gone(instance.instance)
+        return seen
+
+    def interrupted(self, observations: Iterable[Observation]) -> None:
+        """Take in what the interruption queue says of reservations (A-360)."""
+        for payload in (observation.payload for observation in observations):
+            if isinstance(payload, InterruptionSeen) and payload.kind == TAKEN_BACK:
+                self._classes.reservations.taken_back(payload.instance)
 
     def listing(self) -> list[TaggedInstance]:
         return self._instances.listing()

@@ -10,18 +10,20 @@ without the defect may still read it, and until then the queue's own policy deci
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from kerf.adapters.aws.session import Client, call
+from kerf.adapters.aws.session import AwsError, Client, call
 from kerf.engine.errors import InputError, fault_of
 from kerf.engine.model.durations import parse_time
 from kerf.engine.record.observations import InputRefused, InterruptionSeen, Observation
 
 BATCH = 10
+PARALLEL = 10  # requests at a time, where there are many messages
 VISIBILITY = 20  # seconds
 MAX_ID = 256  # characters of the ids that an event may bring along; AWS' own have 36 at most
 MAX_INSTANCES = 10_000  # of one event: more than AWS' own events have room for
@@ -85,6 +87,10 @@ _KINDS: dict[tuple[str, str], Callable[[_Detail], tuple[str, tuple[str, ...]]]] 
 }
 
 
+EVENTS = frozenset(_KINDS)
+"""What the queue has to be sent: (source, detail type) of EventBridge events."""
+
+
 def parse(message: str, body: str) -> tuple[InterruptionSeen | InputRefused, ...]:
     """The observations in one queue message; none for an event that does not concern kerf (A-345).
 
@@ -136,21 +142,35 @@ class AwsInterruptions:
         self._wait = wait
         self._url = ""
         self._handles: list[str] = []
+        self._pool = ThreadPoolExecutor(PARALLEL, thread_name_prefix="messages")
         self._told: dict[str, None] = {}
 
     def poll(self) -> list[Observation]:
-        """Up to ten messages. Asks for the queue's address until it is known. Raises `AwsError`."""
+        """The messages of one request; after a full one, also what further requests get at once, so that a hundred
+        messages take one turn. Asks for the queue's address until it is known. Raises `AwsError`."""
         self._handles.clear()  # what was polled before and is not recorded comes back
         if not self._url:
             self._url = call(self._sqs.get_queue_url, QueueName=self._queue)["QueueUrl"]
+        try:
+            messages = self._received(self._wait)
+        except AwsError as error:
+            if error.not_found:
+                self._url = ""  # a queue that was deleted may be made again elsewhere
+            raise
+        if len(messages) >= BATCH:
+            further = [self._pool.submit(self._received, 0) for _ in range(PARALLEL - 1)]
+            messages += [message for more in further if more.exception() is None for message in more.result()]
+        return [Observation(seen) for message in messages for seen in self._read(message)]
+
+    def _received(self, wait: int) -> list[dict[str, Any]]:
         answer = call(
             self._sqs.receive_message,
             QueueUrl=self._url,
             MaxNumberOfMessages=BATCH,
             VisibilityTimeout=VISIBILITY,
-            WaitTimeSeconds=self._wait,
+            WaitTimeSeconds=wait,
         )
-        return [Observation(seen) for message in answer.get("Messages") or () for seen in self._read(message)]
+        return list(answer.get("Messages") or ())
 
     def _read(self, message: dict[str, Any]) -> list[InterruptionSeen | InputRefused]:
         """The news in one message, and its handle for `acknowledge`. A message that comes back is refused once."""
@@ -175,9 +195,10 @@ class AwsInterruptions:
     def acknowledge(self) -> None:
         """Delete what was polled. A message that cannot be deleted comes back, and its id says that it is known."""
         handles, self._handles = self._handles, []
-        for start in range(0, len(handles), BATCH):
-            entries: list[dict[str, Any]] = [
-                {"Id": str(index), "ReceiptHandle": handle}
-                for index, handle in enumerate(handles[start : start + BATCH])
-            ]
-            call(self._sqs.delete_message_batch, QueueUrl=self._url, Entries=entries)
+        batches = [handles[start : start + BATCH] for start in range(0, len(handles), BATCH)]
+        for deleted in [self._pool.submit(self._delete, batch) for batch in batches]:
+            deleted.result()
+
+    def _delete(self, handles: Sequence[str]) -> None:
+        entries = [{"Id": str(index), "ReceiptHandle": handle} for index, handle in enumerate(handles)]
+        call(self._sqs.delete_message_batch, QueueUrl=self._url, Entries=entries)

@@ -7,9 +7,21 @@ from ipaddress import IPv4Address
 from msgspec import Struct
 
 
-class AwsSettings(Struct, frozen=True, kw_only=True):
-    """`kubernetes_version` is the minor version ("1.32", A-372); `dns` the cluster IP of kube-dns, "" if
-    unknown."""
+class ClusterFacts(Struct, frozen=True, kw_only=True):
+    """What may change of the cluster while kerf runs. `kubernetes_version` is the minor version ("1.32", A-372);
+    `ca_bundle` is PEM in base64; `dns` the cluster IP of kube-dns, `arn` the cluster's, "" if unknown."""
+
+    endpoint: str
+    ca_bundle: str = ""
+    cidr: str = ""
+    dns: str = ""
+    kubernetes_version: str
+    arn: str = ""
+
+
+class AwsSettings(Struct, kw_only=True):
+    """The options, and the `ClusterFacts` as they were last learned: read them when they are needed, and keep no
+    copy."""
 
     cluster: str
     region: str
@@ -18,13 +30,25 @@ class AwsSettings(Struct, frozen=True, kw_only=True):
     cidr: str = ""
     dns: str = ""
     kubernetes_version: str
+    arn: str = ""
     isolated_vpc: bool = False
     reserved_enis: int = 0
     memory_overhead: float = 0.075
     interruption_queue: str = ""
+    zonal_shift: bool = False  # A-11
     ami_refresh: int = 60_000  # A-12, A-13: milliseconds
     subnet_refresh: int = 60_000
+    node_class_cel: bool = False  # gate NodeClassCEL (A-14): spec.kubelet may have expressions
+    reserved_capacity: bool = True  # gate ReservedCapacity (A-15)
     dry_run: bool = False  # A-10: whether EC2 is asked what it would let kerf launch
+
+    def learn(self, facts: ClusterFacts) -> bool:
+        """Take in the cluster's facts; returns whether any changed."""
+        changed = False
+        for name in facts.__struct_fields__:
+            changed |= getattr(self, name) != getattr(facts, name)
+            setattr(self, name, getattr(facts, name))
+        return changed
 
     @property
     def ipv6(self) -> bool:

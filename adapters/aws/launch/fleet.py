@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from kerf.adapters.aws import tags
 from kerf.adapters.aws.launch.fleet_errors import refusal
 from kerf.adapters.aws.launch.launch_template import reservation_kind
-from kerf.adapters.aws.nodeclass.capacity_reservations import BLOCK
+from kerf.adapters.aws.nodeclass.capacity_reservations import BLOCK, INTERRUPTIBLE
 from kerf.adapters.aws.nodeclass.resolved import image_of
 from kerf.adapters.aws.settings import AwsSettings
 from kerf.engine.model import labels
@@ -19,6 +20,9 @@ from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass, ResolvedAMI
 from kerf.engine.record.decisions import LaunchInstance, Offer
 from kerf.engine.record.observations import LaunchAnswered, LaunchError
 
+_TARGETS = {BLOCK: BLOCK, INTERRUPTIBLE: "reserved-capacity"}
+"""DefaultTargetCapacityType by the kind of reservation (A-274)."""
+
 
 class Group(Struct, frozen=True):
     """Offers that one launch template serves: their types boot the same image and take equally many pods (A-234)."""
@@ -26,24 +30,29 @@ class Group(Struct, frozen=True):
     kind: InstanceType  # the first of them
     image: str
     offers: tuple[Offer, ...]
+    kubelet: Mapping[str, Any] | None = None  # what the class's became on these types, where it has expressions
 
 
 def groups(
-    order: LaunchInstance, types: Mapping[str, InstanceType], images: Sequence[ResolvedAMI]
+    order: LaunchInstance,
+    types: Mapping[str, InstanceType],
+    images: Sequence[ResolvedAMI],
+    kubelet_on: Callable[[str], Mapping[str, Any]] | None = None,
 ) -> tuple[Group, ...]:
     """The offers by launch template. Offers of unknown types, and of types that no image boots, are left out
-    (A-115)."""
-    offers_by_template: dict[tuple[str, int, int], list[Offer]] = {}
+    (A-115). `kubelet_on`: the kubelet of a class with expressions, on a type (A-257)."""
+    offers_by_template: dict[tuple[str, int, int, bytes], list[Offer]] = {}
     for offer in order.offers:
         kind = types.get(offer.instance_type)
         image = image_of(images, kind) if kind is not None else ""
         if kind is not None and image:
             efas = kind.capacity.get("vpc.amazonaws.com/efa", 0)
             efas = efas if order.requests.get("vpc.amazonaws.com/efa") else 0
-            offers_by_template.setdefault((image, kind.capacity["pods"], efas), []).append(offer)
+            kubelet = msgspec.json.encode(kubelet_on(kind.name), order="sorted") if kubelet_on is not None else b""
+            offers_by_template.setdefault((image, kind.capacity["pods"], efas, kubelet), []).append(offer)
     return tuple(
-        Group(types[offers[0].instance_type], image, tuple(offers))
-        for (image, _, _), offers in sorted(offers_by_template.items())
+        Group(types[offers[0].instance_type], image, tuple(offers), msgspec.json.decode(kubelet) if kubelet else None)
+        for (image, _, _, kubelet), offers in sorted(offers_by_template.items())
     )
 
 
@@ -68,22 +77,25 @@ def fleet_request(
         return {}
     spec = node_class.spec
     own = tags.launch_tags(settings.cluster, node_class.name, order.node_pool, spec.tags, order.claim)
-    spot, block = order.capacity_type == labels.SPOT, reservation_kind(order, node_class) == BLOCK
+    spot, market = order.capacity_type == labels.SPOT, reservation_kind(order, node_class)
     request: dict[str, Any] = {
         "Type": "instant",
         "ClientToken": token,
         "TargetCapacitySpecification": {
             "TotalTargetCapacity": 1,
-            "DefaultTargetCapacityType": "spot" if spot else BLOCK if block else "on-demand",
+            "DefaultTargetCapacityType": _TARGETS.get(market, "spot" if spot else "on-demand"),
         },
         "LaunchTemplateConfigs": configs,
         "TagSpecifications": tags.specifications(["instance", "volume", "fleet"], own),
     }
-    if spot:
-        request["SpotOptions"] = {"AllocationStrategy": "price-capacity-optimized"}
-    elif not block:  # A-276
-        request["OnDemandOptions"] = {"AllocationStrategy": "lowest-price"}
-    if spec.context:
+    if spot:  # A-275
+        strategy = "capacity-optimized-prioritized" if order.by_price else "price-capacity-optimized"
+        request["SpotOptions"] = {"AllocationStrategy": strategy}
+    elif market == INTERRUPTIBLE:  # A-277
+        request["ReservedCapacityOptions"] = {"ReservationTypes": [INTERRUPTIBLE]}
+    elif market != BLOCK:  # A-276
+        request["OnDemandOptions"] = {"AllocationStrategy": "prioritized" if order.by_price else "lowest-price"}
+    if spec.context and not order.relaxed:  # A-280
         request["Context"] = spec.context
     return request
 

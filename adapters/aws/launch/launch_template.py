@@ -8,10 +8,13 @@ from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from typing import Any
 
+import msgspec
+from msgspec.structs import replace
+
 from kerf.adapters.aws import tags
 from kerf.adapters.aws.ami_families import FAMILIES, GI
 from kerf.adapters.aws.catalogue.instance_types import EFA
-from kerf.adapters.aws.nodeclass.capacity_reservations import BLOCK
+from kerf.adapters.aws.nodeclass.capacity_reservations import BLOCK, INTERRUPTIBLE
 from kerf.adapters.aws.nodeclass.resolved import volume_bytes
 from kerf.adapters.aws.session import AwsError, Clients, call, pages
 from kerf.adapters.aws.settings import AwsSettings
@@ -26,6 +29,17 @@ from kerf.engine.record.decisions import LaunchInstance
 
 UNUSED = 60_000
 """How long a template is kept without use, in milliseconds (A-237)."""
+_EXISTS = "InvalidLaunchTemplateName.AlreadyExistsException"
+ENCLAVES = "eks.amazonaws.com/nitro-sandbox"
+"""The resource that asks for an enclave (A-71, A-245)."""
+_ISOLATED = frozenset({
+    "us-iso-east-1", "us-iso-west-1", "us-isob-east-1", "us-isob-west-1", "us-isof-south-1", "us-isof-east-1",
+})  # fmt: skip
+"""Regions whose metadata service has no IPv6 (A-243)."""
+PAGE = 200  # launch templates (A-238)
+MOST_NAMES = 1_000
+"""Names of templates that are remembered by what they are made from."""
+_encode = msgspec.msgpack.Encoder(order="deterministic").encode
 
 
 def template_data(
@@ -47,29 +61,32 @@ def template_data(
         "UserData": user_data(_boot(order, node_class, settings, kind)),
         "IamInstanceProfile": {"Name": node_class.status.instance_profile},
         "Monitoring": {"Enabled": bool(spec.detailed_monitoring)},
-        "MetadataOptions": metadata_options(spec),
+        "MetadataOptions": metadata_options(spec, settings.region),
         "Placement": {"Tenancy": order.tenancy, **({"GroupId": placement_group} if placement_group else {})},
-        "CapacityReservationSpecification": _reservation(order),
         "NetworkInterfaces": _interfaces(node_class, settings, efas),
         "TagSpecifications": tags.specifications(kinds, own),
     }
+    if order.requests.get(ENCLAVES):
+        data["EnclaveOptions"] = {"Enabled": True}
+    if settings.reserved_capacity:
+        data["CapacityReservationSpecification"] = _reservation(order)
     if spec.cpu_options is not None and spec.cpu_options.nested_virtualization:
         data["CpuOptions"] = {"NestedVirtualization": spec.cpu_options.nested_virtualization}
-    if reservation_kind(order, node_class) == BLOCK:  # A-248
-        data["InstanceMarketOptions"] = {"MarketType": BLOCK}
+    if (market := reservation_kind(order, node_class)) in (BLOCK, INTERRUPTIBLE):  # A-248
+        data["InstanceMarketOptions"] = {"MarketType": market}
     if mappings := block_devices(spec, node_class.ami_family):
         data["BlockDeviceMappings"] = mappings
     return data
 
 
 def reservation_kind(order: LaunchInstance, node_class: EC2NodeClass) -> str:
-    """The kind of the reservation that a launch uses: default or capacity-block; "" without one."""
+    """The kind of the reservation that a launch uses: default, capacity-block or interruptible; "" without one."""
     if order.capacity_type != labels.RESERVED:
         return ""
-    held = node_class.status.capacity_reservations
-    return next(
-        (reservation.reservation_type for reservation in held if reservation.id == order.reservation), "default"
-    )
+    held = next((held for held in node_class.status.capacity_reservations if held.id == order.reservation), None)
+    if held is None:
+        return "default"
+    return INTERRUPTIBLE if held.interruptible and held.reservation_type != BLOCK else held.reservation_type
 
 
 def template_name(data: Mapping[str, Any]) -> str:
@@ -97,12 +114,12 @@ def _boot(order: LaunchInstance, node_class: EC2NodeClass, settings: AwsSettings
     )
 
 
-def metadata_options(spec: EC2NodeClassSpec) -> dict[str, Any]:
+def metadata_options(spec: EC2NodeClassSpec, region: str) -> dict[str, Any]:
     """The options of the instance metadata service, with the CRD's defaults field by field (A-42, A-243)."""
     options = spec.metadata_options
     return {
         "HttpEndpoint": options.http_endpoint,
-        "HttpProtocolIpv6": options.http_protocol_ipv6,
+        **({} if region in _ISOLATED else {"HttpProtocolIpv6": options.http_protocol_ipv6}),
         "HttpPutResponseHopLimit": options.http_put_response_hop_limit,
         "HttpTokens": options.http_tokens,
         "InstanceMetadataTags": "disabled",
@@ -144,7 +161,8 @@ def _ebs(ebs: BlockDevice) -> dict[str, Any]:
 
 
 def _reservation(order: LaunchInstance) -> dict[str, Any]:
-    """Which reservation a launch may use. One without a reservation uses up no open one (A-247)."""
+    """Which reservation a launch may use. One without a reservation uses up no open one, unless the gate
+    ReservedCapacity is closed (A-247)."""
     if order.capacity_type != labels.RESERVED:
         return {"CapacityReservationPreference": "none"}
     return {
@@ -205,14 +223,38 @@ class LaunchTemplates:
         self._settings = settings
         self._clock = clock
         self._used: dict[str, int] = {}
+        self._names: dict[bytes, str] = {}  # of templates, by a digest of what they are made from
         self._adopted = False
         self._making = threading.Lock()  # launches at one time want the same template
+
+    def of(
+        self, order: LaunchInstance, node_class: EC2NodeClass, kind: InstanceType, image: str, placement_group: str
+    ) -> str:
+        """The name of the template for a launch (`template_data`); makes it if it is missing. The content is written
+        once for all claims that it serves. Raises `AwsError` and `InputError`."""
+        alike = replace(order, claim="", offers=(), again="", look=False, user_data="")
+        made_from = (alike, node_class, self._settings, kind.capacity, image, placement_group)
+        key = blake2b(_encode(made_from), digest_size=16).digest()
+        name = self._names.get(key, "")
+        if not self._taken(name):
+            data = template_data(order, node_class, self._settings, kind, image, placement_group)
+            if len(self._names) >= MOST_NAMES:
+                self._names.clear()
+            self._names[key] = name = self.ensure(data, node_class, order.node_pool)
+        return name
+
+    def _taken(self, name: str) -> bool:
+        with self._making:
+            known = name in self._used
+            if known:
+                self._used[name] = self._clock()
+        return known
 
     def ensure(self, data: Mapping[str, Any], node_class: EC2NodeClass, node_pool: str) -> str:
         """The name of a template with this content; makes it if it is missing. Raises `AwsError`."""
         name = template_name(data)
         with self._making:
-            if name not in self._used and not self._exists(name):
+            if name not in self._used:
                 self._create(name, data, node_class, node_pool)
             self._used[name] = self._clock()
         return name
@@ -250,23 +292,21 @@ class LaunchTemplates:
 
     def _owned(self, own: Mapping[str, str]) -> list[str]:
         conditions = [{"Name": f"tag:{key}", "Values": [value]} for key, value in own.items()]
-        listed = pages(self._clients.ec2.describe_launch_templates, "LaunchTemplates", Filters=conditions)
+        ask = self._clients.ec2.describe_launch_templates
+        listed = pages(ask, "LaunchTemplates", Filters=conditions, MaxResults=PAGE)
         return sorted(template["LaunchTemplateName"] for template in listed)
 
-    def _exists(self, name: str) -> bool:
-        try:
-            answer = call(self._clients.ec2.describe_launch_templates, LaunchTemplateNames=[name])
-        except AwsError as error:
-            if error.not_found:
-                return False
-            raise
-        return bool(answer.get("LaunchTemplates"))
-
     def _create(self, name: str, data: Mapping[str, Any], node_class: EC2NodeClass, node_pool: str) -> None:
+        """Make a template. One that is there has this content: its name follows from it (A-235). So EC2 is not asked
+        first, as A-236 has it."""
         own = tags.launch_tags(self._settings.cluster, node_class.name, node_pool, node_class.spec.tags)
-        call(
-            self._clients.ec2.create_launch_template,
-            LaunchTemplateName=name,
-            LaunchTemplateData=data,
-            TagSpecifications=tags.specifications(["launch-template"], own),
-        )
+        try:
+            call(
+                self._clients.ec2.create_launch_template,
+                LaunchTemplateName=name,
+                LaunchTemplateData=data,
+                TagSpecifications=tags.specifications(["launch-template"], own),
+            )
+        except AwsError as error:
+            if error.aws_code != _EXISTS:
+                raise

@@ -85,6 +85,10 @@ class Operator:
         detail = {"instance-id": instance, "instance-action": "terminate"}
         return self.send_event("EC2 Spot Instance Interruption Warning", detail)
 
+    def publish_images(self, version: str) -> None:
+        """The images of the aliases for another Kubernetes version."""
+        _images(self._shim, version)
+
     def reclaim(self, instance: str) -> None:
         """End an instance behind kerf's back."""
         self._shim.ec2.terminate_instances(InstanceIds=[instance])

@@ -15,12 +15,27 @@ class Fault(Struct):
 
     throttled (503 RequestLimitExceeded, not done), unavailable (500 InternalError, not done), refused (403
     UnauthorizedOperation, not done), unreachable (no connection, not done), lost (done, but the answer is
-    lost).
+    lost), or any other error that AWS gives, as "400 InvalidAMIID.NotFound message" (not done).
     """
 
     operation: str
     kind: str
     count: int = 1
+
+
+_ERRORS = {
+    "throttled": (503, "RequestLimitExceeded", "Request limit exceeded."),
+    "unavailable": (500, "InternalError", "An internal error has occurred."),
+    "refused": (403, "UnauthorizedOperation", "You are not authorized to perform this operation."),
+}
+
+
+def error_of(kind: str) -> tuple[int, str, str] | None:
+    """HTTP status, code and message of the error by which a fault of this kind shows; None for one without."""
+    if kind[:1].isdigit():
+        status, code, message = kind.split(" ", 2)
+        return int(status), code, message
+    return _ERRORS.get(kind)
 
 
 class Shortage(Struct):

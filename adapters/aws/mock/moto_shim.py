@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qs
+from xml.sax.saxutils import escape
 
 import boto3
 import botocore.session
@@ -33,7 +34,7 @@ from msgspec import Struct
 
 from kerf.adapters.aws.catalogue.facts import tables
 from kerf.adapters.aws.catalogue.pricing import spot_model
-from kerf.adapters.aws.mock.faults import FaultPlan
+from kerf.adapters.aws.mock.faults import FaultPlan, error_of
 from kerf.adapters.aws.session import CONFIG, Client, Clients
 from kerf.engine.errors import KerfError
 
@@ -42,16 +43,15 @@ BOOT, SHUTDOWN = 5_000, 30_000
 """How long (ms) an instance is pending, and shutting down."""
 DEDICATED_FACTOR = 1.1
 """How much dedicated hardware costs beside shared. No table has these prices."""
-_ERRORS = {
-    "throttled": (503, "RequestLimitExceeded", "Request limit exceeded."),
-    "unavailable": (500, "InternalError", "An internal error has occurred."),
-    "refused": (403, "UnauthorizedOperation", "You are not authorized to perform this operation."),
-}
 _ERROR_BODIES = {
     "ec2": "<Response><Errors><Error><Code>{}</Code><Message>{}</Message></Error></Errors></Response>",
     "iam": "<ErrorResponse><Error><Code>{}</Code><Message>{}</Message></Error></ErrorResponse>",
 }
 _JSON_ERROR = '{{"__type": "{}", "message": "{}"}}'
+
+
+_Pool = tuple[dict[str, Any], dict[str, Any]]
+"""One of the LaunchTemplateConfigs, and one of its overrides."""
 
 
 class _Http(Struct):
@@ -87,6 +87,8 @@ class MotoShim(Clients):
         """Entries of DescribeCapacityReservations and DescribePlacementGroups, of which moto knows nothing."""
         self.unwell: list[dict[str, Any]] = []
         """Entries of DescribeInstanceStatus, whatever is asked for: moto knows healthy instances only."""
+        self.zonal_shifts: list[dict[str, Any]] = []
+        """Entries of ARC's GetManagedResource, which moto does not know."""
         self._clock = clock
         self._lives: dict[str, _Life] = {}
         self._choices: dict[str, _Choice] = {}
@@ -121,12 +123,12 @@ class MotoShim(Clients):
         fault = self.plan.fault(operation)
         if fault == "unreachable":
             raise ConnectTimeoutError(endpoint_url=request.url)
-        if fault in _ERRORS:
-            status, code, message = _ERRORS[fault]
+        if (failure := error_of(fault)) is not None:
+            status, code, message = failure
             reply: tuple[int, Any, Any] = (
                 status,
                 {},
-                _ERROR_BODIES.get(service, _JSON_ERROR).format(code, message),
+                _ERROR_BODIES.get(service, _JSON_ERROR).format(code, escape(message)),
             )
         elif operation == "CreateFleet":
             reply = self._create_fleet(request)
@@ -204,24 +206,24 @@ class MotoShim(Clients):
         kind = params["TargetCapacitySpecification"]["DefaultTargetCapacityType"]
         if known is None:
             known = self._choices[token] = _Choice(text, [])
-            config, override = self._draw(params["LaunchTemplateConfigs"], kind, known.errors)
+            config, override = self._draw(self._ranked(params, kind), kind, known.errors)
         else:
-            config, override = self._first(params["LaunchTemplateConfigs"], kind, known.errors)
+            config, override = self._first(self._ranked(params, kind), known.errors)
         if override is None:
             known.settled = True
             answer = {"FleetId": f"fleet-{token}", "Errors": known.errors, "Instances": []}
             context["kerf-answer"] = (_Http(200), answer)
             return None
         target = params["TargetCapacitySpecification"]
-        if kind == "capacity-block":  # moto launches nothing for it
+        if kind in ("capacity-block", "reserved-capacity"):  # moto launches nothing for them
             target = {**target, "DefaultTargetCapacityType": "on-demand"}
         chosen = [{**config, "Overrides": [override]}]
         return {**params, "TargetCapacitySpecification": target, "LaunchTemplateConfigs": chosen}
 
     def _draw(
-        self, configs: list[dict[str, Any]], kind: str, errors: list[dict[str, Any]]
+        self, ranked: list[_Pool], kind: str, errors: list[dict[str, Any]]
     ) -> tuple[dict[str, Any], dict[str, Any] | None]:
-        for config, override in self._by_price(configs, kind):
+        for config, override in ranked:
             lack = self.plan.shortage(override["InstanceType"], override["AvailabilityZone"], kind)
             if lack is None:
                 return config, override
@@ -236,21 +238,22 @@ class MotoShim(Clients):
             )
         return {}, None
 
-    def _first(
-        self, configs: list[dict[str, Any]], kind: str, errors: list[dict[str, Any]]
-    ) -> tuple[dict[str, Any], dict[str, Any] | None]:
-        """The offering drawn when the token was first used: the cheapest after those that had errors."""
-        ranked = self._by_price(configs, kind)
+    @staticmethod
+    def _first(ranked: list[_Pool], errors: list[dict[str, Any]]) -> tuple[dict[str, Any], dict[str, Any] | None]:
+        """The offering drawn when the token was first used: the first after those that had errors."""
         return ranked[len(errors)] if len(errors) < len(ranked) else ({}, None)
 
-    def _by_price(self, configs: list[dict[str, Any]], kind: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-        """All overrides, cheapest first by this cloud's own prices; types without a price last."""
+    def _ranked(self, params: dict[str, Any], kind: str) -> list[_Pool]:
+        """All overrides: by priority if the strategy says so, else cheapest first by this cloud's own prices; types
+        without a price last."""
+        options = params.get("SpotOptions") or params.get("OnDemandOptions") or {}
+        prioritized = options.get("AllocationStrategy", "").endswith("prioritized")
 
-        def rank(pair: tuple[dict[str, Any], dict[str, Any]]) -> tuple[float, str, str]:
-            name, zone = pair[1]["InstanceType"], pair[1]["AvailabilityZone"]
-            return self.price(name, zone, kind), name, zone
+        def rank(pool: _Pool) -> tuple[float, str, str]:
+            name, zone = pool[1]["InstanceType"], pool[1]["AvailabilityZone"]
+            return pool[1]["Priority"] if prioritized else self.price(name, zone, kind), name, zone
 
-        return sorted(((c, override) for c in configs for override in c["Overrides"]), key=rank)
+        return sorted(((c, override) for c in params["LaunchTemplateConfigs"] for override in c["Overrides"]), key=rank)
 
     def price(self, name: str, zone: str, kind: str) -> float:
         """USD per hour of an offering of this cloud."""
@@ -276,14 +279,15 @@ class MotoShim(Clients):
             "DescribeInstanceStatus": self._instance_status,
             "DescribeCapacityReservations": self._capacity_reservations,
             "DescribePlacementGroups": self._placement_groups,
+            "GetManagedResource": self._managed_resource,
         }.get(model.name)
-        body = params["body"]
+        body = params["body"] or {}
         dry = isinstance(body, dict) and str(body.get("DryRun", "")).lower() == "true"
         if answerer is None and not dry:
             return None
         fault = self.plan.fault(model.name)
-        if fault in _ERRORS:
-            return _error(*_ERRORS[fault])
+        if (failure := error_of(fault)) is not None:
+            return _error(*failure)
         if fault:
             raise ConnectTimeoutError(endpoint_url=params["url"])
         if dry or answerer is None:
@@ -291,15 +295,12 @@ class MotoShim(Clients):
         return answerer(body if isinstance(body, dict) else json.loads(body))
 
     def _products(self, body: Mapping[str, Any]) -> Any:
-        filters = {entry["Field"]: entry["Value"] for entry in body["Filters"]}
-        metal = "bare metal" in filters["productFamily"]
-        factor = DEDICATED_FACTOR if filters["tenancy"] == "Dedicated" and not metal else 1.0
-        documents = [
-            _product(name, price * factor)
-            for name, price in sorted(tables().prices.items())
-            if (".metal" in name) == metal
-        ]
-        return _page("PriceList", documents, body)
+        filters = {entry["Field"]: entry["Value"] for entry in body.get("Filters", ())}
+        metal = "bare metal" in filters.get("productFamily", "")
+        factor = DEDICATED_FACTOR if filters.get("tenancy") == "Dedicated" and not metal else 1.0
+        prices = [pair for pair in sorted(tables().prices.items()) if (".metal" in pair[0]) == metal]
+        answer, page = _page("PriceList", prices, body)
+        return answer, page | {"PriceList": [_product(name, price * factor) for name, price in page["PriceList"]]}
 
     def _parameter(self, body: Mapping[str, Any]) -> Any:
         """None leaves parameters that are not public ones to moto."""
@@ -308,6 +309,8 @@ class MotoShim(Clients):
 
     def _spot_history(self, body: Mapping[str, Any]) -> Any:
         now = datetime.fromtimestamp(self._clock() / 1000, UTC)
+        prices = [(name, zone, price) for name, price in sorted(tables().prices.items()) for zone in self.zones]
+        answer, page = _page("SpotPriceHistory", prices, body)
         entries = [
             {
                 "InstanceType": name,
@@ -315,15 +318,17 @@ class MotoShim(Clients):
                 "SpotPrice": str(spot_model(price, name, zone)),
                 "Timestamp": now,
             }
-            for name, price in sorted(tables().prices.items())
-            for zone in self.zones
+            for name, zone, price in page["SpotPriceHistory"]
         ]
-        return _page("SpotPriceHistory", entries, body)
+        return answer, page | {"SpotPriceHistory": entries}
 
     def _instance_types(self, body: Mapping[str, Any]) -> Any:
         from moto.ec2.models.instance_types import INSTANCE_TYPES
 
         return _page("InstanceTypes", [entry for _, entry in sorted(INSTANCE_TYPES.items())], body)
+
+    def _managed_resource(self, _: Mapping[str, Any]) -> Any:
+        return _Http(200), {"appliedWeights": {}, "autoshifts": [], "zonalShifts": self.zonal_shifts}
 
     def _capacity_reservations(self, body: Mapping[str, Any]) -> Any:
         """By id, or all of them."""

@@ -1,4 +1,5 @@
-"""One account for each module of tests: starting moto takes two seconds."""
+"""One account for each module of tests: starting moto takes two seconds. Every call is held against AWS's service
+models and the policies of deploy/iam."""
 
 from __future__ import annotations
 
@@ -7,6 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from kerf.adapters.aws.mock.environment import Environment, demo_environment
+from tests.support.aws.boundary import Boundary, watched
+from tests.support.aws.iam.least_privilege import Witness
 from tests.support.servers.aws_world import CLOCK, AwsWorld
 
 
@@ -15,6 +18,17 @@ def environment() -> Iterator[Environment]:
     """One account for the whole module: starting moto takes two seconds."""
     with demo_environment(CLOCK) as made:
         yield made
+
+
+@pytest.fixture(autouse=True)
+def boundary(environment: Environment) -> Iterator[Boundary]:
+    """What kerf asks of AWS in this test, and what is answered, is what AWS's own model allows."""
+    witness = Witness()
+    with watched() as made:
+        made.before.append(witness)
+        yield made
+    assert made.problems == []
+    assert witness.refused == [], "deploy/iam/control.json does not allow what kerf asked for"
 
 
 @pytest.fixture

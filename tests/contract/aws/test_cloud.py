@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 import pytest
 import yaml
 from msgspec.structs import replace
 
+from kerf.adapters.aws.cloud import AwsCloud
 from kerf.adapters.aws.mock.environment import CLUSTER, Environment
+from kerf.adapters.aws.userdata.boot import Boot
+from kerf.adapters.aws.userdata.user_data import user_data
 from kerf.engine.model import labels
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
 from kerf.engine.model.karpenter.nodeclass_terms import user_data_digest
 from kerf.engine.model.kubernetes.pods import Taint
+from kerf.engine.record.decisions import draw_of
 from tests.contract.cloud_contract import CloudContract, CloudWorld, order
-from tests.support.servers.aws_world import AwsWorld, Calls, tag_set
+from tests.support.servers.aws_world import CLOCK, AwsWorld, Calls, tag_set, with_spec
 
 
 class TestContract(CloudContract):
@@ -63,6 +68,39 @@ def test_the_instance_carries_the_tags_and_boots_an_image_of_its_architecture(wo
     (image,) = world.environment.operator.ec2.describe_images(ImageIds=[answer.image])["Images"]
     assert image["Architecture"] == ("arm64" if answer.instance_type == "m6g.large" else "x86_64")
     assert {t["Key"]: t["Value"] for t in found["Tags"]}["karpenter.sh/nodeclaim"] == "tagged"
+
+
+@pytest.mark.parametrize(
+    ("capacity_type", "by_price", "options", "strategy"),
+    [
+        (labels.SPOT, False, "SpotOptions", "price-capacity-optimized"),
+        (labels.SPOT, True, "SpotOptions", "capacity-optimized-prioritized"),
+        (labels.ON_DEMAND, False, "OnDemandOptions", "lowest-price"),
+        (labels.ON_DEMAND, True, "OnDemandOptions", "prioritized"),
+    ],
+)
+def test_a_275_a_276_where_an_overlay_sets_prices_ec2_draws_by_them(
+    world: AwsWorld, capacity_type: str, by_price: bool, options: str, strategy: str
+) -> None:
+    """The overlay calls the type cheap that EC2 sells dearest of the three."""
+    calls = Calls(world.environment, "CreateFleet")
+    cheap = (replace(world.offers[2], price=0.001), *world.offers[:2])
+    wanted = replace(order(world, "drawn", capacity_type), offers=cheap, draw=draw_of(by_price=by_price, relaxed=False))
+    answer = world.cloud().launch(wanted, intent="1.0", token=f"drawn-{capacity_type}-{by_price}")
+    (request,) = calls.of("CreateFleet")
+    assert request[options] == {"AllocationStrategy": strategy}
+    assert (answer.instance_type == cheap[0].instance_type) == by_price
+
+
+@pytest.mark.parametrize("relaxed", [False, True])
+def test_a_280_the_context_is_not_for_a_claim_whose_min_values_were_lowered(world: AwsWorld, relaxed: bool) -> None:
+    cloud = with_spec(world, context="reserved-context")
+    calls = Calls(world.environment, "CreateFleet")
+    assert cloud.launch(
+        replace(order(world, "c"), draw=draw_of(by_price=False, relaxed=relaxed)), intent="1.0", token=f"c-{relaxed}"
+    ).instance
+    (request,) = [asked for asked in calls.of("CreateFleet") if not asked.get("DryRun")]
+    assert request.get("Context", "") == ("" if relaxed else "reserved-context")
 
 
 def test_the_launch_template(world: AwsWorld) -> None:
@@ -136,6 +174,18 @@ def test_a_452_a_template_deleted_behind_our_back_is_made_again(world: AwsWorld)
     assert answer.instance
 
 
+def test_a_236_a_template_is_made_without_asking_and_one_that_is_there_is_taken(world: AwsWorld) -> None:
+    calls = Calls(world.environment, "DescribeLaunchTemplates", "CreateLaunchTemplate")
+    wanted = order(world, "first")
+    for number, cloud in enumerate((world.restarted(), world.restarted())):
+        assert cloud.launch(wanted, intent=f"{number}.0", token=f"a236-{number}").instance
+    names = [made["LaunchTemplateName"] for made in calls.of("CreateLaunchTemplate")]
+    half = len(names) // 2
+    assert names[:half] == names[half:]
+    assert half
+    assert calls.of("DescribeLaunchTemplates") == []
+
+
 def test_a_237_unused_templates_are_deleted_also_those_of_an_earlier_process(world: AwsWorld) -> None:
     ec2 = world.environment.operator.ec2
     world.cloud().launch(order(world, "swept"), intent="1.0", token="swept")
@@ -164,3 +214,38 @@ def test_no_user_data_is_observed_and_a_launch_is_not_repeated_with_other_user_d
     same = replace(repeated, user_data=user_data_digest("TOKEN=hunter2"))
     assert cloud.launch(same, intent="1.0", token="token-other").instance
     assert "hunter2" not in f"{answer}"
+
+
+def test_a_234_equal_claims_share_a_template_whose_content_is_written_once(
+    world: AwsWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another label, another kubelet, another service address: another template."""
+    written: list[str] = []
+
+    def write(boot: Boot) -> str:
+        written.append(boot.family)
+        return user_data(boot)
+
+    monkeypatch.setattr("kerf.adapters.aws.launch.launch_template.user_data", write)
+    settings = replace(world.environment.settings)
+    classes = world.environment.node_classes
+    cloud = AwsCloud(world.environment.operator.shim, settings, lambda: classes, CLOCK)
+    cloud.observe()
+    one_type = replace(order(world, "one"), offers=world.offers[1:2])
+    calls = Calls(world.environment, "CreateFleet")
+
+    def launched(claim: str, **more: Any) -> str:
+        cloud.launch(replace(one_type, claim=claim, **more), intent="1.0", token=f"a234-{claim}")
+        (config,) = calls.of("CreateFleet")[-1]["LaunchTemplateConfigs"]
+        return str(config["LaunchTemplateSpecification"]["LaunchTemplateName"])
+
+    first = launched("one")
+    del written[:]
+    assert launched("two", user_data="", requests={**one_type.requests, "pods": 3}) == first
+    assert written == []
+    names = {first, launched("three", labels={**one_type.labels, "team": "b"})}
+    settings.dns = "10.100.0.11"
+    names.add(launched("four"))
+    classes[0] = replace(classes[0], spec=replace(classes[0].spec, detailed_monitoring=True))
+    names.add(launched("five"))
+    assert len(names) == 4

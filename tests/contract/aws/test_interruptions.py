@@ -5,8 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from kerf.adapters.aws.interruption import AwsInterruptions
+from kerf.adapters.aws.mock.environment import CLUSTER
+from kerf.adapters.aws.session import AwsError
 from kerf.engine.record.observations import InputRefused, InterruptionSeen
+from tests.support.aws.boundary import Boundary
 from tests.support.servers.aws_world import CLOCK, AwsWorld
 
 
@@ -63,7 +68,7 @@ class Sqs:
         self.deleted: list[str] = []
 
     def get_queue_url(self, **_: Any) -> dict[str, Any]:
-        return {"QueueUrl": "https://queue.example.com"}
+        return {"QueueUrl": f"https://queue.example.com/{CLUSTER}"}
 
     def receive_message(self, **_: Any) -> dict[str, Any]:
         return {"Messages": [m for m in self.messages if m.get("ReceiptHandle") not in self.deleted]}
@@ -86,7 +91,7 @@ def test_a_344_poison_takes_nothing_of_its_batch_along_and_is_deleted() -> None:
     """The first message of these ended the provider, and so the controller, each time that it came back."""
     deep = '{"x":' + "[" * 5_000 + "]" * 5_000 + "}"
     sqs = Sqs(sent(1, deep), sent(2, warning("i-2")), sent(3, '{"id":"\ud800"}'), sent(4, "{"), sent(5, warning("i-5")))
-    queue = AwsInterruptions(sqs, "q", wait=0)
+    queue = AwsInterruptions(sqs, CLUSTER, wait=0)
     seen = [observation.payload for observation in queue.poll()]
     assert [payload.object for payload in seen if isinstance(payload, InputRefused)] == ["m-1", "m-3", "m-4"]
     assert [payload.instance for payload in seen if isinstance(payload, InterruptionSeen)] == ["i-2", "i-5"]
@@ -95,10 +100,10 @@ def test_a_344_poison_takes_nothing_of_its_batch_along_and_is_deleted() -> None:
     assert sqs.deleted == ["r-1", "r-2", "r-3", "r-4", "r-5"]
 
 
-def test_a_344_a_message_that_meets_a_defect_is_told_once_and_left_in_the_queue() -> None:
+def test_a_344_a_message_that_meets_a_defect_is_told_once_and_left_in_the_queue(boundary: Boundary) -> None:
     """Bodies of another type than text never come from SQS: they stand for what nobody foresaw."""
     sqs = Sqs(sent(1, 7), sent(2, warning("i-2")))
-    queue = AwsInterruptions(sqs, "q", wait=0)
+    queue = AwsInterruptions(sqs, CLUSTER, wait=0)
     told: list[Any] = []
     for _ in range(3):
         told += [observation.payload for observation in queue.poll()]
@@ -108,11 +113,12 @@ def test_a_344_a_message_that_meets_a_defect_is_told_once_and_left_in_the_queue(
     ]
     assert [payload.instance for payload in told if isinstance(payload, InterruptionSeen)] == ["i-2"]
     assert sqs.deleted == ["r-2"]
+    boundary.problems.clear()
 
 
 def test_a_message_without_a_handle_is_read_though_it_cannot_be_deleted() -> None:
     sqs = Sqs({"Body": warning("i-1")}, {"MessageId": "m-2"}, {})
-    queue = AwsInterruptions(sqs, "q", wait=0)
+    queue = AwsInterruptions(sqs, CLUSTER, wait=0)
     (seen,) = (observation.payload for observation in queue.poll())
     assert isinstance(seen, InterruptionSeen)
     assert seen.instance == "i-1"
@@ -122,12 +128,27 @@ def test_a_message_without_a_handle_is_read_though_it_cannot_be_deleted() -> Non
 
 def test_a_344_what_was_polled_and_not_recorded_is_not_deleted() -> None:
     sqs = Sqs(sent(1, warning("i-1")))
-    queue = AwsInterruptions(sqs, "q", wait=0)
+    queue = AwsInterruptions(sqs, CLUSTER, wait=0)
     queue.poll()
     sqs.messages = [sent(2, warning("i-2"))]
     queue.poll()
     queue.acknowledge()
     assert sqs.deleted == ["r-2"]
+
+
+def test_a_deleted_queue_is_looked_for_until_it_is_there_again(world: AwsWorld) -> None:
+    operator, name = world.environment.operator, world.environment.settings.interruption_queue
+    queue = AwsInterruptions(operator.sqs, name, wait=0)
+    queue.poll()
+    operator.sqs.delete_queue(QueueUrl=operator.queue_url)
+    for asked in ("receive_message", "get_queue_url", "get_queue_url"):
+        with pytest.raises(AwsError, match=asked) as caught:
+            queue.poll()
+        assert (caught.value.code, caught.value.not_found) == ("KERF501", True)
+    operator.sqs.create_queue(QueueName=name)
+    event = operator.interrupt_spot("i-again")
+    assert [observation.payload.message for observation in queue.poll()] == [event]  # type: ignore[attr-defined]
+    queue.acknowledge()
 
 
 def test_more_messages_than_one_batch(world: AwsWorld) -> None:

@@ -10,11 +10,19 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.adapters.aws.interruption import AwsInterruptions
+from kerf.adapters.aws.nodeclass.resolved import image_of
+from kerf.adapters.aws.session import AwsError as NoAnswer
+from kerf.adapters.aws.settings import ClusterFacts
 from kerf.adapters.kubernetes.objects.nodeclasses import NodeClassObjects
 from kerf.adapters.manager.providers.aws import AwsProvider
 from kerf.adapters.manager.providers.provider import ProviderHost
-from kerf.engine.record.observations import InterruptionSeen, NodeClassSeen, Observation
-from tests.support.servers.aws_world import CLOCK, AwsWorld
+from kerf.engine.model.instance_types import Catalogue, InstanceType
+from kerf.engine.model.karpenter.nodeclass_terms import NodeClassTerms
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.record.observations import CatalogueSeen, InterruptionSeen, NodeClassSeen, Observation
+from tests.support.aws.boundary import Boundary
+from tests.support.servers.aws_world import CLOCK, AwsWorld, resolved
 
 
 class Queue:
@@ -35,8 +43,12 @@ class Queue:
 
 
 class Host:
-    def __init__(self) -> None:
+    def __init__(self, *joined: tuple[NodeClaim, Node]) -> None:
         self.told: list[Any] = []
+        self.nodes = list(joined)
+
+    async def joined(self) -> list[tuple[NodeClaim, Node]]:
+        return self.nodes
 
     def put(self, observations: Iterable[Observation]) -> None:
         self.told += [observation.payload for observation in observations]
@@ -62,6 +74,64 @@ async def test_a_343_a_defect_met_in_the_queue_does_not_end_the_provider(world: 
     assert seen == InterruptionSeen("m-1", "spot_interrupted", "i-1")
 
 
+async def seen_after(world: AwsWorld, host: Host, **changed: str) -> tuple[NodeClassTerms, NodeClassTerms]:
+    """The class's terms at the start, and after the provider had learned that the cluster changed."""
+    settings = world.environment.settings
+    first = ClusterFacts(**{name: getattr(settings, name) for name in ClusterFacts.__struct_fields__})
+    answers: list[ClusterFacts | NoAnswer] = [
+        first,
+        NoAnswer("cluster", "NoAnswer", "none", unknown=True),
+        replace(first, **changed),
+    ]
+
+    async def facts() -> ClusterFacts:
+        answer = answers.pop(0) if len(answers) > 1 else answers[0]
+        if isinstance(answer, NoAnswer):
+            raise answer
+        return answer
+
+    provider = AwsProvider(
+        world.environment.operator.shim, settings, objects=cast(NodeClassObjects, Objects()), interruptions=None,
+        clock=CLOCK, facts=facts,
+    )  # fmt: skip
+    provider.put(world.environment.node_classes[0])
+    before = [entry.payload for entry in await provider.first()]
+    following = asyncio.create_task(provider._follow(cast(ProviderHost, host), facts))
+    await provider._news.wait()
+    following.cancel()
+    after = [entry.payload for entry in await provider._looked()]
+    (was,), (now,) = ([seen for seen in some if isinstance(seen, NodeClassSeen)] for some in (before, after))
+    assert was.terms is not None
+    assert now.terms is not None
+    return was.terms, now.terms
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a342_after_an_upgrade_of_the_control_plane_aliases_select_other_images(world: AwsWorld) -> None:
+    world.environment.operator.publish_images("1.35")
+    host = Host()
+    was, now = await seen_after(world, host, kubernetes_version="1.35")
+    assert {image.id for image in was.images}.isdisjoint(image.id for image in now.images)
+    assert was.hash == now.hash
+    assert [refused.code for refused in host.told] == ["KERF502"], "no answer: said once, and nothing changed by it"
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a372_a_version_that_kerf_does_not_know_is_used_and_told_once(world: AwsWorld) -> None:
+    world.environment.operator.publish_images("1.99")
+    host = Host()
+    _, now = await seen_after(world, host, kubernetes_version="1.99")
+    assert now.images
+    assert [refused.code for refused in host.told] == ["KERF502", "KERF504"]
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a64_another_certificate_authority_is_another_hash(world: AwsWorld) -> None:
+    was, now = await seen_after(world, Host(), ca_bundle="bmV3")
+    assert was.hash != now.hash
+    assert [name for name in now.static if now.static[name] != was.static.get(name)] == ["clusterCA"]
+
+
 class Objects:
     """Keeps what is written of each class. Writing of "bad" fails in a way that nobody foresaw."""
 
@@ -74,6 +144,33 @@ class Objects:
 
     async def write_status(self, name: str, generation: int, status: Any, conditions: Any) -> None:
         self.written[name] = {condition.type: condition.status for condition in conditions}
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a74_a_class_has_its_finalizer_before_anything_is_made_for_it(
+    world: AwsWorld, boundary: Boundary
+) -> None:
+    """One that is being deleted gets none."""
+    marked: list[tuple[str, int]] = []
+
+    class Marking(Objects):
+        async def mark(self, name: str, finalizer: str, annotations: Any) -> None:
+            marked.append((finalizer, len(boundary.calls)))
+
+    (default,) = world.environment.node_classes
+    provider = AwsProvider(
+        world.environment.operator.shim,
+        world.environment.settings,
+        objects=cast(NodeClassObjects, Marking()),
+        interruptions=None,
+        clock=CLOCK,
+    )
+    provider.put(replace(default, name="young", uid="uid-young"))
+    provider.put(replace(default, name="old", uid="uid-old", deleting=1))
+    await provider.first()
+    assert marked == [("karpenter.k8s.aws/termination", 0)]
+    made = [call for call in boundary.calls if call.method == "create_instance_profile"]
+    assert [call.parameters["Path"].split("/")[-2] for call in made if "young" in str(call)] == ["uid-young"]
 
 
 @pytest.mark.asyncio(loop_scope="function")
@@ -101,3 +198,35 @@ async def test_a_136_a_class_that_cannot_be_written_keeps_no_other_from_being_wr
     }  # fmt: skip
     assert provider.error is not None
     assert (provider.error.code, provider.error.where) == ("KERF605", "EC2NodeClass/bad")
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a170_the_memory_that_nodes_show_takes_the_place_of_the_estimate(world: AwsWorld) -> None:
+    provider = AwsProvider(
+        world.environment.operator.shim, world.environment.settings, objects=None, interruptions=None, clock=CLOCK
+    )
+    provider.put(resolved(world.restarted().observe()))
+
+    def types(observations: list[Observation]) -> dict[str, InstanceType]:
+        (seen,) = (entry for entry in observations if isinstance(entry.payload, CatalogueSeen))
+        (made,) = seen.blobs.values()
+        assert isinstance(made, Catalogue)
+        return {kind.name: kind for kind in made.types}
+
+    estimated = types(await provider.first())
+    image = image_of(provider._classes["default"].status.amis, estimated["m5.large"])
+    claim = NodeClaim("one", instance_type="m5.large", image=image, node="n1", registered=1)
+    other = replace(claim, name="other", image="ami-before", instance_type="c5.large")
+    less = estimated["m5.large"].capacity["memory"] - (100 << 20)
+    host = Host(
+        (claim, Node("n1", capacity={"memory": less})),
+        (claim, Node("n2", capacity={"memory": less + 1})),  # the least counts
+        (other, Node("n3", capacity={"memory": 1})),  # of an image that no class would boot today
+    )
+    measuring = asyncio.create_task(provider._instances.measure(cast(ProviderHost, host)))
+    await asyncio.sleep(6)
+    measuring.cancel()
+    await asyncio.to_thread(provider._pool.shutdown)
+    now = types(await asyncio.to_thread(provider._cloud.observe))
+    changed = {name: kind.capacity["memory"] for name, kind in now.items() if kind != estimated[name]}
+    assert changed == {"m5.large": less}

@@ -140,6 +140,7 @@ def aws_of(plane: ControlPlane) -> Iterator[Aws]:
             yield made
         finally:
             made.stop()
+        assert made.endpoint.problems == [], "AWS would refuse these calls"
 
 
 def ec2_node_class(name: str = "default", **spec: Any) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from botocore import xform_name
 from botocore.exceptions import ClientError, ConnectTimeoutError, ReadTimeoutError
 from moto.core.parse import PROTOCOL_PARSERS
 from moto.core.serialize import SERIALIZERS
@@ -22,6 +23,8 @@ from werkzeug import Request, Response
 from werkzeug.serving import BaseWSGIServer, make_server
 
 from kerf.adapters.aws.mock.moto_shim import MotoShim
+from tests.support.aws.limits import documented_problems
+from tests.support.aws.service_model import request_problems
 
 _SCOPE = re.compile(r"Credential=[^/]+/[0-9]+/[^/]+/([^/]+)/aws4_request")
 _POLL = 0.1  # seconds between looks at a queue that is polled for long
@@ -42,6 +45,8 @@ class AwsEndpoint:
         self._lock = threading.Lock()  # moto is for one thread
         self._server: BaseWSGIServer | None = None
         self.calls: list[str] = []
+        self.problems: list[str] = []
+        """What AWS would find wrong with the calls, by its service models."""
         self.refuse: set[str] = set()
         """Operations that are answered with UnauthorizedOperation."""
         self.held: dict[str, threading.Event] = {}
@@ -94,6 +99,9 @@ class AwsEndpoint:
                 "url_params": path,
             }
         )
+        method = xform_name(name)
+        found = [*request_problems(method, parsed), *documented_problems(method, parsed)]
+        self.problems += [f"{name} {problem}" for problem in found]
         dry = bool(parsed.get("DryRun"))
         if not dry:
             self.calls.append(name)

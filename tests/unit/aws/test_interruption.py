@@ -1,13 +1,16 @@
 """Queue messages (A-344…A-350, A-464…A-466)."""
 
 import json
+import threading
+from collections import deque
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kerf.adapters.aws.interruption import MAX_INSTANCES, MAX_TOLD, parse
+from kerf.adapters.aws.interruption import MAX_INSTANCES, MAX_TOLD, AwsInterruptions, parse
 from kerf.engine.record.observations import InputRefused, InterruptionSeen
 
 
@@ -145,3 +148,76 @@ def test_without_an_event_id_the_message_is_known_by_sqs_own() -> None:
 )
 def test_no_body_ever_raises(body: str) -> None:
     assert all(isinstance(seen, InterruptionSeen | InputRefused) for seen in parse("m", body))
+
+
+BROKEN = '{"version": "0", "detail": 7'
+
+
+class Queue:
+    """A queue of so many messages, and of others whose name begins with poison; its requests from the second one on
+    that `fails` names are refused."""
+
+    def __init__(self, messages: int, fails: tuple[int, ...] = (), poison: tuple[str, ...] = ()) -> None:
+        self._messages = deque([*poison, *(str(number) for number in range(messages))])
+        self._lock, self._fails = threading.Lock(), fails
+        self.waits: list[int] = []
+        self.deleted: list[str] = []
+
+    def get_queue_url(self, **_: Any) -> dict[str, Any]:
+        return {"QueueUrl": "https://queue.example.com"}
+
+    def receive_message(self, MaxNumberOfMessages: int, WaitTimeSeconds: int, **_: Any) -> dict[str, Any]:  # noqa: N803
+        with self._lock:
+            self.waits.append(WaitTimeSeconds)
+            if len(self.waits) in self._fails:
+                refused = {"Error": {"Code": "ThrottlingException"}, "ResponseMetadata": {"HTTPStatusCode": 400}}
+                raise ClientError(refused, "ReceiveMessage")
+            taken = [self._messages.popleft() for _ in range(min(MaxNumberOfMessages, len(self._messages)))]
+        bodies = [
+            BROKEN
+            if name.startswith("poison")
+            else event("EC2 Spot Instance Interruption Warning", {"instance-id": f"i-{name}"}, id=name)
+            for name in taken
+        ]
+        return {
+            "Messages": [{"MessageId": n, "ReceiptHandle": n, "Body": b} for n, b in zip(taken, bodies, strict=True)]
+        }
+
+    def delete_message_batch(self, Entries: list[dict[str, str]], **_: Any) -> dict[str, Any]:  # noqa: N803
+        assert len({entry["Id"] for entry in Entries}) == len(Entries) <= 10
+        with self._lock:
+            self.deleted += [entry["ReceiptHandle"] for entry in Entries]
+        return {}
+
+
+@pytest.mark.parametrize(("messages", "requests"), [(0, 1), (9, 1), (10, 10), (95, 10), (250, 10)])
+def test_many_messages_are_received_at_once_and_deleted_once_they_are_recorded(messages: int, requests: int) -> None:
+    queue = Queue(messages)
+    interruptions = AwsInterruptions(queue, "q")
+    polled = [found.payload for found in interruptions.poll()]
+    seen = {found.message for found in polled if isinstance(found, InterruptionSeen)}
+    assert len(seen) == min(messages, 100)
+    assert queue.waits == [20] + [0] * (requests - 1)
+    assert queue.deleted == []
+    interruptions.acknowledge()
+    assert sorted(queue.deleted) == sorted(seen)
+
+
+def test_what_arrived_beside_a_refused_request_is_not_lost() -> None:
+    queue = Queue(100, fails=(4,))
+    interruptions = AwsInterruptions(queue, "q")
+    assert len(interruptions.poll()) == 90
+    interruptions.acknowledge()
+    assert len(queue.deleted) == 90
+
+
+def test_a_344_thousands_of_poison_messages_hold_no_event_back_and_are_refused_once_each() -> None:
+    poison = tuple(f"poison-{number}" for number in range(3_000))
+    queue = Queue(50, poison=poison + poison[:100])  # a hundred come again before they are deleted
+    interruptions, found = AwsInterruptions(queue, "q"), list[Any]()
+    for _ in range(32):
+        found += [observation.payload for observation in interruptions.poll()]
+        interruptions.acknowledge()
+    assert [refused.object for refused in found if isinstance(refused, InputRefused)] == list(poison)
+    assert {seen.message for seen in found if isinstance(seen, InterruptionSeen)} == {str(n) for n in range(50)}
+    assert len(queue.deleted) == 3_150

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from kerf.adapters.aws.catalogue.facts import tables
 from kerf.adapters.aws.catalogue.instance_types import EFA, NodeSettings, instance_type
-from kerf.adapters.aws.launch.launch_template import UNUSED, LaunchTemplates, template_data
+from kerf.adapters.aws.launch.launch_template import ENCLAVES, UNUSED, LaunchTemplates, template_data
 from kerf.adapters.aws.settings import AwsSettings
 from kerf.engine.model.karpenter.ec2nodeclasses import (
     AMITerm,
@@ -22,6 +22,7 @@ from kerf.engine.model.karpenter.ec2nodeclasses import (
 )
 from kerf.engine.model.karpenter.nodepools import NodeClassRef
 from kerf.engine.record.decisions import LaunchInstance
+from tests.support.aws.service_model import request_problems
 
 SETTINGS = AwsSettings(
     cluster="shop", region="r", endpoint="https://api", cidr="10.0.0.0/16", dns="10.0.0.10", kubernetes_version="1.34"
@@ -48,7 +49,10 @@ def data(
         status=STATUS,
     )
     made = instance_type(tables().types[kind], NodeSettings(), (), region="r")
-    return template_data(order, node_class, settings, made, "ami-1")
+    found = template_data(order, node_class, settings, made, "ami-1")
+    request = {"LaunchTemplateName": "karpenter.k8s.aws/1", "LaunchTemplateData": found}
+    assert request_problems("create_launch_template", request) == []
+    return found
 
 
 def test_the_plain_template() -> None:
@@ -76,6 +80,18 @@ def test_a_243_a_244_options() -> None:
     assert found["MetadataOptions"]["HttpTokens"] == "optional"
     assert found["MetadataOptions"]["HttpPutResponseHopLimit"] == 2
     assert found["CpuOptions"] == {"NestedVirtualization": "enabled"}
+
+
+@pytest.mark.parametrize(
+    ("region", "told"), [("us-iso-east-1", False), ("us-isof-south-1", False), ("us-west-2", True)]
+)
+def test_a_243_isolated_regions_have_no_ipv6_for_the_metadata_service(region: str, told: bool) -> None:
+    assert ("HttpProtocolIpv6" in data(settings=replace(SETTINGS, region=region))["MetadataOptions"]) == told
+
+
+@pytest.mark.parametrize(("asked", "options"), [({ENCLAVES: 1}, {"Enabled": True}), ({"cpu": 1}, None)])
+def test_a_245_an_enclave_only_for_a_claim_that_asks(asked: dict[str, int], options: dict[str, bool] | None) -> None:
+    assert data(replace(ORDER, requests=asked)).get("EnclaveOptions") == options
 
 
 def test_a_247_a_reserved_launch_targets_its_reservation() -> None:
@@ -130,7 +146,9 @@ class Forgetful:
         self.templates: LaunchTemplates
 
     def describe_launch_templates(self, **_: Any) -> dict[str, Any]:
-        return {"LaunchTemplates": [{"LaunchTemplateName": name} for name in ("a", "b")]}
+        return {
+            "LaunchTemplates": [{"LaunchTemplateName": name} for name in ("karpenter.k8s.aws/1", "karpenter.k8s.aws/2")]
+        }
 
     def delete_launch_template(self, LaunchTemplateName: str) -> dict[str, Any]:  # noqa: N803
         self.deleted.append(LaunchTemplateName)
@@ -145,4 +163,4 @@ def test_a284_templates_that_are_forgotten_meanwhile_do_not_end_a_sweep() -> Non
     templates.sweep()
     now[0] += UNUSED + 1
     templates.sweep()
-    assert ec2.deleted == ["a"]
+    assert ec2.deleted == ["karpenter.k8s.aws/1"]
