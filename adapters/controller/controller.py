@@ -19,7 +19,7 @@ from kerf.adapters.controller.inbox import Inbox
 from kerf.adapters.controller.instance_polling import InstancePolling
 from kerf.adapters.controller.turn_watch import TurnWatch
 from kerf.engine.errors import KerfError, fault_of
-from kerf.engine.record.decisions import Intent
+from kerf.engine.record.decisions import Intent, LaunchInstance
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import Observation
 from kerf.engine.runtime import carry_out
@@ -28,7 +28,7 @@ from kerf.engine.runtime.runtime import Runtime
 
 STORE_RETRY = 1.0  # seconds, while the runtime cannot append
 GATHER = (0.01, 0.1)  # seconds that a turn waits for what comes together with the first that came (see _wait)
-EFFECTS = 64  # that are carried out at a time
+EFFECTS = 64  # that are carried out at a time, and as many launches: these may wait for the cloud's rate limits
 LONGEST_WAIT = 60.0  # seconds without a look at the clocks: one may have been set
 
 
@@ -66,6 +66,7 @@ class Controller:
         self._instances = InstancePolling(runtime, cloud, inbox)
         self._turner = ThreadPoolExecutor(1, thread_name_prefix="turn")
         self._pool = ThreadPoolExecutor(EFFECTS, thread_name_prefix="effect")
+        self._launching = ThreadPoolExecutor(EFFECTS, thread_name_prefix="launch")
         self._effects: set[asyncio.Task[None]] = set()
         self._stopping = False
         self.took = 0.0  # seconds, the latest turn
@@ -176,7 +177,8 @@ class Controller:
                 self.error = fault
                 return Observation(carry_out.failed_answer(ref, intent, fault))
 
-        self._inbox.put([await asyncio.get_running_loop().run_in_executor(self._pool, work)])
+        pool = self._launching if isinstance(intent, LaunchInstance) else self._pool
+        self._inbox.put([await asyncio.get_running_loop().run_in_executor(pool, work)])
 
     async def _end(self) -> None:
         """Wait for the answers to effects under way and record them, so that the next process need not look for
@@ -187,7 +189,8 @@ class Controller:
         if batch and self.runtime.ready:
             await asyncio.get_running_loop().run_in_executor(self._turner, self._last_turn, batch)
         self._turner.shutdown(wait=False)
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        for pool in (self._pool, self._launching):
+            pool.shutdown(wait=False, cancel_futures=True)
 
     def _last_turn(self, batch: list[Observation]) -> None:
         """Record what has arrived. The turn's intents are left to the next process, which finds them unanswered."""

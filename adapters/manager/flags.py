@@ -88,5 +88,7 @@ class Flags:
     enable_profiling: Annotated[str | None, Parameter(help="No effect.", show=False)] = None
     karpenter_service: Annotated[str | None, Parameter(help="No effect.", show=False)] = None
     log_error_output_paths: Annotated[str | None, Parameter(help="No effect.", show=False)] = None
-    enable_zonal_shift: Annotated[str | None, Parameter(help="No effect.", show=False)] = None
-    aws_feature_gates: Annotated[str | None, Parameter(help="No effect.", show=False)] = None
+    enable_zonal_shift: Annotated[
+        str | None, Parameter(help="AWS: true launches nothing into zones that ARC has shifted traffic out of.")
+    ] = None
+    aws_feature_gates: Annotated[str | None, Parameter(help="AWS: such as NodeClassCEL=true.")] = None

@@ -14,6 +14,7 @@ from kerf.adapters.controller.inbox import Inbox
 from kerf.adapters.controller.process_clocks import ProcessClocks
 from kerf.adapters.kubernetes.errors import ClusterError
 from kerf.adapters.kubernetes.objects.cluster_writes import KubernetesCluster
+from kerf.adapters.kubernetes.objects.field_managers import Writers, are_written_by_people
 from kerf.adapters.kubernetes.objects.node_cache import NodeCache
 from kerf.adapters.kubernetes.objects.nodeclaims import ClaimObjects
 from kerf.adapters.kubernetes.objects.nodepools import PoolObjects, pool_status
@@ -30,6 +31,7 @@ from kerf.engine.disruption.cluster_from_state import NEVER
 from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import DRAINING, GOING
 from kerf.engine.record.claim_events import CLAIM_EVENTS
 from kerf.engine.record.entries import Entry
@@ -212,8 +214,11 @@ class KubernetesController:
     # ── watches ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def _reflectors(self) -> list[Reflector]:
-        interpret = {NODES.path: self._node_changed, NODECLAIMS.path: self._claim_changed}
-        interpret[self._provider.node_classes.path] = self._node_class_changed
+        interpret = {
+            NODES.path: self._node_changed,
+            NODECLAIMS.path: self._claim_changed,
+            self._provider.node_classes.path: self._node_class_changed,
+        }
         kinds = [self._provider.node_classes, *observed(self.runtime.state.facts.settings), NODECLAIMS]
         return [self._reflector(kind, interpret.get(kind.path, as_it_is)) for kind in kinds]
 
@@ -224,14 +229,11 @@ class KubernetesController:
             else:
                 self._first.setdefault(resource.path, []).extend(observations)
 
-        return Reflector(
-            self._session,
-            resource,
-            tell,
-            known=resource.known(self.runtime.state.facts),
-            interpret=interpret,
-            raw=self._raw.get(resource.path),
-        )
+        known, raw = resource.known(self.runtime.state.facts), self._raw.get(resource.path)
+        if not are_written_by_people(resource.kind):
+            return Reflector(self._session, resource, tell, known=known, interpret=interpret, raw=raw)
+        writers = Writers(resource.kind, raw, interpret)
+        return Reflector(self._session, resource, tell, known=known, interpret=writers.changed, raw=writers.seen)
 
     def _node_changed(self, change: Change) -> list[Observation]:
         """The observations of a changed Node. Deleting a Node deletes its NodeClaim (L-193)."""
@@ -328,6 +330,12 @@ class KubernetesController:
         async with self.controller.between_turns:
             claims = list(self.runtime.state.facts.claims.values())
         return {claim.instance: claim.node for claim in claims if claim.instance and claim.state not in GOING}
+
+    async def joined(self) -> list[tuple[NodeClaim, Node]]:
+        async with self.controller.between_turns:
+            facts = self.runtime.state.facts
+            pairs = [(claim, facts.nodes.get(claim.node)) for claim in facts.claims.values() if claim.registered]
+        return [(claim, node) for claim, node in pairs if node is not None]
 
     async def claims_of(self, group: str, node_class: str) -> list[str]:
         async with self.controller.between_turns:

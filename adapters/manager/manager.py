@@ -21,14 +21,14 @@ from kerf.adapters.kubernetes.cluster_identity import cluster_uid
 from kerf.adapters.kubernetes.events import EventRecorder
 from kerf.adapters.kubernetes.objects.pod_nominations import supported
 from kerf.adapters.kubernetes.read_only_session import ReadingSession
+from kerf.adapters.kubernetes.reviewed_access import ReviewedAccess
 from kerf.adapters.kubernetes.session import Session, connect
 from kerf.adapters.manager.checkpoints import CheckpointLoop
 from kerf.adapters.manager.clock_watch import watch_clocks
 from kerf.adapters.manager.gated_status import GatedStatus
 from kerf.adapters.manager.kubernetes_controller import KubernetesController
 from kerf.adapters.manager.leadership import leadership
-from kerf.adapters.manager.metrics.access import MetricsAccess
-from kerf.adapters.manager.metrics.server import MetricsServer
+from kerf.adapters.manager.metrics.server import METRICS_URL, MetricsServer
 from kerf.adapters.manager.metrics.telemetry import Telemetry
 from kerf.adapters.manager.providers.kwok import kwok_provider
 from kerf.adapters.manager.providers.provider import Provider
@@ -95,7 +95,7 @@ class Manager:
             self._telemetry,
             metrics_port=config.options.metrics_port,
             health_port=config.options.health_port,
-            access=MetricsAccess(session) if config.options.metrics_authorization else None,
+            access=ReviewedAccess(session, METRICS_URL) if config.options.metrics_authorization else None,
         )
 
     def stop(self) -> None:

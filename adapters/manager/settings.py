@@ -19,7 +19,7 @@ from kerf.adapters.manager.flags import DEFAULT_LEASE, DEFAULT_NAMESPACE, Flags
 from kerf.adapters.store.retention.policy import DAY, Retention
 from kerf.engine.errors import InputError
 from kerf.engine.model.durations import format_duration, parse_go_duration
-from kerf.engine.model.feature_gates import unknown_gates, with_gates
+from kerf.engine.model.feature_gates import RESERVED_CAPACITY, stated_gates, unknown_gates, with_gates
 from kerf.engine.model.quantities import parse_quantity
 from kerf.engine.model.reasons import Reason
 from kerf.engine.model.settings import Settings
@@ -28,6 +28,7 @@ from kerf.engine.scheduling.problem.scheduler_config import SchedulerConfigError
 T = TypeVar("T")
 NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _TRUE, _FALSE = ("1", "t", "T", "true", "TRUE", "True"), ("0", "f", "F", "false", "FALSE", "False")
+NODE_CLASS_CEL = "NodeClassCEL"
 _MINUTE = 60_000
 _MIN_RECORD_SIZE = 64 << 20  # bytes: a smaller record has no room for its snapshots
 LONGEST_TURN = 300.0  # seconds; a turn that plans for 100,000 pods on a busy machine takes a tenth of it
@@ -59,6 +60,9 @@ class AwsOptions(Struct, frozen=True):
     ami_refresh: int
     subnet_refresh: int
     dry_run: bool
+    node_class_cel: bool = False
+    zonal_shift: bool = False
+    reserved_capacity: bool = True
 
 
 class Options(Struct, frozen=True):
@@ -147,7 +151,19 @@ def _aws(source: _Source) -> AwsOptions:
         ami_refresh=source.read("ami_refresh_interval", _from_a_minute, _MINUTE),
         subnet_refresh=source.read("subnet_refresh_interval", _from_a_minute, _MINUTE),
         dry_run=not source.truth("disable_dry_run", False),
+        zonal_shift=source.truth("enable_zonal_shift", False),
+        node_class_cel=_aws_gates(source).get(NODE_CLASS_CEL, False),
+        reserved_capacity=_core_gates(source).get(RESERVED_CAPACITY, True),
     )
+
+
+def _core_gates(source: _Source) -> dict[str, bool]:
+    return stated_gates(source.text("feature_gates", ""), "feature-gates", RESERVED_CAPACITY)
+
+
+def _aws_gates(source: _Source) -> dict[str, bool]:
+    """The gates of the AWS provider, "NodeClassCEL=true". Names that it does not know are left alone (A-14)."""
+    return stated_gates(source.text("aws_feature_gates", ""), "aws-feature-gates", NODE_CLASS_CEL)
 
 
 class _Source:
@@ -175,7 +191,7 @@ class _Source:
 
     def check_unused(self) -> None:
         """Check the values of settings without effect, too (L-289)."""
-        for name in ("disable_controller_warmup", "enable_profiling", "enable_zonal_shift"):
+        for name in ("disable_controller_warmup", "enable_profiling"):
             self.truth(name, False)
         for name in ("cpu_requests", "memory_limit"):
             self.read(name, _whole, 0)

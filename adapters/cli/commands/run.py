@@ -33,6 +33,14 @@ def run(
     kubeconfig: Annotated[Path | None, Parameter(help="Default: this pod's cluster, else KUBECONFIG.")] = None,
     context: Annotated[str | None, Parameter(help="The kubeconfig's context, if not its current one.")] = None,
     nominate: Annotated[bool, Parameter(help="Write planned nodes' names into pending pods (KEP-5278).")] = True,
+    settings_from: Annotated[
+        Path | None,
+        Parameter(
+            env_var="KERF_SETTINGS_FROM",
+            help="ConfigMaps of Karpenter before 0.32: a file, or the folder where one is mounted. "
+            "Flags and environment go first.",
+        ),
+    ] = None,
     settings: Annotated[Flags, Parameter(name="*", group=_SETTINGS)] = _NONE,
 ) -> int:
     """Run the controller on a Kubernetes cluster until it is told to stop (SIGTERM, Ctrl-C).
@@ -51,13 +59,18 @@ def run(
     import asyncio
     import os
 
+    from kerf.adapters.cli.render.lines import print_error
     from kerf.adapters.cli.render.notes import print_gate_notes
+    from kerf.adapters.manager.config_maps import environment_with
     from kerf.adapters.manager.manager import ManagerConfig, run_manager
     from kerf.adapters.manager.settings import read_settings
     from kerf.adapters.store.open import require_url
 
     require_url(store)
-    options = read_settings(settings, os.environ)
+    environment, notes = environment_with(settings_from, os.environ)
+    for note in notes:
+        print_error(f"{settings_from}: {note}")
+    options = read_settings(settings, environment)
     print_gate_notes(options.notes)
     config = ManagerConfig(
         observe=mode == "observe",

@@ -11,9 +11,12 @@ from kerf.adapters.aws.catalogue.facts import ec2_values
 from kerf.adapters.cli.input.across_objects import notes_across
 from kerf.adapters.cli.input.manifests import Placed, manifest_note_sentence, read_manifests
 from kerf.adapters.kubernetes.published_schemas import published_schemas
+from kerf.adapters.manager.config_maps import is_settings, old_settings
 from kerf.adapters.simulation.timeline.timeline import Apply, decode_timeline, is_timeline
+from kerf.engine.errors import InputError
 from kerf.engine.model.crds.published import PublishedSchemas
 from kerf.engine.model.manifests.decode import subject_of
+from kerf.engine.model.manifests.lists import items_of
 from kerf.engine.model.manifests.validate import Judgement, Verdict, judge
 from kerf.engine.model.manifests.violations import Violation
 from kerf.engine.model.mistyped import CLOSED, Known
@@ -45,13 +48,17 @@ def check_manifests(files: list[str], *, kubernetes: str = "") -> list[Checked]:
     across = notes_across([manifest.document for manifest in placed])
     checked: list[Checked] = []
     for number, manifest in enumerate(placed):
+        if is_timeline(manifest.document):
+            checked += _timeline(manifest, known, published)
+            continue
         own = _checked(manifest.place, judge(manifest.document, known, published), across.get(number, []))
-        checked += _timeline(manifest, known, published) if is_timeline(manifest.document) else [own]
-    for item in unreadable:
-        error = item.error
-        wrong = Violation(error.code, "", error.message, error.hint)
-        checked.append(Checked(error.where or item.item, item.item, "refused", (wrong,)))
-    return checked
+        checked.append(_with_settings(own, manifest.document) if is_settings(manifest.document) else own)
+    return checked + [_unreadable(item.error, item.item) for item in unreadable]
+
+
+def _unreadable(error: InputError, item: str) -> Checked:
+    wrong = Violation(error.code, "", error.message, error.hint)
+    return Checked(error.where or item, item, "refused", (wrong,))
 
 
 def violations_of(document: Mapping[str, Any], published: PublishedSchemas) -> Sequence[Violation]:
@@ -63,15 +70,30 @@ def violations_of(document: Mapping[str, Any], published: PublishedSchemas) -> S
     return found
 
 
+def _with_settings(checked: Checked, document: Mapping[str, Any]) -> Checked:
+    """The verdict on a ConfigMap of settings, with what each became (L-317 to L-324)."""
+    old = old_settings(document)
+    wrong = (*checked.violations, *old.violations)
+    notes = ("Karpenter before 0.32 read it: kerf convert writes it as variables", *old.notes)
+    return Checked(checked.place, checked.object, "refused" if wrong else "accepted", wrong, notes)
+
+
 def _timeline(manifest: Placed, known: Known, published: PublishedSchemas) -> list[Checked]:
     """The verdict on a Timeline, and on each object that it applies."""
     actions, errors = decode_timeline(manifest.document)
     wrong = tuple(Violation(error.code, error.where, error.message, error.hint) for error in errors)
     name = subject_of(manifest.document, "Timeline")
-    applied = [
-        _checked(f"{manifest.place} {scheduled.path}.object", judge(scheduled.action.object, known, published))
+    objects = [
+        (f"{manifest.place} {scheduled.path}.object{place}", item)
         for scheduled in actions
         if isinstance(scheduled.action, Apply)
+        for place, item in items_of(scheduled.action.object)
+    ]
+    applied = [
+        _unreadable(item, place)
+        if isinstance(item, InputError)
+        else _checked(place, judge(dict(item), known, published))
+        for place, item in objects
     ]
     return [Checked(manifest.place, name, "refused" if wrong else "accepted", wrong), *applied]
 

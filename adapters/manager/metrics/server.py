@@ -14,7 +14,7 @@ from http import HTTPStatus
 
 from aiohttp import web
 
-from kerf.adapters.manager.metrics.access import MetricsAccess
+from kerf.adapters.kubernetes.reviewed_access import ReviewedAccess
 from kerf.adapters.manager.metrics.exposition import CONTENT_TYPE
 from kerf.adapters.manager.metrics.telemetry import Telemetry
 from kerf.engine.errors import InputError, fault_of
@@ -24,6 +24,7 @@ REQUEST_TIME = 5.0  # seconds from the connection to the end of the request's he
 ANSWER_TIME = 15.0  # seconds in which an answer has to be read
 MAX_LINE, MAX_HEADERS = 4096, 32  # bytes of the request line and of each header, and how many headers
 PIECE = 128 * 1024  # bytes: an answer is written piece by piece, the next when the one before has left
+METRICS_URL = "/metrics"
 PLAIN = "text/plain; charset=utf-8"
 
 _SILENT = logging.Logger("kerf.metrics", logging.CRITICAL)
@@ -43,12 +44,12 @@ class MetricsServer:
     With `access`, metrics are for those whom the API server lets read them."""
 
     def __init__(
-        self, telemetry: Telemetry, *, metrics_port: int, health_port: int, access: MetricsAccess | None = None
+        self, telemetry: Telemetry, *, metrics_port: int, health_port: int, access: ReviewedAccess | None = None
     ) -> None:
         self._telemetry, self._access = telemetry, access
         self._handlers: dict[int, dict[str, Handler]] = {}
         if metrics_port:
-            self._handlers.setdefault(metrics_port, {})["/metrics"] = self._metrics
+            self._handlers.setdefault(metrics_port, {})[METRICS_URL] = self._metrics
         if health_port:
             self._handlers.setdefault(health_port, {}).update({"/healthz": self._alive, "/readyz": self._ready})
         self.servers: list[BoundedServer] = []

@@ -4,10 +4,8 @@ reads the interruption queue, and finds out the settings that are not given. All
 from __future__ import annotations
 
 import asyncio
-import base64
-import re
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TypeVar
@@ -15,20 +13,23 @@ from typing import TypeVar
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from kerf.adapters.aws.account import EksCluster, eks_cluster, probe, region
-from kerf.adapters.aws.cloud import GROUP, KIND, AwsCloud
+from kerf.adapters.aws.account import region
+from kerf.adapters.aws.cloud import AwsCloud
 from kerf.adapters.aws.interruption import AwsInterruptions
+from kerf.adapters.aws.nodeclass.seen import GROUP, KIND
 from kerf.adapters.aws.nodeclass.status import FINALIZER, hash_annotations, status_document
-from kerf.adapters.aws.session import AwsError, Clients, ReadingClients
-from kerf.adapters.aws.settings import AwsSettings
+from kerf.adapters.aws.pacing import Pace
+from kerf.adapters.aws.session import Clients, ReadingClients
+from kerf.adapters.aws.settings import AwsSettings, ClusterFacts
 from kerf.adapters.controller.process_clocks import wall_clock
 from kerf.adapters.kubernetes.events import EventRecorder, Happening, Subject
 from kerf.adapters.kubernetes.objects.nodeclasses import NodeClassObjects
 from kerf.adapters.kubernetes.session import Session
 from kerf.adapters.kubernetes.watch.watched_kinds import EC2_NODE_CLASSES, Resource
+from kerf.adapters.manager.providers.cluster_facts import cluster_facts, discover, unknown_version
 from kerf.adapters.manager.providers.ec2_instances import InstanceMaintenance
 from kerf.adapters.manager.providers.provider import ProviderHost
-from kerf.adapters.manager.settings import AwsOptions, SettingError
+from kerf.adapters.manager.settings import AwsOptions
 from kerf.engine.errors import KerfError, fault_of
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
 from kerf.engine.nodeclaim.claim import NodeClaim
@@ -39,13 +40,13 @@ LONGEST, SHORTEST = 60.0, 1.0  # seconds between two looks at what is due
 RETRY = (1.0, 60.0)  # seconds, from a queue that cannot be read to the next try
 DELETING = 5.0  # seconds between two looks at a class that is being deleted
 MAX_NAMES_SHOWN = 5  # in an Event (A-81)
-DNS = "/api/v1/namespaces/kube-system/services/kube-dns"
+FACTS_EVERY = 300.0  # seconds between two looks at what may change of the cluster (A-372)
 T = TypeVar("T")
 
 
 class AwsProvider:
     """`objects` and `interruptions` are None in observe mode: nothing is written, and messages stay in the queue for
-    Karpenter."""
+    Karpenter. `facts` asks how the cluster is now; without it the settings stay as they are."""
 
     node_classes: Resource = EC2_NODE_CLASSES
 
@@ -57,7 +58,9 @@ class AwsProvider:
         objects: NodeClassObjects | None,
         interruptions: AwsInterruptions | None,
         clock: Callable[[], int] = wall_clock,
+        facts: Callable[[], Awaitable[ClusterFacts]] | None = None,
     ) -> None:
+        self._settings, self._facts = settings, facts
         self.error: KerfError | None = None
         self._recorder: EventRecorder | None = None
         self._classes: dict[str, EC2NodeClass] = {}
@@ -103,9 +106,12 @@ class AwsProvider:
 
     async def run(self, host: ProviderHost) -> None:
         tasks = [asyncio.create_task(self._keep(host), name="EC2NodeClasses")]
+        if self._facts is not None:
+            tasks.append(asyncio.create_task(self._follow(host, self._facts), name="facts of the cluster"))
         if self._objects is not None:
             tasks.append(asyncio.create_task(self._instances.name(host), name="names of instances"))
             tasks.append(asyncio.create_task(self._instances.look(host), name="health of instances"))
+            tasks.append(asyncio.create_task(self._instances.measure(host), name="memory of nodes"))
         if self._interruptions is not None:
             tasks.append(asyncio.create_task(self._listen(host, self._interruptions), name="interruption queue"))
         try:
@@ -117,6 +123,25 @@ class AwsProvider:
 
     async def _elsewhere(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+
+    async def _follow(self, host: ProviderHost, facts: Callable[[], Awaitable[ClusterFacts]]) -> None:
+        """Ask for ever how the cluster is now (A-372): after an upgrade of the control plane aliases select other
+        images (A-342), and nodes whose certificate authority is another one drift (A-64). What cannot be asked stays
+        as it was; a trouble is recorded once."""
+        said = ""
+        while True:
+            trouble = unknown_version(self._settings.kubernetes_version)
+            try:
+                if self._settings.learn(await facts()):
+                    await self._elsewhere(self._cloud.reconsider)
+                    self._news.set()
+                    trouble = unknown_version(self._settings.kubernetes_version)
+            except Exception as error:
+                trouble = fault_of(error, "cluster")
+            if trouble is not None and str(trouble) != said:
+                host.put([Observation(InputRefused(trouble.code, "aws", "cluster", message=str(trouble)))])
+            said = str(trouble or "")
+            await asyncio.sleep(FACTS_EVERY)
 
     # ── NodeClasses ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -142,11 +167,22 @@ class AwsProvider:
 
     async def _looked(self) -> list[Observation]:
         """Resolve all classes. A defect in the adapter becomes an observation, too: it must not end the resolving."""
+        for node_class in list(self._classes.values()):
+            await self._hold(node_class)
         try:
             return await self._elsewhere(self._cloud.observe)
         except Exception as error:
             self.error = fault = fault_of(error, "EC2NodeClasses")
             return [Observation(InputRefused(fault.code, "aws", "EC2NodeClasses", message=str(fault)))]
+
+    async def _hold(self, node_class: EC2NodeClass) -> None:
+        """Put the finalizer on a class before anything is made for it: it must not go without that (A-74)."""
+        if self._objects is None or node_class.deleting:
+            return
+        try:
+            await self._objects.mark(node_class.name, FINALIZER, {})
+        except Exception as error:  # it is told when the class is written
+            self.error = fault_of(error, f"{KIND}/{node_class.name}")
 
     async def _bring(self, node_class: EC2NodeClass, host: ProviderHost) -> None:
         """Write a class's finalizer, hash and status, or let it go (A-66, A-74). A refused write is tried again after
@@ -158,12 +194,11 @@ class AwsProvider:
             if node_class.deleting:
                 await self._end(node_class, self._objects, host)
                 return
-            hashes = hash_annotations(replace(resolved, annotations=node_class.annotations))
+            hashes = hash_annotations(replace(resolved, annotations=node_class.annotations), self._settings.ca_bundle)
             await self._objects.mark(node_class.name, FINALIZER, hashes)
             status = resolved.status
-            await self._objects.write_status(
-                node_class.name, node_class.generation, status_document(status), status.conditions
-            )
+            document = status_document(status, self._cloud.free_addresses())
+            await self._objects.write_status(node_class.name, node_class.generation, document, status.conditions)
         except Exception as error:  # what goes wrong with one class must not keep the others from being written
             self.error = fault_of(error, f"{KIND}/{node_class.name}")
 
@@ -197,7 +232,9 @@ class AwsProvider:
         said = ""
         while True:
             try:
-                await host.record(await _aside(queue.poll))
+                seen = await _aside(queue.poll)
+                self._cloud.interrupted(seen)
+                await host.record(seen)
                 await self._elsewhere(queue.acknowledge)
                 delay, said, self.error = RETRY[0], "", None
             except Exception as error:
@@ -240,65 +277,14 @@ async def aws_provider(
     Raises what `discover` does, and NoRegion (KERF344).
     """
     where = await asyncio.to_thread(region)
-    clients = ReadingClients(where) if observe else Clients(where)
+    clients = ReadingClients(where, pace=Pace()) if observe else Clients(where, pace=Pace())
     settings = await discover(session, clients, options)
+
+    async def facts() -> ClusterFacts:
+        return await cluster_facts(session, clients, options)
+
     if observe:
-        return AwsProvider(clients, settings, objects=None, interruptions=None, clock=clock)
+        return AwsProvider(clients, settings, objects=None, interruptions=None, clock=clock, facts=facts)
     queue = AwsInterruptions(clients.sqs, settings.interruption_queue) if settings.interruption_queue else None
     objects = NodeClassObjects(session, EC2_NODE_CLASSES)
-    return AwsProvider(clients, settings, objects=objects, interruptions=queue, clock=clock)
-
-
-# ── the cluster ─────────────────────────────────────────────────────────────────────────────────────────────
-
-
-async def discover(session: Session, clients: Clients, options: AwsOptions) -> AwsSettings:
-    """The adapter's settings; what is not given is asked of EKS and of the API server (A-2, A-3, A-16, A-17). Raises
-    SettingError (KERF340) without a cluster's name, and `AwsError` when EC2 does not let kerf in or nobody knows the
-    cluster's endpoint."""
-    if not options.cluster:
-        hint = "Give the cluster's name: it is in the tags of all that kerf makes"
-        raise SettingError("the AWS provider needs it", where="CLUSTER_NAME", hint=hint)
-    await asyncio.to_thread(probe, clients)
-    known = await _asked_of_eks(clients, options)
-    version = known.version if options.eks_control_plane and known.version else await _version(session)
-    return AwsSettings(
-        cluster=options.cluster,
-        region=clients.region,
-        endpoint=options.endpoint or known.endpoint,
-        ca_bundle=options.ca_bundle or base64.b64encode(session.certificate()).decode(),
-        cidr=known.cidr,
-        dns=await _dns(session),
-        kubernetes_version=version,
-        isolated_vpc=options.isolated_vpc,
-        reserved_enis=options.reserved_enis,
-        memory_overhead=options.memory_overhead,
-        interruption_queue=options.interruption_queue,
-        ami_refresh=options.ami_refresh,
-        subnet_refresh=options.subnet_refresh,
-        dry_run=options.dry_run,
-    )
-
-
-async def _asked_of_eks(clients: Clients, options: AwsOptions) -> EksCluster:
-    """What EKS says of the cluster. If an endpoint is given, EKS may refuse: then only AL2023 lacks something, and its
-    classes say so (A-129)."""
-    try:
-        return await asyncio.to_thread(eks_cluster, clients, options.cluster)
-    except AwsError as error:
-        if options.endpoint and not error.unknown:
-            return EksCluster()
-        raise
-
-
-async def _version(session: Session) -> str:
-    """The API server's minor version, such as 1.33 (A-372)."""
-    version = (await session.request("GET", "/version")).checked("version of the API server").json()
-    major, minor = (re.sub(r"\D", "", str(version.get(part, ""))) for part in ("major", "minor"))
-    return f"{major}.{minor}"
-
-
-async def _dns(session: Session) -> str:
-    """The cluster IP of kube-dns, "" where there is none."""
-    answer = await session.request("GET", DNS)
-    return str(answer.json().get("spec", {}).get("clusterIP", "")) if answer.ok else ""
+    return AwsProvider(clients, settings, objects=objects, interruptions=queue, clock=clock, facts=facts)

@@ -1,11 +1,12 @@
-"""What kerf does for EC2 instances besides their claims: it sets the tag Name (A-323) and checks their health
-(A-351)."""
+"""What kerf does for EC2 instances besides their claims: it sets the tag Name (A-323), checks their health (A-351), and
+learns how much memory their Nodes have (A-170)."""
 
 from __future__ import annotations
 
 import asyncio
 from concurrent.futures import Executor
 
+from kerf.adapters.aws.catalogue.node_memory import JoinedNode
 from kerf.adapters.aws.cloud import AwsCloud
 from kerf.adapters.aws.session import AwsError
 from kerf.adapters.manager.providers.provider import ProviderHost
@@ -13,7 +14,7 @@ from kerf.engine.errors import KerfError
 from kerf.engine.record.observations import InputRefused, InterruptionSeen, Observation
 
 NAME_EVERY = 5.0  # seconds between looks for Nodes that have joined
-NAMED_AT_ONCE = 20  # instances: each tag is one call, and EC2 bears few of them a second
+NAMED_AT_ONCE = 100  # instances: one look at all of them, then one call for each tag
 LOOK_AFTER, LOOK_EVERY = 10.0, 60.0  # from the start, when claims have been adopted; and from then on
 REFUSED = "UnauthorizedOperation"
 
@@ -42,6 +43,20 @@ class InstanceMaintenance:
             except AwsError as error:
                 self._say(host, error)
                 await asyncio.sleep(LOOK_EVERY)
+
+    async def measure(self, host: ProviderHost) -> None:
+        """Tell the cloud how much memory Nodes have, whenever Nodes of another type, image or size have registered."""
+        known: set[JoinedNode] = set()
+        while True:
+            await asyncio.sleep(NAME_EVERY)
+            joined = {
+                JoinedNode(claim.instance_type, claim.image, node.capacity["memory"])
+                for claim, node in await host.joined()
+                if claim.image and node.capacity.get("memory")
+            }
+            if joined - known:
+                await asyncio.get_running_loop().run_in_executor(self._pool, self._cloud.learn, joined)
+            known = joined
 
     async def look(self, host: ProviderHost) -> None:
         """Check the health of instances. Waits for ever once EC2 denies it: the right is not tried again before the

@@ -12,11 +12,10 @@ from kerf.adapters.kubernetes.objects.nodes import NodeObjects
 from kerf.adapters.kubernetes.session import Session
 from kerf.adapters.kubernetes.thread_bridge import Bridge
 from kerf.adapters.kubernetes.watch.watched_kinds import KWOK_NODE_CLASSES, Resource
-from kerf.adapters.kwok.catalogue import built_in, read_catalogue
+from kerf.adapters.kwok.catalogue import built_in, read_catalogue_file
 from kerf.adapters.kwok.cloud import KwokCloud
 from kerf.adapters.manager.providers.provider import ProviderHost
 from kerf.adapters.manager.settings import Options
-from kerf.engine.errors import InputError
 from kerf.engine.model.manifests.karpenter.nodepools import KWOKNodeClass
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.observations import Observation
@@ -70,9 +69,4 @@ def kwok_provider(session: Session, options: Options, *, clock: Callable[[], int
     file = options.instance_types
     if file is None:
         return KwokProvider(KwokCloud(nodes, built_in(), now=clock))
-    try:
-        data = file.read_bytes()
-    except OSError as error:
-        said = f"cannot read the instance types: {error.strerror}"
-        raise InputError(said, where=str(file), hint="Check the path", code="KERF330") from error
-    return KwokProvider(KwokCloud(nodes, read_catalogue(data, str(file)), now=clock))
+    return KwokProvider(KwokCloud(nodes, read_catalogue_file(file), now=clock))

@@ -9,6 +9,7 @@ from msgspec import Raw, Struct
 
 from kerf.adapters.kubernetes.events import EventRecorder
 from kerf.adapters.kubernetes.watch.watched_kinds import Resource
+from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.observations import Observation
 from kerf.engine.runtime.ports import Cloud
@@ -27,6 +28,10 @@ class ProviderHost(Protocol):
 
     async def instances(self) -> dict[str, str]:
         """The instances of all claims that stay, and the names of their Nodes ("" where there is none yet)."""
+        ...
+
+    async def joined(self) -> list[tuple[NodeClaim, Node]]:
+        """The claims whose Nodes have registered, with their Nodes."""
         ...
 
     async def claims_of(self, group: str, node_class: str) -> list[str]:

@@ -66,6 +66,11 @@ def test_gates_of_a_flag_replace_all_of_the_environments() -> None:
     assert (found.engine.node_overlays, found.engine.node_repair) == (True, False)
 
 
+@pytest.mark.parametrize(("gates", "is_open"), [("", True), ("ReservedCapacity=false", False)])
+def test_a15_reserved_capacity_is_on_unless_its_gate_is_closed(gates: str, is_open: bool) -> None:
+    assert read_settings(Flags(), {"FEATURE_GATES": gates}).aws.reserved_capacity == is_open
+
+
 @pytest.mark.parametrize(
     ("gates", "said"),
     [
@@ -124,6 +129,7 @@ def test_defaults_of_spreading_come_from_yaml_or_json() -> None:
         ("CPU_REQUESTS", "one", "a whole number"),
         ("ISOLATED_VPC", "yes", "true or false"),
         ("FEATURE_GATES", "NodeOverlay", "NodeOverlay=true"),
+        ("AWS_FEATURE_GATES", "NodeClassCEL", "NodeClassCEL=true"),
         ("SCHEDULER_CONFIG", "podTopologySpread: [", "YAML or JSON"),
         ("SCHEDULER_CONFIG", "/etc/kerf/scheduler.yaml", "not a file's name"),
     ],
@@ -133,6 +139,11 @@ def test_what_cannot_be_read_is_refused_with_what_is_accepted(variable: str, val
     with pytest.raises(InputError, match=re.escape(accepted)) as caught:
         read_settings(Flags(), {variable: value})
     assert caught.value.code in ("KERF338", "KERF339", "KERF340")
+
+
+def test_a14_gates_of_the_aws_provider_that_it_does_not_know_are_left_alone() -> None:
+    for text, on in (("", False), ("NodeClassCEL=true", True), ("Other=true,NodeClassCEL=false", False)):
+        assert read_settings(Flags(), {"AWS_FEATURE_GATES": text}).aws.node_class_cel is on
 
 
 def test_every_setting_is_in_the_documents() -> None:

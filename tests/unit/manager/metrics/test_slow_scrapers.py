@@ -11,8 +11,8 @@ from typing import cast
 import aiohttp
 import pytest
 
+from kerf.adapters.kubernetes.reviewed_access import ReviewedAccess
 from kerf.adapters.manager.metrics import server as server_module
-from kerf.adapters.manager.metrics.access import MetricsAccess
 from kerf.adapters.manager.metrics.server import MAX_CONNECTIONS, PIECE, BoundedServer, MetricsServer
 from kerf.adapters.manager.metrics.telemetry import Telemetry
 from tests.support.servers.fake_kubernetes import serving
@@ -36,7 +36,7 @@ class Metrics:
 class Ports:
     """A server on a free port, and sockets to it."""
 
-    def __init__(self, access: MetricsAccess | None = None) -> None:
+    def __init__(self, access: ReviewedAccess | None = None) -> None:
         with socket.socket() as one:
             one.bind(("127.0.0.1", 0))
             self.port: int = one.getsockname()[1]
@@ -68,7 +68,7 @@ class Ports:
 
 
 @asynccontextmanager
-async def opened(access: MetricsAccess | None = None) -> AsyncIterator[Ports]:
+async def opened(access: ReviewedAccess | None = None) -> AsyncIterator[Ports]:
     ports = Ports(access)
     await ports.serving.open()
     try:
@@ -227,7 +227,7 @@ async def test_metrics_may_be_for_those_alone_whom_the_api_server_lets_read_them
     found = []
     async with (
         serving(knows(allowed=allowed)) as session,
-        opened(MetricsAccess(session)) as ports,
+        opened(ReviewedAccess(session, "/metrics")) as ports,
         aiohttp.ClientSession() as client,
     ):
         for path, token in asked:
