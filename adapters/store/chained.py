@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import Any, Literal
 
 import msgspec
 from eventsourcing.persistence import StoredEvent
 
+from kerf.adapters.store import chosen_entries
 from kerf.adapters.store.compression import Unpackable, digest_of, pack, unpack
 from kerf.adapters.store.read_only import started_as
-from kerf.adapters.store.record_head import FORMAT, SALVAGE, Head, checked_head, snapshot_seal
+from kerf.adapters.store.record_head import FORMAT, SALVAGE, Head, checked_head, damage, snapshot_seal
 from kerf.adapters.store.retention import cut_tables
 from kerf.adapters.store.retention.cut_tables import Cut
 from kerf.adapters.store.transaction import Session
@@ -40,9 +41,9 @@ from kerf.engine.record.store import Append
 
 Mode = Literal["create", "write", "read"]
 ENTRIES_PER_PAGE, BYTES_PER_PAGE = 4096, 64 << 20  # at most, per read transaction of a scan
-KEPT_SNAPSHOTS = 16
+KEPT_SNAPSHOTS, WIDEST_GAP = 16, 100_000
 """How many snapshots of the state's schema are kept. One more, and the one whose loss leaves the smallest gap is
-dropped.
+dropped, if no more entries than in the widest gap lie between its neighbours.
 """
 
 _BLOBS = "SELECT digest FROM blobs WHERE digest > ? ORDER BY digest LIMIT ?"
@@ -193,13 +194,13 @@ class ChainedStore(ABC):
                 )
         return None
 
-    def scan(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
+    def scan(self, after: int = 0, until: int | None = None, only: Collection[str] | None = None) -> Iterator[Entry]:
         """Yields entries as `Store.scan` does, up to the record's end at the time of the first entry.
 
         Raises `RecordCorrupt` at the first damaged position, after yielding all entries before it.
         """
-        yield from map(self._codec.decode, self.history(after, until))
-        yield from map(self._codec.decode, self.encoded(after, until))
+        yield from self._codec.decode_all(self.history(after, until), only)
+        yield from self._codec.decode_all(self.encoded(after, until), only)
 
     def history(self, after: int = 0, until: int | None = None) -> Iterator[bytes]:
         """Yields the bytes of the entries kept from before the base, checked against their own chain."""
@@ -232,6 +233,14 @@ class ChainedStore(ABC):
                 raise damage(position + 1, str(fault or broken_head or "the entry is missing")) from fault
         if end == head.position and end > after and value != head.chain:
             raise damage(end, "the end is not the one that the head names")
+
+    def encoded_at(self, positions: Sequence[int]) -> Iterator[bytes]:
+        """See `chosen_entries.encoded_at`."""
+        return chosen_entries.encoded_at(self, positions)
+
+    def seal(self, position: int) -> str:
+        """Returns what only a record with the same entries up to `position` has: the chain's value there, as stored."""
+        return self._chain_at(position, self.head(), self.cut()).hex()
 
     def _head_or_damage(self) -> tuple[Head, RecordCorrupt | None]:
         """Returns the head and None. If the head is damaged: one with an end that is never reached, and the error."""
@@ -309,8 +318,8 @@ class ChainedStore(ABC):
 
     def check(self) -> None:
         """As `Store.check`. Raises `RecordCorrupt` or `BlobCorrupt`."""
-        for position, encoded in enumerate(self.encoded(), self.first_position()):
-            if self._codec.decode(encoded).position != position:
+        for position, entry in enumerate(self._codec.decode_all(self.encoded()), self.first_position()):
+            if entry.position != position:
                 raise damage(position, "the entry names another position")
         self.head()
         last = ""
@@ -345,6 +354,12 @@ class ChainedStore(ABC):
                         return position, state, digest
         return None
 
+    def snapshots(self, schema: str) -> dict[int, str]:
+        """Returns what `Store.snapshots` does."""
+        statement = "SELECT position, digest FROM snapshots WHERE schema = ? ORDER BY position"
+        with self.session() as session:
+            return dict(session.run(statement, schema))
+
     @abstractmethod
     def close(self) -> None:
         """Safe to call twice."""
@@ -360,8 +375,8 @@ class ChainedStore(ABC):
 
 
 def crowded(positions: Iterable[int], most: int = KEPT_SNAPSHOTS) -> list[int]:
-    """Returns which snapshots to drop so that at most `most` stay. The newest always stays; older ones are further
-    apart.
+    """Returns which snapshots to drop so that at most `most` stay, or more where they would be too far apart. The
+    newest always stays; older ones are further apart.
 
     The cost of a snapshot is the gap that its loss would leave, divided by its distance from the end. So gaps grow with
     age, and the entries to fold for any state are a bounded share of its age.
@@ -369,10 +384,11 @@ def crowded(positions: Iterable[int], most: int = KEPT_SNAPSHOTS) -> list[int]:
     kept, dropped = sorted(positions), []
     while len(kept) > most:
         end = kept[-1]
-        gaps = [
-            ((kept[at + 1] - (kept[at - 1] if at else 0)) / (end - kept[at] + 1), at) for at in range(len(kept) - 1)
-        ]
-        dropped.append(kept.pop(min(gaps)[1]))
+        gaps = [(kept[at + 1] - (kept[at - 1] if at else 0), at) for at in range(len(kept) - 1)]
+        costs = [(gap / (end - kept[at] + 1), at) for gap, at in gaps if gap <= WIDEST_GAP]
+        if not costs:
+            break
+        dropped.append(kept.pop(min(costs)[1]))
     return sorted(dropped)
 
 
@@ -380,7 +396,3 @@ def _cut_meanwhile(position: int) -> RecordShortened:
     return RecordShortened(
         "the record was cut while it was read", position=position, hint="Run the command again: it begins later now"
     )
-
-
-def damage(position: int, what: str) -> RecordCorrupt:
-    return RecordCorrupt(f"the record is damaged: {what}", position=position, hint=SALVAGE)

@@ -9,7 +9,7 @@ from kerf.adapters.store.files.bundle import BundleStore
 from kerf.adapters.store.files.bundle_format import MAGIC
 from kerf.adapters.store.files.golden import RECORD, GoldenStore
 from kerf.adapters.store.sqlite.store import SQLiteStore
-from kerf.engine.errors import InputError
+from kerf.engine.errors import InputError, extra_hint
 from kerf.engine.passwords import without_password
 from kerf.engine.record.codec import CODEC, Codec
 from kerf.engine.record.errors import NotARecord, RecordNotFound, StoreError, StoreReadOnly
@@ -44,6 +44,8 @@ def open_record(path: str | Path, mode: Mode = "read", *, codec: Codec = CODEC) 
         return SQLiteStore(place, mode, codec=codec)
     if start.startswith(MAGIC):
         return BundleStore(_for_reading(place, mode), codec=codec)
+    if not start:
+        raise NotARecord("the file is empty", where=shown, hint="It was not written to the end: ask for it again")
     raise NotARecord(
         "the file is neither a record nor a bundle",
         where=shown,
@@ -78,7 +80,7 @@ def _postgres(url: str, mode: Mode, codec: Codec) -> ChainedStore:
     except ImportError as error:
         raise StoreError(
             f"records in PostgreSQL need another package ({error})",
-            hint="Install kerf with its extra: kerf-autoscaler[postgres]",
+            hint=extra_hint("postgres"),
         ) from error
     return PostgresStore(url, mode, codec=codec)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, Protocol
 
 import msgspec
@@ -67,15 +67,18 @@ class ReadOnlyStore(ABC):
     def check(self) -> None:
         """As `Store.check`."""
 
-    def scan(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
-        yield from map(self._codec.decode, self.history(after, until))
-        yield from map(self._codec.decode, self.encoded(after, until))
+    def scan(self, after: int = 0, until: int | None = None, only: Collection[str] | None = None) -> Iterator[Entry]:
+        yield from self._codec.decode_all(self.history(after, until), only)
+        yield from self._codec.decode_all(self.encoded(after, until), only)
 
     def append(self, turn: Append) -> None:
         raise StoreReadOnly("this form of a record can only be read", hint="Append to a .kerf file")
 
     def put_snapshot(self, position: int, schema: str, state: bytes, digest: str) -> None:
         raise StoreReadOnly("this form of a record keeps no snapshots")
+
+    def snapshots(self, schema: str) -> dict[int, str]:
+        return {}
 
     def snapshot(self, until: int | None, schema: str) -> tuple[int, bytes, str] | None:
         return None

@@ -84,3 +84,7 @@ def follow(
 
 def snapshot_seal(schema: str, position: int, digest: str, state: bytes) -> str:
     return digest_of(f"{schema}\x00{position}\x00{digest}\x00".encode() + state)
+
+
+def damage(position: int, what: str) -> RecordCorrupt:
+    return RecordCorrupt(f"the record is damaged: {what}", position=position, hint=SALVAGE)

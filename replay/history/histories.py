@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import Any
 
@@ -44,20 +44,12 @@ from kerf.engine.record.observations import (
 )
 from kerf.engine.record.store import Store
 from kerf.engine.state.moves import STARTED
-from kerf.projections.workload_names import WorkloadName, workload_of
+from kerf.replay.history.pod_histories import PodDecision, PodHistories
+from kerf.replay.record_names.named_entries import NamedEntries
 from kerf.replay.time_travel.record_beginning import base_as_entries
 
 NEW_CLAIM, EXISTING, NO_PLACE, IGNORED, NOT_REACHED = "new-claim", "existing-node", "no-place", "ignored", "not-reached"
 LATER = "later"
-
-
-class PodDecision(Struct, frozen=True):
-    """A provisioning decision that says something about a pod. `place` is a claim, or an unmanaged node."""
-
-    position: int
-    at: int
-    result: str
-    place: str = ""
 
 
 class RecordedVerdict(Struct, frozen=True):
@@ -89,32 +81,6 @@ class MoveHistory(Struct):
         return next((step for step in self.steps if step.step == STARTED), None)
 
 
-class PodHistory(Struct):
-    """One pod, by its uid. Times are in ms since the epoch, 0 for not yet.
-
-    `waiting_since` is when it was first seen to wait, `bound` when it got its node, `left` when it began to end or was
-    seen no more. `gone` is the position where it went. `owner` is its controller ("" for none), and `workload` what
-    that belongs to (None for a pod by itself). `evicted_from` is the claim whose drain evicted it, `forced` whether by
-    a deletion.
-    """
-
-    uid: str
-    key: str
-    first: int
-    seen: int
-    waiting_since: int = 0
-    bound: int = 0
-    node: str = ""
-    phase: str = ""
-    gone: int = 0  # the position where it went
-    left: int = 0
-    owner: str = ""
-    workload: WorkloadName | None = None
-    evicted_from: str = ""
-    forced: bool = False
-    decisions: list[PodDecision] = field(default_factory=list)
-
-
 class ClaimHistory(Struct):
     """One claim. `events` are its claim events; `decision` is the position of its plan (0 for an adopted claim).
 
@@ -140,12 +106,12 @@ class ClaimHistory(Struct):
 class Histories:
     """The histories of all pods, claims and moves. Fold entries with `apply`.
 
-    `uids` maps namespace/name to the pods that have had this name, in their order. `claims_of_node` does so for nodes.
+    `claims_of_node` maps nodes to the claims that have had them, in their order. Where `named` finds entries of pods,
+    no others need to be folded.
     """
 
-    def __init__(self) -> None:
-        self.pods: dict[str, PodHistory] = {}
-        self.uids: dict[str, list[str]] = {}
+    def __init__(self, named: NamedEntries | None = None) -> None:
+        self.pods = PodHistories(named)
         self.claims: dict[str, ClaimHistory] = {}
         self.claims_of_node: dict[str, list[str]] = {}
         self.nodes: dict[str, int] = {}  # every node ever seen → the position where it was seen first
@@ -176,21 +142,14 @@ class Histories:
         pod = self.pods.get(uid)
         return pod.key if pod is not None else virtual_key(uid, self._buffers) or uid
 
+    def pod_names(self, uids: Iterable[str]) -> tuple[str, ...]:
+        """As `pod_name`, of several pods."""
+        named = tuple(uids)
+        self.pods.load(named)
+        return tuple(self.pod_name(uid) for uid in named)
+
     def _pod(self, pod: Pod, entry: Entry) -> None:
-        history = self.pods.get(pod.uid)
-        if history is None:
-            history = self.pods[pod.uid] = PodHistory(pod.uid, pod.key, entry.position, entry.at)
-            self.uids.setdefault(pod.key, []).append(pod.uid)
-        if pod.unschedulable and not pod.node and not history.waiting_since:
-            history.waiting_since = entry.at
-        if pod.node and not history.node:
-            history.node, history.bound = pod.node, entry.at
-        if pod.deleting and not history.left:
-            history.left = entry.at
-        if pod.owner is not None:
-            history.owner = f"{pod.namespace}/{pod.owner.kind}/{pod.owner.name}"
-            history.workload = history.workload or workload_of(pod)
-        history.phase = pod.phase
+        self.pods.seen(pod, entry)
 
     def pool_gone(self, name: str, until: int) -> Entry | None:
         """Return the latest end of a NodePool up to a position."""
@@ -199,10 +158,8 @@ class Histories:
     def _gone(self, gone: ObjectGone, entry: Entry) -> None:
         if gone.kind == "nodepool":
             self.ended_pools.setdefault(gone.key, []).append(entry)
-        history = self.pods.get(gone.key) if gone.kind == "pod" else None
-        if history is not None:
-            history.gone = entry.position
-            history.left = history.left or entry.at
+        elif gone.kind == "pod":
+            self.pods.gone(gone.key, entry)
 
     def _decision(self, decision: Decision, entry: Entry) -> None:
         self.decisions[entry.position] = decision.decider
@@ -255,10 +212,7 @@ class Histories:
         self._note_decision(result.truncated, entry, NOT_REACHED)
 
     def _note_decision(self, uids: tuple[str, ...], entry: Entry, result: str, place: str = "") -> None:
-        for uid in uids:
-            pod = self.pods.get(uid)
-            if pod is not None:
-                pod.decisions.append(PodDecision(entry.position, entry.at, result, place))
+        self.pods.decided(uids, PodDecision(entry.position, entry.at, result, place))
 
     def _claim(self, name: str) -> ClaimHistory:
         claim = self.claims.get(name)
@@ -281,10 +235,8 @@ class Histories:
         if isinstance(event, Registered | Adopted) and event.node:
             claim.node = event.node
             self.claims_of_node.setdefault(event.node, []).append(event.claim)
-        if isinstance(event, PodEvicted | PodForced) and event.uid in self.pods:
-            pod_history = self.pods[event.uid]
-            pod_history.evicted_from, pod_history.forced = event.claim, isinstance(event, PodForced)
-            pod_history.left = pod_history.left or entry.at
+        if isinstance(event, PodEvicted | PodForced):
+            self.pods.evicted(event, entry)
 
     def _interrupted(self, message: InterruptionSeen, entry: Entry) -> None:
         claim = self._instances.get(message.instance)
@@ -303,10 +255,11 @@ class Histories:
             self._claim(name).signals.append(entry)
 
 
-def histories_of(store: Store, until: int | None = None) -> Histories:
-    """Fold all entries up to `until` (the end by default)."""
-    histories = Histories()
-    for entry in chain(base_as_entries(store), store.scan(0, until)):
+def histories_of(store: Store, until: int | None = None, named: NamedEntries | None = None) -> Histories:
+    """Fold all entries up to `until` (the end by default). `named` finds those of pods up to there, if it is given."""
+    histories = Histories(named)
+    entries = store.scan(0, until) if named is None else named.others()
+    for entry in chain(base_as_entries(store), entries):
         histories.apply(entry)
     return histories
 

@@ -3,6 +3,8 @@ went."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 
 from kerf.engine.disruption.cluster_from_state import cluster_of
@@ -19,7 +21,7 @@ from kerf.engine.record.store import Store
 from kerf.engine.state.load import load
 from kerf.engine.state.nodeclaims.drift import DRIFTED as HAS_DRIFTED
 from kerf.projections.prose.amounts import count
-from kerf.projections.prose.explanation_codes import ExplanationCode
+from kerf.projections.prose.explanation_codes import UNKNOWN_ACTOR, ExplanationCode
 from kerf.replay.history.histories import ClaimHistory, Histories, MoveHistory, RecordedVerdict
 from kerf.replay.history.successor_pods import pods_to_move, successor_pods
 from kerf.replay.what_if.blockers import budget_use
@@ -252,20 +254,23 @@ def replacement_node(histories: Histories, name: str) -> ReplacementNode:
 
 
 def _budgets_at_proposal(store: Store, histories: Histories, move: MoveHistory) -> tuple[Reason, ...]:
-    """Say what the budgets allowed just before the pass that proposed the move."""
-    method = next((reason for reason in BUDGET_REASONS if reason == move.move.why), None)
+    pools = {histories.claims[name].node_pool for name in move.move.claims if name in histories.claims}
+    return budgets_before(store, move.position, move.at, move.move.why, pools)
+
+
+def budgets_before(store: Store, position: int, at: int, why: str, pools: Iterable[str]) -> tuple[Reason, ...]:
+    """Say what the budgets of NodePools allowed just before the pass at a position that proposed moves for the reason
+    `why`."""
+    method = next((reason for reason in BUDGET_REASONS if reason == why), None)
     if method is None:
         return ()
     try:
-        state = load(store, move.position - 1)
+        state = load(store, position - 1)
     except RecordShortened:  # it was proposed before the record's base
         return ()
-    proposed = [
-        proposed_move.move for _, proposed_move in sorted(state.facts.moves.items()) if not proposed_move.started
-    ]
-    cluster = with_moves(cluster_of(state, move.at), proposed)
-    pools = sorted({histories.claims[name].node_pool for name in move.move.claims if name in histories.claims})
-    budgets_of = (cluster.pool(name) for name in pools)
+    proposed = [move.move for _, move in sorted(state.facts.moves.items()) if not move.started]
+    cluster = with_moves(cluster_of(state, at), proposed)
+    budgets_of = (cluster.pool(name) for name in sorted(pools))
     return tuple(budget_use(cluster, pool, method) for pool in budgets_of if pool is not None)
 
 
@@ -329,7 +334,7 @@ def _signal_reason(entry: Entry) -> Reason:
         return Reason.of(ExplanationCode.INTERRUPTION_ANNOUNCED, kind=seen.kind)
     if isinstance(seen, ControllerDecided):
         return controller_reason(seen)
-    return Reason.of(ExplanationCode.DELETION_ASKED, actor=seen.actor or "somebody")
+    return Reason.of(ExplanationCode.DELETION_ASKED, actor=seen.actor or UNKNOWN_ACTOR)
 
 
 # ── the pods ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -339,9 +344,10 @@ def _drained_pods(
     histories: Histories, claim: ClaimHistory, drained: int, move: MoveHistory | None
 ) -> tuple[DrainedPod, ...]:
     planned = planned_places(histories, move.move) if move is not None else {}
-    successor_of = successor_pods(histories)
+    on_node = pods_to_move(histories, claim, drained)
+    successor_of = successor_pods(histories, on_node)
     drained_pods = []
-    for pod in pods_to_move(histories, claim, drained):
+    for pod in on_node:
         new = histories.pods.get(successor_of.get(pod.uid, ""))
         how = "forced" if pod.forced else "evicted" if pod.evicted_from else "ended" if pod.left else "there"
         drained_pods.append(

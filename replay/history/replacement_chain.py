@@ -40,7 +40,6 @@ class ChainLink(Struct, frozen=True, kw_only=True):
 def replacement_chain(histories: Histories, start: Iterable[str]) -> tuple[ChainLink, ...]:
     """Return these claims with those that they replaced and those that replaced them, in the order of their first
     events."""
-    successor_of = successor_pods(histories)
     links_by_claim: dict[str, ChainLink] = {}
     to_visit: deque[tuple[str, frozenset[str] | None]] = deque(
         (name, None) for name in _replaced_before(histories, start)
@@ -50,7 +49,7 @@ def replacement_chain(histories: Histories, start: Iterable[str]) -> tuple[Chain
         claim = histories.claims.get(name)
         if claim is None or name in links_by_claim or not claim.events:
             continue
-        link, next_pods = _link(histories, claim, successor_of, followed)
+        link, next_pods = _link(histories, claim, followed)
         if followed is not None and not next_pods:
             continue  # the pods that are followed are still there: it is no part of the chain yet
         links_by_claim[name] = link
@@ -86,13 +85,14 @@ def started_move(histories: Histories, claim: ClaimHistory) -> MoveHistory | Non
 
 
 def _link(
-    histories: Histories, claim: ClaimHistory, successor_of: dict[str, str], followed: frozenset[str] | None
+    histories: Histories, claim: ClaimHistory, followed: frozenset[str] | None
 ) -> tuple[ChainLink, dict[str, frozenset[str]]]:
     """Return the link, and for each claim that took pods from here the pods (uids) that came there. If pods are
     followed, only those count."""
     move = started_move(histories, claim)
     drained = next((e for e in claim.events if isinstance(e.payload, ev.DrainStarted)), None)
     moved_pods = pods_to_move(histories, claim, drained.position) if drained is not None else []
+    successor_of = successor_pods(histories, moved_pods)
     successors = [
         histories.pods[successor_of[pod.uid]]
         for pod in moved_pods

@@ -4,17 +4,23 @@ came of it, in order."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import groupby
 
 from msgspec import Struct
 
+from kerf.engine.record.entries import Entry
 from kerf.engine.record.store import Store
+from kerf.engine.state.indexes import Blobs
 from kerf.projections.timeline.event import Event
 from kerf.projections.timeline.timeline import Timeline
-from kerf.replay.history.histories import ClaimHistory, Histories, PodHistory, histories_of
+from kerf.replay.history.histories import ClaimHistory, Histories
+from kerf.replay.history.indexed_timeline import chosen_events
+from kerf.replay.history.pod_histories import PodHistory
 from kerf.replay.history.replacement_chain import ChainLink, replacement_chain
-from kerf.replay.history.subjects import POD, POOL, WORKLOAD, Subject, pods_of_workload, subject_at
+from kerf.replay.history.subjects import POD, POOL, WORKLOAD, Subject, subject_at
+from kerf.replay.record_names.named_entries import NamedEntries
 from kerf.replay.time_travel.record_beginning import base_as_entries
 
 _LAUNCH_EVENTS = frozenset(
@@ -83,21 +89,26 @@ class _Selection(Struct, frozen=True):
         return event.position in self.plans
 
 
-def story(store: Store, name: str, until: int | None = None) -> Story:
-    """Tell the story of anything that has a name (see `subjects.subject_of`), up to a position. Raises SubjectUnknown
-    (KERF203) and SubjectAmbiguous (KERF210)."""
-    histories = histories_of(store, until)
-    found = subject_at(store, histories, name, until)
+def story(store: Store, name: str, until: int | None = None, named: NamedEntries | None = None) -> Story:
+    """Tell the story of anything that has a name (see `subjects.subject_of`), up to a position. `named` finds the
+    entries up to there, if the record has an index. Raises SubjectUnknown (KERF203) and SubjectAmbiguous (KERF210)."""
+    histories, found = subject_at(store, name, until, named)
     subject, selection = str(found), _selection(histories, found)
-    events = tuple(_causes_first(_selected_events(store, selection, until)))
+    told: Iterable[Event]
+    if named is None:
+        told = _selected_events(selection, timeline_from_base(store), store.scan(0, until))
+    else:
+        names = {name.partition("/")[2] for name in (*selection.subjects, *selection.causes)}
+        told = chosen_events(store, named, names, partial(_selected_events, selection), selection.plans)
+    events = tuple(_causes_first(told))
     others = sorted((selection.subjects | selection.helpers.keys()) - {subject})
     return Story(subject, tuple(others), events, selection.chain if len(selection.chain) > 1 else ())
 
 
-def _selected_events(store: Store, selection: _Selection, until: int | None) -> Iterator[Event]:
+def _selected_events(selection: _Selection, timeline: Timeline, entries: Iterable[Entry]) -> Iterator[Event]:
     """Give the events of the story, and those of the same turn that brought them about, without repetitions."""
-    timeline, turn, earlier = timeline_from_base(store), 0, dict[int, list[Event]]()
-    for entry in store.scan(0, until):
+    turn, earlier = 0, dict[int, list[Event]]()
+    for entry in entries:
         if entry.turn != turn:
             turn, earlier = entry.turn, {}
         events = [event for event in timeline.apply(entry) if event.params.get("times", 1) == 1]
@@ -111,14 +122,14 @@ def _selected_events(store: Store, selection: _Selection, until: int | None) -> 
 
 def timeline_from_base(store: Store) -> Timeline:
     """Make a timeline that knows what the record begins with, before the first entry."""
-    timeline = Timeline()
+    timeline = Timeline(Blobs(store.blob).shape)
     for entry in base_as_entries(store):
         timeline.apply(entry)
     timeline.started = 0
     return timeline
 
 
-def _causes_first(events: Iterator[Event]) -> Iterator[Event]:
+def _causes_first(events: Iterable[Event]) -> Iterator[Event]:
     """Put evictions before the end of their pod. Within a turn the watch may show the end before the answer comes
     in."""
     for _, turn in groupby(events, key=lambda event: event.turn):
@@ -130,16 +141,16 @@ def _causes_first(events: Iterator[Event]) -> Iterator[Event]:
 def _selection(histories: Histories, found: Subject) -> _Selection:
     subject = str(found)
     if found.kind == POD:
-        return _pod_selection(histories, [histories.pods[uid] for uid in histories.uids[found.name]])
+        return _pod_selection(histories, [histories.pods[uid] for uid in histories.pods.uids_of(found.name)])
     if found.kind == WORKLOAD:
-        return _pod_selection(histories, pods_of_workload(histories, found.name))
+        return _pod_selection(histories, histories.pods.of_workload(found.name))
     if found.kind == POOL:
         return _pool_selection(histories, found)
     claims = [c for c in histories.claims.values() if subject in _subjects_of(c)]
     if not claims:
         return _Selection(frozenset([subject]), {}, frozenset(), {})
     subjects = frozenset(name for claim in claims for name in _subjects_of(claim))
-    causes = {f"pod/{histories.pod_name(uid)}": claim.decision for claim in claims for uid in claim.pods}
+    causes = {f"pod/{pod}": claim.decision for claim in claims for pod in histories.pod_names(claim.pods)}
     chain = replacement_chain(histories, [claim.name for claim in claims])
     helpers: dict[str, dict[str, int]] = {}
     for link in chain:

@@ -9,8 +9,9 @@ from msgspec import Struct
 from kerf.engine.model.missing_knowledge import Missing
 from kerf.engine.record.store import Store
 from kerf.replay.errors import SubjectAmbiguous, SubjectUnknown
-from kerf.replay.history.histories import Histories, PodHistory, histories_of
+from kerf.replay.history.histories import Histories, histories_of
 from kerf.replay.partial_records import require
+from kerf.replay.record_names.named_entries import NamedEntries
 from kerf.replay.subject_names import kind_of, unknown_subject
 
 CLAIM, NODE, POD, INSTANCE, POOL, WORKLOAD = "nodeclaim", "node", "pod", "instance", "nodepool", "workload"
@@ -39,11 +40,10 @@ def subject_of(histories: Histories, text: str) -> Subject:
     kind = kind_of(word)
     kinds, name = ((kind,), rest) if kind in _NAMES and rest and not _exactly(histories, POD, text) else (KINDS, text)
     for kind in kinds:
-        known = _NAMES[kind](histories)
-        if name in known:
+        if _exactly(histories, kind, name):
             return Subject(kind, name)
     for kind in kinds:
-        meant = _with_namespace(_NAMES[kind](histories), name) if kind in (POD, WORKLOAD) else []
+        meant = _CALLED[kind](histories, name) if kind in _CALLED and "/" not in name else []
         if len(meant) > 1:
             listed = ", ".join(meant[:MAX_MEANINGS_SHOWN]) + (" and more" if len(meant) > MAX_MEANINGS_SHOWN else "")
             raise SubjectAmbiguous(f"{name!r} stands for several: {listed}", hint="Write the namespace before the name")
@@ -52,15 +52,24 @@ def subject_of(histories: Histories, text: str) -> Subject:
     what = kind_words(kinds)
     if kinds in ((POD,), (WORKLOAD,)) or "/" in name:
         require(histories.imported, Missing.PODS, f"whether there was a {what} {name!r}")
-    names = (known for kind in kinds for known in _NAMES[kind](histories))
+    known_kinds = kinds if histories.pods.whole else ()
+    names = (known for kind in known_kinds for known in _NAMES[kind](histories))
     raise unknown_subject(f"the record knows no {what} {name!r}", name, names)
 
 
-def subject_at(store: Store, histories: Histories, text: str, position: int | None) -> Subject:
-    """As `subject_of`, for histories up to a position. A name that comes up only later is refused as such."""
+def subject_at(
+    store: Store, text: str, position: int | None, named: NamedEntries | None = None
+) -> tuple[Histories, Subject]:
+    """Find what a name stands for at a position, and the histories up to there. `named` finds entries up to there.
+
+    As `subject_of`. A name that comes up only later is refused as such.
+    """
+    histories = histories_of(store, position, named)
     try:
-        return subject_of(histories, text)
+        return histories, subject_of(histories, text)
     except SubjectUnknown:
+        if named is not None:  # names that are like it are found among all
+            return subject_at(store, text, position)
         if position is None or position >= store.last_position():
             raise
     later = subject_of(histories_of(store), text)
@@ -77,38 +86,24 @@ def kind_words(kinds: Iterable[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]} called"
 
 
-def pods_of_workload(histories: Histories, name: str) -> list[PodHistory]:
-    """Return all pods that a workload (namespace/name) has had, in the order in which they were seen first."""
-    return [pod for pod in histories.pods.values() if name in _workload_names(pod)]
-
-
 def _exactly(histories: Histories, kind: str, name: str) -> bool:
-    return name in _NAMES[kind](histories)
+    if kind == POD:
+        return bool(histories.pods.uids_of(name))
+    return bool(histories.pods.of_workload(name)) if kind == WORKLOAD else name in _NAMES[kind](histories)
 
 
-def _with_namespace(known: Iterable[str], name: str) -> list[str]:
-    return sorted({key for key in known if key.partition("/")[2] == name}) if "/" not in name else []
-
-
-def _workloads(histories: Histories) -> Iterable[str]:
-    return {name for pod in histories.pods.values() for name in _workload_names(pod)}
-
-
-def _workload_names(pod: PodHistory) -> tuple[str, ...]:
-    """Return the names of a pod's workload: its own, and that of the ReplicaSet or Job in between."""
-    if pod.workload is None:
-        return ()
-    namespace, owner = pod.key.partition("/")[0], pod.owner.rpartition("/")[2]
-    return (pod.workload.key, f"{namespace}/{owner}")
-
-
+_CALLED: dict[str, Callable[[Histories, str], list[str]]] = {
+    POD: lambda histories, name: histories.pods.keys_called(name),
+    WORKLOAD: lambda histories, name: histories.pods.workloads_called(name),
+}
+"""Kind → the names with their namespaces that have this name."""
 _NAMES: dict[str, Callable[[Histories], Iterable[str]]] = {
     CLAIM: lambda histories: [name for name, claim in histories.claims.items() if claim.events],
     NODE: lambda histories: {**histories.nodes, **dict.fromkeys(histories.claims_of_node, 0)},
-    POD: lambda histories: histories.uids,
+    POD: lambda histories: {pod.key for pod in histories.pods.every()},
     INSTANCE: lambda histories: {claim.instance for claim in histories.claims.values() if claim.instance},
     POOL: lambda histories: histories.node_pools,
-    WORKLOAD: _workloads,
+    WORKLOAD: lambda histories: {name for pod in histories.pods.every() for name in pod.workload_names()},
 }
 KINDS = tuple(_NAMES)
 """The kinds in the order in which a name without one is looked for."""

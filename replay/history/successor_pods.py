@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from itertools import islice
 
 from kerf.engine.model.kubernetes.pods import DAEMONSET, NODE_OWNER, STATEFULSET
 from kerf.engine.record import claim_events as ev
-from kerf.replay.history.histories import ClaimHistory, Histories, PodHistory
+from kerf.replay.history.histories import ClaimHistory, Histories
+from kerf.replay.history.pod_histories import PodHistory
 
 SUCCESSOR_WITHIN_MS = 60_000
 """A Deployment replaces a pod within this time (ms). A pod that came later was made for something else."""
@@ -14,25 +17,37 @@ _GOING_EVENTS = (ev.Tainted, ev.InstanceVanished)
 _NODE_BOUND_OWNERS = (f"/{DAEMONSET}/", f"/{NODE_OWNER}/")
 
 
-def successor_pods(histories: Histories) -> dict[str, str]:
-    """Map each pod (uid) that was evicted, or ended with its node, to the pod that replaced it.
+def successor_pods(histories: Histories, pods: Iterable[PodHistory]) -> dict[str, str]:
+    """Map each of these pods (uid) that was evicted, or ended with its node, and each other pod of the same
+    controllers, to the pod that replaced it.
 
     No entry says so. It follows from controllers and times: the first pod to go gets the first pod of the same
     controller that came after. A StatefulSet's pod is found by its name.
     """
-    new_pods: dict[str, list[PodHistory]] = {}
-    for pod in sorted(histories.pods.values(), key=lambda each: (each.seen, each.first)):
-        if pod.owner:
-            new_pods.setdefault(pod.owner, []).append(pod)
+    owners = dict.fromkeys(pod.owner for pod in pods if pod.owner)
+    since = _nodes_that_had_to_go(histories)
+    return {
+        old: new for owner in owners for old, new in _successors(histories.pods.of_owner(owner), owner, since).items()
+    }
+
+
+def _successors(pods: list[PodHistory], owner: str, since: dict[str, int]) -> dict[str, str]:
+    """Map the pods of one controller to those that replaced them. `since` says when a node had to go."""
+    new_pods = sorted(pods, key=lambda pod: (pod.seen, pod.first))
+    same_name = f"/{STATEFULSET}/" in owner
+    ended = {pod.uid for pod in pods if _ended_with_its_node(pod, since)}
+    gone = [pod for pod in pods if pod.evicted_from or pod.uid in ended]
     successor_of: dict[str, str] = {}
     taken: set[str] = set()
-    ended = _pods_ended_with_their_node(histories)
-    gone = [pod for pod in histories.pods.values() if pod.owner and (pod.evicted_from or pod.uid in ended)]
-    for old in sorted(gone, key=lambda each: (each.left, each.first)):
-        same_name = f"/{STATEFULSET}/" in old.owner
+    begin = 0
+    for old in sorted(gone, key=lambda pod: (pod.left, pod.first)):
         latest = old.left + SUCCESSOR_WITHIN_MS if old.uid in ended and not same_name else math.inf
-        for new in new_pods[old.owner]:
-            fits = old.left <= new.seen <= latest and new.first > old.first and (new.key == old.key or not same_name)
+        while begin < len(new_pods) and (new_pods[begin].seen < old.left or new_pods[begin].uid in taken):
+            begin += 1  # it came before this one left, and those that follow left later
+        for new in islice(new_pods, begin, None):
+            if new.seen > latest:
+                break
+            fits = new.first > old.first and (new.key == old.key or not same_name)
             if fits and new.uid not in taken:
                 taken.add(new.uid)
                 successor_of[old.uid] = new.uid
@@ -40,26 +55,27 @@ def successor_pods(histories: Histories) -> dict[str, str]:
     return successor_of
 
 
-def _pods_ended_with_their_node(histories: Histories) -> set[str]:
-    """Return the pods (uids) that nobody evicted and that ended after their node had to go."""
+def _nodes_that_had_to_go(histories: Histories) -> dict[str, int]:
     since: dict[str, int] = {}
     for claim in histories.claims.values():
         had_to = next((entry.at for entry in claim.events if isinstance(entry.payload, _GOING_EVENTS)), None)
         if claim.node and had_to is not None:
             since[claim.node] = max(had_to, since.get(claim.node, 0))
-    pods = (pod for pod in histories.pods.values() if pod.node in since and pod.left and not pod.evicted_from)
-    return {pod.uid for pod in pods if pod.left >= since[pod.node]}
+    return since
+
+
+def _ended_with_its_node(pod: PodHistory, since: dict[str, int]) -> bool:
+    """Return whether nobody evicted the pod, and it ended after its node had to go."""
+    return pod.node in since and bool(pod.left) and not pod.evicted_from and pod.left >= since[pod.node]
 
 
 def pods_to_move(histories: Histories, claim: ClaimHistory, position: int) -> list[PodHistory]:
     """Return the pods on the claim's node at a position that need another place, by name: all but those of DaemonSets
     and the kubelet's own."""
     on_node = [
-        pod
-        for pod in histories.pods.values()
-        if claim.node and pod.node == claim.node and pod.first <= position and not 0 < pod.gone <= position
+        pod for pod in histories.pods.on_node(claim.node) if pod.first <= position and not 0 < pod.gone <= position
     ]
     return sorted(
         (pod for pod in on_node if not any(owner_kind in pod.owner for owner_kind in _NODE_BOUND_OWNERS)),
-        key=lambda owner_kind: (owner_kind.key, owner_kind.first),
+        key=lambda pod: (pod.key, pod.first),
     )

@@ -25,6 +25,7 @@ from kerf.engine.record.errors import (
     EntryRefused,
     EpochRefused,
     PositionConflict,
+    RecordCorrupt,
     StoreError,
     StreamConflict,
     TurnRefused,
@@ -122,6 +123,25 @@ class StoreContract(ABC):
         store.close()
 
     # ── reading what was written ───────────────────────────────────────────────────────────────────────────────────
+
+    def test_a_scan_of_some_types_yields_these_and_what_is_unknown(self, tmp_path: Path) -> None:
+        """Nobody must miss entries of a newer kerf because they asked for other types."""
+        store = self.open(self.create(tmp_path), "write")
+        store.append(turn([RecordStarted("r-1", "0"), pod(1), UNKNOWN, pod(2)], first=1, blobs={SHAPE: SHAPE_BYTES}))
+        assert [entry.position for entry in store.scan(only={"pod.seen"})] == [2, 3, 4]
+        assert [entry.position for entry in store.scan(1, 3, only={"record.started"})] == [3]
+        assert list(store.scan(only=TYPES)) == list(store.scan())
+        store.close()
+
+    def test_entries_are_found_by_their_positions(self, store: Store) -> None:
+        assert isinstance(store, chained.ChainedStore)
+        store.append(pods(1, 900))
+        encoded = list(store.encoded())
+        asked = [1, 2, *range(5, 900, 2), 900]
+        assert list(store.encoded_at(asked)) == [encoded[position - 1] for position in asked]
+        assert store.seal(900) == store.checkpoint().value.hex() != store.seal(899)
+        with pytest.raises(RecordCorrupt, match="missing"):
+            list(store.encoded_at([901]))
 
     def test_an_empty_record_is_a_record(self, store: Store) -> None:
         assert list(store.scan()) == []

@@ -346,6 +346,7 @@ def test_a_changed_head_is_noticed_before_anything_is_written(url: str, change: 
     reader.close()
 
 
+@pytest.mark.slow
 def test_a_changed_blob_and_a_changed_snapshot_are_noticed(url: str) -> None:
     store = PostgresStore(url, "write")
     store.append(pods(1, 2, blobs={SHAPE: SHAPE_BYTES}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import sqlite3
@@ -16,6 +17,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from kerf.adapters.store.chained import KEPT_SNAPSHOTS, WIDEST_GAP, crowded
 from kerf.adapters.store.files.bundle import export_bundle, inspect_bundle
 from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.record.codec import Codec
@@ -412,6 +414,16 @@ def test_a_flipped_bit_is_harmless_or_found_where_it_is(sound: Path, tmp_path: P
     elif 0 < got < ENTRIES:
         assert isinstance(error, RecordCorrupt)
         assert error.position == got + 1
+
+
+def test_no_moment_of_a_long_record_is_far_from_a_snapshot() -> None:
+    """However long it is, and however they were thinned out on the way."""
+    kept: list[int] = []
+    for position in range(20_000, 5_000_001, 20_000):
+        kept.append(position)
+        kept = sorted({*kept} - {*crowded(kept)})
+    assert all(after - before <= WIDEST_GAP for before, after in itertools.pairwise([0, *kept]))
+    assert KEPT_SNAPSHOTS < len(kept) < 2.5 * 5_000_000 / WIDEST_GAP
 
 
 # ── newer schemas ──────────────────────────────────────────────────────────────────────────────────────────────────

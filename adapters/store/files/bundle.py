@@ -5,21 +5,22 @@
 
 The header is a `BundleInfo` and, for each frame, its kind, length, digest and, for entries, its positions and the
 chain's value after it (a checkpoint). A frame is zstd over a MessagePack list: of the entries' own bytes, or of
-[digest, content] pairs. So each byte of the file is under a digest, a range is found without reading the rest, and a
-damaged frame does not take those before it along.
+[digest, content] pairs. That of a base is zstd over the base, that of a snapshot over the state. So each byte of the
+file is under a digest, a range is found without reading the rest, and a damaged frame does not take those before it
+along.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from secrets import token_bytes
 from typing import TypeVar
 
 import msgspec
-import zstandard
 from msgspec import Raw
 
 import kerf
@@ -28,25 +29,28 @@ from kerf.adapters.store.files.bundle_format import (
     DIGEST_BYTES,
     FORMAT,
     FRAME_BYTES,
-    FRAME_ENTRIES,
     LONGEST_HEADER,
     MAGIC,
     PREFIX,
     SMALLEST,
     WITHOUT_BASE,
+    WITHOUT_SNAPSHOTS,
     BundleInfo,
     Frame,
     Header,
     items_of,
     most_in_all,
 )
-from kerf.adapters.store.files.private_files import regular_file, write_whole
+from kerf.adapters.store.files.bundle_frames import FrameWriter, batches
+from kerf.adapters.store.files.bundle_snapshots import SnapshotFold
+from kerf.adapters.store.files.private_files import regular_file
 from kerf.adapters.store.pseudonyms.key_file import KEY_BYTES
 from kerf.adapters.store.pseudonyms.record import Pseudonymised
 from kerf.adapters.store.read_only import ReadOnlyStore, Source, blobs_of, blobs_of_base
 from kerf.adapters.store.sqlite.errors import readable
 from kerf.engine.record.base import Base, pack_base, unpack_base
 from kerf.engine.record.codec import CODEC, Codec
+from kerf.engine.record.entries import UnknownEntry
 from kerf.engine.record.errors import (
     UNDECODABLE,
     BlobCorrupt,
@@ -59,35 +63,11 @@ from kerf.engine.record.errors import (
     StoreError,
 )
 from kerf.engine.record.hash_chain import START, Checkpoint, extend
+from kerf.engine.state import snapshot
 
 T = TypeVar("T")
+RECENT_FRAMES = 32
 _HINT = "Ask for the bundle again, or read what comes before the damage"
-
-
-class _Writer:
-    """Collects the frames of a bundle."""
-
-    def __init__(self) -> None:
-        self.frames: list[Frame] = []
-        self.bodies: list[bytes] = []
-        self._compress = zstandard.ZstdCompressor(level=9).compress
-
-    def add(self, kind: str, items: list[Raw] | list[tuple[str, bytes]], checkpoint: Checkpoint = START) -> None:
-        content = msgspec.msgpack.encode(items)
-        self.add_bytes(kind, content, len(items), checkpoint)
-
-    def add_bytes(self, kind: str, content: bytes, items: int = 0, checkpoint: Checkpoint = START) -> None:
-        body = self._compress(content)
-        first = checkpoint.position - items + 1 if kind == "entries" else 0
-        self.frames.append(
-            Frame(kind, len(body), len(content), digest_of(body), first, checkpoint.position, checkpoint.value.hex())
-        )
-        self.bodies.append(body)
-
-    def write(self, path: Path, info: BundleInfo) -> None:
-        header = msgspec.json.encode(Header(info, tuple(self.frames)))
-        start = MAGIC + info.format.to_bytes(2) + len(header).to_bytes(4) + header
-        write_whole(path, start, blake2b(start, digest_size=DIGEST_BYTES).digest(), *self.bodies)
 
 
 def export_bundle(
@@ -100,12 +80,14 @@ def export_bundle(
     pseudonymise: bool = False,
     key: bytes = b"",
     created: int | None = None,
+    progress: Callable[[int], None] | None = None,
 ) -> BundleInfo:
     """Writes the entries with after < position <= until, and the blobs they name, as a bundle.
 
     The bundle of a record that was cut includes its base, and the entries kept from before. For a part of a record,
     `base` is the state at its beginning. `pseudonymise` replaces names (see `kerf.adapters.store.pseudonyms`), keyed by
     `key`, which is random if it is not given. `created` defaults to now.
+    `progress` is told the positions reached.
 
     Raises `RecordExists` if there is a file at `path`, `SpecialFile` for a link and the like, another `StoreError` if
     it cannot be written, and what reading the source raises. To export what a damaged record has before the damage, set
@@ -124,26 +106,33 @@ def export_bundle(
         )
         base = source.base()
     before = checkpoint = source.checkpoint(after)
-    writer, digests, epoch = _Writer(), dict[str, None](), 0
-    histories = 0
+    writer, digests, of_base, epoch = FrameWriter(), dict[str, None](), frozenset[str](), 0
+    histories = unknown = 0
     if base is not None:
         if base.position != before.position:
             raise StoreError("the base is not where the range begins", position=base.position)
         writer.add_bytes("base", pack_base(base))
-        digests.update((digest, None) for digest in blobs_of_base(base))
-        for batch in _batches(source.history()) if kept else ():
+        of_base = frozenset(blobs_of_base(base))
+        for batch in batches(source.history()) if kept else ():
             writer.add("history", [Raw(encoded) for encoded in batch])
             histories += len(batch)
-    for batch in _batches(source.encoded(before.position, until)):
+    fold = SnapshotFold(source, before.position, base)
+    for batch in batches(source.encoded(before.position, until)):
         checkpoint = extend(checkpoint, batch)
         writer.add("entries", [Raw(encoded) for encoded in batch], checkpoint)
         for encoded in batch:
             entry = CODEC.decode(encoded)
             digests.update(dict.fromkeys(blobs_of(entry)))
+            unknown += isinstance(entry.payload, UnknownEntry)
+            fold.fold(entry)
             epoch = max(epoch, entry.epoch)
-    stored = _add_blobs(writer, source, digests)
+        if progress is not None:
+            progress(checkpoint.position)
+    for kept_state in fold.kept:
+        writer.add_snapshot(kept_state)
+    stored = _add_blobs(writer, source, {*digests, *of_base})
     info = BundleInfo(
-        format=FORMAT if base is not None else WITHOUT_BASE,
+        format=FORMAT if fold.kept else WITHOUT_SNAPSHOTS if base is not None else WITHOUT_BASE,
         record=source.record_id,
         engine=kerf.__version__,
         created=time.time_ns() // 1_000_000 if created is None else created,
@@ -151,41 +140,32 @@ def export_bundle(
         last=checkpoint.position,
         epoch=epoch,
         entries=checkpoint.position - before.position,
-        blobs=stored,
-        missing=len(digests) - stored,
+        blobs=len(stored),
+        missing=len(digests.keys() - stored),  # of a base is not known which of its texts name blobs
         chain_before=before.value.hex(),
         chain=checkpoint.value.hex(),
         sanitised=pseudonymise,
         kept=histories,
         based=base is not None,
+        unknown=unknown,
+        snapshots=len(fold.kept),
+        schema=snapshot.SCHEMA if fold.kept else "",
     )
     writer.write(target, info)
     return info
 
 
-def _batches(entries: Iterable[bytes]) -> Iterator[list[bytes]]:
-    batch: list[bytes] = []
-    size = 0
-    for encoded in entries:
-        batch.append(encoded)
-        size += len(encoded)
-        if len(batch) == FRAME_ENTRIES or size >= FRAME_BYTES:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
-
-
-def _add_blobs(writer: _Writer, source: Source, digests: Iterable[str]) -> int:
-    """Adds the blobs that the source has, in the order of their digests, and returns how many there are."""
+def _add_blobs(writer: FrameWriter, source: Source, digests: Iterable[str]) -> set[str]:
+    """Adds the blobs that the source has, in the order of their digests, and returns which these are."""
     frame: list[tuple[str, bytes]] = []
-    stored = size = 0
+    stored: set[str] = set()
+    size = 0
     for digest in sorted(digests):
         try:
             content = source.blob(digest)
         except BlobMissing:
             continue  # counted in the header: one lost blob must not keep an incident from being handed on
-        stored += 1
+        stored.add(digest)
         size += len(content)
         frame.append((digest, content))
         if size >= FRAME_BYTES:
@@ -227,6 +207,9 @@ class BundleStore(ReadOnlyStore):
         if sum(frame.size for frame in header.frames) > most_in_all(self._length):
             raise self._corrupt("its frames would be larger than those of any bundle of its size")
         self._blobs: dict[str, bytes] | None = None
+        self._recent: dict[int, list[Raw]] = {}
+        self.believed = 0
+        """The position of the snapshot that was used last: nothing here has made it again."""
 
     @property
     def record_id(self) -> str:
@@ -272,6 +255,48 @@ class BundleStore(ReadOnlyStore):
             entries = self._unpacked(frame, offset, list[Raw])
             yield from map(bytes, entries[max(0, after - frame.first + 1) : end - frame.first + 1])
 
+    def encoded_at(self, positions: Sequence[int]) -> Iterator[bytes]:
+        """Yields the bytes of the entries at these ascending positions. Raises `RecordCorrupt`."""
+        begin = 0
+        for frame, offset in self._frames:
+            if frame.kind != "entries":
+                continue
+            end = bisect_right(positions, frame.last, begin)
+            if begin < end:
+                entries = self._entries_of(frame, offset)
+                for position in positions[begin:end]:
+                    yield bytes(entries[position - frame.first])
+            begin = end
+
+    def _entries_of(self, frame: Frame, offset: int) -> list[Raw]:
+        """Returns the entries of a frame; those that were asked for last are kept."""
+        found = self._recent.pop(frame.first, None)
+        if found is None:
+            found = self._unpacked(frame, offset, list[Raw])
+            if len(found) != frame.last - frame.first + 1:
+                raise self._corrupt("a frame has not as many entries as the header says", frame.first)
+        self._recent[frame.first] = found
+        if len(self._recent) > RECENT_FRAMES:
+            del self._recent[next(iter(self._recent))]
+        return found
+
+    def seal(self, position: int) -> str:
+        """Returns what only a bundle with the same content has: the digest of its header, which names all others."""
+        return self._seal
+
+    def snapshots(self, schema: str) -> dict[int, str]:
+        found = [frame for frame, _ in self._frames if frame.kind == "snapshot"]
+        return {frame.last: frame.chain for frame in found} if schema == self.info.schema else {}
+
+    def snapshot(self, until: int | None, schema: str) -> tuple[int, bytes, str] | None:
+        """As `Store.snapshot`. Raises `RecordCorrupt` for a frame that is damaged."""
+        end = self.info.last if until is None else until
+        for frame, offset in reversed(self._frames):
+            if frame.kind == "snapshot" and frame.last <= end and schema == self.info.schema:
+                self.believed = frame.last
+                return frame.last, self._content(frame, offset), frame.chain
+        return None
+
     def blob(self, digest: str) -> bytes:
         if self._blobs is None:
             self._blobs = {}
@@ -310,6 +335,7 @@ class BundleStore(ReadOnlyStore):
         if self._length != self._end:
             raise self._corrupt("there is something behind the last frame")
         self._check_base(start)
+        self._check_snapshots()
 
     def _checked(self, frame: Frame, offset: int, before: Checkpoint) -> Checkpoint:
         """Returns the checkpoint after a frame of entries."""
@@ -317,10 +343,16 @@ class BundleStore(ReadOnlyStore):
         reached = extend(before, entries)
         if (before.position + 1, reached.position, reached.value.hex()) != (frame.first, frame.last, frame.chain):
             raise self._corrupt("the entries do not make the chain that the header names", frame.first)
-        for position, encoded in enumerate(entries, frame.first):
-            if self._codec.decode(encoded).position != position:
+        for position, entry in enumerate(self._codec.decode_all(entries), frame.first):
+            if entry.position != position:
                 raise self._corrupt("the entry names another position", position)
         return reached
+
+    def _check_snapshots(self) -> None:
+        frames = [frame for frame, _ in self._frames if frame.kind == "snapshot"]
+        within = all(self.info.first <= frame.last <= self.info.last for frame in frames)
+        if len(frames) != self.info.snapshots or not within:
+            raise self._corrupt("the header is wrong about its snapshots")
 
     def _check_base(self, start: Checkpoint) -> None:
         base = self.base()
@@ -348,6 +380,7 @@ class BundleStore(ReadOnlyStore):
         data = self._read(0, end + DIGEST_BYTES)
         if data[end:] != blake2b(data[:end], digest_size=DIGEST_BYTES).digest():
             raise self._corrupt("the header was changed or cut off")
+        self._seal = data[end:].hex()
         try:
             header = msgspec.json.decode(data[PREFIX:end], type=Header)
             bytes.fromhex(header.info.chain_before)

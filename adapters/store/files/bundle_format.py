@@ -5,8 +5,10 @@ from __future__ import annotations
 from msgspec import Struct
 
 MAGIC = b"kerfb\x00"
-WITHOUT_BASE, FORMAT = 1, 2
-"""Format 1: a record from its beginning, or a part that cannot be decided again. Format 2: it begins with a base."""
+WITHOUT_BASE, WITHOUT_SNAPSHOTS, FORMAT = 1, 2, 3
+"""Format 1: a record from its beginning, or a part that cannot be decided again. Format 2: it begins with a base.
+Format 3: it has snapshots of the state, with a base or without. An older kerf refuses a format that it does not know
+(KERF110)."""
 DIGEST_BYTES = 16
 PREFIX = len(MAGIC) + 2 + 4
 FRAME_ENTRIES = 4096
@@ -24,6 +26,8 @@ class BundleInfo(Struct, frozen=True, kw_only=True):
     `chain_before` and `chain` are the chain's values (hex) before the first and after the last entry. `missing` counts
     the named blobs that the source did not have. `based`: the bundle begins with the state before its first entry, so
     that its entries can be decided again. `kept` counts the claim events and decisions from before that state.
+    `unknown` counts the entries of a newer kerf; in a sanitised bundle nothing is left of what they say. There are so
+    many `snapshots`, of the state's schema `schema`.
     """
 
     format: int
@@ -41,16 +45,19 @@ class BundleInfo(Struct, frozen=True, kw_only=True):
     sanitised: bool
     kept: int = 0
     based: bool = False
+    unknown: int = 0
+    snapshots: int = 0
+    schema: str = ""
 
 
 class Frame(Struct, frozen=True):
-    kind: str  # "base", "history", "entries" or "blobs"
+    kind: str  # "base", "history", "entries", "blobs" or "snapshot"
     length: int  # bytes in the file
     size: int  # bytes unpacked
     digest: str  # of the bytes in the file
     first: int = 0
     last: int = 0
-    chain: str = ""  # after `last`
+    chain: str = ""  # after `last`; of a snapshot, the digest of the state there
 
 
 class Header(Struct, frozen=True):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -99,6 +100,44 @@ def private_folder(path: Path) -> Iterator[Path]:
     finally:
         _remove(folder, held)
         os.close(held)
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """Yields a folder for its owner alone, which stands at `path` once the block has ended well, with its files.
+
+    The files are written to it under a name of its own beside `path`. Raises `RecordExists` if something is at `path`,
+    `SpecialFile` for a link, and another `StoreError` if it cannot be written. Nothing is left then.
+    """
+    _require_free(path)
+    growing = path.with_name(_name(path))
+    with refused_by_system(path):
+        growing.mkdir(mode=OWNER_FOLDER)
+    try:
+        yield growing
+        with refused_by_system(path):
+            for file in growing.iterdir():
+                file.chmod(_OWNER_FILE)
+            _require_free(path)
+            growing.rename(path)
+    finally:
+        if growing.exists():
+            shutil.rmtree(growing, ignore_errors=True)
+
+
+def _require_free(path: Path) -> None:
+    """Raises `RecordExists` or `SpecialFile` if something is at a path."""
+    with refused_by_system(path):
+        folder = path.is_dir() and not path.is_symlink()
+    if folder or regular_file(path) is not None:
+        what = "folder" if folder else "file"
+        raise RecordExists(f"there is a {what} already", where=str(path), hint="Name a new folder")
+
+
+def force(path: Path) -> None:
+    """Forces a file's content to the disk."""
+    with refused_by_system(path), path.open("rb") as file:
+        os.fsync(file.fileno())
 
 
 def move(fresh: Path, path: Path, replaces: os.stat_result | None) -> None:

@@ -76,16 +76,19 @@ def _told(statement: str) -> str:
 class SQLiteStore(ChainedStore):
     """`kerf.engine.record.store.Store` on a file. `mode`: "create" a new record, "write" or "read" an existing one.
 
-    `lock_timeout` is how long a write waits for another process's lock, in milliseconds. Opening raises
+    `lock_timeout` is how long a write waits for another process's lock, in milliseconds. Without `durable`, turns are
+    stored and not forced to the disk: for a file that nobody sees before it is whole. Opening raises
     `RecordNotFound`, `RecordExists`, `NotARecord`, `FormatUnsupported`, `RecordCorrupt` or another `StoreError`.
     """
 
-    def __init__(self, path: str | Path, mode: Mode, *, lock_timeout: int = 5_000, codec: Codec = CODEC) -> None:
+    def __init__(
+        self, path: str | Path, mode: Mode, *, lock_timeout: int = 5_000, codec: Codec = CODEC, durable: bool = True
+    ) -> None:
         self.path, self.place = Path(path), str(path)
         self.mode = mode
         self._codec = codec
         self._lock_timeout = lock_timeout
-        self._tidy = False
+        self._tidy, self._durable = False, durable
         if mode != "create" and not self.path.is_file():
             raise RecordNotFound("there is no such file", where=str(path), hint="Check the path of the record")
         self._datastore = self._open_for_reading() if mode == "read" else self._open_for_writing()
@@ -116,7 +119,8 @@ class SQLiteStore(ChainedStore):
                 make_empty(self.path)
             self._let_it_shrink()
         pragmas = (
-            "synchronous = FULL", f"busy_timeout = {self._lock_timeout}", f"journal_size_limit = {LOG_BYTES}",
+            f"synchronous = {'FULL' if self._durable else 'OFF'}", f"busy_timeout = {self._lock_timeout}",
+            f"journal_size_limit = {LOG_BYTES}",
         )  # fmt: skip
         return Datastore(self._uri("mode=rw"), pragmas=pragmas, read_only=False)
 

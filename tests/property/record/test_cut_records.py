@@ -85,7 +85,7 @@ def test_everything_in_it_can_be_explained_and_told(record: MemoryStore, tmp_pat
         assert [step.type for step in found.steps] == [step.type for step in explain_claim(record, name).steps]
         assert story(store, name).events
         shortened += found.shortened
-    for name in links.uids:
+    for name in {pod.key for pod in links.pods.every()}:
         explain_pod(store, name)
         assert story(store, name).events
     for position, decider in links.decisions.items():

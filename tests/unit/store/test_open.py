@@ -63,5 +63,5 @@ def test_a_url_names_a_file_by_its_absolute_path(tmp_path: Path) -> None:
 
 def test_postgresql_without_its_package_is_a_coded_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "kerf.adapters.store.postgres.store", None)
-    with pytest.raises(StoreError, match=r"KERF100.*kerf-autoscaler\[postgres\]"):
+    with pytest.raises(StoreError, match=r"KERF100.*pip install '\.\[postgres\]'"):
         open_record("postgresql://nobody@127.0.0.1:1/none")

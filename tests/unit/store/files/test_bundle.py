@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kerf.adapters.store.files import bundle
+from kerf.adapters.store.files import bundle_frames
 from kerf.adapters.store.files.bundle import BundleStore, export_bundle, inspect_bundle
 from kerf.adapters.store.files.bundle_format import BundleInfo
 from kerf.adapters.store.sqlite.store import SQLiteStore
@@ -61,6 +61,7 @@ def test_a_bundle_holds_the_same_record(store: SQLiteStore, tmp_path: Path) -> N
         chain_before="00" * 16,
         chain=store.checkpoint().value.hex(),
         sanitised=False,
+        unknown=1,
     )
 
 
@@ -79,7 +80,7 @@ def test_a_range_keeps_its_positions_and_its_place_in_the_chain(
 
 
 def test_scans_cross_frames(store: SQLiteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bundle, "FRAME_ENTRIES", 5)
+    monkeypatch.setattr(bundle_frames, "FRAME_ENTRIES", 5)
     export_bundle(store, tmp_path / "b.kerfb")
     bundled = BundleStore(tmp_path / "b.kerfb")
     for after in range(13):
@@ -120,7 +121,7 @@ def test_a_bundle_is_read_only(store: SQLiteStore, tmp_path: Path) -> None:
 
 def test_every_flipped_byte_is_found(store: SQLiteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And what is read before the damage is what was written."""
-    monkeypatch.setattr(bundle, "FRAME_ENTRIES", 4)
+    monkeypatch.setattr(bundle_frames, "FRAME_ENTRIES", 4)
     path, original = tmp_path / "b.kerfb", all_of(store)
     export_bundle(store, path)
     content = path.read_bytes()
@@ -146,7 +147,7 @@ def test_a_bundle_that_was_cut_off(store: SQLiteStore, tmp_path: Path, keep: int
 def test_what_comes_before_a_damaged_frame_is_readable(
     store: SQLiteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bundle, "FRAME_ENTRIES", 4)
+    monkeypatch.setattr(bundle_frames, "FRAME_ENTRIES", 4)
     path = tmp_path / "b.kerfb"
     export_bundle(store, path)
     third, offset = BundleStore(path)._frames[2]

@@ -1,0 +1,90 @@
+"""Choose events of the timeline by what they are about: subject, kind, name, namespace, workload, reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+
+from msgspec import Struct
+
+from kerf.engine.model.kubernetes.pods import Pod
+from kerf.engine.record.entries import Entry
+from kerf.projections.timeline.event import Event
+from kerf.projections.workload_names import workload_of
+from kerf.replay.subject_names import kind_of, with_canonical_kind
+
+_POD, _WORKLOAD = "pod", "workload"
+
+
+class Asked(Struct, frozen=True):
+    """What is asked for; "" asks for anything. `name` and `reason` take patterns, such as `web-*`. `workload` is
+    namespace/name or a name; `reason` the code of a reason or of an event."""
+
+    subject: str = ""
+    kind: str = ""
+    name: str = ""
+    namespace: str = ""
+    workload: str = ""
+    reason: str = ""
+
+    def __str__(self) -> str:
+        """As the flags of `kerf log` say it; a subject alone by its name."""
+        given = {field: getattr(self, field) for field in self.__struct_fields__ if getattr(self, field)}
+        return (
+            self.subject if set(given) == {"subject"} else " ".join(f"--{flag} {text}" for flag, text in given.items())
+        )
+
+
+class EventFilter:
+    """Chooses events. It has to see each entry before its events: that is how it knows pods' workloads."""
+
+    def __init__(self, asked: Asked) -> None:
+        self.asked = asked
+        self._kind = kind_of(asked.kind) or asked.kind.lower()
+        self._objects = bool(asked.kind or asked.name or asked.namespace or asked.workload)
+        self._workloads: dict[str, str] = {}  # by pod
+
+    def see(self, entry: Entry) -> None:
+        if self.asked.workload and isinstance(entry.payload, Pod):
+            self._workloads[entry.payload.key] = workload_of(entry.payload).key
+
+    def subjects(self) -> set[str]:
+        """The names, without a kind, of all that may be asked for; none if anything may be."""
+        subject = self.asked.subject
+        spellings = (subject, subject.partition("/")[2], with_canonical_kind(subject).partition("/")[2])
+        return set(filter(None, spellings)) if not self._objects else set()
+
+    def takes(self, event: Event) -> bool:
+        """Whether one object that the event is about is what is asked for, and its reason, too."""
+        names = (event.subject, *event.related)
+        return (
+            self._concerns(names)
+            and (not self._objects or any(map(self._is_asked, names)))
+            and (not self.asked.reason or any(fnmatchcase(code, self.asked.reason) for code in _reasons(event)))
+        )
+
+    def _concerns(self, names: Iterable[str]) -> bool:
+        subject = self.asked.subject
+        spellings = (subject, with_canonical_kind(subject))
+        return not subject or any(name in spellings or name.partition("/")[2] == subject for name in names)
+
+    def _is_asked(self, name: str) -> bool:
+        asked = self.asked
+        kind, _, key = name.partition("/")
+        namespace, _, bare = key.rpartition("/")
+        return (
+            (not self._kind or kind == self._kind or (self._kind == _WORKLOAD and kind_of(kind) == _WORKLOAD))
+            and (not asked.namespace or namespace == asked.namespace)
+            and (not asked.name or fnmatchcase(bare, asked.name) or fnmatchcase(key, asked.name))
+            and (not asked.workload or asked.workload in self._workload(kind, key))
+        )
+
+    def _workload(self, kind: str, key: str) -> tuple[str, ...]:
+        """The names of the workload that an object is of, or is."""
+        found = self._workloads.get(key, "") if kind == _POD else key if kind_of(kind) == _WORKLOAD else ""
+        return (found, found.rpartition("/")[2]) if found else ()
+
+
+def _reasons(event: Event) -> tuple[str, ...]:
+    reason = event.reason.code if event.reason is not None else ""
+    return event.code, reason, *(str(event.params[name]) for name in ("why", "error") if name in event.params)

@@ -1,0 +1,105 @@
+"""The entries of a record up to a position: those of some pods, and those of anything else."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Protocol
+
+from kerf.engine.model.kubernetes.pods import Pod
+from kerf.engine.record.codec import CODEC, Codec
+from kerf.engine.record.entries import Entry
+from kerf.engine.record.observations import ObjectGone
+from kerf.replay.record_names.postings import UID, Part, has_name
+
+MOST_KEPT = 150_000
+"""So many entries of anything but pods are kept decoded for the next question; more are decoded again."""
+
+
+class Entries(Protocol):
+    """What an index needs of a store."""
+
+    def history(self, after: int = 0, until: int | None = None) -> Iterator[bytes]:
+        """Yields the entries kept from before the base."""
+        ...
+
+    def encoded_at(self, positions: Sequence[int]) -> Iterator[bytes]:
+        """Yields the entries at these ascending positions. Raises `RecordCorrupt` for one that was changed."""
+        ...
+
+
+class NamedEntries:
+    """Finds entries up to `until` by what they name. `parts` are the postings of all entries after the record's base,
+    which is at `after`."""
+
+    def __init__(self, entries: Entries, parts: Sequence[Part], until: int, codec: Codec = CODEC) -> None:
+        self.after = parts[0].after
+        self._entries, self.parts, self.until, self._codec = entries, parts, until, codec
+        self._others: list[Entry] = []
+
+    def up_to(self, until: int) -> NamedEntries:
+        """Return what finds the entries up to another position."""
+        found = NamedEntries(self._entries, self.parts, until, self._codec)
+        if until <= self.until:
+            found._others = [entry for entry in self._others if entry.position <= until]
+        return found
+
+    def read_from(self, entries: Entries) -> NamedEntries:
+        """Return the same of the same record, which is opened once more as `entries`."""
+        found = NamedEntries(entries, self.parts, self.until, self._codec)
+        found._others = self._others
+        return found
+
+    def uids(self, what: str, name: str) -> set[str]:
+        """Return the pods that have had a name (see `postings`), if only for a while."""
+        found = self._decoded(self._positions(what, [name]))
+        return {
+            entry.payload.uid
+            for entry in found
+            if isinstance(entry.payload, Pod) and has_name(entry.payload, what, name)
+        }
+
+    def entries(self, uids: Collection[str]) -> Iterator[Entry]:
+        """Give all entries of some pods, in order."""
+        for entry in self._decoded(self._positions(UID, uids)):
+            if uid_of(entry) in uids:
+                yield entry
+
+    def uid_at(self, position: int) -> str:
+        """Return which pod the entry at a position is of, "" for none."""
+        found = self._decoded([position] if self.after < position <= self.until else [])
+        return next((uid_of(entry) for entry in found), "")
+
+    def others(self, only: Collection[str] | None = None) -> Iterable[Entry]:
+        """Give all entries that are of no pod, in order, those kept from before the base first; `only` those of some
+        types, if they are given (see `Store.scan`)."""
+        if self._others:
+            return self._others
+        positions = [
+            part.after + distance
+            for part in self.parts
+            for distance in part.others
+            if part.after + distance <= self.until
+        ]
+        found = chain(
+            self._codec.decode_all(self._entries.history(0, self.until), only), self._decoded(positions, only)
+        )
+        if only is not None or len(positions) > MOST_KEPT:
+            return found
+        self._others = list(found)
+        return self._others
+
+    def _positions(self, what: str, names: Iterable[str]) -> list[int]:
+        found = {position for part in self.parts for name in names for position in part.positions(what, name)}
+        return sorted(position for position in found if position <= self.until)
+
+    def _decoded(self, positions: Sequence[int], only: Collection[str] | None = None) -> Iterator[Entry]:
+        return self._codec.decode_all(self._entries.encoded_at(positions), only)
+
+
+def uid_of(entry: Entry) -> str:
+    """Return which pod an entry is of, "" for none."""
+    payload = entry.payload
+    if isinstance(payload, Pod):
+        return payload.uid
+    return payload.key if isinstance(payload, ObjectGone) and payload.kind == "pod" else ""

@@ -1,0 +1,141 @@
+"""Postings: which entries of pods name which pod, node or workload, for some consecutive entries of a record.
+
+A posting is one number: the checksum of a name, and the position of an entry that has it. Two names may have the same
+checksum. So whoever looks a name up compares it with what the entries say.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
+from zlib import crc32
+
+import msgspec
+from msgspec import Struct
+
+from kerf.engine.model.kinds.watched import POD
+from kerf.engine.model.kubernetes.pods import Owner, Pod
+from kerf.engine.record.entry_types import NAME_OF, TYPES
+from kerf.engine.record.errors import UNDECODABLE
+from kerf.engine.record.observations import ObjectGone
+from kerf.engine.state.load import PROGRESS_EVERY
+from kerf.projections.workload_names import owner_name
+
+UID, NAME, NODE, WORKLOAD = "uid", "name", "node", "workload"
+"""What a pod is looked up by: its uid; its name, its node's, or its workload's or controller's, each without the
+namespace."""
+MOST_ENTRIES = 1 << 32
+"""The entries of one part of a record are numbered in 32 bits."""
+
+_SEEN, _GONE = NAME_OF[POD.struct], NAME_OF[ObjectGone]
+_SCHEMAS = {name: TYPES[name].schema for name in (_SEEN, _GONE)}
+_TYPE_WITHIN = 96
+"""The type of an entry of pods begins within so many bytes."""
+_MARKS = tuple(msgspec.msgpack.encode(name) for name in (_SEEN, _GONE))
+_SEEDS = {what: crc32(what.encode()) for what in (UID, NAME, NODE, WORKLOAD)}
+_OF_UID = _SEEDS[UID]
+
+
+class _Named(Struct, frozen=True, gc=False):
+    """What the entries of pods name."""
+
+    uid: str = ""
+    namespace: str = ""
+    name: str = ""
+    node: str = ""
+    owner: Owner | None = None
+    kind: str = ""
+    key: str = ""
+
+
+class _PodEntry(Struct, array_like=True, frozen=True, gc=False):
+    position: int
+    turn: int
+    stream: str
+    version: int
+    type: str
+    schema: int
+    at: int
+    cause: int
+    epoch: int
+    payload: _Named
+
+
+_decode = msgspec.msgpack.Decoder(_PodEntry).decode
+
+
+class Part(Struct, frozen=True):
+    """The postings of the entries with after < position <= until. `named` are those of pods, in order; `others` are the
+    entries of anything else, as distances from `after`."""
+
+    after: int
+    until: int
+    named: memoryview
+    others: memoryview
+
+    def positions(self, what: str, name: str) -> list[int]:
+        """Return the positions of the entries of pods that may have this name, in order."""
+        lowest = _checksum(what, name) << 32
+        begin = bisect_left(self.named, lowest)
+        end = bisect_left(self.named, lowest + MOST_ENTRIES, begin)
+        return [self.after + (posting - lowest) for posting in self.named[begin:end]]
+
+
+def part_of(entries: Iterable[tuple[int, bytes]], after: int, until: int, tell: Callable[[int], None]) -> Part:
+    """Return the postings of these entries, each with its position. What cannot be read as an entry of a pod is one of
+    `others`: whoever reads it is told what is wrong with it. `tell` is told the positions reached."""
+    named, others = list[int](), array("I")
+    pods: dict[str, tuple[str, Owner | None]] = {}  # the node and the controller of each pod so far
+    for position, encoded in entries:
+        distance = position - after
+        if distance % PROGRESS_EVERY == 0:
+            tell(position)
+        entry = _of_pod(encoded)
+        if entry is None:
+            others.append(distance)
+            continue
+        pod = entry.payload
+        uid = pod.uid if entry.type == _SEEN else pod.key
+        named.append(crc32(uid.encode(), _OF_UID) << 32 | distance)
+        if entry.type == _SEEN and pods.get(uid) != (now := (pod.node, pod.owner)):
+            pods[uid] = now
+            named += [_checksum(what, name) << 32 | distance for what, name in _names(pod)]
+    named.sort()
+    return Part(after, until, memoryview(array("Q", named)), memoryview(others))
+
+
+def _of_pod(encoded: bytes) -> _PodEntry | None:
+    if encoded.find(_MARKS[0], 0, _TYPE_WITHIN) < 0 and encoded.find(_MARKS[1], 0, _TYPE_WITHIN) < 0:
+        return None
+    try:
+        entry = _decode(encoded)
+    except UNDECODABLE:
+        return None
+    if _SCHEMAS.get(entry.type) != entry.schema or (entry.type == _GONE and entry.payload.kind != POD.name):
+        return None
+    return entry
+
+
+def _names(pod: _Named | Pod) -> Iterator[tuple[str, str]]:
+    """Give what a pod is found by, besides its uid."""
+    yield NAME, bare(pod.name)
+    if pod.node:
+        yield NODE, pod.node
+    if pod.owner is not None:
+        yield WORKLOAD, bare(pod.owner.name)
+        yield WORKLOAD, bare(owner_name(pod.namespace, pod.owner).name)
+
+
+def has_name(pod: Pod, what: str, name: str) -> bool:
+    """Return whether a pod is found by a name."""
+    return (what, name) in _names(pod)
+
+
+def _checksum(what: str, name: str) -> int:
+    return crc32(name.encode(), _SEEDS[what])
+
+
+def bare(name: str) -> str:
+    """Return a name without its namespace, or what else stands before it."""
+    return name.rpartition("/")[2]
