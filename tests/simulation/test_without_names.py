@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -14,8 +15,12 @@ from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.model.kubernetes.devices import Capacity, Device, ResourceSlice, Version
 from kerf.engine.model.settings import Settings
 from kerf.replay.verify.verify import verify
+from tests.dst.play import play
+from tests.dst.scenario import scenario
+from tests.support.memory import MemoryStore
 from tests.support.records import stored
 from tests.support.repository import ROOT
+from tests.support.simulation.chaos import chaos
 from tests.support.simulation.run import Run, scale, workshop
 
 
@@ -153,6 +158,26 @@ def peculiar() -> Run:
     return Run([*found, *pods, *twins])
 
 
+def numbered() -> Run:
+    """Pods with numbers at their ends, among others whose names begin as theirs, and virtual pods (S-179)."""
+    found = workshop(scale("2m", 3))
+    names = [f"web-{number}" for number in range(12)] + ["web-1-a", "web-15a", "web", "a", "zoo", "capacity"]
+    pods = [
+        {
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "other"},
+            "spec": {"nodeSelector": {"type": "karpenter"}, "containers": [{"name": "c", "image": "x", "resources": {
+                "requests": {"cpu": f"{300 + 1100 * (number % 3)}m", "memory": "700Mi"}}}]},
+        }
+        for number, name in enumerate(names)
+    ]  # fmt: skip
+    buffer = {
+        "apiVersion": "autoscaling.x-k8s.io/v1beta1", "kind": "CapacityBuffer",
+        "metadata": {"name": "room", "namespace": "other"},
+        "spec": {"replicas": 12, "scalableRef": {"apiGroup": "apps", "kind": "Deployment", "name": "inflate"}},
+    }  # fmt: skip
+    return Run([*found, *pods, buffer], settings=Settings(capacity_buffers=True))
+
+
 @pytest.mark.parametrize(
     ("made", "kind"),
     [
@@ -161,16 +186,37 @@ def peculiar() -> Run:
         (mistyped, "decision.made"),
         (devices, "decision.made"),
         (peculiar, "decision.made"),
+        (numbered, "decision.made"),
     ],
 )
 def test_it_is_decided_the_same_without_names(made: object, kind: str, tmp_path: Path) -> None:
     run: Run = made()  # type: ignore[operator]
     assert run.entries(kind)
-    source = SQLiteStore(stored(tmp_path / "s.kerf", run.memory), "read")
-    export_bundle(source, tmp_path / "b.kerfb", pseudonymise=True, key=b"s")
-    source.close()
-    report = verify(BundleStore(tmp_path / "b.kerfb"))
+    without_names(run.memory, tmp_path)
+
+
+def without_names(record: MemoryStore, folder: Path) -> None:
+    """Asserts that a record's bundle with pseudonyms is decided the same."""
+    with closing(SQLiteStore(stored(folder / "s.kerf", record), "read")) as source:
+        export_bundle(source, folder / "b.kerfb", pseudonymise=True, key=b"s")
+    report = verify(BundleStore(folder / "b.kerfb"))
     assert report.exit_code == 0, msgspec.json.encode(report)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [306])
+def test_a_small_storm_is_decided_the_same_without_names(seed: int, tmp_path: Path) -> None:
+    """In that of 306 two pods changed places, when the numbers inside of names decided."""
+    without_names(chaos(seed).memory, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [60_003, 60_009])
+def test_a_random_cluster_is_decided_the_same_without_names(seed: int, tmp_path: Path) -> None:
+    """In 60003 spread pods went to other zones, when the names of zones were hashed together with users' labels."""
+    store = play(scenario(seed)).store
+    assert store is not None
+    without_names(store, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -53,14 +53,14 @@ def export(
     json
         Print what the bundle holds as JSON.
     """
-    from kerf.adapters.cli.exported_bundle import (
+    from kerf.adapters.cli.bundles.exported_bundle import (
         STDOUT,
         Part,
         export_to_file,
         export_to_stdout,
         record_of_controller,
     )
-    from kerf.adapters.cli.render.bundle import print_bundle
+    from kerf.adapters.cli.render.files.bundle import print_bundle
 
     for place in (record, file):
         if place.startswith("-") and place != STDOUT:
@@ -102,7 +102,7 @@ def names(
     json
         Print a JSON object: pseudonym to name.
     """
-    from kerf.adapters.cli.pseudonyms import mapped_back
+    from kerf.adapters.cli.bundles.pseudonyms import mapped_back
     from kerf.adapters.cli.render.lines import print_error
     from kerf.adapters.cli.render.output import Printer, emit_json
 
@@ -134,7 +134,7 @@ def inspect(file: Path, /, *, json: Json = False) -> None:
         Print JSON.
     """
     from kerf.adapters.cli.limits import limited
-    from kerf.adapters.cli.render.bundle import print_bundle
+    from kerf.adapters.cli.render.files.bundle import print_bundle
     from kerf.adapters.store.files.bundle import inspect_bundle
 
     with limited(file):
@@ -196,8 +196,8 @@ def sign(file: Path, /, *, secret_key: Path, signature: Path | None = None, json
     json
         Print JSON.
     """
-    from kerf.adapters.cli.render.bundle import print_signed
-    from kerf.adapters.cli.signing import sign as write_signature
+    from kerf.adapters.cli.bundles.signing import sign as write_signature
+    from kerf.adapters.cli.render.files.bundle import print_signed
 
     print_signed(write_signature(file, secret_key, signature), json=json)
 
@@ -229,9 +229,9 @@ def verify_signature(file: Path, /, *, public_key: str, signature: Path | None =
     json
         Print JSON.
     """
-    from kerf.adapters.cli.render.bundle import print_signed
+    from kerf.adapters.cli.bundles.signing import check_signature
+    from kerf.adapters.cli.render.files.bundle import print_signed
     from kerf.adapters.cli.render.lines import print_error
-    from kerf.adapters.cli.signing import check_signature
     from kerf.adapters.store.files.minisign import SignatureRefused
 
     try:

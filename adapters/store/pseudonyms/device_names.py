@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from kerf.adapters.store.pseudonyms.names import Names
+from kerf.engine.model.cel import syntax as cel
+from kerf.engine.model.cel.errors import CelError
 from kerf.engine.model.kubernetes.devices import Version
-from kerf.engine.scheduling.devices import cel_syntax as cel
 from kerf.engine.scheduling.devices.cel_selectors import holds
-from kerf.engine.scheduling.devices.errors import SelectorError
 
 _SAYS_HOW_MUCH = re.compile(r"true|false|[+-]?\d{1,12}(\.\d{1,12})?([KMGTPE]i|[mkMGTPE]|e\d{1,2})?|\d+\.\d+\.\d+")
 _VERSION = re.compile(r"(\d+\.\d+\.\d+)-([0-9A-Za-z.-]+)(?:\+[0-9A-Za-z.-]+)?")
@@ -26,6 +26,7 @@ _FUNCTIONS = (
     "isGreaterThan",
 )  # fmt: skip
 _TESTS = ("startsWith", "endsWith", "contains", "==", "!=", "<", "<=", ">", ">=", "in")
+_EMPTY = ""  # is its own pseudonym
 _MOST_TEXTS = 100  # in the list that stands for a question about letters: a selector has 10 KiB at most
 
 
@@ -82,7 +83,7 @@ def selector(value: Any, names: Names) -> Any:
 def _selector(expression: str, names: Names) -> str:
     try:
         tree = cel.parse(expression)
-    except SelectorError:
+    except CelError:
         return f"`{names.name('selector', expression)}"
     return _text(_changed(tree, names))
 
@@ -113,7 +114,7 @@ def _error(message: str, names: Names) -> str:
 def _unread(expression: str) -> str:
     try:
         cel.parse(expression)
-    except SelectorError as error:
+    except CelError as error:
         return error.message
     return ""
 
@@ -121,7 +122,8 @@ def _unread(expression: str) -> str:
 def _changed(node: cel.CelNode, names: Names) -> cel.CelNode:
     asked = _about_letters(node)
     if asked is not None:
-        found = [shown for text, shown in names.given_to("device") if _is_so(node, asked, text)]
+        known = [(_EMPTY, _EMPTY), *names.given_to("device")]
+        found = {shown for text, shown in known if _is_so(node, asked, text)}
         if len(found) <= _MOST_TEXTS:
             texts = cel.ListLiteral(tuple(map(cel.Constant, sorted(found))))
             _parts_changed(node, names)  # names what stands in it, too
@@ -187,7 +189,7 @@ def _within(node: cel.CelNode) -> Iterator[cel.CelNode]:
 def _is_so(node: cel.CelNode, asked: cel.CelNode, text: str) -> bool:
     try:
         return holds(_with(node, asked, cel.Constant(text)), {})
-    except SelectorError:
+    except CelError:
         return False
 
 

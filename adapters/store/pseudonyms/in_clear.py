@@ -21,14 +21,15 @@ IN_CLEAR: dict[str, str] = {
         Unplaced.pods Facts.record RecordStarted.record WatchGap.since WatchGap.until ControllerDecided.command
     """,
     "Instance types, zones, and how an instance is bought: what EC2 or KWOK offers": """
-        Adopted.capacity_type Adopted.instance_type Adopted.zone Catalogue.source InstanceType.name
-        InstanceType.overlaid LaunchAnswered.capacity_type LaunchAnswered.instance_type LaunchAnswered.zone
-        LaunchAnswered.zone_id LaunchError.capacity_type LaunchError.instance_type LaunchError.zone
-        LaunchInstance.capacity_type LaunchInstance.tenancy Launched.capacity_type Launched.instance_type
-        Launched.zone NodeClaim.capacity_type NodeClaim.instance_type NodeClaim.instance_types NodeClaim.zone
-        Offer.instance_type Offer.zone Offering.capacity_type Offering.reservation_type Offering.tenancy Offering.zone
-        Offering.zone_id PlannedClaim.capacity_types PlannedClaim.instance_types PlannedClaim.overlaid
-        Requested.instance_types TaggedInstance.capacity_type Facts.unavailable
+        Adopted.capacity_type Adopted.instance_type Adopted.zone Catalogue.on_request Catalogue.shifted
+        Catalogue.source InstanceType.name InstanceType.overlaid LaunchAnswered.capacity_type
+        LaunchAnswered.instance_type LaunchAnswered.zone LaunchAnswered.zone_id LaunchError.capacity_type
+        LaunchError.instance_type LaunchError.zone LaunchInstance.capacity_type LaunchInstance.draw
+        LaunchInstance.tenancy Launched.capacity_type Launched.instance_type Launched.zone
+        NodeClaim.capacity_type NodeClaim.instance_type NodeClaim.instance_types NodeClaim.zone
+        Offer.instance_type Offer.zone Offering.capacity_type Offering.reservation_type Offering.tenancy
+        Offering.zone Offering.zone_id PlannedClaim.capacity_types PlannedClaim.instance_types
+        PlannedClaim.overlaid Requested.instance_types TaggedInstance.capacity_type Facts.unavailable
     """,
     "One of a few words that Kubernetes or Karpenter allows": """
         Budget.nodes Budget.reasons Budget.schedule CapacityBuffer.strategy DeviceRequest.mode Expression.operator
@@ -58,6 +59,8 @@ IN_CLEAR: dict[str, str] = {
 """By the reason: the fields, as Struct.field. For a map this means its keys."""
 
 PARTLY: dict[str, str] = {
+    "Names of pods": "a number of up to four digits at the end, as StatefulSets give it; of a name that begins as the "
+    "names of such pods do (`web-15a` beside `web-1`), its next digits, of up to four",
     "Keys of labels, annotations and taints": "the keys that Kubernetes, Karpenter and EC2 define; of a key in "
     "Karpenter's own domains (`karpenter.sh` and the like) and in `readiness.k8s.io`, the domain",
     "Values of labels, annotations and taints": "true, false, numbers of up to 10 digits, durations, times; longer "

@@ -8,9 +8,10 @@ topology, prices, times, reasons' codes, the record's id; `in_clear` lists all.
 
 A pseudonym consists of kind, rank and keyed hash ("pod-0042-9f3a1c"). The rank keeps the order of names of a kind,
 because deciders break ties by name: so replaying the bundle takes the same decisions. For the same reason label keys
-and node names keep their place among the names that stay, and a claim keeps its last letters, which come from the
-record's id. The hash is the same in every bundle made with the same salt. Limit: strings inside of reasons are replaced
-word by word, if a word is a name found in the record. A node's pseudonym ends in that of the claim that it belongs to.
+and node names keep their place among the names that stay, pods keep the numbers at their ends, and a claim keeps its
+last letters, which come from the record's id. The hash is the same in every bundle made with the same salt. Limit:
+strings inside of reasons are replaced word by word, if a word is a name found in the record. A node's pseudonym ends in
+that of the claim that it belongs to.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ import msgspec
 from msgspec import Raw, Struct
 
 from kerf.adapters.store.pseudonyms.names import Rule
-from kerf.adapters.store.pseudonyms.replacements import BLOB, Keyed
+from kerf.adapters.store.pseudonyms.pod_names import PodNames, bases
+from kerf.adapters.store.pseudonyms.replacements import BLOB, Keyed, stream_name
 from kerf.adapters.store.pseudonyms.rules import rules_of
 from kerf.adapters.store.pseudonyms.state import made_anew
 from kerf.adapters.store.pseudonyms.vocabulary import ANCHORS, KEPT_DOMAINS
@@ -51,7 +53,8 @@ from kerf.engine.state.state import Facts, State
 
 _WORD = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 _EMPTY_MAP = Raw(b"\x80")
-_CLAIM_STREAM = "nodeclaim/"
+LEFT_OUT = "left-out"
+"""The type of entries whose types this version does not know."""
 _LABELS = ("key", "value")
 _AMONG_PUBLIC = ("key", "resource", "driver")
 _VALID = {"key": is_qualified_name, "value": is_label_value}
@@ -125,12 +128,12 @@ class Pseudonyms:
         return {pseudonym: text for (_, text), pseudonym in self._given.items()}
 
     def settle(self) -> None:
-        width = len(str(len(self._seen)))
-        for rank, (kind, text) in enumerate(sorted(self._seen)):
-            keyed = blake2b(f"{kind}\x00{text}".encode(), key=self._key, digest_size=8).hexdigest()
-            invalid = "_" if kind in _VALID and not _VALID[kind](text) else ""
-            pseudonym = f"{kind}-{rank:0{width}d}-{keyed}{invalid}"
-            self._given[kind, text] = pseudonym.replace("-", "_") if kind in _IDENTIFIERS else pseudonym
+        numbered = bases(self._of("pod"))
+        plain = self._plain(self._seen.union(("pod", base) for base in numbered))
+        self._given = {seen: plain[seen] for seen in sorted(self._seen)}
+        buffers = {text: plain["buffer", text] for text in self._of("buffer")}
+        pods = PodNames(numbered, lambda base: plain["pod", base], buffers)
+        self._given |= {("pod", text): pods.pseudonym(text) for text in self._of("pod")}
         self._settle_claims()
         self._settle_order()
         self._settle_volume_claims()
@@ -139,6 +142,23 @@ class Pseudonyms:
             self._words.setdefault(text, pseudonym)
         self._made.clear()
         self._settled = True
+
+    def _plain(self, texts: set[tuple[str, str]]) -> dict[tuple[str, str], str]:
+        """Returns kind, rank and keyed hash of each text."""
+        found, width = {}, len(str(len(texts)))
+        for rank, (kind, text) in enumerate(sorted(texts)):
+            keyed = blake2b(f"{kind}\x00{text}".encode(), key=self._key, digest_size=8).hexdigest()
+            invalid = "_" if kind in _VALID and not _VALID[kind](text) else ""
+            place = self._place_of_value(text) if kind == "value" else ""
+            pseudonym = f"{place}{kind}-{rank:0{width}d}-{keyed}{invalid}"
+            found[kind, text] = pseudonym.replace("-", "_") if kind in _IDENTIFIERS else pseudonym
+        return found
+
+    def _place_of_value(self, text: str) -> str:
+        """Returns what puts a value before, or between, the two words that stay. Numbers are before all values."""
+        if self._public.get("value", set()).isdisjoint(("false", "true")) or text > "true":
+            return ""
+        return "a-" if text < "false" else "g-"
 
     def _settle_claims(self) -> None:
         """Names each claim after its NodePool's pseudonym and the record's id, because replay makes its name the same
@@ -315,14 +335,11 @@ class Pseudonymised:
             yield self._entry(CODEC.decode(encoded))
 
     def _entry(self, entry: Entry) -> Entry:
-        if isinstance(entry.payload, UnknownEntry):
-            payload: Struct = UnknownEntry(entry.type, entry.schema, _EMPTY_MAP)
-        else:
-            payload = self._payload(entry.payload)
-        stream = entry.stream
-        if stream.startswith(_CLAIM_STREAM):
-            stream = _CLAIM_STREAM + self._names.name("claim", stream.removeprefix(_CLAIM_STREAM))
-        return msgspec.structs.replace(entry, stream=stream, payload=payload)
+        stream = stream_name(entry.stream, self._names)
+        if isinstance(entry.payload, UnknownEntry):  # of a newer kerf, which could not read it without its payload
+            payload = UnknownEntry(LEFT_OUT, 1, _EMPTY_MAP)
+            return msgspec.structs.replace(entry, stream=stream, type=LEFT_OUT, schema=1, payload=payload)
+        return msgspec.structs.replace(entry, stream=stream, payload=self._payload(entry.payload))
 
     def _payload(self, payload: Struct) -> Struct:
         if isinstance(payload, Registered | Adopted) and payload.node:

@@ -11,9 +11,12 @@ from msgspec.structs import replace
 from kerf.adapters.store.pseudonyms.device_names import device_list
 from kerf.adapters.store.pseudonyms.names import Names, Rule
 from kerf.adapters.store.pseudonyms.vocabulary import KNOWN, KNOWN_KEYS
+from kerf.engine.lifecycle.adoption import ACTOR as UNKNOWN_ACTOR
+from kerf.engine.lifecycle.static_nodepools import ACTOR as STATIC_SCALE_DOWN
 from kerf.engine.model import labels
 from kerf.engine.model.karpenter import nodepools as pools
 from kerf.engine.model.kubernetes import pods
+from kerf.engine.record.entry_types import STREAM_OF
 
 # ── values ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -36,7 +39,10 @@ def hashed(value: str, names: Names) -> str:
 
 def value(text: str, names: Names) -> str:
     """Replaces a value, unless it says no more than yes, no, how many or how long. Longer numbers may be accounts."""
-    return text if _HARMLESS.fullmatch(text) else names.name("value", text)
+    if not _HARMLESS.fullmatch(text):
+        return names.name("value", text)
+    names.public("value", text)
+    return text
 
 
 _HARMLESS = re.compile(r"true|false|-?\d{1,10}|(?:\d+(?:\.\d+)?(?:ns|us|ms|[hms]))+|\d{4}-\d\d-\d\dT[\d:.]+Z")
@@ -204,10 +210,20 @@ def keyed_value(taint: pods.Taint | pods.Toleration, names: Names) -> Struct:
 # ── of the state ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+_KERF_SAYS = ("", UNKNOWN_ACTOR, STATIC_SCALE_DOWN)
+
+
 def actor_or_unknown(actor: str, names: Names) -> str:
-    return actor if actor in ("", "unknown") else names.name("actor", actor)
+    """Replaces a user's name, and no word of kerf's own that stands in its place."""
+    return actor if actor in _KERF_SAYS else names.name("actor", actor)
 
 
 def stream_name(stream: str, names: Names) -> str:
+    """Replaces the claim in a stream. A stream of a newer kerf is replaced as a whole."""
     start, slash, name = stream.partition("/")
-    return start + slash + (names.name("claim", name) if start == "nodeclaim" else name)
+    if start == "nodeclaim":
+        return start + slash + names.name("claim", name)
+    return stream if stream in _STREAMS or start == "decision" else f"stream/{names.digest(stream)}"
+
+
+_STREAMS = frozenset(STREAM_OF.values())

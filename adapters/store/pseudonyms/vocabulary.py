@@ -62,7 +62,7 @@ _KUBERNETES = """
     pod-security.kubernetes.io/enforce pod-security.kubernetes.io/audit pod-security.kubernetes.io/warn
     karpenter.sh/do-not-consolidate karpenter.sh/do-not-evict karpenter.sh/provisioner-name
     karpenter.k8s.aws/ec2nodeclass-hash karpenter.k8s.aws/ec2nodeclass-hash-version karpenter.k8s.aws/cluster
-    karpenter.kwok.sh/instance-size
+    karpenter.kwok.sh/instance-size karpenter.sh/price-overlay-applied karpenter.sh/capacity-overlay-applied
     ebs.csi.aws.com/agent-not-ready efs.csi.aws.com/agent-not-ready
 """
 _OF_KERF = {

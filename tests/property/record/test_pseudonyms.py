@@ -170,6 +170,7 @@ DICTIONARY = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 1 << 30))
 def test_who_guesses_with_a_dictionary_finds_nothing(seed: int, tmp_path: Path) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kerf.adapters.store.pseudonyms.device_names import attribute, device, selector
 from kerf.adapters.store.pseudonyms.record import Pseudonyms
+from kerf.engine.model.cel.errors import CelError
 from kerf.engine.model.kubernetes.devices import Capacity, Device, Version
 from kerf.engine.scheduling.devices.cel_selectors import matches
-from kerf.engine.scheduling.devices.errors import SelectorError
 
 DRIVERS = ["gpu.acme.example", "Acme", "fpga.example"]
 WORDS = ["Acme-T4", "acme", "t4", "A10", "", "40Gi", "7", "true", "1.2.3", "a\"b\\c", "Ä"]  # fmt: skip
@@ -84,10 +84,15 @@ def selects(expression: str, driver: str, found: Device) -> bool | None:
     """Whether the selector is true; None if it has no value."""
     try:
         return matches(expression, driver, found)
-    except SelectorError:
+    except CelError:
         return None
 
 
+@example(
+    expression='cel.bind(x, device.attributes["fpga.example"].model, x.startsWith(""))',
+    found=Device("gpu-0", attributes={"fpga.example/model": ""}),
+    driver="fpga.example",
+)
 @given(expression=expressions, found=devices, driver=st.sampled_from(DRIVERS))
 def test_s200_a_selector_selects_the_same_without_names(expression: str, found: Device, driver: str) -> None:
     names = Pseudonyms(b"key")

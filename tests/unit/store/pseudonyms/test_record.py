@@ -13,15 +13,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import Raw, Struct
 
-from kerf.adapters.cli.pseudonyms import mapped_back
+from kerf.adapters.cli.bundles.pseudonyms import mapped_back
 from kerf.adapters.store.files.bundle import BundleStore, export_bundle, inspect_bundle
 from kerf.adapters.store.pseudonyms.reasons import params
 from kerf.adapters.store.pseudonyms.record import Pseudonymised, Pseudonyms
-from kerf.adapters.store.pseudonyms.replacements import BLOB, key_map, known_or_name
+from kerf.adapters.store.pseudonyms.replacements import BLOB, key_map, known_or_name, value_under
 from kerf.adapters.store.pseudonyms.rules import rules_of
 from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.model.content_digest import content, deviation
 from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
+from kerf.engine.model.karpenter.nodeoverlays import NodeOverlay
 from kerf.engine.model.karpenter.nodepools import NodeClassRef, NodePool, RequirementSpec
 from kerf.engine.model.kubernetes.daemonsets import DaemonSet
 from kerf.engine.model.kubernetes.devices import ResourceSlice
@@ -66,6 +67,7 @@ from kerf.engine.record.observations import (
     LaunchError,
     NodeClassSeen,
     ObjectGone,
+    Observation,
     OfficeTaken,
     RecordStarted,
     ReservationsSeen,
@@ -74,6 +76,7 @@ from kerf.engine.record.observations import (
 from tests.contract.store_contract import turn
 from tests.support.payloads import entries
 from tests.support.strategies.planted import recorded_structs
+from tests.support.world import World
 
 SHAPE = PodShape(
     requests={"cpu": 500, "acme.example/gpu": 1},
@@ -193,6 +196,22 @@ def test_no_name_gets_out(store: SQLiteStore, tmp_path: Path) -> None:
     assert inspect_bundle(tmp_path / "b.kerfb").sanitised
 
 
+def test_of_an_entry_of_a_newer_kerf_nothing_stays(tmp_path: Path) -> None:
+    """Neither its type nor its stream, which may name something. It stays an entry that nobody knows, to a newer kerf,
+    too, which could not read it without its payload."""
+    store = SQLiteStore(tmp_path / "r.kerf", "create")
+    strange = UnknownEntry("acme.seen", 3, Raw(msgspec.msgpack.encode({"who": "acme"})))
+    store.append(turn([RecordStarted("r-1", "0.1.0"), Namespace("a")], first=1))
+    store.append(turn([strange], first=3, stream="acme/prod"))
+    info = export_bundle(store, tmp_path / "b.kerfb", pseudonymise=True, key=b"s", created=1)
+    assert info.unknown == 1
+    bundle = BundleStore(tmp_path / "b.kerfb")
+    last = list(bundle.scan())[-1]
+    assert (last.position, last.type, last.schema) == (3, "left-out", 1)
+    assert last.payload == UnknownEntry("left-out", 1, Raw(b"\x80"))
+    assert b"acme" not in b"".join(bundle.encoded())
+
+
 def test_what_scheduling_looks_at_stays(store: SQLiteStore, tmp_path: Path) -> None:
     bundle = export(store, tmp_path / "b.kerfb")
     seen = payloads(bundle)
@@ -271,6 +290,21 @@ def test_labels_of_kwok_are_as_public_as_those_of_ec2() -> None:
         node_class: names.name("nodeclass", "acme"),
         family: "c",
     }
+
+
+def test_the_annotations_that_kerf_gives_claims_keep_their_keys() -> None:
+    """Else a launch would be decided otherwise, with the real keys."""
+    world = World(node_overlays=True)
+    world.prepare()
+    world.see(Observation(NodeOverlay("cheap", price=0.01)), Observation(NodeOverlay("fuse", capacity={"a.io/b": 8})))
+    world.pending("a")
+    world.after(1_000)
+    (claim,) = world.runtime.state.facts.claims.values()
+    assert {"karpenter.sh/price-overlay-applied", "karpenter.sh/capacity-overlay-applied"} <= claim.annotations.keys()
+    names = Pseudonyms(b"s")
+    key_map(claim.annotations, names)
+    names.settle()
+    assert key_map(claim.annotations, names).keys() == claim.annotations.keys()
 
 
 def test_a_budget_and_a_pod_in_a_reason_have_the_pseudonyms_of_the_objects() -> None:
@@ -479,3 +513,15 @@ def test_names_of_devices_are_mapped_back_though_they_have_other_ranks(tmp_path:
     (pseudonym,) = (pseudonym for pseudonym, name in given.items() if name == "gpu.acme.example")
     other = f"device_0017_{pseudonym.rpartition('_')[2]}"
     assert mapped_back(str(tmp_path / "r.kerf"), tmp_path / "key", [other]) == {other: "gpu.acme.example"}
+
+
+@given(st.sets(st.sampled_from(["true", "false", "1", "10", "blue", "false-x", "gold", "truth", "zeta", "A"])))
+def test_values_keep_their_order_among_those_that_stay(values: set[str]) -> None:
+    """Domains of a topology key are values of a label."""
+    names = Pseudonyms(b"key")
+    for text in values:
+        value_under("acme.example/rack", text, names)
+    names.settle()
+    shown = {text: value_under("acme.example/rack", text, names) for text in values}
+    assert sorted(values) == sorted(values, key=shown.__getitem__)
+    assert {text for text in values if shown[text] == text} == values & {"true", "false", "1", "10"}

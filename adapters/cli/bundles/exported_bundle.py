@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from kerf.adapters.cli.records import located, opened
 from kerf.adapters.cli.render.lines import print_error
+from kerf.adapters.cli.render.progress import progress_line
 from kerf.adapters.store.files.bundle import export_bundle
 from kerf.adapters.store.files.bundle_format import BundleInfo
 from kerf.adapters.store.open import AnyStore
@@ -88,12 +89,19 @@ def _export(store: AnyStore, file: Path, part: Part, key: bytes) -> BundleInfo:
         hint = "Give the earlier one to --since"
         raise PositionUnknown(f"--since {part.since} is later than --until {part.until}", hint=hint)
     cuts_beginning = after >= store.first_position()
-    return export_bundle(
-        store,
-        file,
-        after=after if cuts_beginning else 0,
-        until=last,
-        base=base_at(store, after) if cuts_beginning else None,
-        pseudonymise=part.pseudonymise,
-        key=key,
-    )
+    base = base_at(store, after) if cuts_beginning else None
+    with progress_line("taken along up to position") as progress:
+        info = export_bundle(
+            store,
+            file,
+            after=after if cuts_beginning else 0,
+            until=last,
+            base=base,
+            pseudonymise=part.pseudonymise,
+            key=key,
+            progress=progress,
+        )
+    if info.unknown and part.pseudonymise:
+        told = "What they say is left out, because this kerf does not know which names are in it"
+        print_error(f"Note: entries of a newer kerf: {info.unknown:,}. {told}")
+    return info
