@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from msgspec import Struct
@@ -115,15 +115,22 @@ class _DiscardedTurn(TurnDraft):
         return self.made(payload, cause, version)
 
 
-def why_unsupported(turn: Sequence[Entry]) -> tuple[str, str] | None:
-    """Say why this version cannot decide a turn again, as reason and detail of `UnsupportedTurns`. None if it can."""
+def why_unsupported(turn: Sequence[Entry], declared: Callable[[str, int], bool]) -> tuple[str, str] | None:
+    """Say why this version cannot decide a turn again, as reason and detail of `UnsupportedTurns`. None if it can.
+
+    `declared` says whether decisions of a decider's older version may be made otherwise today.
+    """
     for entry in turn:
         payload = entry.payload
         if isinstance(payload, UnknownEntry):
             return "unknown-entry", f"{payload.type} schema {payload.schema}"
-        if isinstance(payload, Decision) and payload.version != VERSIONS.get(payload.decider):
+        if isinstance(payload, Decision) and not _decidable(payload, declared):
             return "decision-version", versions_differ(payload.decider, payload.version)
     return None
+
+
+def _decidable(decision: Decision, declared: Callable[[str, int], bool]) -> bool:
+    return decision.version == VERSIONS.get(decision.decider) or declared(decision.decider, decision.version)
 
 
 def versions_differ(decider: str, version: int) -> str:

@@ -7,7 +7,10 @@ from collections.abc import Iterable
 
 from kerf.engine.record.decisions import (
     Decision,
+    DeletePod,
     DisruptResult,
+    EvictPod,
+    Intent,
     Move,
     MoveStepResult,
     PlannedClaim,
@@ -19,7 +22,7 @@ from kerf.engine.record.decisions import (
     Verdict,
 )
 from kerf.engine.record.entries import Entry
-from kerf.projections.prose.amounts import count
+from kerf.projections.prose.amounts import count, first_names
 from kerf.projections.prose.drift import verdict_words
 from kerf.projections.prose.reasons import sentence
 
@@ -33,8 +36,14 @@ def decided_lines(entries: Iterable[Entry]) -> tuple[str, ...]:
         line
         for entry in entries
         if isinstance(entry.payload, Decision)
-        for line in decision_lines(entry.payload.result)
+        for line in (*decision_lines(entry.payload.result), *_evictions(entry.payload.intents))
     )
+
+
+def _evictions(intents: Iterable[Intent]) -> list[str]:
+    """Write which pods are to leave."""
+    pods = [f"{order.namespace}/{order.name}" for order in intents if isinstance(order, EvictPod | DeletePod)]
+    return [f"evict {first_names(pods)}"] if pods else []
 
 
 def decision_lines(result: Result) -> list[str]:

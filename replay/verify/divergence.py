@@ -18,14 +18,7 @@ from kerf.replay.verify.report import DIFFERENT, EXTRA, MISSING, REFUSED, Diverg
 
 def divergence(recorded: Sequence[Entry], remade: Sequence[Entry]) -> Divergence:
     """Report the first difference between a recorded turn and the remade one. The two must differ."""
-    index = _first(recorded, remade)
-    old = recorded[index] if index < len(recorded) else None
-    new = remade[index] if index < len(remade) else None
-    if old is not None and new is not None:
-        if index + 1 < len(remade) and _content(remade[index + 1]) == _content(old):
-            old = None  # remade now, and then all goes on as recorded
-        elif index + 1 < len(recorded) and _content(recorded[index + 1]) == _content(new):
-            new = None
+    index, old, new = first_differing(recorded, remade)
     entry = old if old is not None else new
     assert entry is not None, "equal turns do not differ"
     difference = first_difference(plain(old), plain(new)) if old is not None and new is not None else None
@@ -63,11 +56,18 @@ def refusal(recorded: Sequence[Entry], entry: Entry, error: Exception) -> Diverg
     )
 
 
-def _first(recorded: Sequence[Entry], remade: Sequence[Entry]) -> int:
+def first_differing(recorded: Sequence[Entry], remade: Sequence[Entry]) -> tuple[int, Entry | None, Entry | None]:
+    """Return the index of the first difference, and what stands there on either side: None on the side that lacks an
+    entry."""
     for index, (old, new) in enumerate(zip(recorded, remade, strict=False)):
         if CODEC.encode(old) != CODEC.encode(new):
-            return index
-    return min(len(recorded), len(remade))
+            if index + 1 < len(remade) and _content(remade[index + 1]) == _content(old):
+                return index, None, new  # remade now, and then all goes on as recorded
+            if index + 1 < len(recorded) and _content(recorded[index + 1]) == _content(new):
+                return index, old, None
+            return index, old, new
+    index = min(len(recorded), len(remade))
+    return index, next(iter(recorded[index:]), None), next(iter(remade[index:]), None)
 
 
 def _content(entry: Entry) -> bytes:

@@ -57,6 +57,20 @@ class UnsupportedTurns(Struct, frozen=True, kw_only=True):
     count: int
 
 
+class DeclaredChange(Struct, frozen=True, kw_only=True):
+    """A declared change that was met. `what` is a decider, with its `recorded` and today's `version`, or the type of a
+    claim event, with 0. `made_again` counts its entries in turns that were decided again, `differs` the turns that
+    differ in it first, from turn `first` on (0 if none does). `why` is what was declared."""
+
+    what: str
+    recorded: int
+    version: int
+    why: str
+    made_again: int
+    differs: int
+    first: int
+
+
 class Corruption(Struct, frozen=True):
     """Where the record is corrupt. Everything before `position` was verified; 0 is no position (a blob, say)."""
 
@@ -72,6 +86,8 @@ class Report(Struct, frozen=True, kw_only=True):
     counts the turns that differ; `divergences` holds the first of them. `seconds` is how long it took. A cut record, or
     a part of one, begins after position `base`, at the time `base_at` (ms since the epoch). `kept` older entries of
     claims were not decided again. `imported` says what an imported record was made of: no decision of kerf's is in it.
+    So many `snapshots` that the record brings along are the states that follow from its entries.
+    `declared` are the declared changes that were met, `differences` the first of the turns that differ as declared.
     """
 
     record: str
@@ -92,6 +108,9 @@ class Report(Struct, frozen=True, kw_only=True):
     base_at: int = 0
     kept: int = 0
     imported: Imported | None = None
+    snapshots: int = 0
+    declared: tuple[DeclaredChange, ...] = ()
+    differences: tuple[Divergence, ...] = ()
 
     @property
     def exit_code(self) -> int:

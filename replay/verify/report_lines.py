@@ -17,10 +17,11 @@ _KINDS = {
 
 def verdict(report: Report) -> str:
     """Sum up the report in one line."""
+    turns = sum(change.differs for change in report.declared)
+    if turns and report.exit_code == 0:
+        return f"same but for {count(turns, 'declared difference')}: all else is decided as recorded"
     verdicts = {
-        0: "same: today's engine makes all of it as recorded, byte for byte"
-        if report.imported is not None
-        else "same: today's engine decides all of it as recorded, byte for byte",
+        0: f"same: today's engine {'makes' if _is_history(report) else 'decides'} all of it as recorded, byte for byte",
         1: f"diverged: {count(report.diverged, 'turn')} would be decided otherwise today",
         3: "corrupt: only what is before the damage was verified",
         4: "unsupported: parts of the record cannot be decided again by this version; all else is the same",
@@ -29,14 +30,15 @@ def verdict(report: Report) -> str:
 
 
 def divergence_lines(divergence: Divergence) -> list[str]:
-    """Write one divergence: its place, the decisions that differ ("-" recorded, "+" now), the first differing field,
-    the versions."""
+    """Write one divergence: its place, the decisions that differ ("-" recorded, "+" now; "=" where both come to
+    the same in these words), the first differing field, the versions."""
     was = [f"- {line}" for line in divergence.outcome_was if line not in divergence.outcome_now]
     now = [f"+ {line}" for line in divergence.outcome_now if line not in divergence.outcome_was]
     lines = [
         f"position {divergence.position} ({divergence.type}, {moment(divergence.at)}): {_KINDS[divergence.kind]}",
         *was,
         *now,
+        *([f"= {line}" for line in divergence.outcome_now] if not was and not now else []),
     ]
     if divergence.path:
         lines.append(f"{divergence.path}: {_value(divergence.was)} → {_value(divergence.now)}")
@@ -50,6 +52,18 @@ def divergence_lines(divergence: Divergence) -> list[str]:
     if divergence.version_recorded or divergence.version:
         versions += f"; decision version {divergence.version_recorded or '-'}, today's is {divergence.version or '-'}"
     return [*lines, versions]
+
+
+def declared_lines(report: Report) -> list[str]:
+    """Say which declared changes were met, how many turns differ by them, and why."""
+    lines = []
+    for change in report.declared:
+        what = f"{change.what} {change.recorded} → {change.version}" if change.version else change.what
+        differs = f"{count(change.differs, 'turn')} differ" if change.differs != 1 else "1 turn differs"
+        first = f", the first at position {change.first}" if change.differs else ""
+        why = f": {change.why}" if change.why else ""
+        lines.append(f"declared: {what}, {change.made_again} made again, {differs}{first}{why}")
+    return lines
 
 
 def obstacle_lines(report: Report) -> list[str]:
@@ -68,6 +82,8 @@ def obstacle_lines(report: Report) -> list[str]:
 
 def beginning_lines(report: Report) -> list[str]:
     """Say of a record that does not begin at position 1 from where on it was verified."""
+    if report.imported is not None and report.imported.captured:
+        return [f"captured from a cluster at {moment(report.imported.since)}: what it was before is not in the record"]
     if report.imported is not None:
         sources = " and ".join(report.imported.sources)
         return [
@@ -84,6 +100,10 @@ def beginning_lines(report: Report) -> list[str]:
         kept = count(report.kept, "entry").replace("entrys", "entries")
         lines.append(f"{kept} of claims and decisions are kept from before, unchanged")
     return lines
+
+
+def _is_history(report: Report) -> bool:
+    return report.imported is not None and not report.imported.captured
 
 
 def _value(value: object) -> str:

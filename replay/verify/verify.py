@@ -7,266 +7,199 @@ entries, so that one changed decision does not make all later turns differ.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from hashlib import blake2b
-from itertools import groupby
-from time import perf_counter
+from time import perf_counter, process_time
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 import kerf
-from kerf.engine.errors import KerfError
-from kerf.engine.record.base import Base
-from kerf.engine.record.codec import CODEC
-from kerf.engine.record.decisions import Decision
 from kerf.engine.record.entries import Entry
-from kerf.engine.record.errors import (
-    INCONSISTENT,
-    BlobMissing,
-    EntryUndecodable,
-    RecordCorrupt,
-    StoreError,
-    UpcastFailed,
-)
-from kerf.engine.record.observations import RecordCut, RecordStarted
+from kerf.engine.record.errors import EntryUndecodable, RecordCorrupt, StoreError, UpcastFailed
+from kerf.engine.record.observations import RecordCut
 from kerf.engine.record.store import Store
-from kerf.engine.state.load import PROGRESS_EVERY, Progress, beginning
-from kerf.engine.state.state import State
+from kerf.engine.state.load import Progress, beginning
 from kerf.replay.errors import BeginningMissing
-from kerf.replay.verify.decide_again import (
-    VERSIONS,
-    copy,
-    decide_again,
-    fold,
-    is_observed,
-    settle,
-    versions_differ,
-    why_unsupported,
-)
-from kerf.replay.verify.divergence import divergence, refusal
-from kerf.replay.verify.report import Corruption, Divergence, Report, UnsupportedTurns
+from kerf.replay.verify.declared_changes import NOTHING_DECLARED, DeclaredChanges
+from kerf.replay.verify.report import Corruption, Report
+from kerf.replay.verify.segments import Cutter, Disagreement, parts
+from kerf.replay.verify.stored_snapshots import StoredSnapshots
+from kerf.replay.verify.verifier import Heard, Verifier, turns
+from kerf.replay.workers import Workers
 
 MAX_DIVERGENCES_KEPT = 100
 """At most this many divergences are kept in full; all are counted."""
+LONG = 50_000
+"""Entries of a record whose bytes another process checks meanwhile."""
+ALONE_FOR = 2.0
+"""Seconds of CPU time for which one process verifies alone: to start others costs about as much."""
 
 
-def verify(store: Store, *, progress: Progress | None = None, keep: int = MAX_DIVERGENCES_KEPT) -> Report:
+def verify(
+    store: Store,
+    *,
+    progress: Progress | None = None,
+    keep: int = MAX_DIVERGENCES_KEPT,
+    changes: DeclaredChanges = NOTHING_DECLARED,
+    workers: Workers | None = None,
+) -> Report:
     """Check all that is stored, and decide the whole record again, from its base if it has one.
 
-    The check comes first: header, both ends, chain, every blob. After a fault the turns before it are still decided.
-    Raises BeginningMissing (KERF204) for a part of a record without a base. What else is wrong with the record stands
-    in the report.
+    What differs as `changes` declare it is no divergence; without them a decision of an older VERSION is unsupported.
+
+    With `workers`, other processes help with what takes longer than `ALONE_FOR`; the report is the same. After a fault
+    the turns before it are still decided. Raises BeginningMissing (KERF204) for a part of a record without a base. What
+    else is wrong with the record stands in the report.
     """
     started = perf_counter()
-    base = store.base()
-    verifier = _Verifier(store, keep, base)
-    fault = _fault_of(store)
     try:
-        for turn in turns(_reported(store.scan(base.position if base is not None else 0), progress)):
-            verifier.turn(turn)
-        verifier.check_cut()
-    except StoreError as error:
-        position = error.position or verifier.entries + 1
-        fault = fault or Corruption(error.code, position, error.message)
-    return verifier.report(fault, perf_counter() - started)
+        report = _Run(store, keep, progress, changes).all(workers)
+    except Disagreement:
+        report = _Run(store, keep, progress, changes).all(None)
+    return replace(report, seconds=perf_counter() - started)
 
 
-def _fault_of(store: Store) -> Corruption | None:
-    """What `Store.check` finds; an entry that this version cannot read is left to the turns."""
-    try:
-        store.check()
-    except (EntryUndecodable, UpcastFailed):
-        return None
-    except StoreError as error:
-        return Corruption(error.code, error.position, error.message)
-    return None
+class Check(Struct, frozen=True):
+    """Finds what `Store.check` finds. An entry that this version cannot read is left to the turns."""
 
-
-def turns(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
-    """Group the entries by turn. A turn that is cut off by an error of the source is left out."""
-    for _, turn in groupby(entries, key=lambda entry: entry.turn):
-        yield list(turn)
-
-
-def _reported(entries: Iterator[Entry], progress: Progress | None) -> Iterator[Entry]:
-    for entry in entries:
-        if progress is not None and entry.position % PROGRESS_EVERY == 0:
-            progress(entry.position)
-        yield entry
-
-
-class _Verifier:
-    """Decides turns on the state `trial`.
-
-    While nothing differs, `trial` is also what the record says. From the first turn that differs or cannot be decided,
-    `truth` is kept too: it is folded from recorded entries only.
-    """
-
-    def __init__(self, store: Store, keep: int, base: Base | None) -> None:
-        self.store, self.keep, self.base = store, keep, base
-        self.trial = beginning(store)
-        if base is not None:
-            settle(self.trial)
-        self.cuts: list[RecordCut] = []  # all that are announced for this base
-        self.kept = 0
-        self.truth: State | None = None
-        self.engine_recorded = base.engine if base is not None else ""
-        self.versions: dict[str, int] = {}  # decider → version of its latest recorded decision
-        self.entries = self.turns = self.observations = self.decisions = self.claim_events = 0
-        self.diverged = 0
-        self.divergences: list[Divergence] = []
-        self.unsupported: dict[tuple[str, str], UnsupportedTurns] = {}
-
-    def turn(self, recorded: list[Entry]) -> None:
-        self._note(recorded)
-        unsupported = why_unsupported(recorded)
-        if unsupported is not None:
-            self._cannot(recorded, *unsupported)
-            return
+    def run(self, store: Store) -> Corruption | None:
         try:
-            remade = decide_again(self.trial, recorded)
-        except BlobMissing as error:
-            self._cannot(recorded, "missing-blob", error.message)
-            return
-        except StoreError:
-            raise  # the record is damaged
-        except (KerfError, *INCONSISTENT) as error:
-            if not self._newer(recorded):
-                self._differs(recorded, refusal(recorded, recorded[0], error))
-            return
-        if _same(recorded, remade):
-            self._counted(recorded)
-            if self.truth is not None:
-                fold(self.truth, recorded)
-            return
-        older = sorted((d, v) for d, v in self.versions.items() if v != VERSIONS.get(d))
-        if older:  # claim events carry no version: those of a record of other deciders may well differ
-            self._cannot(recorded, "older-deciders", versions_differ(*older[0]))
-            return
-        if self._newer(recorded):
-            return
-        self._counted(recorded)
-        self._differs(recorded, divergence(recorded, remade))
+            store.check()
+        except (EntryUndecodable, UpcastFailed):
+            return None
+        except StoreError as error:
+            return Corruption(error.code, error.position, error.message)
+        return None
 
-    def _newer(self, recorded: list[Entry]) -> bool:
-        """Whether a turn differs because entries of a newer kerf stand before it: nothing can be said of it then."""
-        newer = self.trial.facts.unknown > 0
-        if newer:
-            self._cannot(recorded, "newer-entries", "entries before it are of a newer kerf")
-        return newer
 
-    def _note(self, recorded: list[Entry]) -> None:
-        first = recorded[0]
-        after = self.base.position if self.base is not None else 0
-        if not self.entries and first.position != after + 1:
-            raise BeginningMissing(
-                "the record begins in the middle: what was before is not known",
-                where=f"position {first.position}",
-                hint="Verify the whole record, or export it from its beginning",
-            )
-        self.entries += len(recorded)
-        self.turns += 1
-        self.observations += sum(map(is_observed, recorded))
-        for entry in recorded:
-            if isinstance(entry.payload, Decision):
-                self.versions[entry.payload.decider] = entry.payload.version
-            elif isinstance(entry.payload, RecordStarted):
-                self.engine_recorded = entry.payload.engine
-            elif isinstance(entry.payload, RecordCut) and entry.payload.base == after:
-                self.cuts.append(entry.payload)
+class _Run:
+    """One run over a record."""
 
-    def check_cut(self) -> None:
+    def __init__(self, store: Store, keep: int, progress: Progress | None, changes: DeclaredChanges) -> None:
+        self._store, self._keep, self._progress, self._changes = store, keep, progress, changes
+        self._base = base = store.base()
+        self._first = base.position if base is not None else 0
+        self._heard = Heard(base.engine if base is not None else "")
+        self._verifier = Verifier(store, lambda: beginning(store), keep, self._heard, changes, settled=base is None)
+        self._found = self._verifier.found
+        self._cuts: list[RecordCut] = []  # all that are announced for this base
+        self._kept = 0
+        self._snapshots = StoredSnapshots(store)
+        self._last = self._first
+
+    def all(self, workers: Workers | None) -> Report:
+        """Verify the whole record."""
+        checked = workers.submit(Check()) if workers is not None and self._length() > LONG else None
+        fault = Check().run(self._store) if checked is None else None
+        error: StoreError | None = None
+        try:
+            self._decide(self._noted(turns(self._store.scan(self._first))), workers)
+            self._check_cut()
+            self._snapshots.check(self._last)
+        except StoreError as raised:
+            error = raised
+        fault = fault if checked is None else checked.result()
+        if error is not None:
+            fault = fault or Corruption(error.code, error.position or self._found.entries + 1, error.message)
+        return self._report(fault)
+
+    def _length(self) -> int:
+        try:
+            return self._store.last_position() - self._first
+        except StoreError:  # the turns before the damage tell
+            return 0
+
+    def _decide(self, recorded: Iterator[list[Entry]], workers: Workers | None) -> None:
+        """Decide all turns: alone at first, and with workers what takes long. Raises StoreError."""
+        length, began = self._length(), process_time()
+        for turn in recorded:
+            try:
+                self._verifier.turn(turn)
+            finally:
+                self._last = self._verifier.trial.facts.position
+            self._snapshots.compare(self._verifier.recorded)
+            self._tell_progress()
+            took, done = process_time() - began, self._last - self._first
+            if workers is not None and took > ALONE_FOR and took * (length - done) / done > ALONE_FOR:
+                self._decide_together(recorded, workers)
+
+    def _decide_together(self, recorded: Iterator[list[Entry]], workers: Workers) -> None:
+        cutter = Cutter(self._verifier.recorded, self._heard, self._keep, self._changes, self._snapshots.compare)
+        for part in parts(cutter.segments(recorded), workers):
+            self._found.add(part.found, self._keep)
+            self._verifier.declared.add(part.declared)
+            self._last = part.position
+            self._tell_progress()
+            if part.fault is not None:
+                raise part.fault
+        if cutter.fault is not None:
+            raise cutter.fault
+
+    def _tell_progress(self) -> None:
+        if self._progress is not None:
+            self._progress(self._last)
+
+    def _noted(self, recorded: Iterator[list[Entry]]) -> Iterator[list[Entry]]:
+        """Give the turns, and note what they say of the record's beginning."""
+        for number, turn in enumerate(recorded):
+            if not number and turn[0].position != self._first + 1:
+                raise BeginningMissing(
+                    "the record begins in the middle: what was before is not known",
+                    where=f"position {turn[0].position}",
+                    hint="Verify the whole record, or export it from its beginning",
+                )
+            for entry in turn:
+                if isinstance(entry.payload, RecordCut) and entry.payload.base == self._first:
+                    self._cuts.append(entry.payload)
+            yield turn
+
+    def _check_cut(self) -> None:
         """Check that only what the record itself announces was removed from its beginning. Raises RecordCorrupt
         (KERF109).
 
         The announced chain value vouches for all removed entries, the announced history value for the kept ones.
         """
-        base, kept = self.base, self.store.kept()
+        base, kept = self._base, self._store.kept()
         if base is not None and blake2b(base.state, digest_size=16).hexdigest() != base.digest:
             raise RecordCorrupt("the state that the record begins with was changed", position=base.position)
         if base is None or kept is None:
             return
-        self.kept = kept.entries
-        if not self.cuts:
+        self._kept = kept.entries
+        if not self._cuts:
             raise RecordCorrupt(
                 "the record was cut here, and no entry after it announces that", position=base.position
             )  # fmt: skip
         # The latest may not have begun yet: it is announced before anything goes, and kerf may have been killed there.
-        cuts = [cut for cut in self.cuts if (cut.chain, cut.state) == (base.chain.hex(), base.digest)]
+        cuts = [cut for cut in self._cuts if (cut.chain, cut.state) == (base.chain.hex(), base.digest)]
         if not cuts:
             raise RecordCorrupt("the cut is not the one that the record announces", position=base.position)
         if (kept.after, kept.history) not in [(cut.after, cut.history) for cut in cuts]:
             raise RecordCorrupt("what is kept from before the cut is not all that was kept", position=kept.after + 1)
 
-    def _counted(self, recorded: list[Entry]) -> None:
-        """Count entries that were decided again and compared."""
-        for entry in recorded:
-            if isinstance(entry.payload, Decision):
-                self.decisions += 1
-            elif not is_observed(entry):
-                self.claim_events += 1
-
-    def _differs(self, recorded: list[Entry], divergence: Divergence) -> None:
-        self.diverged += 1
-        if len(self.divergences) < self.keep:
-            self.divergences.append(replace(divergence, engine_recorded=self.engine_recorded))
-        self._go_on(recorded)
-
-    def _cannot(self, recorded: list[Entry], reason: str, detail: str) -> None:
-        first, before = recorded[0].position, self.unsupported.get((reason, detail))
-        self.unsupported[reason, detail] = UnsupportedTurns(
-            reason=reason,
-            detail=detail,
-            first=before.first if before else first,
-            last=first,
-            count=before.count + 1 if before else 1,
-        )
-        self._go_on(recorded)
-
-    def _go_on(self, recorded: list[Entry]) -> None:
-        """Go on from the recorded entries."""
-        if self.truth is None:
-            self.truth = beginning(self.store)
-            for earlier in turns(self.store.scan(self.truth.facts.position, recorded[0].position - 1)):
-                fold(self.truth, earlier)
-        refused = fold(self.truth, recorded)
-        for entry, error in refused if not self.truth.facts.unknown else ():
-            self.diverged += 1
-            if len(self.divergences) < self.keep:
-                divergence = refusal(recorded, entry, error)
-                self.divergences.append(replace(divergence, engine_recorded=self.engine_recorded))
-        self.trial = copy(self.truth)
-
-    def report(self, fault: Corruption | None, seconds: float) -> Report:
+    def _report(self, fault: Corruption | None) -> Report:
+        base, found, facts = self._base, self._found, self._verifier.recorded.facts
+        declared, engine = self._verifier.declared, self._heard.engine
         return Report(
-            record=self.trial.facts.record,
-            engine_recorded=self.engine_recorded,
+            record=facts.record,
+            engine_recorded=engine,
             engine=kerf.__version__,
-            last=self.trial.facts.position,
-            base=self.base.position if self.base is not None else 0,
-            base_at=self.base.at if self.base is not None else 0,
-            kept=self.kept,
-            entries=self.entries,
-            turns=self.turns,
-            observations=self.observations,
-            decisions=self.decisions,
-            claim_events=self.claim_events,
-            diverged=self.diverged,
-            divergences=tuple(self.divergences),
-            unsupported=tuple(self.unsupported.values()),
+            last=self._last,
+            base=base.position if base is not None else 0,
+            base_at=base.at if base is not None else 0,
+            kept=self._kept,
+            entries=found.entries,
+            turns=found.turns,
+            observations=found.observations,
+            decisions=found.decisions,
+            claim_events=found.claim_events,
+            diverged=found.diverged,
+            divergences=tuple(found.divergences),
+            unsupported=tuple(found.unsupported.values()),
             fault=fault,
-            imported=self.trial.facts.imported,
-            seconds=seconds,
+            imported=facts.imported,
+            snapshots=self._snapshots.compared,
+            declared=declared.met(),
+            differences=tuple(replace(different, engine_recorded=engine) for different in declared.differences),
+            seconds=0.0,
         )
-
-
-def _same(recorded: Sequence[Entry], remade: Sequence[Entry]) -> bool:
-    if len(recorded) != len(remade):
-        return False
-    return all(_equal(old, new) for old, new in zip(recorded, remade, strict=True))
-
-
-def _equal(old: Entry, new: Entry) -> bool:
-    if old.payload is new.payload:  # an observation was given to the engine as it is: its envelope may differ
-        return old == new
-    return CODEC.encode(old) == CODEC.encode(new)

@@ -1,11 +1,14 @@
 """Makes the records of one version of kerf: `python -m tests.records.make` writes tests/records/VERSION.
 
 VERSION is that of the kerf that runs. Nothing is ever overwritten: the script refuses a folder that exists.
+`python -m tests.records.make unreleased` writes small records of the decision versions that no release has yet, and
+overwrites them: until a release they may still change.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 import tempfile
 from collections import Counter
 from hashlib import sha256
@@ -13,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import kerf
+from kerf.adapters.simulation.faults import FaultPlan, Kill, KillPoint
 from kerf.adapters.store.files.bundle import BundleStore, export_bundle
 from kerf.adapters.store.postgres.store import PostgresStore
 from kerf.adapters.store.retention.policy import Retention, due
@@ -30,9 +34,12 @@ from tests.support.memory import MemoryStore
 from tests.support.records import stored
 from tests.support.servers.postgres import running
 from tests.support.simulation.chaos import chaos
+from tests.support.simulation.run import Run, scale, workshop
 
 HERE = Path(__file__).parent
 DIGESTS = "digests.json"
+UNRELEASED = "unreleased"
+UNRELEASED_SCENES = ("workshop-scale-up-and-down", "spot-interruption", "static-pool", "drifted-replacement-first")
 
 
 def make(folder: Path) -> None:
@@ -53,6 +60,27 @@ def make(folder: Path) -> None:
         export_from_postgres(f"{server.url}?schema=record", folder / "postgresql.kerfb")
     found = {path.name: digests(path) for path in sorted(folder.glob("*.kerfb"))}
     (folder / DIGESTS).write_text(json.dumps(found, indent=2) + "\n")
+
+
+def make_unreleased(folder: Path) -> None:
+    """Writes a few small records that use most deciders, and their digests, in place of those that are there."""
+    with tempfile.TemporaryDirectory() as temporary:
+        scratch = Path(temporary)
+        for name in UNRELEASED_SCENES:
+            store = SQLiteStore(scratch / f"{name}.kerf", "create")
+            simulate(GOLDEN / "scenes" / f"{name}.yaml", store)
+            _replaced(store, folder / f"golden-{name}.kerfb")
+        killed = FaultPlan(kills=(Kill(1, KillPoint.AFTER_EFFECT),), restart=3_000)
+        run = Run(workshop(scale("1m", 2)), until=600_000, faults=killed, forgets=True)
+        _replaced(SQLiteStore(stored(scratch / "adopted.kerf", run.memory), "read"), folder / "adopted.kerfb")
+    found = {path.name: digests(path) for path in sorted(folder.glob("*.kerfb"))}
+    (folder / DIGESTS).write_text(json.dumps(found, indent=2) + "\n")
+
+
+def _replaced(store: SQLiteStore, target: Path) -> None:
+    target.unlink(missing_ok=True)
+    export_bundle(store, target)
+    store.close()
 
 
 def play(seed: int, *, forgets: bool | None = None) -> MemoryStore:
@@ -109,4 +137,4 @@ def deciders(store: Store, after: int) -> dict[str, dict[str, int]]:
 
 
 if __name__ == "__main__":
-    make(HERE / kerf.__version__)
+    make_unreleased(HERE / UNRELEASED) if sys.argv[1:] == [UNRELEASED] else make(HERE / kerf.__version__)

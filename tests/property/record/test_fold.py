@@ -17,6 +17,7 @@ from kerf.engine.state.state import State
 from tests.support.memory import MemoryStore
 from tests.support.random_life import ACTIONS, Player
 from tests.support.records import re_derived
+from tests.support.strategies.examples import examples
 
 
 def played(script: list[tuple[str, int]]) -> MemoryStore:
@@ -36,7 +37,7 @@ def refold(state: State, entries: list[Entry]) -> State:
     return state
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(SCRIPTS, st.integers(0, 10_000))
 def test_fold_from_zero_equals_fold_from_a_snapshot_at_any_cut(script: list[tuple[str, int]], cut: int) -> None:
     store = played(script)
@@ -47,14 +48,14 @@ def test_fold_from_zero_equals_fold_from_a_snapshot_at_any_cut(script: list[tupl
     assert snapshot.digest(resumed) == whole
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(SCRIPTS)
 def test_the_record_gives_every_claim_event_and_decision_again(script: list[tuple[str, int]]) -> None:
     store = played(script)
     assert re_derived(store) == store.entries
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(SCRIPTS)
 def test_nothing_is_ever_due_in_the_past_or_asked_for_twice_at_once(script: list[tuple[str, int]]) -> None:
     player = Player()

@@ -36,6 +36,7 @@ from tests.support.records import stored, tampered
 from tests.support.simulation.chaos import chaos
 from tests.support.simulation.run import Run, scale, workshop
 from tests.support.slow import slow
+from tests.support.strategies.examples import examples
 
 WEEK = [scale(f"{hour}h", 4 + 9 * (hour % 3)) for hour in range(1, 72, 2)]
 """Three days of scaling up and down."""
@@ -62,7 +63,7 @@ def test_everything_in_it_can_be_explained_and_told(random_record: MemoryStore) 
         found = explain_claim(random_record, name)
         assert found.how is None or found.how.same
         assert story(random_record, name).events
-    for name in links.uids:
+    for name in {pod.key for pod in links.pods.every()}:
         explain_pod(random_record, name)
         assert story(random_record, name).events
     for position, decider in links.decisions.items():
@@ -123,8 +124,9 @@ def _verified_elsewhere(path: Path, seed: str) -> dict[str, Any]:
     return report
 
 
+@pytest.mark.slow
 @given(data=st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_any_change_of_any_decision_or_claim_event_is_found(data: st.DataObject, long_record: MemoryStore) -> None:
     """A numeric or text field of any derived entry, changed."""
     derived = [e for e in long_record.entries[:PART] if isinstance(e.payload, (Decision, *CLAIM_EVENTS))]
@@ -146,7 +148,7 @@ def test_any_change_of_any_decision_or_claim_event_is_found(data: st.DataObject,
 
 
 @given(data=st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_the_state_at_a_position_does_not_depend_on_how_it_is_reached(
     data: st.DataObject, long_record: MemoryStore
 ) -> None:

@@ -1,0 +1,169 @@
+"""Segments that are verified apart say together what one run over the whole record says."""
+
+from __future__ import annotations
+
+import pickle
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from kerf.adapters.store.files.golden import GoldenStore
+from kerf.engine.record.decisions import Decision
+from kerf.engine.record.entries import Entry
+from kerf.engine.record.errors import BlobCorrupt, RecordCorrupt
+from kerf.engine.record.store import Store
+from kerf.replay.verify import segments
+from kerf.replay.verify import verify as verifying
+from kerf.replay.verify.declared_changes import DeclaredChanges
+from kerf.replay.verify.report import Report
+from kerf.replay.verify.segments import Segment
+from kerf.replay.verify.verify import verify
+from tests.support.memory import MemoryStore
+from tests.support.records import changed, position_of, tampered, whole_life, without
+from tests.support.repository import ROOT
+
+GOLDEN = ROOT / "tests" / "golden"
+
+
+class Inline:
+    """Workers that work at once, in this process; what goes to them and comes back is copied as between processes."""
+
+    jobs = 2
+
+    def __init__(self, store: Store) -> None:
+        self.tasks: list[Any] = []
+        self._store = store
+
+    def submit(self, task: Any) -> Future[Any]:
+        self.tasks.append(task)
+        future: Future[Any] = Future()
+        try:
+            future.set_result(pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(task)).run(self._store))))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers help from the second turn on, and each segment has a few turns."""
+    monkeypatch.setattr(verifying, "ALONE_FOR", -1.0)
+    monkeypatch.setattr(verifying, "LONG", 0)
+    monkeypatch.setattr(segments, "SEGMENT_ENTRIES", 5)
+
+
+@pytest.fixture(scope="module")
+def store() -> MemoryStore:
+    return whole_life().store
+
+
+def both(store: Store) -> tuple[Report, Report]:
+    """The reports of one process, and of one with workers."""
+    return tuple(replace(verify(store, workers=workers), seconds=0.0) for workers in (None, Inline(store)))  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("case", ["workshop-scale-up-and-down", "spot-interruption", "volumes"])
+def test_golden_records_are_the_same(case: str) -> None:
+    alone, together = both(GoldenStore(GOLDEN / case))
+    assert together == alone
+    assert (together.exit_code, together.diverged) == (0, 0)
+
+
+def older(entries: list[Entry]) -> list[Entry]:
+    return [
+        replace(entry, payload=replace(entry.payload, version=1)) if isinstance(entry.payload, Decision) else entry
+        for entry in entries
+    ]
+
+
+def test_whatever_was_changed_is_reported_as_by_one_process(store: MemoryStore) -> None:
+    """Divergences, what is missing, and unsupported turns: each in another segment than the first."""
+    registered, bound = position_of(store, "claim.registered"), position_of(store, "decision.made", 2)
+    for change in (without(registered), changed(bound, intents=()), changed(bound, version=0), older):
+        alone, together = both(tampered(store, change))
+        assert together == alone
+        assert together.exit_code in (1, 4)
+
+
+def test_declared_differences_are_counted_over_all_segments(store: MemoryStore) -> None:
+    old = tampered(store, older)
+    changes = DeclaredChanges(all_of_them=True)
+    alone, together = (
+        replace(verify(old, changes=changes, workers=workers), seconds=0.0) for workers in (None, Inline(old))
+    )
+    assert together == alone
+    assert sum(change.made_again for change in together.declared) > 3
+
+
+def test_at_most_so_many_divergences_are_kept_of_all_segments(store: MemoryStore) -> None:
+    forged = tampered(store, without(position_of(store, "claim.registered")))
+    alone, together = (verify(forged, keep=2, workers=workers) for workers in (None, Inline(forged)))
+    assert together.diverged > 2
+    assert together.divergences == alone.divergences
+    assert len(together.divergences) == 2
+
+
+def test_what_is_before_the_damage_is_verified(store: MemoryStore) -> None:
+    class Damaged(MemoryStore):
+        def scan(self, after: int = 0, until: int | None = None, only: Any = None) -> Any:
+            for entry in super().scan(after, until, only):
+                if entry.position == 21:
+                    raise RecordCorrupt("bytes were changed", position=21)
+                yield entry
+
+    damaged = Damaged()
+    damaged.entries, damaged.blobs = store.entries, store.blobs
+    alone, together = both(damaged)
+    assert together == alone
+    assert together.fault is not None
+    assert (together.fault.position, together.diverged) == (21, 0)
+
+
+def test_a_corrupt_blob_ends_the_segment_that_needs_it(store: MemoryStore) -> None:
+    class Damaged(MemoryStore):
+        def blob(self, digest: str) -> bytes:
+            raise BlobCorrupt("changed", where=digest)
+
+    damaged = Damaged()
+    damaged.entries = store.entries
+    alone, together = both(damaged)
+    assert together == alone
+    assert together.fault is not None
+    assert together.fault.code == BlobCorrupt.code
+
+
+def test_a_worker_that_comes_to_another_state_is_not_believed(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The state with which a segment begins is folded from the entries, and must be where the one before ends."""
+    run = Segment.run
+
+    def lies(self: Segment, given: Store) -> Any:
+        part = run(self, given)
+        part.digest = "0" * 32
+        return part
+
+    asked = Inline(store)
+    monkeypatch.setattr(Segment, "run", lies)
+    report = verify(store, workers=asked)
+    assert any(isinstance(task, Segment) for task in asked.tasks)
+    assert replace(report, seconds=0.0) == replace(verify(store), seconds=0.0), "one process has decided all of it"
+
+
+def test_segments_hold_all_turns_once(store: MemoryStore) -> None:
+    asked = Inline(store)
+    verify(store, workers=asked)
+    found = [task for task in asked.tasks if isinstance(task, Segment)]
+    assert len(found) > 3
+    assert [later.after for later in found[1:]] == [earlier.until for earlier in found[:-1]]
+    assert found[-1].until == len(store.entries)
+
+
+def test_a_short_record_is_left_to_one_process(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verifying, "ALONE_FOR", 60.0)
+    monkeypatch.setattr(verifying, "LONG", 50_000)
+    asked = Inline(store)
+    assert verify(store, workers=asked).exit_code == 0
+    assert asked.tasks == []
