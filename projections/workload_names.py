@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -33,6 +34,7 @@ def workload_of(pod: Pod) -> WorkloadName:
     return WorkloadName(pod.namespace, pod.name, POD) if pod.owner is None else owner_name(pod.namespace, pod.owner)
 
 
+@lru_cache(4096)  # a record has thousands of pods of each owner
 def owner_name(namespace: str, owner: Owner) -> WorkloadName:
     """Return the workload that an owner of pods belongs to, or the owner itself. The owner of an owner is not in the
     record: its name tells."""

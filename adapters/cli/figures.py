@@ -9,12 +9,16 @@ from typing import Protocol
 import yaml
 from msgspec import Struct
 
-from kerf.adapters.cli.input.bounded_yaml import read_yaml
+from kerf.adapters.cli.input.bounded_yaml import read_document
+from kerf.adapters.cli.named_record import named_record
 from kerf.adapters.cli.records import located
 from kerf.adapters.store.open import AnyStore
 from kerf.engine.errors import InputError
+from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.record.claim_events import Adopted, Launched
 from kerf.engine.record.entries import Entry
+from kerf.engine.record.entry_types import NAME_OF
+from kerf.engine.record.observations import ObjectGone
 from kerf.projections.cost import PriceOf
 from kerf.replay.errors import PositionUnknown
 from kerf.replay.time_travel.record_beginning import base_as_entries
@@ -23,8 +27,10 @@ _FORM = 'Write a line for each offering, such as "m5.large/spot: 0.03", or "spot
 
 
 class Fold(Protocol):
-    """A read model that folds entries."""
+    """A read model that folds entries of the types that it `reads`."""
 
+    @property
+    def reads(self) -> frozenset[type[Struct]]: ...
     def apply(self, entry: Entry) -> object: ...
 
 
@@ -47,8 +53,16 @@ def window_of(store: AnyStore, since: str, until: str) -> Window:
 
 
 def fold_into(store: AnyStore, until: int, *folds: Fold) -> None:
-    """Give each fold all entries up to a position, and before them what a cut record begins with."""
-    for entry in chain(base_as_entries(store), store.scan(0, until)):
+    """Give the folds the entries that they read, up to a position, and before them what a cut record begins with.
+
+    Where none of them reads pods, an index that is there says where these entries are.
+    """
+    reads = {read for fold in folds for read in fold.reads}
+    only = {NAME_OF[read] for read in reads}
+    last = store.scan(until - 1, until)  # of whatever type: it says when the record ends
+    named = None if reads & {Pod, ObjectGone} else named_record(store, until - 1, make=False)
+    entries = store.scan(0, until - 1, only) if named is None else named.others(only)
+    for entry in chain(base_as_entries(store), entries, last):
         for fold in folds:
             fold.apply(entry)
 
@@ -75,7 +89,7 @@ class PriceList:
 def read_prices(file: Path) -> PriceList:
     """A price list of YAML or JSON: offering → USD per hour, or a share such as "-20%". Raises InputError (KERF212)."""
     try:
-        found = read_yaml(file.read_text(encoding="utf-8-sig"))
+        found = read_document(file)
     except OSError as error:
         raise _bad(file, f"the file cannot be read: {error.strerror}") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:

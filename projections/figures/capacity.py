@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import LaunchAnswered
 from kerf.projections.figures.lives import LivesFold
 from kerf.projections.figures.measures import Measure
-from kerf.projections.figures.workloads import workload_of
+from kerf.projections.workload_names import workload_of
 
 REFUSED, LAUNCHES_LOST = "refused", "launches_lost"
 NOT_FOUND = "not-found"
@@ -17,6 +19,8 @@ class CapacityFold:
 
     `refused` counts answers about one offering; `launches_lost` the launches that came to nothing by them.
     """
+
+    reads: frozenset[type[Struct]] = frozenset({LaunchAnswered})
 
     def __init__(self, lives: LivesFold) -> None:
         self._lives = lives
@@ -33,7 +37,7 @@ class CapacityFold:
             self._add(entry, {**about, **said, "offering": offering, "reason": error.code}, {REFUSED: 1})
         if not answer.instance:
             reason = answer.code or answer.kind
-            lost = {REFUSED: 0.0 if answer.errors else 1.0, LAUNCHES_LOST: 1.0}
+            lost: dict[str, float] = {REFUSED: 0 if answer.errors else 1, LAUNCHES_LOST: 1}
             first = answer.errors[0] if answer.errors else None
             offering = "/".join(filter(None, (first.capacity_type, first.instance_type, first.zone))) if first else ""
             said = {"type": first.instance_type, "zone": first.zone, "capacity": first.capacity_type} if first else {}
@@ -47,4 +51,4 @@ class CapacityFold:
         """The NodePool, and the workload of the first pod that the node was for."""
         life = self._lives.life(claim)
         pods = (self._lives.pods[uid] for uid in life.pods if uid in self._lives.pods)
-        return {"pool": life.node_pool, "node": claim, "workload": next(map(workload_of, pods), "")}
+        return {"pool": life.node_pool, "node": claim, "workload": next((workload_of(pod).key for pod in pods), "")}

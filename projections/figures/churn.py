@@ -23,7 +23,7 @@ def churn_measures(fold: LivesFold, since: int, until: int) -> Iterator[Measure]
         if life.over and since <= life.over <= until:
             if life.launched:
                 lasted = (life.over - life.launched) / HOUR_MS
-                yield Measure(life.over, about, {GONE: 1, UNUSED: float(not life.served), LIFETIME: lasted})
+                yield Measure(life.over, about, {GONE: 1, UNUSED: int(not life.served), LIFETIME: lasted})
             elif life.failed:
                 yield Measure(life.over, about, {FAILED: 1})
 

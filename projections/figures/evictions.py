@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Decision, DeletePod, EvictPod
@@ -11,7 +13,7 @@ from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import EffectAnswered
 from kerf.projections.figures.lives import LivesFold
 from kerf.projections.figures.measures import Measure
-from kerf.projections.figures.workloads import workload_of
+from kerf.projections.workload_names import workload_of
 
 EVICTED, FORCED, REFUSED = "evicted", "forced", "refused"
 AGAIN_WITHIN = 1_800_000
@@ -42,6 +44,8 @@ class EvictionsFold:
     An eviction counts once the API has granted it. Where its answer is not in the record, the claim event counts.
     """
 
+    reads: frozenset[type[Struct]] = frozenset({Decision, Pod, EffectAnswered, ev.PodEvicted, ev.PodForced})
+
     def __init__(self, lives: LivesFold) -> None:
         self._lives = lives
         self._asked: dict[str, _Asked] = {}
@@ -69,14 +73,14 @@ class EvictionsFold:
     def _seen(self, pod: Pod) -> None:
         """Note a pod that came for an evicted one of its workload. It may be there before the eviction is answered."""
         if self._evicted_at and pod.created and pod.uid not in self._created:
-            evicted_at = self._evicted_at.get(workload_of(pod), 0)
+            evicted_at = self._evicted_at.get(workload_of(pod).key, 0)
             if abs(pod.created - evicted_at) <= COMES_WITHIN:
                 self._created[pod.uid] = pod.created
 
     def _ask(self, ref: str, intent: EvictPod | DeletePod) -> None:
         pod = self._lives.pods.get(intent.uid)
         key = f"{intent.namespace}/{intent.name}"
-        workload = self._workloads.get(intent.uid) or (workload_of(pod) if pod is not None else key)
+        workload = self._workloads.get(intent.uid) or (workload_of(pod).key if pod is not None else key)
         self._workloads[intent.uid] = workload
         self._asked[ref] = _Asked(intent, workload)
 

@@ -21,7 +21,7 @@ from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import FAILED, ControllerDecided, ObjectGone
 from kerf.engine.state.moves import ABANDONED, STARTED
 from kerf.projections.cost import CostFold, PriceOf
-from kerf.projections.figures.workloads import workload_of
+from kerf.projections.workload_names import workload_of
 
 FOR_PODS, STATIC, ADOPTED = "for pods", "static NodePool", "adopted"
 
@@ -74,13 +74,14 @@ class Life(Struct, kw_only=True):
 class LivesFold:
     """Folds all lives. Give it entries with `apply`; `cost` is the fold of their cost, `at` the latest time."""
 
-    def __init__(self, price: PriceOf | None = None) -> None:
-        """`price` gives the price of a launch in place of the recorded one."""
+    def __init__(self, price: PriceOf | None = None, *, pods: bool = True) -> None:
+        """`price` gives the price of a launch in place of the recorded one. Without `pods` no pod is read: most entries
+        are of pods, and whom a node served is then not known."""
+        self.reads = frozenset(_HANDLERS) if pods else frozenset(_HANDLERS) - {Pod, ObjectGone}
         self.lives: dict[str, Life] = {}
         self.by_node: dict[str, str] = {}
         self.pods: dict[str, Pod] = {}
         self.cost = CostFold(price)
-        self.started = 0
         self._early: dict[str, list[Pod]] = {}  # pods on Nodes that have not registered yet
 
     @property
@@ -88,7 +89,6 @@ class LivesFold:
         return self.cost.at
 
     def apply(self, entry: Entry) -> None:
-        self.started = self.started or entry.at
         self.cost.apply(entry)
         handler = _HANDLERS.get(type(entry.payload))
         if handler is not None:
@@ -122,7 +122,7 @@ class LivesFold:
             return
         life = self.life(claim)
         life.served += 1
-        workload = workload_of(pod)
+        workload = workload_of(pod).key
         life.workloads[workload] = life.workloads.get(workload, 0) + 1
 
     # ── decisions ──────────────────────────────────────────────────────────────────────────────────────────────

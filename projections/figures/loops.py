@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from kerf.projections.figures.churn import main_workload
 from kerf.projections.figures.evictions import EvictedAgain
 from kerf.projections.figures.lives import FOR_PODS, Life, LivesFold
-from kerf.projections.figures.workloads import workload_of
+from kerf.projections.workload_names import workload_of
 
 CHAIN, UNUSED, DRIFTS_AT_ONCE, LAUNCH_FAILURES = (
     "replacement-chain",
@@ -125,7 +125,7 @@ def _failures(fold: LivesFold, lives: Iterable[Life]) -> Iterator[Loop]:
     for life in lives:
         if life.failed and not life.launched:
             pods = (fold.pods[uid] for uid in life.pods if uid in fold.pods)
-            groups.setdefault(next(map(workload_of, pods), life.node_pool), []).append(life)
+            groups.setdefault(next((workload_of(pod).key for pod in pods), life.node_pool), []).append(life)
     for about, found in groups.items():
         if len(found) >= MIN_FAILURES:
             yield _loop(fold, LAUNCH_FAILURES, about, found)

@@ -72,7 +72,12 @@ def _group(measure: Measure, by: str) -> str:
 
 
 def _sums(measures: list[Measure], names: tuple[str, ...]) -> dict[str, float]:
-    return {name: fsum(measure.amounts.get(name, 0.0) for measure in measures) for name in names}
+    return {name: _sum([measure.amounts.get(name, 0) for measure in measures]) for name in names}
+
+
+def _sum(amounts: list[float]) -> float:
+    """Add up amounts; counts stay whole numbers."""
+    return fsum(amounts) if any(isinstance(amount, float) for amount in amounts) else sum(amounts)
 
 
 def hour_of(at: int) -> str:

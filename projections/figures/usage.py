@@ -10,7 +10,7 @@ from kerf.engine.model.kubernetes.pods import Pod, PodShape, Resources, is_termi
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import ObjectGone
-from kerf.projections.figures.workloads import workload_of
+from kerf.projections.workload_names import workload_of
 
 SHARED = ("cpu", "memory")
 """A pod's share of a node is the mean of its shares of these."""
@@ -29,6 +29,8 @@ class Use(Struct, frozen=True):
 
 class UsageFold:
     """Folds the use of nodes. `shape` gives the PodShape of a digest."""
+
+    reads: frozenset[type[Struct]] = frozenset({Pod, ObjectGone, ev.Launched, ev.Adopted, ev.Registered})
 
     def __init__(self, shape: Callable[[str], PodShape]) -> None:
         self._shape = shape
@@ -73,4 +75,4 @@ class UsageFold:
         requests = self._shape(pod.shape).requests if room else {}
         shares = [requests.get(name, 0) / room[name] for name in SHARED if room.get(name)]
         share = sum(shares) / len(shares) if shares else 0.0
-        return Use(pod.node, workload_of(pod), since, until, share)
+        return Use(pod.node, workload_of(pod).key, since, until, share)

@@ -22,12 +22,13 @@ def show_loops(loops: Iterable[Loop], record: str) -> None:
     printer = Printer()
     printer.line(f"{count(len(found), 'loop')}, the worst first", "title")
     for rank, loop in enumerate(found, start=1):
-        printer.line(f"{rank}. {_said(loop)}", "warning")
-        printer.line(f"   from {moment(loop.since)} to {moment(loop.until)}: {_costs(loop)}")
+        printer.line(f"{rank}. {loop_words(loop)}", "warning")
+        printer.line(f"   from {moment(loop.since)} to {moment(loop.until)}: {loop_costs(loop)}")
         printer.line(f"   look at: kerf story {record} {loop.claims[-1]}")
 
 
-def _said(loop: Loop) -> str:
+def loop_words(loop: Loop) -> str:
+    """Say what goes round in circles."""
     why = f" ({', '.join(loop.reasons)})" if loop.reasons else ""
     if loop.kind == CHAIN:
         same = f", {loop.same_type} of them by the same type and zone" if loop.same_type else ""
@@ -43,6 +44,7 @@ def _said(loop: Loop) -> str:
     return f"{loop.about}: {count(loop.nodes, 'launch')} failed{why}".replace("launchs", "launches")
 
 
-def _costs(loop: Loop) -> str:
+def loop_costs(loop: Loop) -> str:
+    """Say what a loop cost."""
     cost = f"these nodes cost {dollars(loop.cost)}" if loop.cost else "no node came of it"
     return f"{cost}, {count(loop.evicted, 'pod')} evicted" if loop.evicted else cost

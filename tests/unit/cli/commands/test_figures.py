@@ -36,6 +36,10 @@ def test_json_and_csv_have_the_rows_of_the_table(kerf: Any, command: str) -> Non
     assert [row[answer["by"]] for row in as_csv] == [row[answer["by"]] for row in answer["rows"]]
     for name, total in answer["total"].items():
         assert sum(float(row[name]) for row in as_csv) == pytest.approx(total)
+    counts = [
+        amount for name, amount in answer["total"].items() if name not in ("cost", "node_hours", "lifetime_hours")
+    ]
+    assert all(isinstance(count, int) for count in counts if command != "cost")
     text = kerf(command, NO_CAPACITY)[1]
     assert all(row[answer["by"]] in text for row in answer["rows"])
 

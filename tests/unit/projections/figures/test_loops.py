@@ -37,6 +37,7 @@ from tests.support.world import NODE_CLASS
 
 MINUTE = 60_000
 OF_DEPLOYMENT = "apps/v1/ReplicaSet"
+OWNER = Owner(OF_DEPLOYMENT, "web-6d4f8b7c95")
 NOTHING = LifecycleResult("", Reason(""))
 START = 1_767_225_600_000
 Happened = tuple[int, object]
@@ -58,7 +59,7 @@ def came(claim: str, at: int, *, serves: bool = True, kind: str = "m5.large") ->
         (at + MINUTE, Registered(claim, f"n-{claim}")),
         (at + MINUTE, Initialized(claim, f"n-{claim}")),
     ]
-    owner = Owner("apps/v1/ReplicaSet", "web-abc")
+    owner = Owner("apps/v1/ReplicaSet", "web-6d4f8b7c95")
     pod = Pod(f"u-{claim}", "shop", f"web-{claim}", "", node=f"n-{claim}", owner=owner)
     return [*events, *([(at + MINUTE, pod)] if serves else [])]
 
@@ -119,7 +120,7 @@ def test_nodes_that_drift_at_once_are_told() -> None:
 
 
 def test_launches_that_fail_for_the_same_pods_are_told_by_workload() -> None:
-    waiting = Pod("pod-1", "shop", "web-1", "", owner=Owner("apps/v1/ReplicaSet", "web-abc"))
+    waiting = Pod("pod-1", "shop", "web-1", "", owner=OWNER)
     tries = [
         [
             (number * MINUTE, decided(ProvisionResult((planned(f"t{number}"),)))),
@@ -135,7 +136,13 @@ def test_launches_that_fail_for_the_same_pods_are_told_by_workload() -> None:
 
 def evicted(uid: str, claim: str, at: int, *, created: int) -> list[Happened]:
     pod = Pod(
-        uid, "shop", f"web-{uid}", "", created=START + created, node=f"n-{claim}", owner=Owner(OF_DEPLOYMENT, "web-abc")
+        uid,
+        "shop",
+        f"web-{uid}",
+        "",
+        created=START + created,
+        node=f"n-{claim}",
+        owner=OWNER,
     )
     order = EvictPod(claim, "", uid, "shop", pod.name)
     return [

@@ -49,7 +49,7 @@ def capacity(
     with opened(record) as store:
         require(imported_from(store), Missing.CATALOGUE, "which capacity was refused")
         window = window_of(store, since, until)
-        lives = LivesFold()
+        lives = LivesFold(pods=by == "workload")
         fold = CapacityFold(lives)
         fold_into(store, window.position, lives, fold)
     found = table(within(fold.measures, window.since, window.until), by, CAPACITY)

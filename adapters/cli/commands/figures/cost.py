@@ -62,7 +62,7 @@ def cost(
         if listed is None:
             require(imported_from(store), Missing.PRICES, "what the nodes cost (--prices FILE gives prices)")
         window = window_of(store, since, until)
-        fold, usage = LivesFold(price_of(listed)), UsageFold(empty(store).indexes.blobs.shape)
+        fold, usage = LivesFold(price_of(listed), pods=False), UsageFold(empty(store).indexes.blobs.shape)
         fold_into(store, window.position, fold, *([usage] if by == "workload" else []))
         measures = cost_measures(fold, by, window.since, window.until, usage)
         found = table(measures, by, COST)
