@@ -263,6 +263,9 @@ class Driver:
     def _latency(self, ref: str, intent: Intent) -> int:
         timing = self.simulation.timing
         if isinstance(intent, LaunchInstance):
+            recorded = next(self.simulation.launch_answers, None)
+            if recorded is not None:
+                return recorded
             return timing.launch + self.simulation.rng.between(0, timing.launch // 2, "launch", ref)
         return timing.terminate if isinstance(intent, TerminateInstance) else timing.write
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -72,6 +72,8 @@ class Simulation:
             ends=self.cluster.instance_ended,
             catalogue_of=catalogue_of,
         )
+        self.launch_answers: Iterator[int] = iter(())
+        """How long the cloud takes to answer the next launches (ms). Without, chance decides."""
         self.host = ControllerHost(clock, lambda: self.cluster.api.date)
         self.watch = Watch(self.cluster, clock, self.rng, self.timing.watch, self.faults)
         self._notes: list[tuple[str, Reason]] = []

@@ -24,12 +24,15 @@ class Boot(Struct, frozen=True):
 def boot_of(seen: NodeClassSeen, blobs: Mapping[str, Struct], kind: InstanceType, zone: str) -> Boot:
     """What an instance of this type boots in a zone. In a zone without a subnet of the class, its first one serves."""
     node_class = blobs.get(seen.digest)
-    if seen.terms is None or not isinstance(node_class, EC2NodeClass):
+    if seen.terms is None:
         return Boot()
-    subnets = sorted(node_class.status.subnets, key=lambda subnet: (subnet.zone != zone, subnet.id))
+    subnets = list(seen.terms.subnets)
+    if isinstance(node_class, EC2NodeClass):
+        zoned = sorted(node_class.status.subnets, key=lambda subnet: (subnet.zone != zone, subnet.id))
+        subnets = [subnet.id for subnet in zoned]
     return Boot(
         image_for(seen.terms.images, kind),
-        subnets[0].id if subnets else "",
+        subnets[0] if subnets else "",
         seen.terms.security_groups,
         seen.terms.hash,
     )

@@ -6,7 +6,7 @@ an instance can be found by the claim that it was launched for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -92,6 +92,8 @@ class VirtualCloud:
         self._calls = 0
         self._throttled_until = 0
         self._losing = False
+        self.failures: Iterator[str] = iter(())
+        """By which codes the next calls for a launch fail, "" for one that does not. Without, chance decides."""
         self.demoted = False  # something runs as another capacity type than the driver has been told
 
     # ── NodeClasses and catalogues ──────────────────────────────────────────────────────────────────────────
@@ -129,6 +131,11 @@ class VirtualCloud:
     def prices_changed(self) -> None:
         """Show the catalogues anew, since prices changed."""
         self._unseen += [self._catalogue_seen(key) for key in sorted(self._classes)]
+
+    def catalogue_changed(self, node_class: str) -> None:
+        """Show the catalogue of one NodeClass (`group/kind/name`) anew."""
+        if node_class in self._classes:
+            self._unseen.append(self._catalogue_seen(node_class))
 
     def observe(self) -> list[Observation]:
         """Return NodeClasses and catalogues that have changed since the last call."""
@@ -199,6 +206,7 @@ class VirtualCloud:
             code = THROTTLED
         elif self._fault_injector.strikes("launch_error", self._calls):
             code = INTERNAL
+        code = next(self.failures, "") or code
         if not code:
             return None
         return LaunchAnswered(intent=intent, claim=order.claim, kind="error", code=code, message=f"{code}: try again")

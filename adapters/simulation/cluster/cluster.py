@@ -99,6 +99,16 @@ class VirtualCluster:
         self.kubelets.boot(machine)
         self._garbage.booted(machine)
 
+    def adopt(self, machine: Machine, node: Node | None, *, booted: int) -> None:
+        """Take over a machine that runs since before the beginning, with its Node; without one it joins in `booted`
+        milliseconds."""
+        self.kubelets.adopt(machine, node, booted)
+        self._garbage.booted(machine)
+        if node is not None:
+            if node.labels.get(names.REGISTERED) == "true":
+                self._finalized[node.uid] = None
+            self.api.put(node)
+
     def instance_ended(self, instance: str) -> None:
         self.lifecycle.instance_ended(instance)
         self._garbage.ended(instance)

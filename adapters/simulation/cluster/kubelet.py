@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
 
@@ -25,6 +25,8 @@ from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import Pod, is_terminal
 from kerf.engine.model.kubernetes.volumes import VolumeAttachment
 
+_UNKNOWN = object()
+
 
 class Kubelets:
     """All kubelets of the cluster. A Node without a machine (applied from a document) has a kubelet that always
@@ -45,6 +47,8 @@ class Kubelets:
         self._timing, self._faults = timing, faults
         self._fault_injector = FaultInjector(faults, rng, clock)
         self._volumes, self._publish = volumes, publish
+        self.joins: Iterator[int | None] = iter(())
+        """How long the next instances take to join (ms), None for one that never does. Without, chance decides."""
         self._node_of: dict[str, str] = {}  # instance → node
         self._machines: dict[str, Machine] = {}  # node → machine
         self._stopped: dict[str, None] = {}  # instances that have ended
@@ -70,11 +74,26 @@ class Kubelets:
         strikes."""
         if self._fault_injector.strikes("never_join", machine.instance):
             return
+        if (recorded := next(self.joins, _UNKNOWN)) is not _UNKNOWN:
+            if isinstance(recorded, int):
+                self._clock.after(recorded, "node joins", lambda: self._join(machine))
+            return
         jitter = self._timing.join_jitter
         delay = max(0, self._timing.join + self._rng.between(-jitter, jitter, "join", machine.instance))
         if self._fault_injector.strikes("slow_join", machine.instance):
             delay *= self._faults.slow_factor
         self._clock.after(delay, "node joins", lambda: self._join(machine))
+
+    def adopt(self, machine: Machine, node: Node | None, booted: int) -> None:
+        """Look after a machine that runs since before the beginning. Without a Node it joins in `booted` ms."""
+        if node is None:
+            self._clock.after(booted, "node joins", lambda: self._join(machine))
+            return
+        self._node_of[machine.instance] = node.name
+        self._machines[node.name] = machine
+        if not node.ready:
+            ready = max(0, node.created + self._timing.ready - self._clock.now) if not node.ready_since else 0
+            self._clock.after(ready, "node becomes ready", lambda: self._ready(node.name))
 
     def stop(self, instance: str) -> str:
         """Stop the kubelet of an instance that has ended. Return the name of its node, or "" if it never joined."""
@@ -105,8 +124,7 @@ class Kubelets:
     def _join(self, machine: Machine) -> None:
         if machine.instance in self._stopped:
             return
-        self._joined += 1
-        name = f"ip-10-{self._joined // 62_500}-{self._joined // 250 % 250}-{self._joined % 250 + 4}"
+        name = self._new_name()
         self._node_of[machine.instance] = name
         self._machines[name] = machine
         node = Node(
@@ -121,6 +139,14 @@ class Kubelets:
         self._api.put(with_taints(node, (*machine.taints, UNREGISTERED, NOT_READY)))
         if not self._fault_injector.strikes("never_ready", machine.instance):
             self._clock.after(self._timing.ready, "node becomes ready", lambda: self._ready(name))
+
+    def _new_name(self) -> str:
+        """Return the next name that no node has."""
+        while True:
+            self._joined += 1
+            name = f"ip-10-{self._joined // 62_500}-{self._joined // 250 % 250}-{self._joined % 250 + 4}"
+            if name not in self._machines:
+                return name
 
     def _ready(self, name: str) -> None:
         node = self._alive(name)

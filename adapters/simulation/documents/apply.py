@@ -15,7 +15,7 @@ from kerf.adapters.simulation.documents.ignored_kinds import is_ignored_kind
 from kerf.adapters.simulation.errors import DocumentError
 from kerf.adapters.simulation.scheduler.scheduling_gates import other_scheduler_name, scheduling_gates
 from kerf.adapters.simulation.simulation import Simulation
-from kerf.engine.errors import KerfError, fault_of
+from kerf.engine.errors import InputError, KerfError, fault_of
 from kerf.engine.model import labels as names
 from kerf.engine.model.content_digest import content
 from kerf.engine.model.crds.kubelet import kubelet_problem
@@ -35,6 +35,7 @@ from kerf.engine.model.kubernetes.priority_classes import PriorityClass
 from kerf.engine.model.kubernetes.volumes import VolumeClaim
 from kerf.engine.model.kubernetes.workloads import Workload
 from kerf.engine.model.manifests.decode import KINDS, decode_object
+from kerf.engine.model.manifests.lists import items_of
 from kerf.engine.model.manifests.violations import ManifestError, Violation
 from kerf.engine.model.mistyped import mistyped
 from kerf.engine.model.reasons import Reason
@@ -45,27 +46,17 @@ Refused = list[tuple[Document, KerfError]]
 
 
 def apply_document(simulation: Simulation, document: Document) -> Refused:
-    """Do as `kubectl apply`; each item of a List by itself. Return what was refused, with the coded errors. What goes
+    """Do as `kubectl apply`; each item of a list by itself. Return what was refused, with the coded errors. What goes
     wrong with one document never harms another."""
-    if document.get("kind") == "List":
-        return _apply_list(simulation, document)
-    try:
-        _apply(simulation, document)
-    except Exception as error:
-        return [(document, fault_of(error, identify(document)))]
-    return []
-
-
-def _apply_list(simulation: Simulation, document: Document) -> Refused:
-    items = document.get("items") or []
-    if not isinstance(items, list):
-        return [(document, DocumentError("the items of a List are a list", where="items"))]
     refused: Refused = []
-    for index, item in enumerate(items):
-        if isinstance(item, Mapping):
-            refused += apply_document(simulation, item)
-        else:
-            refused.append((document, DocumentError("the item is no object", where=f"items[{index}]")))
+    for _, item in items_of(document):
+        if isinstance(item, InputError):
+            refused.append((document, item))
+            continue
+        try:
+            _apply(simulation, item)
+        except Exception as error:
+            refused.append((item, fault_of(error, identify(item))))
     return refused
 
 

@@ -9,7 +9,7 @@ there from pods of no higher priority. It does not preempt, and does not look at
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec.structs import replace
 
@@ -24,6 +24,7 @@ from kerf.adapters.simulation.scheduler.filters import (
     statically_possible,
     untolerated_preferences,
 )
+from kerf.adapters.simulation.scheduler.free_cpu import FreeCpu
 from kerf.adapters.simulation.scheduler.topology_filters import TopologyFilter, depends_on_other_pods
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import HostPort, Pod, PodShape, Resources, SpreadConstraint, is_terminal
@@ -81,6 +82,7 @@ class Scheduler:
         self._volumes, self._devices = volumes, devices
         self._waiting: dict[str, None] = {}
         self._occupied: dict[str, Occupancy] = {}
+        self._free_cpu = FreeCpu()  # of the nodes that are there
         self._promised: dict[str, dict[str, None]] = {}  # node → waiting pods that are nominated for it
         self._static: dict[str, dict[str, tuple[int, int] | None]] = {}
         self._topology = TopologyFilter(api)
@@ -107,6 +109,7 @@ class Scheduler:
             self._pod_changed(change)
         elif change.kind == "node":
             self._static.pop(change.key, None)
+            self._note_free_cpu(change.key)
             if change.new is not None:
                 self._wake()
         elif change.kind in _WAKING_KINDS:
@@ -119,14 +122,23 @@ class Scheduler:
         if was != now:
             if old is not None and was:
                 self.occupancy(was).add(self._api.shape(old), -1)
+                self._note_free_cpu(was)
             if new is not None and now:
                 self.occupancy(now).add(self._api.shape(new))
+                self._note_free_cpu(now)
             self._wake()
         self._note_nomination(change.key, _nominated_node(old), _nominated_node(new))
         if new is None or new.node or new.deleting or is_terminal(new):
             self._waiting.pop(change.key, None)
         else:
             self.look_at(change.key)
+
+    def _note_free_cpu(self, name: str) -> None:
+        node = self._api.nodes.get(name)
+        if node is None:
+            self._free_cpu.drop(name)
+        else:
+            self._free_cpu.put(name, node.allocatable.get("cpu", 0) - self.occupancy(name).used.get("cpu", 0))
 
     def _note_nomination(self, uid: str, before: str, now: str) -> None:
         if before == now:
@@ -186,12 +198,15 @@ class Scheduler:
     def _choose(self, pod: Pod) -> str | None:
         """Return the node that the pod is nominated for, if possible, else the best of all."""
         shape = self._shape(pod)
+        candidates = self._candidates(pod, shape.requests.get("cpu", 0))
+        if not candidates:
+            return None
         possible = self._possible(pod, shape)
         if pod.nominated in self._api.nodes and pod.uid not in self._pins:
             best = self._best(pod, shape, (pod.nominated,), possible)
             if best is not None:
                 return best
-        return self._best(pod, shape, self._candidates(pod), possible)
+        return self._best(pod, shape, candidates, possible)
 
     def _best(self, pod: Pod, shape: PodShape, candidates: Iterable[str], possible: NodeCheck) -> str | None:
         best: tuple[int, int, int, str] | None = None
@@ -238,10 +253,11 @@ class Scheduler:
             return False
         return self._topology.possible_beside(others, pod, shape, node)
 
-    def _candidates(self, pod: Pod) -> Iterable[str]:
+    def _candidates(self, pod: Pod, cpu: int) -> Sequence[str]:
+        """Return the nodes on which the pod may run, without most of those that lack CPU for it."""
         pinned = self._pins.get(pod.uid)
         if pinned is None:
-            return self._api.nodes
+            return self._free_cpu.at_least(cpu) if cpu > 0 else list(self._api.nodes)
         return (pinned,) if pinned in self._api.nodes else ()
 
     def _static_score(self, digest: str, shape: PodShape, node: Node) -> tuple[int, int] | None:

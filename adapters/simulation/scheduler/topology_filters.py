@@ -36,6 +36,15 @@ class PodsAlike(NamedTuple):
     leaving: bool
 
 
+class CountedBySpread(NamedTuple):
+    """The nodes that a spread constraint of pods of this shape counts, and whether it selects pods, as far as that is
+    known."""
+
+    shape: PodShape
+    nodes: list[Node]
+    selected: dict[PodsAlike, bool]
+
+
 class TopologyFilter:
     """For one pod at a time it counts the cluster once, and then checks each node.
 
@@ -46,9 +55,12 @@ class TopologyFilter:
     def __init__(self, api: ApiServer) -> None:
         self._api = api
         self._running: dict[str, Counter[PodsAlike]] = {}  # node → pods on it that have not ended
+        self._spreads: dict[tuple[str, str, int], CountedBySpread] = {}  # until a Node changes
         api.listen(self._changed)
 
     def _changed(self, change: Change) -> None:
+        if change.kind == "node":
+            self._spreads.clear()
         for pod, step in ((change.old, -1), (change.new, 1)):
             if isinstance(pod, Pod) and pod.node and not is_terminal(pod):
                 here = self._running.setdefault(pod.node, Counter())
@@ -59,7 +71,11 @@ class TopologyFilter:
 
     def for_pod(self, pod: Pod, shape: PodShape) -> Check | None:
         """Return the check of one node, or None when no such rule concerns the pod."""
-        checks = [self._spread(pod, shape, c) for c in shape.spread if c.when_unsatisfiable == "DoNotSchedule"]
+        checks = [
+            self._spread(pod, shape, number)
+            for number, constraint in enumerate(shape.spread)
+            if constraint.when_unsatisfiable == "DoNotSchedule"
+        ]
         required = [term for term in shape.affinity if not term.weight]
         if required:
             checks.append(self._affinity(pod, shape, required))
@@ -80,20 +96,22 @@ class TopologyFilter:
 
     # ── spread ──────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _spread(self, pod: Pod, shape: PodShape, constraint: SpreadConstraint) -> Check:
+    def _spread(self, pod: Pod, shape: PodShape, number: int) -> Check:
+        """Return the check of one of the shape's constraints."""
+        constraint = shape.spread[number]
         key = constraint.topology_key
         selector = _merged_selector(constraint.selector, shape, constraint.match_label_keys, ())
+        counted = self._counted(pod, shape, number)
         counts: dict[str, int] = {}
-        selected: dict[PodsAlike, bool] = {}
-        for node in self._api.nodes.values():
-            if self._counts_for(node, shape, constraint):
-                there = 0
-                for pods_alike, number in self._on(node).items():
-                    if pods_alike not in selected:
-                        counted = pods_alike.namespace == pod.namespace and not pods_alike.leaving
-                        selected[pods_alike] = counted and selector_matches(selector, self._labels(pods_alike))
-                    there += number if selected[pods_alike] else 0
-                counts[node.labels[key]] = counts.get(node.labels[key], 0) + there
+        for node in counted.nodes:
+            there = 0
+            for pods_alike, pods in self._on(node).items():
+                if pods_alike not in counted.selected:
+                    counts_at_all = pods_alike.namespace == pod.namespace and not pods_alike.leaving
+                    selects = counts_at_all and selector_matches(selector, self._labels(pods_alike))
+                    counted.selected[pods_alike] = selects
+                there += pods if counted.selected[pods_alike] else 0
+            counts[node.labels[key]] = counts.get(node.labels[key], 0) + there
         few = constraint.min_domains is not None and len(counts) < constraint.min_domains
         least = 0 if few else min(counts.values(), default=0)
         own = int(selector_matches(selector, shape.labels))
@@ -103,6 +121,14 @@ class TopologyFilter:
             return domain is not None and counts.get(domain, 0) + own - least <= constraint.max_skew
 
         return check
+
+    def _counted(self, pod: Pod, shape: PodShape, number: int) -> CountedBySpread:
+        key = pod.namespace, pod.shape, number
+        found = self._spreads.get(key)
+        if found is None or not (found.shape is shape or found.shape == shape):  # by default spread it may change
+            nodes = [node for node in self._api.nodes.values() if self._counts_for(node, shape, shape.spread[number])]
+            found = self._spreads[key] = CountedBySpread(shape, nodes, {})
+        return found
 
     def _counts_for(self, node: Node, shape: PodShape, constraint: SpreadConstraint) -> bool:
         if any(c.topology_key not in node.labels for c in shape.spread if c.when_unsatisfiable == "DoNotSchedule"):

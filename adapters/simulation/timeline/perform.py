@@ -133,7 +133,7 @@ def _delete_node(simulation: Simulation, action: t.Delete) -> bool:
 
 
 def _delete_claim(simulation: Simulation, action: t.Delete) -> bool:
-    for instance in _selected_instances(simulation, replace(action, claim=action.name or action.claim)):
+    for instance in selected_instances(simulation, replace(action, claim=action.name or action.claim)):
         simulation.cluster.ask_claim_deletion(instance.machine.claim, action.actor)
     return True
 
@@ -159,7 +159,7 @@ _DELETE: dict[str, Callable[[Simulation, t.Delete], bool]] = {
 # ── instances ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _selected_instances(simulation: Simulation, action: t.OnInstances) -> list[Instance]:
+def selected_instances(simulation: Simulation, action: t.OnInstances) -> list[Instance]:
     """Return the instances that the action selects. Raises `NoSuchTargetError` when there are none."""
     node_of = simulation.cluster.kubelets.node_of
     asked_for = (action.claim, action.node_pool, action.instance_type, action.zone, action.capacity_type, action.node)
@@ -176,7 +176,7 @@ def _selected_instances(simulation: Simulation, action: t.OnInstances) -> list[I
 
 def _for_each_instance(what: Callable[[Simulation, str], None]) -> Callable[[Simulation, Any], None]:
     def perform_on_each(simulation: Simulation, action: t.OnInstances) -> None:
-        for instance in _selected_instances(simulation, action):
+        for instance in selected_instances(simulation, action):
             what(simulation, instance.machine.instance)
 
     return perform_on_each
@@ -203,7 +203,7 @@ def _nodes(simulation: Simulation, action: t.OnInstances) -> list[str]:
     """Return the nodes of the selected instances. A node without an instance is selected by its name only."""
     if action.node in simulation.cluster.api.nodes and simulation.cluster.kubelets.machine_of(action.node) is None:
         return [action.node]
-    nodes = [simulation.cluster.kubelets.node_of(i.machine.instance) for i in _selected_instances(simulation, action)]
+    nodes = [simulation.cluster.kubelets.node_of(i.machine.instance) for i in selected_instances(simulation, action)]
     joined = [node for node in nodes if node in simulation.cluster.api.nodes]
     if not joined:
         raise NoSuchTargetError("the chosen instances have no nodes yet")

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from kerf.adapters.simulation.clock import Clock
 from kerf.adapters.simulation.cluster.apiserver import ApiServer, Change
+from kerf.adapters.simulation.cluster.controllers.recorded_pods import RecordedPods
 from kerf.adapters.simulation.scheduler.filters import node_selected, taints_tolerated
 from kerf.adapters.simulation.seeded_random import SeededRandom, letters
 from kerf.engine.model.content_digest import content
@@ -95,6 +96,7 @@ class Workloads:
         self._posts: dict[tuple[str, str], str] = {}  # (DaemonSet, node) → its pod there
         self._dirty: dict[tuple[str, str], Callable[[], None]] = {}
         self._made = 0
+        self.recorded = RecordedPods(api, clock, rng, self._victims)
         api.listen(self._changed)
 
     # ── what users do ───────────────────────────────────────────────────────────────────────────────────────
@@ -146,7 +148,13 @@ class Workloads:
     def replicas_of(self, owner: str) -> int | None:
         """Return the scale of the workload with this uid, or None for a uid of none."""
         workload = self._workloads.get(owner)
-        return None if workload is None else workload.replicas
+        return self.recorded.replicas_of(owner) if workload is None else workload.replicas
+
+    def adopt_daemon_pod(self, pod: Pod) -> None:
+        """Take over a DaemonSet's pod that runs since before the beginning."""
+        if pod.owner is not None:
+            self._pins[pod.uid] = pod.node
+            self._posts[pod.owner.uid, pod.node] = pod.uid
 
     # ── waking ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -322,8 +330,9 @@ class Workloads:
 
 
 def _revision(template: PodTemplate) -> str:
-    """The pod-template-hash: equal templates have equal ones."""
-    digest, _ = content(template if template.gates else template.shape)
+    """The pod-template-hash: equal templates have equal ones, other annotations make another one."""
+    shape = template.shape
+    digest, _ = content(shape if template == PodTemplate(shape) else template)
     return letters(bytes.fromhex(digest), 8)
 
 

@@ -86,6 +86,19 @@ def test_a_new_template_is_rolled_out_without_losing_availability(
     assert not old & set(world.cluster.api.pods)
 
 
+def test_a_new_annotation_of_the_template_is_rolled_out(
+    world: Simulation, deployment: MakeDeployment, node: MakeNode
+) -> None:
+    world.cluster.apply(node("n", cpus=16))
+    before = deployment(2)
+    world.cluster.workloads.apply(before)
+    settle(world)
+    template = replace(before.template, do_not_disrupt="true")
+    world.cluster.workloads.apply(replace(before, template=template))
+    settle(world)
+    assert [pod.do_not_disrupt for pod in world.cluster.api.pods.values()] == ["true"] * 2
+
+
 def test_a_deleted_deployment_takes_its_pods_along(
     world: Simulation, deployment: MakeDeployment, node: MakeNode
 ) -> None:

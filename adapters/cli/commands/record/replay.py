@@ -1,0 +1,106 @@
+"""`kerf replay`: the recorded workload in the model, under another configuration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from kerf.adapters.cli.parameters import (
+    ChangedFields,
+    ChangedNodes,
+    ChangedObjects,
+    ChangeFiles,
+    Changes,
+    Json,
+    Markdown,
+    Record,
+    Until,
+    when,
+)
+
+
+def replay(
+    record: Record,
+    /,
+    *,
+    from_: Annotated[str, Parameter(name="--from"), when("Begin there")] = "start",
+    until: Until = "end",
+    set: ChangedFields = (),
+    apply: ChangeFiles = (),
+    delete: ChangedObjects = (),
+    remove: ChangedNodes = (),
+    add_pods: ChangeFiles = (),
+    price: Changes = (),
+    no_capacity: Changes = (),
+    setting: Changes = (),
+    keep: Annotated[Path | None, Parameter(name="--record")] = None,
+    anyway: Annotated[bool, Parameter(negative="")] = False,
+    markdown: Markdown = False,
+    json: Json = False,
+) -> None:
+    """Run the recorded workload again in a model, under another configuration.
+
+    Pods come and go as they did, instances are interrupted, offerings lack
+    capacity and prices change, in the simulation that kerf simulate runs in. It
+    runs once without the changes and once with them. What the changed run costs,
+    evicts and launches stands beside the unchanged one. How far that is from what
+    was recorded is the model's error: over 10 % the comparison is refused. Without
+    a change, this is all that is told. The changes are those of kerf whatif.
+
+    For example:
+
+        kerf replay record.kerf --set nodepool/default.spec.limits.cpu=100
+        kerf replay record.kerf --from -1d --price spot=+20% --no-capacity m5.large
+        kerf replay record.kerf --apply nodepool.yaml --record changed.kerf
+        kerf replay record.kerf --from 08:00 --until 18:00
+
+    Parameters
+    ----------
+    set
+        nodepool/NAME.FIELD=VALUE: a field of a NodePool; items of lists by number or key, as in requirements[KEY].
+    apply
+        Apply these manifests, as kubectl apply does.
+    delete
+        KIND/NAME: delete this object, as kubectl delete does: nodepool/batch, pdb/default/web.
+    remove
+        node/NAME: take this node away; its pods need another place.
+    add_pods
+        The pods of these manifests wait for a node: Pods, or the replicas of Deployments, StatefulSets and Jobs.
+    price
+        OFFERING=USD, or OFFERING=+20%: m5.large=0.08, m5.large/spot/us-west-2a=0.03.
+    no_capacity
+        OFFERING that cannot be had: m5.large, spot/us-west-2a.
+    setting
+        NAME=VALUE: a setting of the controller, or a feature gate: batch_idle=5s, SpotToSpotConsolidation=true.
+    keep
+        Keep the record of the changed run in this file, for every other command to look into.
+    anyway
+        Show the comparison although the model is too far from what was recorded, and say so.
+    markdown
+        Print Markdown, for a comment on a pull request.
+    json
+        Print JSON.
+    """
+    from kerf.adapters.cli.input.changes import changes_of
+    from kerf.adapters.cli.records import opened
+    from kerf.adapters.cli.render.lines import print_text
+    from kerf.adapters.cli.render.markdown.replay import replay_markdown
+    from kerf.adapters.cli.render.output import Printer, emit_json
+    from kerf.adapters.cli.replaying.question import replayed, window_of
+    from kerf.adapters.cli.replaying.text import replay_text
+    from kerf.projections.json_times import with_times
+    from kerf.replay.modelled.comparison import refuse_what_does_not_hold
+
+    changes = changes_of(set, apply, delete, remove, add_pods, price, no_capacity, setting, needed=False)
+    with opened(record, decides=True) as store:
+        answer = replayed(store, window_of(store, from_, until), changes, keep)
+    if changes and not anyway:
+        refuse_what_does_not_hold(answer)
+    if json:
+        emit_json(with_times(answer))
+    elif markdown:
+        print_text(replay_markdown(answer))
+    else:
+        replay_text(Printer(), answer)

@@ -1,0 +1,66 @@
+"""Say what a modelled run takes for granted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kerf.engine.model.missing_knowledge import words_of
+from kerf.engine.nodeclaim.state_table import GOING
+from kerf.projections.figures.lives import LivesFold
+from kerf.projections.prose.amounts import count
+from kerf.replay.modelled.figures import FiguresFold
+from kerf.replay.modelled.workload import Comes, Lacks, Offering, Replicas, Strike, Workload
+
+
+def assumptions(workload: Workload, recorded: FiguresFold, changed: FiguresFold | None, missed: int) -> Iterator[str]:
+    """Give the assumptions, those about this record with their numbers."""
+    yield "users and workload controllers do what they did, when they did it, whatever the nodes are"
+    steps = [timed.step for timed in workload.steps if timed.changed is None]
+    own = [step for step in steps if isinstance(step, Comes)]
+    pods = count(sum(isinstance(step, Replicas) for step in steps), "change")
+    yield f"replicas: {pods} of their numbers; what an eviction made is no arrival; {count(len(own), 'pod')} for itself"
+    ending = sum(bool(step.runs) for step in own)
+    if ending:
+        yield f"{count(ending, 'pod')} ends by itself: it runs as long as it ran, from when it starts in the model"
+    yield "kube-scheduler is the simulation's, and the cloud sells the cheapest offering that it has"
+    yield from _cloud(workload, recorded.lives, changed)
+    if missed:
+        yield f"{count(missed, 'blow')} of them hit nothing with the change: there was no instance of that offering"
+    yield from _beginning(workload)
+    for what, number in workload.left_out.items():
+        yield f"not repeated: {number} × {what}"
+
+
+def _cloud(workload: Workload, recorded: LivesFold, changed: FiguresFold | None) -> Iterator[str]:
+    steps = [timed.step for timed in workload.steps if timed.changed is None]
+    struck = sum(isinstance(step, Strike) for step in steps)
+    if struck:
+        yield f"{count(struck, 'blow')} of the cloud or a user: each hits one of the same offering, if there is one"
+    lacking = sum(isinstance(step, Lacks) and not step.back for step in steps)
+    if lacking:
+        yield f"{count(lacking, 'span')} without capacity, from a minute before a refusal to the next success or asking"
+    if changed is not None:
+        known = _offerings(recorded)
+        new = _offerings(changed.lives) - known
+        if new:
+            yield f"capacity of {count(len(new), 'offering')} that the record never bought is taken to be there"
+
+
+def _offerings(lives: LivesFold) -> set[Offering]:
+    return {
+        Offering(life.instance_type, life.zone, life.capacity_type) for life in lives.lives.values() if life.launched
+    }
+
+
+def _beginning(workload: Workload) -> Iterator[str]:
+    facts = workload.start.facts
+    if facts.claims:
+        going = sum(claim.state in GOING for claim in facts.claims.values())
+        under_way = f"; {count(going, 'node')} on the way out goes on draining" if going else ""
+        yield f"{count(len(facts.claims), 'node')} of the beginning is taken over at today's prices{under_way}"
+    if facts.moves:
+        yield f"{count(len(facts.moves), 'move')} under way at the beginning is forgotten"
+    if facts.settings.observe:
+        yield "another controller decided in the record; in both runs of the model kerf does"
+    if facts.imported is not None and facts.imported.lacks:
+        yield f"the record is partial, and lacks {', '.join(words_of(code) for code in facts.imported.lacks)}"

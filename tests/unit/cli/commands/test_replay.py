@@ -1,0 +1,95 @@
+"""`kerf replay` from outside: what it prints, its JSON, the record that it keeps, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kerf.adapters.cli.main import main
+from kerf.adapters.store.open import open_record
+from kerf.replay.modelled import comparison
+from kerf.replay.verify.verify import verify
+from tests.support.records import stored
+from tests.support.simulation.run import Run, scale, workshop
+
+CHANGE = ("--set", "nodepool/default.spec.disruption.consolidateAfter=20m")
+
+
+@pytest.fixture
+def kerf(capsys: pytest.CaptureFixture[str]) -> Any:
+    def run(*tokens: object) -> tuple[int, str, str]:
+        code = main([str(token) for token in tokens])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = Run(workshop(scale("10s", 8), scale("10m", 0), scale("45m", 1)))
+    return stored(tmp_path_factory.mktemp("records") / "life.kerf", run.memory)
+
+
+def test_the_answer_sets_both_runs_beside_each_other_and_apart_the_record(kerf: Any, record: Path) -> None:
+    code, out, err = kerf("replay", record, *CHANGE)
+
+    assert (code, err) == (0, "")
+    assert "consolidateAfter: " in out
+    assert "MODELLED" in out
+    assert "HOW GOOD IS THE MODEL?" in out
+    assert "Assumed:" in out
+
+
+def test_json_has_figures_errors_and_the_horizon(kerf: Any, record: Path) -> None:
+    code, out, _ = kerf("replay", record, *CHANGE, "--json")
+
+    answer = json.loads(out)
+    assert code == 0
+    assert answer["changed"]["cost"] > answer["unchanged"]["cost"]
+    assert set(answer["errors"]) == {"cost", "node_hours", "evictions"}
+    assert answer["horizon_time"] == answer["until_time"]
+
+
+def test_the_modelled_record_is_kept_and_verifies(kerf: Any, record: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "kept.kerf"
+
+    assert kerf("replay", record, *CHANGE, "--record", kept)[0] == 0
+
+    with closing(open_record(kept)) as store:
+        assert verify(store).exit_code == 0
+
+
+def test_a_change_that_does_not_apply_leaves_nothing_behind(kerf: Any, record: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "kept.kerf"
+
+    code, out, err = kerf("replay", record, "--set", "nodepool/defaul.spec.limits.cpu=1", "--record", kept)
+
+    assert (code, out) == (2, "")
+    assert "KERF208" in err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_model_that_is_too_far_is_refused_and_shown_marked_if_asked_for(
+    kerf: Any, record: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(comparison, "errors_of", lambda *_: {"cost": 0.2, "node_hours": 0.0, "evictions": 0.0})
+
+    code, out, err = kerf("replay", record, *CHANGE)
+    assert (code, out) == (2, "")
+    assert "KERF214" in err
+
+    code, out, _ = kerf("replay", record, *CHANGE, "--anyway")
+    assert code == 0
+    assert "does NOT hold" in out
+
+
+def test_an_empty_part_is_refused(kerf: Any, record: Path) -> None:
+    code, _, err = kerf("replay", record, "--from", "+30m", "--until", "+20m")
+
+    assert code == 2
+    assert "KERF202" in err

@@ -1,0 +1,86 @@
+"""Modelled runs beside the simulations that they are of: unchanged ones come to the same, changed ones to what a
+simulation of the changed configuration comes to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kerf.replay.modelled.comparison import errors_of
+from kerf.replay.modelled.figures import FiguresFold
+from kerf.replay.what_if.changes import set_pool_field
+from kerf.replay.what_if.offering_changes import without_capacity
+from tests.support.simulation.chaos import chaos
+from tests.support.simulation.modelled import modelled
+from tests.support.simulation.run import HOUR, Run, scale, workshop
+
+ACTIONS = (
+    scale("10s", 8),
+    {"at": "20m", "action": "interrupt", "capacityType": "spot"},
+    scale("35m", 3),
+    {"at": "40m", "action": "capacity", "instanceType": "c5.large"},
+    scale("50m", 0),
+    scale("75m", 12),
+    scale("95m", 0),
+    scale("2h", 1),
+)
+
+
+def simulated(*actions: dict[str, Any], consolidate_after: str = "30s") -> Run:
+    given = workshop(*actions, capacity_type="spot")
+    for document in given:
+        if document["kind"] == "NodePool":
+            document["spec"]["disruption"]["consolidateAfter"] = consolidate_after
+    return Run(given, until=3 * HOUR)
+
+
+def test_a_modelled_run_without_changes_comes_to_what_was_recorded() -> None:
+    answer = modelled(simulated(*ACTIONS).store)
+
+    assert answer.recorded.evictions, "the record shows nothing that could go wrong"
+    assert max(answer.errors.values()) < 0.001
+    assert answer.unchanged.launched == answer.recorded.launched
+    assert answer.unchanged.pending_seconds == pytest.approx(answer.recorded.pending_seconds, rel=0.01)
+    assert answer.holds
+    assert answer.horizon == answer.until
+
+
+def test_a_modelled_change_comes_to_what_a_simulation_of_it_comes_to() -> None:
+    change = set_pool_field("default", "spec.disruption.consolidateAfter", "20m")
+
+    answer = modelled(simulated(*ACTIONS).store, [change])
+    truth = FiguresFold()
+    for entry in simulated(*ACTIONS, consolidate_after="20m").store.scan():
+        truth.apply(entry)
+
+    assert answer.changed is not None
+    assert answer.changed.cost > answer.unchanged.cost * 1.1
+    assert max(errors_of(truth.figures(answer.since, answer.until), answer.changed).values()) < 0.1
+
+
+def test_a_model_takes_over_what_runs_at_the_moment_where_it_begins() -> None:
+    run = simulated(*ACTIONS)
+
+    answer = modelled(run.store, since=run.simulation.start + 15 * 60_000)
+
+    assert answer.errors["cost"] < 0.1
+    assert answer.recorded.launched == answer.unchanged.launched
+
+
+def test_offerings_that_a_change_takes_away_are_not_bought() -> None:
+    run = simulated(*ACTIONS)
+    bought = {entry.payload.instance_type for entry in run.entries("claim.launched")}
+
+    answer = modelled(run.store, [without_capacity(name) for name in sorted(bought)])
+
+    assert answer.changed is not None
+    assert answer.changed.cost > answer.unchanged.cost
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_the_model_of_a_random_life_under_faults_is_not_far_off(seed: int) -> None:
+    answer = modelled(chaos(seed).store)
+
+    assert answer.errors["cost"] < 0.5
