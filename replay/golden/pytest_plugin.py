@@ -1,15 +1,20 @@
-"""The pytest plugin that decides golden records again, as tests.
+"""The pytest plugin that decides golden records again, and holds them against policies, as tests.
 
 A case is a folder below a `golden/` folder with `record.jsonl`, `decisions.jsonl`, `blobs.jsonl`, and a `README.md`
 that says what it shows. It passes when today's engine decides all of it as recorded. `pytest --golden-update` writes
 today's decisions into it.
 
-The plugin does not know how a golden folder is read: the composition root (`kerf.adapters.cli.golden`) gives it that.
+A `policy.yaml` in the case, or in a folder above it up to `golden/`, adds a test for each assertion (docs/check.md). A
+folder with a policy of its own and manifests, but without a record, is simulated and held against it.
+
+The plugin does not know how a folder or a policy is read: the composition root (`kerf.adapters.cli.golden`) gives it
+that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,17 +25,28 @@ from kerf.engine.errors import KerfError
 if TYPE_CHECKING:  # pytest loads this module wherever kerf is installed: the engine is imported when a case is found
     from kerf.engine.record.store import Store
     from kerf.replay.golden.rerun import Rerun
-    from kerf.replay.verify.report import Report
+    from kerf.replay.verify.report import Divergence, Report
 
+GOLDEN, MANIFESTS = "golden", (".yaml", ".yml", ".json")
 OPTION = "--golden-update"
-RECORD, DECISIONS, README = "record.jsonl", "decisions.jsonl", "README.md"
+RECORD, DECISIONS, README, POLICY = "record.jsonl", "decisions.jsonl", "README.md", "policy.yaml"
 VERSION_RULES = "docs/CONTRIBUTING.md of kerf"
 """Where it is written when a decider's VERSION is raised."""
+_MOVES = re.compile(r"(launch|remove|propose to remove|evict) ")
+"""How lines begin that say which nodes come or go (`decision_lines`)."""
+_GUARDS = re.compile(r"It (?:guards|shows): (.*)")
+"""How a README says what its case guards."""
 _PROPERTY = "kerf-golden"
 _MAX_DIVERGENCES_SHOWN = 5
 """At most this many divergences of a failed case are shown."""
 
 Open = Callable[[Path], "Store"]
+Held = list[tuple[str, str]]
+"""The name of each assertion of a policy, and what to show if it fails ("" if it holds)."""
+Hold = Callable[[Path, Path], Held]
+"""Holds what is in a folder against a policy."""
+Names = Callable[[Path], list[str]]
+"""Gives the names of a policy's assertions."""
 Write = Callable[["Rerun", Path], list[str]]
 """Writes the record into the folder and gives the names of the files that changed."""
 
@@ -42,9 +58,11 @@ class GoldenFailure(Exception):
 class GoldenPlugin:
     """The hooks that pytest calls."""
 
-    def __init__(self, open_folder: Open, write_folder: Write) -> None:
+    def __init__(self, open_folder: Open, write_folder: Write, names: Names, hold: Hold) -> None:
         self.open_folder = open_folder
         self.write_folder = write_folder
+        self.names = names
+        self.hold = hold
         self._rewritten: list[str] = []
 
     def pytest_addoption(self, parser: pytest.Parser) -> None:
@@ -52,7 +70,7 @@ class GoldenPlugin:
         group.addoption(OPTION, action="store_true", help="write what kerf decides now into the golden records")
 
     def pytest_collect_directory(self, path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-        if "golden" in path.parent.parts and (path / RECORD).is_file():
+        if GOLDEN in path.parent.parts and ((path / RECORD).is_file() or _is_simulated(path)):
             case: pytest.Collector = GoldenCase.from_parent(parent, path=path, plugin=self)
             return case
         return None
@@ -69,15 +87,55 @@ class GoldenPlugin:
 
 
 class GoldenCase(pytest.Directory):
-    """One folder with one record."""
+    """One folder with one record, or with manifests to simulate."""
 
     def __init__(self, *, plugin: GoldenPlugin, **arguments: Any) -> None:
         super().__init__(**arguments)
         self.plugin = plugin
+        self._held: Held | None = None
+        self.policy = next((file for file in _policies(self.path) if file.is_file()), None)
 
     def collect(self) -> Iterator[pytest.Item]:
-        item: pytest.Item = GoldenItem.from_parent(self, name="decisions", plugin=self.plugin)
-        yield item
+        if (self.path / RECORD).is_file():
+            item: pytest.Item = GoldenItem.from_parent(self, name="decisions", plugin=self.plugin)
+            yield item
+        for number, name in enumerate(self._names()):
+            assertion: pytest.Item = PolicyItem.from_parent(self, name=f"policy: {name}", case=self, number=number)
+            yield assertion
+
+    def _names(self) -> list[str]:
+        try:
+            return self.plugin.names(self.policy) if self.policy is not None else []
+        except KerfError as error:
+            raise self.CollectError(str(error)) from error
+
+    def held(self, number: int) -> str:
+        """Say what is to be shown of an assertion, "" if it holds. The record is folded once for all of them."""
+        if self._held is None:
+            assert self.policy is not None
+            self._held = self.plugin.hold(self.policy, self.path)
+        return self._held[number][1]
+
+
+class PolicyItem(pytest.Item):
+    """The test of one assertion over a case."""
+
+    def __init__(self, *, case: GoldenCase, number: int, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self._case, self._number = case, number
+
+    def runtest(self) -> None:
+        shown = self._case.held(self._number)
+        if shown:
+            raise GoldenFailure(shown)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        if isinstance(excinfo.value, GoldenFailure | KerfError):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, None, str]:
+        return self.path, None, f"golden record {self.path.name}, {self.name}"
 
 
 class GoldenItem(pytest.Item):
@@ -96,9 +154,9 @@ class GoldenItem(pytest.Item):
             return
         from kerf.replay.verify.verify import verify
 
-        report = verify(self.plugin.open_folder(self.path), keep=_MAX_DIVERGENCES_SHOWN)
+        report = verify(self.plugin.open_folder(self.path))
         if report.exit_code:
-            raise GoldenFailure(failure(report))
+            raise GoldenFailure(failure(report, guarded_by(self.path / README)))
 
     def _update(self) -> None:
         from kerf.projections.prose.amounts import count
@@ -130,18 +188,49 @@ class GoldenItem(pytest.Item):
         return self.path, None, f"golden record {self.path.name}"
 
 
-def failure(report: Report) -> str:
-    """Say in words what is decided otherwise, and what to do."""
+def _is_simulated(path: Path) -> bool:
+    """Whether a folder has a policy and manifests of its own."""
+    return (path / POLICY).is_file() and any(file.suffix in MANIFESTS for file in path.iterdir() if file.name != POLICY)
+
+
+def _policies(path: Path) -> Iterator[Path]:
+    """Give where a policy for a case may be, the nearest first: up to the folder `golden`."""
+    for folder in (path, *path.parents):
+        yield folder / POLICY
+        if folder.name == GOLDEN:
+            return
+
+
+def _most_telling(divergences: Sequence[Divergence]) -> list[Divergence]:
+    """Return the first divergence, and of the others those first by which nodes come or go; in their order."""
+    first, others = divergences[:1], divergences[1:]
+    moving = sorted(others, key=lambda found: not any(map(_MOVES.match, {*found.outcome_was} ^ {*found.outcome_now})))
+    chosen = [*first, *moving[: _MAX_DIVERGENCES_SHOWN - 1]]
+    return sorted(chosen, key=lambda found: found.position)
+
+
+def guarded_by(readme: Path) -> str:
+    """Return what a case guards: what its README says after "It guards:" or "It shows:", or all of it but the title."""
+    paragraphs = [" ".join(part.split()) for part in readme.read_text(encoding="utf-8").split("\n\n")]
+    text = [part for part in paragraphs if part and not part.startswith("#")]
+    said = [found[1] for part in text if (found := _GUARDS.search(part))]
+    return " ".join(said or text)
+
+
+def failure(report: Report, guarded: str = "") -> str:
+    """Say in words what is decided otherwise, what the case guards, and what to do."""
     from kerf.replay.verify.report_lines import divergence_lines, obstacle_lines, verdict
 
     lines = [verdict(report)]
-    for found in report.divergences:
+    shown = _most_telling(report.divergences)
+    for found in shown:
         title, *rest = divergence_lines(found)
         lines += [title, *(f"  {line}" for line in rest)]
-    hidden = report.diverged - len(report.divergences)
+    hidden = report.diverged - len(shown)
     if hidden > 0:
         lines.append(f"… and {hidden} more")
     lines += obstacle_lines(report)
+    lines += [f"What this case guards: {guarded}"] if guarded else []
     lines.append(f"If this is meant, raise the decider's VERSION and run pytest {OPTION}, and look at the difference.")
     lines.append(f"When a VERSION is raised: {VERSION_RULES}")
     return "\n".join(lines)

@@ -25,7 +25,7 @@ from kerf.engine.runtime.turn_draft import TurnDraft
 from kerf.engine.state.load import empty
 from kerf.replay.errors import BeginningMissing, ReplayError
 from kerf.replay.verify.decide_again import is_observed
-from kerf.replay.verify.verify import turns
+from kerf.replay.verify.verifier import turns
 
 
 class Rerun:

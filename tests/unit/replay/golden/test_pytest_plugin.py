@@ -14,7 +14,10 @@ import pytest
 from kerf.adapters.store.files.golden import write_golden
 from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.lifecycle import launch_to_initialized
+from kerf.replay.golden.pytest_plugin import failure, guarded_by
+from kerf.replay.verify.report import Divergence, Report
 from tests.support.records import whole_life
+from tests.support.repository import ROOT
 from tests.support.world import World
 
 
@@ -138,3 +141,61 @@ def test_update_rewrites_what_changed_and_says_so_and_nothing_else(golden: Path,
 def test_the_case_is_one_line_an_entry(golden: Path) -> None:
     lines = (golden / "decisions.jsonl").read_text().splitlines()
     assert all(json.loads(line)["type"] == "decision.made" for line in lines)
+
+
+@pytest.mark.slow
+def test_a_policy_is_held_against_records_and_simulations(tmp_path: Path, golden: Path) -> None:
+    """The nearest policy counts: the record's above it, the simulation's own."""
+    folder = case(project(tmp_path), golden, "life")
+    (folder.parent / "policy.yaml").write_text("policy: [{max_nodes: 1}, {max_cost: 0, name: free of charge}]\n")
+    simulated = folder.parent / "five-pods"
+    simulated.mkdir()
+    (simulated / "policy.yaml").write_text("policy: [{verifies: true}]\n")
+    for name in ("nodepool.yaml", "ec2nodeclass.yaml", "inflate.yaml"):
+        (simulated / name).write_text((ROOT / "docs/examples/workshop" / name).read_text())
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rA", "tests/golden"],
+        cwd=tmp_path, env={**os.environ, "PYTEST_ADDOPTS": "", "NO_COLOR": "1"}, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "1 failed, 3 passed" in done.stdout
+    assert "policy: max_nodes 1" in done.stdout
+    assert "policy: verifies" in done.stdout
+    assert re.search(r"free of charge\n.*\$\d\.\d+, more than \$0\.0000", done.stdout)
+    assert "why: kerf cost" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("readme", "guarded"),
+    [
+        ("# A\n\nA story.\nIt guards: nodes\nstay (D-1).\n", "nodes stay (D-1)."),
+        ("# A\n\nA story.\n\nIt shows: nodes go.\n\nMore.\n", "nodes go."),
+        ("# A\n\nFive pods share a node.\n", "Five pods share a node."),
+        ("# A\n", ""),
+    ],
+)
+def test_what_a_case_guards_stands_in_its_readme(tmp_path: Path, readme: str, guarded: str) -> None:
+    (tmp_path / "README.md").write_text(readme)
+    assert guarded_by(tmp_path / "README.md") == guarded
+
+
+def test_a_failure_shows_first_which_nodes_come_and_go() -> None:
+    """The first divergence, and of many more those that launch or remove."""
+
+    def diverged(position: int, *now: str) -> Divergence:
+        return Divergence(
+            position=position, turn=position, at=1, kind="different", type="decision.made", outcome_now=now
+        )
+
+    divergences = [diverged(number, "keep a: not now") for number in range(1, 20)]
+    divergences += [diverged(20, "remove a: empty"), diverged(21, "launch b: m5.large, for 1 pod")]
+    report = Report(
+        record="r", engine_recorded="1", engine="1", last=21, entries=21, turns=21, observations=0, decisions=21,
+        claim_events=0, diverged=21, divergences=tuple(divergences), unsupported=(), fault=None, seconds=1,
+    )  # fmt: skip
+    text = failure(report, "nodes stay (D-30)")
+    assert re.findall(r"position (\d+)", text) == ["1", "2", "3", "20", "21"]
+    assert "  + remove a: empty" in text
+    assert "… and 16 more" in text
+    assert "What this case guards: nodes stay (D-30)" in text
