@@ -21,8 +21,9 @@ def require(imported: Imported | None, missing: Missing, question: str) -> None:
     """Raises PartialRecord (KERF211) if the record lacks what the question needs."""
     if imported is None or missing not in imported.lacks:
         return
-    sources = " and ".join(imported.sources)
+    made = "captured" if imported.captured else "imported"
+    sources = imported.sources[0] if imported.captured else " and ".join(imported.sources)
     raise PartialRecord(
-        f"this record was imported from {sources}, which does not tell {missing.sentence}: {question} is not known",
+        f"this record was {made} from {sources}, which does not tell {missing.sentence}: {question} is not known",
         hint="kerf log and kerf story tell what is known; docs/import.md says which format tells what",
     )

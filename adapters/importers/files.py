@@ -14,6 +14,7 @@ from kerf.adapters.importers.errors import TooLarge, Unreadable
 
 MAX_BYTES = 512 << 20
 """Unpacked. A log of this size has some million lines."""
+_PART = 1 << 20
 _GZIP, _ZSTD, _BOM = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xef\xbb\xbf"
 
 
@@ -44,8 +45,10 @@ def _unpacked(file: BinaryIO, start: bytes) -> BinaryIO:
 
 
 def _read(file: BinaryIO, path: Path) -> bytes:
-    data = file.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
-        hint = "Cut it to the hours that matter, for example with split -C 400m"
-        raise TooLarge(f"it holds more than {MAX_BYTES >> 20} MiB", where=str(path), hint=hint)
-    return data
+    data = bytearray()  # to read so much at once would take the memory at once
+    while part := file.read(_PART):
+        data += part
+        if len(data) > MAX_BYTES:
+            hint = "Cut it to the hours that matter, for example with split -C 400m"
+            raise TooLarge(f"it holds more than {MAX_BYTES >> 20} MiB", where=str(path), hint=hint)
+    return bytes(data)

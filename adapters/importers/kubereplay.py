@@ -10,10 +10,10 @@ from kerf.adapters.importers.history import History
 from kerf.adapters.importers.untrusted import json_of, text_of, time_of, whole_number
 from kerf.adapters.importers.workloads import Document, Workloads, dangling_terms, wanted_of
 from kerf.engine.model.durations import format_duration
-from kerf.engine.model.missing_knowledge import Missing
+from kerf.engine.model.missing_knowledge import OF_HISTORIES
 
 SOURCE = "kubereplay"
-LACKS = tuple(Missing)
+LACKS = OF_HISTORIES
 """What a capture does not tell (F-30): everything but the workloads that were touched."""
 _RANKS = ("create", "scale", "delete")
 _FRACTION = re.compile(r"\.(\d{1,9})")

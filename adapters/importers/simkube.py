@@ -11,11 +11,11 @@ from kerf.adapters.importers.errors import Unreadable
 from kerf.adapters.importers.history import History
 from kerf.adapters.importers.untrusted import text_of
 from kerf.adapters.importers.workloads import Workloads, key_of_document
-from kerf.engine.model.missing_knowledge import Missing
+from kerf.engine.model.missing_knowledge import OF_HISTORIES, Missing
 from kerf.engine.record.codec import LAST_MOMENT
 
 SOURCE = "simkube"
-LACKS = tuple(missing for missing in Missing if missing is not Missing.BEGINNING)
+LACKS = tuple(missing for missing in OF_HISTORIES if missing is not Missing.BEGINNING)
 """What a trace does not tell (F-54). The objects at its beginning are there."""
 _VERSION = 2
 _OLDEST = 4  # parts of a trace up to 1.1.1, which is a list (F-43)

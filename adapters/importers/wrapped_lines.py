@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -16,6 +18,10 @@ _CRI = re.compile(r"(\S{20,40}) (stdout|stderr) ([FP]) ?(.*)", re.DOTALL)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\S+")
 _DEEPEST = 4  # wrappers around one line
 _LONGEST_PREFIX = 300  # characters before the JSON that `kubectl logs --timestamps` or stern writes
+_MESSAGE = "@message"
+"""The column of CloudWatch Logs Insights that holds the line."""
+_LONGEST_HEADER = 4_000  # bytes of a table's first line
+_DIGITS_OF_MS = 13
 _IMAGE_VERSION = re.compile(r":v?(\d+\.\d+\.\d+)\b")
 
 
@@ -33,6 +39,7 @@ class Line(Struct, frozen=True):
 def lines_of(data: bytes) -> Iterator[Line]:
     """Yields the lines in the order of the file; of a Grafana export, which is newest first, from its end."""
     whole = _document(data)
+    whole = whole if whole is not None else _table(data)
     if whole is not None:
         yield from whole
         return
@@ -58,23 +65,56 @@ def _document(data: bytes) -> list[Line] | None:
     document = json_of(data, MAX_BYTES)
     if isinstance(document, list):
         lines = [line for number, item in enumerate(document, start=1) for line in _exported(number, item)]
-        newest_first = len(lines) > 1 and (lines[0].at or 0) > (lines[-1].at or 0)
-        return lines[::-1] if newest_first else lines
+        return _in_order(lines)
     return list(_batched(1, document)) if isinstance(document, dict) else None
 
 
+def _table(data: bytes) -> list[Line] | None:
+    """The lines of a CloudWatch Logs Insights result as CSV, whose columns have names; None for any other file."""
+    header = data[:_LONGEST_HEADER].split(b"\n", 1)[0].decode(errors="replace")
+    if _MESSAGE not in header or "{" in header:
+        return None
+    rows = csv.DictReader(io.StringIO(data.decode("utf-8-sig", errors="replace"), newline=""))
+    try:
+        items = list(enumerate(rows, start=2))
+    except csv.Error:
+        return None
+    return _in_order([line for number, row in items for line in _exported(number, row)])
+
+
+def _in_order(lines: list[Line]) -> list[Line]:
+    """The lines from the oldest on. Grafana and Insights export the newest first."""
+    newest_first = len(lines) > 1 and (lines[0].at or 0) > (lines[-1].at or 0)
+    return lines[::-1] if newest_first else lines
+
+
 def _exported(number: int, item: Any) -> Iterator[Line]:
-    """One item of a list: Grafana's, or a collector's."""
+    """One item of a list: Grafana's, a collector's, or a result of CloudWatch Logs Insights."""
     if not isinstance(item, dict):
         yield Line(number, "")
         return
-    text = next((item[key] for key in ("line", "message", "log") if isinstance(item.get(key), str)), "")
+    text = next((item[key] for key in ("line", "message", "log", _MESSAGE) if isinstance(item.get(key), str)), "")
     if "{" not in text:  # the items are the lines themselves
         text = json_text(item)
     fields = item.get("fields")
     image = _IMAGE_VERSION.search(text_of(fields.get("container_image"))) if isinstance(fields, dict) else None
-    at = time_of(item.get("date")) or _of_number(item.get("timestamp")) or time_of(item.get("time"))
+    at = (
+        time_of(item.get("date"))
+        or _of_number(item.get("timestamp"))
+        or time_of(item.get("time"))
+        or _of_insights(item)
+    )
     yield from _peeled(Line(number, text, at, image[1] if image else ""))
+
+
+def _of_insights(item: dict[str, Any]) -> int | None:
+    """The time of a result: UTC, as "2026-03-02 11:30:00.100", or in ms."""
+    text = text_of(item.get("@timestamp"))
+    return time_of(text.replace(" ", "T", 1) + "Z") if " " in text else _of_ms(text)
+
+
+def _of_ms(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) == _DIGITS_OF_MS else time_of(text)
 
 
 def _batched(number: int, batch: dict[str, Any]) -> Iterator[Line]:

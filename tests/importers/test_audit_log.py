@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.kubernetes.workloads import Workload
@@ -140,6 +142,7 @@ def test_what_repeats_and_what_failed_counts_once_or_not(tmp_path: Path) -> None
         assert (read.files[0].read, read.files[0].other, read.files[0].unread) == (1, 3, 1)
 
 
+@pytest.mark.slow
 def test_a_real_run_is_read_whole(tmp_path: Path) -> None:
     """500 pods of ten workloads, scaled to 150; 29 of 86 NodeClaims were left."""
     with imported(tmp_path, "karpenter-1.14-kwok-audit.jsonl.gz") as (summary, store):
@@ -150,6 +153,7 @@ def test_a_real_run_is_read_whole(tmp_path: Path) -> None:
         assert all(claim.instance_type for claim in state.facts.claims.values())
 
 
+@pytest.mark.slow
 def test_f148_beside_the_log_it_adds_pods_to_the_decisions(tmp_path: Path) -> None:
     both = ("karpenter-1.14-kwok.log.gz", "karpenter-1.14-kwok-audit.jsonl.gz")
     with imported(tmp_path, *both) as (summary, store):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import zstandard
 
+from kerf.adapters.cli import limits
 from kerf.adapters.cli.main import main
 from kerf.adapters.importers import files
 from tests.support.imports.imported import SAMPLES, written
@@ -129,7 +131,7 @@ def test_commands_that_need_what_is_missing_say_so(tmp_path: Path, capsys: pytes
     assert "KERF211: this record was imported from karpenter-log, which does not tell pods" in capsys.readouterr().err
     assert run("observe", "report", record) == 2
     assert "KERF211" in capsys.readouterr().err
-    for command in ("status", "cost", "evictions", "capacity"):
+    for command in ("cost", "evictions", "capacity"):
         assert run(command, record) == 2
         assert capsys.readouterr().err.startswith("KERF211: this record was imported from karpenter-log"), command
     assert run("whatif", record, "--delete", "node/ip-10-0-0-11.eu-west-1.compute.internal") == 2
@@ -137,12 +139,61 @@ def test_commands_that_need_what_is_missing_say_so(tmp_path: Path, capsys: pytes
     assert run("explain", record, "node", "ip-10-0-0-11.eu-west-1.compute.internal") == 0
     out = capsys.readouterr().out
     assert "its cost is not known" in out
-    assert "not known, for the record is imported" in out
+    assert "not known, for the record is partial" in out
     assert "its NodePool general is not there" not in out
     assert run("at", record, "end") == 0
     assert "$" not in capsys.readouterr().out
     assert run("verify", record) == 0
     assert "What another controller decided cannot be decided again" in capsys.readouterr().out
+
+
+def status_of(capsys: pytest.CaptureFixture[str], tmp_path: Path, *samples: str) -> tuple[str, dict[str, Any]]:
+    """The status of a record that is imported from these samples, as text and as JSON."""
+    record = tmp_path / "r.kerf"
+    assert run("import", *(SAMPLES / sample for sample in samples), "--record", record) == 0
+    capsys.readouterr()
+    assert run("status", record) == 0
+    text = capsys.readouterr().out
+    assert run("status", record, "--json") == 0
+    return text, json.loads(capsys.readouterr().out)
+
+
+def test_status_answers_what_a_log_tells(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A log knows the nodes, and neither pods nor prices: nothing is guessed of these."""
+    text, status = status_of(capsys, tmp_path, "karpenter-1.4.log")
+    assert "whether pods wait is not known" in text
+    assert "partial; not known: " in text
+    assert "$" not in text
+    assert "%" not in text
+    assert "0 pods" not in text
+    assert status["nodes"]
+    assert not any(node["usage"] or node["reason"] for node in status["nodes"])
+
+
+@pytest.mark.slow
+def test_status_answers_what_an_audit_log_tells(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It tells pods with their nodes: what is on them is known. What kubelets say of nodes is seldom in it."""
+    files = ("karpenter-1.14-kwok-audit.jsonl.gz", "karpenter-1.14-kwok.log.gz")
+    text, status = status_of(capsys, tmp_path, *files)
+    assert "29 nodes; pods: 150 bound" in text
+    assert "not ready" not in text
+    assert "$" not in text
+    assert max(map(len, text.splitlines())) <= 80
+    assert sum(node["pods"] for node in status["nodes"]) == 150
+    assert (status["window_closes"], status["waiting"]) == (0, [])
+
+
+def test_diff_tells_no_prices_that_nobody_knows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """And the settings that a record begins with are no change."""
+    record = tmp_path / "r.kerf"
+    assert run("import", SAMPLES / "karpenter-1.4.log", "--record", record) == 0
+    capsys.readouterr()
+    assert run("diff", record, "start") == 0
+    text = capsys.readouterr().out
+    assert "node " in text
+    assert "$" not in text
+    assert "settings" not in text
+    assert "price" not in text
 
 
 def test_an_imported_record_can_be_handed_on_under_pseudonyms(tmp_path: Path) -> None:
@@ -196,3 +247,22 @@ def test_loops_of_replacements_are_found_in_a_log(tmp_path: Path, capsys: pytest
 def _line(minute: int, message: str, controller: str, **fields: object) -> str:
     time = f"2026-03-02T09:{minute:02}:00.000Z"
     return json.dumps({"time": time, "logger": "controller", "message": message, "controller": controller} | fields)
+
+
+@pytest.mark.parametrize("limit", ["SECONDS", "MEGABYTES"])
+def test_a_small_file_that_unpacks_to_very_much_ends_at_its_limits(
+    limit: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """500 MB of empty lines, 500 kB packed, took minutes."""
+    monkeypatch.setattr(limits, limit, 0.2)
+    monkeypatch.setattr(limits, "TO_READ", 0)
+    (tmp_path / "log.gz").write_bytes(gzip.compress(b"\n" * (20 << 20)))
+    assert run("import", tmp_path / "log.gz", "--record", tmp_path / "r.kerf") == 2
+    assert capsys.readouterr().err.startswith("KERF128: a file of this size may not take more than ")
+    assert [path.name for path in tmp_path.iterdir()] == ["log.gz"]
+
+
+def test_a_packed_file_may_take_more(tmp_path: Path) -> None:
+    for name, start in (("log.gz", gzip.compress(LOG)), ("log.zst", zstandard.compress(LOG))):
+        (tmp_path / name).write_bytes(start)
+        assert limits._size(tmp_path / name) == 13 * len(start)

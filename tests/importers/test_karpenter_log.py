@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kerf.adapters.cli.importing.record import import_files
+from kerf.adapters.importers.errors import Unrecognised
 from kerf.engine.record.claim_events import Adopted, Cancelled, Initialized, Launched, LaunchFailed, Tainted, Terminated
 from kerf.engine.record.observations import ControllerDecided, ControllerSaid, RecordStarted
 from kerf.replay.explain.claim import explain_claim
 from kerf.replay.verify.verify import verify
-from tests.support.imports.imported import entries_of, imported, payloads, told, written
+from tests.support.imports.imported import SAMPLES, entries_of, imported, payloads, told, written
 
 AT = 1_772_442_000_000  # 2026-03-02T09:00:00Z
 
@@ -113,6 +117,32 @@ def test_f2_wrappers_are_peeled(tmp_path: Path, wrap: object) -> None:
     file = written(tmp_path, "wrapped", wrap(made))  # type: ignore[operator]
     with imported(tmp_path, file) as (_, store):
         assert "a-1 is requested" in told(store)
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_a_result_of_cloudwatch_logs_insights_is_read(tmp_path: Path, form: str) -> None:
+    """The newest line first, as the console exports it; columns in any order."""
+    lines = (SAMPLES / "karpenter-1.4.log").read_text().splitlines()
+    rows = [
+        {"@logStream": "karpenter", "@message": line, "@timestamp": json.loads(line)["time"].replace("T", " ")[:-1]}
+        for line in reversed(lines)
+    ]
+    text = io.StringIO()
+    table = csv.DictWriter(text, list(rows[0]))
+    table.writeheader()
+    table.writerows(rows)
+    file = written(tmp_path, "insights", text.getvalue() if form == "csv" else json.dumps(rows))
+    with imported(tmp_path, file) as (_, store):
+        exported = [entry.payload for entry in store.scan(2)]
+    (tmp_path / "imported.kerf").unlink()
+    with imported(tmp_path, "karpenter-1.4.log") as (_, store):
+        assert [entry.payload for entry in store.scan(2)] == exported
+
+
+def test_a_table_that_is_no_log_is_refused(tmp_path: Path) -> None:
+    file = written(tmp_path, "table", '@timestamp,@message\n2026-03-02,"hello\n')
+    with pytest.raises(Unrecognised):
+        import_files([file], tmp_path / "r.kerf")
 
 
 def test_f2_a_line_in_parts_is_joined(tmp_path: Path) -> None:

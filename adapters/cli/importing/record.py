@@ -10,8 +10,9 @@ from pathlib import Path
 from msgspec import Struct
 
 import kerf
+from kerf.adapters.cli.limits import limited
 from kerf.adapters.cli.render.lines import print_error
-from kerf.adapters.cli.render.output import progress_line
+from kerf.adapters.cli.render.progress import progress_line
 from kerf.adapters.cli.simulate.new_record import new_record
 from kerf.adapters.importers.errors import Unreadable
 from kerf.adapters.importers.formats import read_history
@@ -56,13 +57,14 @@ class Summary(Struct, frozen=True):
 
 
 def import_files(files: Sequence[Path], record: Path) -> Summary:
-    """Make the record. The same files give the same entries. Raises InputError (KERF36x) and StoreError; there is no
-    record then.
+    """Make the record. The same files give the same entries. Raises InputError (KERF36x), StoreError, and
+    LimitReached (KERF128); there is no record then.
     """
-    histories = joined([_read(file) for file in files])
-    mark = imported(histories)
-    with new_record(record, IMPORT_HOLDER, say=print_error) as new, progress_line("written up to entry") as progress:
-        entries = _write(histories, mark, new.store, progress)
+    with limited(*files):
+        histories = joined([_read(file) for file in files])
+        mark = imported(histories)
+        with new_record(record, IMPORT_HOLDER, say=print_error) as new, progress_line("written up to entry") as told:
+            entries = _write(histories, mark, new.store, told)
     return Summary(
         record=str(record),
         imported=mark,
