@@ -57,3 +57,27 @@ class DecidedByNewer(ReplayError):
     """The record was decided by a newer engine, whose deciders this one does not have."""
 
     code = "KERF209"
+
+
+class DeclarationRefused(ReplayError):
+    """A file of declared changes that cannot be read, or declares what no engine of this version can differ in."""
+
+    code = "KERF220"
+
+
+class PolicyRefused(ReplayError):
+    """A policy that cannot be read: an unknown key, a value of the wrong form, or a time outside of the record."""
+
+    code = "KERF221"
+
+
+class NotModelled(ReplayError):
+    """The record, or a part of it, has something that no model can run, or lacks what one needs."""
+
+    code = "KERF213"
+
+
+class ModelTooFar(ReplayError):
+    """Without a change the model is too far from what was recorded, so nothing follows from it."""
+
+    code = "KERF214"

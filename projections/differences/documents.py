@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.kinds.watched import WATCHED
+from kerf.engine.model.kubernetes.pods import Pod, PodShape
+from kerf.engine.model.quantities import format_quantity
+from kerf.engine.record.errors import BlobMissing
 from kerf.engine.record.observations import NodeClassSeen
 from kerf.projections.differences.field_changes import field_changes
 from kerf.projections.differences.node_pool_document import node_pool_document
@@ -17,21 +23,64 @@ _IDENTITY = frozenset(
     ["name", "namespace", "uid", "generation", "created", "hash", "hash_version", "digest", "ready_since"]
 )
 """Fields that say which object it is, or follow from the others."""
+_OF_ONE_POD = frozenset(
+    [
+        "pod-template-hash", "controller-revision-hash", "pod-template-generation", "controller-uid", "job-name",
+        "statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index", "batch.kubernetes.io/controller-uid",
+        "batch.kubernetes.io/job-name", "batch.kubernetes.io/job-completion-index",
+    ]
+)  # fmt: skip
+"""Labels by which a controller tells the pods of a workload apart."""
+_SHAPE_FIELDS = {kind.struct: kind.digest_field for kind in WATCHED if kind.digest_field}
+Shapes = Callable[[str], PodShape]
+"""The shape of a digest. Raises BlobMissing."""
 
 
-def document_of(obj: Struct) -> Document:
-    """Return an object as a document: what a user may have changed in it, and what its status says."""
+def document_of(obj: Struct, shapes: Shapes | None = None) -> Document:
+    """Return an object as a document: what a user may have changed in it, and what its status says. `shapes` tell what
+    its pods ask for, where only a digest stands in the object."""
     special = _SPECIAL.get(type(obj))
     if special is not None:
         return special(obj)
-    return {camel_case(name): part for name, part in _fields(obj).items() if name not in _IDENTITY}
+    document = {camel_case(name): part for name, part in _fields(obj).items() if name not in _IDENTITY}
+    digest = getattr(obj, _SHAPE_FIELDS.get(type(obj), ""), "")
+    with suppress(BlobMissing):
+        if digest and shapes is not None:
+            template = shape_document(shapes(digest))
+            del document[_SHAPE_FIELDS[type(obj)]]
+            document["template"] = template
+    return document
 
 
-def changed_fields(was: Struct, now: Struct) -> list[str]:
+def shape_document(shape: PodShape) -> Document:
+    """Return what pods ask for as a document, without the labels by which controllers tell them apart."""
+    document = {camel_case(name): _set(part) for name, part in _fields(shape).items()}
+    document["requests"] = {name: format_quantity(amount, name) for name, amount in shape.requests.items()}
+    document["labels"] = {key: value for key, value in shape.labels.items() if key not in _OF_ONE_POD}
+    return document
+
+
+def pod_document(pod: Pod, shape: PodShape) -> Document:
+    """Return what a pod asks for, without what it has for itself among the pods of its workload."""
+    shared = [replace(volume, claim="") if pod.name in volume.claim else volume for volume in shape.volumes]
+    document = shape_document(replace(shape, volumes=tuple(shared)))
+    return {**document, "doNotDisrupt": pod.do_not_disrupt or None}
+
+
+def _set(part: Any) -> Any:
+    """Leave out of maps, at any depth, what is not set: None, and empty lists and maps."""
+    if isinstance(part, list):
+        return [_set(item) for item in part]
+    if not isinstance(part, dict):
+        return part
+    return {name: _set(value) for name, value in part.items() if value not in (None, [], {})}
+
+
+def changed_fields(was: Struct, now: Struct, shapes: Shapes | None = None) -> list[str]:
     """Return the fields in which an object differs, in words: "spec.weight 10 → 20"."""
     if was == now:
         return []
-    return [change.words for change in field_changes(document_of(was), document_of(now))]
+    return [change.words for change in field_changes(document_of(was, shapes), document_of(now, shapes))]
 
 
 def camel_case(name: str) -> str:

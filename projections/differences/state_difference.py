@@ -8,10 +8,13 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct
 
 from kerf.engine.model.kinds.watched import NODE, WATCHED
-from kerf.engine.model.kubernetes.pods import Pod, is_terminal
+from kerf.engine.model.kubernetes.pods import DAEMONSET, Pod, is_terminal, owned_by
+from kerf.engine.model.missing_knowledge import Missing
 from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.record.errors import BlobMissing
+from kerf.engine.state.indexes import Blobs
 from kerf.engine.state.state import State
-from kerf.projections.differences.documents import document_of
+from kerf.projections.differences.documents import document_of, pod_document
 from kerf.projections.differences.field_changes import FieldChange, field_changes
 from kerf.projections.differences.structs import (
     CAME,
@@ -55,9 +58,9 @@ def _objects(before: State, after: State) -> Iterator[ObjectChange]:
         yield ObjectChange(SETTINGS, "", CHANGED, settings)
     for kind in WATCHED:
         if kind.name not in _TOLD_ELSEWHERE:
-            found = _of_kind(kind.name, getattr(before.facts, kind.facts), getattr(after.facts, kind.facts))
+            found = _of_kind(kind.name, before, after, kind.facts)
             yield from (change for change in found if not _is_of_claim(change, before, after))
-    yield from _of_kind("nodeclass", before.facts.node_classes, after.facts.node_classes)
+    yield from _of_kind("nodeclass", before, after, "node_classes")
 
 
 def _is_of_claim(changed: ObjectChange, before: State, after: State) -> bool:
@@ -66,15 +69,19 @@ def _is_of_claim(changed: ObjectChange, before: State, after: State) -> bool:
     return changed.kind == NODE.name and changed.change != CHANGED and changed.name in claims
 
 
-def _of_kind(kind: str, before: Mapping[str, Struct], after: Mapping[str, Struct]) -> Iterator[ObjectChange]:
-    for key in sorted(before.keys() | after.keys(), key=lambda key: (_name(after.get(key) or before[key], key), key)):
-        was, now = before.get(key), after.get(key)
+def _of_kind(kind: str, before: State, after: State, facts: str) -> Iterator[ObjectChange]:
+    """Give the changed objects of a kind, which the facts keep in this field."""
+    old: Mapping[str, Struct] = getattr(before.facts, facts)
+    new: Mapping[str, Struct] = getattr(after.facts, facts)
+    shapes = after.indexes.blobs.shape
+    for key in sorted(old.keys() | new.keys(), key=lambda key: (_name(new.get(key) or old[key], key), key)):
+        was, now = old.get(key), new.get(key)
         if was is None or now is None:
             there = now if now is not None else was
             assert there is not None
             yield ObjectChange(kind, _name(there, key), CAME if was is None else GONE)
         elif was != now:
-            fields = field_changes(document_of(was), document_of(now))
+            fields = field_changes(document_of(was, shapes), document_of(now, shapes))
             if fields:
                 yield ObjectChange(kind, _name(now, key), CHANGED, fields)
 
@@ -117,7 +124,7 @@ def _claim_document(claim: NodeClaim) -> dict[str, object]:
         "why": claim.why or None,
         "node": claim.node or None,
         "instanceType": claim.instance_type or None,
-        "price": claim.price if claim.launched else None,
+        "price": (claim.price or None) if claim.launched else None,
         "drifted": claim.drift.code if claim.drifted_since and claim.drift is not None else None,
         "labels": claim.labels,
         "annotations": claim.annotations,
@@ -125,7 +132,9 @@ def _claim_document(claim: NodeClaim) -> dict[str, object]:
 
 
 def _prices(before: State, after: State) -> Iterator[PriceChange]:
-    """Return the price of all nodes, then of each NodePool where it differs."""
+    """Return the price of all nodes, then of each NodePool where it differs; nothing where prices are not known."""
+    if after.facts.imported is not None and Missing.PRICES in after.facts.imported.lacks:
+        return
     was, now = _by_pool(before), _by_pool(after)
     yield PriceChange("", round(sum(was.values()), 6), round(sum(now.values()), 6))
     for pool in sorted(was.keys() | now.keys()):
@@ -156,12 +165,24 @@ def _workloads(before: State, after: State) -> Iterator[WorkloadChange]:
         )
         came, gone = sorted(new.keys() - old.keys()), sorted(old.keys() - new.keys())
         moved = sorted(uid for uid in old.keys() & new.keys() if old[uid].node != new[uid].node)
-        if places or came or gone or moved:
+        fields = _asked_otherwise(old, new, after.indexes.blobs) if old and new else ()
+        if places or came or gone or moved or fields:
             yield WorkloadChange(
                 workload=workload.key, kind=workload.kind, was=len(old), now=len(new), places=places,
                 came=tuple(new[uid].key for uid in came), gone=tuple(old[uid].key for uid in gone),
-                moved=tuple(new[uid].key for uid in moved),
+                moved=tuple(new[uid].key for uid in moved), fields=fields,
             )  # fmt: skip
+
+
+def _asked_otherwise(old: Mapping[str, Pod], new: Mapping[str, Pod], blobs: Blobs) -> tuple[FieldChange, ...]:
+    """Return what the latest pod of a workload asks for, and the latest one before did not."""
+    was, now = (max(pods.values(), key=lambda pod: (pod.created, pod.uid)) for pods in (old, new))
+    if owned_by(now, DAEMONSET):  # each of these asks for its node; what they have in common is told of the DaemonSet
+        return ()
+    try:
+        return field_changes(*(pod_document(pod, blobs.shape(pod.shape)) for pod in (was, now)))
+    except BlobMissing:  # of a part of a record
+        return ()
 
 
 def _pods(state: State) -> dict[WorkloadName, dict[str, Pod]]:

@@ -58,6 +58,7 @@ class WorkloadChange(Struct, frozen=True, kw_only=True):
     came: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
     moved: tuple[str, ...] = ()
+    fields: tuple[FieldChange, ...] = ()
 
 
 class PriceChange(Struct, frozen=True):
@@ -69,7 +70,8 @@ class PriceChange(Struct, frozen=True):
 
 
 class StateDifference(Struct, frozen=True, kw_only=True):
-    """What is different at the time `until`, as of position `last`, from what was at `since`, as of `first`."""
+    """What is different at the time `until`, as of position `last`, from what was at `since`, as of `first`.
+    `prices` is empty where the record knows none."""
 
     first: int
     since: int

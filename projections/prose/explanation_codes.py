@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from kerf.engine.model.reasons import ReasonCode
 
+UNKNOWN_ACTOR = "somebody (who, only the API server's audit log tells)"
+
 
 class ExplanationCode(ReasonCode):
     """What explanations say of a node beside the deciders' own codes; some are types of claim events."""

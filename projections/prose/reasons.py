@@ -19,7 +19,7 @@ from kerf.projections.prose.nearest_reasons import nearest_first
 
 _DURATION_PARAMETERS = ("quiet", "age", "waited")
 """Parameters that are durations."""
-_PRICE_PARAMETERS = ("limit",)
+_PRICE_PARAMETERS = ("limit", "savings")
 """Parameters of disruption and lifecycle that are USD per hour."""
 
 _REQUIREMENT_PARAMETERS = ("incoming", "existing")

@@ -8,7 +8,7 @@ from kerf.engine.model.kinds.kind import WatchedKind
 from kerf.engine.model.kinds.watched import NODE, NODECLAIM, NODEPOOL, POD, WATCHED
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import ObjectGone
-from kerf.projections.differences.documents import changed_fields
+from kerf.projections.differences.documents import Shapes, changed_fields
 from kerf.projections.timeline.entry_events import EVENTS_OF_ENTRY, make_event
 from kerf.projections.timeline.event import DEBUG, INFO, Event
 
@@ -18,7 +18,8 @@ _COMPARED = {kind.struct: kind for kind in WATCHED if kind not in (NODE, NODECLA
 class ChangedObjects:
     """Remembers each object, to tell a change from a repetition."""
 
-    def __init__(self) -> None:
+    def __init__(self, shapes: Shapes | None = None) -> None:
+        self._shapes = shapes
         self._objects: dict[tuple[str, str], Any] = {}  # by kind and key
 
     def apply(self, entry: Entry) -> list[Event] | None:
@@ -36,7 +37,8 @@ class ChangedObjects:
         first = EVENTS_OF_ENTRY[type(obj)](obj, entry)
         if old is None:
             return first
-        fields, level = changed_fields(old, obj), INFO if kind.announced else DEBUG
+        written = kind.announced or any(getattr(old, name) != getattr(obj, name) for name in kind.spec)
+        fields, level = changed_fields(old, obj, self._shapes), INFO if written else DEBUG
         return [
             make_event(entry, "object-fields-changed", level, event.subject, kind=type(obj).__name__, fields=fields)
             for event in first

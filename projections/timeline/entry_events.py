@@ -16,6 +16,7 @@ from kerf.engine.model.missing_knowledge import words_of
 from kerf.engine.record import observations as seen
 from kerf.engine.record.entries import Entry, UnknownEntry
 from kerf.projections.prose.amounts import count, first_names, moment
+from kerf.projections.prose.explanation_codes import UNKNOWN_ACTOR
 from kerf.projections.timeline.event import DEBUG, ERROR, INFO, WARNING, Event, Parameter
 
 
@@ -40,9 +41,10 @@ def make_event(
 def _started(started: seen.RecordStarted, entry: Entry) -> list[Event]:
     imported = started.imported
     if imported is not None:
+        code = "record-captured" if imported.captured else "record-imported"
         return [
             make_event(
-                entry, "record-imported", INFO, "record", record=started.record, engine=started.engine,
+                entry, code, INFO, "record", record=started.record, engine=started.engine,
                 sources=" and ".join(imported.sources), since=moment(imported.since), until=moment(imported.until),
                 lacks=", ".join(words_of(code) for code in imported.lacks),
             )
@@ -108,12 +110,12 @@ def claim_object_seen(claim: NodeClaimObject, entry: Entry) -> list[Event]:
     """Tell of an object that was not seen before (`Timeline` tells of its changes)."""
     subject = f"nodeclaim/{claim.name}"
     if claim.deleting:
-        return [make_event(entry, "deletion-asked", INFO, subject, actor="somebody")]
+        return [make_event(entry, "deletion-asked", INFO, subject, actor=UNKNOWN_ACTOR)]
     return [make_event(entry, "object-seen", INFO, subject, kind="NodeClaim")]
 
 
 def _deletion(deletion: seen.NodeClaimDeletionSeen, entry: Entry) -> list[Event]:
-    actor = deletion.actor or "somebody"
+    actor = deletion.actor or UNKNOWN_ACTOR
     return [make_event(entry, "deletion-asked", INFO, f"nodeclaim/{deletion.claim}", actor=actor)]
 
 
@@ -163,7 +165,11 @@ def _controller_decided(decided: seen.ControllerDecided, entry: Entry) -> list[E
 
 
 def _controller_said(said: seen.ControllerSaid, entry: Entry) -> list[Event]:
-    names = (("nodeclaim", said.claims), ("node", said.nodes), ("pod", said.pods), ("nodepool", said.node_pools))
+    names = (
+        ("nodeclaim", said.claims), ("node", said.nodes), ("pod", said.pods), ("nodepool", said.node_pools),
+        ("nodeclass", said.node_classes), ("poddisruptionbudget", said.budgets), ("daemonset", said.daemonsets),
+        ("nodeoverlay", said.overlays), ("capacitybuffer", said.buffers),
+    )  # fmt: skip
     about = tuple(f"{kind}/{name}" for kind, group in names for name in group)
     level = said.level if said.level in (INFO, WARNING, ERROR) else DEBUG
     subject = about[0] if about else "record"

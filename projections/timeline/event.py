@@ -42,6 +42,8 @@ SENTENCES: dict[str, str] = {
     "record-started": "the record {record} begins, written by kerf {engine}",
     "record-imported": "the record {record} was imported from {sources} by kerf {engine}: {since} to {until}. "
     "It is partial; not in it: {lacks}",
+    "record-captured": "the record {record} was captured from {sources} by kerf {engine} at {since}. "
+    "It is partial; not in it: {lacks}",
     "controller-decided": "{controller} takes away {who} ({why}{first}{saves})",
     "controller-gave-up": "{controller} did not carry out its decision: {who}",
     "controller-said": "{controller}: {text}",
@@ -78,6 +80,7 @@ SENTENCES: dict[str, str] = {
     "catalogue-seen": "the instance types and prices of NodeClass {name} are known anew",
     "reservations-seen": "left of the capacity reservations of NodeClass {name}: {left}",
     "object-seen": "{kind} {name} is there",
+    "workload-changed": "pods of {kind} {name} ask for something else: {fields}",
     "object-fields-changed": "{kind} {name} was changed: {fields}",
     "object-gone": "{kind} {name} is gone",
     "object-changed": "{kind} {name} was changed",

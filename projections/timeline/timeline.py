@@ -36,7 +36,7 @@ from kerf.engine.record.decisions import (
 from kerf.engine.record.entries import Entry
 from kerf.engine.state.moves import ABANDONED
 from kerf.engine.state.nodeclaims.drift import DRIFT
-from kerf.projections.differences.documents import changed_fields
+from kerf.projections.differences.documents import Shapes, changed_fields
 from kerf.projections.prose.amounts import count, first_names
 from kerf.projections.prose.nearest_reasons import nearest_first
 from kerf.projections.timeline.changed_objects import ChangedObjects
@@ -59,9 +59,10 @@ def _subject(intent: Intent) -> str:
 
 
 class Timeline:
-    """Gives the events of one entry with `apply`, in order. Most entries give one event, repetitions none."""
+    """Gives the events of one entry with `apply`, in order. Most entries give one event, repetitions none. `shapes` say
+    what pods ask for; without them their digests are told."""
 
-    def __init__(self) -> None:
+    def __init__(self, shapes: Shapes | None = None) -> None:
         self.started = 0
         """The time of the first entry (ms since the epoch): relative times count from here."""
         self._pods: dict[str, Pod] = {}
@@ -69,7 +70,7 @@ class Timeline:
         self._pools: dict[str, NodePool] = {}
         self._buffers: dict[str, CapacityBuffer] = {}
         self._classes: dict[str, seen.NodeClassSeen] = {}
-        self._objects = ChangedObjects()
+        self._objects = ChangedObjects(shapes)
         self._intents: dict[str, Intent] = {}
         self._targets: dict[str, str] = {}  # pod uid → the claim or node it is planned onto
         self._claim_objects: dict[str, bool] = {}  # NodeClaim object → whether it is being deleted

@@ -163,7 +163,8 @@ def explain_claim(
     plan = replan_if_known(store, history.decision) if planned else None
     removal = removal_of(store, histories, history)
     imported = state.facts.imported
-    stays = claim is not None and removal is None and imported is None
+    decided = not state.facts.tells_history
+    stays = claim is not None and removal is None and decided
     methods = method_verdicts(claim, state, history.verdicts) if stays and claim is not None else ()
     return ClaimExplanation(
         claim=name,
@@ -174,7 +175,7 @@ def explain_claim(
         state=claim.state if claim is not None else "terminated",
         decision=history.decision,
         decider=histories.decisions.get(history.decision, ""),
-        launched_for=tuple(histories.pod_name(uid) for uid in history.pods),
+        launched_for=histories.pod_names(history.pods),
         replaces=histories.moves[history.replaces].move.claims if history.replaces else (),
         adopted=isinstance(history.events[0].payload, Adopted) and history.events[0].turn != BASE_TURN,
         shortened=(planned and plan is None) or history.events[0].turn == BASE_TURN,
@@ -187,8 +188,8 @@ def explain_claim(
         removal=removal,
         staying=_staying(claim, state, history, methods) if stays and claim is not None else None,
         methods=methods,
-        waiting=_waiting(claim, state) if claim is not None and imported is None else None,
-        leaving=draining_pods(claim, state) if claim is not None and imported is None else (),
+        waiting=_waiting(claim, state) if claim is not None and decided else None,
+        leaving=draining_pods(claim, state) if claim is not None and decided else (),
         forced_at=(claim.deadline or 0) if claim is not None else 0,
         cost=_cost(history, claim, state),
         unknown=imported.lacks if imported is not None else (),

@@ -5,8 +5,9 @@ from __future__ import annotations
 from msgspec import Struct
 
 from kerf.engine.model.reasons import Reason
-from kerf.engine.record.decisions import ProvisionResult, Result
+from kerf.engine.record.decisions import Decision, Move, MoveStepResult, ProposedMovesResult, ProvisionResult, Result
 from kerf.engine.record.store import Store
+from kerf.replay.explain.decision_links import DecisionLinks, decision_links
 from kerf.replay.explain.funnels import (
     PlacementExplanation,
     Replan,
@@ -15,7 +16,9 @@ from kerf.replay.explain.funnels import (
     explain_placement,
     replan_if_known,
 )
-from kerf.replay.history.histories import Histories, histories_of
+from kerf.replay.history.histories import histories_of
+from kerf.replay.history.removal import budgets_before
+from kerf.replay.record_names.named_entries import NamedEntries
 from kerf.replay.verify.decide_again import VERSIONS
 
 
@@ -33,7 +36,9 @@ class DecisionExplanation(Struct, frozen=True, kw_only=True):
 
     `same`: whether today's engine decides the same, None where only `kerf verify` can tell. `plans` explain a
     provisioning decision piece by piece; for one that repeats another, they explain that one. `shortened`: it looked at
-    a state before the record's base, and cannot be decided again.
+    a state before the record's base, and cannot be decided again. `links` are the events that brought it about, and
+    those that came of it. `budgets`: what the disruption budgets allowed before it, of the NodePools whose nodes it
+    moves.
     """
 
     position: int
@@ -48,11 +53,15 @@ class DecisionExplanation(Struct, frozen=True, kw_only=True):
     repeats: int
     plans: tuple[PlanExplanation, ...]
     shortened: bool = False
+    links: DecisionLinks = DecisionLinks()
+    budgets: tuple[Reason, ...] = ()
 
 
-def explain_decision(store: Store, position: int) -> DecisionExplanation:
-    """Explain the decision at a position. Raises SubjectUnknown (KERF203)."""
+def explain_decision(store: Store, position: int, named: NamedEntries | None = None) -> DecisionExplanation:
+    """Explain the decision at a position. `named` finds entries, if the record has an index. Raises SubjectUnknown
+    (KERF203)."""
     decision = decision_at(store, position)
+    named = named.up_to(position) if named is not None else None
     result = decision.result
     repeats = result.repeats if isinstance(result, ProvisionResult) else 0
     replan = replan_if_known(store, position) if isinstance(result, ProvisionResult) else None
@@ -68,18 +77,39 @@ def explain_decision(store: Store, position: int) -> DecisionExplanation:
         result=result,
         intents=len(decision.intents),
         repeats=repeats,
-        plans=_plans(store, repeats or position, repeated),
+        plans=_plans(store, repeats or position, repeated, named),
         shortened=isinstance(result, ProvisionResult) and replan is None,
+        links=decision_links(store, position),
+        budgets=_budgets(store, position, decision, named),
     )
 
 
-def _plans(store: Store, position: int, replan: Replan | None) -> tuple[PlanExplanation, ...]:
+def _budgets(store: Store, position: int, decision: Decision, named: NamedEntries | None) -> tuple[Reason, ...]:
+    """Return what the budgets allowed, by reason of the moves that the decision proposes or begins."""
+    result = decision.result
+    moves: tuple[Move, ...] = result.proposed if isinstance(result, ProposedMovesResult) else ()
+    if isinstance(result, MoveStepResult) and result.begun is not None:
+        moves = (result.begun,)
+    if not moves:
+        return ()
+    claims = histories_of(store, position, named).claims
+    found: list[Reason] = []
+    for why in sorted({move.why for move in moves}):
+        gone = (name for move in moves if move.why == why for name in move.claims)
+        pools = {claims[name].node_pool for name in gone if name in claims}
+        found += budgets_before(store, position, decision.now, why, pools)
+    return tuple(found)
+
+
+def _plans(
+    store: Store, position: int, replan: Replan | None, named: NamedEntries | None
+) -> tuple[PlanExplanation, ...]:
     """Return the pieces of the provisioning decision at a position. Without a `replan` they are as recorded, without
     funnels."""
     result = decision_at(store, position).result
     if not isinstance(result, ProvisionResult):
         return ()
-    histories = histories_of(store, position)
+    histories = histories_of(store, position, named)
 
     def placed_as(pods: tuple[str, ...]) -> PlacementExplanation | None:
         return explain_placement(replan, pods[0]) if replan is not None else None
@@ -87,21 +117,19 @@ def _plans(store: Store, position: int, replan: Replan | None) -> tuple[PlanExpl
     plans = [
         PlanExplanation(
             claim=claim.name,
-            pods=_keys(histories, claim.pods),
+            pods=histories.pod_names(claim.pods),
             how=explain_new_node(replan, claim.name) if replan is not None else None,
         )
         for claim in result.claims
     ]
     plans += [
-        PlanExplanation(claim=p.claim or p.node, pods=_keys(histories, p.pods), how=placed_as(p.pods))
+        PlanExplanation(claim=p.claim or p.node, pods=histories.pod_names(p.pods), how=placed_as(p.pods))
         for p in result.placements
     ]
     plans += [
-        PlanExplanation(claim="", pods=_keys(histories, group.pods), how=placed_as(group.pods), reasons=group.reasons)
+        PlanExplanation(
+            claim="", pods=histories.pod_names(group.pods), how=placed_as(group.pods), reasons=group.reasons
+        )
         for group in (*result.unplaced, *result.ignored, *result.later)
     ]
     return tuple(plans)
-
-
-def _keys(histories: Histories, uids: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(histories.pod_name(uid) for uid in uids)

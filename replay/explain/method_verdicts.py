@@ -13,6 +13,7 @@ from kerf.engine.disruption import eligibility
 from kerf.engine.disruption.budgets import window_ends
 from kerf.engine.disruption.cluster import Cluster, ClusterNode
 from kerf.engine.disruption.cluster_from_state import NEVER, cluster_of, quiet_at
+from kerf.engine.disruption.consolidation.second_moves import settled_at
 from kerf.engine.disruption.drift.detection import not_compared
 from kerf.engine.disruption.drift.static_nodepools import replace_drifted_static
 from kerf.engine.disruption.forced.finding import Finding
@@ -201,6 +202,8 @@ def _due(reason: Reason, claim: NodeClaim, state: State, node: ClusterNode) -> i
             at = claim.nominated_until
         case DisruptionCode.HELD_BACK:
             at = facts.holds[claim.name].until if claim.name in facts.holds else 0
+        case DisruptionCode.MOVED_LATELY:
+            at = settled_at(node)
         case DisruptionCode.POD_DO_NOT_DISRUPT:
             at = max((protected_until(pod) for pod in node.pods), default=0)
         case DisruptionCode.BUDGET:

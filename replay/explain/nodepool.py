@@ -113,7 +113,7 @@ def _refused(store: Store, histories: Histories, state: State, name: str) -> tup
     result = decision_at(store, state.facts.plan).result if state.facts.plan else None
     found = []
     for group in result.unplaced if isinstance(result, ProvisionResult) else ():
-        pods = tuple(sorted(histories.pod_name(uid) for uid in group.pods if uid in state.indexes.pending))
+        pods = tuple(sorted(histories.pod_names(uid for uid in group.pods if uid in state.indexes.pending)))
         own = nearest_first(reason for reason in group.reasons if reason.params.get("node_pool") == name)
         if pods and own:
             found.append(RefusedPods(pods, own[0]))

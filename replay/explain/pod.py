@@ -11,7 +11,8 @@ from kerf.engine.state.state import State
 from kerf.replay.explain.claim import Launch, launch_of
 from kerf.replay.explain.funnels import PlacementExplanation, decision_at, explain_placement, replan_if_known
 from kerf.replay.history.displacement import Displacement, displacement_behind, displacement_of
-from kerf.replay.history.histories import EXISTING, LATER, NEW_CLAIM, Histories, PodDecision, PodHistory, histories_of
+from kerf.replay.history.histories import EXISTING, LATER, NEW_CLAIM, Histories, histories_of
+from kerf.replay.history.pod_histories import PodDecision, PodHistory
 from kerf.replay.subject_names import unknown_subject
 from kerf.replay.time_travel.moments import state_at
 
@@ -53,9 +54,10 @@ def explain_pod(store: Store, name: str, position: int | None = None, now: int =
     """Explain the pod "namespace/name" as of a position (the end by default) at the time `now` (see `state_at`). Raises
     SubjectUnknown (KERF203)."""
     histories = histories_of(store, position)
-    uids = histories.uids.get(name)
+    uids = histories.pods.uids_of(name)
     if not uids:
-        raise unknown_subject(f"the record knows no pod {name!r}", name, histories.uids)
+        known = (pod.key for pod in histories.pods.every())
+        raise unknown_subject(f"the record knows no pod {name!r}", name, known)
     return explain_known_pod(store, histories, state_at(store, position, now), histories.pods[uids[-1]])
 
 

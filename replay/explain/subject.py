@@ -9,8 +9,8 @@ from kerf.replay.explain.decision import DecisionExplanation, explain_decision
 from kerf.replay.explain.nodepool import PoolExplanation, explain_pool
 from kerf.replay.explain.pod import PodExplanation, explain_known_pod
 from kerf.replay.explain.workload import WorkloadExplanation, explain_workload
-from kerf.replay.history.histories import histories_of
 from kerf.replay.history.subjects import CLAIM, INSTANCE, NODE, POD, POOL, subject_at
+from kerf.replay.record_names.named_entries import NamedEntries
 from kerf.replay.subject_names import kind_of
 from kerf.replay.time_travel.moments import LONGEST_NUMBER, is_position, state_at
 
@@ -18,17 +18,18 @@ Explanation = PodExplanation | WorkloadExplanation | ClaimExplanation | PoolExpl
 _DECISION = "decision"
 
 
-def explain(store: Store, text: str, position: int | None = None, now: int = 0) -> Explanation:
+def explain(
+    store: Store, text: str, position: int | None = None, now: int = 0, named: NamedEntries | None = None
+) -> Explanation:
     """Explain what a name stands for (see `subjects.subject_of`), or "decision/POSITION", as of a position (the end by
-    default) at the time `now` (see `state_at`).
+    default) at the time `now` (see `state_at`). `named` finds the entries up to there, if the record has an index.
 
     Raises PositionUnknown (KERF202), SubjectUnknown (KERF203) and SubjectAmbiguous (KERF210).
     """
     word, _, rest = text.partition("/")
     if kind_of(word) == _DECISION and rest:
-        return explain_decision(store, _position(rest))
-    histories = histories_of(store, position)
-    subject = subject_at(store, histories, text, position)
+        return explain_decision(store, _position(rest), named)
+    histories, subject = subject_at(store, text, position, named)
     name = subject.name
     if subject.kind == CLAIM:
         return explain_claim(store, name, position, now, histories)
@@ -39,7 +40,7 @@ def explain(store: Store, text: str, position: int | None = None, now: int = 0) 
         return explain_claim(store, claims[-1], position, now, histories)
     state = state_at(store, position, now)
     if subject.kind == POD:
-        return explain_known_pod(store, histories, state, histories.pods[histories.uids[name][-1]])
+        return explain_known_pod(store, histories, state, histories.pods[histories.pods.uids_of(name)[-1]])
     if subject.kind == POOL:
         return explain_pool(store, histories, state, name)
     return explain_workload(store, histories, state, name)

@@ -9,8 +9,8 @@ from msgspec import Struct
 from kerf.engine.record.store import Store
 from kerf.engine.state.state import State
 from kerf.replay.explain.pod import GONE, WAITING, PodExplanation, decisive_decision, explain_known_pod, pod_status
-from kerf.replay.history.histories import Histories, PodHistory
-from kerf.replay.history.subjects import pods_of_workload
+from kerf.replay.history.histories import Histories
+from kerf.replay.history.pod_histories import PodHistory
 
 
 class PodGroup(Struct, frozen=True, kw_only=True):
@@ -38,7 +38,7 @@ class WorkloadExplanation(Struct, frozen=True, kw_only=True):
 
 def explain_workload(store: Store, histories: Histories, state: State, name: str) -> WorkloadExplanation:
     """Explain the workload `name` (namespace/name), which the histories know."""
-    pods = pods_of_workload(histories, name)
+    pods = histories.pods.of_workload(name)
     groups: dict[tuple[str, str, int], list[PodHistory]] = {}
     for pod in pods:
         status = pod_status(pod, state)

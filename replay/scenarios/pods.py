@@ -20,11 +20,14 @@ def reschedulable(
 
 
 def with_defaults(pod: dict[str, Any], now: str, bound: bool) -> dict[str, Any]:
-    """Return a copy of one pod document with its defaults (docs/plan.md, section 1.1)."""
-    metadata = {"namespace": "default", "creationTimestamp": now, **pod.get("metadata", {})}
+    """Return a copy of one pod document with its defaults (docs/plan.md, section 1.1). What is malformed stays as it
+    is: whoever decodes the pod says what is wrong."""
+    own = {field: {} if pod.get(field) is None else pod[field] for field in ("metadata", "spec", "status")}
+    if not all(isinstance(part, dict) for part in own.values()):
+        return {**pod, "apiVersion": "v1", "kind": "Pod"}
+    metadata = {"namespace": "default", "creationTimestamp": now, **own["metadata"]}
     metadata.setdefault("uid", f"{metadata.get('namespace')}/{metadata.get('name')}")
-    status = dict(pod.get("status", {}))
-    spec = with_requests(pod.get("spec", {}))
+    status, spec = dict(own["status"]), with_requests(own["spec"])
     if bound:
         status.setdefault("phase", "Running")
         status.setdefault("startTime", metadata["creationTimestamp"])
@@ -42,14 +45,20 @@ def with_requests(spec: dict[str, Any]) -> dict[str, Any]:
     """Return a pod spec whose containers request their limits, where they do not say what they request."""
     filled = dict(spec)
     for field in ("containers", "initContainers"):
-        if field in spec:
+        if isinstance(spec.get(field), list):
             filled[field] = [_container(container) for container in spec[field]]
     return filled
 
 
-def _container(container: dict[str, Any]) -> dict[str, Any]:
-    resources = container.get("resources", {})
-    if not resources.get("limits"):
+def _container(container: Any) -> Any:
+    resources: Any = container.get("resources") if isinstance(container, dict) else None
+    limits, requests = (_part(resources, field) for field in ("limits", "requests"))
+    if not limits or requests is None:
         return container
-    requests = {**resources["limits"], **resources.get("requests", {})}
-    return {**container, "resources": {**resources, "requests": requests}}
+    return {**container, "resources": {**resources, "requests": {**limits, **requests}}}
+
+
+def _part(resources: Any, field: str) -> dict[str, Any] | None:
+    """Return limits or requests, empty if they are not there; None if they are malformed."""
+    part = resources.get(field) if isinstance(resources, dict) else {}
+    return {} if part is None else part if isinstance(part, dict) else None

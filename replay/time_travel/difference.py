@@ -9,6 +9,7 @@ from kerf.projections.differences.structs import StateDifference
 from kerf.projections.prose.amounts import moment
 from kerf.replay.errors import PositionUnknown
 from kerf.replay.time_travel.moments import Moment, state_at
+from kerf.replay.time_travel.record_beginning import settings_at
 
 
 def difference_of(store: Store, before: Moment, after: Moment) -> StateDifference:
@@ -21,6 +22,8 @@ def difference_of(store: Store, before: Moment, after: Moment) -> StateDifferenc
             hint="Give the earlier moment first",
         )
     was, now = (state_at(store, found.position, found.at) for found in (before, after))
+    was.facts.settings = settings_at(store, was)
+    now.facts.settings = settings_at(store, now)
     return state_difference(was, now, _reasons(store, before.position, after.position))
 
 

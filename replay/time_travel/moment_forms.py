@@ -5,5 +5,5 @@ from __future__ import annotations
 
 MOMENT_FORMS = (
     "a position (1234), +1d2h (after the start), -15m (before the end), 10:00 (the last such time in the record), "
-    '"2026-05-01 10:00" (UTC), 2026-05-01T10:00:00+02:00, start or end'
+    '"2026-05-01 10:00" (UTC), 2026-05-01T10:00:00+02:00, start, end or now'
 )

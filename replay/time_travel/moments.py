@@ -86,6 +86,15 @@ def time_of(store: Store, text: str) -> tuple[int, str]:
     return _read_time(store, wanted)
 
 
+def last_before(store: Store, time: int) -> int:
+    """Return the last position before a time (ms since the epoch); the one before the record begins if there is
+    none."""
+    try:
+        return _position_at(store, time - 1, "")
+    except PositionUnknown:
+        return _first(store).position - 1
+
+
 def is_position(text: str) -> bool:
     """Return whether a text is a position, and no time."""
     return text.isascii() and text.isdigit()

@@ -7,7 +7,7 @@ and what the read model says of them is thrown away.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from msgspec import Struct
 
@@ -20,7 +20,7 @@ from kerf.engine.record.entry_types import NAME_OF, TYPES, stream_of
 from kerf.engine.record.observations import SettingsSeen
 from kerf.engine.record.store import Store
 from kerf.engine.state.load import beginning
-from kerf.engine.state.state import Facts
+from kerf.engine.state.state import Facts, State
 
 BASE_TURN = 0
 FIRST_SETTINGS_WITHIN = 10
@@ -35,6 +35,15 @@ def first_settings(store: Store) -> Settings | None:
     return next((payload.settings for payload in seen if isinstance(payload, SettingsSeen)), None)
 
 
+def settings_at(store: Store, state: State) -> Settings:
+    """Return the settings of a state of this record: before they are recorded, those that the record begins with."""
+    if state.facts.position >= FIRST_SETTINGS_WITHIN:
+        return state.facts.settings
+    entries = store.scan(until=state.facts.position)
+    recorded = store.base() is not None or any(isinstance(entry.payload, SettingsSeen) for entry in entries)
+    return state.facts.settings if recorded else first_settings(store) or state.facts.settings
+
+
 def base_as_entries(store: Store) -> Iterator[Entry]:
     """Give the base of a cut record as entries; none for a record that begins at position 1. Raises StoreError."""
     base = store.base()
@@ -45,13 +54,20 @@ def base_as_entries(store: Store) -> Iterator[Entry]:
         for entry in store.scan(0, base.position)
         if isinstance(entry.payload, Requested | Adopted)
     }  # fmt: skip
-    facts = beginning(store).facts
+    yield from state_as_entries(beginning(store).facts, base.position, base.at, known_claims)
+
+
+def state_as_entries(
+    facts: Facts, position: int, at: int, known_claims: Collection[str] = frozenset()
+) -> Iterator[Entry]:
+    """Give a state as entries at a position and a time, for a read model that is to begin there. Claims that it knows
+    already are left out."""
     claims = (claim for name, claim in sorted(facts.claims.items()) if name not in known_claims)
     for payload in (*_objects(facts), *_adopted(claims)):
         name = NAME_OF[type(payload)]
         yield Entry(
-            position=base.position, turn=BASE_TURN, stream=stream_of(payload), version=0, type=name,
-            schema=TYPES[name].schema, at=base.at, cause=0, epoch=facts.epoch, payload=payload,
+            position=position, turn=BASE_TURN, stream=stream_of(payload), version=0, type=name,
+            schema=TYPES[name].schema, at=at, cause=0, epoch=facts.epoch, payload=payload,
         )  # fmt: skip
 
 

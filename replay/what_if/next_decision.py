@@ -230,7 +230,7 @@ class _Recorded:
         return tuple(self._older)
 
     def leave_out(self, observations: Iterable[Observation]) -> None:
-        self._changed = {about for observation in observations if (about := _about(observation.payload)) != ("", "")}
+        self._changed = {key for observation in observations if (key := about(observation.payload)) != ("", "")}
 
     def done(self, entries: Iterable[Entry]) -> None:
         """Take notice of the intents of this course, and find the recorded ones that are the same."""
@@ -251,7 +251,7 @@ class _Recorded:
             _refuse_newer(entry)
             if isinstance(entry.payload, Decision) and entry.payload.version != VERSIONS.get(entry.payload.decider):
                 self._older[versions_differ(entry.payload.decider, entry.payload.version)] = None
-        seen = [entry.payload for entry in turn if is_observed(entry) and _about(entry.payload) not in self._changed]
+        seen = [entry.payload for entry in turn if is_observed(entry) and about(entry.payload) not in self._changed]
         if self.acted:
             seen = [payload for payload in seen if not isinstance(payload, _ANSWERS)]
         elif any(does_something(entry.payload) for entry in turn):
@@ -279,7 +279,7 @@ def _intents(entries: Iterable[Entry]) -> dict[str, Intent]:
     }
 
 
-def _about(payload: Any) -> tuple[str, str]:
+def about(payload: Any) -> tuple[str, str]:
     """Return what an observation is about, as kind and key; empty texts if that cannot be changed."""
     if isinstance(payload, ObjectGone):
         return payload.kind, payload.key

@@ -21,6 +21,8 @@ from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import GOING
 from kerf.engine.record.observations import NodeClaimDeletionSeen, ObjectGone, Observation
 from kerf.engine.state.state import State
+from kerf.projections.differences.documents import changed_fields
+from kerf.projections.prose.amounts import count
 from kerf.replay.errors import ChangeRefused
 from kerf.replay.what_if.budget_status import with_status
 from kerf.replay.what_if.changes import Applied, Change
@@ -30,6 +32,8 @@ from kerf.replay.what_if.new_pods import pods_of
 _BY_STRUCT: dict[type[Struct], WatchedKind] = {kind.struct: kind for kind in WATCHED}
 ASKED_BY = "kerf whatif"
 """Who deletes what is deleted."""
+MAX_FIELDS_SHOWN = 8
+"""Of a manifest that is applied, so many changed fields are told."""
 _NEEDS_THE_CLOUD = ("EC2NodeClass", "KWOKNodeClass")
 
 
@@ -68,9 +72,17 @@ def applied(document: Document, said: str) -> Change:
         known = _known(kind, decoded.object, state)
         made = _as_admitted(decoded.object, known, kind, state)
         made = made if kind.trim is None else kind.trim(made)
-        return Applied(f"{what} {'applied' if known is None else 'changed'}", (Observation(made, decoded.blobs),))
+        told = f"{what} applied" if known is None else f"{what}: {_changes(known, made)}"
+        return Applied(told, (Observation(made, decoded.blobs),))
 
     return change
+
+
+def _changes(known: Struct, made: Struct) -> str:
+    """Say which fields of an object change, and how."""
+    fields = changed_fields(known, made)
+    more = f" and {count(len(fields) - MAX_FIELDS_SHOWN, 'other field')}" if len(fields) > MAX_FIELDS_SHOWN else ""
+    return ", ".join(fields[:MAX_FIELDS_SHOWN]) + more if fields else "as it is in the record"
 
 
 def _named(document: Document) -> str:

@@ -111,6 +111,11 @@ def running_price(state: State, prices: Mapping[str, float]) -> float:
     return fsum(_price_of(claim, prices) for claim in _staying(state))
 
 
+def going_claims(state: State) -> tuple[str, ...]:
+    """Return the launched claims that go already, by name."""
+    return tuple(sorted(c.name for c in state.facts.claims.values() if c.state in GOING and c.launched))
+
+
 def changed_prices(before: State, after: State) -> dict[str, float]:
     """Return the price of each claim's offering that is another in the catalogue of `after`."""
     changed = {}

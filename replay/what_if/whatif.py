@@ -20,7 +20,7 @@ from kerf.replay.what_if.next_decision import (
     next_decision,
     turn_of,
 )
-from kerf.replay.what_if.outcome import Outcome, changed_prices, outcome_of, running_price
+from kerf.replay.what_if.outcome import Outcome, changed_prices, going_claims, outcome_of, running_price
 from kerf.replay.what_if.reasons_to_stay import with_reasons_to_stay
 
 EXACT = "the next decision alone"
@@ -36,6 +36,7 @@ class WhatIf(Struct, frozen=True, kw_only=True):
     `then` is the provisioning pass for the pods of nodes that go, as if nothing else happened: it is not exact.
     `older` names deciders that the record has in an older version: both decisions are those of today's.
     `as_recorded`: whether the record holds the decision without the change, or ends before it.
+    `going` are the claims that go already at the moment: they count in no price.
     """
 
     position: int
@@ -50,6 +51,7 @@ class WhatIf(Struct, frozen=True, kw_only=True):
     then: Outcome | None = None
     older: tuple[str, ...] = ()
     as_recorded: bool = True
+    going: tuple[str, ...] = ()
 
 
 def what_if(store: Store, position: int, changes: Sequence[Change], now: int = 0) -> WhatIf:
@@ -79,6 +81,7 @@ def what_if(store: Store, position: int, changes: Sequence[Change], now: int = 0
         then=_then(changed, other, prices),
         older=plain.older,
         as_recorded=bool(unchanged.position) or not unchanged.deciders or plain.at > _end(store),
+        going=going_claims(plain.before),
     )
 
 

@@ -18,8 +18,9 @@ def difference_text(printer: Printer, found: StateDifference) -> None:
         f"{duration(found.until - found.since)}",
         "title",
     )
-    everything, *pools = found.prices
-    printer.line(f"price: {_price(everything.was, everything.now)}")
+    everything, pools = found.prices[:1], found.prices[1:]
+    for price in everything:
+        printer.line(f"price: {_price(price.was, price.now)}")
     if len(pools) > 1:
         for pool in pools:
             printer.line(f"  NodePool {pool.node_pool}: {_price(pool.was, pool.now)}")
@@ -57,5 +58,7 @@ def _workload(printer: Printer, workload: WorkloadChange) -> None:
     pods = f"{workload.was} → {pods}" if workload.was != workload.now else pods
     sign = _SIGNS[CAME if not workload.was else GONE if not workload.now else CHANGED]
     printer.line(f"{sign} {workload.kind} {workload.workload}: {pods}")
+    for field in workload.fields:
+        printer.line(f"    pods ask for {field.words}")
     for place in workload.places:
         printer.line(f"    {place.node or 'without a node'}: {place.was} → {place.now}")

@@ -23,7 +23,10 @@ from kerf.projections.prose.funnels import cut_sentence
 from kerf.projections.prose.reasons import requirement_words, sentence
 from kerf.projections.timeline import event as events
 
-TOLD_IN = ("timeline.py", "changed_objects.py", "entry_events.py", "disruption_events.py", "drift_events.py")
+TOLD_IN = (
+    "timeline.py", "changed_objects.py", "changed_workloads.py", "entry_events.py", "disruption_events.py",
+    "drift_events.py",
+)  # fmt: skip
 REPLAY = Path(events.__file__).resolve().parents[2] / "replay"
 LISTS: tuple[type[ReasonCode], ...] = (DisruptionReason, DriftReason, DisruptionCode, LifecycleCode)
 CODES = {code.value for codes in LISTS for code in codes}

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
+from kerf.engine.model.content_digest import content
 from kerf.engine.model.karpenter.nodeclass_terms import NodeClassTerms
 from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.kubernetes.daemonsets import DaemonSet
 from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
-from kerf.engine.model.kubernetes.pods import Pod
+from kerf.engine.model.kubernetes.pods import Pod, PodShape
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import (
@@ -23,7 +26,7 @@ from kerf.engine.record.observations import (
 )
 from kerf.projections.prose.nearest_reasons import nearest_first
 from kerf.projections.prose.reasons import sentences
-from kerf.projections.timeline.event import DEBUG, Event, event_sentence
+from kerf.projections.timeline.event import DEBUG, INFO, Event, event_sentence
 from kerf.projections.timeline.grouping import group_events
 from kerf.projections.timeline.timeline import Timeline
 from tests.support.lives import claim_of, in_service, show_taint
@@ -230,6 +233,24 @@ def test_the_reason_shown_is_that_of_the_pool_nearest_to_a_place() -> None:
     assert nearest_first([small, full, Reason("topology", {})])[0].code == "topology"
     assert sentences([small, full]).startswith("NodePool e: every suitable type exceeds")
     assert nearest_first([]) == []
+
+
+def test_what_users_change_is_told_and_what_its_status_says_is_a_detail() -> None:
+    world, ds = World(), DaemonSet("ds", "default", "logs", "")
+    small, large = PodShape(requests={"cpu": 50}), PodShape(requests={"cpu": 1800})
+    shapes = {content(shape)[0]: shape for shape in (small, large)}
+    budget = PodDisruptionBudget("u1", "default", "web", max_unavailable="1", disruptions_allowed=1)
+    now = replace(budget, max_unavailable="0", disruptions_allowed=0)
+    seen = (replace(ds, shape=digest) for digest in shapes)
+    for thing in (budget, replace(budget, disruptions_allowed=0), now, *seen):
+        world.see(Observation(thing, dict(shapes)))
+    timeline = Timeline(shapes.__getitem__)
+    events = [event for entry in world.store.entries for event in timeline.apply(entry)]
+    assert [(event.level, event_sentence(event)) for event in events if event.code == "object-fields-changed"] == [
+        (DEBUG, "PodDisruptionBudget default/web was changed: disruptionsAllowed 1 → 0"),
+        (INFO, "PodDisruptionBudget default/web was changed: maxUnavailable 1 → 0"),
+        (INFO, "DaemonSet default/logs was changed: template.requests.cpu 50m → 1800m"),
+    ]
 
 
 def test_a_changed_object_is_told_with_its_fields_and_not_again() -> None:

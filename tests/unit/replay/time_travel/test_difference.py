@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import Struct
+from msgspec.structs import replace
 
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.kubernetes.daemonsets import DaemonSet
 from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pods import DAEMONSET, Expression, NodeTerm, Owner, Pod, PodShape, VolumeRef
 from kerf.engine.record.observations import ObjectGone, Observation
 from kerf.projections.differences.field_changes import FieldChange
 from kerf.projections.differences.structs import StateDifference
@@ -62,6 +67,59 @@ def test_what_changed_is_told_field_by_field() -> None:
     assert changed["nodepool", "default"].fields == (FieldChange("spec.weight", None, "7"),)
     assert changed["node", "other"].change == "came"
     assert found.nodes == ()
+
+
+def shaped(**fields: object) -> tuple[str, dict[str, Struct]]:
+    """A shape of pods, as its digest and the blob."""
+    shape = PodShape(requests={"cpu": 1000}, labels={"app": "web"})
+    digest, _ = content(shape := replace(shape, **fields))
+    return digest, {digest: shape}
+
+
+def test_what_pods_ask_for_otherwise_is_told_field_by_field() -> None:
+    """Of a DaemonSet's template, and of a workload by its latest pod."""
+    world, (was, small), zone = in_service(), shaped(), {"topology.kubernetes.io/zone": "us-west-2c"}
+    now, large = shaped(requests={"cpu": 1500}, node_selector=zone, labels={"app": "web", "pod-template-hash": "b"})
+    old = Pod("u-1", "default", "web-1", was, created=1, owner=Owner("apps/v1/ReplicaSet", "web-5d8"))
+    daemon = DaemonSet("ds", "default", "logs", was)
+    world.see(Observation(daemon, small), Observation(old, small))
+    before = world.runtime.state.facts.position
+    young = replace(old, uid="u-2", name="web-2", shape=now, created=2, do_not_disrupt="true")
+    world.see(Observation(replace(daemon, shape=now), large), Observation(young, large))
+    found = between(world.store, before)
+    asked = ("requests.cpu 1 → 1500m", "nodeSelector[topology.kubernetes.io/zone] none → us-west-2c")
+    (changed,) = (change for change in found.objects if change.kind == "daemonset")
+    assert {field.words for field in changed.fields} == {f"template.{words}" for words in asked}
+    (web,) = (workload for workload in found.workloads if workload.was == 1)
+    assert {field.words for field in web.fields} == {*asked, "doNotDisrupt none → true"}
+
+
+@pytest.mark.parametrize("kind", ["apps/v1/StatefulSet", "apps/v1/DaemonSet"])
+def test_what_only_tells_pods_of_a_workload_apart_is_no_difference(kind: str) -> None:
+    """A StatefulSet's pods have names as labels and volumes of their own, a DaemonSet's nodes of their own."""
+    world = in_service()
+
+    def see(number: int) -> None:
+        name, fields = f"db-{number}", (Expression("metadata.name", "In", (f"n{number}",)),)
+        parts: dict[str, object] = {
+            "labels": {"app": "db", "statefulset.kubernetes.io/pod-name": name},
+            "volumes": (VolumeRef("data", claim=f"data-{name}"),),
+        }
+        terms = {"required_terms": (NodeTerm(fields=fields),)} if kind == DAEMONSET else {}
+        digest, blobs = shaped(**parts, **terms)
+        pod = Pod(f"u-{number}", "default", name, digest, created=number, owner=Owner(kind, "db"))
+        world.see(Observation(pod, blobs))
+
+    see(1)
+    before = world.runtime.state.facts.position
+    see(2)
+    (db,) = between(world.store, before).workloads
+    assert (db.was, db.now, db.fields) == (1, 2, ())
+
+
+def test_pods_of_one_kind_that_come_and_go_ask_for_nothing_else(store: MemoryStore) -> None:
+    found = between(store, position_of(store, "claim.requested") - 1, "+30m")
+    assert [workload.fields for workload in found.workloads] == [()] * 5
 
 
 def test_an_object_that_is_gone(store: MemoryStore) -> None:
