@@ -35,8 +35,9 @@ def cluster_status(state: State, now: int = 0, plan: ProvisionResult | None = No
         under_way=going_on,
         pools=pools,
         nodes=nodes,
-        window_closes=window_closes_at(facts) if facts.batch_opened else 0,
+        window_closes=window_closes_at(facts) if facts.batch_opened and not facts.tells_history else 0,
         unavailable={key: until for key, until in sorted(facts.unavailable.items()) if until > now},
+        lacks=facts.imported.lacks if facts.imported is not None else (),
     )
 
 
@@ -58,6 +59,8 @@ def pods_by_phase(state: State) -> dict[str, int]:
             total["terminating"] += 1
         elif uid in state.indexes.pending:
             total["waiting"] += 1
+        elif state.facts.tells_history and pod.node and pod.phase == "Pending":
+            total["bound"] += 1  # what kubelets say is seldom in a history
         else:
             total[pod.phase.lower()] += 1
     return dict(sorted(total.items()))
@@ -69,9 +72,10 @@ def _pool(state: State, name: str, nodes: tuple[NodeStatus, ...]) -> PoolStatus:
     bad = [c for c in status.conditions if c.type in DEPENDENTS and c.status != "True"]
     bad += [c for c in status.conditions if c.type == "NodeRegistrationHealthy" and c.status == UNHEALTHY]
     bad += [c for c in status.conditions if c.type == "RequirementsMet"]
+    bad = [] if state.facts.tells_history else bad  # its NodeClass, and what it launches, are not in the record
     return PoolStatus(
         name=name,
-        ready=status.ready,
+        ready=status.ready or state.facts.tells_history,
         wrong=tuple(f"{c.reason}: {c.message}" if c.message else c.reason for c in bad),
         nodes=len(own),
         price=round(sum(node.price for node in own), 6),

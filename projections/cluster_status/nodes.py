@@ -18,6 +18,7 @@ from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.pods.on_node import pods_on_node
 from kerf.engine.state.state import State
 from kerf.projections.cluster_status.structs import NodeStatus, Usage
+from kerf.projections.cluster_status.waiting_pods import lacks_pods
 from kerf.projections.prose.few_words import few_words
 
 UNMANAGED = "unmanaged"
@@ -62,6 +63,8 @@ def _claim_of(node: str, state: State) -> str:
 
 def _reasons(state: State, now: int) -> dict[str, Reason]:
     """Return by claim why it stays: what excludes it from moves now, or else what the latest pass said (its code)."""
+    if state.facts.tells_history:
+        return {}  # another controller decided
     if not any(claim.state == INITIALIZED for claim in state.facts.claims.values()):
         return {}
     cluster = cluster_of(state, now)
@@ -77,7 +80,7 @@ def _reasons(state: State, now: int) -> dict[str, Reason]:
 def _of_claim(claim: NodeClaim, state: State, now: int, reason: Reason | None) -> NodeStatus:
     node = node_of(claim, state)
     name = claim.node or (node.name if node is not None else "")
-    ready = node is not None and node.ready
+    ready = node is not None and (node.ready or state.facts.tells_history)  # what kubelets say is seldom in a history
     return NodeStatus(
         name=name or claim.name,
         claim=claim.name,
@@ -124,8 +127,16 @@ def _unmanaged(node: Node, state: State, now: int) -> NodeStatus:
         usage=_usage(node.name, node.allocatable, state),
         going="deleted" if node.deleting else "",
         reason=None,
-        few_words="being deleted" if node.deleting else "not kerf's" if node.ready else "not ready",
+        few_words=_of_unmanaged(node, state),
     )
+
+
+def _of_unmanaged(node: Node, state: State) -> str:
+    if node.deleting:
+        return "being deleted"
+    if state.facts.tells_history:
+        return "of no NodeClaim"
+    return "not kerf's" if node.ready else "not ready"
 
 
 def _pods(node: str, state: State) -> int:
@@ -135,7 +146,9 @@ def _pods(node: str, state: State) -> int:
 
 def _usage(node: str, allocatable: Resources, state: State) -> dict[str, Usage]:
     """Return what the node's pods ask for of what it has: CPU, memory and pods always, other resources if it has
-    some."""
+    some. Nothing where the record does not know the pods."""
+    if lacks_pods(state):
+        return {}
     asked = pods_on_node(state, node).used if node else {}
     names = {*ALWAYS_SHOWN, *(name for name, amount in allocatable.items() if amount and name not in _NOT_SHOWN)}
     return {name: Usage(asked.get(name, 0), allocatable.get(name, 0)) for name in sorted(names)}

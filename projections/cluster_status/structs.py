@@ -128,7 +128,8 @@ class Totals(Struct, frozen=True, kw_only=True):
 
 class ClusterStatus(Struct, frozen=True, kw_only=True):
     """The status of a cluster at the time `at`, as of the entry at `position`. `window_closes` is when the open
-    provisioning window closes, 0 if none is open."""
+    provisioning window closes, 0 if none is open. `lacks` are codes of what a partial record does not tell
+    (kerf.engine.model.missing_knowledge)."""
 
     position: int
     at: int
@@ -141,3 +142,4 @@ class ClusterStatus(Struct, frozen=True, kw_only=True):
     nodes: tuple[NodeStatus, ...]
     window_closes: int
     unavailable: dict[str, int]
+    lacks: tuple[str, ...] = ()

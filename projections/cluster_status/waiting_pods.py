@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from kerf.engine.model.kubernetes.pods import Pod, is_untried
+from kerf.engine.model.missing_knowledge import Missing
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import ProvisionResult
 from kerf.engine.state.state import State
@@ -16,18 +17,26 @@ from kerf.projections.prose.reasons import sentence
 from kerf.projections.workload_names import WorkloadName, workload_of
 
 ON_ITS_WAY, NO_PLACE, NOT_PLANNED, KEPT, IGNORED = "on-its-way", "no-place", "not-planned", "kept", "ignored"
+NOT_TOLD = "not-told"
+"""Why a pod waits in an imported record: another controller planned, or did not."""
 
 _Outlook = tuple[str, Reason | None]
 _UNKNOWN: _Outlook = (NOT_PLANNED, None)
 
 
+def lacks_pods(state: State) -> bool:
+    """Whether the record was imported without all pods, or without the nodes that they are on."""
+    imported = state.facts.imported
+    return imported is not None and not {Missing.PODS, Missing.BINDINGS}.isdisjoint(imported.lacks)
+
+
 def waiting_workloads(state: State, now: int, plan: ProvisionResult | None) -> tuple[WaitingWorkload, ...]:
     """Return the waiting pods, those that have waited longest first. `plan` is the latest one that did not repeat
     another."""
-    outlooks = _outlooks(plan)
+    outlooks, untold = _outlooks(plan), (NOT_TOLD, None) if state.facts.tells_history else _UNKNOWN
     groups: dict[tuple[WorkloadName, str, bytes, str], list[tuple[Pod, Reason | None]]] = {}
     for pod in _waiting(state):
-        outlook, why = (ON_ITS_WAY, None) if state.facts.targets.get(pod.uid) else outlooks.get(pod.uid, _UNKNOWN)
+        outlook, why = (ON_ITS_WAY, None) if state.facts.targets.get(pod.uid) else outlooks.get(pod.uid, untold)
         key = (workload_of(pod), outlook, msgspec.json.encode(why, order="sorted"), pod.shape)
         groups.setdefault(key, []).append((pod, why))
     waiting = [
@@ -38,7 +47,10 @@ def waiting_workloads(state: State, now: int, plan: ProvisionResult | None) -> t
 
 
 def _waiting(state: State) -> list[Pod]:
-    """Return the pods to plan for, and those that the scheduler has not come to yet."""
+    """Return the pods to plan for, and those that the scheduler has not come to yet; none where the record does not
+    know which pods have a node."""
+    if lacks_pods(state):
+        return []
     pods = state.facts.pods.values()
     return sorted(
         (pod for pod in pods if pod.uid in state.indexes.pending or is_untried(pod)), key=lambda pod: (pod.key, pod.uid)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kerf.projections.cluster_status.structs import Ground
 from kerf.projections.cluster_status.under_way import DRAIN, JOIN, LAUNCH, MOVE, START, TAINT
-from kerf.projections.cluster_status.waiting_pods import IGNORED, KEPT, NO_PLACE, NOT_PLANNED, ON_ITS_WAY
+from kerf.projections.cluster_status.waiting_pods import IGNORED, KEPT, NO_PLACE, NOT_PLANNED, NOT_TOLD, ON_ITS_WAY
 from kerf.projections.prose.amounts import count
 
 OUTLOOKS: dict[str, str] = {
@@ -13,6 +13,7 @@ OUTLOOKS: dict[str, str] = {
     NOT_PLANNED: "no plan was about it yet",
     KEPT: "may not leave its node yet",
     IGNORED: "kerf does not plan for it",
+    NOT_TOLD: "nothing that was imported says why",
 }
 """What pods wait for."""
 UNDER_WAY: dict[str, str] = {
@@ -29,11 +30,11 @@ _GROUNDS: dict[str, tuple[str, str]] = {
     "no-place": ("pod", "{count} without a place"),
     "waiting-long": ("pod", "{count} waiting for over ten minutes, though a node is planned"),
     "pool-not-ready": ("NodePool", "{count} not in order"),
-    "late": ("step", "{count} late"),
+    "late": ("change", "{count} late"),
     "node-not-ready": ("node", "{count} in service, but not ready"),
     "orphans": ("instance", "{count} to be ended, of no NodeClaim"),
     "waiting": ("pod", "{count} waiting for a node"),
-    "under-way": ("step", "{count} under way"),
+    "under-way": ("change", "{count} under way"),
 }
 """What is counted, and what is said of it."""
 

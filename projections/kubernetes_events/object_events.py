@@ -1,4 +1,4 @@
-"""Make Kubernetes Events about objects as such (L-440, L-455 to L-460; EV-4, EV-24 to EV-26).
+"""Make Kubernetes Events about objects as such (L-440, L-455 to L-460, L-463; EV-4, EV-24 to EV-26).
 
 They tell of conditions that change, finalizers that go, and annotations and taints that are not as they should be.
 """
@@ -18,10 +18,11 @@ from kerf.engine.model.labels import REGISTERED, TERMINATION_FINALIZER, UNREGIST
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Decision, MoveStepResult, RegisterNode
 from kerf.engine.record.entries import Entry
-from kerf.engine.record.observations import NodeClassSeen, ObjectGone
+from kerf.engine.record.observations import CatalogueSeen, NodeClassSeen, ObjectGone
 from kerf.engine.scheduling.pods.evictability import ALWAYS, FOREVER, protected_until
 from kerf.engine.state.state import State
 from kerf.projections.kubernetes_events.event import NORMAL, WARNING, KubernetesEvent, ObjectReference
+from kerf.projections.kubernetes_events.zonal_shift_events import ZonalShiftEvents
 from kerf.projections.status.nodepool import nodepool_status
 
 
@@ -38,6 +39,7 @@ class ObjectEvents:
         heapify(self._ends)
         self._pools = {name: self._statuses(name) for name in state.facts.pools}
         self._health = dict(state.facts.health)
+        self._shifts = ZonalShiftEvents(state)
 
     def apply(self, entry: Entry) -> list[KubernetesEvent]:
         handler = _HANDLERS.get(type(entry.payload))
@@ -75,6 +77,9 @@ class ObjectEvents:
             for name, pool in self._state.facts.pools.items()
             if (pool.node_class.kind, pool.node_class.name) == (seen.kind, seen.name)
         )
+
+    def _catalogue(self, seen: CatalogueSeen, entry: Entry) -> list[KubernetesEvent]:
+        return self._shifts.catalogue_changed(seen.node_class)
 
     def _health_changed(self) -> list[KubernetesEvent]:
         """Tell of NodePools whose condition NodeRegistrationHealthy changed (L-82)."""
@@ -216,6 +221,7 @@ _HANDLERS: dict[type[Struct], Callable[[ObjectEvents, Any, Entry], list[Kubernet
     Pod: ObjectEvents._pod,
     NodePool: ObjectEvents._pool,
     NodeClassSeen: ObjectEvents._node_class,
+    CatalogueSeen: ObjectEvents._catalogue,
     ObjectGone: ObjectEvents._gone,
     ev.Launched: ObjectEvents._reached,
     ev.Registered: ObjectEvents._reached,

@@ -5,10 +5,13 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model import labels
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.karpenter.nodepools import NodePool, RequirementSpec
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Decision, Move, MoveStepResult, PlannedClaim
-from kerf.engine.record.observations import Observation
+from kerf.engine.record.observations import CatalogueSeen, Observation
 from kerf.engine.state.state import Facts, State
 from kerf.projections.kubernetes_events.event import NORMAL, WARNING, KubernetesEvent
 from kerf.projections.kubernetes_events.object_events import ObjectEvents
@@ -120,3 +123,29 @@ def test_ev4_a_replacement_is_waited_for_from_its_launch_on() -> None:
     assert {event.reason for event in events.apply(launched)} == {"Launched"}
     assert events.apply(replace(decided, payload=replace(decided.payload, result=begun, intents=()))) == []
     assert {event.reason for event in events.apply(launched)} == {"Launched", "DisruptionWaitingReadiness"}
+
+
+def test_l463_a376_node_pools_that_allow_a_shifted_zone_are_told_and_told_when_it_is_over() -> None:
+    world = World()
+    world.prepare()
+    facts = world.runtime.state.facts
+    pool, (key, digest) = facts.pools["default"], next(iter(facts.catalogues.items()))
+    elsewhere = replace(pool, name="elsewhere", requirements=(RequirementSpec(labels.ZONE, "In", ("nowhere-1a",)),))
+    world.see(Observation(elsewhere))
+    events = ObjectEvents(world.runtime.state)
+    catalogue = world.runtime.state.indexes.blobs.catalogue(digest)
+    zone = catalogue.types[0].offerings[0].zone
+    named = [replace(o, zone_id="z1") if o.zone == zone else o for o in catalogue.types[0].offerings]
+    shifted = replace(catalogue, types=(replace(catalogue.types[0], offerings=tuple(named)),), shifted=("z1",))
+    see_catalogue(world, key, shifted)
+    (active,) = latest(world, events)
+    assert (active.about.name, active.type, active.reason) == ("default", WARNING, "ZonalShiftActive")
+    assert f"zone {zone} (z1)" in active.message
+    see_catalogue(world, key, replace(shifted, shifted=()))
+    (cleared,) = latest(world, events)
+    assert (cleared.about.name, cleared.type, cleared.reason) == ("default", NORMAL, "ZonalShiftCleared")
+
+
+def see_catalogue(world: World, node_class: str, catalogue: Catalogue) -> None:
+    digest, _ = content(catalogue)
+    world.see(Observation(CatalogueSeen(node_class, digest), {digest: catalogue}))

@@ -1,0 +1,5 @@
+"""What the explorer draws: `lanes` of NodeClaims, `marks` on them, `curves` over time, `boxes` filled by pods.
+`troubles` are what went wrong.
+
+`overview` folds what is drawn over time in one pass. Imports the engine, `timeline`, `figures` and `workload_names`.
+"""
