@@ -1,0 +1,166 @@
+"""What a reader should look at first: the verdict at the record's end, what goes round in circles, and what went wrong
+over the whole record, the worst first. Each finding has the command that prints it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import fsum
+
+from msgspec import Struct
+
+from kerf.adapters.cli.render.figures.loops import loop_costs, loop_words
+from kerf.adapters.cli.render.text import dollars, some
+from kerf.adapters.web.reader import RecordReader
+from kerf.engine.model.missing_knowledge import Missing
+from kerf.engine.nodeclaim.state_table import INITIALIZED
+from kerf.projections.cluster_status.nodes import fullness
+from kerf.projections.cluster_status.structs import BUSY, FAILING, ClusterStatus, NodeStatus
+from kerf.projections.cluster_status.words import ground_words
+from kerf.projections.explorer.drawn import Drawn
+from kerf.projections.explorer.troubles import Trouble
+from kerf.projections.figures.loops import UNUSED, Loop
+from kerf.projections.prose.amounts import count, duration
+from kerf.projections.timeline.event import ERROR, INFO, WARNING
+from kerf.replay.partial_records import imported_from
+from kerf.replay.time_travel.status import status_of
+
+MOST = 40
+IDLE = 0.3
+"""A node that is less full than this costs more than it serves."""
+_KINDS_OF_GROUNDS = {
+    "pool-not-ready": "nodepool", "node-not-ready": "node", "late": "nodeclaim", "orphans": "instance",
+    "under-way": "nodeclaim",
+}  # fmt: skip
+"""Code of a ground → the kind of what it is about. All others are about pods."""
+_GRAVE = frozenset(
+    [
+        "pods-not-reached", "pods-without-place", "nodeclass-not-ready", "claim-launch-timed-out",
+        "claim-launch-failed", "clocks-differ",
+    ]
+)  # fmt: skip
+_USUAL = frozenset(
+    ["interruption-announced", "claim-instance-vanished", "pod-bound-elsewhere", "input-refused", "watch-gap"]
+)
+"""Codes of troubles that keep pods waiting; and of those that come and go on most days. All others lie between."""
+
+
+class Finding(Struct, frozen=True, kw_only=True):
+    """Something to look at. `level` is error, warning or info; `text` says what, `more` how often, how long, how much.
+    `subject` is what to look at, at the time `at`; `since` and `until` (ms since the epoch) are when it was."""
+
+    kind: str
+    level: str
+    text: str
+    more: str
+    subject: str
+    at: int
+    since: int
+    until: int
+    command: str
+
+
+class FindingsAnswer(Struct, frozen=True, kw_only=True):
+    """`verdict` is that at the record's end. `hidden` counts findings that are left out. `read` is the share of the
+    record's entries that are read; below 1, loops and troubles are not known yet."""
+
+    verdict: str
+    findings: list[Finding]
+    hidden: int
+    read: float = 1.0
+
+
+def findings(reader: RecordReader) -> FindingsAnswer:
+    """What to look at first: the verdict's grounds at the end, loops, and troubles of the whole record."""
+    drawn, read, end = reader.picture.now(), reader.picture.read, reader.moment("")
+    status = status_of(reader.store, reader.state(end), end.at)
+    imported = imported_from(reader.store)
+    unserved = imported is not None and Missing.BINDINGS in imported.lacks
+    known = drawn if read >= 1 else Drawn()
+    loops = [loop for loop in known.loops if not (unserved and loop.kind == UNUSED)]
+    found = [
+        *_of_verdict(status, reader.record),
+        *(_of_loop(loop, reader.record) for loop in loops),
+        *_of_idle(status, reader.record),
+        *(_of_trouble(trouble, reader.record) for trouble in sorted(known.troubles, key=_rank)),
+    ]
+    hidden = max(0, len(found) - MOST)
+    return FindingsAnswer(verdict=status.verdict.level, findings=found[:MOST], hidden=hidden, read=round(read, 2))
+
+
+def _of_verdict(status: ClusterStatus, record: str) -> Iterator[Finding]:
+    for ground in status.verdict.grounds:
+        if ground.level == BUSY:
+            continue
+        kind = _KINDS_OF_GROUNDS.get(ground.code, "pod")
+        yield Finding(
+            kind="verdict",
+            level=ERROR if ground.level == FAILING else WARNING,
+            text=ground_words(ground),
+            more="at the end of the record",
+            subject=f"{kind}/{ground.subjects[0]}",
+            at=status.at,
+            since=status.at,
+            until=status.at,
+            command=f"kerf status {record}",
+        )
+
+
+def _of_idle(status: ClusterStatus, record: str) -> Iterator[Finding]:
+    """Nodes that little is asked of and that stay, by the reason: the dearest reason first."""
+    groups: dict[str, list[NodeStatus]] = {}
+    for node in status.nodes:
+        if node.state == INITIALIZED and node.reason is not None and not node.going and fullness(node) < IDLE:
+            groups.setdefault(node.few_words, []).append(node)
+    for words, nodes in sorted(groups.items(), key=lambda item: (-fsum(node.price for node in item[1]), item[0])):
+        price = fsum(node.price for node in nodes)
+        stay = "stays" if len(nodes) == 1 else "stay"
+        shown = some([node.name for node in nodes], 2)
+        yield Finding(
+            kind="idle",
+            level=INFO,
+            text=f"{count(len(nodes), 'node')} under {IDLE:.0%} full, and {stay}: {words} ({shown})",
+            more=f"{dollars(price)}/h, at the end of the record",
+            subject=f"node/{nodes[0].name}",
+            at=status.at,
+            since=status.at,
+            until=status.at,
+            command=f"kerf status {record} --all",
+        )
+
+
+def _of_loop(loop: Loop, record: str) -> Finding:
+    return Finding(
+        kind="loop",
+        level=WARNING,
+        text=loop_words(loop),
+        more=loop_costs(loop),
+        subject=f"nodeclaim/{loop.claims[-1]}",
+        at=loop.until,
+        since=loop.since,
+        until=loop.until,
+        command=f"kerf churn {record}",
+    )
+
+
+def _of_trouble(trouble: Trouble, record: str) -> Finding:
+    lasted = f" within {duration(trouble.until - trouble.since)}" if trouble.until > trouble.since else ""
+    subject = trouble.subjects[0]
+    decided = subject.startswith("decision/") or subject == "record"
+    about = f", of {len(trouble.subjects)} subjects" if len(trouble.subjects) > 1 else ""
+    return Finding(
+        kind="trouble",
+        level=trouble.level,
+        text=trouble.text,
+        more=f"{count(trouble.count, 'time')}{lasted}{about}" if trouble.count > 1 else "once",
+        subject=f"decision/{trouble.positions[0]}" if decided else subject,
+        at=trouble.since,
+        since=trouble.since,
+        until=trouble.until,
+        command=f"kerf log {record} --reason {trouble.code}",
+    )
+
+
+def _rank(trouble: Trouble) -> tuple[int, int, int]:
+    """The worst first: by what it means, then by how often it was."""
+    group = 0 if trouble.code in _GRAVE else 2 if trouble.code in _USUAL else 1
+    return group, -trouble.count, trouble.positions[0]

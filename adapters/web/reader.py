@@ -1,0 +1,133 @@
+"""The record that the explorer shows. It is opened read-only in a thread of its own, which answers one question at a
+time."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, suppress
+from typing import TypeVar
+
+from kerf.adapters.cli.named_record import SHORT, named_record
+from kerf.adapters.store.files.golden import GoldenStore
+from kerf.adapters.store.open import AnyStore, open_record
+from kerf.adapters.web.limits import QuestionLimits, limits_of
+from kerf.adapters.web.timeline.near_states import NearStates
+from kerf.adapters.web.timeline.picture import Picture
+from kerf.engine.errors import KerfError
+from kerf.engine.passwords import without_password
+from kerf.engine.state.evolve import evolve
+from kerf.engine.state.load import load
+from kerf.engine.state.state import State
+from kerf.replay.record_names.named_entries import NamedEntries
+from kerf.replay.time_travel.moments import Moment, moment_of
+
+Answer = TypeVar("Answer")
+NEAR = 5_000
+"""So many entries are folded sooner than a snapshot is read."""
+
+
+class RecordReader:
+    """Reads one record. `ask` runs a question with this reader in its thread: databases want to be used in the thread
+    that opened them. `limits` are those of a question. `picture` is what is drawn of its whole time, and `near` keeps
+    states of all of it.
+    """
+
+    def __init__(self, record: str) -> None:
+        """`opened` is the record as it was named; `record` is what of it may be shown. Raises what `open_record`
+        raises, and LimitReached (KERF128)."""
+        self.opened, self.record = record, without_password(record)
+        self._thread = ThreadPoolExecutor(1, "explorer")
+        self._state: State | None = None
+        self._named: NamedEntries | None = None
+        self._long = False
+        self._indexing: Future[None] | None = None
+        self.limits = limits_of(record)
+        try:
+            self.store: AnyStore = self._thread.submit(self._open).result()
+        except BaseException:
+            self._end()
+            raise
+        self.picture = Picture(self.store, self.limits.seconds)
+        self.near = NearStates(self.store, self.limits.seconds)
+
+    def close(self) -> None:
+        self._thread.submit(self.store.close).result()
+        self._end()
+
+    def _end(self) -> None:
+        self._thread.shutdown()
+        self.limits.close()
+
+    async def ask(self, question: Callable[[RecordReader], Answer]) -> Answer:
+        """Answer a question. Raises what it raises, and LimitReached (KERF128)."""
+        return await asyncio.wrap_future(self._thread.submit(self._answer, question))
+
+    def _answer(self, question: Callable[[RecordReader], Answer]) -> Answer:
+        with self.limits.question():
+            return question(self)
+
+    def _open(self) -> AnyStore:
+        with self.limits.question():
+            store = open_record(self.opened)
+            with suppress(KerfError):  # told by whoever reads it
+                self._long = store.last_position() - store.first_position() >= SHORT
+            return store
+
+    async def indexed(self) -> None:
+        """Wait until what a name stands for is found quickly. For a long record that takes a while, the first time; in
+        a thread of its own, so that other questions are answered meanwhile. Raises LimitReached (KERF128)."""
+        self.begin_index()
+        if self._indexing is not None:
+            await asyncio.shield(asyncio.wrap_future(self._indexing))
+
+    def begin_index(self) -> None:
+        """Begin what `indexed` waits for, unless the record was short as it was opened."""
+        if self._long and self._indexing is None:
+            self._indexing = Future()
+            made = self._indexing, limits_of(self.opened)
+            threading.Thread(target=self._index, args=made, name="explorer-index", daemon=True).start()
+
+    def _index(self, told: Future[None], limits: QuestionLimits) -> None:
+        try:
+            with limits.question(memory=False), closing(open_record(self.opened)) as store:
+                found = named_record(store, store.last_position())
+                if found is not None and not isinstance(self.store, GoldenStore):  # which has no index
+                    found.others()  # decoded once, for all questions
+                    self._named = found.read_from(self.store)
+            told.set_result(None)
+        except BaseException as error:
+            told.set_exception(error)
+        finally:
+            limits.close()
+
+    # ── in its thread ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def named(self, position: int) -> NamedEntries | None:
+        """Return what finds the entries of a long record up to a position by their names. It is kept."""
+        if self._named is None or self._named.until < position:
+            known = self._named.parts if self._named is not None else ()
+            self._named = named_record(self.store, self.store.last_position(), known=known)
+        if self._named is None:
+            return None
+        self._named.others()
+        return self._named.up_to(position)
+
+    def moment(self, when: str) -> Moment:
+        """Return the moment that a text names, "" for the end. Raises PositionUnknown (KERF202)."""
+        return moment_of(self.store, when or "end")
+
+    def state(self, moment: Moment) -> State:
+        """Return the state at a moment. The latest one is kept: asking of a moment twice loads once, and a later one
+        that is near is folded from there."""
+        known, self._state = self._state, None  # gone, if what follows fails
+        ahead = moment.position - known.facts.position if known is not None else -1
+        if known is None or not 0 <= ahead <= NEAR:
+            known = load(self.store, moment.position)
+        else:
+            for entry in self.store.scan(known.facts.position, moment.position):
+                evolve(known, entry)
+        self._state = known
+        return known

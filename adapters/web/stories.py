@@ -1,0 +1,35 @@
+"""The events of a story for the page, in sentences: those that say the same of several pods together."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from kerf.projections.timeline.event import event_sentence
+from kerf.projections.timeline.grouping import group_events
+from kerf.replay.history.story import Story
+
+
+class StoryEvent(Struct, frozen=True, kw_only=True):
+    """An event of a story. `cause` is the position of what brought it about, 0 for the outside."""
+
+    position: int
+    at: int
+    level: str
+    subject: str
+    text: str
+    cause: int
+
+
+def story_events(story: Story) -> list[StoryEvent]:
+    """Return the events as `kerf story` prints them."""
+    return [
+        StoryEvent(
+            position=event.position,
+            at=event.at,
+            level=event.level,
+            subject=event.subject,
+            text=event_sentence(event),
+            cause=event.cause,
+        )
+        for event in group_events(story.events)
+    ]

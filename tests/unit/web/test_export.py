@@ -1,0 +1,78 @@
+"""The page of an incident as files: one classic script, answers asked beforehand, and what is not in there is said."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+from pathlib import Path
+
+import msgspec
+import pytest
+
+pytest.importorskip("starlette", reason="the explorer's extra is not installed")
+
+from kerf.adapters.cli.main import main
+from kerf.adapters.web.export.folder import POLICY, FolderInUse, export
+from kerf.adapters.web.export.script import NoClassicScript, classic_script
+from tests.support.records import stored, whole_life
+
+MODULES = {
+    "main.js": 'import * as a from "./a.js";\nimport { b as c } from "./b.js";\nimport "./effect.js";\na.f(c);\n',
+    "a.js": 'import { b } from "./b.js";\nexport function f() { return b; }\nexport const g = 1;\n',
+    "b.js": "export let b = 2;\n",
+    "effect.js": "globalThis.x = 1;\n",
+}
+
+
+def test_modules_become_one_script_in_the_order_of_their_imports() -> None:
+    script = classic_script(MODULES, "main.js")
+    order = re.findall(r'^modules\["(.*?)"\] = \(\(\) => \{', script, re.MULTILINE)
+    assert order == ["b.js", "a.js", "effect.js", "main.js"]
+    assert 'const { b: c } = modules["b.js"];' in script
+    assert 'const a = modules["a.js"];' in script
+    assert "get g() { return g; }" in script
+    assert not re.search(r"^(import|export)\b", script, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"b.js": 'import { f } from "./a.js";\nexport let b = f;\n'}, "circle"),
+        ({"b.js": "export default 2;\n"}, "not read"),
+        ({"b.js": 'export { x } from "./a.js";\n'}, "not read"),
+    ],
+)
+def test_what_is_not_read_is_refused(changes: dict[str, str], why: str) -> None:
+    with pytest.raises(NoClassicScript, match=why):
+        classic_script(MODULES | changes, "main.js")
+
+
+def test_the_page_has_no_circle_of_imports() -> None:
+    page = files("kerf.adapters.web").joinpath("static").iterdir()
+    modules = {file.name: file.read_text("utf-8") for file in page if file.name.endswith(".js")}
+    assert len(classic_script(modules, "main.js")) > 10_000
+
+
+@pytest.mark.slow
+def test_the_folder_has_a_page_and_its_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record, folder = stored(tmp_path / "life.kerf", whole_life().store), tmp_path / "page"
+    assert main(["ui", str(record), "--export", str(folder)]) == 0
+    assert "it needs no server" in capsys.readouterr().out
+    index = (folder / "index.html").read_text()
+    assert POLICY in index
+    assert "module" not in index
+    named = set(re.findall(r'(?:src|href)="([^"]+)"', index))
+    assert named == {file.name for file in folder.iterdir()} - {"index.html"}
+    told = (folder / "data.js").read_text()
+    answers = msgspec.json.decode(msgspec.json.decode(told[told.index("JSON.parse(") + 11 : told.rindex("));")]))
+    assert "Not in it: what if" in answers["note"]
+    assert answers["decision"].keys() == answers["again"].keys()
+    assert all(again["answer"] == "same" for again in answers["again"].values())
+    assert any(name.startswith("nodepool/") for name in answers["story"])
+
+
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("x")
+    with pytest.raises(FolderInUse, match="KERF865"):
+        export("record.kerf", tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == ["mine"]

@@ -1,0 +1,76 @@
+"""What the page shows first: the verdict's grounds, loops, and troubles that say the same together."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("starlette", reason="the explorer's extra is not installed")
+
+from kerf.adapters.cli.main import main
+from kerf.adapters.web.findings import FindingsAnswer, findings
+from kerf.adapters.web.reader import RecordReader
+from kerf.engine.model.reasons import Reason
+from kerf.projections.explorer.troubles import MOST_SUBJECTS, TroublesFold
+from kerf.projections.timeline.event import INFO, WARNING, Event
+from tests.support.records import stored, whole_life
+from tests.support.world import World
+
+
+def event(position: int, code: str = "pods-without-place", level: str = WARNING, why: str = "limits") -> Event:
+    return Event(
+        position=position, turn=position, at=position * 1_000, code=code, level=level,
+        subject=f"pod/default/p{position}", params={"who": "p"},
+        reason=Reason(why, {"node_pool": "p", "resources": ["cpu"]}),
+    )  # fmt: skip
+
+
+def test_troubles_that_say_the_same_are_one() -> None:
+    fold = TroublesFold()
+    fold.apply(event(position) for position in range(1, 31))
+    fold.apply([event(31, why="no-instance-types"), event(32, level=INFO)])
+    first, other = fold.troubles()
+    assert (first.count, first.since, first.until, first.positions) == (30, 1_000, 30_000, (1, 30))
+    assert len(first.subjects) == MOST_SUBJECTS
+    assert (other.why, other.count) == ("no-instance-types", 1)
+
+
+def refused(position: int, error: str) -> Event:
+    return Event(
+        position=position, turn=position, at=position, code="pod-effect-refused", level=WARNING, subject="nodeclaim/c",
+        params={"effect": "evict", "pod": f"default/p{position}", "error": error},
+    )  # fmt: skip
+
+
+def test_names_in_what_was_said_do_not_tell_troubles_apart() -> None:
+    fold = TroublesFold()
+    fold.apply([refused(1, '404 pods "a" not found'), refused(2, '404 pods "b" not found'), refused(3, "429 budget")])
+    assert [(trouble.why, trouble.count) for trouble in fold.troubles()] == [("evict 404", 2), ("evict 429", 1)]
+
+
+def ask(record: Path) -> FindingsAnswer:
+    with closing(RecordReader(str(record))) as reader:
+        return asyncio.run(reader.ask(findings))
+
+
+def test_a_record_without_trouble_has_no_findings(tmp_path: Path) -> None:
+    found = ask(stored(tmp_path / "life.kerf", whole_life().store))
+    assert (found.verdict, found.findings, found.hidden) == ("fine", [], 0)
+
+
+def test_pods_without_a_place_come_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    world = World()
+    world.prepare()
+    world.now += 500
+    world.pending("huge", cpu=900_000)
+    world.after(1_000)
+    record = stored(tmp_path / "r.kerf", world.store)
+    first, *others = ask(record).findings
+    assert (first.kind, first.subject) == ("verdict", "pod/default/huge")
+    assert "waiting" in first.text or "without a place" in first.text
+    trouble = next(finding for finding in others if finding.kind == "trouble")
+    assert main(trouble.command.split()[1:]) == 0
+    assert trouble.text in capsys.readouterr().out
