@@ -1,0 +1,190 @@
+// The cluster at one moment: nodes as boxes of their size, filled by their pods; outside of them the pods that wait.
+import { boxOf, hueOf, showTip } from "./draw.js";
+import { change, duration, view } from "./view.js";
+
+const nodes = document.getElementById("nodes");
+const waiting = document.getElementById("waiting");
+// A box gets its pods when it comes near what is in view: a large cluster has thousands of them.
+const filling = new WeakMap();
+const near = new IntersectionObserver((seen) => {
+  for (const { isIntersecting, target } of seen) {
+    if (!isIntersecting) continue;
+    near.unobserve(target);
+    filling.get(target)?.();
+  }
+}, { root: null, rootMargin: "300px" });
+const NARROW = 900; // pixels of a page whose parts stand below each other: it does not jump
+let shown = null, names = null;
+
+export function setCluster(answer) {
+  shown = answer;
+  names = null;
+  const { status } = answer;
+  const pods = Object.entries(status.totals.pods).map(([what, number]) => `${number} ${what}`).join(", ");
+  const totals = document.getElementById("totals");
+  totals.textContent = `nodes: ${status.totals.nodes}, $${status.totals.price.toFixed(4)}/h; pods: ${pods || "none"}`;
+  totals.dataset.command = answer.command;
+  totals.onclick = () => change({ sel: "", tab: "why" });
+  lead(answer);
+  drawWaiting(status.waiting);
+  drawNodes();
+}
+
+// Pods and workloads that are there at this moment: the name → what is selected by it.
+export function namesHere() {
+  if (names || !shown) return names ?? new Map();
+  names = new Map();
+  for (const pod of Object.values(shown.boxes).flat()) names.set(pod.pod, `pod/${pod.pod}`).set(pod.workload, `workload/${pod.workload}`);
+  for (const pod of shown.status.waiting.flatMap((workload) => workload.pods)) names.set(pod, `pod/${pod}`);
+  return names;
+}
+
+// The verdict of this moment, with its grounds: one line that is always there.
+function lead({ status, grounds, command }) {
+  const verdict = document.getElementById("verdict"), { level } = status.verdict;
+  verdict.textContent = level;
+  document.getElementById("lead").dataset.level = level;
+  document.getElementById("lead").dataset.command = command;
+  document.getElementById("grounds").textContent = grounds.join("; ") || "nothing waits, nothing is under way";
+}
+
+function drawWaiting(workloads) {
+  waiting.replaceChildren(...workloads.map((workload) => {
+    const card = element("button", "waits");
+    const many = workload.pods.length;
+    card.append(element("b", "", `${many} ${many === 1 ? "pod waits" : "pods wait"}`), ` ${workload.workload}, ${duration(workload.waited)}`);
+    const said = workload.why || workload.outlook.replaceAll("-", " ");
+    if (workload.outlook === "no-place" || workload.outlook === "ignored") card.classList.add("bad");
+    card.append(element("div", "quiet", workload.places.length ? `${said}: ${workload.places.join(", ")}` : said));
+    card.onclick = () => change({ sel: `pod/${workload.pods[0]}`, tab: "why" });
+    return card;
+  }));
+}
+
+export function drawNodes() {
+  if (!shown) return;
+  const by = document.getElementById("group").value;
+  const groups = Map.groupBy ? Map.groupBy(shown.status.nodes, (node) => node[by]) : grouped(shown.status.nodes, by);
+  const most = Math.max(1, ...shown.status.nodes.map(cores));
+  near.disconnect();
+  nodes.replaceChildren(...[...groups].map(([name, members]) => {
+    const pool = element("div", "pool"), title = element("h3");
+    const price = members.reduce((sum, node) => sum + node.price, 0);
+    const label = name || `no ${by === "zone" ? "zone" : "NodePool"}`;
+    if (by === "node_pool" && name) {
+      const why = element("button", "named", label);
+      why.onclick = () => change({ sel: `nodepool/${name}`, tab: "why" });
+      title.append(why);
+    } else title.append(label);
+    title.append(element("span", "quiet", ` ${members.length} ${members.length === 1 ? "node" : "nodes"}, $${price.toFixed(4)}/h`));
+    pool.append(title);
+    const row = element("div");
+    row.append(...members.map((node) => nodeBox(node, most)));
+    pool.append(row);
+    return pool;
+  }));
+  if (innerWidth > NARROW) nodes.querySelector(".node [aria-pressed=true]")?.closest(".node").scrollIntoView({ block: "nearest" });
+  if (!shown.status.nodes.length) nodes.replaceChildren(element("p", "quiet", "There is no node at this moment. Drag the line in the curves above to another one, or press → for the next decision."));
+}
+
+function grouped(list, key) {
+  const groups = new Map();
+  for (const each of list) groups.set(each[key], [...(groups.get(each[key]) ?? []), each]);
+  return groups;
+}
+
+function cores(node) {
+  return (node.usage.cpu?.allocatable ?? 0) / 1000;
+}
+
+function nodeBox(node, most) {
+  const { side, few } = boxOf(cores(node) / most, shown.status.nodes.length);
+  const subject = node.claim ? `nodeclaim/${node.claim}` : `node/${node.name}`;
+  const box = element("div", "node");
+  box.style.setProperty("--side", `${side}px`);
+  box.style.setProperty("--state", `var(--${node.claim ? node.state : "requested"})`);
+  const head = element("button", "what");
+  head.append(element("strong", "", node.name), document.createElement("br"), `${node.instance_type || "no type yet"} $${node.price.toFixed(4)}${few ? "/h" : ""}`, document.createElement("br"), element("span", "quiet", `${node.state} · ${duration(node.age)}`));
+  head.onclick = () => change({ sel: subject, tab: "why" });
+  head.setAttribute("aria-pressed", view.sel === subject || view.sel === `node/${node.name}`);
+  const inside = element("div", "box");
+  filling.set(box, () => inside.append(...podRectangles(shown.boxes[node.name] ?? [], side)));
+  near.observe(box);
+  const foot = element("div", "what quiet");
+  const gauges = few ? ["cpu", "memory"].filter((name) => node.usage[name]?.allocatable) : [];
+  foot.append(...gauges.map((name) => gauge(name, node.usage[name])), stays(node));
+  box.append(head, inside, foot);
+  box.onpointermove = (event) => { if (event.target === head || foot.contains(event.target) || event.target === inside) showTip(event, nodeText(node)); };
+  box.onpointerleave = (event) => showTip(event, "");
+  return box;
+}
+
+// Why it goes or stays, in few words.
+function stays(node) {
+  return node.reason && !node.few_words.startsWith("goes") ? `stays: ${node.few_words}` : node.few_words || node.state;
+}
+
+// How much of what a node has its pods ask for.
+function gauge(name, { requested, allocatable }) {
+  const line = element("span", "gauge"), track = element("i"), part = element("b");
+  part.style.width = `${Math.min(100, (100 * requested) / allocatable)}%`;
+  track.append(part);
+  line.append(element("span", "", name === "memory" ? "mem" : name), track, element("span", "", `${Math.round((100 * requested) / allocatable)}%`));
+  return line;
+}
+
+function nodeText(node) {
+  const usage = Object.entries(node.usage).map(([name, { requested, allocatable }]) => `  ${name} ${allocatable ? Math.round((100 * requested) / allocatable) : 0}%`);
+  return [`${node.name}  ${node.claim}`, `${node.instance_type} ${node.capacity_type} ${node.zone}, ${node.state} ${duration(node.age)}`, `${node.pods} pods ask for`, ...usage, node.few_words].filter(Boolean).join("\n");
+}
+
+// A squarified treemap: the pods' areas are their shares of the node, from the bottom up.
+function podRectangles(pods, side) {
+  const sized = pods.map((pod) => ({ pod, area: Math.max(pod.share, 0.004) }));
+  const total = sized.reduce((sum, each) => sum + each.area, 0);
+  const height = Math.min(1, total);
+  const rectangles = [];
+  let rest = sized.map((each) => ({ ...each, area: each.area * (height / (total || 1)) })), x = 0, y = 1 - height, w = 1, h = height;
+  while (rest.length) {
+    const along = Math.min(w, h);
+    let row = [rest[0]], taken = 1;
+    while (taken < rest.length && worst([...row, rest[taken]], along) <= worst(row, along)) row.push(rest[taken++]);
+    const sum = row.reduce((all, each) => all + each.area, 0), thick = along ? sum / along : 0;
+    let at = 0;
+    for (const each of row) {
+      const long = thick ? each.area / thick : 0;
+      rectangles.push({ pod: each.pod, ...(w >= h ? { x, y: y + at, w: thick, h: long } : { x: x + at, y, w: long, h: thick }) });
+      at += long;
+    }
+    if (w >= h) { x += thick; w -= thick; } else { y += thick; h -= thick; }
+    rest = rest.slice(taken);
+  }
+  return rectangles.map((each) => podButton(each, side));
+}
+
+function worst(row, along) {
+  const sum = row.reduce((all, each) => all + each.area, 0), thick = sum / along;
+  return Math.max(...row.map((each) => { const long = each.area / thick; return Math.max(long / thick, thick / long); }));
+}
+
+function podButton({ pod, x, y, w, h }, side) {
+  const button = element("button", `pod${pod.daemon ? " daemon" : ""}${pod.leaving ? " leaving" : ""}`);
+  button.style.cssText = `left:${x * side}px;top:${y * side}px;width:${w * side}px;height:${h * side}px`;
+  button.style.setProperty("--hue", hueOf(pod.workload));
+  button.tabIndex = -1;
+  const said = `${pod.pod}\n${Math.round(pod.share * 100)}% of the node${pod.daemon ? ", of a DaemonSet" : ""}${pod.leaving ? ", is being deleted" : ""}`;
+  button.setAttribute("aria-label", said);
+  button.setAttribute("aria-pressed", view.sel === `pod/${pod.pod}`);
+  if (!pod.daemon && !pod.leaving && w * side > 40 && h * side > 15) button.append(element("span", "said", pod.workload.slice(pod.workload.indexOf("/") + 1)));
+  button.onclick = () => change({ sel: `pod/${pod.pod}`, tab: "why" });
+  button.onpointermove = (event) => showTip(event, said);
+  button.onpointerleave = (event) => showTip(event, "");
+  return button;
+}
+
+function element(kind, className = "", text = "") {
+  const made = document.createElement(kind);
+  if (className) made.className = className;
+  if (text) made.textContent = text;
+  return made;
+}

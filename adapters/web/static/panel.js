@@ -1,0 +1,200 @@
+// Why, the story, or the log: the command line's own sentences, with a link on each name and position.
+import { ask } from "./api.js";
+import { namesHere } from "./cluster.js";
+import { compareView } from "./compare.js";
+import { decisionView, funnelView } from "./decision.js";
+import { el } from "./dom.js";
+import { findingsView } from "./findings.js";
+import { change, clockText, iso, view } from "./view.js";
+import { knownNames } from "./lanes.js";
+import { storyView } from "./story.js";
+
+const text = document.getElementById("text");
+const command = document.getElementById("command");
+const AROUND = 300_000; // ms of log on either side of the cursor
+const form = document.getElementById("change"), flag = document.getElementById("flag"), value = document.getElementById("value");
+const OF_SUBJECT = ["story"];
+const TITLES = { why: "The cluster", diff: "Compare", whatif: "What if", log: "What happened" };
+const EXAMPLES = {
+  set: "nodepool/default.spec.disruption.consolidateAfter=30s", remove: "node/NAME", delete: "pod/NAMESPACE/NAME",
+  price: "m5.large/spot=+20%", "no-capacity": "m5.large/spot", setting: "batch_idle=5s",
+};
+let asked = 0, timer = 0;
+
+// Shows the panel anew once the view rests for a moment.
+export function panelSoon() {
+  clearTimeout(timer);
+  text.setAttribute("aria-busy", "true");
+  timer = setTimeout(showPanel, 80);
+}
+
+function tabNow() {
+  if (!view.sel && OF_SUBJECT.includes(view.tab)) return "first";
+  return view.tab === "story" && view.sel.startsWith("decision/") ? "why" : view.tab;
+}
+
+async function showPanel() {
+  const number = ++asked;
+  const tab = tabNow();
+  form.hidden = tab !== "whatif";
+  document.getElementById("subject").textContent = (view.sel && ["why", "story"].includes(tab) ? view.sel.replace("/", " ") : TITLES[tab]);
+  document.getElementById("subject").parentElement.hidden = tab === "first";
+  document.getElementById("close").hidden = !view.sel;
+  for (const button of document.querySelectorAll("#tabs button")) {
+    button.setAttribute("aria-selected", button.dataset.tab === tab);
+    button.disabled = OF_SUBJECT.includes(button.dataset.tab) && (!view.sel || (button.dataset.tab === "story" && view.sel.startsWith("decision/")));
+  }
+  let children, told;
+  try {
+    if (tab === "first") ({ children, told } = await findingsView(linked));
+    else if (tab === "log") ({ children, told } = await logged());
+    else if (tab === "whatif") ({ children, told } = await supposed());
+    else if (tab === "diff") ({ children, told } = await compareView(linked));
+    else if (tab === "why" && !view.sel) ({ children, told } = await clusterStatus());
+    else if (tab === "story") ({ children, told } = await storyView(view.sel, linked));
+    else if (tab === "why" && view.sel.startsWith("decision/")) {
+      ({ children, told } = await decided(view.sel.slice("decision/".length)));
+    } else {
+      ({ children, told } = await explained());
+    }
+  } catch (error) {
+    [children, told] = [[paragraph(error.message, "warning")], ""];
+  }
+  if (number !== asked) return; // overtaken
+  text.replaceChildren(...children);
+  text.setAttribute("aria-busy", "false");
+  command.textContent = told && `$ ${told}`;
+  text.querySelector(".now")?.scrollIntoView({ block: "center" });
+}
+
+// Why, with nothing selected: the whole cluster at this moment.
+async function clusterStatus() {
+  const answer = await ask("status", { at: iso(view.at) });
+  return { children: answer.text.map(line), told: answer.command };
+}
+
+// The change that was asked for last is asked again at each moment, until another one is.
+async function supposed() {
+  value.placeholder = EXAMPLES[flag.value];
+  if (!value.value.trim()) return { children: [paragraph("Change one thing, and see the next decision after this moment with it and without it. For example:", "debug"), ...examples()], told: "" };
+  const answer = await ask("whatif", { flag: flag.value, change: value.value.trim(), at: iso(view.at) });
+  const sides = el("div", "sides", el("div", "side", el("b", "", "Without the change"), answer.unchanged), el("div", "side", el("b", "", "With the change"), answer.changed));
+  const beside = answer.unchanged && answer.changed ? [sides] : [];
+  return { children: [...beside, ...answer.text.map(line)], told: answer.command };
+}
+
+// Changes to begin with, with names of this record. A click writes one into the form.
+function examples() {
+  const named = (kind) => [...knownNames().values()].find((name) => name.startsWith(`${kind}/`));
+  return Object.entries(EXAMPLES).map(([name, example]) => {
+    const filled = example.replace("nodepool/default", named("nodepool") ?? "nodepool/default").replace("node/NAME", named("node") ?? "node/NAME");
+    const button = el("button", "example", el("b", "", name), ` ${filled}`);
+    button.type = "button";
+    button.onclick = () => { flag.value = name; value.value = filled; value.focus(); };
+    return button;
+  });
+}
+
+// What cannot be explained (a NodeClass, the record) or was not there yet is told by its log.
+async function explained() {
+  try {
+    const answer = await ask("explain", { name: view.sel, at: iso(view.at) });
+    return { children: [...answer.text.map(line), ...funnels(answer.funnels)], told: answer.command };
+  } catch (error) {
+    if (error.code !== "KERF203") throw error;
+    const { children, told } = await logged();
+    return { children: [paragraph(error.message, "debug"), ...children], told };
+  }
+}
+
+// The types that were ruled out for a pod or a node, drawn.
+function funnels(list) {
+  return list.length ? [el("section", "block", el("h3", "", "What ruled instance types out"), ...list.map(funnelView))] : [];
+}
+
+// What stands at a position that holds no decision is told by the log around it.
+async function decided(position) {
+  try {
+    return await decisionView(position, linked);
+  } catch (error) {
+    if (error.code !== "KERF203") throw error;
+    const { children, told } = await logged();
+    return { children: [paragraph(`Position ${position} holds no decision. This is what happened around it:`, "debug"), ...children], told };
+  }
+}
+
+async function logged() {
+  const answer = await ask("log", { since: Math.max(0, view.at - AROUND), until: Math.min(view.at + AROUND, view.until), subject: view.sel.startsWith("decision/") ? "" : view.sel });
+  const last = answer.events.filter((event) => event.at <= view.at).at(-1);
+  const children = answer.events.map((event) => {
+    const row = document.createElement("div");
+    row.className = `event${event === last ? " now" : ""}`;
+    const time = document.createElement("time");
+    time.textContent = clockText(event.at, false);
+    time.title = `${clockText(event.at)}, position ${event.position}: go there`;
+    time.onclick = () => change({ at: event.at });
+    const said = paragraph(event.text, event.level);
+    row.append(time, said);
+    return row;
+  });
+  if (!children.length) children.push(paragraph("Nothing happened within five minutes of this moment.", "debug"));
+  if (answer.more) children.push(paragraph("There is more: the command prints all of it.", "debug"));
+  return { children, told: answer.command };
+}
+
+function line({ text: said, style }) {
+  return paragraph(said, style);
+}
+
+// Names that the record knows, and positions, become links.
+function paragraph(said, style) {
+  const made = document.createElement("p");
+  made.className = style;
+  const indent = said.length - said.trimStart().length + 2; // what is wrapped stands further to the right
+  if (style !== "title") {
+    made.style.paddingLeft = `${indent}ch`;
+    made.style.textIndent = `-${indent}ch`;
+  }
+  made.append(linked(said));
+  return made;
+}
+
+// A text in which names and positions are links. `style` makes a paragraph of it.
+function linked(said, style) {
+  if (style !== undefined) return paragraph(said, style);
+  const made = document.createDocumentFragment();
+  const names = knownNames(), here = namesHere(), found = (name) => names.get(name) ?? here.get(name);
+  for (const part of said.split(/((?:position|decision) \d+|[\w.\-/]+)/)) {
+    const position = part.match(/^(?:position|decision) (\d+)$/);
+    const subject = position ? `decision/${position[1]}` : found(part) ?? found(part.replace(/\.$/, ""));
+    if (subject && subject !== view.sel) {
+      const link = document.createElement("a");
+      link.textContent = part;
+      link.tabIndex = 0;
+      link.setAttribute("role", "link");
+      link.onclick = () => change({ sel: subject, tab: "why" });
+      link.onkeydown = (event) => { if (event.key === "Enter") link.click(); };
+      made.append(link);
+    } else made.append(part);
+  }
+  return made;
+}
+
+for (const button of document.querySelectorAll("#tabs button")) button.onclick = () => change({ tab: button.dataset.tab });
+form.onsubmit = (event) => { event.preventDefault(); text.replaceChildren(paragraph("Deciding …", "debug")); showPanel(); };
+flag.onchange = () => { value.placeholder = EXAMPLES[flag.value]; };
+command.onclick = async () => {
+  await navigator.clipboard?.writeText(command.textContent.replace(/^\$ /, ""));
+  command.classList.add("copied");
+  setTimeout(() => command.classList.remove("copied"), 1500);
+};
+
+// Who copies a figure gets the command that prints it, too.
+document.addEventListener("copy", (event) => {
+  const chosen = getSelection(), anchor = chosen?.anchorNode;
+  const from = (anchor instanceof Element ? anchor : anchor?.parentElement)?.closest("[data-command], #text");
+  const told = from?.dataset.command ?? (from ? command.textContent.replace(/^\$ /, "") : "");
+  if (!told || chosen.isCollapsed) return;
+  event.clipboardData.setData("text/plain", `${chosen}\n$ ${told}`);
+  event.preventDefault();
+});

@@ -1,0 +1,74 @@
+// What is looked at: one moment, one part of the record, one selection. It stands in the URL, so that links lead back.
+export const view = { at: 0, from: 0, to: 0, sel: "", tab: "first", zone: "utc", pin: 0, hover: 0, since: 0, until: 0, known: 0 };
+const SHORTEST = 20; // ms that are shown at least
+const FROM_DISK = location.protocol === "file:"; // there only what follows "#" may change
+const listeners = [];
+let writing = 0;
+
+export function onView(listener) {
+  listeners.push(listener);
+}
+
+export function readUrl() {
+  const told = new URLSearchParams(FROM_DISK ? location.hash.slice(1) : location.search);
+  for (const name of ["at", "from", "to", "pin"]) {
+    const time = Date.parse(told.get(name) ?? "");
+    if (!Number.isNaN(time)) view[name] = time;
+  }
+  for (const name of ["sel", "tab", "zone"]) if (told.has(name)) view[name] = told.get(name);
+  if (told.has("sel") && !told.has("tab")) view.tab = "why";
+}
+
+export function change(changes) {
+  Object.assign(view, changes);
+  view.at = clamp(view.at, view.since, view.until);
+  if (view.to - view.from < SHORTEST) view.to = view.from + SHORTEST;
+  clearTimeout(writing);
+  writing = setTimeout(writeUrl, 150);
+  for (const listener of listeners) listener(changes);
+}
+
+function writeUrl() {
+  const told = new URLSearchParams();
+  told.set("at", iso(view.at));
+  if (view.from !== view.since || view.to !== view.until) {
+    told.set("from", iso(view.from));
+    told.set("to", iso(view.to));
+  }
+  if (view.pin) told.set("pin", iso(view.pin));
+  for (const [name, usual] of [["sel", ""], ["tab", view.sel ? "why" : "first"], ["zone", "utc"]]) if (view[name] !== usual) told.set(name, view[name]);
+  history.replaceState(null, "", FROM_DISK ? `#${told}` : `${location.pathname}?${told}`);
+}
+
+export function zoom(factor, around = view.at) {
+  const length = clamp((view.to - view.from) * factor, SHORTEST, view.until - view.since || 1000);
+  const share = clamp((around - view.from) / (view.to - view.from), 0, 1);
+  const from = clamp(around - share * length, view.since, Math.max(view.since, view.until - length));
+  change({ from: Math.round(from), to: Math.round(from + length) });
+}
+
+export function clamp(value, least, most) {
+  return Math.min(most, Math.max(least, value));
+}
+
+export function iso(ms) {
+  return new Date(ms).toISOString();
+}
+
+export function clockText(ms, precise = true) {
+  const text = view.zone === "utc" ? iso(ms).replace("T", " ").replace("Z", "") : local(ms);
+  return precise ? text : text.slice(11, 19);
+}
+
+function local(ms) {
+  const moment = new Date(ms);
+  return iso(ms - moment.getTimezoneOffset() * 60_000).replace("T", " ").replace("Z", "");
+}
+
+export function duration(ms) {
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 60) return `${seconds}s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)}m${seconds % 60 ? (seconds % 60) + "s" : ""}`;
+  if (seconds < 86_400) return `${Math.floor(seconds / 3600)}h${Math.floor((seconds % 3600) / 60)}m`;
+  return `${Math.floor(seconds / 86_400)}d${Math.floor((seconds % 86_400) / 3600)}h`;
+}
