@@ -20,6 +20,7 @@ import msgspec
 from kubernetes.aio import config
 from kubernetes.aio.client.configuration import Configuration
 from kubernetes.aio.client.rest import RESTClientObject
+from kubernetes.aio.stream import WsApiClient
 from msgspec import Struct
 from yaml import YAMLError
 
@@ -94,6 +95,7 @@ class Session:
         self.dated: Dated | None = None
         self._configuration = configuration
         self._rest = RESTClientObject(configuration)
+        self._sockets = WsApiClient(configuration)  # type: ignore[no-untyped-call]
         self._bucket = TokenBucket(qps, burst, time.monotonic)
         self._gate = asyncio.Semaphore(MAX_REQUESTS_UNDER_WAY)
 
@@ -153,8 +155,27 @@ class Session:
         except _NETWORK as error:
             raise _unreachable(error, f"watch {path}") from error
 
+    async def websocket(
+        self, path: str, *, query: Mapping[str, str | int], protocol: str
+    ) -> aiohttp.ClientWebSocketResponse:
+        """Opens a WebSocket, such as that of a pod's forwarded port. Raises ClusterError (KERF601) if it is refused,
+        Unreachable (KERF602) if nobody answers.
+        """
+        headers = {"sec-websocket-protocol": protocol, **await self.authorization()}
+        try:
+            opening: Any = await self._sockets.request(  # type: ignore[no-untyped-call]
+                "GET", self.host + path, query_params=list(query.items()), headers=headers, _preload_content=False
+            )
+            socket: aiohttp.ClientWebSocketResponse = await opening
+        except aiohttp.WSServerHandshakeError as error:
+            raise ClusterError(f"{error.status}: {error.message}", status=error.status, where=f"GET {path}") from error
+        except _NETWORK as error:
+            raise _unreachable(error, f"GET {path}") from error
+        return socket
+
     async def close(self) -> None:
         await self._rest.close()
+        await self._sockets.close()  # type: ignore[no-untyped-call]
 
     async def _send(
         self,
@@ -170,7 +191,7 @@ class Session:
             "Accept": JSON,
             "Content-Type": content_type,
             "User-Agent": f"kerf/{kerf.__version__}",
-            **await self._authorization(),
+            **await self.authorization(),
         }
         self.requests += 1
         begun, status = time.monotonic(), 0
@@ -187,9 +208,9 @@ class Session:
             if self.note is not None:
                 self.note(method, path, status, time.monotonic() - begun)
 
-    async def _authorization(self) -> dict[str, str]:
-        """Returns the authorization header. Asked for each request, because tokens of pods and cloud plug-ins are
-        renewed.
+    async def authorization(self) -> dict[str, str]:
+        """Returns the authorization header, empty where the client shows a certificate. Asked for each request, because
+        tokens of pods and cloud plug-ins are renewed.
         """
         settings: dict[str, Any] = {**await self._configuration.auth_settings()}
         return {

@@ -101,7 +101,7 @@ class Reflector:
         while True:
             try:
                 if not self._version:
-                    await self._list()
+                    await self.list_all()
                 await self._watch()
                 continue
             except Expired:
@@ -123,8 +123,9 @@ class Reflector:
 
     # ── lists ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def _list(self) -> None:
-        """Lists all objects and reports the gap, then what differs from what is known."""
+    async def list_all(self) -> None:
+        """Lists all objects and reports the gap, then what differs from what is known. Raises Expired, NotServed,
+        ClusterError and Unreachable."""
         since = self._last
         found: dict[str, Read] = {}
         unread: set[str] = set()

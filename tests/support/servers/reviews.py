@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kerf.adapters.manager.metrics.access import ACCESS_REVIEWS, TOKEN_REVIEWS
+from kerf.adapters.kubernetes.reviewed_access import ACCESS_REVIEWS, TOKEN_REVIEWS
 from tests.support.servers.fake_kubernetes import FakeApi
 
 USER: dict[str, Any] = {
