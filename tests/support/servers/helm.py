@@ -27,8 +27,9 @@ def helm() -> str:
 
 
 def rendered(*values: str, chart: str = "kerf", namespace: str = "kerf") -> list[dict[str, Any]]:
-    """The documents of a release named kerf, with values as `--set` takes them."""
-    flags = [flag for value in values for flag in ("--set", value)]
+    """The documents of a release named kerf, with values as `--set` takes them; of KWOK unless they say."""
+    given = ("provider=kwok", *values) if chart == "kerf" else values
+    flags = [flag for value in given for flag in ("--set", value)]
     command = [helm(), "template", "kerf", str(CHARTS / chart), "--namespace", namespace, "--kube-version", "1.36.0"]
     done = subprocess.run([*command, *flags], capture_output=True, text=True, check=False)
     if done.returncode:

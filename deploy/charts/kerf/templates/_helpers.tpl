@@ -30,6 +30,9 @@ annotations:
 {{- end -}}
 
 {{- define "kerf.image" -}}
+{{- if regexMatch "karpenter/" .Values.controller.image.repository -}}
+{{- fail "controller.image: this is Karpenter's; give kerf's own repository, tag and digest, as empty texts what it has not" -}}
+{{- end -}}
 {{- with .Values.controller.image -}}
 {{ .repository }}:{{ default $.Chart.Version .tag }}{{ with .digest }}@{{ . }}{{ end }}
 {{- end -}}
@@ -42,6 +45,50 @@ annotations:
 {{- fail "replicas: more than one needs mode=control and store.postgres.existingSecret" -}}
 {{- end -}}
 {{- if kindIs "invalid" .Values.replicas }}{{ $most }}{{ else }}{{ .Values.replicas }}{{ end -}}
+{{- end -}}
+
+{{- define "kerf.provider" -}}
+{{- required "provider: where nodes come from: --set provider=aws, or provider=kwok for nodes without machines" .Values.provider -}}
+{{- end -}}
+
+{{- define "kerf.pullPolicy" -}}
+{{- coalesce .Values.controller.imagePullPolicy .Values.imagePullPolicy "IfNotPresent" -}}
+{{- end -}}
+
+{{/* Values of Karpenter's chart that were given and that kerf has no use for: a line each, with the reason. */}}
+{{- define "kerf.unused" -}}
+{{- $fixed := "kerf's container runs as 65532, without rights, on a read-only root" -}}
+{{- $noHooks := "kerf has no webhooks" -}}
+{{- $logs := "errors go where logOutputPaths says; logLevel sets the level" -}}
+{{- $why := dict
+  "service" "the Service for metrics has no settings; additionalAnnotations annotates it"
+  "webhook" $noHooks
+  "logConfig" $logs
+  "logEncoding" "the log is JSON"
+  "logErrorOutputPaths" $logs
+  "controller.containerName" "the container is named controller"
+  "controller.securityContext" $fixed
+  "controller.errorLogLevel" $logs
+  "settings.assumeRoleARN" "the pod has its role by Pod Identity or IRSA; Karpenter dropped it, too"
+  "settings.assumeRoleDuration" "the pod has its role by Pod Identity or IRSA; Karpenter dropped it, too"
+  "settings.cpuRequests" "kerf is one thread, and sizes nothing by it"
+  "settings.memoryLimit" "it was for Go's garbage collector"
+  "settings.disableControllerWarmup" "a replica without the Lease does not watch"
+  "settings.enableProfiling" "kerf has no profiling port: attach py-spy"
+  "settings.karpenterService" "it was for the webhooks"
+  "settings.logErrorOutputPaths" $logs
+  "settings.featureGates.drift" "drift is always on"
+  "settings.featureGates.reservedCapacity" "capacity reservations are always used"
+-}}
+{{- $values := .Values.AsMap -}}
+{{- range $path, $reason := $why }}
+{{- $at := splitList "." $path }}
+{{- $value := $values }}
+{{- range $at }}{{ $value = kindIs "map" $value | ternary (get (kindIs "map" $value | ternary $value dict) .) nil }}{{ end }}
+{{- if not (or (kindIs "invalid" $value) (eq (toString $value) "")) }}
+- {{ $path }}: {{ $reason }}
+{{- end }}
+{{- end }}
 {{- end -}}
 
 {{/* On AWS all that kerf makes is tagged with the cluster's name; it may come by the environment, too. */}}
@@ -58,7 +105,7 @@ annotations:
 - name: KERF_MODE
   value: {{ .Values.mode }}
 - name: KERF_PROVIDER
-  value: {{ .Values.provider }}
+  value: {{ include "kerf.provider" . }}
 - name: KERF_STORE
 {{- if .Values.store.postgres.existingSecret }}
   valueFrom:
@@ -84,9 +131,13 @@ annotations:
 {{- end }}
 - name: FEATURE_GATES
   value: {{ join "," $gates }}
+{{- with .Values.settings.awsFeatureGates }}
+- name: AWS_FEATURE_GATES
+  value: {{ printf "NodeClassCEL=%t" (default false .nodeClassCEL) }}
+{{- end }}
 {{- $names := dict "clusterCABundle" "CLUSTER_CA_BUNDLE" "isolatedVPC" "ISOLATED_VPC" "reservedENIs" "RESERVED_ENIS" "ignoreDRARequests" "IGNORE_DRA_REQUESTS" "kubeClientQPS" "KUBE_CLIENT_QPS" "eksControlPlane" "EKS_CONTROL_PLANE" }}
-{{- range $name, $value := omit .Values.settings "featureGates" }}
-{{- if not (kindIs "invalid" $value) }}
+{{- range $name, $value := omit .Values.settings "featureGates" "awsFeatureGates" "assumeRoleARN" "assumeRoleDuration" }}
+{{- if not (or (kindIs "invalid" $value) (eq (toString $value) "")) }}
 - name: {{ get $names $name | default ($name | snakecase | upper) }}
   value: {{ kindIs "map" $value | ternary (toJson $value) (toString $value) | quote }}
 {{- end }}
@@ -94,4 +145,51 @@ annotations:
 {{- with .Values.controller.env }}
 {{ toYaml . }}
 {{- end }}
+{{- end -}}
+
+{{/* The explorer's container. SQLite's readers write into the file ending in -shm, so its volume is no read-only mount. */}}
+{{- define "kerf.explorer" -}}
+{{- $sqlite := not .Values.store.postgres.existingSecret -}}
+- name: explorer
+  image: {{ include "kerf.image" . }}
+  imagePullPolicy: {{ include "kerf.pullPolicy" . }}
+  args: [ui, --tokens, cluster, --port, {{ .Values.explorer.port | quote }}]
+  env:
+    - name: KERF_STORE
+    {{- if $sqlite }}
+      value: sqlite:///var/lib/kerf/record.kerf
+    {{- else }}
+      valueFrom:
+        secretKeyRef:
+          name: {{ default .Values.store.postgres.existingSecret .Values.explorer.postgres.existingSecret }}
+          key: {{ default .Values.store.postgres.key .Values.explorer.postgres.key }}
+    {{- end }}
+    {{- with .Values.explorer.env }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  ports:
+    - name: explorer
+      containerPort: {{ .Values.explorer.port }}
+  resources:
+    {{- toYaml .Values.explorer.resources | nindent 4 }}
+  securityContext:
+    runAsUser: 65532
+    runAsGroup: 65532
+    runAsNonRoot: true
+    allowPrivilegeEscalation: false
+    readOnlyRootFilesystem: true
+    capabilities:
+      drop: [ALL]
+    seccompProfile:
+      type: RuntimeDefault
+  volumeMounts:
+    - name: explorer-tmp
+      mountPath: /tmp
+    {{- if $sqlite }}
+    - name: record
+      mountPath: /var/lib/kerf
+    - name: explorer-token
+      mountPath: /var/run/secrets/kubernetes.io/serviceaccount
+      readOnly: true
+    {{- end }}
 {{- end -}}

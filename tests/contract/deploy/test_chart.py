@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 import subprocess
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,8 @@ import yaml
 from kerf.adapters.cli.doctor.rights import Right, needed
 from kerf.adapters.manager.flags import Flags
 from kerf.adapters.manager.settings import NAMES, read_settings
+from kerf.adapters.web.cluster.forwarding import PORT_NAME
+from kerf.adapters.web.cluster.in_cluster import URL
 from tests.support.servers.helm import CHARTS, helm, of_kind, rendered
 
 pytestmark = pytest.mark.slow
@@ -79,7 +82,7 @@ def test_every_setting_becomes_a_variable_that_kerf_knows() -> None:
         "longestTurn": "10m",
     }  # fmt: skip
     numbers = ("kubeClientQPS", "kubeClientBurst", "reservedENIs", "batchEnoughPods", "effort")
-    names = [name for name in values if name not in ("featureGates", "schedulerConfig")]
+    names = [name for name in values if name not in ("featureGates", "awsFeatureGates", "schedulerConfig")]
     flags = [f"settings.{name}={given.get(name, '7' if name in numbers else 'false')}" for name in names]
     constraint = "settings.schedulerConfig.podTopologySpread.defaultConstraints[0]"
     flags += [
@@ -87,12 +90,13 @@ def test_every_setting_becomes_a_variable_that_kerf_knows() -> None:
         f"{constraint}.topologyKey=zone",
         f"{constraint}.whenUnsatisfiable=DoNotSchedule",
     ]
-    found = environment(*flags, "settings.featureGates.nodeOverlay=true")
+    found = environment(*flags, "settings.featureGates.nodeOverlay=true", "settings.awsFeatureGates.nodeClassCEL=true")
     own = {"KERF_MODE", "KERF_PROVIDER", "KERF_STORE"}
     assert found.keys() - own <= {name.upper() for name in NAMES}
     options = read_settings(Flags(), found)
     assert (options.engine.batch_max, options.engine.preference_policy) == (20_000, "Ignore")
     assert (options.engine.ignore_dra_requests, options.engine.node_overlays) == (False, True)
+    assert options.aws.node_class_cel
     assert (options.qps, options.aws.reserved_enis, options.aws.memory_overhead) == (7, 7, 0.0)
     assert options.engine.default_spread[0].max_skew == 2
     assert (options.engine.effort, options.engine.keep_until_replaced) == (7, False)
@@ -105,6 +109,7 @@ def test_every_setting_becomes_a_variable_that_kerf_knows() -> None:
     [
         ("logLevl=debug", "logLevl"), ("settings.clusterNam=prod", "clusterNam"), ("store.sqlite.siez=5Gi", "siez"),
         ("controller.image.repositry=x", "repositry"), ("settings.featureGates.nodeOverlays=true", "nodeOverlays"),
+        ("settings.awsFeatureGates.nodeClassCel=true", "nodeClassCel"),
         ("logLevel=trace", "logLevel"), ("mode=contrl", "mode"), ("provider=azure", "provider"),
         ("settings.preferencePolicy=Ignored", "preferencePolicy"),
         ("settings.batchIdleDuration=5", "batchIdleDuration"),
@@ -117,6 +122,73 @@ def test_every_setting_becomes_a_variable_that_kerf_knows() -> None:
 def test_a_value_that_is_wrong_or_that_nobody_reads_is_refused_by_name(value: str, said: str) -> None:
     with pytest.raises(ValueError, match=re.escape(said)):
         rendered(value)
+
+
+def test_where_nodes_come_from_has_no_default() -> None:
+    with pytest.raises(ValueError, match="provider: where nodes come from: --set provider=aws"):
+        rendered("provider=")
+
+
+def test_the_image_of_karpenter_is_not_run_as_kerf() -> None:
+    with pytest.raises(ValueError, match=r"controller\.image: this is Karpenter"):
+        rendered("controller.image.repository=public.ecr.aws/karpenter/controller")
+
+
+KARPENTERS = """
+imagePullPolicy: Always
+service: {annotations: {team: a}}
+webhook: {enabled: true, port: 8443}
+logConfig: {enabled: false}
+terminationGracePeriodSeconds:
+dnsConfig: {options: [{name: ndots, value: "1"}]}
+initContainers: [{name: before, image: busybox}]
+controller:
+  containerName: karpenter
+  image: {repository: registry.example.com/kerf, tag: "", digest: ""}
+  sidecarContainer: [{name: beside, image: busybox}]
+  sidecarVolumeMounts: [{name: extra, mountPath: /extra}]
+  errorLogLevel: ""
+logErrorOutputPaths: [stderr]
+settings:
+  clusterName: prod
+  clusterEndpoint: ""
+  clusterCABundle: ""
+  batchMaxDuration: 20s
+  reservedENIs: "1"
+  vmMemoryOverheadPercent: 0.05
+  isolatedVPC: false
+  assumeRoleARN: arn:aws:iam::123456789012:role/karpenter
+  assumeRoleDuration: 15m
+  interruptionQueue: prod
+  featureGates: {drift: true, reservedCapacity: true, spotToSpotConsolidation: true}
+"""
+"""Values of Karpenter's charts from 0.35 to 1.14, in one file."""
+
+
+def test_l325_l336_a_values_file_of_karpenters_is_taken_and_what_has_no_effect_is_told(tmp_path: Path) -> None:
+    shutil.copytree(CHARTS / "kerf", tmp_path / "kerf")
+    notes = 'notes: |\n  {{- include "kerf.unused" . | trim | nindent 2 }}\nkind: Notes\n'
+    (tmp_path / "kerf" / "templates" / "notes.yaml").write_text(notes, encoding="utf-8")
+    (tmp_path / "values.yaml").write_text(KARPENTERS, encoding="utf-8")
+    command = [helm(), "template", "kerf", str(tmp_path / "kerf"), "-f", str(tmp_path / "values.yaml")]
+    done = subprocess.run([*command, "--set", "provider=aws"], capture_output=True, text=True, check=True)
+    documents = [document for document in yaml.safe_load_all(done.stdout) if document]
+    (told,) = of_kind(documents, "Notes")
+    assert [line.partition(":")[0] for line in told["notes"].splitlines()] == [
+        "- controller.containerName", "- logConfig", "- logErrorOutputPaths", "- service",
+        "- settings.assumeRoleARN", "- settings.assumeRoleDuration", "- settings.featureGates.drift",
+        "- settings.featureGates.reservedCapacity", "- webhook",
+    ]  # fmt: skip
+    (made,) = of_kind(documents, "Deployment")
+    spec = made["spec"]["template"]["spec"]
+    controller, beside = spec["containers"]
+    assert (controller["imagePullPolicy"], spec["terminationGracePeriodSeconds"]) == ("Always", 30)
+    assert (spec["initContainers"][0]["name"], spec["dnsConfig"]["options"][0]["name"]) == ("before", "ndots")
+    assert (beside["name"], beside["volumeMounts"]) == ("beside", [{"name": "extra", "mountPath": "/extra"}])
+    found = {entry["name"]: entry["value"] for entry in controller["env"] if "value" in entry}
+    assert (found["BATCH_MAX_DURATION"], found["RESERVED_ENIS"], found["ISOLATED_VPC"]) == ("20s", "1", "false")
+    assert not {"CLUSTER_ENDPOINT", "ASSUME_ROLE_ARN", "ASSUME_ROLE_DURATION"} & found.keys()
+    assert read_settings(Flags(), found).engine.spot_to_spot
 
 
 def test_a_definition_that_is_none_cannot_be_left_out() -> None:
@@ -271,6 +343,87 @@ def test_a_network_policy_that_would_not_hold_is_refused(values: list[str], said
     rendered("networkPolicy.enabled=true", "serviceMonitor.enabled=true", MONITORING)
 
 
+EXPLORER = "explorer.enabled=true"
+REVIEWS = [
+    {"apiGroups": ["authentication.k8s.io"], "resources": ["tokenreviews"], "verbs": ["create"]},
+    {"apiGroups": ["authorization.k8s.io"], "resources": ["subjectaccessreviews"], "verbs": ["create"]},
+]
+
+
+def named(documents: list[dict[str, Any]], kind: str, name: str) -> dict[str, Any]:
+    (found,) = [document for document in of_kind(documents, kind) if document["metadata"]["name"] == name]
+    return found
+
+
+def explorer_of(pod: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any]
+    (found,) = [container for container in pod["containers"] if container["name"] == "explorer"]
+    return found
+
+
+@pytest.mark.parametrize("store", ["mode=control", "mode=observe", POSTGRES])
+def test_the_explorer_comes_when_it_is_wanted_and_may_only_ask_who_reads(store: str) -> None:
+    assert not [found for found in rendered(store) if "explorer" in yaml.safe_dump(found)]
+    documents = rendered(store, EXPLORER)
+    assert named(documents, "ClusterRole", "kerf-explorer")["rules"] == REVIEWS
+    bound = [
+        binding["roleRef"]["name"]
+        for kind in ("ClusterRoleBinding", "RoleBinding")
+        for binding in of_kind(documents, kind)
+        if binding["subjects"][0]["name"] == "kerf-explorer"
+    ]
+    assert bound == ["kerf-explorer"]
+    reading = [{"nonResourceURLs": [URL], "verbs": ["get"]}]
+    assert named(documents, "ClusterRole", "kerf-explorer-reader")["rules"] == reading
+    plain = [found for found in documents if "explorer" not in yaml.safe_dump(found)]
+    assert plain == [found for found in rendered(store) if store == POSTGRES or found["kind"] != "Deployment"]
+
+
+@pytest.mark.parametrize("store", ["mode=control", POSTGRES])
+def test_the_explorer_is_a_small_process_without_rights_on_its_machine(store: str) -> None:
+    name = "kerf-explorer" if store == POSTGRES else "kerf"
+    spec = named(rendered(store, EXPLORER), "Deployment", name)["spec"]["template"]["spec"]
+    explorer, security = explorer_of(spec), explorer_of(spec)["securityContext"]
+    assert (security["runAsNonRoot"], security["readOnlyRootFilesystem"]) == (True, True)
+    assert (security["allowPrivilegeEscalation"], security["capabilities"]) == (False, {"drop": ["ALL"]})
+    assert explorer["resources"]["limits"] == {"cpu": "500m", "memory": "1Gi"}
+    assert explorer["ports"] == [{"name": PORT_NAME, "containerPort": 8082}]
+    assert explorer["args"] == ["ui", "--tokens", "cluster", "--port", "8082"]
+    assert {mount["name"] for mount in explorer["volumeMounts"]} <= {volume["name"] for volume in spec["volumes"]}
+
+
+def test_with_sqlite_the_explorer_is_where_the_volume_is_and_shows_a_token_of_its_own() -> None:
+    documents = rendered(EXPLORER)
+    spec = named(documents, "Deployment", "kerf")["spec"]["template"]["spec"]
+    (store,) = explorer_of(spec)["env"]
+    assert store == {"name": "KERF_STORE", "value": environment()["KERF_STORE"]}
+    mounts = {mount["mountPath"]: mount["name"] for mount in explorer_of(spec)["volumeMounts"]}
+    assert mounts["/var/run/secrets/kubernetes.io/serviceaccount"] == "explorer-token"
+    secret = named(documents, "Secret", "kerf-explorer")
+    assert secret["type"] == "kubernetes.io/service-account-token"
+    assert secret["metadata"]["annotations"] == {"kubernetes.io/service-account.name": "kerf-explorer"}
+
+
+def test_with_postgresql_the_explorer_is_a_deployment_that_no_selector_of_kerf_meets() -> None:
+    documents = rendered(EXPLORER, POSTGRES, "explorer.postgres.existingSecret=reader", "networkPolicy.enabled=true")
+    spec = named(documents, "Deployment", "kerf-explorer")["spec"]
+    assert spec["template"]["spec"]["serviceAccountName"] == "kerf-explorer"
+    secret = explorer_of(spec["template"]["spec"])["env"][0]["valueFrom"]["secretKeyRef"]
+    assert secret == {"name": "reader", "key": "url"}
+    labels = spec["template"]["metadata"]["labels"].items()
+    kerfs = [
+        named(documents, "Deployment", "kerf")["spec"]["selector"]["matchLabels"],
+        named(documents, "Service", "kerf")["spec"]["selector"],
+        named(documents, "PodDisruptionBudget", "kerf")["spec"]["selector"]["matchLabels"],
+        named(documents, "NetworkPolicy", "kerf")["spec"]["podSelector"]["matchLabels"],
+    ]
+    assert not any(selector.items() <= labels for selector in kerfs)
+    policy = named(documents, "NetworkPolicy", "kerf-explorer")["spec"]
+    assert policy["podSelector"]["matchLabels"].items() <= labels
+    assert (policy["policyTypes"], "ingress" in policy) == (["Ingress", "Egress"], False), "nothing comes in"
+    assert _reached(policy["egress"]) == {("UDP", 53), ("TCP", 53), ("TCP", 443), ("TCP", 6443), ("TCP", 5432)}
+
+
 def test_the_definitions_are_those_of_deploy_crds() -> None:
     files = sorted((CHARTS.parent / "crds").glob("*.yaml"))
     wanted = [yaml.safe_load(Path(file).read_text(encoding="utf-8")) for file in files]
@@ -285,9 +438,10 @@ def _name(document: dict[str, Any]) -> str:
 
 
 def _commands() -> list[str]:
-    """The helm commands in docs/install.md."""
-    text = (CHARTS.parents[1] / "docs" / "install.md").read_text(encoding="utf-8")
-    return re.findall(r"^\$ (helm [^\n]+)$", text, re.MULTILINE)
+    """The helm commands of the pages that install."""
+    pages = [CHARTS.parents[1] / "docs" / name for name in ("install.md", "eks.md", "migrate.md")]
+    texts = [page.read_text(encoding="utf-8") for page in pages]
+    return [found for text in texts for found in re.findall(r"^\$ (helm [^\n]+)$", text, re.MULTILINE)]
 
 
 @pytest.mark.parametrize("command", _commands())

@@ -41,7 +41,8 @@ def test_the_bill_names_every_package_that_kerf_needs_to_run_and_no_other() -> N
     document = json.loads(make_sbom.text())
     libraries = {part["name"]: part["version"] for part in document["components"] if part["type"] == "library"}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    wanted = [*project["dependencies"], *project["optional-dependencies"]["postgres"]]
+    extras = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *extras["postgres"], *extras["ui"]]
     assert libraries.keys() == needed(wanted, [], set())
     assert libraries == {name: importlib.metadata.version(name) for name in libraries}
     assert not libraries.keys() & {"pytest", "mypy", "ruff", "moto", "hypothesis", "hatchling", "pip"}
