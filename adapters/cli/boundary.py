@@ -1,4 +1,5 @@
 """What ends a command: each exception becomes one coded line and an exit code, and a traceback with `--debug` alone.
+`--debug` also shows the traceback of a defect that a command survives (KERF605).
 
 Exit codes: 0 done, 1 the answer is no (`kerf verify` found a divergence), 2 usage, bad input, or the machine refused
 something, 3 the record is corrupt, 4 the record needs another version of kerf, 70 a defect of kerf, 130 Ctrl-C.
@@ -8,13 +9,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 from kerf.adapters.cli.command_table import COMMANDS
 from kerf.adapters.cli.limits import NO_LIMITS
 from kerf.adapters.cli.render.lines import print_error
-from kerf.engine.errors import REPORT, Defect, KerfError, summary_of
+from kerf.engine.errors import FAULT_WATCHERS, REPORT, Defect, KerfError, summary_of
 from kerf.engine.passwords import without_secrets
 from kerf.engine.record.errors import BlobCorrupt, EntryUndecodable, FormatUnsupported, RecordCorrupt, UpcastFailed
 from kerf.replay.errors import DecidedByNewer
@@ -49,7 +50,7 @@ def ended_by(error: Exception, arguments: Sequence[str], *, debug: bool) -> int:
     fault = _coded(error, _command(arguments))
     with suppress(OSError):  # standard error is closed, or its disk is full
         if debug:
-            print_error(_traceback(error))
+            print_traceback(error)
         print_error(" ".join(str(fault).split()))
     return exit_code(fault)
 
@@ -85,11 +86,23 @@ def _command(arguments: Sequence[str]) -> str:
     return " ".join(("kerf", *words))
 
 
-def _traceback(error: Exception) -> str:
-    """Returns the traceback without passwords and without values of variables."""
+def print_traceback(error: Exception) -> None:
+    """Prints the traceback without passwords and without values of variables."""
     from traceback import format_exception
 
-    return without_secrets("".join(format_exception(error)).rstrip(), os.environ)
+    print_error(without_secrets("".join(format_exception(error)).rstrip(), os.environ))
+
+
+@contextmanager
+def survived_defects_shown(*, debug: bool) -> Iterator[None]:
+    """Prints the traceback of each defect that a command survives within, if that was asked for."""
+    watchers = [print_traceback] if debug else []
+    FAULT_WATCHERS.extend(watchers)
+    try:
+        yield
+    finally:
+        for watcher in watchers:
+            FAULT_WATCHERS.remove(watcher)
 
 
 def silence_output() -> None:

@@ -56,6 +56,11 @@ COMMANDS: tuple[Command, ...] = (
         "Make a record of Karpenter's log, so that log, story and explain work on it.",
     ),
     Command(
+        "capture",
+        f"{_HERE}.capture:capture",
+        "Write a live cluster as it is into a bundle, for status, whatif and the other commands that read records.",
+    ),
+    Command(
         "doctor",
         f"{_HERE}.doctor:doctor",
         "Check whether everything is there that `kerf run` needs, with the same flags; nothing is changed.",
@@ -80,6 +85,11 @@ COMMANDS: tuple[Command, ...] = (
         f"{_HERE}.record.diff:diff",
         "Show what is different between two moments: objects, nodes, pods, price.",
     ),
+    Command(
+        "ui",
+        f"{_HERE}.record.ui:ui",
+        "Show a record on a page of this machine: nodes and pods through time, with the reason for everything.",
+    ),
     Command("log", f"{_HERE}.record.log:log", "Tell what happened, in order."),
     Command("at", f"{_HERE}.record.at:at", "Show the state at a position or a time."),
     Command(
@@ -94,28 +104,49 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "cost",
-        f"{_HERE}.record.cost:cost",
+        f"{_HERE}.figures.cost:cost",
         "Show what the nodes cost, by NodePool, workload, type, zone, hour or reason.",
     ),
     Command(
         "evictions",
-        f"{_HERE}.record.evictions:evictions",
+        f"{_HERE}.figures.evictions:evictions",
         "Show which pods had to leave their nodes, by workload, NodePool, reason or hour.",
     ),
     Command(
         "churn",
-        f"{_HERE}.record.churn:churn",
+        f"{_HERE}.figures.churn:churn",
         "Show how nodes came and went, and which go round in circles.",
     ),
     Command(
         "capacity",
-        f"{_HERE}.record.capacity:capacity",
+        f"{_HERE}.figures.capacity:capacity",
         "Show which capacity the cloud refused, by offering, type, zone, reason or hour.",
+    ),
+    Command(
+        "sql", f"{_HERE}.figures.sql:sql", "Ask records in SQL: claims, pods, evictions, costs and more as tables."
+    ),
+    Command(
+        "export", f"{_HERE}.figures.export:export", "Write the tables of records as Parquet or CSV, for other programs."
     ),
     Command(
         "whatif",
         f"{_HERE}.record.whatif:whatif",
         "Make the next decision after a moment again, with something changed.",
+    ),
+    Command(
+        "replay",
+        f"{_HERE}.record.replay:replay",
+        "Run the recorded workload again in a model, under another configuration.",
+    ),
+    Command(
+        "sweep",
+        f"{_HERE}.figures.sweep:sweep",
+        "Model many configurations over many records, and rank them by cost and disruption.",
+    ),
+    Command(
+        "check",
+        f"{_HERE}.record.check:check",
+        "Hold records, or a simulation of your manifests, against a policy.",
     ),
     Command(
         "verify", f"{_HERE}.record.verify:verify", "Decide every recorded decision again, and compare byte for byte."
@@ -126,5 +157,21 @@ COMMANDS: tuple[Command, ...] = (
         "Make, inspect and sign bundles: a record as one file to hand on.",
         ("export", "names", "inspect", "generate-key", "sign", "verify-signature", "golden"),
     ),
+    Command(
+        "completion",
+        f"{_HERE}.completion:completion",
+        "Print the script by which a shell completes commands, flags, and names out of a record.",
+    ),
     Command("store", f"{_HERE}.store:store", "Records as such: make one smaller.", ("prune",)),
 )
+
+GROUPS: dict[str, tuple[str, ...]] = {
+    "Begin": ("demo", "simulate", "plan", "disrupt", "completion"),
+    "Manifests": ("validate", "convert"),
+    "Records: what happened, and why": ("status", "ui", "log", "story", "explain", "at", "diff"),
+    "Records: how much, and how often": ("cost", "evictions", "churn", "capacity", "sql", "export"),
+    "Records: what if": ("whatif", "replay", "sweep"),
+    "Records: proofs and files": ("check", "verify", "bundle", "store", "import", "capture"),
+    "In a cluster": ("run", "doctor", "observe"),
+}
+"""The boxes of `kerf --help`, in their order. Each command is in one of them."""

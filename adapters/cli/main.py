@@ -15,27 +15,42 @@ from collections.abc import Sequence
 from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
-from kerf.adapters.cli.boundary import DEBUG, INTERRUPTED, USAGE, ended_by, silence_output, split_flags
+from kerf.adapters.cli.boundary import (
+    DEBUG,
+    INTERRUPTED,
+    USAGE,
+    ended_by,
+    silence_output,
+    split_flags,
+    survived_defects_shown,
+)
+from kerf.adapters.cli.garbage import look_rarely
 from kerf.adapters.cli.limits import LIFTED, NO_LIMITS
 from kerf.adapters.cli.render.lines import print_error, print_text
+from kerf.adapters.cli.render.progress import how_far
 from kerf.engine.passwords import without_password
 
 if TYPE_CHECKING:
-    from cyclopts import CycloptsError
+    from cyclopts import App, CycloptsError
 
 
 def main(tokens: Sequence[str] | None = None) -> int:
     """Run one command and give its exit code."""
+    look_rarely()
+    how_far()  # of a command before this one, in the same process
     arguments, flags = split_flags(sys.argv[1:] if tokens is None else tokens)
     LIFTED.set(NO_LIMITS in flags)
     _open_streams()
     try:
-        done = _print_overview() if arguments[:1] in ([], ["--help"], ["-h"]) else _run(arguments)
+        with survived_defects_shown(debug=DEBUG in flags):
+            done = _print_overview() if arguments[:1] in ([], ["--help"], ["-h"]) else _run(arguments)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader of our output, `head` say, has seen enough
         silence_output()
         return 0
     except KeyboardInterrupt:
+        if told := how_far():
+            print_error(f"Stopped by Ctrl-C: {told}")
         return INTERRUPTED
     except Exception as error:
         code = ended_by(error, arguments, debug=DEBUG in flags)
@@ -70,9 +85,9 @@ def _print_overview() -> int:
     return 0
 
 
-def _run(arguments: list[str]) -> int:
-    """Parse the command line with cyclopts and run the command that it names."""
-    from cyclopts import App, CycloptsError
+def parser() -> App:
+    """The parser of all commands. A command's module is imported when it is used."""
+    from cyclopts import App
 
     import kerf
     from kerf.adapters.cli.command_table import COMMANDS, DESCRIPTION
@@ -86,9 +101,16 @@ def _run(arguments: list[str]) -> int:
         suppress_keyboard_interrupt=False,
     )
     for command in COMMANDS:
-        app.command(command.path, name=command.name)  # imported when it is used
+        app.command(command.path, name=command.name)
+    return app
+
+
+def _run(arguments: list[str]) -> int:
+    """Parse the command line with cyclopts and run the command that it names."""
+    from cyclopts import CycloptsError
+
     try:
-        done = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+        done = parser()(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
         misused = _misused(error)
         for argument in arguments:

@@ -7,35 +7,35 @@ import sys
 import textwrap
 from collections.abc import Iterator
 
-from kerf.adapters.cli.command_table import COMMANDS, DESCRIPTION
+from kerf.adapters.cli.command_table import COMMANDS, DESCRIPTION, GROUPS
 
 NO_TERMINAL_WIDTH, LEAST_WIDTH = 80, 40
 _FLAGS = {
-    "--debug": "With any command: show the traceback of what ended it.",
-    "--no-limits": "With commands on records: let the file take any CPU time and memory.",
-    "--help (-h)": "Display this message and exit.",
-    "--version": "Display application version.",
+    "--debug": "Show the traceback of what ended it, and of defects that it survived.",
+    "--no-limits": "Let a record take any CPU time and memory.",
+    "--help (-h)": "Display the command's help and exit.",
+    "--version": "Display kerf's version and exit.",
 }
 _BOXES = {True: tuple("╭╮╰╯─│"), False: tuple("++++-|")}
 """Corners (top left, top right, bottom left, bottom right) and lines; the second where there is no Unicode."""
 
 
 def overview() -> str:
-    """Usage, description, and all commands with a line of theirs; as wide as the terminal."""
+    """Usage, description, and all commands by group, with a line of theirs; as wide as the terminal."""
     width = _width()
-    lines = ["Usage: kerf COMMAND", "", *textwrap.wrap(DESCRIPTION, width), "", *_panel("Commands", _rows(), width)]
+    lines = ["Usage: kerf COMMAND", "", *textwrap.wrap(DESCRIPTION, width), ""]
+    summaries = {command.name: command.summary.replace("`", "") for command in COMMANDS}
+    names = max(map(len, (*summaries, *_FLAGS))) + 2
+    for title, group in GROUPS.items():
+        lines += _panel(title, {name: summaries[name] for name in group}, width, names)
+    lines += _panel("With any command", _FLAGS, width, names)
     return "\n".join(lines)
 
 
-def _rows() -> dict[str, str]:
-    summaries = {command.name: command.summary.replace("`", "") for command in COMMANDS}
-    return dict(sorted(summaries.items())) | _FLAGS
-
-
-def _panel(title: str, rows: dict[str, str], width: int) -> Iterator[str]:
-    """Two columns in a box, as cyclopts has them in the help of a command."""
+def _panel(title: str, rows: dict[str, str], width: int, names: int) -> Iterator[str]:
+    """Two columns in a box, as cyclopts has them in the help of a command. `names` is the width of the first."""
     top_left, top_right, bottom_left, bottom_right, line, side = _BOXES[_has_unicode()]
-    inner, names = width - 4, max(map(len, rows)) + 2
+    inner = width - 4
     yield f"{top_left}{line} {title} ".ljust(width - 1, line) + top_right
     for name, text in rows.items():
         label = name

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from kerf.adapters.cli.records import located, position_before
+from kerf.adapters.cli.named_record import named_record
+from kerf.adapters.cli.records import located, position_before, spelled
 from kerf.adapters.cli.render.lines import print_error, print_text
 from kerf.adapters.cli.render.output import Printer, emit_json_line
 from kerf.adapters.cli.render.record import event_line, search_gain_lines
@@ -16,16 +17,21 @@ from kerf.adapters.store.chained import ChainedStore
 from kerf.adapters.store.open import AnyStore
 from kerf.engine.model.did_you_mean import is_it
 from kerf.engine.record.entries import Entry
+from kerf.engine.state.indexes import Blobs
 from kerf.projections.json_times import with_times
 from kerf.projections.karpenter_logs import KarpenterLog
 from kerf.projections.prose.amounts import count, moment
+from kerf.projections.timeline.changed_workloads import ChangedWorkloads
 from kerf.projections.timeline.event import DEBUG, Event
 from kerf.projections.timeline.grouping import group_events
+from kerf.projections.timeline.timeline import Timeline
 from kerf.replay.errors import PositionUnknown
+from kerf.replay.history.event_filter import Asked, EventFilter
+from kerf.replay.history.indexed_timeline import chosen_events
 from kerf.replay.history.search_gains import search_gains
 from kerf.replay.history.story import timeline_from_base
-from kerf.replay.subject_names import similar_names, with_canonical_kind
-from kerf.replay.time_travel.moments import end_of, time_of
+from kerf.replay.subject_names import similar_names
+from kerf.replay.time_travel.moments import end_of, is_position, time_of
 from kerf.replay.time_travel.record_beginning import base_as_entries
 
 FOLLOWED_EVERY = 0.5  # seconds between looks at a record that is followed
@@ -36,7 +42,7 @@ class LogQuery(Struct, frozen=True):
 
     since: str
     until: str
-    subject: str
+    asked: Asked
     all: bool
     follow: bool
 
@@ -46,18 +52,25 @@ class RecordLog:
 
     def __init__(self, store: AnyStore, query: LogQuery) -> None:
         self._store, self._query = store, query
-        self._after = position_before(store, query.since) if query.since else 0
-        if query.since and not query.follow and time_of(store, query.since)[0] > (end := end_of(store).at):
+        since = spelled(query.since)
+        self._after = position_before(store, since) if since else 0
+        if since and not query.follow and time_of(store, since)[0] > (end := end_of(store).at):
             print_error(f"Nothing is in the record since then: its last entry is of {moment(end)}")
-        self._last = located(store, query.until).position if query.until else None
-        if self._last is not None and self._last <= self._after:
-            raise PositionUnknown(
-                f"--since {query.since} is later than --until {query.until}", hint="Give the earlier one to --since"
-            )
+        self._last = self._end(since) if query.until else None
+        self._filter = EventFilter(query.asked)
+        self._workloads = None if self._filter.subjects() else ChangedWorkloads(Blobs(store.blob).shape)
         self.told = 0
         """How many events were printed."""
-        self._silent = 0  # events of the subject that the flags leave out
+        self._silent = 0  # events that are asked for and that the flags leave out
         self._others: set[str] = set()
+
+    def _end(self, since: str) -> int:
+        """The last position to be told: before the first one, if nothing happened between two times."""
+        query, end = self._query, located(self._store, self._query.until)
+        if end.position <= self._after and (is_position(since.strip()) or end.at < time_of(self._store, since)[0]):
+            hint = "Give the earlier one to --since"
+            raise PositionUnknown(f"--since {query.since} is later than --until {query.until}", hint=hint)
+        return end.position
 
     def print_as_karpenter(self) -> None:
         """The log lines that Karpenter would write, one JSON object a line."""
@@ -81,38 +94,62 @@ class RecordLog:
 
     def print_timeline(self, *, json: bool) -> None:
         """One event a line."""
-        timeline, printer = timeline_from_base(self._store), Printer()
-
-        def events() -> Iterator[Event]:
-            for entry in self._entries():
-                for event in timeline.apply(entry):
-                    if not self._concerns(event):
-                        self._others.update((event.subject, *event.related))
-                    elif entry.position <= self._after or (event.level == DEBUG and not self._query.all):
-                        self._silent += 1
-                    else:
-                        self.told += 1
-                        yield event
-
+        events, printer = self._told(self._taken()), Printer()
         if json:
-            for event in events():
+            for event in events:
                 emit_json_line(with_times(event))
         else:
+            started = 0
             # a group is printed once its last event is known: not while a record is followed
-            for event in events() if self._query.follow else group_events(events()):
-                printer.line(event_line(event, timeline.started), event.level)
+            for event in events if self._query.follow else group_events(events):
+                started = started or next(entry.at for entry in self._store.scan())
+                printer.line(event_line(event, started), event.level)
+
+    def _told(self, events: Iterable[Event]) -> Iterator[Event]:
+        """Give the events that the flags let through, and count both sorts."""
+        for event in events:
+            if event.position <= self._after or (event.level == DEBUG and not self._query.all):
+                self._silent += 1
+            else:
+                self.told += 1
+                yield event
+
+    def _taken(self) -> Iterable[Event]:
+        """The events that are asked for; from the index of a long record if they are about one subject."""
+        last = self._last or self._store.last_position()
+        named = None if self._query.follow else named_record(self._store, last)
+        names = self._filter.subjects()
+        if named is not None and names:
+            taken = chosen_events(self._store, named, names, self._choose)
+            if taken:
+                return taken  # or else all is read: names that are like it are suggested
+        return self._choose(timeline_from_base(self._store), self._entries())
+
+    def _choose(self, timeline: Timeline, entries: Iterable[Entry]) -> Iterator[Event]:
+        for entry in base_as_entries(self._store):
+            self._changed_workload(entry)
+        for entry in entries:
+            self._filter.see(entry)
+            for event in (*self._changed_workload(entry), *timeline.apply(entry)):
+                if self._filter.takes(event):
+                    yield event
+                else:
+                    self._others.update((event.subject, *event.related))
+
+    def _changed_workload(self, entry: Entry) -> list[Event]:
+        return [] if self._workloads is None else self._workloads.apply(entry)
 
     def nothing_told(self) -> str:
-        """Why nothing was printed of the subject: nothing concerns it, or nothing that the flags let through."""
-        query = self._query
+        """Why nothing was printed of what is asked for: nothing concerns it, or nothing that the flags let through."""
+        query, asked = self._query, self._query.asked
         if self._silent:
             flags = ["leave out --since"] if query.since else []
             flags += [] if query.all else ["give --all"]
             left_out = count(self._silent, "event")
-            return f"{left_out} of {query.subject} left out: {' or '.join(flags)} to be told"
+            return f"{left_out} of {asked} left out: {' or '.join(flags)} to be told"
         where = f"the record up to {query.until}" if query.until else "the record"
-        likely = is_it(similar_names(query.subject, self._others))
-        return f"Nothing in {where} concerns {query.subject}. {likely or 'kerf log RECORD --all has the names'}"
+        likely = is_it(similar_names(asked.subject, self._others)) if asked.subject else ""
+        return f"Nothing in {where} concerns {asked}. {likely or 'kerf log RECORD --all has the names'}"
 
     def _entries(self) -> Iterator[Entry]:
         """The record's entries from its beginning. With `follow` also those that are added later, for ever, unless the
@@ -127,11 +164,3 @@ class RecordLog:
                 return
             sys.stdout.flush()
             time.sleep(FOLLOWED_EVERY)
-
-    def _concerns(self, event: Event) -> bool:
-        subject = self._query.subject
-        if not subject:
-            return True
-        spellings = (subject, with_canonical_kind(subject))
-        names = (event.subject, *event.related)
-        return any(name in spellings or name.partition("/")[2] == subject for name in names)

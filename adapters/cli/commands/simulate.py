@@ -53,7 +53,7 @@ def simulate(
     from kerf.adapters.cli.input.documents import read_documents
     from kerf.adapters.cli.render.lines import print_error, print_text
     from kerf.adapters.cli.render.output import emit_json_line
-    from kerf.adapters.cli.render.simulation_report import describe
+    from kerf.adapters.cli.render.simulation.report import describe
     from kerf.adapters.cli.simulate.flags import simulated_time, simulation_settings, start_time
     from kerf.adapters.cli.simulate.new_record import new_record
     from kerf.adapters.cli.simulate.runtime import SIMULATE_HOLDER

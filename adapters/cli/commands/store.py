@@ -53,8 +53,9 @@ def prune(
         Print JSON.
     """
     from kerf.adapters.cli.pruning import prune_record, retention_of
-    from kerf.adapters.cli.render.output import Printer, emit_json, progress_line
-    from kerf.adapters.cli.render.pruning import pruned_text
+    from kerf.adapters.cli.render.files.pruning import pruned_text
+    from kerf.adapters.cli.render.output import Printer, emit_json
+    from kerf.adapters.cli.render.progress import progress_line
     from kerf.adapters.store.chained import ChainedStore
     from kerf.adapters.store.open import open_record
     from kerf.adapters.store.sqlite.store import SQLiteStore

@@ -7,11 +7,13 @@ import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
+from shlex import quote
 
 from kerf.adapters.cli.demo.errors import DemoFailed, DemoUnavailable
 from kerf.adapters.cli.render.output import Printer
 from kerf.adapters.cli.simulate.new_record import new_record
 from kerf.adapters.cli.simulate.runtime import DEMO_HOLDER
+from kerf.engine.errors import extra_hint
 
 FAILED = 1
 """The exit code when a part of the demonstration did not go as it should."""
@@ -27,7 +29,7 @@ def show(record: Path, *, real_time: bool) -> int:
     out = Printer()
     out.line(f"kerf demo: the record of it goes to {record}", "title")
     if find_spec("moto") is None:
-        raise DemoUnavailable("the mock of AWS is not installed", hint="pip install 'kerf-autoscaler[demo]'")
+        raise DemoUnavailable("the mock of AWS is not installed", hint=extra_hint("demo"))
     began = time.monotonic()
     with new_record(record, DEMO_HOLDER, say=out.line) as new:
         out.line("Loading boto3 and a mock of AWS (moto): this takes some seconds …", "debug")
@@ -43,6 +45,11 @@ def show(record: Path, *, real_time: bool) -> int:
                 out.line(str(error), "error")
                 return FAILED
     out.line(f"{time.monotonic() - began:.1f} s in all", "debug")
+    out.line()
+    from kerf.adapters.cli.render.simulation.live_story import kerf_command
+
+    out.line("See it in a browser:", "title")
+    out.line(f"  {kerf_command()} ui {quote(str(record))} --open")
     return 0
 
 

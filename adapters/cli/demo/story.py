@@ -13,9 +13,9 @@ import yaml
 from kerf.adapters.cli.demo.errors import DemoFailed
 from kerf.adapters.cli.demo.world import SPOT_WARNING, DemoWorld
 from kerf.adapters.cli.render.explain.pod import pod_text
-from kerf.adapters.cli.render.live_story import LiveStory, kerf_command
 from kerf.adapters.cli.render.output import Printer
 from kerf.adapters.cli.render.record import report_text
+from kerf.adapters.cli.render.simulation.live_story import LiveStory, kerf_command
 from kerf.adapters.cli.simulate.runtime import DEMO_HOLDER, runtime_factory
 from kerf.adapters.simulation.documents.apply import apply_document
 from kerf.adapters.simulation.driver import Driver
@@ -29,6 +29,7 @@ from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import InterruptionSeen, Observation
 from kerf.engine.record.store import Store
 from kerf.engine.runtime.runtime import Runtime
+from kerf.engine.state.indexes import Blobs
 from kerf.projections.cost import CostFold
 from kerf.projections.karpenter_logs import KarpenterLog, line_json
 from kerf.projections.prose.amounts import dollars, duration
@@ -58,7 +59,7 @@ class DemoScript:
 
     def __init__(self, out: Printer, world: DemoWorld, store: Store, record: Path, *, identity: str) -> None:
         self.out, self.world, self.store, self.record = out, world, store, record
-        self.story = LiveStory(out, START)
+        self.story = LiveStory(out, START, Blobs(store.blob).shape)
         self.log = KarpenterLog()
         self.cost = CostFold()
         self.entries: list[Entry] = []

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from msgspec import Struct
 
 from kerf.adapters.aws.mock.environment import Environment, demo_environment
+from kerf.adapters.aws.session import AwsError
 from kerf.adapters.simulation.clock import Clock
 from kerf.adapters.simulation.cluster.cluster import VirtualCluster
 from kerf.adapters.simulation.cluster.machine import Machine
@@ -41,6 +42,7 @@ class DemoCloud:
         self._cluster = cluster
         self._types: dict[str, InstanceType] = {}
         self._unreported = False
+        self._booted: set[str] = set()
         self.demoted = False  # nothing is reserved in a demonstration (as adapters/simulation/cloud has it)
 
     def put_node_class(self, node_class: NodeClassSeen, blobs: dict[str, Struct] | None = None) -> None:
@@ -71,12 +73,14 @@ class DemoCloud:
 
     def launch(self, order: LaunchInstance, *, intent: str, token: str) -> LaunchAnswered:
         answer = self._cloud.launch(order, intent=intent, token=token)
-        if answer.instance:
-            self._cluster.boot(self._machine(order, answer))
+        self._boot(order, answer)
         return answer
 
     def find(self, order: LaunchInstance, *, intent: str, token: str) -> LaunchAnswered | None:
-        return self._cloud.find(order, intent=intent, token=token)
+        answer = self._cloud.find(order, intent=intent, token=token)
+        if answer is not None:
+            self._boot(order, answer)
+        return answer
 
     def terminate(self, instance: str, *, intent: str) -> EffectAnswered:
         answer = self._cloud.terminate(instance, intent=intent)
@@ -85,10 +89,22 @@ class DemoCloud:
         return answer
 
     def describe(self, instances: Sequence[str]) -> list[InstanceSeen]:
-        return self._cloud.describe(instances)
+        try:
+            return self._cloud.describe(instances)
+        except AwsError:  # it is asked again
+            return []
 
-    def listing(self) -> list[TaggedInstance]:
-        return self._cloud.listing()
+    def listing(self) -> list[TaggedInstance] | None:
+        try:
+            return self._cloud.listing()
+        except AwsError:
+            return None
+
+    def _boot(self, order: LaunchInstance, answer: LaunchAnswered) -> None:
+        """Let an instance boot once, whether it was launched just now or by a request whose answer was lost."""
+        if answer.instance and answer.instance not in self._booted:
+            self._booted.add(answer.instance)
+            self._cluster.boot(self._machine(order, answer))
 
     def _machine(self, order: LaunchInstance, answer: LaunchAnswered) -> Machine:
         return Machine(

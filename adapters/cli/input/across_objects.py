@@ -11,7 +11,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from kerf.adapters.cli.input.manifests import items_of
 from kerf.adapters.cli.simulate.market import catalogues, zones_of
 from kerf.engine.errors import KerfError
 from kerf.engine.model.did_you_mean import did_you_mean, is_it
@@ -62,9 +61,8 @@ def _read(number: int, document: Document) -> _Read | None:
 
 
 def repeated_documents(documents: Sequence[Document]) -> list[Document]:
-    """Documents, and items of Lists, that come after one of the same kind and name."""
-    items = [item for document in documents for _, item in items_of("", document)]
-    return [items[number] for number, _ in _repeated(items)]
+    """Documents that come after one of the same kind and name."""
+    return [documents[number] for number, _ in _repeated(documents)]
 
 
 def _repeated(documents: Sequence[Document]) -> Iterator[tuple[int, str]]:

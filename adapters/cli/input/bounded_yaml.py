@@ -1,4 +1,4 @@
-"""One YAML or JSON document from a stranger: how deep it may be, and what its aliases may add, is bounded.
+"""One YAML or JSON document from a stranger: its size and depth, and what its aliases may add, are bounded.
 
 libyaml composes by recursion, and a document of 40,000 levels ends the process. So its events are counted first, which
 takes a seventh of the time that reading takes.
@@ -7,6 +7,8 @@ takes a seventh of the time that reading takes.
 from __future__ import annotations
 
 from collections.abc import Hashable
+from errno import EFBIG
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,10 +16,28 @@ import yaml
 
 from kerf.engine.record.errors import UNDECODABLE
 
+MAX_FILE = 256 << 20
+"""Bytes of a file. As text they take as much again."""
+MAX_VALUES = 1_000_000
+"""Values, and beginnings and ends of lists and objects, of one YAML document. Each takes some 500 bytes and 10 µs."""
 MAX_DEPTH = 500
 """Levels of lists and objects in a document. Kubernetes' own objects have some twenty."""
 MAX_ALIASED = 1_000_000
 """Characters that aliases may add to a document when they are written out. Each value counts as one more."""
+
+
+def read_bounded(file: Path) -> bytes:
+    """Read a file, a pipe or a device. Raises OSError, also for one of more than `MAX_FILE` bytes."""
+    with file.open("rb") as opened:
+        data = opened.read(MAX_FILE + 1)
+    if len(data) > MAX_FILE:
+        raise OSError(EFBIG, f"it has more than {MAX_FILE >> 20} MB")
+    return data
+
+
+def read_document(file: Path) -> Any:
+    """Read a file of one document. Raises OSError, YAMLError, ValueError or RecursionError."""
+    return read_yaml(read_bounded(file).decode("utf-8-sig"))
 
 
 def read_yaml(text: str) -> Any:
@@ -45,9 +65,11 @@ def read_yaml(text: str) -> Any:
 
 
 def _check_events(text: str) -> None:
-    """Raise ComposerError for a document that is too deep."""
+    """Raise ComposerError for a document that is too deep, or has too many values."""
     depth = 0
-    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+    for number, event in enumerate(yaml.parse(text, Loader=yaml.CSafeLoader)):
+        if number > MAX_VALUES:
+            raise yaml.composer.ComposerError(problem=f"the document has more than {MAX_VALUES:,} values ({_HOW})")
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > MAX_DEPTH:
@@ -56,6 +78,7 @@ def _check_events(text: str) -> None:
             depth -= 1
 
 
+_HOW = "write it as JSON, or as several documents"
 _TOO_DEEP = f"the document is more than {MAX_DEPTH} levels deep"
 
 

@@ -11,8 +11,9 @@ from typing import Any
 import yaml
 from msgspec import Struct
 
-from kerf.adapters.cli.input.bounded_yaml import read_yaml
+from kerf.adapters.cli.input.bounded_yaml import read_bounded, read_yaml
 from kerf.engine.errors import InputError
+from kerf.engine.model.manifests.lists import items_of
 
 _SEPARATOR = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 MAX_DOCUMENTS = 100_000
@@ -42,7 +43,7 @@ class Refused(Struct, frozen=True):
 
 class Documents(Struct, frozen=True):
     """`good` were parsed, `refused` not; `digest` is of all that was read. `places` says where each good one stands:
-    "file:line"."""
+    "file:line". Items of lists stand by themselves: "file:line[2]"."""
 
     good: list[dict[str, Any]]
     refused: list[Refused]
@@ -80,10 +81,13 @@ def read_documents(paths: Iterable[Path]) -> Documents:
         for found in _parsed(file, data):
             if isinstance(found, Refused):
                 refused.append(found)
-            else:
-                place, document = found
-                good.append(document)
-                places.append(place)
+                continue
+            for place, document in items_of(found[1], found[0]):
+                if isinstance(document, InputError):
+                    refused.append(Refused(place, document))
+                else:
+                    good.append(dict(document))
+                    places.append(place)
     return Documents(good, refused, digest.hexdigest(), places)
 
 
@@ -100,7 +104,7 @@ def _files(paths: Iterable[Path]) -> Iterator[Path]:
 
 def _bytes(file: Path) -> bytes:
     try:
-        return file.read_bytes()
+        return read_bounded(file)
     except OSError as error:
         hint = "Check the path"
         raise FileUnreadable(f"cannot read the file: {error.strerror}", where=str(file), hint=hint) from error

@@ -19,8 +19,8 @@ SIMULATED: dict[str, str] = {
     "stands-twice": "it stands in these files twice; the last one counts",
     "unknown-gate": "no feature gate has this name, so that nothing is switched by it",
     "not-simulated": "ignored, for this is not simulated",
-    "v1beta1-kubelet-on-pool": "its kubelet is not applied in a simulation: set spec.kubelet of its EC2NodeClass, "
-    "which is what counts",
+    v1beta1.KUBELET_ON_POOL: "its kubelet is not applied in a simulation: kerf convert puts it on its EC2NodeClass, "
+    "where it counts",
 }
 """Notes of a simulation; those of the conversion from v1beta1 have their sentences there."""
 

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -13,12 +9,12 @@ from rich.console import Console
 from rich.text import Text
 
 from kerf.adapters.cli.render.lines import print_json
+from kerf.adapters.cli.render.progress import clear_progress
 from kerf.adapters.cli.render.text import table_lines
 from kerf.projections.prose.printable import printable
 
 STYLES = {"debug": "dim", "info": "", "warning": "yellow", "error": "bold red", "title": "bold", "good": "green"}
 _MARGIN = 14
-_REFRESHED = 0.2  # seconds
 
 
 def emit_json(value: Any) -> None:
@@ -30,40 +26,6 @@ def emit_json(value: Any) -> None:
 def emit_json_line(value: Any) -> None:
     """One JSON object on one line."""
     print_json(msgspec.json.encode(value).decode())
-
-
-class ProgressLine:
-    """A line on stderr that says how far long work is. It is shown on a terminal only. `show` puts a position into
-    words."""
-
-    def __init__(self, what: str, show: Callable[[int], str] = "{:,}".format) -> None:
-        self._what, self._show = what, show
-        self._told, self._width = 0.0, 0
-
-    def tell(self, position: int) -> None:
-        now = time.monotonic()
-        if sys.stderr.isatty() and now - self._told >= _REFRESHED:
-            self._told, line = now, f"{self._what} {self._show(position)}"
-            self._width = max(self._width, len(line))
-            sys.stderr.write("\r" + line.ljust(self._width))
-            sys.stderr.flush()
-
-    def clear(self) -> None:
-        """Remove the line, so that another can be printed in its place."""
-        if self._width:
-            sys.stderr.write("\r" + " " * self._width + "\r")
-            sys.stderr.flush()
-            self._width = 0
-
-
-@contextmanager
-def progress_line(what: str) -> Iterator[Callable[[int], None]]:
-    """Show how far long work is, by position. The line is removed at the end."""
-    line = ProgressLine(what)
-    try:
-        yield line.tell
-    finally:
-        line.clear()
 
 
 class Printer:
@@ -83,10 +45,12 @@ class Printer:
         return Printer(self._indent + by)
 
     def line(self, text: str = "", style: str = "info") -> None:
+        clear_progress()
         self._console.print(Text(self._indent + printable(text) if text else "", style=STYLES[style]))
 
     def timed(self, time: str, text: str, style: str = "info") -> None:
         """A line with a time in the margin."""
+        clear_progress()
         self._console.print(
             Text(f"{self._indent}{time:>{_MARGIN - 2}}  ", "dim") + Text(printable(text), STYLES[style])
         )

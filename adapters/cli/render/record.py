@@ -15,8 +15,9 @@ from kerf.replay.history.replacement_chain import ChainLink
 from kerf.replay.history.search_gains import SearchGain
 from kerf.replay.history.story import Story
 from kerf.replay.time_travel.state_summary import StateSummary
+from kerf.replay.verify.one_turn import TurnReport
 from kerf.replay.verify.report import Report
-from kerf.replay.verify.report_lines import beginning_lines, divergence_lines, obstacle_lines, verdict
+from kerf.replay.verify.report_lines import beginning_lines, declared_lines, divergence_lines, obstacle_lines, verdict
 
 MAX_OTHERS_SHOWN = 8
 """How many of the things are named that belong to a story."""
@@ -77,26 +78,47 @@ def _link(link: ChainLink) -> str:
 
 
 def report_text(printer: Printer, report: Report) -> None:
-    for divergence in report.divergences:
+    for divergence, level in [
+        *((d, "warning") for d in report.differences),
+        *((d, "error") for d in report.divergences),
+    ]:
         title, *lines = divergence_lines(divergence)
-        printer.line(title, "error")
+        printer.line(title if level == "error" else f"as declared: {title}", level)
         for line in lines:
             printer.line("  " + line)
     hidden = report.diverged - len(report.divergences)
     if hidden > 0:
         printer.line(f"… and {count(hidden, 'more divergence')}", "warning")
+    for line in declared_lines(report):
+        printer.line(line)
     for line in obstacle_lines(report):
         printer.line(line, "warning")
     for line in beginning_lines(report):
         printer.line(line)
     printer.line(verdict(report), "good" if report.exit_code == 0 else "title")
     rate = report.entries / report.seconds if report.seconds else 0.0
+    snapshots = f" and {count(report.snapshots, 'snapshot')}" if report.snapshots else ""
     printer.line(
         f"{count(report.entries, 'entry').replace('entrys', 'entries')} up to position {report.last} in "
         f"{count(report.turns, 'turn')}: {count(report.decisions, 'decision')} and "
-        f"{count(report.claim_events, 'claim event')} made again from {count(report.observations, 'observation')} "
-        f"in {report.seconds:.2f}s ({rate:,.0f} entries/s)"
+        f"{count(report.claim_events, 'claim event')}{snapshots} made again from "
+        f"{count(report.observations, 'observation')} in {report.seconds:.2f}s ({rate:,.0f} entries/s)"
     )
+
+
+def turn_report_text(printer: Printer, report: TurnReport) -> None:
+    made = f"{count(report.decisions, 'decision')} of the turn from position {report.turn}"
+    if report.unsupported is not None:
+        told = f"{report.unsupported.reason}: {report.unsupported.detail}"
+        printer.line(
+            f"unsupported: this version cannot decide the turn from position {report.turn} again ({told})", "warning"
+        )
+    elif report.divergence is not None:
+        printer.line(f"diverged: today's engine decides otherwise, on the state of then ({made})", "error")
+        for line in divergence_lines(report.divergence):
+            printer.line("  " + line)
+    else:
+        printer.line(f"same: today's engine decides as recorded, byte for byte ({made})", "good")
 
 
 # ── at ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -144,7 +166,7 @@ def summary_text(printer: Printer, summary: StateSummary) -> None:
     for orphan in summary.orphans:
         printer.line(f"orphan to be ended: {orphan}", "warning")
     if summary.lacks:
-        printer.line(f"imported; not known: {', '.join(map(words_of, summary.lacks))}")
+        printer.line(f"partial; not known: {', '.join(map(words_of, summary.lacks))}")
     if summary.unknown_entries:
         printer.line(f"{summary.unknown_entries} entries of unknown types were skipped", "warning")
 

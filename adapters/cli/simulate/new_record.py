@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from kerf.adapters.store.files.private_files import move, private_folder, regular_file
+from kerf.adapters.store.files.private_files import force, move, private_folder, regular_file
 from kerf.adapters.store.read_only import blobs_of
 from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.record.codec import CODEC
@@ -54,6 +54,7 @@ def new_record(path: Path | None, holder: str, say: Callable[[str], None] = lamb
             new = NewRecord(store, replaces=before is not None)
             yield new
         if new.kept:
+            force(fresh)
             move(fresh, path, before)
         if before is not None:
             done = "is replaced" if new.kept else "stays: no document was accepted"
@@ -62,7 +63,7 @@ def new_record(path: Path | None, holder: str, say: Callable[[str], None] = lamb
 
 @contextmanager
 def _created(path: Path) -> Iterator[SQLiteStore]:
-    store = SQLiteStore(path, "create")
+    store = SQLiteStore(path, "create", durable=False)
     try:
         yield store
     finally:

@@ -10,7 +10,7 @@ from kerf.engine.record.entries import Entry
 from kerf.engine.record.store import Store
 from kerf.engine.runtime.runtime import Runtime
 
-SIMULATE_HOLDER, DEMO_HOLDER = "kerf simulate", "kerf demo"
+SIMULATE_HOLDER, DEMO_HOLDER, REPLAY_HOLDER = "kerf simulate", "kerf demo", "kerf replay"
 """Who writes a simulated record. Such a record may be replaced by the next one."""
 
 

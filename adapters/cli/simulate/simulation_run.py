@@ -13,9 +13,10 @@ from msgspec.structs import replace
 from kerf.adapters.cli.input.across_objects import repeated_documents as repeated
 from kerf.adapters.cli.input.documents import Documents
 from kerf.adapters.cli.input.validation import violations_of
-from kerf.adapters.cli.render.live_story import LiveStory, elapsed_text
-from kerf.adapters.cli.render.output import Printer, ProgressLine
-from kerf.adapters.cli.render.simulation_report import ReportFold, SimulationReport
+from kerf.adapters.cli.render.output import Printer
+from kerf.adapters.cli.render.progress import ProgressLine
+from kerf.adapters.cli.render.simulation.live_story import LiveStory, elapsed_text
+from kerf.adapters.cli.render.simulation.report import ReportFold, SimulationReport
 from kerf.adapters.cli.simulate.ctrl_c import ctrl_c
 from kerf.adapters.cli.simulate.market import catalogues, known_values, zones_of
 from kerf.adapters.cli.simulate.node_classes import resolver
@@ -33,6 +34,7 @@ from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import Observation
 from kerf.engine.record.store import Store
 from kerf.engine.runtime.runtime import Runtime
+from kerf.engine.state.indexes import Blobs
 
 AFTERWARDS = 7_200_000
 """How long (ms) a simulation goes on after the last action of its Timelines, where --until is not given."""
@@ -73,7 +75,9 @@ class SimulationRun:
         self.start = start
         self.interrupted = False
         self._progress = ProgressLine("virtual time", lambda now: elapsed_text(now - start))
-        self.story = LiveStory(None if quiet else Printer(), start, before=self._progress.clear)
+        self.story = LiveStory(
+            None if quiet else Printer(), start, Blobs(store.blob).shape, before=self._progress.clear
+        )
         self.fold = ReportFold(start)
         self.driver = Driver(
             self.simulation,
@@ -125,13 +129,8 @@ class SimulationRun:
 
 
 def _any_accepted(documents: Sequence[dict[str, Any]], refused: set[str]) -> bool:
-    """Whether a document, or an item of a List, is not among those that were refused."""
-    items = (
-        item
-        for document in documents
-        for item in (document.get("items") or () if document.get("kind") == "List" else (document,))
-    )
-    return any(isinstance(item, dict) and identify(item) not in refused for item in items)
+    """Whether a document is not among those that were refused."""
+    return any(identify(document) not in refused for document in documents)
 
 
 def _identity(digest: str, seed: int, start: int) -> str:

@@ -13,6 +13,7 @@ import pytest
 from kerf.adapters.cli import command_table
 from kerf.adapters.cli.command_table import Command
 from kerf.adapters.cli.main import main
+from kerf.engine.errors import fault_of
 from kerf.engine.passwords import without_secrets
 from tests.support.repository import ROOT
 
@@ -92,6 +93,30 @@ def test_a_traceback_is_shown_for_debug_alone(
     assert ("failing.py" in shown) == bool(flags)
     for secret in ("hunter2", SECRET, "GZX", "\x1b"):
         assert secret not in shown
+
+
+@pytest.mark.parametrize("flags", [["--debug"], []])
+def test_debug_shows_the_traceback_of_a_defect_that_a_command_survives(
+    failing: ModuleType, flags: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such a one as `kerf run` records as KERF605, and goes on."""
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    monkeypatch.setitem(vars(failing), "fail", lambda: str(fault_of(_raised(ValueError(f"{SECRET} \x1b[31m")), "here")))
+    code, shown = main(["fail", *flags]), capsys.readouterr().err
+    assert code == 0
+    assert ("Traceback (most recent call last)" in shown) == bool(flags)
+    assert ("in _raised" in shown) == bool(flags)
+    assert SECRET not in shown
+    assert "\x1b" not in shown
+    fault_of(_raised(ValueError()), "after it")
+    assert capsys.readouterr().err == ""
+
+
+def _raised(error: Exception) -> Exception:
+    try:
+        raise error
+    except Exception as caught:
+        return caught
 
 
 def test_debug_may_stand_anywhere_and_shows_coded_errors_too(

@@ -47,6 +47,7 @@ READING: dict[str, list[str]] = {
     "status": ["status", FILE],
     "diff": ["diff", FILE, "start", "end"],
     "import": ["import", FILE, "--record", "new.kerf"],
+    "replay": ["replay", FILE, "--setting", "batch_idle=5s"],
     "whatif": ["whatif", FILE, "--remove", "node/ip-10-0-0-1"],
     "cost": ["cost", FILE],
     "cost --by workload": ["cost", FILE, "--by", "workload"],
@@ -54,6 +55,10 @@ READING: dict[str, list[str]] = {
     "evictions": ["evictions", FILE],
     "churn": ["churn", FILE],
     "capacity": ["capacity", FILE],
+    "sql": ["sql", "SELECT count(*) FROM claims", FILE],
+    "export": ["export", FILE, "--parquet", "new"],
+    "sweep": ["sweep", "sound-plan.yaml", FILE, "--out", "new"],
+    "sweep plan": ["sweep", FILE, "sound.kerfb", "--out", "new"],
     "whatif --apply": ["whatif", "sound.kerfb", "--apply", FILE],
     "whatif --add-pods": ["whatif", "sound.kerfb", "--add-pods", FILE],
     "bundle export": ["bundle", "export", FILE, "new.kerfb"],
@@ -76,6 +81,9 @@ READING: dict[str, list[str]] = {
         FILE,
     ],
     "bundle golden": ["bundle", "golden", FILE, "new", "--guards", "nothing"],
+    "check": ["check", FILE, "sound.kerfb"],
+    "check a record": ["check", str(EXAMPLES / "ci/policy.yaml"), FILE],
+    "verify --changes": ["verify", "sound.kerfb", "--changes", FILE],
     "observe report": ["observe", "report", FILE],
     "store prune": ["store", "prune", FILE],
     "store prune --dry-run": ["store", "prune", FILE, "--dry-run"],
@@ -89,6 +97,7 @@ READING: dict[str, list[str]] = {
     "disrupt": ["disrupt", FILE],
     "disrupt --catalogues": ["disrupt", "sound.json", "--catalogues", FILE],
     "doctor --kubeconfig": ["doctor", "--kubeconfig", FILE],
+    "capture --kubeconfig": ["capture", "new.kerfb", "--kubeconfig", FILE],
     "doctor --store": ["doctor", "--kubeconfig", "missing", "--store", FILE],
     "run --kubeconfig": ["run", "--store", "sqlite:///nowhere/record.kerf", "--kubeconfig", FILE],
 }
@@ -99,8 +108,10 @@ WRITING: dict[str, list[str]] = {
     "bundle golden": ["bundle", "golden", "sound.kerfb", FILE, "--guards", "nothing"],
     "bundle generate-key": ["bundle", "generate-key", FILE],
     "bundle sign": ["bundle", "sign", "sound.kerfb", "--secret-key", "own.key", "--signature", FILE],
+    "export --parquet": ["export", "sound.kerfb", "--parquet", FILE],
     "import --record": ["import", "sound.log", "--record", FILE],
     "whatif --export": ["whatif", "sound.kerfb", "--export", FILE],
+    "verify --write-changes": ["verify", "sound.kerfb", "--write-changes", FILE],
     "simulate --record": ["simulate", "sound.yaml", "--until", "1s", "--record", FILE],
     "demo --record": ["demo", "--record", FILE],
 }
@@ -212,6 +223,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "sound.kerfb").write_bytes(hostile.SOUND.read_bytes())
     (tmp_path / "sound.key").write_text("0" * 64 + "\n")
     (tmp_path / "sound.log").write_bytes((EXAMPLES / "karpenter.log").read_bytes())
+    (tmp_path / "sound-plan.yaml").write_text("grid: {a: {price: spot, to: [1]}}")
     (tmp_path / "sound.yaml").write_bytes((EXAMPLES / "workshop/nodepool.yaml").read_bytes())
     (tmp_path / "sound.json").write_bytes((EXAMPLES / "plan/workshop.json").read_bytes())
     return tmp_path
@@ -452,4 +464,4 @@ def test_every_command_that_reads_is_tried() -> None:
     listed = {(command.name,) for command in COMMANDS if not command.subcommands} | {
         (command.name, subcommand) for command in COMMANDS for subcommand in command.subcommands
     }
-    assert listed - tried == {("demo",), ("bundle", "generate-key")}
+    assert listed - tried == {("demo",), ("completion",), ("bundle", "generate-key"), ("ui",)}

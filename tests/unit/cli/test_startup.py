@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from kerf.adapters.cli.command_table import COMMANDS, Command
+from kerf.adapters.cli.command_table import COMMANDS, GROUPS, Command
 from kerf.adapters.cli.commands.plan import EFFORT, MAX_STEPS
 from kerf.adapters.cli.main import main
 from kerf.engine.model.settings import Settings
@@ -80,12 +80,17 @@ def test_the_table_names_all_subcommands(command: Command) -> None:
     assert command.subcommands == own
 
 
+def test_each_command_is_in_one_group() -> None:
+    assert sorted(name for group in GROUPS.values() for name in group) == sorted(c.name for c in COMMANDS)
+
+
 @pytest.mark.parametrize("tokens", [[], ["--help"], ["-h"], ["--debug"]])
 def test_the_overview_names_every_command(tokens: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(tokens) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "Usage: kerf COMMAND"
     assert {len(line) for line in lines[5:]} == {80}
+    assert [line.strip("╭╮─ ") for line in lines if line.startswith("╭")] == [*GROUPS, "With any command"]
     shown = {line.split()[1] for line in lines if line.startswith("│ ") and line[2] != " "}
     assert shown == {command.name for command in COMMANDS} | {"--debug", "--no-limits", "--help", "--version"}
 

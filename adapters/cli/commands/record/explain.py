@@ -6,6 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from kerf.adapters.cli.completion import candidates
 from kerf.adapters.cli.parameters import AsOf, Json, Record
 from kerf.engine.errors import InputError
 
@@ -13,10 +14,14 @@ _Name = Annotated[
     str,
     Parameter(
         help="A pod, workload, node, NodeClaim, NodePool or instance id, alone or with its kind before it, as kubectl "
-        "takes it: web-1, default/web-1, deploy/web, node/ip-10-0-1-2, np/default; or decision/POSITION."
+        "takes it: web-1, default/web-1, deploy/web, node/ip-10-0-1-2, np/default; or decision/POSITION.",
+        completer=candidates.subjects,
     ),
 ]
-_Rest = Annotated[str, Parameter(help="The name, where its kind stands before it as a word of its own.")]
+_Rest = Annotated[
+    str,
+    Parameter(help="The name, where its kind stands before it as a word of its own.", completer=candidates.named),
+]
 
 
 def explain(record: Record, name: _Name, rest: _Rest = "", /, *, at: AsOf = "end", json: Json = False) -> None:
@@ -36,6 +41,7 @@ def explain(record: Record, name: _Name, rest: _Rest = "", /, *, at: AsOf = "end
     json
         Print JSON: structs with coded reasons.
     """
+    from kerf.adapters.cli.named_record import named_record
     from kerf.adapters.cli.records import located, opened
     from kerf.adapters.cli.render.explain.explanation import explanation_text
     from kerf.adapters.cli.render.output import Printer, emit_json
@@ -44,7 +50,9 @@ def explain(record: Record, name: _Name, rest: _Rest = "", /, *, at: AsOf = "end
 
     with opened(record) as store:
         moment = located(store, at)
-        explanation = explain_subject(store, _with_kind(name, rest), moment.position, moment.at)
+        explanation = explain_subject(
+            store, _with_kind(name, rest), moment.position, moment.at, named_record(store, moment.position)
+        )
     if json:
         emit_json(with_times(explanation))
     else:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from kerf.adapters.cli.completion import candidates
 from kerf.adapters.cli.parameters import Json, Record, Since, Until
 
 
@@ -15,7 +16,12 @@ def log(
     *,
     since: Since = "",
     until: Until = "",
-    subject: str = "",
+    subject: Annotated[str, Parameter(completer=candidates.subjects)] = "",
+    kind: str = "",
+    name: str = "",
+    namespace: str = "",
+    workload: str = "",
+    reason: str = "",
     all: Annotated[bool, Parameter(negative="")] = False,
     karpenter: Annotated[bool, Parameter(negative="")] = False,
     effort: Annotated[bool, Parameter(negative="")] = False,
@@ -24,7 +30,9 @@ def log(
 ) -> int:
     """Tell what happened, in order.
 
-    Exit codes: 0 told, 1 there is nothing to tell of the subject, 2 usage.
+    An event is told if one object that it is about is all that the flags ask for.
+
+    Exit codes: 0 told, 1 there is nothing to tell of what was asked for, 2 usage.
 
     For example:
 
@@ -32,12 +40,24 @@ def log(
         kerf log record.kerf --since -10m --all
         kerf log record.kerf --since 10:00 --until 10:05
         kerf log record.kerf --subject default/web-1
+        kerf log record.kerf --kind nodeclaim --reason underutilized
+        kerf log record.kerf --workload default/web --since -1h
         kerf log record.kerf --effort
 
     Parameters
     ----------
     subject
         Only what concerns this pod (namespace/name), node, NodeClaim, NodePool or instance.
+    kind
+        Only what concerns objects of this kind: pod, node, nodeclaim, nodepool, instance, …
+    name
+        Only objects of this name, or pattern: 'web-*'.
+    namespace
+        Only objects of this namespace.
+    workload
+        Only pods of this workload: default/web, or web.
+    reason
+        Only events for this reason, or of this code: underutilized, interrupted, claim-launched, 'pod-*'.
     all
         Also what is of little interest on most days.
     karpenter
@@ -52,9 +72,11 @@ def log(
     from kerf.adapters.cli.record_log import LogQuery, RecordLog
     from kerf.adapters.cli.records import opened
     from kerf.adapters.cli.render.lines import print_error
+    from kerf.replay.history.event_filter import Asked
 
+    asked = Asked(subject, kind, name, namespace, workload, reason)
     with opened(record, endless=follow) as store:
-        lines = RecordLog(store, LogQuery(since, until, subject, all, follow))
+        lines = RecordLog(store, LogQuery(since, until, asked, all, follow))
         if karpenter:
             lines.print_as_karpenter()
             return 0
@@ -62,7 +84,7 @@ def log(
             lines.print_effort(json=json)
             return 0
         lines.print_timeline(json=json)
-    if subject and not lines.told:
+    if asked != Asked() and not lines.told:
         print_error(lines.nothing_told())
         return 1
     return 0

@@ -41,13 +41,10 @@ def status(
     from kerf.adapters.cli.records import opened
     from kerf.adapters.cli.render.moment.status_view import StatusView
     from kerf.engine.errors import InputError
-    from kerf.engine.model.missing_knowledge import Missing
-    from kerf.replay.partial_records import imported_from, require
 
     if watch and at:
         raise InputError("--watch shows what is now, and --at what was", hint="Give one of them", code="KERF200")
     with opened(record) as store:
-        require(imported_from(store), Missing.KEPT, "what waits, and why each node stays,")
         view = StatusView(store, all_nodes=all, json=json)
         if watch:
             view.follow()

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from kerf.adapters.cli.completion import candidates
 from kerf.adapters.cli.parameters import Json, Record, Until
 
+_Name = Annotated[str, Parameter(completer=candidates.subjects)]
+_Rest = Annotated[str, Parameter(completer=candidates.named)]
 
-def story(record: Record, name: str, rest: str = "", /, *, at: Until = "end", json: Json = False) -> None:
+
+def story(record: Record, name: _Name, rest: _Rest = "", /, *, at: Until = "end", json: Json = False) -> None:
     """Tell the story of anything that has a name: what happened to it, why, and what came of it.
 
     For example:
@@ -24,6 +32,7 @@ def story(record: Record, name: str, rest: str = "", /, *, at: Until = "end", js
     json
         Print JSON.
     """
+    from kerf.adapters.cli.named_record import named_record
     from kerf.adapters.cli.records import located, opened
     from kerf.adapters.cli.render.output import Printer, emit_json
     from kerf.adapters.cli.render.record import story_text
@@ -31,7 +40,8 @@ def story(record: Record, name: str, rest: str = "", /, *, at: Until = "end", js
     from kerf.replay.history.story import story as story_of
 
     with opened(record) as store:
-        events = story_of(store, f"{name}/{rest}" if rest else name, located(store, at).position)
+        until = located(store, at).position
+        events = story_of(store, f"{name}/{rest}" if rest else name, until, named_record(store, until))
         started = next(entry.at for entry in store.scan())
     if json:
         emit_json(with_times(events))

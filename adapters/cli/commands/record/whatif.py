@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
-
-from kerf.adapters.cli.parameters import AsOf, Json, Record
-
-_MANY = Parameter(negative="", consume_multiple=False, allow_leading_hyphen=True, show_default=False)
-_Texts = Annotated[tuple[str, ...], _MANY]
-_Files = Annotated[tuple[Path, ...], _MANY]
+from kerf.adapters.cli.parameters import (
+    AsOf,
+    ChangedFields,
+    ChangedNodes,
+    ChangedObjects,
+    ChangeFiles,
+    Changes,
+    Json,
+    Markdown,
+    Record,
+)
 
 
 def whatif(
     record: Record,
     /,
     *,
-    at: AsOf = "end",
-    set: _Texts = (),
-    apply: _Files = (),
-    delete: _Texts = (),
-    remove: _Texts = (),
-    add_pods: _Files = (),
-    price: _Texts = (),
-    no_capacity: _Texts = (),
-    setting: _Texts = (),
+    at: AsOf = "",
+    set: ChangedFields = (),
+    apply: ChangeFiles = (),
+    delete: ChangedObjects = (),
+    remove: ChangedNodes = (),
+    add_pods: ChangeFiles = (),
+    price: Changes = (),
+    no_capacity: Changes = (),
+    setting: Changes = (),
     export: Path | None = None,
+    markdown: Markdown = False,
     json: Json = False,
 ) -> None:
     """Make the next decision after a moment again, with something changed.
@@ -67,25 +71,35 @@ def whatif(
         NAME=VALUE: a setting of the controller, or a feature gate: batch_idle=5s, SpotToSpotConsolidation=true.
     export
         Decide nothing: write the moment, with the changes, to this file as a scenario for kerf plan and kerf disrupt.
+    markdown
+        Print Markdown, for a comment on a pull request.
     json
         Print JSON.
     """
     from kerf.adapters.cli.exported_scenario import write_scenario
     from kerf.adapters.cli.input.changes import changes_of
-    from kerf.adapters.cli.records import asked_time, located, opened
+    from kerf.adapters.cli.records import asked_time, located, opened, usual_moment
+    from kerf.adapters.cli.render.lines import print_error, print_text
+    from kerf.adapters.cli.render.markdown.whatif import whatif_markdown
     from kerf.adapters.cli.render.output import Printer, emit_json
-    from kerf.adapters.cli.render.whatif import whatif_text
+    from kerf.adapters.cli.render.what_if.whatif import whatif_text
     from kerf.projections.json_times import with_times
+    from kerf.replay.time_travel.moments import is_position
     from kerf.replay.what_if.whatif import export_moment, what_if
 
     changes = changes_of(set, apply, delete, remove, add_pods, price, no_capacity, setting, needed=export is None)
     with opened(record) as store:
-        position, now = located(store, at).position, asked_time(store, at)
+        when = at or usual_moment(store)
+        position, now = located(store, when).position, asked_time(store, when)
         if export is not None:
             write_scenario(export_moment(store, position, changes, now), export)
             return
         answer = what_if(store, position, changes, now)
+    if is_position(when) and answer.position > position:
+        print_error(f"Note: position {position} is within a turn: the change is made at its end, {answer.position}")
     if json:
         emit_json(with_times(answer))
+    elif markdown:
+        print_text(whatif_markdown(answer))
     else:
         whatif_text(Printer(), answer)

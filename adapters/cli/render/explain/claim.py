@@ -62,7 +62,7 @@ def claim_text(printer: Printer, explained: ClaimExplanation) -> None:
         _staying(printer, explained.staying)
     methods_text(printer, explained.methods)
     if explained.unknown:
-        printer.line(f"not known, for the record is imported: {', '.join(map(words_of, explained.unknown))}")
+        printer.line(f"not known, for the record is partial: {', '.join(map(words_of, explained.unknown))}")
 
 
 def _cost(explained: ClaimExplanation) -> str:

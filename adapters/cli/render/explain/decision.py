@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from kerf.adapters.cli.render.explain.placement import CUT_SINCE, placement_text
 from kerf.adapters.cli.render.output import Printer
 from kerf.adapters.cli.render.text import MAX_NAMES_SHOWN, some
 from kerf.engine.record.decisions import ProvisionResult
 from kerf.projections.prose.amounts import count, moment
+from kerf.projections.prose.changes import budget_words
 from kerf.projections.prose.reasons import sentence
+from kerf.projections.timeline.event import Event, event_sentence
 from kerf.replay.explain.decision import DecisionExplanation
 
 
@@ -30,3 +34,14 @@ def decision_text(printer: Printer, explained: DecisionExplanation, lines: list[
             printer.line(f"  {sentence(reason)}", "warning")
         if plan.how is not None:
             placement_text(printer, plan.how)
+    for budget in explained.budgets:
+        printer.line(f"budgets: {budget_words(budget)}")
+    _events(printer, "what brought it about", explained.links.causes)
+    _events(printer, "what came of it", [came.event for came in explained.links.consequences])
+
+
+def _events(printer: Printer, title: str, events: Iterable[Event]) -> None:
+    for number, event in enumerate(events):
+        if not number:
+            printer.line(title, "title")
+        printer.line(f"  {moment(event.at)}, position {event.position}: {event_sentence(event)}", event.level)

@@ -10,7 +10,7 @@ from kerf.projections.prose.amounts import count, duration, moment
 from kerf.projections.prose.reasons import sentence
 from kerf.replay.explain.pod import PodExplanation
 from kerf.replay.history.displacement import Displacement
-from kerf.replay.history.histories import PodDecision
+from kerf.replay.history.pod_histories import PodDecision
 
 _RESULTS = {
     "new-claim": "planned onto the new node {place}",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from kerf.adapters.cli.render.output import Printer
 from kerf.adapters.cli.render.text import some
+from kerf.engine.model.missing_knowledge import Missing, words_of
 from kerf.projections.cluster_status.nodes import ALWAYS_SHOWN, fullness
 from kerf.projections.cluster_status.structs import (
     BUSY,
@@ -16,7 +18,6 @@ from kerf.projections.cluster_status.structs import (
     FINE,
     ClusterStatus,
     NodeStatus,
-    PoolStatus,
     UnderWay,
     Usage,
     WaitingWorkload,
@@ -28,7 +29,7 @@ WIDTH = 80
 MAX_NODES, MAX_WORKLOADS, MAX_UNDER_WAY = 20, 12, 12
 """How many lines of each kind are shown without --all."""
 _STYLES = {FINE: "good", BUSY: "good", DEGRADED: "warning", FAILING: "error"}
-_BAR, _LEAST_NAME, _MOST_NAME = 10, 12, 28
+_BAR, _LEAST_NAME, _MOST_NAME = 10, 12, 26
 _BARRED = (("cpu", "cpu"), ("mem", "memory"))
 """What has a bar: its label and the resource."""
 _GI = 2**30
@@ -40,7 +41,7 @@ def status_text(printer: Printer, status: ClusterStatus, *, all_nodes: bool = Fa
     _header(printer, status)
     _section(printer, "WAITING", list(_waiting(status.waiting)), MAX_WORKLOADS, all_nodes)
     _section(printer, "UNDER WAY", list(_under_way(status)), MAX_UNDER_WAY, all_nodes)
-    _section(printer, "NODEPOOLS", list(_pools(status.pools)), len(status.pools), all_nodes)
+    _section(printer, "NODEPOOLS", list(_pools(status)), len(status.pools), all_nodes)
     nodes = sorted(status.nodes, key=lambda node: (fullness(node), node.name))
     title = "NODES" if len(nodes) <= MAX_NODES or all_nodes else f"NODES (the emptiest {MAX_NODES} of {len(nodes)})"
     _section(printer, title, list(_nodes(nodes)), MAX_NODES, all_nodes)
@@ -48,24 +49,41 @@ def status_text(printer: Printer, status: ClusterStatus, *, all_nodes: bool = Fa
 
 def _header(printer: Printer, status: ClusterStatus) -> None:
     grounds = [ground_words(ground) for ground in status.verdict.grounds if ground.level == status.verdict.level]
-    text = f"{status.verdict.level}: {'; '.join(grounds)}" if grounds else f"{status.verdict.level}: nothing waits"
+    text = f"{status.verdict.level}: {'; '.join(grounds) or 'nothing waits'}"
+    if _lacks(status, Missing.PODS, Missing.BINDINGS) and not grounds:
+        text = "nothing is under way; whether pods wait is not known"
     for line in _wrapped(text, ""):
         printer.line(line, _STYLES[status.verdict.level])
     totals = status.totals
     pods = ", ".join(f"{number} {what}" for what, number in totals.pods.items()) or "none"
+    pods = "not known" if _lacks(status, Missing.PODS, Missing.BINDINGS) else pods
     printer.line(f"{moment(status.at)}, position {status.position}")
-    coming = sum(bool(node.claim) and node.name == node.claim for node in status.nodes)
+    coming = sum(map(_is_coming, status.nodes))
     nodes = count(totals.nodes, "node") + (f" and {coming} coming" if coming else "")
-    printer.line(f"{nodes}, {_price(totals.price)}/h; pods: {pods}")
+    nodes = "nodes: not known" if _lacks(status, Missing.NODES) else nodes
+    price = "" if _lacks(status, Missing.PRICES) else f", {_price(totals.price)}/h"
+    printer.line(f"{nodes}{price}; pods: {pods}")
     if status.window_closes:
         printer.line(f"a plan for what waits is made at {moment(status.window_closes)}")
-    for line in _wrapped(_avoided(status), ""):
+    for line in (*_wrapped(_avoided(status), ""), *_wrapped(_lacking(status), "")):
         printer.line(line)
 
 
 def _avoided(status: ClusterStatus) -> str:
     offerings = [" ".join(filter(None, key.split("|"))) for key in status.unavailable]
     return f"without capacity lately, not asked for: {some(offerings, 5)}" if offerings else ""
+
+
+def _is_coming(node: NodeStatus) -> bool:
+    return bool(node.claim) and node.name == node.claim
+
+
+def _lacks(status: ClusterStatus, *missing: Missing) -> bool:
+    return not set(missing).isdisjoint(status.lacks)
+
+
+def _lacking(status: ClusterStatus) -> str:
+    return f"partial; not known: {', '.join(map(words_of, status.lacks))}" if status.lacks else ""
 
 
 def _section(printer: Printer, title: str, items: list[list[str]], most: int, everything: bool) -> None:
@@ -126,18 +144,21 @@ def _with_node(claim: str, node: NodeStatus | None) -> str:
 # ── NodePools and nodes ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _pools(pools: tuple[PoolStatus, ...]) -> Iterator[list[str]]:
-    width = _name_width(pool.name for pool in pools)
-    for pool in pools:
+def _pools(status: ClusterStatus) -> Iterator[list[str]]:
+    width = _name_width(pool.name for pool in status.pools)
+    coming = Counter(node.node_pool for node in status.nodes if _is_coming(node))
+    for pool in status.pools:
         limits = [
             f"{_amount(limit.requested, name)} of {_amount(limit.allocatable, name)} {name}"
             for name, limit in pool.limits.items()
         ]
-        told = [f"{count(pool.nodes, 'node')}", f"{_price(pool.price)}/h"]
+        still = coming[pool.name]
+        told = [count(pool.nodes - still, "node") + (f" and {still} coming" if still else "")]
+        told += [] if _lacks(status, Missing.PRICES) else [f"{_price(pool.price)}/h"]
         told += [f"limits: {', '.join(limits)}"] if limits else []
         told += [f"{pool.drifted} drifted"] if pool.drifted else []
         wrong = [line for text in pool.wrong for line in _wrapped(f"not ready: {text}", "    ")]
-        yield [f"  {pool.name:<{width}}  {_bars(pool.usage)}", *_wrapped(", ".join(told), "    "), *wrong]
+        yield [*_named(pool.name, width, _bars(pool.usage)), *_wrapped(", ".join(told), "    "), *wrong]
 
 
 def _nodes(nodes: list[NodeStatus]) -> Iterator[list[str]]:
@@ -148,12 +169,19 @@ def _nodes(nodes: list[NodeStatus]) -> Iterator[list[str]]:
         words = f"stays: {node.few_words}" if node.reason is not None and node.ready else node.few_words
         kind = " ".join(filter(None, [node.instance_type, node.capacity_type, node.zone]))
         age = f"{_time(node.age)} old" if node.age else ""
-        told = ", ".join(filter(None, [kind, count(node.pods, "pod"), age, *_others(node.usage, asked)]))
+        told = ", ".join(
+            filter(None, [kind, count(node.pods, "pod") if node.usage else "", age, *_others(node.usage, asked)])
+        )
         price = _price(node.price) if node.price else "-"
         yield [
-            f"  {short[node.name]:<{width}}  {_bars(node.usage)}  {price:>8}",
+            *_named(short[node.name], width, f"{_bars(node.usage)}  {price:>8}"),
             *_wrapped("; ".join(filter(None, [words, told])), "    "),
         ]
+
+
+def _named(name: str, width: int, rest: str) -> list[str]:
+    """Put a name before the rest of its line; one that is too long for its column has a line of its own."""
+    return [f"  {name:<{width}}  {rest}"] if len(name) <= width else [f"  {name}", f"  {'':<{width}}  {rest}"]
 
 
 def _bars(usage: dict[str, Usage]) -> str:

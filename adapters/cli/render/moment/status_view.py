@@ -32,7 +32,8 @@ class StatusView:
         """Print the status at a moment, "" for now."""
         moment = located(self._store, at or "end")
         state = load(self._store, moment.position)
-        found = status_of(self._store, state, moment.at if at else _now(moment.at))
+        captured = state.facts.imported is not None  # nobody writes it any more
+        found = status_of(self._store, state, moment.at if at or captured else _now(moment.at))
         if self._json:
             emit_json(with_times(found))
         else:

@@ -6,6 +6,8 @@ import errno
 import io
 import json
 import os
+from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +19,12 @@ from kerf.adapters.store.files.bundle import BundleStore
 from kerf.adapters.store.files.golden import write_golden
 from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.model.kubernetes.pods import Pod
+from kerf.engine.record.entries import UnknownEntry
+from kerf.engine.record.observations import RecordStarted
 from kerf.engine.scheduling import provision
+from tests.contract.store_contract import turn
 from tests.support.records import changed, position_of, stored, tampered, whole_life
+from tests.support.repository import ROOT
 from tests.support.world import World
 
 
@@ -116,6 +122,38 @@ def test_log_tells_the_story_and_filters(kerf: Any, record: Path) -> None:
     }  # fmt: skip
 
 
+SPOT = ROOT / "tests" / "golden" / "spot-interruption"
+
+
+def test_log_filters_by_kind_name_namespace_workload_and_reason(kerf: Any) -> None:
+    def told(*flags: str) -> list[dict[str, Any]]:
+        code, out, _ = kerf("log", SPOT, "--all", "--json", *flags)
+        assert code == 0
+        return [json.loads(line) for line in out.splitlines()]
+
+    def about(event: dict[str, Any]) -> list[str]:
+        return [event["subject"], *event.get("related", [])]
+
+    everything = told()
+    kinds = [event for event in everything if any(name.startswith("nodeclaim/") for name in about(event))]
+    assert 0 < len(kinds) < len(everything)
+    assert told("--kind", "nodeclaims") == kinds
+    pods = [event for event in everything if any("pod/other/inflate-" in name for name in about(event))]
+    assert told("--name", "inflate-*", "--kind", "po") == pods
+    assert told("--namespace", "other", "--kind", "pod") == pods
+    assert told("--workload", "other/inflate") == told("--workload", "inflate") == pods
+    interrupted = told("--reason", "interrupted", "--kind", "nodeclaim")
+    assert {event["code"] for event in interrupted} >= {"claim-condemned", "claim-terminated"}
+    launched = [event for event in everything if event["code"] == "claim-launched"]
+    assert told("--reason", "claim-launched") == launched
+
+
+def test_log_of_what_no_object_is_says_so(kerf: Any) -> None:
+    code, out, err = kerf("log", SPOT, "--kind", "node", "--namespace", "other")
+    assert (code, out) == (1, "")
+    assert err.startswith("Nothing in the record concerns --kind node --namespace other. ")
+
+
 def test_log_of_an_unknown_subject_says_so(kerf: Any, record: Path) -> None:
     for options in ([], ["--json"]):
         code, out, err = kerf("log", record, "--subject", "nobody", *options)
@@ -138,6 +176,18 @@ def test_a_log_that_ends_before_it_begins_is_refused(kerf: Any, record: Path) ->
     code, out, err = kerf("log", record, "--since", "5", "--until", "3")
     assert (code, out) == (2, "")
     assert err.startswith("KERF202: --since 5 is later than --until 3")
+
+
+def test_a_log_of_a_time_in_which_nothing_happened_is_empty(kerf: Any, record: Path) -> None:
+    entries = [json.loads(line) for line in kerf("log", record, "--all", "--json")[1].splitlines()]
+    before, after = max(pairwise(entries), key=lambda pair: pair[1]["at"] - pair[0]["at"])
+    start, gap = entries[0]["at"], after["at"] - before["at"]
+    times = [f"+{before['at'] - start + gap * share // 4}ms" for share in (1, 3)]
+    assert kerf("log", record, "--since", times[0], "--until", times[1]) == (0, "", "")
+    code, _, err = kerf("log", record, "--since", times[1], "--until", times[0])
+    assert (code, err.startswith(f"KERF202: --since {times[1]} is later than --until {times[0]}")) == (2, True)
+    code, out, err = kerf("log", record, "--since", "now")
+    assert (code, out, err.startswith("Nothing is in the record since then")) == (0, "", True)
 
 
 @pytest.mark.parametrize(
@@ -169,6 +219,12 @@ def test_a_bundle_of_nothing_is_not_made(kerf: Any, record: Path, tmp_path: Path
     code, _, err = kerf("bundle", "export", record, tmp_path / "x.kerfb", "--since", "13", "--until", "3")
     assert (code, (tmp_path / "x.kerfb").exists()) == (2, False)
     assert err.startswith("KERF202: --since 13 is later than --until 3")
+
+
+def test_a_part_misses_nothing_that_the_record_has(kerf: Any, record: Path, tmp_path: Path) -> None:
+    """A base names hashes that are no blobs: these are not missing."""
+    code, out, _ = kerf("bundle", "export", record, tmp_path / "x.kerfb", "--since", "20", "--json")
+    assert (code, json.loads(out)["missing"]) == (0, 0)
 
 
 def test_log_since_a_position_begins_with_it(kerf: Any, record: Path) -> None:
@@ -453,6 +509,18 @@ def test_a_key_is_neither_overwritten_nor_left_behind(kerf: Any, record: Path, t
     assert kerf("bundle", "export", record, tmp_path / "none" / "b", "--pseudonymise")[0] == 2
     assert kerf("bundle", "export", record, bundle, "--pseudonymise", "--until", "9999999")[0] == 2
     assert not key.exists()
+
+
+def test_entries_of_a_newer_kerf_are_counted(kerf: Any, tmp_path: Path) -> None:
+    newer = UnknownEntry("acme.seen", 3, msgspec.Raw(msgspec.msgpack.encode({"who": "acme"})))
+    with closing(SQLiteStore(tmp_path / "r.kerf", "create")) as store:
+        store.append(turn([RecordStarted("r-1", "0.1.0"), newer, newer], first=1))
+    _, out, told = kerf("bundle", "export", tmp_path / "r.kerf", tmp_path / "b.kerfb", "--pseudonymise")
+    assert told.startswith("Note: entries of a newer kerf: 2. What they say is left out, because ")
+    assert "entries of a newer kerf: 2, left empty" in out
+    assert "acme" not in out + told
+    _, out, told = kerf("bundle", "export", tmp_path / "r.kerf", tmp_path / "plain.kerfb")
+    assert ("entries of a newer kerf: 2\n" in out, told) == (True, "")
 
 
 @pytest.mark.parametrize("content", [b"", b"short", b"x" * 5000])

@@ -50,6 +50,23 @@ def test_the_text_has_80_columns_and_no_colour(kerf: Any, record: Path) -> None:
     assert "NODES" in lines
 
 
+def test_a_nodepool_tells_nodes_that_are_coming_apart(kerf: Any) -> None:
+    """As the line at the top does."""
+    golden = ROOT / "tests" / "golden" / "workshop-scale-up-and-down"
+    code, out, _ = kerf("status", golden, "--at", "+1m5s")
+    assert (code, out.count("0 nodes and 1 coming")) == (0, 2)
+
+
+def test_long_names_keep_to_80_columns(kerf: Any, tmp_path: Path) -> None:
+    """Pseudonyms, say."""
+    world = half_empty()
+    name = "node-" + "x" * 55
+    world.see(Observation(Node(name, uid="u-long", ready=True)))
+    code, out, _ = kerf("status", stored(tmp_path / "r.kerf", world.store))
+    assert (code, f"  {name}\n" in out) == (0, True)
+    assert max(map(len, out.splitlines())) <= 80
+
+
 def test_every_form_of_a_record_has_the_same_status(kerf: Any, record: Path, tmp_path: Path) -> None:
     wanted = kerf("status", record, "--json")[1]
     assert kerf("bundle", "export", record, tmp_path / "b.kerfb")[0] == 0

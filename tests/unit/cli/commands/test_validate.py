@@ -246,15 +246,15 @@ def test_wrong_usage(run: Run, tmp_path: Path, command: str) -> None:
 def test_the_old_version_becomes_v1_and_the_rest_stays(run: Run, tmp_path: Path) -> None:
     """The old version becomes v1 and the rest stays (L-107, L-128, L-129, L-133)."""
     code, out, err = run("convert", written(tmp_path, OLD_POOL, OLD_CLASS, NODE_POOL, CONFIG_MAP))
-    pool, nodes, same, other = yaml.safe_load_all(out)
-    assert code == 0
+    pool, nodes, same, other, own = yaml.safe_load_all(out)
+    assert (code, own["metadata"]["name"], own["spec"]["kubelet"]) == (0, "default-old", {"maxPods": 20})
     assert (pool["apiVersion"], pool["spec"]["template"]["spec"]["expireAfter"]) == ("karpenter.sh/v1", "24h")
     assert pool["spec"]["disruption"]["consolidateAfter"] == "Never"
     assert nodes["spec"]["amiSelectorTerms"] == [{"alias": "al2@latest"}]
     assert nodes["metadata"] == {"name": "default"}
     assert (same, other) == (NODE_POOL, CONFIG_MAP)
     assert "m.yaml:1: consolidateAfter Never with WhenUnderutilized" in err
-    assert run("validate", written(tmp_path, pool, nodes, name="new.yaml"))[0] == 0
+    assert run("validate", written(tmp_path, pool, own, nodes, name="new.yaml"))[0] == 0
 
 
 def test_what_is_refused_is_not_written(run: Run, tmp_path: Path) -> None:

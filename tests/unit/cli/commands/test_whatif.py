@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,22 @@ def test_a_decision_is_made_again_with_a_change_before_it(kerf: Any, record: Pat
     assert "Exact is this one decision" in out
 
 
+def test_a_position_within_a_turn_is_answered_for_its_end_and_says_so(kerf: Any, record: Path, life: World) -> None:
+    inside = next(e.position for e, after in pairwise(life.store.entries) if e.turn == after.turn > 3)
+    code, out, err = kerf("whatif", record, "--at", inside, "--setting", "batch_idle=3s")
+    end = max(e.position for e in life.store.entries if e.turn == life.store.entries[inside - 1].turn)
+    assert (code, f"(position {end})" in out) == (0, True)
+    assert err == f"Note: position {inside} is within a turn: the change is made at its end, {end}\n"
+
+
+def test_nodes_that_go_already_are_named_and_not_counted(kerf: Any) -> None:
+    """`kerf status` counts them until they are gone."""
+    code, out, _ = kerf("log", GOLDEN, "--json")
+    tainted = next(event["position"] for event in map(json.loads, out.splitlines()) if event["code"] == "claim-tainted")
+    code, out, _ = kerf("whatif", GOLDEN, "--at", f"{tainted}", "--setting", "batch_idle=3s")
+    assert (code, "not counted, as on the way out already: default-" in out) == (0, True)
+
+
 def test_json_has_both_decisions_and_the_plan(kerf: Any, record: Path, life: World) -> None:
     first = position_of_first(life.store, "provision")
     code, out, _ = kerf("whatif", record, "--at", first, "--no-capacity", "m5.large", "--json")
@@ -85,6 +102,30 @@ def test_pods_that_are_added_get_a_place(kerf: Any, record: Path, tmp_path: Path
     assert (code, err) == (0, "")
     assert f"{manifest}: 2 more pods" in out
     assert "shop/web-0, shop/web-1" in out
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"spec": {"containers": [{"name": "c", "resources": [{"requests": {"cpu": "1"}}]}]}},
+        {"spec": {"containers": [{"name": "c", "resources": {"limits": ["cpu"]}}]}},
+        {"spec": {"containers": [{"name": "c", "resources": {"limits": {"cpu": "1"}, "requests": 5}}]}},
+        {"spec": {"containers": [5]}},
+        {"spec": {"containers": 5}},
+        {"spec": [5]},
+        {"metadata": ["p"]},
+        {"status": "Pending"},
+    ],
+    ids=str,
+)
+def test_pods_that_are_malformed_are_refused(kerf: Any, record: Path, tmp_path: Path, change: dict[str, Any]) -> None:
+    """The fuzz target of what-ifs found the first of these, which was a defect (KERF900)."""
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": []}, **change}
+    manifest = tmp_path / "p.json"
+    manifest.write_text(json.dumps(pod))
+    code, out, err = kerf("whatif", record, "--at", "+10m", "--add-pods", manifest)
+    assert (code, out) == (2, "")
+    assert err.startswith("KERF3")
 
 
 def test_a_removed_node_evicts_its_pods_and_tells_where_they_would_go(kerf: Any, record: Path) -> None:

@@ -13,6 +13,8 @@ import yaml
 from kerf.adapters.cli.input import bounded_yaml, documents
 from kerf.adapters.cli.input.bounded_yaml import MAX_DEPTH, read_yaml
 from kerf.adapters.cli.input.documents import read_documents
+from kerf.adapters.cli.main import main
+from tests.support import hostile
 
 GOOD = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: good}\n"
 
@@ -60,6 +62,33 @@ def test_a_deep_document_does_not_end_the_process(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 1
     assert "KERF331" in done.stdout
+
+
+def test_a_document_of_too_many_values_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """10 MB of "- 1" took over 0.8 GB and 20 s. JSON takes a tenth of it."""
+    monkeypatch.setattr(bounded_yaml, "MAX_VALUES", 100)
+    text = "a:\n" + "- 1\n" * 100
+    assert "the document has more than 100 values (write it as JSON" in only_problem(tmp_path, text)
+    assert read_yaml(json.dumps({"a": [1] * 100})) == {"a": [1] * 100}
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        (["validate", "/dev/zero"], "KERF330"),
+        (["check", "/dev/zero", str(hostile.SOUND)], "KERF221"),
+        (["sweep", "/dev/zero", str(hostile.SOUND)], "KERF242"),
+        (["cost", str(hostile.SOUND), "--prices", "/dev/zero"], "KERF212"),
+    ],
+)
+def test_a_file_without_end_is_refused(
+    command: list[str], code: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """/dev/zero as a policy took 6 GB."""
+    monkeypatch.setattr(bounded_yaml, "MAX_FILE", 1 << 20)
+    assert main(command) == 2
+    assert f"{code}: " in (told := capsys.readouterr().err)
+    assert "it has more than 1 MB" in told
 
 
 def test_aliases_of_a_long_text_are_refused(tmp_path: Path) -> None:

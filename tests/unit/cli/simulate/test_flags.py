@@ -11,7 +11,7 @@ from textwrap import indent
 import pytest
 
 from kerf.adapters.cli.main import main
-from kerf.adapters.cli.render.live_story import LiveStory
+from kerf.adapters.cli.render.simulation.live_story import LiveStory
 from kerf.engine.record.entries import Entry
 from tests.support.simulation.command import CROWD, NODE_CLASS, WORKSHOP, example, simulated, written
 
@@ -107,7 +107,8 @@ def test_progress_is_told_on_a_terminal_also_beside_json(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    monkeypatch.setattr("kerf.adapters.cli.render.output._REFRESHED", 0.0)
+    monkeypatch.setattr("kerf.adapters.cli.render.progress.REFRESHED", 0.0)
+    monkeypatch.setattr("kerf.adapters.cli.render.progress.SHOWN_AFTER", 0.0)
     assert main(["simulate", WORKSHOP, example("workshop.yaml"), "--json"]) == 0
     told = capsys.readouterr()
     assert "\rvirtual time +0:00:0" in told.err

@@ -12,8 +12,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from kerf.adapters.cli.render.live_story import elapsed_text, kerf_command
 from kerf.adapters.cli.render.notes import note_sentence
+from kerf.adapters.cli.render.simulation.live_story import elapsed_text, kerf_command
 from kerf.adapters.cli.render.text import counted, dollars, some, table_lines
 from kerf.engine.model.durations import format_time
 from kerf.engine.model.reasons import Reason

@@ -9,6 +9,7 @@ from shutil import which
 
 from kerf.adapters.cli.render.output import Printer
 from kerf.engine.record.entries import Entry
+from kerf.projections.differences.documents import Shapes
 from kerf.projections.timeline.event import DEBUG, event_sentence
 from kerf.projections.timeline.grouping import group_events
 from kerf.projections.timeline.timeline import Timeline
@@ -35,11 +36,13 @@ def kerf_command() -> str:
 
 class LiveStory:
     """`tell` prints what a turn's entries say, without repetitions and details. Without a printer it prints nothing.
-    `before` is called before each line."""
+    `shapes` say what pods ask for. `before` is called before each line."""
 
-    def __init__(self, out: Printer | None, start: int, before: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, out: Printer | None, start: int, shapes: Shapes, before: Callable[[], None] = lambda: None
+    ) -> None:
         self.out, self.start, self._before = out, start, before
-        self._timeline = Timeline()
+        self._timeline = Timeline(shapes)
 
     def tell(self, entries: Sequence[Entry]) -> None:
         events = [event for entry in entries for event in self._timeline.apply(entry)]

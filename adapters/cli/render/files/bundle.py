@@ -10,7 +10,7 @@ from kerf.adapters.store.files.bundle_format import BundleInfo
 from kerf.projections.prose.amounts import count, moment
 
 if TYPE_CHECKING:
-    from kerf.adapters.cli.signing import Signed
+    from kerf.adapters.cli.bundles.signing import Signed
 
 
 def print_bundle(info: BundleInfo, file: Path, *, json: bool) -> None:
@@ -25,8 +25,12 @@ def print_bundle(info: BundleInfo, file: Path, *, json: bool) -> None:
     if info.based:
         before = f", and what is kept from before ({info.kept} of claims and decisions)" if info.kept else ""
         printer.line(f"it begins with the state after position {info.first - 1}{before}")
+    if info.snapshots:
+        printer.line(f"{count(info.snapshots, 'snapshot')} of the state, which kerf verify makes again")
     printer.line(f"made {moment(info.created)} by kerf {info.engine}, format {info.format}")
     printer.line(f"chain {info.chain}")
+    if info.unknown:
+        printer.line(f"entries of a newer kerf: {info.unknown:,}" + (", left empty" if info.sanitised else ""))
     printer.line("names are pseudonyms" if info.sanitised else "names are as they were")
 
 

@@ -19,6 +19,7 @@ _PASSES = {
     "disrupt": "a disruption that leaves no choice",
     "static": "the size of a static NodePool",
 }
+EXACT = "Exact is this one decision. What the cluster would have done after it, the record cannot know."
 _STYLES = {"+": "good", "-": "error", "~": "warning"}
 
 
@@ -27,32 +28,35 @@ def whatif_text(printer: Printer, answer: WhatIf) -> None:
     for change in answer.changes:
         printer.line(f"  {change}")
     printer.line()
-    printer.line(f"Without the change: {_decision(answer.unchanged, answer)}")
+    printer.line(f"Without the change: {decision_words(answer.unchanged, answer)}")
     if not answer.as_recorded:
         printer.line(
             "                    The record has another decision there: kerf verify says how they differ.", "warning"
         )
-    printer.line(f"With the change:    {_decision(answer.changed, answer)}")
+    printer.line(f"With the change:    {decision_words(answer.changed, answer)}")
     printer.line()
     if not answer.differences:
         same = "The change makes no difference to the next decision."
         printer.line(same if answer.changed.deciders else "Nothing is decided because of the change.")
     for difference in answer.differences:
-        first, *rest = list(_lines(difference))
+        first, *rest = list(difference_lines(difference))
         printer.line(f"  {difference.sign} {first}", _STYLES[difference.sign])
         for line in rest:
             printer.line(f"      {line}")
     if answer.differences:
         printer.line()
     _sums(printer, answer)
+    if answer.going:
+        printer.line(f"  not counted, as on the way out already: {some(answer.going)}")
     if answer.then is not None:
         _then(printer, answer.then, answer)
     for decider in answer.older:
         printer.line(f"The record has another version of a decider ({decider}): both decisions are today's.")
-    printer.line("Exact is this one decision. What the cluster would have done after it, the record cannot know.")
+    printer.line(EXACT)
 
 
-def _decision(outcome: Outcome, answer: WhatIf) -> str:
+def decision_words(outcome: Outcome, answer: WhatIf) -> str:
+    """Say what is decided, when, and what comes of it in numbers."""
     if not outcome.deciders:
         return f"nothing is decided up to {moment(outcome.at)} (+{duration(outcome.at - answer.at)})"
     passes = " and ".join(_PASSES.get(decider, decider) for decider in outcome.deciders)
@@ -73,7 +77,7 @@ def _sum_of(outcome: Outcome) -> str:
 
 def _then(printer: Printer, then: Outcome, answer: WhatIf) -> None:
     """Where the pods of nodes that go would be planned to: no part of the plan, since it is not exact."""
-    printer.line(f"Then, if nothing else happened (not exact): {_decision(then, answer)}")
+    printer.line(f"Then, if nothing else happened (not exact): {decision_words(then, answer)}")
     for node in then.launched:
         printer.line(f"      {node.name}: {_node(node)}, for {count(len(node.pods), 'pod')}")
     for group in then.waiting:
@@ -96,7 +100,7 @@ def _sums(printer: Printer, answer: WhatIf) -> None:
     )
 
 
-def _lines(difference: Difference) -> Iterator[str]:
+def difference_lines(difference: Difference) -> Iterator[str]:
     """One line that says what, and more that say why."""
     old, new, pods = difference.old, difference.new, difference.pods
     name = difference.name
