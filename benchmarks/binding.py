@@ -12,8 +12,8 @@ for, wherever. NAME is a scenario or a family (`i-mixed`); without names all are
 `--mutated` takes as many scenarios made by random changes instead, one for each seed from `--first` on
 (tests/conformance/mutations.py): cases that kerf has not been tried on. `--services` makes a Service for each set of
 pod labels: kube-scheduler then spreads, softly, those pods without constraints of their own. `--nominate` plans
-for pods that are told their nodes, and tells them (status.nominatedNodeName) once the scheduler has refused them.
-The planned nodes come then, one by one, as in a cluster.
+for pods that are told their nodes (status.nominatedNodeName). Once the scheduler has refused them, the planned nodes
+come one by one, as in a cluster: each is closed until its pods have been told it.
 
 Prints one JSON object:
 

@@ -25,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.scheduling import baseline
 from benchmarks.shipped_rows.days import DAY_ROWS
 from benchmarks.shipped_rows.planner import PLANNER_ROWS, Row
+from kerf.adapters.cli.garbage import look_rarely
 
 ROWS: dict[str, Row] = {**PLANNER_ROWS, **DAY_ROWS}
 AT_LEAST = "pods_per_s", "ratio"
@@ -55,6 +56,7 @@ def main() -> int:
     chosen = [name for name in ROWS if not asked.rows or name.startswith(tuple(asked.rows))]
     if not chosen or asked.runs < 1:
         parser.error(f"no row begins so; known ones: {', '.join(ROWS)}" if not chosen else "--runs is at least 1")
+    look_rarely()  # as every command of kerf does
     rows = {}
     for name in chosen:
         rows[name] = measured(ROWS[name], asked.runs)

@@ -10,14 +10,16 @@ from __future__ import annotations
 import json
 import signal
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
-from benchmarks.real_scheduler.objects import VOLUME_BOUND, Document, Key, Stage, key_of
-from kerf.engine.model.labels import ZONE
+from benchmarks.real_scheduler.objects import VOLUME_BOUND, ComingNode, Document, Key, Stage, key_of
+from kerf.engine.model.labels import UNREGISTERED_TAINT, ZONE
+from kerf.engine.runtime.pod_nominations import MAX_TIMES_TOLD
 from tests.support.controlplane.plane import ControlPlane, collection
 
 FLAGS = {
@@ -30,6 +32,7 @@ FLAGS = {
 }
 SENTINEL = "kerf-sentinel"
 """A node that one pod fills, which nothing else concerns: when that is bound, the scheduler knows all before it."""
+UNREGISTERED = {"key": UNREGISTERED_TAINT, "effect": "NoExecute"}
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 WAITING = 30.0  # seconds that the scheduler may take to come to a pod
 PAUSE = 0.05
@@ -56,6 +59,8 @@ class Cluster:
         self._plane, self._still = plane, still
         self._connection = plane.connection()
         self._made: list[Document] = []
+        self._there: list[ComingNode] = []
+        self._times = Counter[Key]()  # how often pods were told their nodes
         self._turn = 0
 
     def carried_out(self, stage: Stage, expected: Iterable[Key]) -> SchedulingOutcome:
@@ -74,12 +79,10 @@ class Cluster:
                     self._make(_owned(claim, key, uids))
             finally:
                 self._plane.signal_process("kube-scheduler", signal.SIGCONT)
-            if stage.nominated:
+            if stage.coming:
                 self._until_refused()
-                for key, node in stage.nominated.items():
-                    self._nominate(key, node)
-                for manifest in stage.after:
-                    self._make(manifest)
+            for coming in stage.coming:
+                self._come(coming)
             self._until_still(frozenset(expected), volumes=any("volumes" in pod["spec"] for pod in stage.waiting))
             return self._outcome(frozenset(uids))
         finally:
@@ -106,15 +109,37 @@ class Cluster:
         while not all(map(_refused, self._items(UNBOUND))) and time.monotonic() < until:
             time.sleep(PAUSE)
 
-    def _nominate(self, pod: Key, node: str) -> None:
-        """Tell a pod its planned node (KEP-5278), unless it is bound already."""
-        path = f"/api/v1/namespaces/{pod[0]}/pods/{pod[1]}"
-        known = self._get(path)
-        if "nodeName" not in known["spec"]:
-            body = {"status": {"nominatedNodeName": node}}
-            status, answer = self._call("PATCH", f"{path}/status", body, "application/merge-patch+json")
-            if status != 200:
-                raise Refused(f"the status of pod {pod[1]}: {answer.get('message', status)}")
+    def _come(self, coming: ComingNode) -> None:
+        """A node joins as with kerf: it is closed until its pods have been told it."""
+        taints = coming.node["spec"]["taints"]
+        self._make({**coming.node, "spec": {**coming.node["spec"], "taints": [*taints, UNREGISTERED]}})
+        for pod in coming.daemon_pods:
+            self._make(pod)
+        self._there.append(coming)
+        self._tell(self._items(UNBOUND), [coming])
+        self._patch(f"/api/v1/nodes/{coming.node['metadata']['name']}", {"spec": {"taints": taints}})
+
+    def _tell(self, unbound: Iterable[Document], nodes: Iterable[ComingNode]) -> None:
+        """Tell pods their planned nodes (KEP-5278), again if the scheduler has cleared it, as
+        engine/runtime/pod_nominations.py does."""
+        told = {key_of(pod): pod.get("status", {}).get("nominatedNodeName", "") for pod in unbound}
+        for coming in nodes:
+            name, alike = coming.node["metadata"]["name"], Counter[tuple[str, str]]()
+            waiting = [pod for pod in coming.pods if pod.key in told]
+            for pod in sorted(waiting, key=lambda planned: told[planned.key] != name):
+                if alike[pod.kind] >= pod.at_a_time:
+                    continue
+                alike[pod.kind] += 1
+                if not told[pod.key] and self._times[pod.key] < MAX_TIMES_TOLD:
+                    self._times[pod.key] += 1
+                    path = f"/api/v1/namespaces/{pod.key[0]}/pods/{pod.key[1]}/status"
+                    self._patch(path, {"status": {"nominatedNodeName": name}}, refused=422)  # it is bound meanwhile
+
+    def _patch(self, path: str, body: Document, refused: int = 200) -> None:
+        """`refused`: a status that is as good as success."""
+        status, answer = self._call("PATCH", path, body, "application/merge-patch+json")
+        if status not in (200, refused):
+            raise Refused(f"{path}: {answer.get('message', status)}")
 
     def _until_known(self) -> None:
         self._turn += 1
@@ -157,6 +182,7 @@ class Cluster:
                 since = time.monotonic()
             if not any(key_of(pod) in expected for pod in answer):
                 return
+            self._tell(answer, self._there)
             if len(answer) != len(waiting) or not all(map(_refused, answer)):
                 waiting, since = answer, time.monotonic()
             time.sleep(PAUSE)
@@ -227,6 +253,8 @@ class Cluster:
             else:
                 self._call("DELETE", path, NOW)
         self._made.clear()
+        self._there.clear()
+        self._times.clear()
 
     def _items(self, path: str) -> list[Document]:
         """With their kind, which a list leaves out."""

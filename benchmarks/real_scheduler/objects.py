@@ -20,7 +20,7 @@ from kerf.engine.scheduling.kube_scheduler.scheduler import new_node_name
 from kerf.engine.scheduling.launchable.daemons import daemon_of_shape, daemons, reserved_for_daemons
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.resources import total
-from kerf.engine.scheduling.plan import Plan
+from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.pods.pod_requirements import HARD_SPREAD
 from kerf.engine.scheduling.problem.problem import NodeInput, PendingPod, Problem
 from kerf.replay.scenarios.pods import with_defaults
@@ -38,17 +38,32 @@ OF_CLUSTER = (
 VOLUME_BOUND = "pv.kubernetes.io/bind-completed"
 
 
+class PlannedPod(Struct, frozen=True):
+    """A pod that is told its node: as one of at most `at_a_time` pods of its kind."""
+
+    key: Key
+    kind: tuple[str, str]
+    at_a_time: int
+
+
+class ComingNode(Struct, frozen=True):
+    """A planned node that comes when pods wait already: its daemons' pods, and the pods that are told it."""
+
+    node: Document
+    daemon_pods: tuple[Document, ...]
+    pods: tuple[PlannedPod, ...]
+
+
 class Stage(Struct, frozen=True):
     """`before`: what is there before pods wait, in the order in which it is made; `waiting`: the pods that wait;
-    `ending`: bound pods that are being deleted; `ephemeral`: claims that are made for a pod, and are its; `nominated`:
-    the planned nodes (by name) of the pods that are told them; `after`: what is made once they are."""
+    `ending`: bound pods that are being deleted; `ephemeral`: claims that are made for a pod, and are its; `coming`:
+    the planned nodes, where pods are told them."""
 
     before: tuple[Document, ...]
     waiting: tuple[Document, ...]
     ending: tuple[Key, ...]
     ephemeral: tuple[tuple[Key, Document], ...]
-    nominated: Mapping[Key, str]
-    after: tuple[Document, ...]
+    coming: tuple[ComingNode, ...]
 
 
 def node_name(number: int) -> str:
@@ -88,11 +103,8 @@ def stage(
     owned = {(pod.node, owner) for pod in problem.bound for owner in _daemon_sets_of(pods[pod.uid])}
     of_nodes = [(node, list(_daemon_pods(node, sets, problem, owned))) for node in nodes]
     daemon_pods = [pod for _, pods_there in of_nodes for pod in pods_there]
-    after = (
-        [manifest for node, there in of_nodes[len(nodes) - len(planned) :] for manifest in (node, *there)]
-        if nominate
-        else []
-    )
+    there = of_nodes[: len(nodes) - len(planned)] if nominate else of_nodes
+    coming = zip(of_nodes[len(there) :], plan.claims, strict=True) if nominate else ()
     given = [pod for pod in problem.pods if not planned_only or pod.uid in plan.placed]
     waiting = [_pod_document(pods[pod.uid]) for pod in _in_order(given, pods, order)]
     ephemeral = [(key_of(pod), claim) for pod in (*bound, *waiting) for claim in _ephemeral(pod)]
@@ -103,30 +115,27 @@ def stage(
     made += _classes([*bound, *waiting, *daemon_pods])
     made += _services([*bound, *waiting]) if services else ()
     return Stage(
-        before=tuple(manifest for manifest in (*made, *nodes, *bound, *daemon_pods) if manifest not in after),
+        before=(*made, *(node for node, _ in there), *bound, *(pod for _, pods_there in there for pod in pods_there)),
         waiting=tuple(waiting),
         ending=tuple(key_of(doc) for doc, pod in zip(bound, problem.bound, strict=True) if pod.terminating),
         ephemeral=tuple((pod, listed.get(key_of(claim), claim)) for pod, claim in ephemeral),
-        nominated=_nominated(problem, plan) if nominate else {},
-        after=tuple(after),
+        coming=tuple(
+            ComingNode(node, tuple(pods_there), _told(problem, claim)) for (node, pods_there), claim in coming
+        ),
     )
 
 
-def _nominated(problem: Problem, plan: Plan) -> dict[Key, str]:
-    """The planned node of each pod that is told it. Of equal pods with a hard spread as many on each node are as their
-    skew allows, as in engine/runtime/pod_nominations.py."""
+def _told(problem: Problem, claim: OpenedClaim) -> tuple[PlannedPod, ...]:
+    """The pods of a claim. Of equal ones with a hard spread as many at a time are told their node as their skew allows,
+    as in engine/runtime/pod_nominations.py."""
     pods = {pod.uid: pod for pod in problem.pods}
-    told: dict[Key, str] = {}
-    for number, claim in enumerate(plan.claims):
-        equal: Counter[tuple[str, str]] = Counter()
-        for pod in map(pods.__getitem__, claim.pods):
-            kind = pod.namespace, pod.shape
-            spreads = problem.shapes[pod.shape].spread
-            skews = [spread.max_skew for spread in spreads if spread.when_unsatisfiable == HARD_SPREAD]
-            if equal[kind] < min(skews, default=len(pods)):
-                told[pod.namespace, pod.name] = node_name(number)
-            equal[kind] += 1
-    return told
+    told = []
+    for pod in map(pods.__getitem__, claim.pods):
+        spreads = problem.shapes[pod.shape].spread
+        skews = [spread.max_skew for spread in spreads if spread.when_unsatisfiable == HARD_SPREAD]
+        kind = pod.namespace, pod.shape
+        told.append(PlannedPod((pod.namespace, pod.name), kind, min(skews, default=len(pods))))
+    return tuple(told)
 
 
 def key_of(pod: Document) -> Key:

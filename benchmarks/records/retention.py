@@ -1,8 +1,8 @@
 """How long a long record takes to be read at a start, and to be cut: in all, and at most at once.
 
-    python -m benchmarks.retention [--entries 1000000]
+    python -m benchmarks.records.retention [--entries 1000000]
 
-The record is that of benchmarks/fold.py: pods of which nothing is kept, the worst case for a cut. It prints JSON.
+It takes the record of benchmarks/records/fold.py: pods of which nothing is kept, a cut's worst case. It prints JSON.
 `without a snapshot` is a start after an upgrade that changed the state's schema. `longest step` is for how long a cut
 holds a writer up.
 """
@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.fold import baseline, fill
+from benchmarks.records.fold import baseline, fill
 from kerf.adapters.store.retention import cut as cutting
 from kerf.adapters.store.retention.policy import base_at, extent
 from kerf.adapters.store.retention.prune import HOLDER

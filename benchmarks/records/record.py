@@ -1,6 +1,6 @@
 """How fast the record is written and read, with `eventsourcing`'s own Application beside it in the same run.
 
-    python benchmarks/record.py [--json] [--entries 200000] [--batch 500] [--folder DIR]
+    python benchmarks/records/record.py [--json] [--entries 200000] [--batch 500] [--folder DIR]
 
 Each figure stands in `FIGURES` as a function of a `Bench` (the folder, the sizes, the record that `append` made) and
 returns a rate per second. A figure is the best of some runs: what the code can do when the machine lets it. The

@@ -1,6 +1,6 @@
 """How fast the state is folded, and how soon the state of any moment of a long record is there.
 
-    python benchmarks/fold.py [--json] [--entries 1000000] [--moments 20]
+    python benchmarks/records/fold.py [--json] [--entries 1000000] [--moments 20]
 
 The record is made as the runtime makes it: turns of some hundred watch events over 5,000 pods and 200 nodes, with a
 snapshot every `SNAPSHOT_EVERY` entries. `state at` is the slowest of some moments spread over the record, each from a
