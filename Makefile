@@ -17,7 +17,7 @@ PYTEST_ARGS ?= -m 'not slow' $(SPREAD)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: test-all dst fuzz helm reference reference-e2e reference-scenarios crds schemas golden bench conformance controlplane test-controlplane help setup test lint types contracts check format demo lock sbom clean
+.PHONY: test-all test-browser pictures dst fuzz helm reference reference-e2e reference-scenarios policy crds schemas golden bench conformance controlplane test-controlplane help setup test lint types contracts check format demo lock sbom clean
 
 help: ## List the targets
 	@grep -hE '^[a-z][a-z0-9-]*:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-17s %s\n", $$1, $$2}'
@@ -40,16 +40,22 @@ $(STAMP): pyproject.toml $(LOCK) | $(BIN)/uv
 	@touch $@
 
 test: setup ## Run the tests of every area that are not marked slow (four minutes on two cores)
-	$(BIN)/python -m pytest --ignore=tests/controlplane $(PYTEST_ARGS)
+	$(BIN)/python -m pytest --ignore=tests/controlplane --ignore=tests/browser $(PYTEST_ARGS)
 
 # `make -o test test-all` runs only what `make test` leaves out.
 test-all: test ## Run the slow tests too: all but those on a control plane
-	$(BIN)/python -m pytest --ignore=tests/controlplane -m slow $(SPREAD)
+	$(BIN)/python -m pytest --ignore=tests/controlplane --ignore=tests/browser -m slow $(SPREAD)
 
 controlplane: ## Build etcd, kube-apiserver, kube-scheduler, kube-controller-manager and kwok (Go 1.26, ten minutes)
 	@tests/controlplane/build/build.sh
 
 # With KUBEBUILDER_ASSETS set, the binaries in that folder are used.
+test-browser: setup ## Run the tests of the explorer in a real browser (Debian's chromium)
+	$(BIN)/python -m pytest tests/browser
+
+pictures: setup ## Make the pictures of the explorer in docs/pictures again, in a real browser
+	PICTURES=docs/pictures $(BIN)/python -m pytest tests/browser/test_pictures.py
+
 test-controlplane: setup $(if $(KUBEBUILDER_ASSETS),,controlplane) ## Run the tests on a real control plane
 	$(BIN)/python -m pytest $(or $(CONTROLPLANE_TESTS),tests/controlplane)
 
@@ -95,8 +101,8 @@ conformance: setup ## Compare with Karpenter's results family by family, where t
 	$(BIN)/python -m pytest tests/conformance -s -q
 
 bench: setup ## Measure: each benchmark prints its figures as JSON with the machine's baseline beside them
-	$(BIN)/python benchmarks/record.py --json
-	$(BIN)/python benchmarks/fold.py --json
+	$(BIN)/python benchmarks/records/record.py --json
+	$(BIN)/python benchmarks/records/fold.py --json
 	$(BIN)/python benchmarks/scheduling.py --pods 1000 --shape plain-ec2 --json
 	$(BIN)/python benchmarks/memory.py --json
 	$(BIN)/python benchmarks/startup.py --json
@@ -104,6 +110,10 @@ bench: setup ## Measure: each benchmark prints its figures as JSON with the mach
 
 golden: setup ## Simulate the golden records' scenes again (CASES="a b" for some): look at the difference
 	$(BIN)/python tests/golden/remake.py $(CASES)
+	PYTHONPATH=. $(BIN)/python -m tests.records.make unreleased
+
+policy: setup ## Write deploy/iam/control.json into the CloudFormation template
+	$(BIN)/python deploy/make_cloudformation.py
 
 crds: setup ## Write deploy/crds from the declaration of the API
 	$(BIN)/python deploy/make_crds.py
@@ -117,7 +127,7 @@ demo: setup ## Run the demonstration: kerf on a simulated cluster and a mock of 
 # The image has the packages of production.txt; build.txt makes its wheel. Both are parts of the lock.
 lock: $(BIN)/uv ## Resolve the dependencies again and write the locks
 	@$(COMPILE) --all-extras --group dev $(LOCK_FLAGS) -o $(LOCK) pyproject.toml
-	@$(COMPILE) --extra postgres -c $(LOCK) -o requirements/production.txt pyproject.toml
+	@$(COMPILE) --extra postgres --extra ui -c $(LOCK) -o requirements/production.txt pyproject.toml
 	@echo hatchling | $(COMPILE) -c $(LOCK) -o requirements/build.txt -
 
 sbom: setup ## Write dist/kerf.cdx.json: what is in the image (CycloneDX)
