@@ -9,9 +9,12 @@ from collections.abc import Callable, Mapping
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support.strategies.examples import examples
 from tests.support.virtual_time import VirtualTimeLoop
 
-settings.register_profile("kerf", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "kerf", max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("kerf")
 
 

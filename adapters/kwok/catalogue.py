@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -101,6 +102,17 @@ def read_catalogue(data: bytes, source: str) -> Catalogue:
         except (InputError, KeyError, TypeError, ValueError, AttributeError) as error:
             raise CatalogueRefused(f"no instance type: {error}", where=f"{source}[{index}]") from error
     return Catalogue(tuple(types), source=source)
+
+
+def read_catalogue_file(file: Path) -> Catalogue:
+    """Reads the types of a file. Raises InputError (KERF330) for one that is not there, and what `read_catalogue`
+    does."""
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        said = f"cannot read the instance types: {error.strerror}"
+        raise InputError(said, where=str(file), hint="Check the path", code="KERF330") from error
+    return read_catalogue(data, str(file))
 
 
 def _listed(item: dict[str, Any]) -> InstanceType:

@@ -73,7 +73,6 @@ class KwokCloud:
         self._nodes, self._catalogue, self._now = nodes, catalogue, now
         self._later = later if later is not None else _in_a_thread
         self._types = {instance_type.name: instance_type for instance_type in catalogue.types}
-        self._digest = content(catalogue)[0]
         self._classes: dict[str, KWOKNodeClass] = {}
         self._untold: dict[str, None] = {}
         self._coming: dict[str, str] = {}  # instance whose Node is to be made after a delay → its claim
@@ -96,17 +95,7 @@ class KwokCloud:
         with self._lock:
             classes = [self._classes[name] for name in sorted(self._untold)]
             self._untold.clear()
-        return [observation for node_class in classes for observation in self._seen(node_class)]
-
-    def _seen(self, node_class: KWOKNodeClass) -> list[Observation]:
-        digest = content(node_class)[0]
-        ready = node_class.ready and not node_class.deleting
-        reason = "Deleting" if node_class.deleting else node_class.reason
-        seen = NodeClassSeen(
-            GROUP, KIND, node_class.name, node_class.uid, node_class.generation, ready, reason, digest=digest
-        )  # fmt: skip
-        catalogue = CatalogueSeen(f"{GROUP}/{KIND}/{node_class.name}", self._digest)
-        return [Observation(seen, {digest: node_class}), Observation(catalogue, {self._digest: self._catalogue})]
+        return [seen for node_class in classes for seen in class_observations(node_class, self._catalogue)]
 
     # ── ports.Cloud ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -221,6 +210,18 @@ class NodesRefused(KerfError):
     """The API server refused to show a Node that stands for an instance."""
 
     code = "KERF530"
+
+
+def class_observations(node_class: KWOKNodeClass, catalogue: Catalogue) -> list[Observation]:
+    """Returns what the record says of a NodeClass that sells these types."""
+    digest, sold = content(node_class)[0], content(catalogue)[0]
+    ready = node_class.ready and not node_class.deleting
+    reason = "Deleting" if node_class.deleting else node_class.reason
+    seen = NodeClassSeen(
+        GROUP, KIND, node_class.name, node_class.uid, node_class.generation, ready, reason, digest=digest
+    )  # fmt: skip
+    offered = CatalogueSeen(f"{GROUP}/{KIND}/{node_class.name}", sold)
+    return [Observation(seen, {digest: node_class}), Observation(offered, {sold: catalogue})]
 
 
 def node_name(claim: str, token: str) -> str:

@@ -68,16 +68,26 @@ def folder(tmp_path: Path) -> Path:
 
 
 LONG = {
-    "diff.md",
+    "check.md",
     "README.md",
+    "diff.md",
     "explain.md",
+    "figures.md",
     "getting-started.md",
+    "import.md",
+    "incident.md",
     "manifests.md",
     "moments.md",
     "operations.md",
     "plan.md",
+    "replay.md",
+    "security.md",
     "simulate.md",
     "simulation.md",
+    "sql.md",
+    "status.md",
+    "sweep.md",
+    "whatif.md",
 }
 """Documents whose commands take many seconds."""
 

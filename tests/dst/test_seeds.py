@@ -36,6 +36,7 @@ def test_all_invariants_hold_when_each_death_loses_the_record(seed: int) -> None
     assert play(scenario(seed, forgets=True)).broken == []
 
 
+@pytest.mark.slow
 def test_a_seed_is_one_scenario_and_one_record() -> None:
     first, again = play(scenario(3)), play(scenario(3))
     assert first.store is not None
@@ -62,6 +63,7 @@ def broken(tampered: Iterable[Entry]) -> set[str]:
     return {violation.invariant for violation in Ledger().read(tampered)}
 
 
+@pytest.mark.slow
 def test_the_record_as_it_is_breaks_nothing(recorded: Outcome) -> None:
     assert broken(entries(recorded)) == set()
 

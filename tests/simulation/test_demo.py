@@ -131,7 +131,8 @@ def test_the_cloud_is_the_aws_adapter(shown: Shown) -> None:
 
 
 def test_the_commands_that_it_shows_run_as_shown(shown: Shown) -> None:
-    shown_commands = re.findall(r"^  kerf (.+)$", shown.out.partition("Look closer:")[2], re.MULTILINE)
+    closer = shown.out.partition("Look closer:")[2].partition("See it")[0]
+    shown_commands = re.findall(r"^  kerf (.+)$", closer, re.MULTILINE)
     assert [line.split()[0] for line in shown_commands] == [
         "explain", "explain", "story", "log", "at", "bundle", "verify",
     ]  # fmt: skip
@@ -140,6 +141,7 @@ def test_the_commands_that_it_shows_run_as_shown(shown: Shown) -> None:
         assert done.returncode == 0, f"kerf {line}: {done.stdout}{done.stderr}"
         assert done.stdout
     assert kerf(shown.folder, "verify", "demo.kerfb").returncode == 0
+    assert shown.out.endswith("See it in a browser:\n  kerf ui demo.kerf --open\n")
 
 
 @pytest.mark.parametrize("seed", ["0", "4242"])

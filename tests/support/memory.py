@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from kerf.engine.record.base import Base, KeptHistory
 from kerf.engine.record.entries import Entry
@@ -17,7 +17,7 @@ class MemoryStore:
         self.entries: list[Entry] = []
         self.blobs: dict[str, bytes] = {}
         self.versions: dict[str, int] = {}
-        self.snapshots: dict[int, tuple[str, bytes, str]] = {}
+        self.snapshots_kept: dict[int, tuple[str, bytes, str]] = {}
         self.fail_with: Exception | None = None
 
     def append(self, turn: Append) -> None:
@@ -36,8 +36,8 @@ class MemoryStore:
         self.blobs.update(turn.blobs)
         self.versions = versions
 
-    def scan(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
-        yield from self.entries[after:until]
+    def scan(self, after: int = 0, until: int | None = None, only: Collection[str] | None = None) -> Iterator[Entry]:
+        yield from (entry for entry in self.entries[after:until] if only is None or entry.type in only)
 
     def base(self) -> Base | None:
         return None
@@ -61,11 +61,14 @@ class MemoryStore:
         return self.entries[-1].epoch if self.entries else 0
 
     def put_snapshot(self, position: int, schema: str, state: bytes, digest: str) -> None:
-        self.snapshots[position] = (schema, state, digest)
+        self.snapshots_kept[position] = (schema, state, digest)
 
     def snapshot(self, until: int | None, schema: str) -> tuple[int, bytes, str] | None:
-        usable = [p for p, (s, _, _) in self.snapshots.items() if s == schema and (until is None or p <= until)]
-        return (max(usable), *self.snapshots[max(usable)][1:]) if usable else None
+        usable = [p for p, (s, _, _) in self.snapshots_kept.items() if s == schema and (until is None or p <= until)]
+        return (max(usable), *self.snapshots_kept[max(usable)][1:]) if usable else None
+
+    def snapshots(self, schema: str) -> dict[int, str]:
+        return {position: digest for position, (of, _, digest) in self.snapshots_kept.items() if of == schema}
 
     def close(self) -> None:
         """Nothing to close."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from kerf.engine.model import labels as lbl
@@ -50,6 +51,7 @@ def instance_type(name: str, cpu: int, memory: int, price: float, pods: int = 29
     )
 
 
+NOTHING: Mapping[str, int] = {}
 CATALOGUE = Catalogue(
     (
         instance_type("c5.large", 2, 3788, 0.085),
@@ -99,8 +101,11 @@ class World:
             Observation(node_pool if node_pool is not None else pool()),
         )
 
-    def pending(self, *names: str, memory: int = 1024 * Mi, cpu: int = 0, **shape: Any) -> list[Intent]:
-        requests = {"memory": memory} | ({"cpu": cpu} if cpu else {})
+    def pending(
+        self, *names: str, memory: int = 1024 * Mi, cpu: int = 0, more: Mapping[str, int] = NOTHING, **shape: Any
+    ) -> list[Intent]:
+        """Pods that wait and ask for this, and for `more` resources."""
+        requests = {"memory": memory} | ({"cpu": cpu} if cpu else {}) | dict(more)
         made = PodShape(requests=requests, grace=0, **shape)
         digest, _ = content(made)
         seen = []

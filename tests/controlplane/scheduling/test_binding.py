@@ -13,7 +13,8 @@ from msgspec.structs import replace
 
 from benchmarks.binding import carried_out, measure_scenario, summary
 from benchmarks.real_scheduler.cluster import Cluster, plane_in
-from benchmarks.real_scheduler.objects import ORDERS, obstacle, stage
+from benchmarks.real_scheduler.objects import ORDERS, node_name, obstacle, stage
+from kerf.engine.model.settings import Settings
 from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.replay.scenarios.catalogues import Catalogues
 from kerf.replay.scenarios.plan_scenarios import EFFORT, problem_of
@@ -56,6 +57,15 @@ def test_a_plan_is_carried_out_whole_and_the_model_knows(cluster: Cluster, scena
     found = measure_scenario(cluster, scenario, problem, ASKED)
     assert found["runs"] == [{"left": {}, "agreement": [found["pods"]] * len(found["left_by_habit"])}]
     assert summary([found])["whole"] == 1
+
+
+def test_pods_are_told_their_nodes_as_these_come(cluster: Cluster, scenario: dict[str, Any]) -> None:
+    """S-40: closed nodes come one after another, and are opened once their pods have been told them."""
+    problem = problem_of(scenario, Catalogues({}), Settings(nominations=True))
+    plan = best_plan(problem, EFFORT)
+    seats, left = carried_out(cluster, stage(scenario, problem, plan, "file", nominate=True), problem, plan)
+    assert left == {}
+    assert seats == {uid: node_name(number) for number, claim in enumerate(plan.claims) for uid in claim.pods}
 
 
 def test_a_plan_that_is_too_tight_leaves_pods_over(cluster: Cluster, scenario: dict[str, Any]) -> None:

@@ -20,10 +20,12 @@ def free_port() -> int:
     return port
 
 
-def get(port: int, path: str) -> tuple[int, str]:
-    """Status and text; 0 while nobody listens."""
+def get(port: int, path: str, token: str = "") -> tuple[int, str]:
+    """Status and text; 0 while nobody listens. `token` is sent as whoever scrapes does."""
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    asked = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers=headers)
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as response:
+        with urllib.request.urlopen(asked, timeout=10) as response:
             return response.status, response.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()

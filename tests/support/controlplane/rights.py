@@ -32,13 +32,18 @@ def kubeconfig(plane: ControlPlane, documents: list[dict[str, Any]], place: Path
         if document["kind"] in PATHS:
             status, found = plane.request("POST", PATHS[document["kind"]], document)
             assert status == 201, found
-    spec = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}
-    status, made = plane.request("POST", f"{PATHS['ServiceAccount']}/kerf/token", spec)
-    assert status == 201, made
     config = json.loads(plane.kubeconfig.read_text())
-    config["users"][0]["user"] = {"token": made["status"]["token"]}
+    config["users"][0]["user"] = {"token": token_of(plane, "kerf")}
     place.write_text(json.dumps(config))
     return place
+
+
+def token_of(plane: ControlPlane, account: str) -> str:
+    """A token of a ServiceAccount in the namespace kerf."""
+    spec = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}
+    status, made = plane.request("POST", f"{PATHS['ServiceAccount']}/{account}/token", spec)
+    assert status == 201, made
+    return str(made["status"]["token"])
 
 
 def doctor(kerf: Kerf, *flags: str, environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:

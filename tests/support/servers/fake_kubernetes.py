@@ -28,6 +28,7 @@ class FakeApi:
         self.refuse_watches: list[int] = []  # HTTP statuses of the next watches
         self.asked: list[tuple[str, str, dict[str, str], Any]] = []
         self.headers: list[dict[str, str]] = []
+        self.forwards_to = 0  # the port on 127.0.0.1 that each forwarded port of a pod leads to
         self._watches = 0
 
     def listing(self, *items: Document, version: str = "100", more: str = "") -> None:
@@ -55,6 +56,8 @@ class FakeApi:
         self.headers.append(dict(request.headers))
         if "watch" in request.query:
             return await self._watch(request)
+        if request.path.endswith("/portforward") and self.forwards_to:
+            return await self._forward(request)
         scripted = self.answers.get(f"{request.method} {request.path}")
         if scripted:
             status, found = scripted.pop(0) if len(scripted) > 1 else scripted[0]
@@ -62,6 +65,31 @@ class FakeApi:
         if not self.pages:
             return web.json_response({"kind": "Status", "message": "nothing here", "code": 404}, status=404)
         return web.json_response(self.pages.pop(0) if len(self.pages) > 1 else self.pages[0])
+
+    async def _forward(self, request: web.Request) -> web.StreamResponse:
+        """As the kubelet does: the first message of each channel names the port."""
+        socket = web.WebSocketResponse(protocols=["v4.channel.k8s.io"])
+        await socket.prepare(request)
+        port = int(request.query["ports"]).to_bytes(2, "little")
+        for channel in (b"\0", b"\1"):
+            await socket.send_bytes(channel + port)
+        try:
+            reader, writer = await asyncio.open_connection("127.0.0.1", self.forwards_to)
+        except OSError:
+            await socket.send_bytes(b"\1connection refused")
+            return socket
+
+        async def down() -> None:
+            while data := await reader.read(1 << 16):
+                await socket.send_bytes(b"\0" + data)
+            await socket.close()
+
+        answering = asyncio.create_task(down())
+        async for message in socket:
+            writer.write(message.data[1:])
+        answering.cancel()
+        writer.close()
+        return socket
 
     async def _watch(self, request: web.Request) -> web.StreamResponse:
         if self.refuse_watches:

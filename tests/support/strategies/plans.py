@@ -11,8 +11,9 @@ from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.pods import HostPort, PodShape, Taint, Toleration
 from kerf.engine.scheduling.problem.problem import NodeInput, Problem
 from tests.support.scenarios.problems import GI, Workloads, instance_type, pool, problem, shape, spec, term
+from tests.support.strategies.examples import examples
 
-relaxed_settings = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+relaxed_settings = settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @st.composite
