@@ -291,7 +291,7 @@ def scheduler(tmp_path: Path) -> Iterator[str]:
             started.append(subprocess.Popen([*worker, *place], cwd=tmp_path, stdout=logs, stderr=logs))
         yield json.loads(told.read_text())["address"]
     finally:
-        # Not terminate(): a worker that is asked to end says so to a scheduler that may be gone, and waits for its answer.
+        # Not terminate(): a worker that is asked to end tells a scheduler that may be gone, and waits for its answer.
         for process in started:
             process.kill()
         for process in started:
