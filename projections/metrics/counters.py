@@ -20,6 +20,7 @@ from kerf.engine.model.disruption_reasons import (
     karpenter_spelling,
     metric_label,
 )
+from kerf.engine.model.karpenter.launch_reasons import launch_reason
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.nodeclaim.claim import NodeClaim
@@ -225,12 +226,13 @@ class RecordCounters:
             self._inc("cloudprovider_instance_termination_failures_total", self._claim(claim).zone, "")
 
     def _launch(self, answer: LaunchAnswered, entry: Entry) -> None:
-        for launch_error in answer.errors:
-            labels = launch_error.zone, "", launch_error.capacity_type, launch_error.code
+        """Count offerings that were refused, by Karpenter's reason and not by EC2's code (A-292)."""
+        for error in answer.errors:
+            labels = error.zone, "", error.capacity_type, launch_reason(f"{error.code}: {error.message}")
             self._inc("cloudprovider_instance_launch_failures_total", *labels)
         if not answer.instance and answer.kind:
-            error = _CLOUD_ERRORS.get(answer.kind, "")
-            self._inc("cloudprovider_errors_total", "nodeclaim.lifecycle", "Create", self._provider, error)
+            kind = _CLOUD_ERRORS.get(answer.kind, "")
+            self._inc("cloudprovider_errors_total", "nodeclaim.lifecycle", "Create", self._provider, kind)
 
     def _interruption(self, message: InterruptionSeen, entry: Entry) -> None:
         if message.kind in _INSTANCE_STATUSES:

@@ -10,6 +10,7 @@ from kerf.engine.lifecycle.initialization import not_initialized_because
 from kerf.engine.lifecycle.published_devices import drivers_missing
 from kerf.engine.lifecycle.reasons import LifecycleCode
 from kerf.engine.model.disruption_reasons import BUDGET_REASONS, DriftReason, karpenter_spelling
+from kerf.engine.model.karpenter.launch_reasons import LAUNCH_FAILED, LAUNCH_REASONS
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
@@ -21,15 +22,7 @@ from kerf.projections.prose.reasons import sentence
 TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
 WAITING, WAITING_WORDS = "AwaitingReconciliation", "object is awaiting reconciliation"
 _MAX_LAUNCH_ERROR = 300  # characters of a launch error (L-155)
-CREATE_ERRORS = frozenset(
-    {
-        "AMIAuthorizationFailure", "AMINotFound", "AccountPendingVerification", "FleetQuotaExceeded",
-        "FreeTierIneligible", "InstanceProfileNameInvalid", "InsufficientFreeAddressesInSubnet", "InternalError",
-        "InvalidAMIID", "LaunchTemplateNotFound", "NoLaunchableOffer", "NodeClassReadinessUnknown",
-        "RequestLimitExceeded", "SecurityGroupSubnetVPCMismatch", "SpotQuotaExceeded", "SpotSLRCreationFailed",
-        "Unauthorized", "UserDataSizeLimitExceeded", "VCPULimitExceeded",
-    }
-)  # fmt: skip
+CREATE_ERRORS = LAUNCH_REASONS | {"NoLaunchableOffer", "NodeClassReadinessUnknown"}
 """Codes of failed launches that are reasons of their own (L-154, A-299 to A-313). Any other is LaunchFailed (L-155)."""
 
 
@@ -61,7 +54,7 @@ def _launched(claim: NodeClaim) -> Condition:
     if answer is None or answer.instance or not answer.message:
         return _waiting("Launched", claim)
     text = answer.message if len(answer.message) <= _MAX_LAUNCH_ERROR else f"{answer.message[:_MAX_LAUNCH_ERROR]}..."
-    reason = answer.code if answer.code in CREATE_ERRORS else "LaunchFailed"
+    reason = answer.code if answer.code in CREATE_ERRORS else LAUNCH_FAILED
     return Condition("Launched", UNKNOWN, reason, text, claim.created)
 
 

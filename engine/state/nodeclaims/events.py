@@ -6,6 +6,7 @@ from typing import Any, TypeGuard
 
 import msgspec
 
+from kerf.engine.model.karpenter.launch_reasons import NO_SPOT_ROLE
 from kerf.engine.model.karpenter.nodeclass_terms import known_user_data
 from kerf.engine.model.labels import SPOT
 from kerf.engine.nodeclaim.claim import Effect, NodeClaim, apply
@@ -50,7 +51,6 @@ CAPACITY_CODES = frozenset(
     ]
 )  # fmt: skip
 """A-290: an offering refused with one of these is taken as unavailable for a while."""
-NO_SPOT_ROLE = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"  # A-296
 
 
 def claim_event(state: State, event: Any, entry: Entry) -> None:

@@ -17,8 +17,9 @@ from kerf.adapters.aws.mock.environment import Environment
 from kerf.adapters.aws.mock.faults import FOREVER
 from kerf.adapters.aws.session import AwsError
 from kerf.engine.model import labels
+from kerf.engine.model.karpenter.launch_reasons import NO_SPOT_ROLE
 from kerf.engine.record.observations import InputRefused, LaunchError, NodeClassSeen
-from kerf.engine.state.nodeclaims.events import CAPACITY_CODES, NO_SPOT_ROLE
+from kerf.engine.state.nodeclaims.events import CAPACITY_CODES
 from tests.contract.cloud_contract import order
 from tests.support.servers.aws_world import AwsWorld
 

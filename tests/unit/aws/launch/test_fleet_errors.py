@@ -1,46 +1,21 @@
-"""How fleet errors are taken (A-290…A-314), and the fault plan that provokes them."""
+"""How fleet errors are taken (A-290, A-291, A-314), and the fault plan that provokes them."""
 
 import pytest
 
-from kerf.adapters.aws.launch.fleet_errors import _REASONS, SERVICE_LINKED_ROLE, reason, refusal
+from kerf.adapters.aws.launch.fleet_errors import refusal
 from kerf.adapters.aws.mock.faults import Fault as Planned
 from kerf.adapters.aws.mock.faults import FaultPlan, Shortage
+from kerf.engine.model.karpenter.launch_reasons import NO_SPOT_ROLE
 from kerf.engine.record.observations import LaunchError
-from kerf.projections.status.nodeclaim import CREATE_ERRORS
 
 ICE = LaunchError("InsufficientInstanceCapacity", "none left", "m5.large", "a", "spot")
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        pytest.param(f"{SERVICE_LINKED_ROLE}: no", "SpotSLRCreationFailed", id="A-300"),
-        pytest.param("UnauthorizedOperation: no", "Unauthorized", id="A-301"),
-        pytest.param("AuthFailure: Not authorized for images: [ami-1]", "AMIAuthorizationFailure", id="A-301 image"),
-        pytest.param(
-            "InvalidParameter: sg and subnet belong to different networks", "SecurityGroupSubnetVPCMismatch", id="A-302"
-        ),
-        pytest.param("x: Value for iamInstanceProfile.name is invalid", "InstanceProfileNameInvalid", id="A-303"),
-        pytest.param("InvalidLaunchTemplateId.NotFound: x", "LaunchTemplateNotFound", id="A-304"),
-        pytest.param("x: User data is limited to 16384 bytes", "UserDataSizeLimitExceeded", id="A-305"),
-        pytest.param("InvalidAMIID.NotFound: x", "AMINotFound", id="A-306"),
-        pytest.param("RequestLimitExceeded: x", "RequestLimitExceeded", id="A-307"),
-        pytest.param("MaxSpotInstanceCountExceeded: x", "SpotQuotaExceeded", id="A-311"),
-        pytest.param("VcpuLimitExceeded: x", "VCPULimitExceeded", id="A-311 vcpu"),
-        pytest.param("", "LaunchFailed", id="A-313"),
-    ],
-)
-def test_reasons(text: str, expected: str) -> None:
-    assert reason(text) == expected
 
 
 @pytest.mark.parametrize(
     ("errors", "kind", "code"),
     [
         pytest.param([ICE], "insufficient-capacity", "InsufficientCapacity", id="A-291"),
-        pytest.param(
-            [ICE, LaunchError(SERVICE_LINKED_ROLE)], "insufficient-capacity", "InsufficientCapacity", id="A-450"
-        ),
+        pytest.param([ICE, LaunchError(NO_SPOT_ROLE)], "insufficient-capacity", "InsufficientCapacity", id="A-450"),
         pytest.param([ICE, LaunchError("UnauthorizedOperation")], "error", "Unauthorized", id="A-447"),
         pytest.param([], "error", "LaunchFailed", id="A-448"),
     ],
@@ -72,7 +47,3 @@ def test_a_shortage_matches_by_pattern() -> None:
     assert plan.shortage("m5.large", "a", "spot") is None
     plan.clear()
     assert plan == FaultPlan()
-
-
-def test_l154_every_reason_of_a_failed_fleet_is_shown_on_its_nodeclaim() -> None:
-    assert {found for _, found in _REASONS} <= CREATE_ERRORS

@@ -151,15 +151,23 @@ def test_l431_a353_what_ec2_says_of_an_instance_is_no_message(kind: str, categor
     assert value(found, "karpenter_interruption_received_messages_total") == 0
 
 
-def test_l427_each_offering_that_a_launch_was_refused() -> None:
+def test_l427_a292_each_offering_that_a_launch_was_refused_by_karpenters_reason() -> None:
+    """EC2's code is not the reason: Karpenter has none of its own for a lack of capacity (A-313)."""
     world = asked()
     ((ref, order),) = world.launches()
-    code = "InsufficientInstanceCapacity"
-    errors = tuple(LaunchError(code, "", "m5.large", zone, "on-demand") for zone in ("us-west-2a", "us-west-2b"))
-    world.see(Observation(LaunchAnswered(ref, order.claim, kind="insufficient-capacity", code=code, errors=errors)))
+    refused = {
+        "us-west-2a": ("InsufficientInstanceCapacity", "none left", "LaunchFailed"),
+        "us-west-2b": ("VcpuLimitExceeded", "too many", "VCPULimitExceeded"),
+        "us-west-2c": ("InvalidParameterValue", "User data is limited to 16384 bytes", "UserDataSizeLimitExceeded"),
+    }
+    errors = tuple(
+        LaunchError(code, message, "m5.large", zone, "on-demand") for zone, (code, message, _) in refused.items()
+    )
+    world.see(Observation(LaunchAnswered(ref, order.claim, kind="error", code="LaunchFailed", errors=errors)))
     found = counted(world)["karpenter_cloudprovider_instance_launch_failures_total"]
-    assert {dict(key)["zone"]: amount for key, amount in found.items()} == {"us-west-2a": 1, "us-west-2b": 1}
-    assert {(dict(key)["capacity_type"], dict(key)["reason"]) for key in found} == {("on-demand", code)}
+    reasons = {dict(key)["zone"]: (dict(key)["reason"], amount) for key, amount in found.items()}
+    assert reasons == {zone: (reason, 1) for zone, (_, _, reason) in refused.items()}
+    assert {dict(key)["capacity_type"] for key in found} == {"on-demand"}
 
 
 def test_l427_an_end_that_the_cloud_refuses() -> None:
