@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import AsyncIterator, Callable
 from hashlib import blake2b
-from importlib.resources import files
 from typing import Any
 
 import msgspec
@@ -22,6 +21,7 @@ from kerf.adapters.web.commands import Commands
 from kerf.adapters.web.modelled import ModelledRuns
 from kerf.adapters.web.openapi import openapi
 from kerf.adapters.web.reader import RecordReader
+from kerf.adapters.web.static.files import media_type, page_files
 from kerf.adapters.web.timeline import questions as timeline
 from kerf.adapters.web.timeline.live import news
 from kerf.adapters.web.whatif import WhatIf
@@ -38,12 +38,6 @@ QUESTIONS: dict[str, Callable[..., Any]] = {
     )
 }  # fmt: skip
 """Name of the route below /api/v1/ → what answers it. Its parameters after the reader are those of the query."""
-TYPES = {
-    ".css": "text/css; charset=utf-8",
-    ".html": "text/html; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".svg": "image/svg+xml",
-}
 _LONGEST = 300  # characters of a parameter
 _ETAG_BYTES = 12
 _QUICKLY = 4  # how hard answers are compressed: harder takes longer than to send them
@@ -57,7 +51,7 @@ def app(reader: RecordReader, access: Access) -> Starlette:
     routes.append(Route(f"{API}v1/modelled", _route(reader, ModelledRuns(reader.opened, commands).__call__)))
     routes.append(Route(f"{API}v1/live", _live(reader)))
     routes.append(Route(f"{API}openapi.json", _described))
-    routes += [Route("/", _file), Route("/{name}", _file)]
+    routes += [Route("/", _file), Route("/{path:path}", _file)]
     served = Starlette(routes=routes, exception_handlers={404: _nothing_there})
     served.add_middleware(GZipMiddleware, minimum_size=1_000, compresslevel=_QUICKLY)
     served.add_middleware(BaseHTTPMiddleware, dispatch=access)
@@ -143,13 +137,11 @@ async def _described(request: Request) -> Response:
 
 
 async def _file(request: Request) -> Response:
-    """A file of the page; they all lie in one folder."""
-    name = request.path_params.get("name", "index.html")
-    found = next((file for file in files("kerf.adapters.web").joinpath("static").iterdir() if file.name == name), None)
-    kind = TYPES.get(f".{name.rpartition('.')[2]}")
-    if found is None or kind is None:
+    path = request.path_params.get("path", "index.html")
+    found = page_files().get(path)
+    if found is None:
         return await _nothing_there(request, None)
-    return Response(found.read_bytes(), media_type=kind, headers={"Cache-Control": "no-cache"})
+    return Response(found.read_bytes(), media_type=media_type(path), headers={"Cache-Control": "no-cache"})
 
 
 async def _nothing_there(request: Request, error: Exception | None) -> Response:

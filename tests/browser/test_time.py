@@ -123,6 +123,6 @@ def test_a_page_at_the_end_goes_on_with_a_record_that_grows(page: Any, tmp_path:
         assert before < end
         status = ask(page, "status")["status"]
         page.wait_for_function("n => document.querySelectorAll('.node').length === n", arg=len(status["nodes"]))
-        drawn = page.evaluate("import('./lanes.js').then((lanes) => lanes.shownLanes().map((lane) => lane.end))")
+        drawn = page.evaluate("import('./time/lanes.js').then((lanes) => lanes.shownLanes().map((lane) => lane.end))")
         assert drawn == [memory.entries[-1].at]
         page.goto("about:blank")  # before the server ends

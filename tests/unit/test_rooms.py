@@ -12,6 +12,8 @@ from tests.support.repository import ROOT
 MAX_MODULES = 15
 """A folder shows at most so many modules beside its subfolders; `__init__.py` does not count."""
 HOUSES = ("engine", "adapters", "projections", "replay")
+PAGE = ROOT / "adapters/web/static"
+"""The explorer's page. Its scripts and style sheets count as modules do."""
 
 
 def folders(*roots: str) -> list[str]:
@@ -22,6 +24,10 @@ def folders(*roots: str) -> list[str]:
 
 def modules(folder: str) -> list[str]:
     return sorted(path.name for path in (ROOT / folder).glob("*.py") if path.name != "__init__.py")
+
+
+def rooms_of_the_page() -> list[Path]:
+    return [PAGE, *sorted(path for path in PAGE.rglob("*") if path.is_dir() and path.name != "__pycache__")]
 
 
 def says_what_belongs_there(package: Path) -> bool:
@@ -37,6 +43,12 @@ def says_what_belongs_there(package: Path) -> bool:
 def test_no_folder_is_crowded(folder: str) -> None:
     count = len(modules(folder))
     assert count <= MAX_MODULES, f"{folder} has {count}: give those that belong together a folder"
+
+
+@pytest.mark.parametrize("folder", rooms_of_the_page(), ids=lambda folder: folder.name)
+def test_no_folder_of_the_page_is_crowded(folder: Path) -> None:
+    files = [path for path in folder.iterdir() if path.is_file() and path.name != "__init__.py"]
+    assert 0 < len(files) <= MAX_MODULES
 
 
 @pytest.mark.parametrize("folder", folders(*HOUSES))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import closing
-from importlib.resources import files
 from pathlib import Path
 
 import msgspec
@@ -14,6 +13,7 @@ from kerf.adapters.cli.render.progress import progress_line
 from kerf.adapters.web.export.answers import Answers, answers_of
 from kerf.adapters.web.export.script import classic_script
 from kerf.adapters.web.reader import RecordReader
+from kerf.adapters.web.static.files import page_files
 from kerf.engine.errors import InputError
 from kerf.replay.errors import PositionUnknown
 
@@ -62,15 +62,15 @@ def _asked(reader: RecordReader, begin: str, end: str) -> Answers:
 def _written(folder: Path, answers: Answers) -> int:
     """Write the files, and return how many bytes they have."""
     folder.mkdir(parents=True, exist_ok=True)
-    page = {file.name: file for file in files("kerf.adapters.web").joinpath("static").iterdir()}
-    modules = {name: file.read_text("utf-8") for name, file in page.items() if name.endswith(".js")}
-    index = page["index.html"].read_text("utf-8")
-    styles = [name for name in page if f'href="{name}"' in index and name.endswith(".css")]
-    styles.sort(key=lambda name: index.index(f'href="{name}"'))
+    page = {path: file.read_text("utf-8") for path, file in page_files().items()}
+    modules = {path: text for path, text in page.items() if path.endswith(".js")}
+    index = page["index.html"]
+    styles = [path for path in page if f'href="{path}"' in index and path.endswith(".css")]
+    styles.sort(key=lambda path: index.index(f'href="{path}"'))
     texts = {name: _data_script(value) for name, value in _data(answers).items()}
     texts["kerf.js"] = classic_script(modules, MAIN)
-    texts["kerf.css"] = "".join(page[name].read_text("utf-8") for name in styles)
-    texts["icon.svg"] = page["icon.svg"].read_text("utf-8")
+    texts["kerf.css"] = "".join(page[path] for path in styles)
+    texts["icon.svg"] = page["icon.svg"]
     texts["index.html"] = _index(index, styles, [name for name in texts if name.endswith(".js")])
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")

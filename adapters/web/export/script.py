@@ -6,11 +6,12 @@ are read here: imports of names, of a whole module or of its effects, each in on
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Mapping
 
 _IMPORT = re.compile(
-    r'^import\s+(?:(?P<what>\*\s+as\s+\w+|\{[^}]*\})\s+from\s+)?"\./(?P<file>[\w.-]+)";$', re.MULTILINE
+    r'^import\s+(?:(?P<what>\*\s+as\s+\w+|\{[^}]*\})\s+from\s+)?"(?P<file>\.{1,2}/[\w./-]+)";$', re.MULTILINE
 )
 _AS = re.compile(r"\s+as\s+")
 _EXPORT = re.compile(r"^export\s+(?P<what>(?:async\s+)?function|class|const|let)\s+(?P<name>\w+)", re.MULTILINE)
@@ -22,7 +23,7 @@ class NoClassicScript(Exception):
 
 
 def classic_script(modules: Mapping[str, str], main: str) -> str:
-    """Return a script that does what `main` does as a module. `modules` has the texts by file name.
+    """Return a script that does what `main` does as a module. `modules` has the texts by their paths.
 
     Raises NoClassicScript for imports in a circle, and for forms that are not read.
     """
@@ -42,7 +43,7 @@ def _in_order(modules: Mapping[str, str], main: str) -> list[str]:
             raise NoClassicScript(f"modules import each other in a circle: {' → '.join([*under_way, name])}")
         under_way.append(name)
         for found in _IMPORT.finditer(modules[name]):
-            visit(found["file"])
+            visit(_path(name, found["file"]))
         under_way.pop()
         order.append(name)
 
@@ -52,7 +53,7 @@ def _in_order(modules: Mapping[str, str], main: str) -> list[str]:
 
 def _function(name: str, text: str) -> str:
     exported = [found["name"] for found in _EXPORT.finditer(text)]
-    body = _IMPORT.sub(_required, text)
+    body = _IMPORT.sub(lambda found: _required(found, name), text)
     body = _EXPORT.sub(lambda found: f"{found['what']} {found['name']}", body)
     left = _LEFT.search(body)
     if left is not None:
@@ -62,8 +63,13 @@ def _function(name: str, text: str) -> str:
     return f'modules["{name}"] = (() => {{\n{body}\nreturn {{ {getters} }};\n}})();'
 
 
-def _required(found: re.Match[str]) -> str:
-    module, what = f'modules["{found["file"]}"]', found["what"]
+def _path(importer: str, file: str) -> str:
+    """Return the path of a file that is named as seen from its importer."""
+    return posixpath.normpath(posixpath.join(posixpath.dirname(importer), file))
+
+
+def _required(found: re.Match[str], importer: str) -> str:
+    module, what = f'modules["{_path(importer, found["file"])}"]', found["what"]
     if what is None:
         return ""
     if what.startswith("*"):

@@ -1,11 +1,11 @@
 // The keyboard, and the buttons of the header that do the same.
-import { drawNodes } from "./cluster.js";
-import { nextFinding } from "./findings.js";
-import { neighbour } from "./lanes.js";
-import { play, step } from "./playing.js";
+import { drawNodes } from "./cluster/cluster.js";
+import { nextFinding } from "./panel/findings.js";
+import { neighbour } from "./time/lanes.js";
+import { play, step } from "./time/playing.js";
 import { focusSearch } from "./searching.js";
-import { switchTheme } from "./theme.js";
-import { change, view, zoom } from "./view.js";
+import { switchTheme } from "./shared/theme.js";
+import { change, view, zoom } from "./shared/view.js";
 
 const get = (id) => document.getElementById(id);
 const pin = () => change({ pin: view.pin === view.at ? 0 : view.at, tab: view.pin === view.at ? "first" : "diff" });

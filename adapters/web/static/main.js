@@ -1,18 +1,18 @@
 // The page: reads the URL, asks the API, hands the answers to the views. Each view is a module of its own.
-import { ask, useToken } from "./api.js";
-import * as curves from "./curves.js";
-import { drawNodes } from "./cluster.js";
-import { exported, exportNote } from "./exported.js";
-import { fail } from "./failing.js";
+import { ask, useToken } from "./shared/api.js";
+import * as curves from "./time/curves.js";
+import { drawNodes } from "./cluster/cluster.js";
+import { exported, exportNote } from "./shared/exported.js";
+import { fail } from "./shared/failing.js";
 import "./keys.js";
-import * as lanes from "./lanes.js";
-import { watch } from "./live.js";
-import { drawMoving, look } from "./looking.js";
-import { panelSoon } from "./panel.js";
-import { onTheme, readTheme } from "./theme.js";
-import { timeline } from "./tiles.js";
-import { takeSoon, takeTimes } from "./times.js";
-import { change, clamp, clockText, onView, readUrl, view } from "./view.js";
+import * as lanes from "./time/lanes.js";
+import { watch } from "./time/live.js";
+import { drawMoving, look } from "./cluster/looking.js";
+import { panelSoon } from "./panel/panel.js";
+import { onTheme, readTheme } from "./shared/theme.js";
+import { timeline } from "./time/tiles.js";
+import { takeSoon, takeTimes } from "./time/times.js";
+import { change, clamp, clockText, onView, readUrl, view } from "./shared/view.js";
 
 const LONG = 20_000; // entries; what is shorter is read at once
 const get = (id) => document.getElementById(id);

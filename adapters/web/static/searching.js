@@ -1,7 +1,7 @@
 // Search across names and reasons: what is found is chosen by arrows and Enter, or by a click.
-import { ask } from "./api.js";
-import { el } from "./dom.js";
-import { change, clockText } from "./view.js";
+import { ask } from "./shared/api.js";
+import { el } from "./shared/dom.js";
+import { change, clockText } from "./shared/view.js";
 
 const input = document.getElementById("search"), list = document.getElementById("found");
 const PAUSE = 150; // ms without a key before it is asked

@@ -22,6 +22,7 @@ from kerf.adapters.web import reader as reader_module
 from kerf.adapters.web.access import HEADERS, Access, token_check
 from kerf.adapters.web.app import QUESTIONS, app
 from kerf.adapters.web.reader import RecordReader
+from kerf.adapters.web.static.files import media_type, page_files
 from kerf.adapters.web.timeline.live import news
 from tests.support.records import position_of, stored, whole_life
 
@@ -101,7 +102,11 @@ def test_every_answer_has_the_headers(page: TestClient) -> None:
 
 def test_files_are_those_of_the_page_alone(page: TestClient) -> None:
     assert page.get("/").text.startswith("<!doctype html>")
-    for path in ("/app.py", "/../app.py", "/..%2Fapp.py", "/static/main.js", "/%2Fetc%2Fpasswd"):
+    for path, file in page_files().items():
+        answer = page.get(f"/{path}")
+        assert (answer.content, answer.headers["Content-Type"]) == (file.read_bytes(), media_type(path)), path
+    outside = ("/app.py", "/../app.py", "/..%2Fapp.py", "/static/main.js", "/%2Fetc%2Fpasswd", "/%2Fmain.js")
+    for path in (*outside, "/files.py", "/time", "/time/", "/time%2F..%2Fmain.js", "/time%2F..%2F..%2Fapp.py"):
         assert page.get(path).status_code == 404
 
 

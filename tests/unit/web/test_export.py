@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from importlib.resources import files
 from pathlib import Path
 
 import msgspec
@@ -14,11 +13,12 @@ pytest.importorskip("starlette", reason="the explorer's extra is not installed")
 from kerf.adapters.cli.main import main
 from kerf.adapters.web.export.folder import POLICY, FolderInUse, export
 from kerf.adapters.web.export.script import NoClassicScript, classic_script
+from kerf.adapters.web.static.files import page_files
 from tests.support.records import stored, whole_life
 
 MODULES = {
-    "main.js": 'import * as a from "./a.js";\nimport { b as c } from "./b.js";\nimport "./effect.js";\na.f(c);\n',
-    "a.js": 'import { b } from "./b.js";\nexport function f() { return b; }\nexport const g = 1;\n',
+    "main.js": 'import * as a from "./part/a.js";\nimport { b as c } from "./b.js";\nimport "./effect.js";\na.f(c);\n',
+    "part/a.js": 'import { b } from "../b.js";\nexport function f() { return b; }\nexport const g = 1;\n',
     "b.js": "export let b = 2;\n",
     "effect.js": "globalThis.x = 1;\n",
 }
@@ -27,9 +27,9 @@ MODULES = {
 def test_modules_become_one_script_in_the_order_of_their_imports() -> None:
     script = classic_script(MODULES, "main.js")
     order = re.findall(r'^modules\["(.*?)"\] = \(\(\) => \{', script, re.MULTILINE)
-    assert order == ["b.js", "a.js", "effect.js", "main.js"]
+    assert order == ["b.js", "part/a.js", "effect.js", "main.js"]
     assert 'const { b: c } = modules["b.js"];' in script
-    assert 'const a = modules["a.js"];' in script
+    assert 'const a = modules["part/a.js"];' in script
     assert "get g() { return g; }" in script
     assert not re.search(r"^(import|export)\b", script, re.MULTILINE)
 
@@ -37,9 +37,9 @@ def test_modules_become_one_script_in_the_order_of_their_imports() -> None:
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"b.js": 'import { f } from "./a.js";\nexport let b = f;\n'}, "circle"),
+        ({"b.js": 'import { f } from "./part/a.js";\nexport let b = f;\n'}, "circle"),
         ({"b.js": "export default 2;\n"}, "not read"),
-        ({"b.js": 'export { x } from "./a.js";\n'}, "not read"),
+        ({"b.js": 'export { x } from "./part/a.js";\n'}, "not read"),
     ],
 )
 def test_what_is_not_read_is_refused(changes: dict[str, str], why: str) -> None:
@@ -48,8 +48,7 @@ def test_what_is_not_read_is_refused(changes: dict[str, str], why: str) -> None:
 
 
 def test_the_page_has_no_circle_of_imports() -> None:
-    page = files("kerf.adapters.web").joinpath("static").iterdir()
-    modules = {file.name: file.read_text("utf-8") for file in page if file.name.endswith(".js")}
+    modules = {path: file.read_text("utf-8") for path, file in page_files().items() if path.endswith(".js")}
     assert len(classic_script(modules, "main.js")) > 10_000
 
 

@@ -1,7 +1,7 @@
 // How full each node was at any time of the tiles that are shown: from the latest change before a moment.
-import { ask } from "./api.js";
+import { ask } from "../shared/api.js";
 import { tilesOf, timeline } from "./tiles.js";
-import { view } from "./view.js";
+import { view } from "../shared/view.js";
 
 let tiles = [], key = "";
 

@@ -1,12 +1,12 @@
 // The whole time of the record: its tiles and its curves, taken for what is shown, and how much of it is read.
-import { ask } from "./api.js";
+import { ask } from "../shared/api.js";
 import { setCurves } from "./curves.js";
-import { fail } from "./failing.js";
+import { fail } from "../shared/failing.js";
 import { takeFills } from "./fills.js";
 import { setLanes } from "./lanes.js";
-import { panelSoon } from "./panel.js";
+import { panelSoon } from "../panel/panel.js";
 import { takeTiles, takeTimeline, timeline } from "./tiles.js";
-import { view } from "./view.js";
+import { view } from "../shared/view.js";
 
 const POINTS = 600, PAUSE = 90; // ms that the view rests before finer tiles are asked for
 const progress = document.getElementById("reading");

@@ -1,8 +1,8 @@
 // A decision: what was decided and asked, what ruled instance types out, moves and verdicts, causes and consequences as a
 // graph, the entry itself; and the same decision again. All words are the API's.
-import { ask } from "./api.js";
-import { el, dollars, folded, link, section, subjectLink, svg, table } from "./dom.js";
-import { change, clockText } from "./view.js";
+import { ask } from "../shared/api.js";
+import { el, dollars, folded, link, section, subjectLink, svg, table } from "../shared/dom.js";
+import { change, clockText } from "../shared/view.js";
 
 const MOST_PODS = 12, MOST_PIECES = 30;
 

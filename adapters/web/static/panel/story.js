@@ -1,7 +1,7 @@
 // The story of anything that has a name: its events in order, each hung on what brought it about.
-import { ask } from "./api.js";
-import { el, folded, link, section, subjectLink } from "./dom.js";
-import { change, clockText, duration, iso, view } from "./view.js";
+import { ask } from "../shared/api.js";
+import { el, folded, link, section, subjectLink } from "../shared/dom.js";
+import { change, clockText, duration, iso, view } from "../shared/view.js";
 
 export async function storyView(name, line) {
   const answer = await ask("story", { name, at: iso(view.at) });

@@ -1,9 +1,9 @@
 // The cluster at the cursor: keyframes while it moves, the exact state when it rests.
-import { ask } from "./api.js";
+import { ask } from "../shared/api.js";
 import { setCluster } from "./cluster.js";
-import { fail, succeed } from "./failing.js";
+import { fail, succeed } from "../shared/failing.js";
 import { canFrame, drawFrame, hideFrame } from "./keyframes.js";
-import { iso, view } from "./view.js";
+import { iso, view } from "../shared/view.js";
 
 const QUICK = 250, REST = 160; // ms between two steps of a cursor that moves; without a step until it rests
 let last = -QUICK, moving = false, resting = 0, looking = false, wanted = null;

@@ -1,6 +1,6 @@
 // The picture of the record's whole time comes in tiles: those of the part that is shown, no finer than it is shown.
-import { ask } from "./api.js";
-import { view } from "./view.js";
+import { ask } from "../shared/api.js";
+import { view } from "../shared/view.js";
 
 export const timeline = { since: 0, until: 0, finest: 0, coarsest: 0, read: 0, fault: "", position: 0 };
 const kept = new Map(); // "level/number" → the promise of a tile

@@ -1,7 +1,7 @@
 // What to look at first: the verdict, loops, and what went wrong over the whole record, the worst first.
-import { ask } from "./api.js";
-import { el, section } from "./dom.js";
-import { change, clockText, duration, view } from "./view.js";
+import { ask } from "../shared/api.js";
+import { el, section } from "../shared/dom.js";
+import { change, clockText, duration, view } from "../shared/view.js";
 
 const SIGNS = { error: "✕", warning: "!", info: "i" };
 const TITLES = { verdict: "Not in order at the end", loop: "Going round in circles", trouble: "Went wrong on the way", idle: "Costs more than it serves" };

@@ -1,7 +1,7 @@
 // Curves over time: cost per hour by NodePool as areas, nodes and waiting pods as lines, evictions as bars.
-import { axis, begin, colour, cursor, gutter, handle, hueOf, showTip, timeOf, xOf } from "./draw.js";
+import { axis, begin, colour, cursor, gutter, handle, hueOf, showTip, timeOf, xOf } from "../shared/draw.js";
 import { drawEvents, eventsNear, goTo, markText } from "./lanes.js";
-import { change, clockText, view } from "./view.js";
+import { change, clockText, view } from "../shared/view.js";
 
 const HEIGHT = 120, COST = 74, EVENTS = 22, TOP = 32; // the cost has the upper part, the rest the lower one
 const canvas = document.getElementById("curves");

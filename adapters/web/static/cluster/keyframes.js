@@ -1,9 +1,9 @@
 // The nodes at a moment as the tiles tell them, drawn while the cursor moves: state, type, price and how full each is.
 // The exact state, with its pods, is asked for once the cursor rests.
-import { begin, boxOf, colour } from "./draw.js";
-import { fillAt } from "./fills.js";
-import { shownLanes } from "./lanes.js";
-import { view } from "./view.js";
+import { begin, boxOf, colour } from "../shared/draw.js";
+import { fillAt } from "../time/fills.js";
+import { shownLanes } from "../time/lanes.js";
+import { view } from "../shared/view.js";
 
 const GAP = 8, HEADING = 26, HEAD = 54, FOOT = 22, GAUGES = 30, PADDING = 12;
 const section = document.getElementById("cluster"), nodes = document.getElementById("nodes"), canvas = document.getElementById("frame");

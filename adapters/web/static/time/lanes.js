@@ -1,8 +1,8 @@
 // A lane per NodeClaim, coloured by its state, grouped by NodePool, with marks of what happened. Only the lanes that are
 // in view are drawn.
-import { axis, begin, colour, cursor, gutter, shade, showTip, timeOf, xOf } from "./draw.js";
+import { axis, begin, colour, cursor, gutter, shade, showTip, timeOf, xOf } from "../shared/draw.js";
 import { TOP, indexAt, layRows, rowAt } from "./rows.js";
-import { change, clockText, duration, view, zoom } from "./view.js";
+import { change, clockText, duration, view, zoom } from "../shared/view.js";
 
 export const STATES = ["requested", "launched", "registered", "initialized", "tainted", "draining"];
 const MARKS = {

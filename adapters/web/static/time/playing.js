@@ -1,6 +1,6 @@
 // Moves the cursor: from decision to decision, or on and on at a speed.
-import { ask } from "./api.js";
-import { change, view } from "./view.js";
+import { ask } from "../shared/api.js";
+import { change, view } from "../shared/view.js";
 
 const button = document.getElementById("play"), speed = document.getElementById("speed");
 let playing = 0;

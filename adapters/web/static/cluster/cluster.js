@@ -1,6 +1,6 @@
 // The cluster at one moment: nodes as boxes of their size, filled by their pods; outside of them the pods that wait.
-import { boxOf, hueOf, showTip } from "./draw.js";
-import { change, duration, view } from "./view.js";
+import { boxOf, hueOf, showTip } from "../shared/draw.js";
+import { change, duration, view } from "../shared/view.js";
 
 const nodes = document.getElementById("nodes");
 const waiting = document.getElementById("waiting");

@@ -1,7 +1,7 @@
 // Compare: two moments of the record, or the recorded run with a modelled one.
-import { ask } from "./api.js";
-import { el, folded, link, section, svg } from "./dom.js";
-import { change, clockText, iso, view } from "./view.js";
+import { ask } from "../shared/api.js";
+import { el, folded, link, section, svg } from "../shared/dom.js";
+import { change, clockText, iso, view } from "../shared/view.js";
 
 const WIDTH = 400, HEIGHT = 74;
 let model = null, asked = false;

@@ -1,12 +1,12 @@
 // Why, the story, or the log: the command line's own sentences, with a link on each name and position.
-import { ask } from "./api.js";
-import { namesHere } from "./cluster.js";
+import { ask } from "../shared/api.js";
+import { namesHere } from "../cluster/cluster.js";
 import { compareView } from "./compare.js";
 import { decisionView, funnelView } from "./decision.js";
-import { el } from "./dom.js";
+import { el } from "../shared/dom.js";
 import { findingsView } from "./findings.js";
-import { change, clockText, iso, view } from "./view.js";
-import { knownNames } from "./lanes.js";
+import { change, clockText, iso, view } from "../shared/view.js";
+import { knownNames } from "../time/lanes.js";
 import { storyView } from "./story.js";
 
 const text = document.getElementById("text");

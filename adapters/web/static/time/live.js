@@ -1,8 +1,8 @@
 // A record that grows: whoever looks at its end goes on with it.
-import { ask, follow } from "./api.js";
-import { fail } from "./failing.js";
+import { ask, follow } from "../shared/api.js";
+import { fail } from "../shared/failing.js";
 import { readSoFar, takeTimes } from "./times.js";
-import { change, view } from "./view.js";
+import { change, view } from "../shared/view.js";
 
 const AGAIN = 3000; // ms
 let known = 0, behind = false, busy = false;
