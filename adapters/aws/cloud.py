@@ -15,7 +15,7 @@ from kerf.adapters.aws.health import unhealthy
 from kerf.adapters.aws.instances import Instances
 from kerf.adapters.aws.launch.client_tokens import ClientTokens
 from kerf.adapters.aws.launch.fleet import Group, answered, fleet_request, groups
-from kerf.adapters.aws.launch.fleet_errors import UNFULFILLABLE, failure
+from kerf.adapters.aws.launch.fleet_errors import UNFULFILLABLE, explained, failure
 from kerf.adapters.aws.launch.launch_template import LaunchTemplates
 from kerf.adapters.aws.nodeclass.capacity_reservations import state_of
 from kerf.adapters.aws.nodeclass.class_catalogues import ClassCatalogues
@@ -374,7 +374,7 @@ class AwsCloud:
         if error.aws_code == _MISMATCH and (earlier := self.find(order, intent=intent, token=token)) is not None:
             return earlier
         text = f"{error.aws_code}: {error.detail}"
-        return failure(intent, order.claim, launch_reason(text), f"{error.operation}: {text}")
+        return failure(intent, order.claim, launch_reason(text), f"{error.operation}: {explained(text)}")
 
     # ── instances ──────────────────────────────────────────────────────────────────────────────────────────
 

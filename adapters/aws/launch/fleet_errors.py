@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kerf.engine.model.karpenter.launch_reasons import NO_SPOT_ROLE, launch_reason
+from kerf.engine.model.karpenter.launch_reasons import NO_SPOT_ROLE, UNAUTHORIZED, launch_reason
 from kerf.engine.record.observations import LaunchAnswered, LaunchError
 
 UNFULFILLABLE = frozenset(
@@ -20,6 +20,28 @@ UNFULFILLABLE = frozenset(
     }
 )
 """The error codes that say that an offering lacks capacity (A-290)."""
+_POLICIES = (
+    "permissions boundary",
+    "service control policy",
+    "resource control policy",
+    "VPC endpoint policy",
+    "session policy",
+    "resource-based policy",
+    "identity-based policy",
+)
+"""What AWS says that a right is missing in, or denied by."""
+
+
+def denied_by(text: str) -> str:
+    """ " by a permissions boundary" and the like, where AWS says what forbids the call; else "" (A-301)."""
+    return next((f" by a{'n' * (name[0] == 'i')} {name}" for name in _POLICIES if name in text), "")
+
+
+def explained(text: str) -> str:
+    """The message for an error's "code: message" text: what forbids the call comes first, since conditions and Events
+    have only the beginning (A-301)."""
+    by = denied_by(text) if launch_reason(text) == UNAUTHORIZED else ""
+    return f"not allowed{by}: {text}" if by else text
 
 
 def refusal(intent: str, claim: str, errors: Sequence[LaunchError]) -> LaunchAnswered:
@@ -31,7 +53,7 @@ def refusal(intent: str, claim: str, errors: Sequence[LaunchError]) -> LaunchAns
         claim=claim,
         kind="insufficient-capacity" if exhausted else "error",
         code="InsufficientCapacity" if exhausted else launch_reason(text),
-        message=text or "the fleet started nothing and named no error",
+        message=explained(text) or "the fleet started nothing and named no error",
         errors=tuple(errors),
     )
 

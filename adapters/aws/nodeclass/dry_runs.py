@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from kerf.adapters.aws import tags
 from kerf.adapters.aws.launch.fleet import Group, fleet_request
+from kerf.adapters.aws.launch.fleet_errors import denied_by
 from kerf.adapters.aws.launch.launch_template import LaunchTemplates, template_data
 from kerf.adapters.aws.nodeclass.resolved import image_of, ready, with_kubelet
 from kerf.adapters.aws.session import AwsError, Clients, call
@@ -181,10 +182,11 @@ def _interfaces(resolved: EC2NodeClass, subnet: str) -> list[dict[str, object]]:
 
 
 def _denied(reason: str, error: AwsError) -> Condition:
-    """The condition for missing rights (A-134). Raises the error again if it does not concern rights."""
+    """The condition for missing rights, and what forbids it (A-134). Raises the error again if it does not concern
+    rights."""
     if error.aws_code not in _DENIED:
         raise error
-    return _refused(reason, f"not allowed: {error.detail}")
+    return _refused(reason, f"not allowed{denied_by(error.detail)}: {error.detail}")
 
 
 def _refused(reason: str, message: str) -> Condition:

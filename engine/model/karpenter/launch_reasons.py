@@ -5,6 +5,7 @@ from __future__ import annotations
 NO_SPOT_ROLE = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
 """EC2's code for a service-linked role of spot that is missing, and that kerf may not make (A-296)."""
 SPOT_ROLE_FAILED = "SpotSLRCreationFailed"
+UNAUTHORIZED = "Unauthorized"
 LAUNCH_FAILED = "LaunchFailed"
 """The reason for all that has no other (A-313)."""
 
@@ -25,10 +26,10 @@ _BY_PART: tuple[tuple[str, str], ...] = (
     ("InsufficientFreeAddressesInSubnet", "InsufficientFreeAddressesInSubnet"),
 )
 """A part of the error's text, and the reason that it stands for."""
-_NO_IMAGE_RIGHTS, _UNAUTHORIZED = "AMIAuthorizationFailure", "Unauthorized"
+_NO_IMAGE_RIGHTS = "AMIAuthorizationFailure"
 _OTHER_NETWORK = "SecurityGroupSubnetVPCMismatch"
 LAUNCH_REASONS = frozenset(
-    {SPOT_ROLE_FAILED, _NO_IMAGE_RIGHTS, _UNAUTHORIZED, _OTHER_NETWORK, *(reason for _, reason in _BY_PART)}
+    {SPOT_ROLE_FAILED, _NO_IMAGE_RIGHTS, UNAUTHORIZED, _OTHER_NETWORK, *(reason for _, reason in _BY_PART)}
 )
 """All of them but LaunchFailed."""
 
@@ -38,7 +39,7 @@ def launch_reason(text: str) -> str:
     if NO_SPOT_ROLE in text:
         return SPOT_ROLE_FAILED
     if any(code in text for code in _NO_RIGHTS):
-        return _NO_IMAGE_RIGHTS if "Not authorized for images" in text else _UNAUTHORIZED
+        return _NO_IMAGE_RIGHTS if "Not authorized for images" in text else UNAUTHORIZED
     if "InvalidParameter" in text and "belong to different networks" in text:
         return _OTHER_NETWORK
     return next((reason for part, reason in _BY_PART if part in text), LAUNCH_FAILED)

@@ -115,6 +115,14 @@ def test_a_314_a_launch_that_is_refused(world: AwsWorld, cloud: AwsCloud, row: R
     cloud.terminate(again.instance, intent="2.0")
 
 
+def test_a_301_a_launch_that_a_policy_forbids_says_which_first(world: AwsWorld, cloud: AwsCloud) -> None:
+    said = "UnauthorizedOperation User: kerf is not authorized with an explicit deny in a permissions boundary"
+    world.environment.operator.fault("CreateFleet", f"403 {said}", 1)
+    answer = cloud.launch(order(world, "forbidden"), intent="1.0", token="forbidden")
+    assert (answer.kind, answer.code) == ("error", "Unauthorized")
+    assert answer.message.startswith("CreateFleet: not allowed by a permissions boundary: UnauthorizedOperation: User")
+
+
 def test_a_236_a_template_that_another_process_made_meanwhile_is_used(world: AwsWorld, cloud: AwsCloud) -> None:
     wanted = replace(order(world, "first"), labels={"row": "meanwhile"})
     first = cloud.launch(wanted, intent="1.0", token="first").instance

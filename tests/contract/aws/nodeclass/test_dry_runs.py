@@ -76,6 +76,14 @@ def test_a_134_what_ec2_would_refuse_makes_a_class_not_ready(world: AwsWorld, op
     assert {c.status for c in resolved(seen).status.conditions if c.type == "Ready"} == {"False"}
 
 
+def test_a_134_the_condition_tells_what_forbids_the_call(world: AwsWorld) -> None:
+    said = "You are not authorized to perform this operation with an explicit deny in a service control policy."
+    world.environment.operator.fault("CreateFleet", f"403 UnauthorizedOperation {said}", 1)
+    (found,) = [c for c in resolved(trying(world).observe()).status.conditions if c.type == "ValidationSucceeded"]
+    assert found.reason == "CreateFleetAuthCheckFailed"
+    assert found.message == f"not allowed by a service control policy: {said}"
+
+
 def test_a_80_when_ec2_cannot_say_it_is_asked_again_soon(world: AwsWorld) -> None:
     world.environment.operator.fault("CreateFleet", "unavailable", 1)
     cloud = trying(world)

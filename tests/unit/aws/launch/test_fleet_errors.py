@@ -2,7 +2,7 @@
 
 import pytest
 
-from kerf.adapters.aws.launch.fleet_errors import refusal
+from kerf.adapters.aws.launch.fleet_errors import denied_by, explained, refusal
 from kerf.adapters.aws.mock.faults import Fault as Planned
 from kerf.adapters.aws.mock.faults import FaultPlan, Shortage
 from kerf.engine.model.karpenter.launch_reasons import NO_SPOT_ROLE
@@ -27,6 +27,33 @@ def test_a_fleet_that_started_nothing(errors: list[LaunchError], kind: str, code
 
 def test_a_291_equal_texts_are_said_once() -> None:
     assert refusal("7.0", "claim", [ICE, ICE]).message == "InsufficientInstanceCapacity: none left"
+
+
+@pytest.mark.parametrize(
+    ("said", "by"),
+    [
+        ("with an explicit deny in a permissions boundary", "not allowed by a permissions boundary"),
+        ("because no permissions boundary allows the ec2:RunInstances action", "not allowed by a permissions boundary"),
+        ("with an explicit deny in a service control policy", "not allowed by a service control policy"),
+        ("because no identity-based policy allows it", "not allowed by an identity-based policy"),
+    ],
+)
+def test_a301_an_account_that_may_not_launch_is_told_what_forbids_it(said: str, by: str) -> None:
+    text = f"You are not authorized to perform this operation. User: arn:aws:iam::1:role/kerf {said}"
+    answer = refusal("7.0", "claim", [LaunchError("UnauthorizedOperation", text)])
+    assert answer.code == "Unauthorized"
+    assert answer.message == f"{by}: UnauthorizedOperation: {text}"
+
+
+def test_a301_of_a_denial_that_names_no_policy_nothing_is_made_up() -> None:
+    text = "UnauthorizedOperation: You are not authorized. Encoded authorization failure message: abc"
+    assert explained(text) == text
+    assert denied_by(text) == ""
+
+
+def test_a301_only_missing_rights_are_explained_so() -> None:
+    text = "InsufficientInstanceCapacity: of a service control policy nobody spoke"
+    assert explained(text) == text
 
 
 def test_a_fault_plan_is_used_up_in_order_and_says_what_struck() -> None:
