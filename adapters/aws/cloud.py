@@ -27,6 +27,7 @@ from kerf.adapters.aws.nodeclass.resolver import NodeClassResolver
 from kerf.adapters.aws.nodeclass.seen import KIND, class_seen, judged_ready
 from kerf.adapters.aws.session import AwsError, Clients, call
 from kerf.adapters.aws.settings import AwsSettings
+from kerf.adapters.aws.told_once import ToldOnce
 from kerf.adapters.aws.zonal_shift import ZonalShifts
 from kerf.engine.errors import InputError, fault_of
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
@@ -86,7 +87,7 @@ class AwsCloud:
         self._catalogues = ClassCatalogues(settings, self._markets, self._classes, self._shifts, clock)
         self._known: dict[str, Known] = {}
         self._in_flight: dict[str, int] = {}
-        self._unswept = ""  # the code with which the sweep of launch templates was last refused
+        self._unswept = ToldOnce()
         self._unreported: list[InputRefused] = []
         self._tokens = ClientTokens()
         self._collect_at = clock() + COLLECT_EVERY
@@ -101,8 +102,7 @@ class AwsCloud:
         with self._resolving:
             observations = [Observation(refused) for refused in (*self._unreported, *self._markets.refresh())]
             self._unreported.clear()
-            if (refused := self._shifts.refresh()) is not None:
-                observations.append(Observation(_refused(refused, "zonal shifts")))
+            observations += _refusals("zonal shifts", self._shifts.refresh())
             if not self._observing:
                 observations += self._kept_tidy()
             objects = sorted(self._objects(), key=lambda node_class: node_class.name)
@@ -166,14 +166,12 @@ class AwsCloud:
 
     def _kept_tidy(self) -> list[Observation]:
         """What nobody uses any more goes (A-123, A-237). That templates cannot be swept is said once."""
-        refusals = []
+        unswept = []
         try:
             self._templates.sweep()
-            self._unswept = ""
         except AwsError as error:
-            if error.aws_code != self._unswept:
-                refusals.append(Observation(_refused(error, "launch templates")))
-            self._unswept = error.aws_code
+            unswept.append(error)
+        refusals = _refusals("launch templates", self._unswept.news(unswept))
         if self._settings.isolated_vpc or self._clock() < self._collect_at:
             return refusals
         self._collect_at = self._clock() + COLLECT_EVERY
@@ -181,7 +179,7 @@ class AwsCloud:
             classes = [known.resolved for known in self._known.values()]
             self._classes.profiles.collect(classes, self._instances.profiles())
         except AwsError as error:
-            refusals.append(Observation(_refused(error, "instance profiles")))
+            refusals += _refusals("instance profiles", [error])
         return refusals
 
     def _observe(self, node_class: EC2NodeClass) -> list[Observation]:
@@ -405,5 +403,5 @@ class AwsCloud:
         return self._instances.listing()
 
 
-def _refused(error: AwsError, what: str) -> InputRefused:
-    return InputRefused(code=error.code, source="aws", object=what, message=str(error))
+def _refusals(what: str, refused: Iterable[AwsError]) -> list[Observation]:
+    return [Observation(InputRefused(error.code, "aws", what, message=str(error))) for error in refused]

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from kerf.adapters.aws.session import AwsError, Clients, call
+from kerf.adapters.aws.told_once import ToldOnce
 from kerf.engine.record.observations import TaggedInstance
 
 EVERY = 30_000
@@ -34,27 +35,25 @@ class ZonalShifts:
         self._clients, self._cluster, self._clock = clients, cluster, clock
         self._due = 0
         self._ends: dict[str, int] = {}  # zone id → when its shift ends
-        self._refused = ""
+        self._told = ToldOnce()
         self._instances: dict[str, Whereabouts] = {}
 
-    def refresh(self) -> AwsError | None:
+    def refresh(self) -> list[AwsError]:
         """Ask ARC if that is due. What was known stays where it does not answer. Returns its refusal, once for as long
         as it is the same."""
         if not self._cluster or self._clock() < self._due:
-            return None
+            return []
         self._due = self._clock() + EVERY
         try:
             answer = call(self._clients.arc_zonal_shift.get_managed_resource, resourceIdentifier=self._cluster)
         except AwsError as error:
-            told, self._refused = self._refused, error.aws_code
-            return error if told != error.aws_code else None
-        self._refused = ""
+            return self._told.news([error])
         self._ends = {
             str(shift["awayFrom"]): int(shift["expiryTime"].timestamp() * 1000)
             for shift in answer.get("zonalShifts", ())
             if shift.get("appliedStatus") == _APPLIED
         }
-        return None
+        return self._told.news([])
 
     def zones(self) -> tuple[str, ...]:
         """The ids of the zones that are shifted now, sorted (A-215)."""

@@ -19,6 +19,7 @@ from kerf.adapters.aws.catalogue.pricing import (
     spot_prices,
 )
 from kerf.adapters.aws.session import AwsError, Clients, filters, pages
+from kerf.adapters.aws.told_once import ToldOnce
 from kerf.engine.record.observations import InputRefused
 
 REFRESH = 12 * 3_600_000
@@ -37,12 +38,12 @@ class LiveMarket:
         self._due = {"types": 0, "on-demand prices": 0, "spot prices": 0}
         self.market = offline_market(clients.region)
         self.known = False
-        self._refused: dict[str, str] = {}  # part → the code with which it was last refused
+        self._told = {part: ToldOnce() for part in self._due}
 
     def refresh(self) -> list[InputRefused]:
-        """Renew the parts that are due. Returns what could not be renewed, once for as long as AWS refuses it with one
-        code. It is tried again after a minute."""
-        refused = []
+        """Renew the parts that are due. Returns what could not be renewed, once for as long as AWS refuses it alike. It
+        is tried again after a minute."""
+        news = []
         for part, renew in (
             ("types", self._types),
             ("on-demand prices", self._on_demand),
@@ -50,18 +51,14 @@ class LiveMarket:
         ):
             if self._due[part] > self._clock():
                 continue
+            refused = []
             try:
                 renew()
             except AwsError as error:
-                self._due[part] = self._clock() + RETRY
-                if self._refused.get(part) == error.aws_code:
-                    continue
-                self._refused[part] = error.aws_code
-                refused.append(InputRefused(code=error.code, source="prices", object=part, message=str(error)))
-            else:
-                self._due[part] = self._clock() + REFRESH
-                self._refused.pop(part, None)
-        return refused
+                refused.append(error)
+            self._due[part] = self._clock() + (RETRY if refused else REFRESH)
+            news += [InputRefused(e.code, "prices", part, message=str(e)) for e in self._told[part].news(refused)]
+        return news
 
     def next_due(self) -> int:
         """When a part is to be renewed (ms since the epoch)."""

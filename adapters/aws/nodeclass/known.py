@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from kerf.adapters.aws.nodeclass.resolved import condition, readiness, with_condition
 from kerf.adapters.aws.session import AwsError
+from kerf.adapters.aws.told_once import ToldOnce
 from kerf.engine.errors import KerfError
 from kerf.engine.model.instance_types import InstanceType
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass, EC2NodeClassStatus
@@ -26,7 +27,7 @@ class Known(Struct):
     made_from: tuple[object, ...] = ()
     left: ReservationsSeen | None = None
     fault: str = ""
-    told: frozenset[tuple[str, str]] = frozenset()
+    told: ToldOnce = field(default_factory=ToldOnce)
 
     def fail(self, node_class: EC2NodeClass, fault: KerfError, now: int, *, judged: bool) -> list[Observation]:
         """Takes in that the class could not be resolved. One that Karpenter has `judged`, or whose spec was resolved
@@ -44,13 +45,11 @@ class Known(Struct):
         return [Observation(refused)]
 
     def tell(self, refused: Iterable[AwsError]) -> list[Observation]:
-        """What AWS refuses since the last call, by operation and code. No text is compared: EC2 puts another encoded
-        message into each."""
-        errors = {(error.operation, error.aws_code): error for error in refused}
-        news = [error for key, error in errors.items() if key not in self.told]
-        self.told = frozenset(errors)
+        """What AWS refuses since the last call."""
         name = f"EC2NodeClass/{self.resolved.name}"
-        return [Observation(InputRefused(error.code, "aws", name, message=str(error))) for error in news]
+        return [
+            Observation(InputRefused(error.code, "aws", name, message=str(error))) for error in self.told.news(refused)
+        ]
 
 
 def _unknown(status: EC2NodeClassStatus, fault: KerfError, now: int) -> EC2NodeClassStatus:
