@@ -245,8 +245,9 @@ class AwsCloud:
             return Condition("ValidationSucceeded", "False", "KubeletExpressionEvaluationFailed", problem)
         if not self._settings.dry_run:
             return valid("ValidationSucceeded")
-        types = {kind.name: kind for kind in self._catalogues.of(resolved).types}
-        return self._dry_runs.check(resolved, lambda: types, kubelets)
+        return self._dry_runs.check(
+            resolved, lambda: {kind.name: kind for kind in self._catalogues.of(resolved).types}, kubelets
+        )
 
     # ── launching ──────────────────────────────────────────────────────────────────────────────────────────
 
