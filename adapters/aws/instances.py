@@ -163,8 +163,10 @@ class Instances:
         if entry is not None:
             return InstanceSeen(instance, entry["State"]["Name"], self._noted(entry).claim)
         started, claim = self._started.get(instance, (0, ""))
-        settling = bool(started) and self._clock() < started + SETTLING
-        return InstanceSeen(instance, "pending" if settling else "gone", claim)
+        if started and self._clock() < started + SETTLING:
+            return InstanceSeen(instance, "pending", claim)
+        self._shifts.forget(instance)  # else a later shift of its zone would show it again
+        return InstanceSeen(instance, "gone", claim)
 
     def _noted(self, entry: Mapping[str, Any]) -> TaggedInstance:
         """The instance, whose zone is remembered."""

@@ -78,6 +78,21 @@ def test_a381_instances_in_a_shifted_zone_are_left_alone_until_the_shift_ends(wo
     assert cloud.terminate(answer.instance, intent="2.0").ok
 
 
+def test_a381_an_instance_that_was_gone_before_the_shift_does_not_come_back_with_it(world: AwsWorld) -> None:
+    """It would be listed without a claim, and kerf would terminate it again and again."""
+    cloud, shim = following(world), world.environment.operator.shim
+    cloud.observe()
+    answer = cloud.launch(order(world, "web-1"), intent="1.0", token="web-1")
+    shim.ec2.terminate_instances(InstanceIds=[answer.instance])  # as EC2 ends a spot instance
+    CLOCK.now += 2 * 60_000
+    (seen,) = cloud.describe([answer.instance])
+    assert seen.status == "gone"
+    shim.zonal_shifts = [shift(answer.zone_id)]
+    cloud.observe()
+    assert cloud.listing() == []
+    assert cloud.describe([answer.instance]) == [seen]
+
+
 def test_a376_what_was_known_stays_while_arc_does_not_answer_and_it_is_told_once(world: AwsWorld) -> None:
     cloud, operator = following(world), world.environment.operator
     operator.shim.zonal_shifts = [shift(zone_id_of(world, "us-west-2b"))]
