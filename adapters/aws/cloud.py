@@ -31,7 +31,7 @@ from kerf.adapters.aws.told_once import ToldOnce
 from kerf.adapters.aws.zonal_shift import ZonalShifts
 from kerf.engine.errors import InputError, fault_of
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
-from kerf.engine.model.karpenter.launch_reasons import launch_reason
+from kerf.engine.model.karpenter.launch_reasons import NO_ADDRESSES, launch_reason
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 from kerf.engine.model.karpenter.nodeclass_terms import ec2_terms, user_data_digest
 from kerf.engine.record.decisions import LaunchInstance
@@ -56,7 +56,6 @@ EXPIRING = "capacity_reservation_expiring"
 """The kind of interruption of an instance whose capacity block is about to end (A-375)."""
 TAKEN_BACK = "capacity_reservation_interrupted"
 """The kind of interruption of an instance whose reservation's owner takes its place back (A-350)."""
-_NO_ADDRESSES = "InsufficientFreeAddressesInSubnet"
 
 
 class AwsCloud:
@@ -307,10 +306,10 @@ class AwsCloud:
         """Keep what the next launch has to know of this one."""
         if order.reservation and answer.instance:
             self._classes.reservations.launched(order.reservation, answer.instance)
-        elif order.reservation and any(error.code in UNFULFILLABLE for error in answer.errors):
+        elif order.reservation and any(error.code in UNFULFILLABLE - {NO_ADDRESSES} for error in answer.errors):
             self._classes.reservations.exhausted(order.reservation)
         for error in answer.errors:
-            if error.code == _NO_ADDRESSES and error.zone in subnets:
+            if error.code == NO_ADDRESSES and error.zone in subnets:
                 self._classes.free_addresses[subnets[error.zone]] = 0  # A-293
         if answer.instance:
             self._instances.started(answer)

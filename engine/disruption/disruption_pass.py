@@ -38,6 +38,7 @@ from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.state_table import INITIALIZED
 from kerf.engine.record.decisions import ProposedMovesResult
 from kerf.engine.scheduling.pods.evictability import FOREVER, protected_until
+from kerf.engine.state.nodeclaims.unavailable import lapses
 from kerf.engine.state.provisioning_window import window_closes_at
 from kerf.engine.state.state import State
 
@@ -147,7 +148,7 @@ def _next_change(state: State, cluster: Cluster, short: frozenset[str], now: int
     """
     facts = state.facts
     times = [hold.until for hold in facts.holds.values() if hold.again or facts.moves_changed > hold.since]
-    times += facts.unavailable.values()
+    times += lapses(facts)
     for claim in facts.claims.values():
         if claim.state == INITIALIZED:
             times += (quiet_at(claim, state), claim.nominated_until)

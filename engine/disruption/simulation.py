@@ -66,9 +66,9 @@ class Simulator:
 
     def market(self, pool: str) -> Market:
         """The offerings that a NodePool may use. Raises KeyError for an unknown NodePool."""
-        digest = next(pool_input.catalogue for pool_input in self.cluster.pools if pool_input.pool.name == pool)
+        given = next(pool_input for pool_input in self.cluster.pools if pool_input.pool.name == pool)
         base = self.cluster.base
-        return market_of(digest, base.catalogues[digest], base.unavailable)
+        return market_of(given.catalogue, base.catalogues[given.catalogue], base.unavailable_to(given))
 
     def without(self, names: Iterable[str], *, consolidating: bool = True) -> SimulationOutcome:
         """The outcome without these nodes. With `consolidating`, nodes under consolidateAfter take no pods that move

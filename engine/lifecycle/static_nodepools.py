@@ -27,6 +27,7 @@ from kerf.engine.scheduling.launchable.withheld import withheld_of_pool
 from kerf.engine.scheduling.pods.evictability import EvictionRules
 from kerf.engine.scheduling.provision import claim_names
 from kerf.engine.state.node_of_claim import node_of
+from kerf.engine.state.nodeclaims.unavailable import lapses
 from kerf.engine.state.state import State
 
 VERSION = 5
@@ -102,7 +103,7 @@ def _scale_up(pool: NodePool, running: int, counted: int, state: State, now: int
         return _blocked(pool, running, Reason.of(LifecycleCode.STATIC_LIMIT, nodes=limit or 0), state)
     asked = claims_to_launch(pool, granted, state, now)
     if not asked:
-        retry_at = min((t for t in state.facts.unavailable.values() if t > now), default=0)
+        retry_at = min((t for t in lapses(state.facts) if t > now), default=0)
         return _blocked(pool, running, Reason.of(LifecycleCode.STATIC_NO_OFFERING), state, retry_at)
     return _launches(pool, running, asked, state)
 

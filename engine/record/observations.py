@@ -191,13 +191,15 @@ class NodeClaimDeletionSeen(Struct, frozen=True, omit_defaults=True):
 
 
 class LaunchError(Struct, frozen=True, omit_defaults=True):
-    """One error in the answer to a CreateFleet request, for one offering that was tried; `code` is EC2's (A-290)."""
+    """One error in the answer to a CreateFleet request, for one offering that was tried; `code` is EC2's (A-290).
+    `subnet`: the one without free addresses, where that is the error."""
 
     code: Plain
     message: FreeText = ""
     instance_type: Plain = ""
     zone: Plain = ""
     capacity_type: Plain = ""
+    subnet: SubnetId = ""
 
 
 class LaunchAnswered(Struct, frozen=True, omit_defaults=True):

@@ -20,7 +20,7 @@ from kerf.engine.scheduling.launchable.launch_offers import LaunchChoice, choose
 from kerf.engine.scheduling.launchable.remaining_reservations import catalogue_with_reservations, with_launches_taken
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.packing.finished_claims import claim_labels
-from kerf.engine.scheduling.problem.from_state import unavailable
+from kerf.engine.state.nodeclaims.unavailable import unavailable, unavailable_to
 from kerf.engine.state.state import State
 
 NONE_TAKEN: Mapping[str, int] = MappingProxyType({})
@@ -76,7 +76,8 @@ def claim_without_pods(
         names = tuple(types.names[number] for number in bits(left))
         most = state.facts.settings.max_launch_types
         left_over = with_launches_taken(catalogue, taken)
-        choice = choose_offers(left_over, names, requirements, unavailable(state, now), max_types=most)
+        lacking = unavailable(state.facts, now) | unavailable_to(state.facts, node_class.key, now)
+        choice = choose_offers(left_over, names, requirements, lacking, max_types=most)
     return ClaimWithoutPods(requirements, dict(labels), requests, choice)
 
 

@@ -133,12 +133,13 @@ def launch_orders(claims: tuple[PlannedClaim, ...], problem: Problem) -> tuple[L
     inputs = {p.pool.name: p for p in problem.pools}
     launches = []
     for claim in claims:
-        pool = inputs[claim.node_pool].pool
+        pool_input = inputs[claim.node_pool]
+        pool = pool_input.pool
         choice = choose_offers(
-            problem.catalogues[inputs[claim.node_pool].catalogue],
+            problem.catalogues[pool_input.catalogue],
             claim.instance_types,
             Requirements.of_specs(claim.requirements),
-            problem.unavailable,
+            problem.unavailable_to(pool_input),
             max_types=problem.settings.max_launch_types,
         )
         launches.append(

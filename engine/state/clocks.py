@@ -24,8 +24,8 @@ ENDLESS = 1 << 60
 
 TIMES: dict[type[Struct], tuple[str, ...]] = {
     Facts: (
-        "unavailable", "messages", "batch_opened", "batch_last", "arrived_at", "refused_at", "rest_at", "retry_at",
-        "plan_at", "moves_changed", "moves_looked", "moves_look_at", "clocks_differ",
+        "unavailable", "full_subnets", "messages", "batch_opened", "batch_last", "arrived_at", "refused_at", "rest_at",
+        "retry_at", "plan_at", "moves_changed", "moves_looked", "moves_look_at", "clocks_differ",
     ),
     NodeClaim: (
         "since", "created", "launched", "registered", "initialized", "tainted", "drain_started", "drained", "detached",

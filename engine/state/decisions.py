@@ -19,6 +19,7 @@ from kerf.engine.state import moves
 from kerf.engine.state.nodeclaims.consistency import CONSISTENCY, consistency_decided
 from kerf.engine.state.nodeclaims.drift import DRIFT, drift_decided
 from kerf.engine.state.nodeclaims.events import intent_made, look_at_interrupted
+from kerf.engine.state.nodeclaims.unavailable import forget_lapsed, lapses
 from kerf.engine.state.objects.capacity_buffers import buffered
 from kerf.engine.state.objects.static_nodepools import static_decided
 from kerf.engine.state.pods import bursts
@@ -61,7 +62,7 @@ def _planned(state: State, result: ProvisionResult, entry: Entry) -> None:
         facts.batch_opened = facts.batch_last = 0
     facts.rest, facts.rest_at = result.truncated, entry.at + 1 if result.truncated else 0
     state.indexes.rest = frozenset(result.truncated)
-    facts.unavailable = {key: until for key, until in facts.unavailable.items() if until > entry.at}
+    forget_lapsed(facts, entry.at)
     if not result.repeats:
         _expect_planned_pods(state, result, entry, goes_on)
         facts.plan, facts.plan_digest, facts.plan_at = entry.position, content(result)[0], entry.at
@@ -80,7 +81,7 @@ def _plan_again_at(state: State, result: ProvisionResult, at: int) -> int:
     pod to its planned node in service (S-57).
     """
     facts = state.facts
-    times = list(facts.unavailable.values()) if facts.unplaced else []
+    times = lapses(facts) if facts.unplaced else []
     if any(uid in state.indexes.pending and in_service(facts, target) for uid, target in facts.targets.items()):
         times.append(at + min(max(MIN_BINDING_PAUSE, at - facts.plan_at), MAX_BINDING_PAUSE))
     if result.retry_at:

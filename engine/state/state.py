@@ -44,6 +44,7 @@ from kerf.engine.model.names import (
     ServiceKey,
     StorageClassName,
     StreamName,
+    SubnetId,
     VolumeClaimKey,
     VolumeName,
     WorkloadKey,
@@ -151,6 +152,7 @@ class Facts(Struct, omit_defaults=True):
     csi_nodes: dict[NodeName, CSINode] = {}
     attachments: dict[AttachmentName, VolumeAttachment] = {}
     unavailable: dict[Plain, int] = {}  # "capacity type|instance type|zone" → until
+    full_subnets: dict[SubnetId, int] = {}  # without free addresses → until
     launches: dict[NodeClaimName, LaunchInstance] = {}  # as it is repeated until there is an instance
     intents: dict[Plain, Asked] = {}  # "position.index" → not answered yet
     orphans: dict[InstanceId, Orphan] = {}  # by instance

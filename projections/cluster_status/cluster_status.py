@@ -6,6 +6,7 @@ from collections import Counter
 
 from kerf.engine.model.karpenter.nodepool_health import UNHEALTHY
 from kerf.engine.record.decisions import ProvisionResult
+from kerf.engine.state.nodeclaims.unavailable import avoided
 from kerf.engine.state.provisioning_window import window_closes_at
 from kerf.engine.state.state import State
 from kerf.projections.cluster_status.nodes import node_statuses, summed
@@ -36,7 +37,7 @@ def cluster_status(state: State, now: int = 0, plan: ProvisionResult | None = No
         pools=pools,
         nodes=nodes,
         window_closes=window_closes_at(facts) if facts.batch_opened and not facts.tells_history else 0,
-        unavailable={key: until for key, until in sorted(facts.unavailable.items()) if until > now},
+        unavailable=avoided(facts, now),
         lacks=facts.imported.lacks if facts.imported is not None else (),
     )
 

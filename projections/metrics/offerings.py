@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from kerf.engine.model.labels import DEFAULT_TENANCY
-from kerf.engine.scheduling.launchable.launch_offers import offerings_of
+from kerf.engine.scheduling.launchable.launch_offers import is_unavailable, offerings_of
+from kerf.engine.state.nodeclaims.unavailable import unavailable, unavailable_to
 from kerf.engine.state.state import State
 from kerf.projections.metrics.families import GAUGE, Family
 
@@ -14,8 +15,8 @@ _PREFIX = "karpenter_cloudprovider_instance_type_"
 def offering_families(state: State, now: int) -> list[Family]:
     """Return price and availability of each offering; `now` is in ms since the epoch.
 
-    After a refusal for lack of capacity, an offering or all of a capacity type is unavailable for a while (A-290,
-    A-296).
+    What was refused for lack of capacity is unavailable for a while (A-290). An offering is available if one NodeClass
+    can launch it.
     """
     available = Family(
         f"{_PREFIX}offering_available", GAUGE, "Whether it can be launched, as far as is known.", _OFFERING
@@ -23,15 +24,17 @@ def offering_families(state: State, now: int) -> list[Family]:
     price = Family(f"{_PREFIX}offering_price_estimate", GAUGE, "USD an hour.", _OFFERING)
     cores = Family(f"{_PREFIX}cpu_cores", GAUGE, "CPU cores of instance types.", ("instance_type",))
     memory = Family(f"{_PREFIX}memory_bytes", GAUGE, "Memory of instance types.", ("instance_type",))
-    avoided = {key for key, until in state.facts.unavailable.items() if until > now}
-    for digest in sorted(set(state.facts.catalogues.values())):
+    facts, everywhere = state.facts, unavailable(state.facts, now)
+    sold = {(digest, everywhere | unavailable_to(facts, key, now)) for key, digest in facts.catalogues.items()}
+    for digest, lacking in sorted(sold, key=lambda each: (each[0], sorted(each[1]))):
         for instance_type in state.indexes.blobs.catalogue(digest).types:
             cores.set(instance_type.capacity.get("cpu", 0) / 1000, instance_type.name)
             memory.set(instance_type.capacity.get("memory", 0), instance_type.name)
             for offering in offerings_of(instance_type, DEFAULT_TENANCY):
                 labels = (instance_type.name, offering.capacity_type, offering.zone)
-                keys = (f"{offering.capacity_type}|{instance_type.name}|{offering.zone}", f"{offering.capacity_type}||")
-                there = offering.available and avoided.isdisjoint(keys)
+                there = offering.available and not is_unavailable(
+                    lacking, offering.capacity_type, instance_type.name, offering.zone
+                )
                 available.set(max(float(there), available.samples.get(labels, 0.0)), *labels)
                 price.set(offering.price, *labels)
     return [available, price, cores, memory]

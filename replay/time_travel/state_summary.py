@@ -10,6 +10,7 @@ from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 from kerf.engine.model.karpenter.nodepool_health import UNHEALTHY
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.state import snapshot
+from kerf.engine.state.nodeclaims.unavailable import avoided
 from kerf.engine.state.provisioning_window import window_closes_at
 from kerf.engine.state.state import State
 from kerf.projections.cluster_status.cluster_status import pods_by_phase
@@ -61,7 +62,7 @@ class StateSummary(Struct, frozen=True, kw_only=True):
     """The state at a position.
 
     `window_closes` is when the open provisioning window closes (ms since the epoch), 0 when none is open; `unavailable`
-    maps "capacity type|instance type|zone" to the time until which it is avoided. `lacks`: what an imported record does
+    maps what is avoided (see `avoided`) to the time until which it is. `lacks`: what an imported record does
     not know (codes of `Missing`).
     """
 
@@ -110,7 +111,7 @@ def summarize(state: State, now: int = 0) -> StateSummary:
         pools=tuple(_pool_line(state, name) for name in sorted(facts.pools)),
         window_closes=window_closes_at(facts) if facts.batch_opened else 0,
         without_place=facts.unplaced,
-        unavailable={key: until for key, until in sorted(facts.unavailable.items()) if until > now},
+        unavailable=avoided(facts, now),
         in_flight=tuple(
             InFlight(ref, type(asked.intent).__struct_config__.tag, asked.intent.claim, now - asked.at)  # type: ignore[arg-type]
             for ref, asked in sorted(facts.intents.items(), key=lambda item: (item[1].at, item[0]))

@@ -17,6 +17,7 @@ from kerf.adapters.aws.settings import AwsSettings
 from kerf.engine.model import labels
 from kerf.engine.model.instance_types import InstanceType
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass, ResolvedAMI
+from kerf.engine.model.karpenter.launch_reasons import NO_ADDRESSES
 from kerf.engine.record.decisions import LaunchInstance, Offer
 from kerf.engine.record.observations import LaunchAnswered, LaunchError
 
@@ -152,10 +153,12 @@ def answered(
 def _error(entry: Mapping[str, Any], order: LaunchInstance, zones: Mapping[str, str]) -> LaunchError:
     """The offer that an error is about; an error may come without it (A-292)."""
     override = (entry.get("LaunchTemplateAndOverrides") or {}).get("Overrides") or {}
+    code, subnet = entry.get("ErrorCode", ""), override.get("SubnetId", "")
     return LaunchError(
-        code=entry.get("ErrorCode", ""),
+        code=code,
         message=entry.get("ErrorMessage", ""),
         instance_type=override.get("InstanceType", ""),
-        zone=override.get("AvailabilityZone") or zones.get(override.get("SubnetId", ""), ""),
+        zone=override.get("AvailabilityZone") or zones.get(subnet, ""),
         capacity_type=order.capacity_type,
+        subnet=subnet if code == NO_ADDRESSES else "",
     )

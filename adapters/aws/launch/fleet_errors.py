@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kerf.engine.model.karpenter.launch_reasons import NO_SPOT_ROLE, UNAUTHORIZED, launch_reason
+from kerf.engine.model.karpenter.launch_reasons import NO_ADDRESSES, NO_SPOT_ROLE, UNAUTHORIZED, launch_reason
 from kerf.engine.record.observations import LaunchAnswered, LaunchError
 
 UNFULFILLABLE = frozenset(
@@ -14,7 +14,7 @@ UNFULFILLABLE = frozenset(
         "VcpuLimitExceeded",
         "UnfulfillableCapacity",
         "Unsupported",
-        "InsufficientFreeAddressesInSubnet",
+        NO_ADDRESSES,
         "MaxFleetCountExceeded",
         "ReservationCapacityExceeded",
     }

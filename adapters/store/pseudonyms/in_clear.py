@@ -26,7 +26,7 @@ IN_CLEAR: dict[str, str] = {
         LaunchAnswered.instance_type LaunchAnswered.zone LaunchAnswered.zone_id LaunchError.capacity_type
         LaunchError.instance_type LaunchError.zone LaunchInstance.capacity_type LaunchInstance.draw
         LaunchInstance.tenancy Launched.capacity_type Launched.instance_type Launched.zone
-        NodeClaim.capacity_type NodeClaim.instance_type NodeClaim.instance_types NodeClaim.zone
+        NodeClaim.capacity_type NodeClaim.instance_type NodeClaim.instance_types NodeClaim.zone NodeClassTerms.zones
         Offer.instance_type Offer.zone Offering.capacity_type Offering.reservation_type Offering.tenancy
         Offering.zone Offering.zone_id PlannedClaim.capacity_types PlannedClaim.instance_types
         PlannedClaim.overlaid Requested.instance_types TaggedInstance.capacity_type Facts.unavailable

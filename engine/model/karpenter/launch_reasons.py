@@ -4,6 +4,8 @@ from __future__ import annotations
 
 NO_SPOT_ROLE = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
 """EC2's code for a service-linked role of spot that is missing, and that kerf may not make (A-296)."""
+NO_ADDRESSES = "InsufficientFreeAddressesInSubnet"
+"""EC2's code for a subnet that has no address left (A-293)."""
 SPOT_ROLE_FAILED = "SpotSLRCreationFailed"
 UNAUTHORIZED = "Unauthorized"
 LAUNCH_FAILED = "LaunchFailed"
@@ -23,7 +25,7 @@ _BY_PART: tuple[tuple[str, str], ...] = (
     ("PendingVerification", "AccountPendingVerification"),
     ("MaxSpotInstanceCountExceeded", "SpotQuotaExceeded"),
     ("VcpuLimitExceeded", "VCPULimitExceeded"),
-    ("InsufficientFreeAddressesInSubnet", "InsufficientFreeAddressesInSubnet"),
+    (NO_ADDRESSES, NO_ADDRESSES),
 )
 """A part of the error's text, and the reason that it stands for."""
 _NO_IMAGE_RIGHTS = "AMIAuthorizationFailure"

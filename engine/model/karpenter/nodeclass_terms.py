@@ -20,6 +20,7 @@ from kerf.engine.model.names import (
     ImageId,
     KeyedHash,
     PlacementGroupName,
+    Plain,
     ReservationId,
     SecurityGroupId,
     SubnetId,
@@ -53,7 +54,7 @@ class NodeClassTerms(Struct, frozen=True, omit_defaults=True):
     """The terms. `static` are the fields that drift by a change of their own (A-341), and `hash` is their digest.
 
     The other fields drift by what they select: `images` in order of preference (A-114), the rest sorted ids. Empty
-    means not known.
+    means not known. `zones`: the subnets of each zone.
     """
 
     hash: KeyedHash = ""
@@ -63,6 +64,7 @@ class NodeClassTerms(Struct, frozen=True, omit_defaults=True):
     security_groups: tuple[SecurityGroupId, ...] = ()
     reservations: tuple[ReservationId, ...] = ()
     placement_group: PlacementGroupName = ""  # its id, where the class names one and it is there
+    zones: dict[Plain, tuple[SubnetId, ...]] = {}
 
 
 def made(terms_hash: str) -> str:
@@ -147,6 +149,10 @@ def ec2_terms(node_class: EC2NodeClass, ca_bundle: str = "") -> NodeClassTerms:
         static=static,
         images=tuple(Image(image.id, image.requirements) for image in status.amis),
         subnets=tuple(sorted(subnet.id for subnet in status.subnets)),
+        zones={
+            zone: tuple(sorted(subnet.id for subnet in status.subnets if subnet.zone == zone))
+            for zone in sorted({subnet.zone for subnet in status.subnets})
+        },
         security_groups=tuple(sorted(group.id for group in status.security_groups)),
         reservations=tuple(sorted(reservation.id for reservation in status.capacity_reservations)),
     )

@@ -131,7 +131,7 @@ def planned_node(
     labels |= {
         INSTANCE_TYPE: instance_type.name,
         **claim.labels,
-        **_offering_labels(claim, instance_type, problem.unavailable),
+        **_offering_labels(claim, instance_type, problem.unavailable_to(pool)),
     }
     requirements = Requirements.of_labels(labels)
     reserved = reserved_for_daemons(daemons, pool.pool.taints, requirements, {})

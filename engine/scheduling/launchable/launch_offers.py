@@ -131,8 +131,8 @@ def _admitted(
 
 
 def is_unavailable(unavailable: frozenset[tuple[str, str, str]], kind: str, name: str, zone: str) -> bool:
-    """Whether the offering, or all of its capacity type, is known to lack capacity (A-212)."""
-    return (kind, name, zone) in unavailable or (kind, "", "") in unavailable
+    """Whether the offering, all of its capacity type or all in its zone is known to lack capacity (A-212)."""
+    return not unavailable.isdisjoint(((kind, name, zone), (kind, "", ""), ("", "", zone)))
 
 
 def _without_exotic(pools: dict[str, list[Offering]], types: dict[str, InstanceType]) -> dict[str, list[Offering]]:

@@ -369,17 +369,17 @@ def template_of(
     """The template of a problem's NodePool. Without a catalogue it has no types (S-64).
 
     It is kept with the catalogue, by what it was made of."""
-    pool, carried = pool_input.pool, tuple(daemons)
+    pool, carried, unavailable = pool_input.pool, tuple(daemons), problem.unavailable_to(pool_input)
     catalogue = problem.catalogues[pool_input.catalogue] if pool_input.catalogue else _NO_CATALOGUE
     kinds = compiled_catalogue(pool_input.catalogue, catalogue)
     labels = tuple(pool.labels.items())
     asked = (
-        pool.name, pool.requirements, labels, pool.taints, pool.node_class, problem.unavailable, strict,
+        pool.name, pool.requirements, labels, pool.taints, pool.node_class, unavailable, strict,
         len(carried), pool_input.withheld,
     )  # fmt: skip
 
     def make() -> Template:
-        return Template(pool, {}, kinds, problem.unavailable, carried, strict, pool_input.withheld)
+        return Template(pool, {}, kinds, unavailable, carried, strict, pool_input.withheld)
 
     kept = kinds.once((Template, asked), lambda: _Kept(carried, make()))
     if kept.daemons != carried or kept.template.crowded:

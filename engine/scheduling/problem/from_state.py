@@ -19,6 +19,7 @@ from kerf.engine.scheduling.problem.default_spread import SelectorSources, with_
 from kerf.engine.scheduling.problem.departing_pods import departing_pods
 from kerf.engine.scheduling.problem.problem import BoundPod, NodeInput, PendingPod, PoolInput, Problem
 from kerf.engine.state.node_of_claim import node_of
+from kerf.engine.state.nodeclaims.unavailable import unavailable, unavailable_to
 from kerf.engine.state.objects.daemonsets import daemon_shape
 from kerf.engine.state.objects.devices import device_facts
 from kerf.engine.state.objects.volumes import volume_facts
@@ -43,7 +44,7 @@ def problem_of(state: State, now: int) -> Problem:
     daemons = [daemon_shape(state, daemonset) for daemonset in daemonsets]
     asked_for = {p.shape for p in pods} | {p.shape for p in bound} | set(daemons)
     shapes = {digest: state.indexes.blobs.shape(digest) for digest in sorted(asked_for)}
-    pools = _pools(state, offered)
+    pools = _pools(state, offered, now)
     digests = sorted({p.catalogue for p in pools if p.catalogue})
     targets, devices = facts.targets, device_facts(state)
     return Problem(
@@ -67,7 +68,7 @@ def problem_of(state: State, now: int) -> Problem:
         nodes=nodes,
         daemons=tuple(daemons),
         namespaces=tuple(facts.namespaces[name] for name in sorted(facts.namespaces)),
-        unavailable=unavailable(state, now),
+        unavailable=unavailable(facts, now),
         settings=facts.settings,
         bound=bound,
         leaving=leaving if bound else (),
@@ -148,40 +149,36 @@ def _notices_other_pods(shape: PodShape, limited: bool) -> bool:
     return bool(shape.spread or shape.affinity or shape.anti_affinity or (limited and shape.volumes))
 
 
-def unavailable(state: State, now: int) -> frozenset[tuple[str, str, str]]:
-    """The offerings without capacity at `now`, as (capacity type, instance type, zone) (A-212)."""
-    offerings = []
-    for key, until in state.facts.unavailable.items():
-        if until > now:
-            kind, name, zone = key.split("|")
-            offerings.append((kind, name, zone))
-    return frozenset(offerings)
-
-
 # ── NodePools ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def pool_inputs(state: State) -> tuple[PoolInput, ...]:
+def pool_inputs(state: State, now: int) -> tuple[PoolInput, ...]:
     """The NodePools of the question that `problem_of` asks, by name."""
-    return _pools(state, PoolCatalogues(state))
+    return _pools(state, PoolCatalogues(state), now)
 
 
-def _pools(state: State, offered: PoolCatalogues) -> tuple[PoolInput, ...]:
-    return tuple(_pool(state, name, offered) for name in sorted(state.facts.pools))
+def _pools(state: State, offered: PoolCatalogues, now: int) -> tuple[PoolInput, ...]:
+    return tuple(_pool(state, name, offered, now) for name in sorted(state.facts.pools))
 
 
-def _pool(state: State, name: str, offered: PoolCatalogues) -> PoolInput:
+def _pool(state: State, name: str, offered: PoolCatalogues, now: int) -> PoolInput:
     """The NodePool as an input. It is ready (S-61) if it is valid (L-252) and its NodeClass is ready (L-253). The
     object's own condition is not used: kerf wrote it a moment ago, and a new object has none."""
     facts = state.facts
     pool = facts.pools[name]
-    ref = pool.node_class
-    node_class = facts.node_classes.get(f"{ref.group}/{ref.kind}/{ref.name}")
+    key = pool.node_class.key
+    node_class = facts.node_classes.get(key)
     if node_class is None or not node_class.ready or violations(pool):
         pool = msgspec.structs.replace(pool, ready=False)
     health = facts.health.get(name)
     withheld = health.withheld if health is not None else ()
-    return PoolInput(pool=pool, catalogue=offered.of(name), usage=_usage(state, name, offered), withheld=withheld)
+    return PoolInput(
+        pool=pool,
+        catalogue=offered.of(name),
+        usage=_usage(state, name, offered),
+        withheld=withheld,
+        unavailable=unavailable_to(facts, key, now),
+    )
 
 
 def _usage(state: State, pool: str, offered: PoolCatalogues) -> Resources:

@@ -63,12 +63,13 @@ class BoundPod(Struct, frozen=True):
 class PoolInput(Struct, frozen=True):
     """A NodePool. `catalogue`: a digest into `Problem.catalogues`; "" for none. `usage`: the capacity of its active
     nodes, and their number as `nodes` (S-68). `withheld`: what nothing is launched for, because launches did not give
-    it."""
+    it. `unavailable`: as in `Problem`, for this NodePool alone."""
 
     pool: NodePool
     catalogue: str
     usage: Resources = {}
     withheld: tuple[RequirementSpec, ...] = ()
+    unavailable: frozenset[tuple[str, str, str]] = frozenset()
 
 
 _Compiled = TypeVar("_Compiled")
@@ -142,3 +143,7 @@ class Problem(Struct, frozen=True):
     devices: DeviceFacts | None = None
     careful: bool = False  # pods that spreads count settle where their nodes will be at once (see `Plan.uneven`)
     variant: int = 0  # which of equally ranked domains are taken: 0 the cheapest, else as it comes (see `optimizer`)
+
+    def unavailable_to(self, pool: PoolInput) -> frozenset[tuple[str, str, str]]:
+        """The offerings known to lack capacity for a NodePool."""
+        return self.unavailable | pool.unavailable if pool.unavailable else self.unavailable

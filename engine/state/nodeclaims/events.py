@@ -6,7 +6,6 @@ from typing import Any, TypeGuard
 
 import msgspec
 
-from kerf.engine.model.karpenter.launch_reasons import NO_SPOT_ROLE
 from kerf.engine.model.karpenter.nodeclass_terms import known_user_data
 from kerf.engine.model.labels import SPOT
 from kerf.engine.nodeclaim.claim import Effect, NodeClaim, apply
@@ -28,6 +27,7 @@ from kerf.engine.record.decisions import DeletePod, EvictPod, FindInstance, Inte
 from kerf.engine.record.entries import Entry
 from kerf.engine.state import moves
 from kerf.engine.state.nodeclaims import drift
+from kerf.engine.state.nodeclaims.unavailable import is_remembered, remember
 from kerf.engine.state.objects.nodepool_health import count_labels, count_registration
 from kerf.engine.state.objects.static_nodepools import count_launch_failures
 from kerf.engine.state.provisioning_window import free_capacity_changed, nomination_period, note_disruption_change
@@ -43,14 +43,6 @@ REFUSED_PLAN_PAUSE = 10_000  # S-57: when the same plan is tried again that was 
 SEARCH_DELAY = 60_000
 """Within a minute EC2 shows every instance that it has started, also one whose launch nobody got an answer to."""
 MESSAGE_MEMORY = 600_000  # longer than SQS keeps a message of the reference queue (A-364)
-
-CAPACITY_CODES = frozenset(
-    [
-        "InsufficientInstanceCapacity", "MaxSpotInstanceCountExceeded", "VcpuLimitExceeded", "UnfulfillableCapacity",
-        "Unsupported", "InsufficientFreeAddressesInSubnet", "MaxFleetCountExceeded", "ReservationCapacityExceeded",
-    ]
-)  # fmt: skip
-"""A-290: an offering refused with one of these is taken as unavailable for a while."""
 
 
 def claim_event(state: State, event: Any, entry: Entry) -> None:
@@ -147,7 +139,7 @@ def _claim_ended(state: State, claim: NodeClaim, entry: Entry) -> None:
 def _is_refusal_remembered(claim: NodeClaim) -> bool:
     """Whether the refused offerings are marked as unavailable, so that the next plan avoids them."""
     errors = claim.answer.errors if claim.answer is not None else ()
-    return any(e.code == NO_SPOT_ROLE or (e.code in CAPACITY_CODES and e.instance_type) for e in errors)
+    return any(map(is_remembered, errors))
 
 
 def _refused_for_good(claim: NodeClaim) -> bool:
@@ -165,11 +157,7 @@ def launch_answered(state: State, answer: seen.LaunchAnswered, entry: Entry) -> 
     """The cloud's answer: offerings refused for capacity are remembered (A-212, A-294), also beside a success."""
     facts = state.facts
     for error in answer.errors:
-        if error.code in CAPACITY_CODES and error.instance_type:
-            key = f"{error.capacity_type}|{error.instance_type}|{error.zone}"
-            facts.unavailable[key] = entry.at + facts.settings.unavailable_for
-        elif error.code == NO_SPOT_ROLE:
-            facts.unavailable[f"{SPOT}||"] = entry.at + facts.settings.unavailable_for  # A-296
+        remember(facts, error, entry.at + facts.settings.unavailable_for)
     asked = facts.intents.get(answer.intent)
     if asked is not None and isinstance(asked.intent, FindInstance):
         _searched(state, answer, entry)

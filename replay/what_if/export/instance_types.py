@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
+from kerf.engine.scheduling.launchable.launch_offers import is_unavailable
 from kerf.replay.what_if.export.pods import quantities
 
 Document = dict[str, Any]
 
 
-def source_of(catalogue: Catalogue, unavailable: Collection[tuple[str, str, str]], left: Mapping[str, int]) -> Document:
+def source_of(catalogue: Catalogue, unavailable: frozenset[tuple[str, str, str]], left: Mapping[str, int]) -> Document:
     """Write all types of a catalogue. `unavailable` are offerings without capacity, as (capacity type, type, zone);
     `left` is how many instances each reservation has left."""
     return {"inline": [_type(instance_type, unavailable, left) for instance_type in catalogue.types]}
 
 
 def _type(
-    instance_type: InstanceType, unavailable: Collection[tuple[str, str, str]], left: Mapping[str, int]
+    instance_type: InstanceType, unavailable: frozenset[tuple[str, str, str]], left: Mapping[str, int]
 ) -> Document:
     offerings = [
-        _offering(offering, (offering.capacity_type, instance_type.name, offering.zone) not in unavailable, left)
+        _offering(
+            offering, not is_unavailable(unavailable, offering.capacity_type, instance_type.name, offering.zone), left
+        )
         for offering in instance_type.offerings
     ]
     return {

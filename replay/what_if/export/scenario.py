@@ -15,7 +15,7 @@ from kerf.engine.model.kubernetes.pods import Pod, is_terminal
 from kerf.engine.nodeclaim.state_table import GOING, REQUESTED
 from kerf.engine.scheduling.pods.evictability import EvictionRules
 from kerf.engine.scheduling.problem.departing_pods import departing_pods
-from kerf.engine.scheduling.problem.from_state import unavailable
+from kerf.engine.state.nodeclaims.unavailable import unavailable, unavailable_to
 from kerf.engine.state.state import State
 from kerf.projections.differences.node_pool_document import node_pool_document
 from kerf.replay.what_if.export.instance_types import source_of
@@ -158,12 +158,12 @@ class _Writer:
     def instance_types(self) -> Document:
         """Write the instance types once, if all NodePools have the same."""
         facts, blobs = self._state.facts, self._state.indexes.blobs
-        gone = unavailable(self._state, self._now)
+        gone = unavailable(facts, self._now)
         keys = {name: pool.node_class.key for name, pool in sorted(facts.pools.items())}
         sources = {
             key: source_of(
                 blobs.catalogue(facts.catalogues[key]),
-                gone,
+                gone | unavailable_to(facts, key, self._now),
                 facts.reservations[key].left if key in facts.reservations else {},
             )
             for key in sorted({*keys.values()} & facts.catalogues.keys())

@@ -17,9 +17,9 @@ from kerf.adapters.aws.mock.environment import Environment
 from kerf.adapters.aws.mock.faults import FOREVER
 from kerf.adapters.aws.session import AwsError
 from kerf.engine.model import labels
-from kerf.engine.model.karpenter.launch_reasons import NO_SPOT_ROLE
 from kerf.engine.record.observations import InputRefused, LaunchError, NodeClassSeen
-from kerf.engine.state.nodeclaims.events import CAPACITY_CODES
+from kerf.engine.state.nodeclaims.unavailable import remember
+from kerf.engine.state.state import Facts
 from tests.contract.cloud_contract import order
 from tests.support.servers.aws_world import AwsWorld
 
@@ -74,10 +74,12 @@ def cloud(environment: Environment) -> AwsCloud:
 
 
 def remembered(error: LaunchError) -> str:
-    """What the state remembers of an error (kerf.engine.state.nodeclaims.events.launch_answered)."""
-    if error.code == NO_SPOT_ROLE:
-        return "spot"
-    return "offer" if error.code in CAPACITY_CODES and error.instance_type else ""
+    """What the state remembers of an error."""
+    facts = Facts()
+    remember(facts, error, 1)
+    if facts.full_subnets:
+        return "subnet"
+    return "spot" if f"{labels.SPOT}||" in facts.unavailable else "offer" if facts.unavailable else ""
 
 
 @pytest.mark.parametrize("row", [pytest.param(row, id=f"{row.code} {row.reason}") for row in CORPUS.fleets])

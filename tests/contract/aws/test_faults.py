@@ -161,6 +161,9 @@ def test_a_232_a_293_the_subnet_with_most_free_addresses_until_it_has_none(world
     world.environment.operator.shortage(code="InsufficientFreeAddressesInSubnet", count=1)
     full = cloud.launch(replace(wanted, claim="subnet-2"), intent="2.0", token="subnet-2")
     assert full.kind == "insufficient-capacity"
+    (error,) = full.errors
+    known = ec2.describe_subnets(SubnetIds=[error.subnet])["Subnets"][0]
+    assert (known["AvailabilityZone"], error.subnet != small) == ("us-west-2a", True)
     cloud.launch(replace(wanted, claim="subnet-3"), intent="3.0", token="subnet-3")
     assert subnet_of(world, "subnet-3") == small
     for claim in ("subnet-1", "subnet-3"):

@@ -237,3 +237,17 @@ def test_a_331_only_the_gate_makes_an_instance_a_reserved_one() -> None:
     bound = {"CapacityReservationPreference": "capacity-reservations-only"}
     entry = {"CapacityReservationId": "cr-1", "CapacityReservationSpecification": bound}
     assert [capacity_type(entry, reserved=gate) for gate in (True, False)] == [labels.RESERVED, labels.ON_DEMAND]
+
+
+def test_a_297_a_full_subnet_says_nothing_of_the_reservation(world: AwsWorld) -> None:
+    world.environment.operator.shim.reservations = [reservation("cr-f")]
+    cloud = with_spec(world, capacity_reservation_selector_terms=(CapacityReservationTerm(id="cr-f"),))
+    cloud.observe()
+    world.environment.operator.shortage(code="InsufficientFreeAddressesInSubnet", count=1)
+    wanted = replace(order(world, "full", labels.RESERVED), reservation="cr-f")
+    wanted = replace(wanted, offers=(Offer("m5.large", "us-west-2a", 0.0),))
+    assert cloud.launch(wanted, intent="1.0", token="full").kind == "insufficient-capacity"
+    assert cloud._classes.reservations._left == {"cr-f": 2}
+    world.environment.operator.shortage(code="ReservationCapacityExceeded", count=1)
+    assert cloud.launch(wanted, intent="1.0", token="full").kind == "insufficient-capacity"
+    assert cloud._classes.reservations._left == {"cr-f": 0}
