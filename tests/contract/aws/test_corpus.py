@@ -122,7 +122,7 @@ def test_a_301_a_launch_that_a_policy_forbids_says_which_first(world: AwsWorld, 
     world.environment.operator.fault("CreateFleet", f"403 {said}", 1)
     answer = cloud.launch(order(world, "forbidden"), intent="1.0", token="forbidden")
     assert (answer.kind, answer.code) == ("error", "Unauthorized")
-    assert answer.message.startswith("CreateFleet: not allowed by a permissions boundary: UnauthorizedOperation: User")
+    assert answer.message.startswith("create_fleet: not allowed by a permissions boundary: Unauthorized")
 
 
 def test_a_236_a_template_that_another_process_made_meanwhile_is_used(world: AwsWorld, cloud: AwsCloud) -> None:
