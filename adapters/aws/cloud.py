@@ -217,7 +217,12 @@ class AwsCloud:
             self._classes.look(node_class)
             return known
         now = self._clock()
-        if known is None or known.resolved.spec != node_class.spec or (anew and self._classes.due(node_class) <= now):
+        asked = node_class.spec, node_class.deleting
+        if (
+            known is None
+            or (known.resolved.spec, known.resolved.deleting) != asked
+            or (anew and self._classes.due(node_class) <= now)
+        ):
             before = known.resolved.status if known is not None else node_class.status
             tried = self._tried if not node_class.deleting else None
             status = self._classes.resolve(node_class, before, tried)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 from kerf.engine.model.karpenter.nodepools import NodePool
@@ -19,15 +20,14 @@ from kerf.engine.record import claim_events as ev
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import NodeClassSeen, ObjectGone
 from kerf.engine.state.state import State
-from kerf.projections.metrics.families import COUNTER, GAUGE, HISTOGRAM, Family
+from kerf.projections.metrics.families import CLIENT_DEFAULTS, COUNTER, GAUGE, HISTOGRAM, Family
 from kerf.projections.metrics.objects_with_conditions import (
     NODE_CLASS_KINDS,
     Shown,
     Since,
     claim_labels,
-    class_condition,
+    class_shown,
     node_claims,
-    node_classes,
     node_conditions,
     node_labels,
     node_pools,
@@ -41,23 +41,6 @@ TRANSITIONS: tuple[float, ...] = tuple(0.5 * 2.0**power for power in range(15))
 """Bounds of the buckets, in seconds (E in L-362)."""
 _OBJECT = ("namespace", "name")
 _CONDITION = (*_OBJECT, "type", "status", "reason")
-
-
-def condition_families(
-    state: State, now: int, provider: str, *, per_object: bool = True, since: Since | None = None
-) -> list[Family]:
-    """Return the gauges of the state; `now` is in ms since the epoch. `per_object`: NodeClaims and Nodes have samples
-    of their own. `since` has the times of conditions of which the state has none."""
-    claims, of_nodes = node_claims(state, now), nodes(state, provider)
-    if not per_object:
-        claims, of_nodes = _together(claims), _together(of_nodes)
-    own, known = own_labels(provider), since or {}
-    return [
-        *_gauges("nodepool", (), node_pools(state, known), now),
-        *_gauges(NODE_CLASS_KINDS[provider], (), node_classes(state, provider, known), now),
-        *_gauges("nodeclaim", own, claims, now),
-        *_gauges("node", (*own, "karpenter_sh_initialized"), of_nodes, now),
-    ]
 
 
 def _gauges(kind: str, own: tuple[str, ...], objects: Iterable[Shown], now: int) -> list[Family]:
@@ -85,6 +68,15 @@ def _seconds(since: int, now: int) -> float:
     return max(0, now - since) / 1000
 
 
+def _timed(shown: Shown, kind: str, since: Since) -> Shown:
+    """Return an object whose conditions have the times of `since` where they have none of their own."""
+    known = (
+        replace(condition, since=condition.since or since.get((kind, shown.name, condition.type), 0))
+        for condition in shown.conditions
+    )
+    return replace(shown, conditions=tuple(known))
+
+
 def _together(objects: Iterable[Shown]) -> list[Shown]:
     return [Shown("", shown.conditions, shown.own, shown.deleting) for shown in objects]
 
@@ -93,6 +85,7 @@ class _Kind:
     """The metrics of one kind of object."""
 
     def __init__(self, kind: str, own: tuple[str, ...]) -> None:
+        bounds = CLIENT_DEFAULTS if kind == NODE_CLASS_KINDS["aws"] else TRANSITIONS
         name = f"operator_{kind}_status_condition"
         self.moved = Family(
             f"{name}_transitions_total", COUNTER, f"Conditions of {kind}s that changed.",
@@ -100,11 +93,11 @@ class _Kind:
         )  # fmt: skip
         self.took = Family(
             f"{name}_transition_seconds", HISTOGRAM, "How long a condition had been as it was.",
-            ("type", "status", *own), TRANSITIONS,
+            ("type", "status", *own), bounds,
         )  # fmt: skip
         self.ended = Family(
             f"operator_{kind}_termination_duration_seconds", HISTOGRAM, "From the order to go to the end.",
-            own, TRANSITIONS,
+            own, bounds,
         )  # fmt: skip
 
     def families(self) -> list[Family]:
@@ -112,8 +105,8 @@ class _Kind:
 
 
 class ConditionMetrics:
-    """Counts changes of conditions. `apply` each entry, in order; `state` is the one that the process goes on with:
-    conditions of NodePools follow from it."""
+    """Counts changes of conditions, and tells those of the state. `apply` each entry, in order; `state` is the one that
+    the process goes on with: conditions of NodePools follow from it."""
 
     def __init__(self, state: State, provider: str) -> None:
         self._state, self._provider = state, provider
@@ -124,6 +117,8 @@ class ConditionMetrics:
         self._claims = {name: (claim_labels(claim), claim.tainted) for name, claim in state.facts.claims.items()}
         self._nodes: dict[str, Node] = dict(state.facts.nodes)
         self._known: dict[tuple[str, str, str], Condition] = {}
+        self._classes: dict[str, Shown] = {}
+        self._pools_deleting = {name: pool.deleting for name, pool in state.facts.pools.items() if pool.deleting}
         for name in state.facts.pools:
             self._note("nodepool", name, pool_conditions(state, name, {}), state.facts.at)
         for seen in state.facts.node_classes.values():
@@ -132,7 +127,22 @@ class ConditionMetrics:
     def families(self) -> list[Family]:
         return [family for kind in self._kinds.values() for family in kind.families()]
 
-    def since(self) -> dict[tuple[str, str, str], int]:
+    def gauges(self, now: int, *, per_object: bool = True) -> list[Family]:
+        """Return the gauges of the state; `now` is in ms since the epoch. `per_object`: NodeClaims and Nodes have
+        samples of their own."""
+        state, own, since = self._state, own_labels(self._provider), self._since()
+        claims, of_nodes = node_claims(state, now), nodes(state, self._provider)
+        if not per_object:
+            claims, of_nodes = _together(claims), _together(of_nodes)
+        classes = [_timed(shown, self._class_kind, since) for shown in self._classes.values()]
+        return [
+            *_gauges("nodepool", (), node_pools(state, since), now),
+            *_gauges(self._class_kind, (), classes, now),
+            *_gauges("nodeclaim", own, claims, now),
+            *_gauges("node", (*own, "karpenter_sh_initialized"), of_nodes, now),
+        ]
+
+    def _since(self) -> Since:
         """Return since when conditions of NodePools and NodeClasses are as they are, by kind, object and type."""
         return {key: condition.since for key, condition in self._known.items()}
 
@@ -150,7 +160,7 @@ class ConditionMetrics:
             if known is not None and known.status == condition.status:
                 continue
             self._known[kind, name, condition.type] = Condition(
-                condition.type, condition.status, condition.reason, since=at
+                condition.type, condition.status, condition.reason, since=condition.since or at
             )
             if known is not None:
                 self._changed(kind, known, condition, at, ())
@@ -160,6 +170,11 @@ class ConditionMetrics:
         metrics.moved.inc(new.type, new.status, new.reason, *own)
         if old.since:
             metrics.took.observe(max(0, at - old.since) / 1000, old.type, old.status, *own)
+
+    def _pool(self, pool: NodePool, entry: Entry) -> None:
+        if pool.deleting:
+            self._pools_deleting[pool.name] = pool.deleting
+        self._pools(pool, entry)
 
     def _pools(self, payload: Struct, entry: Entry) -> None:
         for name in self._state.facts.pools:
@@ -171,7 +186,8 @@ class ConditionMetrics:
 
     def _class(self, seen: NodeClassSeen, at: int) -> None:
         if seen.kind.lower() == self._class_kind:
-            self._note(self._class_kind, seen.name, [class_condition(seen, at)], at)
+            shown = self._classes[seen.name] = class_shown(seen, self._state.indexes.blobs)
+            self._note(self._class_kind, seen.name, shown.conditions, at)
 
     def _node(self, node: Node, entry: Entry) -> None:
         before = self._nodes.get(node.name)
@@ -187,13 +203,18 @@ class ConditionMetrics:
                 self._changed("node", known, condition, entry.at, node_labels(node, self._provider))
 
     def _gone(self, gone: ObjectGone, entry: Entry) -> None:
-        node = self._nodes.pop(gone.key, None) if gone.kind == "node" else None
-        if node is not None and node.deleting:
-            took = max(0, entry.at - node.deleting) / 1000
-            self._kinds["node"].ended.observe(took, *node_labels(node, self._provider))
-        kind = self._class_kind if gone.kind == "nodeclass" else gone.kind
+        kind, name = self._class_kind if gone.kind == "nodeclass" else gone.kind, gone.key.rpartition("/")[2]
+        deleting = 0
+        own: tuple[str, ...] = ()
+        if kind == "node" and (node := self._nodes.pop(name, None)) is not None:
+            deleting, own = node.deleting, node_labels(node, self._provider)
+        elif kind == "nodepool":
+            deleting = self._pools_deleting.pop(name, 0)
+        elif kind == self._class_kind and (shown := self._classes.pop(name, None)) is not None:
+            deleting = shown.deleting
+        if deleting:
+            self._kinds[kind].ended.observe(_seconds(deleting, entry.at), *own)
         if kind in self._kinds:
-            name = gone.key.rpartition("/")[2]
             self._known = {key: known for key, known in self._known.items() if key[:2] != (kind, name)}
 
     # ── NodeClaims ──────────────────────────────────────────────────────────────────────────────────────────
@@ -231,7 +252,7 @@ class ConditionMetrics:
 
 
 _HANDLERS: dict[type[Struct], Callable[[ConditionMetrics, Any, Entry], None]] = {
-    NodePool: ConditionMetrics._pools,
+    NodePool: ConditionMetrics._pool,
     NodeClassSeen: ConditionMetrics._class_seen,
     Node: ConditionMetrics._node,
     ObjectGone: ConditionMetrics._gone,

@@ -14,6 +14,8 @@ DURATIONS: tuple[float, ...] = (
     120.0, 150.0, 300.0, 450.0, 600.0,
 )  # fmt: skip
 """Bounds of buckets for durations, in seconds (D in L-362)."""
+CLIENT_DEFAULTS: tuple[float, ...] = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""Bounds of buckets that Prometheus's client takes where none are named (P in L-362)."""
 _HOUR, _DAY = 3600.0, 86_400.0
 LIFETIMES: tuple[float, ...] = (
     900.0, 1800.0, 2700.0, *(h * _HOUR for h in (1, 2, 4, 6, 8, 10, 12, 16, 20)),

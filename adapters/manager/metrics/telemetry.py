@@ -21,7 +21,7 @@ from kerf.engine.record.entries import Entry
 from kerf.engine.runtime.runtime import Runtime
 from kerf.engine.state.state import State
 from kerf.projections.metrics.cluster_gauges import cluster_gauges
-from kerf.projections.metrics.conditions import ConditionMetrics, condition_families
+from kerf.projections.metrics.conditions import ConditionMetrics
 from kerf.projections.metrics.counter_definitions import PREFIX
 from kerf.projections.metrics.counters import RecordCounters
 from kerf.projections.metrics.families import GAUGE, Family
@@ -145,9 +145,9 @@ class Telemetry:
 
     def _gauges(self, state: State, metrics: RecordCounters) -> list[Family]:
         now = self.clocks.now()
-        since = self._conditions.since() if self._conditions is not None else {}
-        families = condition_families(state, now, self._provider, per_object=self._per_object, since=since)
-        families += offering_families(state, now)
+        families = offering_families(state, now)
+        if self._conditions is not None:
+            families += self._conditions.gauges(now, per_object=self._per_object)
         return families + cluster_gauges(state, metrics, now) if self._state_metrics else families
 
     def _synced(self) -> list[Family]:

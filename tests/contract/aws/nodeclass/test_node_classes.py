@@ -187,6 +187,17 @@ def test_a_219_a_459_a_class_that_is_being_deleted_counts_as_none(world: AwsWorl
     assert (answer.kind, answer.code) == ("insufficient-capacity", "NodeClassNotFound")
 
 
+def test_l419_a_class_that_somebody_deletes_is_seen_so_at_once(world: AwsWorld) -> None:
+    """Not only when a part of it is due: its end may come before."""
+    cloud = world.restarted()
+    assert observed(cloud).ready
+    world.environment.node_classes[0] = replace(world.environment.node_classes[0], deleting=START)
+    news = cloud.observe()
+    (seen,) = [o.payload for o in news if isinstance(o.payload, NodeClassSeen)]
+    assert (seen.ready, seen.reason) == (False, "Deleting")
+    assert resolved(news).deleting == START
+
+
 def test_what_a_launch_could_not_renew_is_said_by_the_next_observe(world: AwsWorld) -> None:
     world.environment.operator.fault("DescribeSpotPriceHistory", "refused", 1)
     cloud = world.restarted()

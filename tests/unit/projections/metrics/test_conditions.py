@@ -5,15 +5,18 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from kerf.adapters.manager.metrics.exposition import exposition
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass, EC2NodeClassSpec, EC2NodeClassStatus
+from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 from kerf.engine.model.kubernetes.nodes import NodeCondition
-from kerf.engine.record.observations import ObjectGone, Observation
+from kerf.engine.record.observations import NodeClassSeen, ObjectGone, Observation
 from kerf.engine.state.state import Facts, State
-from kerf.projections.metrics.conditions import ConditionMetrics, condition_families
+from kerf.projections.metrics.conditions import ConditionMetrics
 from tests.support import lives
 from tests.support.lives import claim_of
 from tests.support.metrics import Samples, scraped, value
 from tests.support.records import whole_life
-from tests.support.world import World
+from tests.support.world import NODE_CLASS, World, pool
 from tests.support.worlds.two_nodes import two_nodes
 
 OF_CLAIM = "operator_nodeclaim_status_condition"
@@ -23,7 +26,7 @@ def test_gauges_tell_the_conditions_as_they_are() -> None:
     """Gauges tell the conditions as they are (L-415, L-416, L-424)."""
     world = lives.in_service()
     claim = claim_of(world)
-    found = scraped(exposition(condition_families(world.runtime.state, world.now + 5_000, "aws")))
+    found = gauges(world, later=5_000)
     own = {"karpenter_sh_nodepool": "default", "karpenter_k8s_aws_ec2nodeclass": claim.node_class.name}
     assert value(found, f"{OF_CLAIM}_count", name=claim.name, type="Ready", status="True", **own) == 1
     age = value(found, f"{OF_CLAIM}_current_status_seconds", name=claim.name, type="Initialized", status="True")
@@ -40,7 +43,7 @@ def test_a_claim_on_its_way_out_says_since_when() -> None:
         world.gone(name)
     lives.decide(world)
     since = claim_of(world).tainted
-    found = scraped(exposition(condition_families(world.runtime.state, since + 7_000, "aws")))
+    found = gauges(world, later=since + 7_000 - world.now)
     assert value(found, "operator_nodeclaim_termination_current_time_seconds", name=claim_of(world).name) == 7
 
 
@@ -60,9 +63,8 @@ def test_a_whole_life_moves_each_condition_once() -> None:
 def gauges(
     world: World, *, per_object: bool = True, later: int = 0, metrics: ConditionMetrics | None = None
 ) -> Samples:
-    since = metrics.since() if metrics is not None else {}
-    families = condition_families(world.runtime.state, world.now + later, "aws", per_object=per_object, since=since)
-    return scraped(exposition([*families, *(metrics.families() if metrics is not None else [])]))
+    metrics = metrics or ConditionMetrics(world.runtime.state, "aws")
+    return scraped(exposition([*metrics.gauges(world.now + later, per_object=per_object), *metrics.families()]))
 
 
 def test_l415_l424_nodes_have_their_conditions_and_labels() -> None:
@@ -126,3 +128,75 @@ def test_l417_l420_a_node_that_falls_ill_and_goes() -> None:
     found = gauges(world, metrics=metrics)
     assert value(found, "operator_node_status_condition_transitions_total", type="Ready", status="False") == 1
     assert value(found, "operator_node_termination_duration_seconds_sum", karpenter_sh_nodepool="default") == 14
+
+
+def class_of(world: World, status: str, reason: str, *, deleting: int = 0) -> Observation:
+    """The EC2NodeClass "default" with a condition that has been so for three seconds, beside one that is as ever."""
+    ready = status == "True"
+    conditions = (
+        Condition("AMIsReady", "True", "AMIsReady", since=world.now - 60_000),
+        Condition("Ready", status, "Ready" if ready else "UnhealthyDependents", since=world.now - 3_000),
+        Condition("SubnetsReady", status, reason, since=world.now - 3_000),
+    )
+    known = EC2NodeClass("default", EC2NodeClassSpec(), EC2NodeClassStatus(conditions=conditions), deleting=deleting)
+    digest, _ = content(known)
+    seen = NodeClassSeen(NODE_CLASS.group, NODE_CLASS.kind, "default", ready=ready and not deleting, digest=digest)
+    return Observation(seen, {digest: known})
+
+
+def applied(world: World, metrics: ConditionMetrics, observation: Observation) -> None:
+    world.see(observation)
+    for entry in world.runtime.new_entries:
+        metrics.apply(entry)
+
+
+def test_l415_l416_l417_l418_all_conditions_of_an_ec2nodeclass() -> None:
+    """They have the times of their object: what a process saw of them does not count."""
+    world = lives.in_service()
+    metrics = ConditionMetrics(world.runtime.state, "aws")
+    applied(world, metrics, class_of(world, "True", "SubnetsReady"))
+    world.after(30_000)
+    applied(world, metrics, class_of(world, "False", "SubnetsNotFound"))
+    found = gauges(world, later=5_000, metrics=metrics)
+    kind, bad = "operator_ec2nodeclass_status_condition", {"status": "False", "reason": "SubnetsNotFound"}
+    assert value(found, f"{kind}_count", name="default", type="SubnetsReady", **bad) == 1
+    assert value(found, f"{kind}_current_status_seconds", name="default", type="SubnetsReady", **bad) == 8
+    assert value(found, f"{kind}_count", name="default", type="AMIsReady", status="True") == 1
+    assert value(found, f"{kind}_current_status_seconds", name="default", type="AMIsReady") == 65
+    assert value(found, f"{kind}_transitions_total", type="SubnetsReady", **bad) == 1
+    assert value(found, f"{kind}_transition_seconds_sum", type="SubnetsReady", status="True") == 33
+    moved = {dict(key)["type"] for key in found[f"{kind}_transitions_total"]}
+    assert moved == {"Ready", "SubnetsReady"}
+    bounds = {float(dict(key)["le"]) for key in found[f"{kind}_transition_seconds_bucket"]}
+    assert max(bounds - {float("inf")}) == 10, "P of L-362"
+
+
+def test_l419_l420_an_ec2nodeclass_and_a_nodepool_that_go() -> None:
+    world = lives.in_service()
+    metrics = ConditionMetrics(world.runtime.state, "aws")
+    began = world.now
+    applied(world, metrics, class_of(world, "True", "SubnetsReady", deleting=began))
+    applied(world, metrics, Observation(pool(deleting=began)))
+    world.after(7_000)
+    found = gauges(world, metrics=metrics)
+    for kind in ("ec2nodeclass", "nodepool"):
+        assert value(found, f"operator_{kind}_termination_current_time_seconds", name="default") == 7
+    applied(world, metrics, Observation(ObjectGone("nodepool", "default")))
+    applied(world, metrics, Observation(ObjectGone("nodeclass", NODE_CLASS.key)))
+    found = gauges(world, metrics=metrics)
+    for kind in ("ec2nodeclass", "nodepool"):
+        assert value(found, f"operator_{kind}_termination_duration_seconds_sum") == 7
+        assert f"operator_{kind}_termination_current_time_seconds" not in found
+        assert f"operator_{kind}_status_condition_count" not in found
+
+
+def test_l415_a_class_whose_object_the_record_leaves_out_has_ready_alone() -> None:
+    """So do bundles with pseudonyms."""
+    world = lives.in_service()
+    metrics = ConditionMetrics(world.runtime.state, "aws")
+    seen = class_of(world, "False", "SubnetsNotFound").payload
+    applied(world, metrics, Observation(replace(seen, reason="UnhealthyDependents")))
+    found = gauges(world, later=4_000, metrics=metrics)
+    count = found["operator_ec2nodeclass_status_condition_count"]
+    assert [(dict(key)["type"], dict(key)["reason"]) for key in count] == [("Ready", "UnhealthyDependents")]
+    assert value(found, "operator_ec2nodeclass_status_condition_current_status_seconds", type="Ready") == 4
