@@ -15,7 +15,7 @@ from kerf.adapters.aws.health import unhealthy
 from kerf.adapters.aws.instances import Instances
 from kerf.adapters.aws.launch.client_tokens import ClientTokens
 from kerf.adapters.aws.launch.fleet import Group, answered, fleet_request, groups
-from kerf.adapters.aws.launch.fleet_errors import UNFULFILLABLE, explained, failure
+from kerf.adapters.aws.launch.fleet_errors import explained, failure, says_used_up
 from kerf.adapters.aws.launch.launch_template import LaunchTemplates
 from kerf.adapters.aws.nodeclass.capacity_reservations import state_of
 from kerf.adapters.aws.nodeclass.class_catalogues import ClassCatalogues
@@ -311,7 +311,7 @@ class AwsCloud:
         """Keep what the next launch has to know of this one."""
         if order.reservation and answer.instance:
             self._classes.reservations.launched(order.reservation, answer.instance)
-        elif order.reservation and any(error.code in UNFULFILLABLE - {NO_ADDRESSES} for error in answer.errors):
+        elif order.reservation and any(map(says_used_up, answer.errors)):
             self._classes.reservations.exhausted(order.reservation)
         for error in answer.errors:
             if error.code == NO_ADDRESSES and error.zone in subnets:
@@ -333,9 +333,8 @@ class AwsCloud:
         intent: str,
         token: str,
     ) -> LaunchAnswered:
-        templates = []
+        templates, placement = [], self._classes.placement_group(resolved.name).id
         for group in chosen:
-            placement = self._classes.placement_group(resolved.name).id
             booted = with_kubelet(resolved, group.kubelet)
             templates.append((self._templates.of(order, booted, group.kind, group.image, placement), group))
         request = fleet_request(order, resolved, self._settings, templates, subnets, self._tokens.next_of(token))
@@ -344,7 +343,9 @@ class AwsCloud:
             return failure(intent, order.claim, "NoLaunchableOffer", message)
         answer = call(self._clients.ec2.create_fleet, **request)
         zone_ids = zones(resolved.status)
-        launched = answered(answer, request, order, zone_ids, intent=intent, now=self._clock())
+        launched = answered(
+            answer, request, order, zone_ids, placement_group=placement, intent=intent, now=self._clock()
+        )
         if not launched.instance:
             return launched
         # It was launched by these, whatever the class says when the answer is read.

@@ -31,6 +31,7 @@ from kerf.engine.model.names import (
     NodeOverlayName,
     NodePoolName,
     ObjectName,
+    PlacementGroupName,
     Plain,
     PodKey,
     ProviderId,
@@ -192,7 +193,8 @@ class NodeClaimDeletionSeen(Struct, frozen=True, omit_defaults=True):
 
 class LaunchError(Struct, frozen=True, omit_defaults=True):
     """One error in the answer to a CreateFleet request, for one offering that was tried; `code` is EC2's (A-290).
-    `subnet`: the one without free addresses, where that is the error."""
+    `subnet`: the one without free addresses, where that is the error. `placement_group`: the one that the launch was
+    into. `full`: it takes no more instances in the zone, of whatever type."""
 
     code: Plain
     message: FreeText = ""
@@ -200,6 +202,8 @@ class LaunchError(Struct, frozen=True, omit_defaults=True):
     zone: Plain = ""
     capacity_type: Plain = ""
     subnet: SubnetId = ""
+    placement_group: PlacementGroupName = ""
+    full: bool = False
 
 
 class LaunchAnswered(Struct, frozen=True, omit_defaults=True):

@@ -17,7 +17,7 @@ from kerf.engine.nodeclaim.claim import Effect, NodeClaim
 from kerf.engine.record import observations as seen
 from kerf.engine.record.entries import Entry
 from kerf.engine.state.objects.static_nodepools import look_at_all_pools
-from kerf.engine.state.state import Asked, Facts, Found, Hold, Orphan, Search, State, StaticPool, Underway
+from kerf.engine.state.state import Asked, Facts, Found, GroupLacks, Hold, Orphan, Search, State, StaticPool, Underway
 
 ENDLESS = 1 << 60
 """Times from here on stand for "never": they are not moved."""
@@ -39,6 +39,7 @@ TIMES: dict[type[Struct], tuple[str, ...]] = {
     Underway: ("at",),
     Hold: ("since", "until"),
     StaticPool: ("retry_at",),
+    GroupLacks: ("unavailable",),
     PoolHealth: ("first_seen", "since", "changed"),
 }  # fmt: skip
 """What the state measures by the controller's time: the fields of each struct (`Facts` has maps of times among them).
@@ -46,7 +47,10 @@ TIMES: dict[type[Struct], tuple[str, ...]] = {
 Times that the API server or the cloud have given stay as they are.
 """
 
-HOLDERS = ("claims", "lone", "intents", "orphans", "found", "searches", "moves", "holds", "static", "health")
+HOLDERS = (
+    "claims", "lone", "intents", "orphans", "found", "searches", "moves", "holds", "static", "health",
+    "placement_groups",
+)  # fmt: skip
 """Maps of `Facts` whose values have times."""
 
 

@@ -37,6 +37,7 @@ from kerf.engine.model.names import (
     NodeName,
     NodeOverlayName,
     NodePoolName,
+    PlacementGroupName,
     Plain,
     PodTemplateKey,
     ResourceClaimKey,
@@ -124,6 +125,12 @@ class DaemonPod(Struct, frozen=True):
     shape: Digest
 
 
+class GroupLacks(Struct):
+    """What a placement group has no room for: "capacity type|instance type|zone" → until; "||zone" for all types."""
+
+    unavailable: dict[Plain, int] = {}
+
+
 class Facts(Struct, omit_defaults=True):
     """The part of the state that is stored in snapshots and counts for its digest. Keys as in ObjectGone; NodeClasses
     and catalogues by `group/kind/name`; times in ms since the epoch."""
@@ -153,6 +160,7 @@ class Facts(Struct, omit_defaults=True):
     attachments: dict[AttachmentName, VolumeAttachment] = {}
     unavailable: dict[Plain, int] = {}  # "capacity type|instance type|zone" → until
     full_subnets: dict[SubnetId, int] = {}  # without free addresses → until
+    placement_groups: dict[PlacementGroupName, GroupLacks] = {}  # by id
     launches: dict[NodeClaimName, LaunchInstance] = {}  # as it is repeated until there is an instance
     intents: dict[Plain, Asked] = {}  # "position.index" → not answered yet
     orphans: dict[InstanceId, Orphan] = {}  # by instance

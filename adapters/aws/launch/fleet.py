@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from kerf.adapters.aws import tags
-from kerf.adapters.aws.launch.fleet_errors import refusal
+from kerf.adapters.aws.launch.fleet_errors import SPREAD_LIMIT, refusal
 from kerf.adapters.aws.launch.launch_template import reservation_kind
 from kerf.adapters.aws.nodeclass.capacity_reservations import BLOCK, INTERRUPTIBLE
 from kerf.adapters.aws.nodeclass.resolved import image_of
@@ -122,12 +122,14 @@ def answered(
     order: LaunchInstance,
     zone_ids: Mapping[str, str],
     *,
+    placement_group: str,
     intent: str,
     now: int,
 ) -> LaunchAnswered:
-    """What the answer of CreateFleet means. Errors beside an instance are kept: their offers lack capacity (A-446)."""
+    """What the answer of CreateFleet means. Errors beside an instance are kept: their offers lack capacity (A-446).
+    `placement_group`: the id of the one that was launched into."""
     zones = {o["SubnetId"]: o["AvailabilityZone"] for c in request["LaunchTemplateConfigs"] for o in c["Overrides"]}
-    errors = tuple(_error(entry, order, zones) for entry in answer.get("Errors", ()))
+    errors = tuple(_error(entry, order, zones, placement_group) for entry in answer.get("Errors", ()))
     started = next((entry for entry in answer.get("Instances", ()) if entry.get("InstanceIds")), None)
     if started is None:
         return refusal(intent, order.claim, errors)
@@ -150,15 +152,17 @@ def answered(
     )
 
 
-def _error(entry: Mapping[str, Any], order: LaunchInstance, zones: Mapping[str, str]) -> LaunchError:
+def _error(entry: Mapping[str, Any], order: LaunchInstance, zones: Mapping[str, str], group: str) -> LaunchError:
     """The offer that an error is about; an error may come without it (A-292)."""
     override = (entry.get("LaunchTemplateAndOverrides") or {}).get("Overrides") or {}
-    code, subnet = entry.get("ErrorCode", ""), override.get("SubnetId", "")
+    code, message, subnet = entry.get("ErrorCode", ""), entry.get("ErrorMessage", ""), override.get("SubnetId", "")
     return LaunchError(
         code=code,
-        message=entry.get("ErrorMessage", ""),
+        message=message,
         instance_type=override.get("InstanceType", ""),
         zone=override.get("AvailabilityZone") or zones.get(subnet, ""),
         capacity_type=order.capacity_type,
         subnet=subnet if code == NO_ADDRESSES else "",
+        placement_group=group,
+        full=SPREAD_LIMIT in message,
     )

@@ -20,6 +20,8 @@ UNFULFILLABLE = frozenset(
     }
 )
 """The error codes that say that an offering lacks capacity (A-290)."""
+SPREAD_LIMIT = "limit of instances in this spread placement group"
+"""What EC2 says of a spread placement group that takes no more instances in a zone (A-295)."""
 _POLICIES = (
     "permissions boundary",
     "service control policy",
@@ -42,6 +44,11 @@ def explained(text: str) -> str:
     have only the beginning (A-301)."""
     by = denied_by(text) if launch_reason(text) == UNAUTHORIZED else ""
     return f"not allowed{by}: {text}" if by else text
+
+
+def says_used_up(error: LaunchError) -> bool:
+    """Whether an error means that nothing is left of the reservation that was launched into (A-297)."""
+    return error.code in UNFULFILLABLE - {NO_ADDRESSES} and not error.full
 
 
 def refusal(intent: str, claim: str, errors: Sequence[LaunchError]) -> LaunchAnswered:

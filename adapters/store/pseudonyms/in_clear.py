@@ -30,6 +30,7 @@ IN_CLEAR: dict[str, str] = {
         Offer.instance_type Offer.zone Offering.capacity_type Offering.reservation_type Offering.tenancy
         Offering.zone Offering.zone_id PlannedClaim.capacity_types PlannedClaim.instance_types
         PlannedClaim.overlaid Requested.instance_types TaggedInstance.capacity_type Facts.unavailable
+        GroupLacks.unavailable
     """,
     "One of a few words that Kubernetes or Karpenter allows": """
         Budget.nodes Budget.reasons Budget.schedule CapacityBuffer.strategy DeviceRequest.mode Expression.operator

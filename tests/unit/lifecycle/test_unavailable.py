@@ -1,6 +1,8 @@
-"""A-212, A-293: for whom an offering is unavailable after a refusal."""
+"""A-212, A-293…A-295: for whom an offering is unavailable after a refusal."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -10,7 +12,7 @@ from kerf.engine.model.karpenter.nodeclass_terms import NodeClassTerms
 from kerf.engine.model.karpenter.nodepools import NodeClassRef
 from kerf.engine.record.decisions import LaunchInstance
 from kerf.engine.record.observations import CatalogueSeen, LaunchAnswered, LaunchError, NodeClassSeen, Observation
-from kerf.engine.state.nodeclaims.unavailable import avoided
+from kerf.engine.state.nodeclaims.unavailable import avoided, unavailable, unavailable_to
 from kerf.projections.cluster_status.cluster_status import cluster_status
 from tests.support.records import re_derived
 from tests.support.world import CATALOGUE, NODE_CLASS, World, pool
@@ -38,7 +40,7 @@ def two_classes(first: NodeClassTerms, second: NodeClassTerms) -> World:
     return world
 
 
-def refused(world: World, **error: str) -> list[LaunchInstance]:
+def refused(world: World, **error: Any) -> list[LaunchInstance]:
     """What is launched after the cloud has refused the first offer with this error."""
     ((ref, order),) = world.launches()
     offer = order.offers[0]
@@ -87,3 +89,42 @@ def test_a212_pods_without_a_place_are_planned_when_the_subnet_is_tried_again() 
     assert world.runtime.next_due() == world.now - 1_000 + 180_000
     assert [type(intent) for intent in world.after(179_000)] == [LaunchInstance]
     assert world.runtime.state.facts.full_subnets == {}
+
+
+ICE = "InsufficientInstanceCapacity"
+IN_GROUP = NodeClassTerms(placement_group="pg-1")
+
+
+def test_a294_what_a_placement_group_has_no_room_for_is_there_outside_it() -> None:
+    world = two_classes(IN_GROUP, NodeClassTerms())
+    ((_, order),) = world.launches()
+    first = order.offers[0]
+    (again,) = refused(world, code=ICE, placement_group="pg-1")
+    assert again.node_pool == "default"
+    assert {(offer.instance_type, offer.zone) for offer in order.offers} - {
+        (offer.instance_type, offer.zone) for offer in again.offers
+    } == {(first.instance_type, first.zone)}
+    state = world.runtime.state
+    assert unavailable_to(state.facts, OTHER.key, world.now) == unavailable(state.facts, world.now) == frozenset()
+    (text,) = cluster_status(state, world.now).unavailable
+    assert text == f"on-demand|{first.instance_type}|{first.zone}|in pg-1"
+    assert re_derived(world.store) == world.store.entries
+
+
+def test_a212_what_was_refused_outside_counts_inside_a_placement_group_too() -> None:
+    world = two_classes(NodeClassTerms(), IN_GROUP)
+    (again,) = refused(world, code=ICE)
+    facts = world.runtime.state.facts
+    assert unavailable_to(facts, OTHER.key, world.now) == frozenset()
+    ((_, _, zone),) = unavailable(facts, world.now)
+    assert zone == A, "for all"
+    assert zones(again) == {A, B}
+
+
+def test_a295_a_spread_group_that_is_full_in_a_zone_takes_no_type_there() -> None:
+    world = two_classes(IN_GROUP, NodeClassTerms())
+    (again,) = refused(world, code=ICE, placement_group="pg-1", full=True)
+    assert (again.node_pool, zones(again)) == ("default", {B})
+    (other,) = refused(world, code=ICE, placement_group="pg-1", full=True)
+    assert (other.node_pool, zones(other)) == ("other", {A, B})
+    assert avoided(world.runtime.state.facts, world.now + 180_000) == {}

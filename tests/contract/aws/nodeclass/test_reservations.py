@@ -16,6 +16,8 @@ from kerf.engine.model import labels
 from kerf.engine.model.karpenter.ec2nodeclasses import CapacityReservationTerm, PlacementGroupSelector
 from kerf.engine.record.decisions import Offer
 from kerf.engine.record.observations import InterruptionSeen, NodeClassSeen, Observation, ReservationsSeen
+from kerf.engine.state.nodeclaims.unavailable import remember
+from kerf.engine.state.state import Facts
 from tests.contract.cloud_contract import order
 from tests.support.servers.aws_world import CLOCK, AwsWorld, Calls, catalogue_of, observed, resolved, with_spec
 
@@ -251,3 +253,22 @@ def test_a_297_a_full_subnet_says_nothing_of_the_reservation(world: AwsWorld) ->
     world.environment.operator.shortage(code="ReservationCapacityExceeded", count=1)
     assert cloud.launch(wanted, intent="1.0", token="full").kind == "insufficient-capacity"
     assert cloud._classes.reservations._left == {"cr-f": 0}
+
+
+def test_a_294_a_295_an_error_names_the_placement_group_and_whether_it_is_full(world: AwsWorld) -> None:
+    group = {"GroupName": "apart", "GroupId": "pg-s", "Strategy": "spread", "State": "available"}
+    world.environment.operator.shim.placement_groups = [group]
+    cloud = with_spec(world, placement_group_selector=PlacementGroupSelector(name="apart"))
+    cloud.observe()
+    limit = "You have reached the limit of instances in this spread placement group for the Availability Zone."
+    world.environment.operator.shortage(count=1)
+    world.environment.operator.shortage(message=limit, count=1)
+    answer = cloud.launch(order(world, "spread"), intent="1.0", token="spread")
+    assert answer.instance
+    assert [(error.placement_group, error.full) for error in answer.errors] == [("pg-s", False), ("pg-s", True)]
+    facts = Facts()
+    for error in answer.errors:
+        remember(facts, error, 1)
+    first, second = answer.errors
+    lacking = {f"on-demand|{first.instance_type}|{first.zone}": 1, f"||{second.zone}": 1}
+    assert (facts.unavailable, facts.placement_groups["pg-s"].unavailable) == ({}, lacking)
