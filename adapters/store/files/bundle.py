@@ -245,15 +245,21 @@ class BundleStore(ReadOnlyStore):
                     yield bytes(encoded)
 
     def encoded(self, after: int = 0, until: int | None = None) -> Iterator[bytes]:
-        """Yields the entries' bytes. Raises `RecordCorrupt` with a damaged frame's first position, after yielding all
-        before.
+        """Yields the entries' bytes. Raises `RecordCorrupt` with the first position of what is damaged or missing,
+        after yielding all before.
         """
-        end = self.info.last if until is None else until
+        end = self.info.last if until is None else min(until, self.info.last)
+        reached = max(after, self.info.first - 1)
         for frame, offset in self._frames:
             if frame.kind != "entries" or frame.last <= after or frame.first > end:
                 continue
+            if frame.first > reached + 1:
+                break
             entries = self._unpacked(frame, offset, list[Raw])
             yield from map(bytes, entries[max(0, after - frame.first + 1) : end - frame.first + 1])
+            reached = frame.first + len(entries) - 1
+        if reached < end:
+            raise self._corrupt("entries are missing", reached + 1)
 
     def encoded_at(self, positions: Sequence[int]) -> Iterator[bytes]:
         """Yields the bytes of the entries at these ascending positions. Raises `RecordCorrupt`."""

@@ -66,6 +66,19 @@ def test_verify_checks_what_inspect_checks(
     assert capsys.readouterr().err.startswith("KERF109: ")
 
 
+@pytest.mark.parametrize("make", [each for each in DAMAGED if each is not hostile.without_anything])
+@pytest.mark.parametrize("question", [["status"], ["status", "--at", "+1m"], ["cost"], ["log"], ["diff", "start"]])
+def test_questions_about_a_damaged_bundle_say_so(
+    tmp_path: Path, make: Callable[[Path], Path], question: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A lost tail was called a defect of kerf, since the header still names the entries."""
+    command, *flags = question
+    code = main([command, str(make(tmp_path / "b.kerfb")), *flags])
+    said = capsys.readouterr()
+    assert code in (0, 3)  # what comes before the damage may be answered
+    assert ("KERF109: " in said.err or "KERF112: " in said.err) == (code == 3), said.err
+
+
 @pytest.mark.parametrize(
     "statement",
     [
