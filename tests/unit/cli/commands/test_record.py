@@ -497,6 +497,8 @@ def test_with_key_and_record_pseudonyms_are_mapped_back(kerf: Any, record: Path,
     assert {line.split()[1] for line in out.splitlines()} <= set(given.values())
     code, _, told = kerf("bundle", "names", record, "pod-1-0123456789abcdef", "--key", f"{bundle}.key")
     assert (code, "pod-1-0123456789abcdef" in told) == (1, True)
+    code, _, told = kerf("bundle", "names", bundle, "--key", f"{bundle}.key")
+    assert (code, "KERF201" in told) == (2, True)
 
 
 def test_a_key_is_neither_overwritten_nor_left_behind(kerf: Any, record: Path, tmp_path: Path) -> None:
