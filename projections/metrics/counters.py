@@ -12,22 +12,22 @@ from typing import Any
 
 from msgspec import Struct
 
+from kerf.engine.lifecycle.reasons import LifecycleCode
 from kerf.engine.model.disruption_reasons import (
     BUDGET_REASONS,
     DisruptionCode,
     DisruptionReason,
     is_deletion,
     karpenter_spelling,
-    metric_label,
 )
 from kerf.engine.model.karpenter.launch_reasons import launch_reason
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.pods import Pod
-from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import (
     Decision,
     EvictPod,
+    LifecycleResult,
     Move,
     MoveStepResult,
     PlannedClaim,
@@ -37,18 +37,23 @@ from kerf.engine.record.decisions import (
     TerminateInstance,
 )
 from kerf.engine.record.entries import Entry
-from kerf.engine.record.observations import EffectAnswered, InputRefused, InterruptionSeen, LaunchAnswered, ObjectGone
+from kerf.engine.record.observations import (
+    EffectAnswered,
+    InputRefused,
+    InterruptionSeen,
+    LaunchAnswered,
+    ObjectGone,
+    SettingsSeen,
+)
 from kerf.engine.scheduling.reasons import SchedulingCode
 from kerf.engine.state.state import State
 from kerf.projections.kubernetes_events.drain_events import BY_FORCE
+from kerf.projections.metrics.counted_claims import CountedClaim, counted_claim, disruption_labels
 from kerf.projections.metrics.counter_definitions import COUNTER_DEFINITIONS, KERFS_OWN, PREFIX
 from kerf.projections.metrics.families import Family
 from kerf.projections.metrics.movable_pods import MovablePods
 from kerf.projections.metrics.waiting_pods import WaitingPod, WaitingPods
 
-_POLICIES = {
-    "WhenEmpty": "when_empty", "WhenEmptyOrUnderutilized": "when_empty_or_underutilized", "Balanced": "balanced",
-}  # fmt: skip
 _CLOUD_ERRORS = {
     "insufficient-capacity": "InsufficientCapacityError", "nodeclass-not-ready": "NodeClassNotReadyError",
     "not-found": "NodeClaimNotFoundError",
@@ -61,6 +66,8 @@ _INSTANCE_STATUSES = {
 """Interruption kinds that EC2 tells only when asked, and the category that they count under (A-353)."""
 
 
+_COLLECTED = frozenset([LifecycleCode.GARBAGE_COLLECTED.value, LifecycleCode.INSTANCE_VANISHED.value])
+"""Steps of claims whose instance is gone though kerf did not end it."""
 _EVALUATED = (
     (DisruptionReason.EMPTY, "empty"), (DisruptionReason.DRIFTED, ""),
     (DisruptionReason.UNDERUTILIZED, "multi"), (DisruptionReason.UNDERUTILIZED, "single"),
@@ -73,7 +80,7 @@ class RecordCounters:
     "aws"."""
 
     def __init__(self, state: State, provider: str) -> None:
-        self._provider = provider
+        self._provider, self._observes = provider, state.facts.settings.observe
         self._families = {
             name: Family(("kerf_" if name in KERFS_OWN else PREFIX) + name, kind, text, labels, bounds)
             for name, kind, text, labels, bounds in COUNTER_DEFINITIONS
@@ -81,7 +88,7 @@ class RecordCounters:
         for method in ("single", "multi"):
             self._families["voluntary_disruption_consolidation_timeouts_total"].inc(method, by=0)
         self._families["scheduler_ignored_pods_count"].set(0)
-        self._claims = {name: _known(claim) for name, claim in state.facts.claims.items()}
+        self._claims = {name: counted_claim(claim) for name, claim in state.facts.claims.items()}
         self._pools = dict(state.facts.pools)
         self._waiting_pods = WaitingPods(self._took)
         self._movable_pods = MovablePods(state.facts.pods.values())
@@ -159,6 +166,8 @@ class RecordCounters:
                 self._inc("voluntary_disruption_consolidation_timeouts_total", "multi")
         elif isinstance(result, MoveStepResult):
             self._move(result)
+        elif isinstance(result, LifecycleResult) and result.reason.code in _COLLECTED:
+            self._collected(self._claim(result.claim))
 
     def _weighed(self, result: ProposedMovesResult) -> None:
         """Count moves that a NodePool approves or rejects (M-11, M-12; D-84, D-85). A node's refusal counts once until
@@ -242,21 +251,24 @@ class RecordCounters:
         self._inc("interruption_received_messages_total", message.kind)
         self._took("interruption_message_queue_duration_seconds", message.sent, entry)
 
+    def _settings(self, seen: SettingsSeen, entry: Entry) -> None:
+        self._observes = seen.settings.observe
+
     def _refused(self, refused: InputRefused, entry: Entry) -> None:
         self._inc("refused_inputs_total", refused.source, refused.code)
 
     # ── claims ──────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _claim(self, name: str) -> _Claim:
-        return self._claims.setdefault(name, _Claim())
+    def _claim(self, name: str) -> CountedClaim:
+        return self._claims.setdefault(name, CountedClaim())
 
     def _requested(self, event: ev.Requested, entry: Entry) -> None:
-        self._claims[event.claim] = _Claim(event.node_pool, grace=event.termination_grace_period)
+        self._claims[event.claim] = CountedClaim(event.node_pool, grace=event.termination_grace_period)
         why, relaxed = self._made.pop(event.claim, ("provisioned", False))
         self._inc("nodeclaims_created_total", why, event.node_pool, str(relaxed).lower())
 
     def _adopted(self, event: ev.Adopted, entry: Entry) -> None:
-        self._claims[event.claim] = _Claim(
+        self._claims[event.claim] = CountedClaim(
             event.node_pool, event.capacity_type, event.zone, event.node, event.image, event.termination_grace_period
         )
 
@@ -293,16 +305,29 @@ class RecordCounters:
         claim.node = event.node
         self._goes(claim)
 
-    def _goes(self, claim: _Claim) -> None:
+    def _goes(self, claim: CountedClaim) -> None:
         """Count a claim that goes, once, and the pods that need another place (M-13, M-14). What somebody else deletes
         is no disruption (D-165)."""
         if claim.goes or is_deletion(claim.why):
             return
         claim.goes = True
-        self._inc("nodeclaims_disrupted_total", *self._disrupted(claim))
+        labels = disruption_labels(claim, self._pools.get(claim.node_pool))
+        self._inc("nodeclaims_disrupted_total", *labels)
         if claim.why not in (DisruptionReason.LAUNCH_TIMEOUT, DisruptionReason.REGISTRATION_TIMEOUT):
             pods = self._movable_pods.count(claim.node)
-            self._inc("pods_disruption_initiated_total", *self._disrupted(claim), by=pods)
+            self._inc("pods_disruption_initiated_total", *labels, by=pods)
+
+    def _collected(self, claim: CountedClaim) -> None:
+        """Count a claim that kerf removes because its instance is gone (L-237), once, before its pods go with its
+        Node."""
+        if not claim.why:
+            claim.why = LifecycleCode.GARBAGE_COLLECTED.value
+            self._goes(claim)
+
+    def _vanished(self, event: ev.InstanceVanished, entry: Entry) -> None:
+        if not self._observes:  # there another controller has removed it, and nobody knows why
+            self._collected(self._claim(event.claim))
+        self._over(event, entry)
 
     def _left(self, event: ev.PodEvicted | ev.PodForced, entry: Entry) -> None:
         """Count a pod that leaves a node, by the reason for which its node goes (D-153)."""
@@ -314,11 +339,11 @@ class RecordCounters:
     def _launch_failed(self, event: ev.LaunchFailed | ev.LaunchTimedOut, entry: Entry) -> None:
         claim = self._claim(event.claim)
         claim.why = DisruptionReason.LAUNCH_TIMEOUT.value if isinstance(event, ev.LaunchTimedOut) else event.kind
-        self._inc("nodeclaims_disrupted_total", *self._disrupted(claim))
+        self._inc("nodeclaims_disrupted_total", *disruption_labels(claim, self._pools.get(claim.node_pool)))
         self._over(event, entry)
 
     def _over(self, event: Any, entry: Entry) -> None:
-        claim = self._claims.pop(event.claim, None) or _Claim()
+        claim = self._claims.pop(event.claim, None) or CountedClaim()
         pool = claim.node_pool
         if isinstance(event, ev.Terminated) and claim.why:
             self._goes(claim)  # it had no node to drain
@@ -330,33 +355,6 @@ class RecordCounters:
             self._inc("nodes_terminated_total", pool, claim.zone)
             self._took("nodes_termination_duration_seconds", claim.tainted, entry, pool)
             self._families["nodes_lifetime_duration_seconds"].observe(getattr(event, "lifetime", 0) / 1000, pool)
-
-    def _disrupted(self, claim: _Claim) -> tuple[str, ...]:
-        """Return the labels of metrics about disruption (X in L-364, M-13)."""
-        pool, policy = self._pools.get(claim.node_pool), ""
-        if pool is not None and claim.why in (DisruptionReason.EMPTY, DisruptionReason.UNDERUTILIZED):
-            policy = _POLICIES.get(pool.consolidation_policy, pool.consolidation_policy)
-        mode = "graceful" if claim.grace is None else "eventual" if claim.grace > 0 else "forceful"
-        return claim.node_pool, metric_label(claim.why), claim.capacity_type, policy, mode
-
-
-class _Claim(Struct):
-    node_pool: str = ""
-    capacity_type: str = ""
-    zone: str = ""
-    node: str = ""
-    image: str = ""
-    grace: int | None = None
-    tainted: int = 0
-    why: str = ""
-    goes: bool = False  # it is counted as disrupted: it no longer waits for what replaces it
-
-
-def _known(claim: NodeClaim) -> _Claim:
-    return _Claim(
-        claim.node_pool, claim.capacity_type, claim.zone, claim.node, claim.image, claim.termination_grace_period,
-        claim.tainted, claim.why, bool(claim.drain_started) or bool(claim.why and claim.why not in BUDGET_REASONS),
-    )  # fmt: skip
 
 
 def _type(move: Move) -> str:
@@ -383,6 +381,7 @@ _HANDLERS: dict[type[Struct], Callable[[RecordCounters, Any, Entry], None]] = {
     LaunchAnswered: RecordCounters._launch,
     InterruptionSeen: RecordCounters._interruption,
     InputRefused: RecordCounters._refused,
+    SettingsSeen: RecordCounters._settings,
     ev.Requested: RecordCounters._requested,
     ev.Adopted: RecordCounters._adopted,
     ev.Launched: RecordCounters._launched,
@@ -398,5 +397,5 @@ _HANDLERS: dict[type[Struct], Callable[[RecordCounters, Any, Entry], None]] = {
     ev.PodForced: RecordCounters._left,
     ev.Drained: RecordCounters._drained,
     ev.Terminated: RecordCounters._over,
-    ev.InstanceVanished: RecordCounters._over,
+    ev.InstanceVanished: RecordCounters._vanished,
 }

@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from kerf.adapters.manager.metrics.exposition import exposition
-from kerf.engine.record.claim_events import DrainStarted
-from kerf.engine.record.observations import InterruptionSeen, LaunchAnswered, Observation
+from kerf.engine.model.settings import Settings
+from kerf.engine.record.claim_events import DrainStarted, InstanceVanished
+from kerf.engine.record.decisions import DeleteNode
+from kerf.engine.record.observations import InterruptionSeen, LaunchAnswered, ObjectGone, Observation, SettingsSeen
 from kerf.engine.state.state import Facts, State
 from kerf.projections.metrics.cluster_gauges import cluster_gauges
 from kerf.projections.metrics.counters import RecordCounters
-from tests.support.lives import UNREGISTERED, claim_of, decide, half_empty, show_taint
+from tests.support.lives import PROVIDER, UNREGISTERED, claim_of, decide, half_empty, in_service, launched, show_taint
 from tests.support.metrics import counted, scraped, value
 from tests.support.world import World
 from tests.support.worlds.drain import drain, put, serving
@@ -86,6 +88,73 @@ def test_m13_a_process_that_begins_later_counts_no_claim_again() -> None:
     metrics = RecordCounters(world.runtime.state, "aws")
     (drained,) = (entry for entry in world.store.entries if isinstance(entry.payload, DrainStarted))
     metrics.apply(drained)
+    assert value(scraped(exposition(metrics.families())), DISRUPTED) == 0
+
+
+def unlisted() -> World:
+    """The cloud no longer lists the instance, and its node is not ready: the deletion of its Node is asked for."""
+    world = in_service()
+    put(world, "daemon", daemon=True)
+    world.see(*world.runtime.listed([]))
+    world.node("n1", PROVIDER, ready=False, registered="true", initialized="true")
+    assert [type(order) for _, order in world.intents] == [DeleteNode]
+    return world
+
+
+def test_l237_m13_m14_a_claim_that_the_cloud_does_not_list_is_garbage_collected() -> None:
+    world = unlisted()
+    assert value(counted(world), DISRUPTED, reason="garbage_collected") == 1
+    assert value(counted(world), PODS, reason="garbage_collected") == 5, "the pods that need another place"
+    world.answer_all()
+    world.see(Observation(ObjectGone("node", "n1")))
+    found = counted(world)
+    assert value(found, DISRUPTED) == value(found, DISRUPTED, reason="garbage_collected", nodepool="default") == 1
+    assert value(found, PODS) == 5
+    assert value(found, "karpenter_nodeclaims_terminated_total") == 1
+
+
+def test_l237_m13_an_instance_that_ended_before_a_node_came_is_garbage_collected() -> None:
+    world = launched()
+    world.instance("i-1", "terminated")
+    assert world.runtime.state.facts.claims == {}
+    assert value(counted(world), DISRUPTED, reason="garbage_collected", capacity_type="on-demand") == 1
+
+
+def test_l237_in_observe_mode_nobody_knows_why_a_claim_vanished() -> None:
+    world = launched()
+    world.instance("i-1", "terminated")
+    metrics = RecordCounters(State(Facts(settings=Settings(observe=True)), world.runtime.state.indexes.blobs), "aws")
+    for entry in world.store.entries:
+        if not isinstance(entry.payload, SettingsSeen):
+            metrics.apply(entry)
+    found = scraped(exposition(metrics.families()))
+    assert value(found, DISRUPTED) == 0
+    assert value(found, "karpenter_nodeclaims_terminated_total") == 1
+
+
+def test_l237_m13_an_instance_that_ends_after_an_interruption_counts_as_that() -> None:
+    world = half_empty()
+    world.see(Observation(InterruptionSeen("m-1", "spot_interrupted", "i-1")))
+    world.answer_all()
+    world.instance("i-1", "terminated")
+    world.answer_all()
+    world.gone("d")
+    world.gone("e")
+    world.see(Observation(ObjectGone("node", "n1")))
+    assert value(counted(world), DISRUPTED, reason="garbage_collected") == 0
+    assert value(counted(world), DISRUPTED) == 1
+
+
+def test_l237_m13_a_process_that_begins_later_counts_no_collected_claim_again() -> None:
+    world = unlisted()
+    metrics = RecordCounters(world.runtime.state, "aws")
+    seen = len(world.store.entries)
+    world.answer_all()
+    world.see(Observation(ObjectGone("node", "n1")))
+    later = world.store.entries[seen:]
+    assert any(isinstance(entry.payload, InstanceVanished) for entry in later)
+    for entry in later:
+        metrics.apply(entry)
     assert value(scraped(exposition(metrics.families())), DISRUPTED) == 0
 
 

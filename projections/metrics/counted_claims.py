@@ -1,0 +1,50 @@
+"""What counters keep of a NodeClaim until it is over, and the labels that follow from it."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from kerf.engine.lifecycle.reasons import LifecycleCode
+from kerf.engine.model.disruption_reasons import BUDGET_REASONS, DisruptionReason, metric_label
+from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.nodeclaim.effect_keys import DELETE_NODE
+
+_POLICIES = {
+    "WhenEmpty": "when_empty", "WhenEmptyOrUnderutilized": "when_empty_or_underutilized", "Balanced": "balanced",
+}  # fmt: skip
+
+
+class CountedClaim(Struct):
+    """A NodeClaim, as far as the labels of its metrics need it. `goes`: it is counted as disrupted. It no longer waits
+    for what replaces it."""
+
+    node_pool: str = ""
+    capacity_type: str = ""
+    zone: str = ""
+    node: str = ""
+    image: str = ""
+    grace: int | None = None
+    tainted: int = 0
+    why: str = ""
+    goes: bool = False
+
+
+def counted_claim(claim: NodeClaim) -> CountedClaim:
+    """Return a claim of the state that a process begins with. What went before has been counted before."""
+    why = claim.why
+    if not why and claim.effect(DELETE_NODE) is not None:  # its instance is gone, and so is its Node soon
+        why = LifecycleCode.GARBAGE_COLLECTED.value
+    return CountedClaim(
+        claim.node_pool, claim.capacity_type, claim.zone, claim.node, claim.image, claim.termination_grace_period,
+        claim.tainted, why, bool(claim.drain_started) or bool(why and why not in BUDGET_REASONS),
+    )  # fmt: skip
+
+
+def disruption_labels(claim: CountedClaim, pool: NodePool | None) -> tuple[str, ...]:
+    """Return the labels of metrics about disruption (X in L-364, M-13)."""
+    policy = ""
+    if pool is not None and claim.why in (DisruptionReason.EMPTY, DisruptionReason.UNDERUTILIZED):
+        policy = _POLICIES.get(pool.consolidation_policy, pool.consolidation_policy)
+    mode = "graceful" if claim.grace is None else "eventual" if claim.grace > 0 else "forceful"
+    return claim.node_pool, metric_label(claim.why), claim.capacity_type, policy, mode
