@@ -81,7 +81,7 @@ class AwsCloud:
         self._classes = NodeClassResolver(clients, settings, clock)
         self._templates = LaunchTemplates(clients, settings, clock)
         self._dry_runs = DryRuns(clients, settings, self._templates, clock)
-        self._shifts = ZonalShifts(clients, settings.arn if settings.zonal_shift else "", clock)
+        self._shifts = ZonalShifts(clients, settings.facts.arn if settings.zonal_shift else "", clock)
         self._instances = Instances(clients, settings.cluster, clock, self._shifts, reserved=settings.reserved_capacity)
         self._catalogues = ClassCatalogues(settings, self._markets, self._classes, self._shifts, clock)
         self._known: dict[str, Known] = {}
@@ -193,7 +193,7 @@ class AwsCloud:
             fault = fault_of(error, f"{KIND}/{node_class.name}")
             sold = known.fail(node_class, fault, self._clock(), judged=self._observing)
         group = self._classes.placement_group(node_class.name).id
-        seen, kept = class_seen(known.resolved, self._readiness(known.resolved), group, self._settings.ca_bundle)
+        seen, kept = class_seen(known.resolved, self._readiness(known.resolved), group, self._settings.facts.ca_bundle)
         observations = []
         if seen != known.seen:
             observations.append(Observation(seen, {seen.digest: kept}))
@@ -349,7 +349,7 @@ class AwsCloud:
         if not launched.instance:
             return launched
         # It was launched by these, whatever the class says when the answer is read.
-        terms = ec2_terms(resolved, self._settings.ca_bundle)
+        terms = ec2_terms(resolved, self._settings.facts.ca_bundle)
         return replace(launched, class_hash=terms.hash, security_groups=terms.security_groups)
 
     def _subnets(self, order: LaunchInstance, known: Known) -> dict[str, str]:

@@ -18,19 +18,24 @@ class ClusterFacts(Struct, frozen=True, kw_only=True):
     kubernetes_version: str
     arn: str = ""
 
+    @property
+    def ipv6(self) -> bool:
+        """Whether pods have IPv6 addresses: only if the address of kube-dns is known and is no IPv4 address (A-17)."""
+        if not self.dns:
+            return False
+        try:
+            IPv4Address(self.dns)
+        except ValueError:
+            return True
+        return False
+
 
 class AwsSettings(Struct, kw_only=True):
-    """The options, and the `ClusterFacts` as they were last learned: read them when they are needed, and keep no
-    copy."""
+    """The options, and the facts as they were last learned: read them when they are needed, and keep no copy."""
 
     cluster: str
     region: str
-    endpoint: str
-    ca_bundle: str = ""
-    cidr: str = ""
-    dns: str = ""
-    kubernetes_version: str
-    arn: str = ""
+    facts: ClusterFacts
     isolated_vpc: bool = False
     reserved_enis: int = 0
     memory_overhead: float = 0.075
@@ -44,19 +49,6 @@ class AwsSettings(Struct, kw_only=True):
 
     def learn(self, facts: ClusterFacts) -> bool:
         """Take in the cluster's facts; returns whether any changed."""
-        changed = False
-        for name in facts.__struct_fields__:
-            changed |= getattr(self, name) != getattr(facts, name)
-            setattr(self, name, getattr(facts, name))
+        changed = facts != self.facts
+        self.facts = facts
         return changed
-
-    @property
-    def ipv6(self) -> bool:
-        """Whether pods have IPv6 addresses: only if the address of kube-dns is known and is no IPv4 address (A-17)."""
-        if not self.dns:
-            return False
-        try:
-            IPv4Address(self.dns)
-        except ValueError:
-            return True
-        return False

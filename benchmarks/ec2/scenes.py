@@ -18,7 +18,7 @@ from typing import Any
 from kerf.adapters.aws.cloud import AwsCloud
 from kerf.adapters.aws.interruption import AwsInterruptions
 from kerf.adapters.aws.session import Clients
-from kerf.adapters.aws.settings import AwsSettings
+from kerf.adapters.aws.settings import AwsSettings, ClusterFacts
 from kerf.adapters.controller.controller import Controller
 from kerf.adapters.controller.inbox import Inbox
 from kerf.adapters.controller.instance_polling import LIST_EVERY
@@ -67,10 +67,11 @@ def node_class(name: str = "default") -> EC2NodeClass:
 
 
 def aws_settings() -> AwsSettings:
-    return AwsSettings(
-        cluster=CLUSTER, region=REGION, endpoint="https://benchmark.invalid", ca_bundle="a2VyZg==",
-        cidr="10.100.0.0/16", dns="10.100.0.10", kubernetes_version=VERSION, interruption_queue=QUEUE, dry_run=True,
+    facts = ClusterFacts(
+        endpoint="https://benchmark.invalid", ca_bundle="a2VyZg==", cidr="10.100.0.0/16", dns="10.100.0.10",
+        kubernetes_version=VERSION,
     )  # fmt: skip
+    return AwsSettings(cluster=CLUSTER, region=REGION, facts=facts, interruption_queue=QUEUE, dry_run=True)
 
 
 def aws_cloud(classes: Sequence[EC2NodeClass], clock: Callable[[], int] = wall_clock) -> AwsCloud:

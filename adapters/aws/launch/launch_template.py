@@ -100,10 +100,10 @@ def _boot(order: LaunchInstance, node_class: EC2NodeClass, settings: AwsSettings
     return Boot(
         family=family,
         cluster=settings.cluster,
-        endpoint=settings.endpoint,
-        ca_bundle=settings.ca_bundle,
-        cidr=settings.cidr,
-        dns=settings.dns,
+        endpoint=settings.facts.endpoint,
+        ca_bundle=settings.facts.ca_bundle,
+        cidr=settings.facts.cidr,
+        dns=settings.facts.dns,
         max_pods=kind.capacity["pods"],
         kubelet=stated_kubelet(spec.kubelet),
         labels=node_labels(order.labels, order.capacity_type, family),
@@ -201,8 +201,8 @@ def _addressing(spec: EC2NodeClassSpec, settings: AwsSettings) -> dict[str, Any]
     if spec.associate_public_ip_address is not None:
         addressing["AssociatePublicIpAddress"] = spec.associate_public_ip_address
     if spec.ip_prefix_count:
-        addressing["Ipv6PrefixCount" if settings.ipv6 else "Ipv4PrefixCount"] = spec.ip_prefix_count
-    if settings.ipv6:
+        addressing["Ipv6PrefixCount" if settings.facts.ipv6 else "Ipv4PrefixCount"] = spec.ip_prefix_count
+    if settings.facts.ipv6:
         addressing |= {"PrimaryIpv6": True, "Ipv6AddressCount": 1}
     if tracking := spec.connection_tracking:
         limits = {

@@ -18,7 +18,7 @@ from kerf.adapters.aws.cloud import AwsCloud
 from kerf.adapters.aws.interruption import AwsInterruptions
 from kerf.adapters.aws.mock.faults import Fault, FaultPlan, Shortage
 from kerf.adapters.aws.session import Client
-from kerf.adapters.aws.settings import AwsSettings
+from kerf.adapters.aws.settings import AwsSettings, ClusterFacts
 from kerf.engine.model.karpenter.ec2nodeclasses import (
     AMITerm,
     EC2NodeClass,
@@ -140,11 +140,13 @@ def demo_environment(
         settings = AwsSettings(
             cluster=CLUSTER,
             region=region,
-            endpoint="https://kerf-demo.invalid",
-            ca_bundle="a2VyZg==",
-            cidr=CIDR,
-            dns="10.100.0.10",
-            kubernetes_version=version,
+            facts=ClusterFacts(
+                endpoint="https://kerf-demo.invalid",
+                ca_bundle="a2VyZg==",
+                cidr=CIDR,
+                dns="10.100.0.10",
+                kubernetes_version=version,
+            ),
             interruption_queue=CLUSTER,
         )
         classes = [node_class()]

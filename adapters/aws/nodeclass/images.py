@@ -40,7 +40,7 @@ class Images:
         """The images of a class, newest first (A-114), and condition AMIsReady. Raises `AwsError`."""
         term = next((term for term in node_class.spec.ami_selector_terms if term.alias), None)
         if term is not None:
-            if why := unsupported(term.alias, self._settings.kubernetes_version):
+            if why := unsupported(term.alias, self._settings.facts.kubernetes_version):
                 return (), Condition("AMIsReady", "False", "UnsupportedAlias", why)
             # A-111: the alias says which images, also where amiFamily is Custom (A-31)
             entries = self._by_alias(term.alias, FAMILIES[AMI_FAMILIES.get(term.alias_family, "Custom")].windows_build)
@@ -54,7 +54,7 @@ class Images:
         variants: dict[str, list[Requirements]] = {}
         parameters: dict[str, str] = {}  # image → which names it
         last: AwsError | None = None
-        for query in image_queries(alias, self._settings.kubernetes_version):
+        for query in image_queries(alias, self._settings.facts.kubernetes_version):
             try:
                 ttl = DEPRECATED_TTL if query.parameter in self._deprecated else ALIAS_TTL
                 image = self._parameter(query.parameter, ttl)

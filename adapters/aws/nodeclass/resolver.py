@@ -219,7 +219,7 @@ class NodeClassResolver:
     def _validated(self, node_class: EC2NodeClass, status: EC2NodeClassStatus) -> Condition:
         """The condition for the checks of A-129 that need no call, in their order: the first that fails decides."""
         family = node_class.ami_family
-        if family == "AL2023" and not self._settings.cidr:
+        if family == "AL2023" and not self._settings.facts.cidr:
             return _invalid("ClusterCIDRResolutionFailed", "the cluster's service CIDR is not known")
         if problem := kubelet_problem(node_class.spec.kubelet, family, expressions=self._settings.node_class_cel):
             return _invalid(problem.reason, problem.message)

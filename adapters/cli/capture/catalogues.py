@@ -96,10 +96,10 @@ def _asked(classes: Sequence[EC2NodeClass], now: int) -> list[Observation]:
     from kerf.adapters.aws.account import region
     from kerf.adapters.aws.cloud import AwsCloud
     from kerf.adapters.aws.session import ReadingClients
-    from kerf.adapters.aws.settings import AwsSettings
+    from kerf.adapters.aws.settings import AwsSettings, ClusterFacts
 
     where = region_of(classes) or region()
-    settings = AwsSettings(cluster="", region=where, endpoint="", kubernetes_version="")
+    settings = AwsSettings(cluster="", region=where, facts=ClusterFacts(endpoint="", kubernetes_version=""))
     cloud = AwsCloud(ReadingClients(where), settings, lambda: classes, lambda: now, observing=True)
     observations = cloud.observe()
     refused = [seen.payload for seen in observations if isinstance(seen.payload, InputRefused)]

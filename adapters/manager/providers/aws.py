@@ -130,12 +130,12 @@ class AwsProvider:
         as it was; a trouble is recorded once."""
         said = ""
         while True:
-            trouble = unknown_version(self._settings.kubernetes_version)
+            trouble = unknown_version(self._settings.facts.kubernetes_version)
             try:
                 if self._settings.learn(await facts()):
                     await self._elsewhere(self._cloud.reconsider)
                     self._news.set()
-                    trouble = unknown_version(self._settings.kubernetes_version)
+                    trouble = unknown_version(self._settings.facts.kubernetes_version)
             except Exception as error:
                 trouble = fault_of(error, "cluster")
             if trouble is not None and str(trouble) != said:
@@ -194,7 +194,9 @@ class AwsProvider:
             if node_class.deleting:
                 await self._end(node_class, self._objects, host)
                 return
-            hashes = hash_annotations(replace(resolved, annotations=node_class.annotations), self._settings.ca_bundle)
+            hashes = hash_annotations(
+                replace(resolved, annotations=node_class.annotations), self._settings.facts.ca_bundle
+            )
             await self._objects.mark(node_class.name, FINALIZER, hashes)
             status = resolved.status
             document = status_document(status, self._cloud.free_addresses())

@@ -39,11 +39,7 @@ async def discover(session: Session, clients: Clients, options: AwsOptions) -> A
     return AwsSettings(
         cluster=options.cluster,
         region=clients.region,
-        endpoint=facts.endpoint,
-        ca_bundle=facts.ca_bundle,
-        cidr=facts.cidr,
-        dns=facts.dns,
-        kubernetes_version=facts.kubernetes_version,
+        facts=facts,
         isolated_vpc=options.isolated_vpc,
         reserved_enis=options.reserved_enis,
         memory_overhead=options.memory_overhead,
@@ -52,7 +48,6 @@ async def discover(session: Session, clients: Clients, options: AwsOptions) -> A
         subnet_refresh=options.subnet_refresh,
         dry_run=options.dry_run,
         node_class_cel=options.node_class_cel,
-        arn=facts.arn,
         zonal_shift=options.zonal_shift,
         reserved_capacity=options.reserved_capacity,
     )

@@ -244,7 +244,7 @@ def test_a_234_equal_claims_share_a_template_whose_content_is_written_once(
     assert launched("two", user_data="", requests={**one_type.requests, "pods": 3}) == first
     assert written == []
     names = {first, launched("three", labels={**one_type.labels, "team": "b"})}
-    settings.dns = "10.100.0.11"
+    settings.facts = replace(settings.facts, dns="10.100.0.11")
     names.add(launched("four"))
     classes[0] = replace(classes[0], spec=replace(classes[0].spec, detailed_monitoring=True))
     names.add(launched("five"))

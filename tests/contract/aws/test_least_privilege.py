@@ -53,7 +53,8 @@ def life(environment: Environment) -> list[Asked]:
         ]
         (plain,) = environment.node_classes
         environment.node_classes[:] = [_rich(plain)]
-        settings = replace(environment.settings, dry_run=True, arn=ARN, zonal_shift=True)
+        facts = replace(environment.settings.facts, arn=ARN)
+        settings = replace(environment.settings, facts=facts, dry_run=True, zonal_shift=True)
         cloud = AwsCloud(operator.shim, settings, lambda: environment.node_classes, CLOCK)
         cloud.observe()
         instances = []
@@ -203,7 +204,8 @@ def looked(environment: Environment) -> list[Asked]:
         witness = Witness()
         boundary.before.append(witness)
         eks_cluster(shim, CLUSTER)
-        settings = replace(environment.settings, arn=ARN, zonal_shift=True)
+        facts = replace(environment.settings.facts, arn=ARN)
+        settings = replace(environment.settings, facts=facts, zonal_shift=True)
         (plain,) = environment.node_classes
         cloud = AwsCloud(shim, settings, lambda: [_rich(plain)], CLOCK, observing=True)
         cloud.observe()

@@ -77,7 +77,7 @@ async def test_a_343_a_defect_met_in_the_queue_does_not_end_the_provider(world: 
 async def seen_after(world: AwsWorld, host: Host, **changed: str) -> tuple[NodeClassTerms, NodeClassTerms]:
     """The class's terms at the start, and after the provider had learned that the cluster changed."""
     settings = world.environment.settings
-    first = ClusterFacts(**{name: getattr(settings, name) for name in ClusterFacts.__struct_fields__})
+    first = settings.facts
     answers: list[ClusterFacts | NoAnswer] = [
         first,
         NoAnswer("cluster", "NoAnswer", "none", unknown=True),

@@ -20,7 +20,8 @@ HOUR = 3_600_000
 def following(world: AwsWorld) -> AwsCloud:
     """A new process that follows zonal shifts."""
     environment = world.environment
-    settings = replace(environment.settings, arn=CLUSTER, zonal_shift=True)
+    facts = replace(environment.settings.facts, arn=CLUSTER)
+    settings = replace(environment.settings, facts=facts, zonal_shift=True)
     return AwsCloud(environment.operator.shim, settings, lambda: environment.node_classes, CLOCK)
 
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from kerf.adapters.aws.catalogue.facts import tables
 from kerf.adapters.aws.catalogue.instance_types import EFA, NodeSettings, instance_type
 from kerf.adapters.aws.launch.launch_template import ENCLAVES, UNUSED, LaunchTemplates, template_data
-from kerf.adapters.aws.settings import AwsSettings
+from kerf.adapters.aws.settings import AwsSettings, ClusterFacts
 from kerf.engine.model.karpenter.ec2nodeclasses import (
     AMITerm,
     ConnectionTracking,
@@ -24,9 +24,8 @@ from kerf.engine.model.karpenter.nodepools import NodeClassRef
 from kerf.engine.record.decisions import LaunchInstance
 from tests.support.aws.service_model import request_problems
 
-SETTINGS = AwsSettings(
-    cluster="shop", region="r", endpoint="https://api", cidr="10.0.0.0/16", dns="10.0.0.10", kubernetes_version="1.34"
-)
+FACTS = ClusterFacts(endpoint="https://api", cidr="10.0.0.0/16", dns="10.0.0.10", kubernetes_version="1.34")
+SETTINGS = AwsSettings(cluster="shop", region="r", facts=FACTS)
 ORDER = LaunchInstance(
     claim="c",
     node_pool="p",
@@ -129,7 +128,7 @@ def test_a_254_a_431_efa_interfaces_only_for_a_claim_that_asks(asked: dict[str, 
 
 def test_a_256_ipv6_and_connection_tracking() -> None:
     (found,) = data(
-        settings=replace(SETTINGS, dns="fd00::a"),
+        settings=replace(SETTINGS, facts=replace(FACTS, dns="fd00::a")),
         ip_prefix_count=1,
         connection_tracking=ConnectionTracking(udp_timeout=30),
     )["NetworkInterfaces"]

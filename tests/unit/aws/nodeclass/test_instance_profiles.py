@@ -18,10 +18,11 @@ from kerf.adapters.aws.nodeclass.instance_profiles import (
 )
 from kerf.adapters.aws.nodeclass.resolved import ready
 from kerf.adapters.aws.session import AwsError
-from kerf.adapters.aws.settings import AwsSettings
+from kerf.adapters.aws.settings import AwsSettings, ClusterFacts
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass, EC2NodeClassSpec, EC2NodeClassStatus
 
-SETTINGS = AwsSettings(cluster="demo", region="us-west-2", endpoint="https://demo", kubernetes_version="1.34")
+FACTS = ClusterFacts(endpoint="https://demo", kubernetes_version="1.34")
+SETTINGS = AwsSettings(cluster="demo", region="us-west-2", facts=FACTS)
 NOT_FOUND = "NoSuchEntity"
 
 

@@ -13,7 +13,7 @@ from kerf.adapters.aws.instances import ALIVE, VISIBLE, Instances, capacity_type
 from kerf.adapters.aws.nodeclass.images import Images
 from kerf.adapters.aws.nodeclass.resolver import NodeClassResolver
 from kerf.adapters.aws.session import AwsError
-from kerf.adapters.aws.settings import AwsSettings
+from kerf.adapters.aws.settings import AwsSettings, ClusterFacts
 from kerf.adapters.aws.zonal_shift import ZonalShifts
 from kerf.engine.model.karpenter.ec2nodeclasses import (
     AMITerm,
@@ -23,9 +23,8 @@ from kerf.engine.model.karpenter.ec2nodeclasses import (
     SubnetTerm,
 )
 
-SETTINGS = AwsSettings(
-    cluster="demo", region="us-west-2", endpoint="https://demo", kubernetes_version="1.34", cidr="10.100.0.0/16"
-)
+FACTS = ClusterFacts(endpoint="https://demo", kubernetes_version="1.34", cidr="10.100.0.0/16")
+SETTINGS = AwsSettings(cluster="demo", region="us-west-2", facts=FACTS)
 
 
 def refusal(code: str) -> ClientError:
