@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from kerf.adapters.aws.mock.environment import CLUSTER, ROLE
-from tests.support.aws.boundary import Call
+from tests.support.aws.boundary import Boundary, Call, watched
 from tests.support.aws.iam.account import Account
 from tests.support.aws.iam.authorizations import Authorizations
 from tests.support.aws.iam.policy import Asked, allows, load
@@ -38,3 +40,15 @@ class Witness:
         """What the policy would not allow, but for roles that the policy does not name."""
         roles = [one for one in self.asked if one.action == "iam:PassRole" and not one.resource.endswith(f"/{ROLE}")]
         return [str(one) for one in self.asked if one not in roles and not allows(self._policy, one)]
+
+
+@contextmanager
+def held_to_policy() -> Iterator[Boundary]:
+    """The calls made inside. What kerf asks of AWS, and what is answered, has to be what AWS's own model and
+    deploy/iam/control.json allow."""
+    witness = Witness()
+    with watched() as made:
+        made.before.append(witness)
+        yield made
+    assert made.problems == []
+    assert witness.refused == [], "deploy/iam/control.json does not allow what kerf asked for"
