@@ -22,23 +22,11 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
-from kerf.adapters.aws.userdata.boot import Boot
 from kerf.adapters.aws.userdata.user_data import UNREGISTERED, user_data
-from kerf.engine.model.kubernetes.pods import Taint
+from tests.support.aws.boots import SHOP
 from tests.support.aws.nodeadm import NODE_CONFIG
 
 FOLDER = Path(__file__).parent / "golden"
-BOOT = Boot(
-    family="",
-    cluster="shop",
-    endpoint="https://0123456789ABCDEF.gr7.us-west-2.eks.amazonaws.com",
-    ca_bundle="Y2VydGlmaWNhdGU=",
-    cidr="10.100.0.0/16",
-    dns="10.100.0.10",
-    max_pods=29,
-    labels={"karpenter.sh/capacity-type": "spot", "karpenter.sh/nodepool": "default", "team": "web"},
-    taints=(Taint("dedicated", "NoSchedule", "web"), Taint("cold", "PreferNoSchedule"), UNREGISTERED),
-)
 KUBELET = {
     "clusterDNS": ["10.100.0.53"], "cpuCFSQuota": False, "evictionHard": {"memory.available": "5%"},
     "evictionMaxPodGracePeriod": 60, "evictionSoft": {"memory.available": "10%", "nodefs.available": "15%"},
@@ -96,7 +84,7 @@ CASES = [(family, option) for family, options in OPTIONS.items() for option in o
 
 
 def text(family: str, option: str) -> str:
-    boot = replace(BOOT, family=family, **OPTIONS[family][option])
+    boot = replace(SHOP, family=family, **OPTIONS[family][option])
     return base64.b64decode(user_data(boot), validate=True).decode()
 
 
@@ -139,7 +127,7 @@ def test_a_262_bash_reads_the_last_part_and_bootstrap_gets_its_arguments(family:
     command = shlex.split(script.split("\n", 2)[2].replace("\\\n", ""))
     assert command[:2] == ["/etc/eks/bootstrap.sh", "shop"]
     flags = dict(zip(command[2::2], command[3::2], strict=True))
-    assert flags["--apiserver-endpoint"] == BOOT.endpoint
+    assert flags["--apiserver-endpoint"] == SHOP.endpoint
     extra = shlex.split(flags["--kubelet-extra-args"])
     arguments = dict(argument.removeprefix("--").split("=", 1) for argument in extra)
     assert arguments["max-pods"] == "29"
@@ -189,7 +177,7 @@ def test_a_271_powershell_stands_in_its_tags_and_quotes_are_closed(family: str, 
     assert call.startswith("& $EKSBootstrapScriptFile -EKSClusterName 'shop'")
     flags = dict(re.findall(r"-(\w+) '([^']*)'", call))
     assert re.sub(r"'[^']*'", "", call).count("'") == 0
-    assert flags["APIServerEndpoint"] == BOOT.endpoint
+    assert flags["APIServerEndpoint"] == SHOP.endpoint
     assert "--max-pods=29" in flags["KubeletExtraArgs"]
 
 

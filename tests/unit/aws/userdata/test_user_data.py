@@ -20,18 +20,12 @@ from kerf.engine.model.karpenter.ec2nodeclasses import (
     ResolvedAMI,
 )
 from kerf.engine.model.kubernetes.pods import Taint
+from tests.support.aws.boots import SHOP
 
-BOOT = Boot(
-    family="AL2",
-    cluster="shop",
-    endpoint="https://api",
-    ca_bundle="Y2E=",
-    cidr="10.100.0.0/16",
-    dns="10.100.0.10",
-    max_pods=29,
-    labels={"a": "1", "b": "2"},
+BOOT = replace(
+    SHOP, family="AL2", endpoint="https://api", ca_bundle="Y2E=", labels={"a": "1", "b": "2"},
     taints=(Taint("dedicated", "NoSchedule", "web"), UNREGISTERED),
-)
+)  # fmt: skip
 
 
 def text(boot: Boot) -> str:
