@@ -28,6 +28,16 @@ Jobs = Annotated[
     int, Parameter(validator=Number(gte=0), help="How many processes work at once on a long record; 0: one a core.")
 ]
 
+SettingsFrom = Annotated[
+    Path | None,
+    Parameter(
+        env_var="KERF_SETTINGS_FROM",
+        help="ConfigMaps of Karpenter before 0.32: a file, or the folder where one is mounted. "
+        "Flags and environment go first.",
+    ),
+]
+Kubeconfig = Annotated[Path | None, Parameter(help="Default: this pod's cluster, else KUBECONFIG.")]
+
 
 def when(purpose: str) -> Parameter:
     """A parameter that takes a position or a time (`kerf.replay.time_travel.moments.moment_of`), for a purpose."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from kerf.adapters.cli.parameters import Json, kubeconfig_of_environment
+from kerf.adapters.cli.parameters import Json, Kubeconfig, SettingsFrom, kubeconfig_of_environment
 from kerf.adapters.manager.flags import Flags
 
 _FLAGS = Flags()
@@ -18,16 +17,9 @@ def doctor(
     mode: Annotated[Literal["control", "observe"], Parameter(env_var="KERF_MODE")] = "control",
     provider: Annotated[Literal["kwok", "aws"], Parameter(env_var="KERF_PROVIDER")] = "kwok",
     store: Annotated[str, Parameter(env_var="KERF_STORE", help="The record's URL, if that is to be looked at.")] = "",
-    kubeconfig: Annotated[Path | None, Parameter(help="Default: this pod's cluster, else KUBECONFIG.")] = None,
+    kubeconfig: Kubeconfig = None,
     context: str | None = None,
-    settings_from: Annotated[
-        Path | None,
-        Parameter(
-            env_var="KERF_SETTINGS_FROM",
-            help="ConfigMaps of Karpenter before 0.32: a file, or the folder where one is mounted. "
-            "Flags and environment go first.",
-        ),
-    ] = None,
+    settings_from: SettingsFrom = None,
     settings: Annotated[Flags, Parameter(name="*", group="Settings")] = _FLAGS,
     json: Json = False,
 ) -> int:

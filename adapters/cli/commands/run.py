@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Group, Parameter
 
-from kerf.adapters.cli.parameters import kubeconfig_of_environment
+from kerf.adapters.cli.parameters import Kubeconfig, SettingsFrom, kubeconfig_of_environment
 from kerf.adapters.manager.flags import Flags
 
 _NONE = Flags()
@@ -30,17 +29,10 @@ def run(
         str,
         Parameter(env_var="KERF_STORE", help="Where the record is kept: sqlite:///absolute/path or postgresql://…"),
     ],
-    kubeconfig: Annotated[Path | None, Parameter(help="Default: this pod's cluster, else KUBECONFIG.")] = None,
+    kubeconfig: Kubeconfig = None,
     context: Annotated[str | None, Parameter(help="The kubeconfig's context, if not its current one.")] = None,
     nominate: Annotated[bool, Parameter(help="Write planned nodes' names into pending pods (KEP-5278).")] = True,
-    settings_from: Annotated[
-        Path | None,
-        Parameter(
-            env_var="KERF_SETTINGS_FROM",
-            help="ConfigMaps of Karpenter before 0.32: a file, or the folder where one is mounted. "
-            "Flags and environment go first.",
-        ),
-    ] = None,
+    settings_from: SettingsFrom = None,
     settings: Annotated[Flags, Parameter(name="*", group=_SETTINGS)] = _NONE,
 ) -> int:
     """Run the controller on a Kubernetes cluster until it is told to stop (SIGTERM, Ctrl-C).

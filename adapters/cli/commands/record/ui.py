@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from kerf.adapters.cli.completion import candidates
-from kerf.adapters.cli.parameters import RECORD, Until, kubeconfig_of_environment, when
+from kerf.adapters.cli.parameters import RECORD, Kubeconfig, Until, kubeconfig_of_environment, when
 
 
 def ui(
@@ -25,7 +25,7 @@ def ui(
         Literal["link", "cluster"],
         Parameter(help="Whose token is taken: the printed link's, or whomever the API server lets read."),
     ] = "link",
-    kubeconfig: Annotated[Path | None, Parameter(help="Default: this pod's cluster, else KUBECONFIG.")] = None,
+    kubeconfig: Kubeconfig = None,
     context: Annotated[str | None, Parameter(help="The kubeconfig's context, if not its current one.")] = None,
     export: Annotated[Path | None, Parameter(help="Write the page as files into this new folder instead.")] = None,
     from_: Annotated[str, Parameter(name="--from"), when("With --export: begin there")] = "start",
