@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from kerf.engine.model.kinds.watched import POD
 from kerf.engine.model.kubernetes.pods import Owner, Pod
+from kerf.engine.record.entries import Entry
 from kerf.engine.record.entry_types import NAME_OF, TYPES
 from kerf.engine.record.errors import UNDECODABLE
 from kerf.engine.record.observations import ObjectGone
@@ -49,16 +50,9 @@ class _Named(Struct, frozen=True, gc=False):
     key: str = ""
 
 
-class _PodEntry(Struct, array_like=True, frozen=True, gc=False):
-    position: int
-    turn: int
-    stream: str
-    version: int
-    type: str
-    schema: int
-    at: int
-    cause: int
-    epoch: int
+class _PodEntry(Entry, array_like=True, frozen=True, gc=False):
+    """An entry as it lies in the record, read as one of a pod."""
+
     payload: _Named
 
 
