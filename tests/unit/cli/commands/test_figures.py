@@ -10,21 +10,10 @@ from typing import Any
 
 import pytest
 
-from kerf.adapters.cli.main import main
 from tests.support.repository import ROOT
 
 RECORD = ROOT / "tests" / "golden" / "workshop-scale-up-and-down"
 NO_CAPACITY = ROOT / "tests" / "golden" / "no-capacity"
-
-
-@pytest.fixture
-def kerf(capsys: pytest.CaptureFixture[str]) -> Any:
-    def run(*tokens: object) -> tuple[int, str, str]:
-        code = main([str(token) for token in tokens])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
 
 
 @pytest.mark.parametrize("command", ["cost", "evictions", "churn", "capacity"])

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from kerf.adapters.cli.main import main
 from kerf.adapters.store.open import open_record
 from kerf.replay.modelled import comparison
 from kerf.replay.verify.verify import verify
@@ -17,16 +16,6 @@ from tests.support.records import stored
 from tests.support.simulation.run import Run, scale, workshop
 
 CHANGE = ("--set", "nodepool/default.spec.disruption.consolidateAfter=20m")
-
-
-@pytest.fixture
-def kerf(capsys: pytest.CaptureFixture[str]) -> Any:
-    def run(*tokens: object) -> tuple[int, str, str]:
-        code = main([str(token) for token in tokens])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
 
 
 @pytest.fixture(scope="module")

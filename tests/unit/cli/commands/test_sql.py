@@ -16,7 +16,6 @@ import pytest
 from kerf.adapters.cli import limits
 from kerf.adapters.cli.analysis.database import RECORD_COLUMN, Database, opened_database
 from kerf.adapters.cli.analysis.record_rows import add_records, names_of
-from kerf.adapters.cli.main import main
 from kerf.projections.tables.columns import columns_of
 from kerf.projections.tables.rows import TABLES
 from tests.support.repository import ROOT
@@ -39,16 +38,6 @@ def documented_tables() -> str:
         for column in (RECORD_COLUMN, *columns_of(row)):
             text += f"| {column.name} | {column.sql} | {column.unit} | {column.meaning} |\n"
     return text
-
-
-@pytest.fixture
-def kerf(capsys: pytest.CaptureFixture[str]) -> Any:
-    def run(*tokens: object) -> tuple[int, str, str]:
-        code = main([str(token) for token in tokens])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
 
 
 @pytest.fixture(scope="module")

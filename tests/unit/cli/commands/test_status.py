@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from kerf.adapters.cli.main import main
 from kerf.adapters.store.files.golden import write_golden
 from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.model.kubernetes.nodes import Node
@@ -18,16 +17,6 @@ from tests.support.lives import half_empty, in_service
 from tests.support.records import stored
 from tests.support.repository import ROOT
 from tests.support.world import World
-
-
-@pytest.fixture
-def kerf(capsys: pytest.CaptureFixture[str]) -> Any:
-    def run(*tokens: object) -> tuple[int, str, str]:
-        code = main([str(token) for token in tokens])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
 
 
 @pytest.fixture(scope="module")

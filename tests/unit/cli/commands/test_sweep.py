@@ -15,7 +15,6 @@ from xml.etree import ElementTree
 import msgspec
 import pytest
 
-from kerf.adapters.cli.main import main
 from kerf.adapters.cli.sweeping import sweep as sweeping
 from kerf.adapters.cli.sweeping.cell import Cell, Outcome, engine_version, run_cell, run_cell_of_file
 from kerf.adapters.cli.sweeping.errors import NothingToCompare, PlanRefused
@@ -29,16 +28,6 @@ HUNDRED = {"price": "spot", "to": list(range(100))}
 SPOT = ROOT / "tests" / "golden" / "spot-interruption"
 AFTER = "nodepool/default.spec.disruption.consolidateAfter"
 PLAN = f"grid: {{after: {{set: {AFTER}, to: [10s]}}, price: {{price: spot, to: ['+50%', '-50%']}}}}"
-
-
-@pytest.fixture
-def kerf(capsys: pytest.CaptureFixture[str]) -> Any:
-    def run(*tokens: object) -> tuple[int, str, str]:
-        code = main([str(token) for token in tokens])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
 
 
 @pytest.fixture

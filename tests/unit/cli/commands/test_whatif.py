@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kerf.adapters.cli.main import main
 from kerf.engine.record.decisions import Decision
 from tests.support.records import changed, stored, tampered, whole_life
 from tests.support.repository import ROOT
@@ -28,16 +27,6 @@ spec:
     metadata: {labels: {app: web}}
     spec: {containers: [{name: c, image: x, resources: {requests: {cpu: 300m}}}]}
 """
-
-
-@pytest.fixture
-def kerf(capsys: pytest.CaptureFixture[str]) -> Any:
-    def run(*tokens: object) -> tuple[int, str, str]:
-        code = main([str(token) for token in tokens])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
 
 
 @pytest.fixture(scope="module")

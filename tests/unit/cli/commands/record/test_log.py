@@ -1,0 +1,114 @@
+"""`kerf log`: its filters, its times, and what it says when there is nothing to say."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from tests.support.repository import ROOT
+
+
+def test_log_tells_the_story_and_filters(kerf: Any, record: Path) -> None:
+    code, out, _ = kerf("log", record)
+    assert code == 0
+    assert "default/a and 4 more" in out
+    assert "is in service, 37s after the request" in out
+    _, everything, _ = kerf("log", record, "--all")
+    assert len(everything.splitlines()) > len(out.splitlines())
+    _, late, _ = kerf("log", record, "--since", "+30m")
+    assert len(late.splitlines()) < len(out.splitlines())
+    assert "takes office" not in late
+    _, early, _ = kerf("log", record, "--until", "6")
+    assert "cannot be scheduled" not in early
+    _, one, _ = kerf("log", record, "--subject", "default/b", "--json")
+    assert {json.loads(line)["code"] for line in one.splitlines()} == {
+        "pod-waiting", "plan-made", "pod-bound", "pod-gone",
+    }  # fmt: skip
+
+
+SPOT = ROOT / "tests" / "golden" / "spot-interruption"
+
+
+def test_log_filters_by_kind_name_namespace_workload_and_reason(kerf: Any) -> None:
+    def told(*flags: str) -> list[dict[str, Any]]:
+        code, out, _ = kerf("log", SPOT, "--all", "--json", *flags)
+        assert code == 0
+        return [json.loads(line) for line in out.splitlines()]
+
+    def about(event: dict[str, Any]) -> list[str]:
+        return [event["subject"], *event.get("related", [])]
+
+    everything = told()
+    kinds = [event for event in everything if any(name.startswith("nodeclaim/") for name in about(event))]
+    assert 0 < len(kinds) < len(everything)
+    assert told("--kind", "nodeclaims") == kinds
+    pods = [event for event in everything if any("pod/other/inflate-" in name for name in about(event))]
+    assert told("--name", "inflate-*", "--kind", "po") == pods
+    assert told("--namespace", "other", "--kind", "pod") == pods
+    assert told("--workload", "other/inflate") == told("--workload", "inflate") == pods
+    interrupted = told("--reason", "interrupted", "--kind", "nodeclaim")
+    assert {event["code"] for event in interrupted} >= {"claim-condemned", "claim-terminated"}
+    launched = [event for event in everything if event["code"] == "claim-launched"]
+    assert told("--reason", "claim-launched") == launched
+
+
+def test_log_of_what_no_object_is_says_so(kerf: Any) -> None:
+    code, out, err = kerf("log", SPOT, "--kind", "node", "--namespace", "other")
+    assert (code, out) == (1, "")
+    assert err.startswith("Nothing in the record concerns --kind node --namespace other. ")
+
+
+def test_log_of_an_unknown_subject_says_so(kerf: Any, record: Path) -> None:
+    for options in ([], ["--json"]):
+        code, out, err = kerf("log", record, "--subject", "nobody", *options)
+        assert (code, out) == (1, "")
+        assert err.startswith("Nothing in the record concerns nobody")
+    subject = json.loads(kerf("log", record, "--json")[1].splitlines()[-1])["subject"]
+    code, out, err = kerf("log", record, "--subject", subject)
+    assert (code, bool(out), err) == (0, True, "")
+    assert "record up to 1 concerns" in kerf("log", record, "--subject", subject, "--until", "1")[2]
+
+
+def test_log_of_a_subject_whose_events_the_flags_leave_out_says_so(kerf: Any, record: Path) -> None:
+    code, out, err = kerf("log", record, "--subject", "default/b", "--since", "+9h")
+    assert (code, out) == (1, "")
+    assert err.splitlines()[-1].endswith("of default/b left out: leave out --since or give --all to be told")
+    assert "Is it pod/default/b" in kerf("log", record, "--subject", "pod/default/bb")[2]
+
+
+def test_a_log_that_ends_before_it_begins_is_refused(kerf: Any, record: Path) -> None:
+    code, out, err = kerf("log", record, "--since", "5", "--until", "3")
+    assert (code, out) == (2, "")
+    assert err.startswith("KERF202: --since 5 is later than --until 3")
+
+
+def test_a_log_of_a_time_in_which_nothing_happened_is_empty(kerf: Any, record: Path) -> None:
+    entries = [json.loads(line) for line in kerf("log", record, "--all", "--json")[1].splitlines()]
+    before, after = max(pairwise(entries), key=lambda pair: pair[1]["at"] - pair[0]["at"])
+    start, gap = entries[0]["at"], after["at"] - before["at"]
+    times = [f"+{before['at'] - start + gap * share // 4}ms" for share in (1, 3)]
+    assert kerf("log", record, "--since", times[0], "--until", times[1]) == (0, "", "")
+    code, _, err = kerf("log", record, "--since", times[1], "--until", times[0])
+    assert (code, err.startswith(f"KERF202: --since {times[1]} is later than --until {times[0]}")) == (2, True)
+    code, out, err = kerf("log", record, "--since", "now")
+    assert (code, out, err.startswith("Nothing is in the record since then")) == (0, "", True)
+
+
+def test_log_since_a_position_begins_with_it(kerf: Any, record: Path) -> None:
+    _, out, _ = kerf("log", record, "--since", "13", "--json")
+    assert json.loads(out.splitlines()[0])["position"] == 13
+
+
+def test_log_in_karpenters_shape(kerf: Any, record: Path) -> None:
+    code, out, _ = kerf("log", record, "--karpenter")
+    assert code == 0
+    assert "launched nodeclaim" in [json.loads(line)["message"] for line in out.splitlines()]
+
+
+def test_a_log_since_after_the_last_entry_says_that_there_is_nothing(kerf: Any, record: Path) -> None:
+    code, out, err = kerf("log", record, "--since", "+900h")
+    assert (code, out) == (0, "")
+    assert err.startswith("Nothing is in the record since then: its last entry is of 2")
+    assert kerf("log", record, "--since", "-1m")[2] == ""
