@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
+from typing import TypeGuard
 
 from msgspec import Struct
 
@@ -202,7 +203,7 @@ def _of_doubles(operator: str, left: float, right: float) -> float:
             raise CelError(f"{operator} is not about doubles")
 
 
-def _number(value: Value) -> bool:
+def _number(value: Value) -> TypeGuard[int | float]:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
@@ -212,7 +213,7 @@ def _equal(left: Value, right: Value) -> bool:
 
 
 def _compared(left: Value, right: Value) -> int:
-    if isinstance(left, (int, float)) and isinstance(right, (int, float)) and _number(left) and _number(right):
+    if _number(left) and _number(right):
         return (left > right) - (left < right)
     if isinstance(left, bool) or type(left) is not type(right):
         raise CelError("values of two types have no order")
@@ -297,13 +298,13 @@ def _string(value: Value) -> str:
 def _double(value: Value) -> float:
     if not _number(value):
         raise CelError("double() is about numbers")
-    return float(value)  # type: ignore[arg-type]
+    return float(value)
 
 
 def _whole(value: Value) -> int:
-    if not _number(value) or not math.isfinite(value) or not -(1 << 63) <= value < 1 << 63:  # type: ignore[arg-type,operator]
+    if not _number(value) or not math.isfinite(value) or not -(1 << 63) <= value < 1 << 63:
         raise CelError("int() is about numbers of 64 bits")
-    return int(value)  # type: ignore[call-overload,no-any-return]
+    return int(value)
 
 
 def _size(value: Value) -> int:
