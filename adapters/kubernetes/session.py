@@ -20,7 +20,6 @@ import msgspec
 from kubernetes.aio import config
 from kubernetes.aio.client.configuration import Configuration
 from kubernetes.aio.client.rest import RESTClientObject
-from kubernetes.aio.stream import WsApiClient
 from msgspec import Struct
 from yaml import YAMLError
 
@@ -95,7 +94,7 @@ class Session:
         self.dated: Dated | None = None
         self._configuration = configuration
         self._rest = RESTClientObject(configuration)
-        self._sockets = WsApiClient(configuration)  # type: ignore[no-untyped-call]
+        self._sockets: aiohttp.ClientSession | None = None
         self._bucket = TokenBucket(qps, burst, time.monotonic)
         self._gate = asyncio.Semaphore(MAX_REQUESTS_UNDER_WAY)
 
@@ -161,21 +160,28 @@ class Session:
         """Opens a WebSocket, such as that of a pod's forwarded port. Raises ClusterError (KERF601) if it is refused,
         Unreachable (KERF602) if nobody answers.
         """
-        headers = {"sec-websocket-protocol": protocol, **await self.authorization()}
+        if self._sockets is None:
+            connector = aiohttp.TCPConnector(ssl=self._rest.ssl_context)
+            self._sockets = aiohttp.ClientSession(connector=connector, trust_env=True)
         try:
-            opening: Any = await self._sockets.request(  # type: ignore[no-untyped-call]
-                "GET", self.host + path, query_params=list(query.items()), headers=headers, _preload_content=False
+            return await self._sockets.ws_connect(
+                self.host + path,
+                params=query,
+                protocols=(protocol,),
+                headers=await self.authorization(),
+                proxy=self._configuration.proxy,
+                proxy_headers=self._configuration.proxy_headers,
+                server_hostname=self._configuration.tls_server_name,
             )
-            socket: aiohttp.ClientWebSocketResponse = await opening
         except aiohttp.WSServerHandshakeError as error:
             raise ClusterError(f"{error.status}: {error.message}", status=error.status, where=f"GET {path}") from error
         except _NETWORK as error:
             raise _unreachable(error, f"GET {path}") from error
-        return socket
 
     async def close(self) -> None:
         await self._rest.close()
-        await self._sockets.close()  # type: ignore[no-untyped-call]
+        if self._sockets is not None:
+            await self._sockets.close()
 
     async def _send(
         self,

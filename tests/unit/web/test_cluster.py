@@ -11,12 +11,13 @@ from typing import Any
 
 import aiohttp
 import pytest
+from kubernetes.aio.client.configuration import Configuration
 
 pytest.importorskip("starlette", reason="the explorer's extra is not installed")
 
 from kerf.adapters.kubernetes import reviewed_access
 from kerf.adapters.kubernetes.errors import ClusterError, Unreachable
-from kerf.adapters.kubernetes.port_forward import PortForward
+from kerf.adapters.kubernetes.port_forward import PROTOCOL, PortForward
 from kerf.adapters.kubernetes.reviewed_access import TOKEN_REVIEWS, ReviewedAccess
 from kerf.adapters.kubernetes.session import Session
 from kerf.adapters.web.access import Access, token_check
@@ -183,6 +184,26 @@ async def test_without_a_token_in_the_kubeconfig_nothing_is_asked(reader: Record
         with pytest.raises(NotLetIn, match="no token"):
             await explorer.first_look()
         assert api.asked == []
+
+
+async def test_a_port_is_forwarded_through_the_proxy_that_the_kubeconfig_names() -> None:
+    """As requests are. A proxy is asked for the whole URL; the fake answers in its place, for a host that there is
+    not."""
+    api, path = FakeApi(), "/api/v1/namespaces/kerf/pods/kerf-0/portforward"
+    with closing(listening_on(0)) as explorer:
+        api.forwards_to = explorer.getsockname()[1]
+        async with serving(api) as proxy:
+            configuration = Configuration(host="http://cluster.invalid", api_key={"BearerToken": "Bearer secret"})
+            configuration.proxy = proxy.host
+            session = Session(configuration)
+            try:
+                socket = await session.websocket(path, query={"ports": 80}, protocol=PROTOCOL)
+                async with socket:
+                    assert (await socket.receive()).data[:1] == b"\0"
+            finally:
+                await session.close()
+    assert [asked[:2] for asked in api.asked] == [("GET", path)]
+    assert api.headers[-1]["Host"] == "cluster.invalid"
 
 
 async def test_why_the_port_is_not_forwarded_is_said(reader: RecordReader, tmp_path: Path) -> None:
