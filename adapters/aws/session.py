@@ -14,6 +14,7 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 
+from kerf.adapters.aws.call_listener import CallHooks, CallListener
 from kerf.adapters.aws.catalogue.pricing import pricing_region
 from kerf.adapters.aws.pacing import Pace
 from kerf.engine.errors import REPORT, KerfError
@@ -95,7 +96,7 @@ def _hint(aws_code: str, unknown: bool) -> str:
 
 class Clients:
     """The clients of one region, from the SDK's usual chain of credentials, or from the given session's. Requests to
-    EC2 keep the `pace`, where one is given."""
+    EC2 keep the `pace`, where one is given. The `listener` is told of all calls."""
 
     def __init__(
         self,
@@ -103,8 +104,10 @@ class Clients:
         session: boto3.Session | None = None,
         config: Config = CONFIG,
         pace: Pace | None = None,
+        listener: CallListener | None = None,
     ) -> None:
         self.region = region
+        self.listener = listener or CallListener()
         self._pace = pace
         self._session = session or boto3.Session(region_name=region)
         self._config = config
@@ -141,6 +144,7 @@ class Clients:
         client = self._session.client(service, config=self._config, **options)
         if service == "ec2" and self._pace is not None:
             self._pace.hold(client)
+        CallHooks(self.listener, str(client.meta.service_model.service_id)).hold(client)
         return client
 
 

@@ -148,7 +148,11 @@ class Manager:
         from kerf.adapters.manager.providers.aws import aws_provider
 
         return await aws_provider(
-            self._session, self._options.aws, observe=self._config.observe, clock=self._clocks.now
+            self._session,
+            self._options.aws,
+            observe=self._config.observe,
+            clock=self._clocks.now,
+            listener=self._telemetry.aws,
         )
 
     # ── the record ──────────────────────────────────────────────────────────────────────────────────────────────

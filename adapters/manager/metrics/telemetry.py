@@ -12,6 +12,7 @@ from kerf.adapters.controller.process_clocks import ProcessClocks
 from kerf.adapters.manager.checkpoints import CheckpointLoop
 from kerf.adapters.manager.clock_watch import clock_families, clock_notes
 from kerf.adapters.manager.kubernetes_controller import KubernetesController
+from kerf.adapters.manager.metrics.aws_metrics import AwsMetrics
 from kerf.adapters.manager.metrics.exposition import exposition
 from kerf.adapters.manager.metrics.request_metrics import RequestMetrics, process_text
 from kerf.adapters.manager.retention import RetentionLoop
@@ -41,7 +42,7 @@ class Telemetry:
     def __init__(
         self, *, provider: str, state_metrics: bool, per_object: bool = False, longest_turn: float = 0.0
     ) -> None:
-        self.requests = RequestMetrics()
+        self.requests, self.aws = RequestMetrics(), AwsMetrics()
         self._per_object, self._longest_turn = per_object, longest_turn
         self._hung = False
         self._provider, self._state_metrics = provider, state_metrics
@@ -128,6 +129,7 @@ class Telemetry:
         """The text, and when it was made. No turn runs while the state is read."""
         world, metrics = self._world, self._metrics
         families = [_build(), *self._synced(), *self.requests.families(), *clock_families(self.clocks)]
+        families += self.aws.families() if self._provider == "aws" else []
         families += [family for loop in self.told for family in loop.families()]
         if world is None or metrics is None:
             return time.monotonic(), exposition(families) + process_text()

@@ -14,6 +14,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from kerf.adapters.aws.account import region
+from kerf.adapters.aws.call_listener import CallListener
 from kerf.adapters.aws.cloud import AwsCloud
 from kerf.adapters.aws.interruption import AwsInterruptions
 from kerf.adapters.aws.nodeclass.seen import GROUP, KIND
@@ -272,14 +273,15 @@ async def _aside(work: Callable[[], T]) -> T:
 
 
 async def aws_provider(
-    session: Session, options: AwsOptions, *, observe: bool, clock: Callable[[], int]
+    session: Session, options: AwsOptions, *, observe: bool, clock: Callable[[], int], listener: CallListener
 ) -> AwsProvider:
-    """The provider with its clients and settings; `clock` gives ms since the epoch.
+    """The provider with its clients, whose calls the `listener` is told of, and its settings; `clock` gives ms since
+    the epoch.
 
     Raises what `discover` does, and NoRegion (KERF344).
     """
     where = await asyncio.to_thread(region)
-    clients = ReadingClients(where, pace=Pace()) if observe else Clients(where, pace=Pace())
+    clients = (ReadingClients if observe else Clients)(where, pace=Pace(), listener=listener)
     settings = await discover(session, clients, options)
 
     async def facts() -> ClusterFacts:

@@ -1,0 +1,72 @@
+"""Tells somebody of each call to AWS: how often it was sent, how long it took, and what came back (L-433)."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct
+
+
+class CallListener:
+    """Is told of calls by many threads at once; this one takes no notice. `service` and `action` are AWS's names, such
+    as EC2 and DescribeSubnets. `status` is that of the HTTP answer; 0 where none came."""
+
+    def attempted(self, service: str, action: str, status: int, seconds: float) -> None:
+        """A request was answered or given up so many seconds after it was sent."""
+
+    def called(self, service: str, action: str, status: int, seconds: float, retries: int) -> None:
+        """A call has ended. The seconds are all that its caller waited: for its turn, and through all retries."""
+
+
+class _Call(Struct):
+    began: float
+    sent: float
+    attempts: int = 0
+
+
+class CallHooks:
+    """Hears of one client's calls. A call begins and ends on one thread. `clock` is in seconds."""
+
+    def __init__(self, listener: CallListener, service: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._listener, self._service, self._clock = listener, service, clock
+        self._of_thread = threading.local()
+
+    def hold(self, client: Any) -> None:
+        events = client.meta.events
+        events.register_first("before-call", self._begun)
+        events.register_last("before-send", self._sent)  # after what keeps it waiting
+        events.register_first("response-received", self._received)
+        events.register_first("after-call", self._ended)
+        events.register_first("after-call-error", self._failed)
+
+    def _begun(self, **_: Any) -> None:
+        now = self._clock()
+        self._of_thread.call = _Call(now, now)
+
+    def _sent(self, **_: Any) -> None:
+        self._of_thread.call.sent = self._clock()
+
+    def _received(self, event_name: str, response_dict: dict[str, Any] | None, **_: Any) -> None:
+        now, call = self._clock(), self._of_thread.call
+        status = response_dict["status_code"] if response_dict is not None else 0
+        self._listener.attempted(self._service, _action(event_name), status, now - call.sent)
+        call.attempts += 1
+        call.sent = now
+
+    def _ended(self, event_name: str, http_response: Any, **_: Any) -> None:
+        self._tell(event_name, http_response.status_code)
+
+    def _failed(self, event_name: str, **_: Any) -> None:
+        self._tell(event_name, 0)
+
+    def _tell(self, event_name: str, status: int) -> None:
+        call = self._of_thread.call
+        retries = max(0, call.attempts - 1)
+        self._listener.called(self._service, _action(event_name), status, self._clock() - call.began, retries)
+
+
+def _action(event_name: str) -> str:
+    return event_name.rpartition(".")[2]
