@@ -15,7 +15,7 @@ from kerf.adapters.aws.health import unhealthy
 from kerf.adapters.aws.instances import Instances
 from kerf.adapters.aws.launch.client_tokens import ClientTokens
 from kerf.adapters.aws.launch.fleet import Group, answered, fleet_request, groups
-from kerf.adapters.aws.launch.fleet_errors import explained, failure, says_used_up
+from kerf.adapters.aws.launch.fleet_errors import explained, failure
 from kerf.adapters.aws.launch.launch_template import LaunchTemplates
 from kerf.adapters.aws.nodeclass.capacity_reservations import state_of
 from kerf.adapters.aws.nodeclass.class_catalogues import ClassCatalogues
@@ -311,7 +311,7 @@ class AwsCloud:
         """Keep what the next launch has to know of this one."""
         if order.reservation and answer.instance:
             self._classes.reservations.launched(order.reservation, answer.instance)
-        elif order.reservation and any(map(says_used_up, answer.errors)):
+        elif any(error.reservation for error in answer.errors):
             self._classes.reservations.exhausted(order.reservation)
         for error in answer.errors:
             if error.code == NO_ADDRESSES and error.zone in subnets:

@@ -194,7 +194,8 @@ class NodeClaimDeletionSeen(Struct, frozen=True, omit_defaults=True):
 class LaunchError(Struct, frozen=True, omit_defaults=True):
     """One error in the answer to a CreateFleet request, for one offering that was tried; `code` is EC2's (A-290).
     `subnet`: the one without free addresses, where that is the error. `placement_group`: the one that the launch was
-    into. `full`: it takes no more instances in the zone, of whatever type."""
+    into. `full`: it takes no more instances in the zone, of whatever type. `reservation`: the one that has nothing
+    left, where that is the error."""
 
     code: Plain
     message: FreeText = ""
@@ -204,6 +205,7 @@ class LaunchError(Struct, frozen=True, omit_defaults=True):
     subnet: SubnetId = ""
     placement_group: PlacementGroupName = ""
     full: bool = False
+    reservation: ReservationId = ""
 
 
 class LaunchAnswered(Struct, frozen=True, omit_defaults=True):

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from kerf.adapters.aws import tags
-from kerf.adapters.aws.launch.fleet_errors import SPREAD_LIMIT, refusal
+from kerf.adapters.aws.launch.fleet_errors import SPREAD_LIMIT, refusal, says_used_up
 from kerf.adapters.aws.launch.launch_template import reservation_kind
 from kerf.adapters.aws.nodeclass.capacity_reservations import BLOCK, INTERRUPTIBLE
 from kerf.adapters.aws.nodeclass.resolved import image_of
@@ -165,4 +165,5 @@ def _error(entry: Mapping[str, Any], order: LaunchInstance, zones: Mapping[str, 
         subnet=subnet if code == NO_ADDRESSES else "",
         placement_group=group,
         full=SPREAD_LIMIT in message,
+        reservation=order.reservation if says_used_up(code, message) else "",
     )

@@ -46,9 +46,9 @@ def explained(text: str) -> str:
     return f"not allowed{by}: {text}" if by else text
 
 
-def says_used_up(error: LaunchError) -> bool:
+def says_used_up(code: str, message: str) -> bool:
     """Whether an error means that nothing is left of the reservation that was launched into (A-297)."""
-    return error.code in UNFULFILLABLE - {NO_ADDRESSES} and not error.full
+    return code in UNFULFILLABLE - {NO_ADDRESSES} and SPREAD_LIMIT not in message
 
 
 def refusal(intent: str, claim: str, errors: Sequence[LaunchError]) -> LaunchAnswered:

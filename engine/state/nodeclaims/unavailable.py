@@ -1,10 +1,13 @@
 """What the cloud lately had no capacity for, and for whom (A-212, A-290…A-296).
 
 A refused offering counts for all NodeClasses, but one that was refused inside a placement group only for those that
-launch into that group. A subnet without free addresses counts for the NodeClasses that have no other in its zone.
+launch into that group. A subnet without free addresses counts for the NodeClasses that have no other in its zone. A
+reservation that has nothing left says nothing of others, even of the same type and zone.
 """
 
 from __future__ import annotations
+
+from msgspec.structs import replace
 
 from kerf.engine.model.karpenter.launch_reasons import NO_ADDRESSES, NO_SPOT_ROLE
 from kerf.engine.model.labels import SPOT
@@ -29,18 +32,27 @@ def is_remembered(error: LaunchError) -> bool:
 
 
 def remember(facts: Facts, error: LaunchError, until: int) -> None:
-    """Note for whom the refused offering is unavailable until then (A-293…A-296)."""
+    """Note for whom the refused offering is unavailable until then (A-293…A-297)."""
     if not is_remembered(error):
         return
     if error.code == NO_SPOT_ROLE:
         facts.unavailable[f"{SPOT}||"] = until
     elif error.code == NO_ADDRESSES and error.subnet:
         facts.full_subnets[error.subnet] = until  # the type is there for whoever has another subnet
+    elif any(error.reservation in seen.left for seen in facts.reservations.values()):
+        _use_up(facts, error.reservation)
     else:
         group = error.placement_group
         lacks = facts.placement_groups.setdefault(group, GroupLacks()).unavailable if group else facts.unavailable
         whole_zone = bool(group) and error.full
         lacks[f"||{error.zone}" if whole_zone else f"{error.capacity_type}|{error.instance_type}|{error.zone}"] = until
+
+
+def _use_up(facts: Facts, reservation: str) -> None:
+    """Note that nothing is left of a reservation, until the cloud tells otherwise (A-297)."""
+    for key, seen in facts.reservations.items():
+        if reservation in seen.left:
+            facts.reservations[key] = replace(seen, left={**seen.left, reservation: 0})
 
 
 def unavailable(facts: Facts, now: int) -> Offerings:

@@ -251,7 +251,8 @@ def test_a_297_a_full_subnet_says_nothing_of_the_reservation(world: AwsWorld) ->
     assert cloud.launch(wanted, intent="1.0", token="full").kind == "insufficient-capacity"
     assert cloud._classes.reservations._left == {"cr-f": 2}
     world.environment.operator.shortage(code="ReservationCapacityExceeded", count=1)
-    assert cloud.launch(wanted, intent="1.0", token="full").kind == "insufficient-capacity"
+    answer = cloud.launch(wanted, intent="1.0", token="full")
+    assert [(error.code, error.reservation) for error in answer.errors] == [("ReservationCapacityExceeded", "cr-f")]
     assert cloud._classes.reservations._left == {"cr-f": 0}
 
 

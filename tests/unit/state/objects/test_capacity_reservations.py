@@ -8,7 +8,14 @@ from kerf.engine.model import labels as lbl
 from kerf.engine.model.content_digest import content
 from kerf.engine.model.karpenter.nodepools import RequirementSpec
 from kerf.engine.model.kubernetes.nodes import Node
-from kerf.engine.record.observations import CatalogueSeen, ObjectGone, Observation, ReservationsSeen
+from kerf.engine.record.observations import (
+    CatalogueSeen,
+    LaunchAnswered,
+    LaunchError,
+    ObjectGone,
+    Observation,
+    ReservationsSeen,
+)
 from kerf.engine.scheduling.kube_scheduler.scheduler import KubeScheduler
 from kerf.engine.scheduling.launchable.pool_catalogues import PoolCatalogues
 from kerf.engine.scheduling.launchable.remaining_reservations import catalogue_with_reservations
@@ -114,3 +121,24 @@ def test_what_is_compiled_of_a_node_that_stays_as_it_is_is_not_kept_for_ever() -
         known.append(len(node._compiled))
     assert len(same) == 1
     assert max(known) == MAX_COMPILED_PER_NODE
+
+
+def test_a297_a_reservation_that_has_nothing_left_says_nothing_of_another_one_of_its_type_and_zone() -> None:
+    made = World()
+    made.prepare(replace(pool(), requirements=()), reserving(held("cr-1", left=2), held("cr-2")))
+    made.see(Observation(ReservationsSeen(KEY, {"cr-1": 2, "cr-2": 1})))
+    made.pending("a")
+    made.after(1_000)
+    named = []
+    while made.launches():
+        ((ref, order),) = made.launches()
+        named.append(order.reservation)
+        offer, code = order.offers[0], "ReservationCapacityExceeded"
+        error = LaunchError(code, "", offer.instance_type, offer.zone, lbl.RESERVED, reservation=order.reservation)
+        if order.reservation:
+            made.see(Observation(LaunchAnswered(ref, order.claim, kind="insufficient-capacity", errors=(error,))))
+        made.after(1_000)
+    assert named == ["cr-1", "cr-2", ""]
+    assert made.runtime.state.facts.unavailable == {}
+    assert made.runtime.state.facts.reservations[KEY].left == {"cr-1": 0, "cr-2": 0}
+    assert re_derived(made.store) == made.store.entries
