@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from kerf.adapters.web.reader import RecordReader
 from kerf.projections.explorer.marks import DECISION
-from kerf.replay.history.histories import histories_of
+from kerf.replay.history.histories_until import histories_of
 from kerf.replay.subject_names import similar_names
 
 MOST_OF_A_KIND, MOST_SAID = 12, 20

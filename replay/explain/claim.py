@@ -32,7 +32,8 @@ from kerf.replay.errors import SubjectUnknown
 from kerf.replay.explain.draining_pods import DrainingPod, draining_pods
 from kerf.replay.explain.funnels import PlacementExplanation, explain_new_node, replan_if_known
 from kerf.replay.explain.method_verdicts import MethodVerdict, method_verdicts
-from kerf.replay.history.histories import ClaimHistory, Histories, RecordedVerdict, histories_of
+from kerf.replay.history.histories import ClaimHistory, Histories, RecordedVerdict
+from kerf.replay.history.histories_until import histories_of
 from kerf.replay.history.removal import Removal, removal_of
 from kerf.replay.subject_names import unknown_subject
 from kerf.replay.time_travel.moments import state_at
@@ -160,7 +161,7 @@ def explain_claim(
     state = state_at(store, position, now)
     claim = state.facts.claims.get(name)
     planned = histories.decisions.get(history.decision) == PROVISION_DECIDER
-    plan = replan_if_known(store, history.decision) if planned else None
+    plan = replan_if_known(store, history.decision, histories.pods.named) if planned else None
     removal = removal_of(store, histories, history)
     imported = state.facts.imported
     decided = not state.facts.tells_history

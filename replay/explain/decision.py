@@ -16,7 +16,7 @@ from kerf.replay.explain.funnels import (
     explain_placement,
     replan_if_known,
 )
-from kerf.replay.history.histories import histories_of
+from kerf.replay.history.histories_until import histories_of
 from kerf.replay.history.removal import budgets_before
 from kerf.replay.record_names.named_entries import NamedEntries
 from kerf.replay.verify.decide_again import VERSIONS
@@ -64,8 +64,8 @@ def explain_decision(store: Store, position: int, named: NamedEntries | None = N
     named = named.up_to(position) if named is not None else None
     result = decision.result
     repeats = result.repeats if isinstance(result, ProvisionResult) else 0
-    replan = replan_if_known(store, position) if isinstance(result, ProvisionResult) else None
-    repeated = replan_if_known(store, repeats) if repeats else replan
+    replan = replan_if_known(store, position, named) if isinstance(result, ProvisionResult) else None
+    repeated = replan_if_known(store, repeats, named) if repeats else replan
     return DecisionExplanation(
         position=position,
         decider=decision.decider,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from msgspec import Struct
 
@@ -19,6 +20,7 @@ from kerf.engine.scheduling.explain.tracer import Cut, NearMiss, PricedType
 from kerf.engine.state.load import load
 from kerf.engine.state.state import State
 from kerf.replay.errors import SubjectUnknown
+from kerf.replay.record_names.named_entries import NamedEntries
 
 MAX_TYPES_SHOWN = 5
 """At most this many of the remaining instance types are named."""
@@ -116,11 +118,13 @@ def _shape(state: State, digest: str) -> PodShape | None:
         return None
 
 
-def replan_if_known(store: Store, position: int) -> Replan | None:
+def replan_if_known(store: Store, position: int, named: NamedEntries | None = None) -> Replan | None:
     """Do as `replan`, but return None for a decision from before the record's base, whose state is not known any
-    more."""
+    more. It is kept with `named`."""
     try:
-        return replan(store, position)
+        if named is None:
+            return replan(store, position)
+        return named.kept(("replan", position), partial(replan, store, position))
     except RecordShortened:
         return None
 

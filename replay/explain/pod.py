@@ -11,7 +11,8 @@ from kerf.engine.state.state import State
 from kerf.replay.explain.claim import Launch, launch_of
 from kerf.replay.explain.funnels import PlacementExplanation, decision_at, explain_placement, replan_if_known
 from kerf.replay.history.displacement import Displacement, displacement_behind, displacement_of
-from kerf.replay.history.histories import EXISTING, LATER, NEW_CLAIM, Histories, histories_of
+from kerf.replay.history.histories import EXISTING, LATER, NEW_CLAIM, Histories
+from kerf.replay.history.histories_until import histories_of
 from kerf.replay.history.pod_histories import PodDecision, PodHistory
 from kerf.replay.subject_names import unknown_subject
 from kerf.replay.time_travel.moments import state_at
@@ -64,7 +65,7 @@ def explain_pod(store: Store, name: str, position: int | None = None, now: int =
 def explain_known_pod(store: Store, histories: Histories, state: State, pod: PodHistory) -> PodExplanation:
     """Explain a pod of the histories, as of a state."""
     decision = decisive_decision(pod)
-    replan = replan_if_known(store, decision.position) if decision is not None else None
+    replan = replan_if_known(store, decision.position, histories.pods.named) if decision is not None else None
     claim = histories.claims.get(decision.place) if decision is not None else None
     return PodExplanation(
         pod=pod.key,

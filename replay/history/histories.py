@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from itertools import chain
 from typing import Any
 
 from msgspec import Struct, field
@@ -42,11 +41,9 @@ from kerf.engine.record.observations import (
     ObjectGone,
     RecordStarted,
 )
-from kerf.engine.record.store import Store
 from kerf.engine.state.moves import STARTED
 from kerf.replay.history.pod_histories import PodDecision, PodHistories
 from kerf.replay.record_names.named_entries import NamedEntries
-from kerf.replay.time_travel.record_beginning import base_as_entries
 
 NEW_CLAIM, EXISTING, NO_PLACE, IGNORED, NOT_REACHED = "new-claim", "existing-node", "no-place", "ignored", "not-reached"
 LATER = "later"
@@ -85,7 +82,7 @@ class ClaimHistory(Struct):
     """One claim. `events` are its claim events; `decision` is the position of its plan (0 for an adopted claim).
 
     `signals` are observations that may end it. `moves` are the moves that it was a candidate of (`MoveHistory.ref`).
-    `replaces` is the move that launched it.
+    `replaces` is the move that launched it. `first` and `last` are the positions that it was told at.
     """
 
     name: str
@@ -101,6 +98,31 @@ class ClaimHistory(Struct):
     signals: list[Entry] = field(default_factory=list)
     moves: list[str] = field(default_factory=list)
     replaces: str = ""
+    first: int = 0
+    last: int = 0
+
+    def happened(self, event: Any) -> None:
+        """Take over what a claim event says of the claim."""
+        if isinstance(event, Requested):
+            self.node_pool, self.decision, self.pods = event.node_pool, event.decision, event.pods
+        elif isinstance(event, Launched | Adopted):
+            self.instance = event.instance
+            self.node_pool = self.node_pool or getattr(event, "node_pool", "")
+        if isinstance(event, Registered | Adopted) and event.node:
+            self.node = event.node
+
+
+class Changes(Struct):
+    """When what `Histories` has but once was said, in order, each with its position: what was said up to an earlier one
+    is found again. `moves` are what moves were like, `replacing` the moves that launched claims."""
+
+    nodes: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
+    repeats: list[tuple[int, int]] = field(default_factory=list)
+    moves: dict[str, list[tuple[int, Move]]] = field(default_factory=dict)
+    replacing: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
+    resized: list[tuple[int, str, Reason]] = field(default_factory=list)
+    imported: list[tuple[int, Imported | None]] = field(default_factory=list)
+    buffers: list[tuple[int, CapacityBuffer]] = field(default_factory=list)
 
 
 class Histories:
@@ -122,8 +144,9 @@ class Histories:
         self.node_pools: dict[str, int] = {}  # every NodePool ever seen → the position where it was seen first
         self.ended_pools: dict[str, list[Entry]] = {}  # NodePool → the entries that say that it is gone
         self.imported: Imported | None = None  # what the record was made of, if kerf did not write it itself
+        self.buffers: dict[str, CapacityBuffer] = {}
+        self.changes = Changes()
         self._instances: dict[str, str] = {}  # instance → its claim
-        self._buffers: dict[str, CapacityBuffer] = {}
 
     def apply(self, entry: Entry) -> None:
         handler = _HANDLERS.get(type(entry.payload))
@@ -134,13 +157,14 @@ class Histories:
         elif isinstance(entry.payload, NodePool):
             self.node_pools.setdefault(entry.payload.name, entry.position)
         elif isinstance(entry.payload, CapacityBuffer):
-            self._buffers[entry.payload.uid] = entry.payload
+            self.buffers[entry.payload.uid] = entry.payload
+            self.changes.buffers.append((entry.position, entry.payload))
 
     def pod_name(self, uid: str) -> str:
         """Return a pod's namespace/name, also for a pod that only stands for a buffer's room; its uid if it was never
         seen."""
         pod = self.pods.get(uid)
-        return pod.key if pod is not None else virtual_key(uid, self._buffers) or uid
+        return pod.key if pod is not None else virtual_key(uid, self.buffers) or uid
 
     def pod_names(self, uids: Iterable[str]) -> tuple[str, ...]:
         """As `pod_name`, of several pods."""
@@ -165,25 +189,27 @@ class Histories:
         self.decisions[entry.position] = decision.decider
         for intent in decision.intents:
             if isinstance(intent, LaunchInstance):
-                self._claim(intent.claim).orders.append((entry.position, intent))
+                self._claim(intent.claim, entry).orders.append((entry.position, intent))
         result = decision.result
         if isinstance(result, DisruptResult | ProposedMovesResult | MoveStepResult):
             for verdict in result.verdicts:
-                self._claim(verdict.claim).verdicts.append(RecordedVerdict(entry.position, entry.at, verdict))
+                self._claim(verdict.claim, entry).verdicts.append(RecordedVerdict(entry.position, entry.at, verdict))
         if isinstance(result, ProposedMovesResult):
             for index, move in enumerate(result.proposed):
-                self._move_proposed(MoveHistory(f"{entry.position}.{index}", entry.position, entry.at, move))
+                self._move_proposed(MoveHistory(f"{entry.position}.{index}", entry.position, entry.at, move), entry)
         elif isinstance(result, MoveStepResult):
             self._move_stepped(result, entry)
         elif isinstance(result, StaticResult):
             self.resized.update((name, (entry.position, result.reason)) for name in result.removed)
+            self.changes.resized += ((entry.position, name, result.reason) for name in result.removed)
         elif isinstance(result, ProvisionResult):
             self._provisioned(result, entry)
 
-    def _move_proposed(self, move: MoveHistory) -> None:
+    def _move_proposed(self, move: MoveHistory, entry: Entry) -> None:
         self.moves[move.ref] = move
+        self.changes.moves[move.ref] = [(entry.position, move.move)]
         for claim in move.move.claims:
-            self._claim(claim).moves.append(move.ref)
+            self._claim(claim, entry).moves.append(move.ref)
 
     def _move_stepped(self, result: MoveStepResult, entry: Entry) -> None:
         move = self.moves.get(result.move)
@@ -192,12 +218,15 @@ class Histories:
         move.steps.append(MoveStep(entry.position, entry.at, result.step, result.reason))
         if result.begun is not None:
             move.move = result.begun
+            self.changes.moves[move.ref].append((entry.position, result.begun))
             for new in result.begun.replacements:
-                self._claim(new.name).replaces = move.ref
+                self._claim(new.name, entry).replaces = move.ref
+                self.changes.replacing.setdefault(new.name, []).append((entry.position, move.ref))
 
     def _provisioned(self, result: ProvisionResult, entry: Entry) -> None:
         if result.repeats:
             self.repeated[result.repeats] = entry.position
+            self.changes.repeats.append((entry.position, result.repeats))
             return
         for claim in result.claims:
             self._note_decision(claim.pods, entry, NEW_CLAIM, claim.name)
@@ -214,54 +243,44 @@ class Histories:
     def _note_decision(self, uids: tuple[str, ...], entry: Entry, result: str, place: str = "") -> None:
         self.pods.decided(uids, PodDecision(entry.position, entry.at, result, place))
 
-    def _claim(self, name: str) -> ClaimHistory:
+    def _claim(self, name: str, entry: Entry) -> ClaimHistory:
         claim = self.claims.get(name)
         if claim is None:
-            claim = self.claims[name] = ClaimHistory(name)
+            claim = self.claims[name] = ClaimHistory(name, first=entry.position)
+        claim.last = entry.position
         return claim
 
     def _answer(self, answer: LaunchAnswered, entry: Entry) -> None:
-        self._claim(answer.claim).answers.append((entry.position, answer))
+        self._claim(answer.claim, entry).answers.append((entry.position, answer))
 
     def _event(self, event: Any, entry: Entry) -> None:
-        claim = self._claim(event.claim)
+        claim = self._claim(event.claim, entry)
         claim.events.append(entry)
-        if isinstance(event, Requested):
-            claim.node_pool, claim.decision, claim.pods = event.node_pool, event.decision, event.pods
-        elif isinstance(event, Launched | Adopted):
-            claim.instance = event.instance
+        claim.happened(event)
+        if isinstance(event, Launched | Adopted):
             self._instances[event.instance] = event.claim
-            claim.node_pool = claim.node_pool or getattr(event, "node_pool", "")
         if isinstance(event, Registered | Adopted) and event.node:
-            claim.node = event.node
             self.claims_of_node.setdefault(event.node, []).append(event.claim)
+            self.changes.nodes.setdefault(event.node, []).append((entry.position, event.claim))
         if isinstance(event, PodEvicted | PodForced):
             self.pods.evicted(event, entry)
 
     def _interrupted(self, message: InterruptionSeen, entry: Entry) -> None:
         claim = self._instances.get(message.instance)
         if claim is not None:
-            self._claim(claim).signals.append(entry)
+            self._claim(claim, entry).signals.append(entry)
 
     def _deletion(self, asked: NodeClaimDeletionSeen, entry: Entry) -> None:
         if asked.claim in self.claims:
-            self._claim(asked.claim).signals.append(entry)
+            self._claim(asked.claim, entry).signals.append(entry)
 
     def _started(self, started: RecordStarted, entry: Entry) -> None:
         self.imported = started.imported
+        self.changes.imported.append((entry.position, started.imported))
 
     def _controller_decided(self, decided: ControllerDecided, entry: Entry) -> None:
         for name in decided.claims:
-            self._claim(name).signals.append(entry)
-
-
-def histories_of(store: Store, until: int | None = None, named: NamedEntries | None = None) -> Histories:
-    """Fold all entries up to `until` (the end by default). `named` finds those of pods up to there, if it is given."""
-    histories = Histories(named)
-    entries = store.scan(0, until) if named is None else named.others()
-    for entry in chain(base_as_entries(store), entries):
-        histories.apply(entry)
-    return histories
+            self._claim(name, entry).signals.append(entry)
 
 
 _HANDLERS: dict[type[Struct], Callable[[Histories, Any, Entry], None]] = {

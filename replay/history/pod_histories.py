@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.record.claim_events import PodEvicted, PodForced
@@ -69,17 +70,25 @@ class PodHistories:
     """
 
     def __init__(self, named: NamedEntries | None = None) -> None:
-        self._named = named
+        self.named = named
         self._known: dict[str, PodHistory] = {}
         self._notes: dict[str, list[tuple[int, PodDecision | Entry]]] = {}  # by uid, of pods that are found late
         self._asked: set[tuple[str, str]] = set()
         self._loaded: set[str] = set()
         self._groups: dict[str, dict[str, list[PodHistory]]] | None = None
 
+    def up_to(self, named: NamedEntries) -> PodHistories:
+        """Return those up to the end of `named`, which finds entries of the same record, and is not before its base.
+        To be asked of histories that have not looked for pods themselves."""
+        found = PodHistories(named)
+        found._notes = self._notes  # what is later is left out where it is read
+        found._known = {uid: replace(pod, decisions=list(pod.decisions)) for uid, pod in self._known.items()}
+        return found
+
     @property
     def whole(self) -> bool:
         """Whether all pods are known, and not only those that were asked for."""
-        return self._named is None
+        return self.named is None
 
     # ── the fold ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -115,7 +124,7 @@ class PodHistories:
         self._note(event.uid, entry.position, entry)
 
     def _note(self, uid: str, position: int, note: PodDecision | Entry) -> None:
-        if self._named is None or position <= self._named.after:
+        if self.named is None or position <= self.named.after:
             self._take(uid, note)
         else:
             self._notes.setdefault(uid, []).append((position, note))
@@ -182,13 +191,13 @@ class PodHistories:
     # ── pods that are found when they are asked for ────────────────────────────────────────────────────────────
 
     def _find(self, what: str, name: str) -> None:
-        if self._named is not None and name and (what, name) not in self._asked:
+        if self.named is not None and name and (what, name) not in self._asked:
             self._asked.add((what, name))
             in_base = self._known.keys() - self._loaded  # an index says only of what comes later whom it names
-            self._load(self._named.uids(what, name) | in_base)
+            self._load(self.named.uids(what, name) | in_base)
 
     def _load(self, uids: Iterable[str]) -> None:
-        if self._named is None:
+        if self.named is None:
             return
         wanted = set(uids) - self._loaded
         if not wanted:
@@ -196,14 +205,14 @@ class PodHistories:
         self._loaded |= wanted
         self._groups = None
         told: dict[str, list[tuple[int, PodDecision | Entry]]] = {uid: [] for uid in wanted}
-        for entry in self._named.entries(wanted):
+        for entry in self.named.entries(wanted):
             told[uid_of(entry)].append((entry.position, entry))
         for uid in wanted:
-            for _, one in sorted((*told[uid], *self._notes.get(uid, ())), key=lambda told: told[0]):
-                payload = one.payload if isinstance(one, Entry) else None
-                if isinstance(payload, Pod):
-                    self.seen(payload, one)
-                elif isinstance(payload, ObjectGone):
+            notes = (note for note in self._notes.get(uid, ()) if note[0] <= self.named.until)
+            for _, one in sorted((*told[uid], *notes), key=lambda told: told[0]):
+                if isinstance(one, Entry) and isinstance(one.payload, Pod):
+                    self.seen(one.payload, one)
+                elif isinstance(one, Entry) and isinstance(one.payload, ObjectGone):
                     self.gone(uid, one)
                 else:
                     self._take(uid, one)

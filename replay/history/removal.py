@@ -255,7 +255,10 @@ def replacement_node(histories: Histories, name: str) -> ReplacementNode:
 
 def _budgets_at_proposal(store: Store, histories: Histories, move: MoveHistory) -> tuple[Reason, ...]:
     pools = {histories.claims[name].node_pool for name in move.move.claims if name in histories.claims}
-    return budgets_before(store, move.position, move.at, move.move.why, pools)
+    named, asked = histories.pods.named, (move.position, move.at, move.move.why, tuple(sorted(pools)))
+    if named is None:
+        return budgets_before(store, *asked)
+    return named.kept(("budgets", *asked), lambda: budgets_before(store, *asked))
 
 
 def budgets_before(store: Store, position: int, at: int, why: str, pools: Iterable[str]) -> tuple[Reason, ...]:

@@ -9,7 +9,8 @@ from msgspec import Struct
 from kerf.engine.model.missing_knowledge import Missing
 from kerf.engine.record.store import Store
 from kerf.replay.errors import SubjectAmbiguous, SubjectUnknown
-from kerf.replay.history.histories import Histories, histories_of
+from kerf.replay.history.histories import Histories
+from kerf.replay.history.histories_until import histories_of
 from kerf.replay.partial_records import require
 from kerf.replay.record_names.named_entries import NamedEntries
 from kerf.replay.subject_names import kind_of, unknown_subject

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.record.codec import CODEC, Codec
@@ -14,6 +14,9 @@ from kerf.replay.record_names.postings import UID, Part, has_name
 
 MOST_KEPT = 150_000
 """So many entries of anything but pods are kept decoded for the next question; more are decoded again."""
+MOST_WORKED_OUT = 12
+"""So many things that were worked out of the entries are kept for the next question."""
+Worked = TypeVar("Worked")
 
 
 class Entries(Protocol):
@@ -36,18 +39,31 @@ class NamedEntries:
         self.after = parts[0].after
         self._entries, self.parts, self.until, self._codec = entries, parts, until, codec
         self._others: list[Entry] = []
+        self._kept: dict[Hashable, Any] = {}
+        self.whole: NamedEntries = self
+        """What finds the most entries of those that `up_to` gave one another."""
 
     def up_to(self, until: int) -> NamedEntries:
         """Return what finds the entries up to another position."""
         found = NamedEntries(self._entries, self.parts, until, self._codec)
         if until <= self.until:
             found._others = [entry for entry in self._others if entry.position <= until]
+            found._kept, found.whole = self._kept, self.whole
+        return found
+
+    def kept(self, what: Hashable, work: Callable[[], Worked]) -> Worked:
+        """Return what `work` gives, which `what` tells from all else that is worked out of this record. It is kept for
+        the next question: the past does not change. What was not asked for longest is forgotten."""
+        found: Worked = self._kept.pop(what) if what in self._kept else work()
+        self._kept[what] = found
+        while len(self._kept) > MOST_WORKED_OUT:
+            del self._kept[next(iter(self._kept))]
         return found
 
     def read_from(self, entries: Entries) -> NamedEntries:
         """Return the same of the same record, which is opened once more as `entries`."""
         found = NamedEntries(entries, self.parts, self.until, self._codec)
-        found._others = self._others
+        found._others, found._kept = self._others, self._kept
         return found
 
     def uids(self, what: str, name: str) -> set[str]:

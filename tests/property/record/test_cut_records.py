@@ -22,7 +22,7 @@ from kerf.projections.timeline.event import event_sentence
 from kerf.replay.explain.claim import explain_claim
 from kerf.replay.explain.decision import explain_decision
 from kerf.replay.explain.pod import explain_pod
-from kerf.replay.history.histories import histories_of
+from kerf.replay.history.histories_until import histories_of
 from kerf.replay.history.story import story, timeline_from_base
 from kerf.replay.time_travel.record_beginning import base_as_entries
 from kerf.replay.verify.verify import verify

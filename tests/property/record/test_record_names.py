@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kerf.adapters.cli import figures, record_log
 from kerf.adapters.cli.named_record import named_record
@@ -25,7 +26,8 @@ from kerf.engine.record.errors import RecordCorrupt
 from kerf.projections.figures.lives import LivesFold
 from kerf.replay.explain.subject import explain
 from kerf.replay.history.event_filter import Asked
-from kerf.replay.history.histories import histories_of
+from kerf.replay.history.histories import ClaimHistory
+from kerf.replay.history.histories_until import histories_of
 from kerf.replay.history.story import story
 from kerf.replay.record_names.named_entries import NamedEntries
 from tests.support.memory import MemoryStore
@@ -86,9 +88,34 @@ def answers(store: AnyStore, name: str, until: int, index: NamedEntries | None) 
 
 def compare(store: AnyStore, each: int, most: int = 100) -> None:
     first, last = store.first_position(), store.last_position()
+    whole = named(store, last)
     for number, name in enumerate(islice(names_of(store, each), most)):
         until = last if number % 3 else first + (last - first) * (number % 7 + 1) // 8
-        assert answers(store, name, until, named(store, until)) == answers(store, name, until, None), (name, until)
+        index = whole.up_to(until) if number % 5 else named(store, until)
+        assert answers(store, name, until, index) == answers(store, name, until, None), (name, until)
+
+
+def test_histories_that_are_cut_are_those_that_are_folded_up_to_there(record: MemoryStore, tmp_path: Path) -> None:
+    store = SQLiteStore(stored(tmp_path / "a.kerf", record), "write")
+    for again in (False, True):
+        whole = named(store, store.last_position())
+        for until in range(whole.after, store.last_position() + 1, 7):
+            cut, folded = (histories_of(store, until, one) for one in (whole.up_to(until), named(store, until)))
+            for name, like in vars(folded).items():
+                if name not in ("pods", "changes", "_instances"):
+                    found = getattr(cut, name)
+                    assert told(found) == told(like), (name, until)
+        if not again:
+            middle = next(entry.turn - 1 for entry in record.entries if entry.turn > len(record.entries) // 2)
+            cut_now(store, Due(middle, 0))
+    store.close()
+
+
+def told(value: Any) -> Any:
+    """Claims without the position that they were told at last."""
+    if isinstance(value, dict):
+        return {name: told(one) for name, one in value.items()}
+    return replace(value, last=0) if isinstance(value, ClaimHistory) else value
 
 
 def test_a_record_a_bundle_and_a_cut_record_tell_the_same_by_index(record: MemoryStore, tmp_path: Path) -> None:

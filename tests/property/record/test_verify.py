@@ -28,7 +28,7 @@ from kerf.replay.explain.claim import explain_claim
 from kerf.replay.explain.decision import explain_decision
 from kerf.replay.explain.pod import explain_pod
 from kerf.replay.golden.rerun import Rerun
-from kerf.replay.history.histories import histories_of
+from kerf.replay.history.histories_until import histories_of
 from kerf.replay.history.story import story
 from kerf.replay.verify.verify import verify
 from tests.support.memory import MemoryStore

@@ -14,7 +14,8 @@ from kerf.replay.explain.nodepool import PoolExplanation
 from kerf.replay.explain.pod import PodExplanation
 from kerf.replay.explain.subject import explain
 from kerf.replay.explain.workload import WorkloadExplanation
-from kerf.replay.history.histories import Histories, histories_of
+from kerf.replay.history.histories import Histories
+from kerf.replay.history.histories_until import histories_of
 from kerf.replay.history.story import story
 from kerf.replay.history.subjects import Subject, subject_of
 from tests.support.records import whole_life
