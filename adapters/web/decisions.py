@@ -133,7 +133,8 @@ class AgainAnswer(Struct, frozen=True):
 
 def decision(reader: RecordReader, position: int) -> DecisionAnswer:
     """A decision: what was asked, what ruled types out, moves, verdicts, its causes and consequences, and the entry."""
-    found, printer = explain_decision(reader.store, position), LinesPrinter()
+    named = reader.named(min(position, reader.store.last_position()))
+    found, printer = explain_decision(reader.store, position, named), LinesPrinter()
     explanation_text(printer, found)
     entry = next(reader.store.scan(position - 1, position))
     moves, verdicts = _moves(found)

@@ -22,7 +22,6 @@ from kerf.projections.figures.loops import UNUSED, Loop
 from kerf.projections.prose.amounts import count, duration
 from kerf.projections.timeline.event import ERROR, INFO, WARNING
 from kerf.replay.partial_records import imported_from
-from kerf.replay.time_travel.status import status_of
 
 MOST = 40
 IDLE = 0.3
@@ -71,8 +70,7 @@ class FindingsAnswer(Struct, frozen=True, kw_only=True):
 
 def findings(reader: RecordReader) -> FindingsAnswer:
     """What to look at first: the verdict's grounds at the end, loops, and troubles of the whole record."""
-    drawn, read, end = reader.picture.now(), reader.picture.read, reader.moment("")
-    status = status_of(reader.store, reader.state(end), end.at)
+    drawn, read, status = reader.picture.now(), reader.picture.read, reader.status_at_end()
     imported = imported_from(reader.store)
     unserved = imported is not None and Missing.BINDINGS in imported.lacks
     known = drawn if read >= 1 else Drawn()

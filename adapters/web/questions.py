@@ -15,7 +15,7 @@ from kerf.adapters.cli.render.explain.explanation import explanation_text
 from kerf.adapters.cli.render.moment.difference import difference_text
 from kerf.adapters.cli.render.moment.status import status_text
 from kerf.adapters.cli.render.record import story_text
-from kerf.adapters.web.decisions import Funnel, funnels_of
+from kerf.adapters.web.decisions import Funnel, decision, funnels_of
 from kerf.adapters.web.reader import RecordReader
 from kerf.adapters.web.rendered import LinesPrinter, TextLine
 from kerf.adapters.web.stories import StoryEvent, story_events
@@ -194,4 +194,4 @@ def _at(at: str) -> str:
 
 def looks_for_a_name(question: Callable[..., Any], asked: Mapping[str, Any]) -> bool:
     """Return whether a question is about one thing, whose entries are looked for in the whole record."""
-    return question in (explain, story) or (question is log and bool(asked.get("subject")))
+    return question in (explain, story, decision) or (question is log and bool(asked.get("subject")))

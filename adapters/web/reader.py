@@ -21,12 +21,16 @@ from kerf.engine.passwords import without_password
 from kerf.engine.state.evolve import evolve
 from kerf.engine.state.load import load
 from kerf.engine.state.state import State
+from kerf.projections.cluster_status.structs import ClusterStatus
 from kerf.replay.record_names.named_entries import NamedEntries
 from kerf.replay.time_travel.moments import Moment, moment_of
+from kerf.replay.time_travel.status import status_of
 
 Answer = TypeVar("Answer")
 NEAR = 5_000
 """So many entries are folded sooner than a snapshot is read."""
+MOST_STATES = 2
+"""So many states are kept: that at the cursor, and another one that it is compared with."""
 
 
 class RecordReader:
@@ -40,7 +44,8 @@ class RecordReader:
         raises, and LimitReached (KERF128)."""
         self.opened, self.record = record, without_password(record)
         self._thread = ThreadPoolExecutor(1, "explorer")
-        self._state: State | None = None
+        self._states: list[State] = []  # the latest that were asked for
+        self._status: ClusterStatus | None = None  # at the end
         self._named: NamedEntries | None = None
         self._long = False
         self._indexing: Future[None] | None = None
@@ -120,14 +125,23 @@ class RecordReader:
         return moment_of(self.store, when or "end")
 
     def state(self, moment: Moment) -> State:
-        """Return the state at a moment. The latest one is kept: asking of a moment twice loads once, and a later one
+        """Return the state at a moment. The latest ones are kept: asking of a moment twice loads once, and a later one
         that is near is folded from there."""
-        known, self._state = self._state, None  # gone, if what follows fails
-        ahead = moment.position - known.facts.position if known is not None else -1
-        if known is None or not 0 <= ahead <= NEAR:
-            known = load(self.store, moment.position)
+        position = moment.position
+        near = [state for state in self._states if 0 <= position - state.facts.position <= NEAR]
+        known = max(near, key=lambda state: state.facts.position, default=None)
+        self._states = [state for state in self._states if state is not known]  # gone, if what follows fails
+        if known is None:
+            known = load(self.store, position)
         else:
-            for entry in self.store.scan(known.facts.position, moment.position):
+            for entry in self.store.scan(known.facts.position, position):
                 evolve(known, entry)
-        self._state = known
+        self._states = [*self._states, known][-MOST_STATES:]
         return known
+
+    def status_at_end(self) -> ClusterStatus:
+        """Return the status at the end of the record. It is kept until more is written."""
+        if self._status is None or self._status.position != self.store.last_position():
+            end = self.moment("")
+            self._status = status_of(self.store, self.state(end), end.at)
+        return self._status

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,12 @@ pytest.importorskip("starlette", reason="the explorer's extra is not installed")
 
 from kerf.adapters.cli.named_record import named_record
 from kerf.adapters.store.open import open_record
-from kerf.adapters.web import questions, reader
+from kerf.adapters.web import decisions, findings, questions, reader
 from kerf.adapters.web.timeline import near_states
 from kerf.adapters.web.timeline.near_states import NearStates
 from kerf.engine.state import snapshot
 from kerf.engine.state.load import load
+from kerf.engine.state.state import State
 from kerf.replay.record_names.named_entries import NamedEntries
 from tests.support.records import stored, whole_life
 
@@ -80,3 +82,40 @@ def test_the_index_of_names_is_made_beside_other_questions(record: Path, monkeyp
         assert made_in == ["explorer-index"]
     with closing(reader.RecordReader(str(record))) as plain:
         assert asyncio.run(plain.ask(lambda read: questions.story(read, "nodepool/default"))).events == told.events
+
+
+def test_the_states_at_the_cursor_and_at_the_end_are_loaded_once(record: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What to look at first is that of the end, whatever moment was asked for since."""
+    loaded: list[int] = []
+
+    def noted(store: Any, until: int | None = None) -> State:
+        loaded.append(until or 0)
+        return load(store, until)
+
+    monkeypatch.setattr(reader, "load", noted)
+    monkeypatch.setattr(reader, "NEAR", 2)
+    with closing(reader.RecordReader(str(record))) as opened:
+
+        def asked(read: reader.RecordReader) -> list[Any]:
+            first = findings.findings(read)
+            told = [questions.status(read, at) for at in ("10", "10", "20", "30", "10")]
+            assert findings.findings(read) == first
+            return told
+
+        told = asyncio.run(opened.ask(asked))
+        assert loaded == [opened.store.last_position(), 10, 20, 30, 10]
+    assert told[0] == told[1] == told[4]
+
+
+def test_a_decision_of_a_long_record_is_told_by_the_index(record: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def indexed(*given: Any, **more: Any) -> NamedEntries | None:
+        return named_record(*given, **more, short=0)
+
+    with closing(reader.RecordReader(str(record))) as opened:
+        positions = [entry.position for entry in opened.store.scan() if entry.type == "decision.made"]
+        told = [asyncio.run(opened.ask(partial(decisions.decision, position=at))) for at in positions]
+    monkeypatch.setattr(reader, "named_record", indexed)
+    with closing(reader.RecordReader(str(record))) as opened:
+        assert [asyncio.run(opened.ask(partial(decisions.decision, position=at))) for at in positions] == told
+        assert opened._named is not None
+    assert any(one.pieces for one in told)
