@@ -16,6 +16,7 @@ from kerf.engine.model.karpenter.nodepool_health import PoolHealth
 from kerf.engine.nodeclaim.claim import Effect, NodeClaim
 from kerf.engine.record import observations as seen
 from kerf.engine.record.entries import Entry
+from kerf.engine.state.nodeclaims.messages import index_messages
 from kerf.engine.state.objects.static_nodepools import look_at_all_pools
 from kerf.engine.state.state import Asked, Facts, Found, GroupLacks, Hold, Orphan, Search, State, StaticPool, Underway
 
@@ -65,13 +66,13 @@ def clocks_agree(state: State, agree: seen.ClocksAgree, entry: Entry) -> None:
     """What was held back meanwhile is looked at."""
     state.facts.clocks_differ = 0
     if agree.since and agree.moved > 0:
-        _move(state.facts, agree.since - 1, agree.moved)
+        _move(state, agree.since - 1, agree.moved)
     _look_at_everything(state, entry)
 
 
 def time_set_back(state: State, back: seen.TimeSetBack, entry: Entry) -> None:
     """Moves what lies ahead of the new time back. What lies before it was measured by a clock that was right."""
-    _move(state.facts, entry.at, entry.at - back.was)
+    _move(state, entry.at, entry.at - back.was)
     state.indexes.due.clear()
     _look_at_everything(state, entry)
 
@@ -81,8 +82,9 @@ def _look_at_everything(state: State, entry: Entry) -> None:
     look_at_all_pools(state)
 
 
-def _move(facts: Facts, after: int, by: int) -> None:
+def _move(state: State, after: int, by: int) -> None:
     """Moves all times that lie after `after` by so much (ms)."""
+    facts = state.facts
     _move_times(facts, after, by)
     for name in HOLDERS:
         holder: dict[str, Any] = getattr(facts, name)
@@ -92,6 +94,7 @@ def _move(facts: Facts, after: int, by: int) -> None:
         _move_deadline(claim, after, by)
         for effect in claim.effects.values():
             _move_times(effect, after, by)
+    index_messages(state)
 
 
 def _moved(value: Any, after: int, by: int) -> Any:

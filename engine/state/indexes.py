@@ -116,6 +116,7 @@ class Indexes:
         self.waiting_for: dict[str, dict[str, None]] = {}  # claim → pods planned onto it that are not there yet
         self.move_of: dict[str, str] = {}  # candidates and replacements of moves that have started
         self.touched: dict[str, int] = {}
+        self.messages_by_age: list[tuple[int, str]] = []  # a heap: when it was seen, interruption message
         self.static: dict[str, None] = {}  # static NodePools whose size is to be looked at
         self.due = ClaimTimers()
         # position → NodePool → use of its budgets

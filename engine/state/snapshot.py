@@ -11,6 +11,7 @@ from kerf.engine.nodeclaim.state_table import GOING
 from kerf.engine.state.indexes import Blobs
 from kerf.engine.state.moves import index_moves
 from kerf.engine.state.nodeclaims.events import index_claim
+from kerf.engine.state.nodeclaims.messages import index_messages
 from kerf.engine.state.objects.devices import index_devices
 from kerf.engine.state.objects.static_nodepools import look_at_all_pools
 from kerf.engine.state.objects.volumes import index_attachments
@@ -64,6 +65,7 @@ def rebuild(state: State) -> None:
             indexes.pods_by_node.setdefault(pod.node, {})[pod.uid] = None
         if waits(facts, pod) or (pod.untried and is_planned(state, pod.uid) and waits_untried(facts, pod)):
             indexes.pending[pod.uid] = None
+    index_messages(state)
     index_moves(state)
     index_attachments(state)
     index_devices(state)

@@ -27,6 +27,7 @@ from kerf.engine.record.decisions import DeletePod, EvictPod, FindInstance, Inte
 from kerf.engine.record.entries import Entry
 from kerf.engine.state import moves
 from kerf.engine.state.nodeclaims import drift
+from kerf.engine.state.nodeclaims.messages import is_new
 from kerf.engine.state.nodeclaims.unavailable import is_remembered, remember
 from kerf.engine.state.objects.nodepool_health import count_labels, count_registration
 from kerf.engine.state.objects.static_nodepools import count_launch_failures
@@ -42,7 +43,6 @@ UNTIL_ANSWERED = 1 << 62  # while the answer is awaited
 REFUSED_PLAN_PAUSE = 10_000  # S-57: when the same plan is tried again that was refused for a reason no plan can avoid
 SEARCH_DELAY = 60_000
 """Within a minute EC2 shows every instance that it has started, also one whose launch nobody got an answer to."""
-MESSAGE_MEMORY = 600_000  # longer than SQS keeps a message of the reference queue (A-364)
 
 
 def claim_event(state: State, event: Any, entry: Entry) -> None:
@@ -288,11 +288,8 @@ def _attempt(claim: NodeClaim, ref: str, intent: Intent, at: int) -> None:
 def interrupted(state: State, message: seen.InterruptionSeen, entry: Entry) -> None:
     """Note an interruption; duplicates and messages about foreign instances change nothing (A-344, A-354)."""
     facts = state.facts
-    if message.message in facts.messages:
+    if not is_new(state, message.message, entry.at):
         return
-    if len(facts.messages) > 1_000:
-        facts.messages = {k: t for k, t in facts.messages.items() if entry.at - t < MESSAGE_MEMORY}
-    facts.messages[message.message] = entry.at
     name = state.indexes.claim_by_instance.get(message.instance)
     if name is None or message.kind == "rebalance_recommendation":
         return
