@@ -1,6 +1,6 @@
 """kerf beside a large cluster: what it takes of memory, and whether it goes on answering while it decides.
 
-    python benchmarks/large_cluster.py [--nodes 5000] [--pods 50000] [--seconds 120] [--json]
+    python benchmarks/large_cluster.py [--nodes 5000] [--pods 50000] [--seconds 120] [--explorer] [--json]
 
 An API server that only serves these objects (HTTP on 127.0.0.1, in this process) stands for the cluster: Nodes of
 `c-2x`, their NodeClaims, and pods as real ones are. `kerf run` takes office with an empty record, so it adopts all
@@ -10,6 +10,9 @@ NodeClaims, and looks for moves. Nothing that it then asks for comes true.
 record then had; `memory_synced_mb`, `memory_mb` and `memory_peak_mb` what was resident when synced, in the end, and at
 most. `lease_gap_s` is the longest time between two renewals of the Lease (lost after 10), `ready_max_s` the longest
 that /readyz let somebody wait. The API server of this process, which serves megabytes a page, has its part in both.
+
+With `--explorer` a `kerf ui` of the same record runs beside it, as the chart has it, and is asked without a pause as
+soon as kerf is synced; `explorer_answers` is how many answers it gave.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import cycle, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +36,7 @@ from aiohttp import web
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.scheduling import baseline
+from benchmarks.ui import serving
 from benchmarks.watch import pod
 from kerf.adapters.store.open import open_record
 from kerf.engine.record.decisions import Decision, ProposedMovesResult
@@ -182,7 +186,7 @@ class Api:
         return web.json_response(self._lease)
 
 
-async def measure(nodes: int, pods: int, seconds: float) -> dict[str, Any]:
+async def measure(nodes: int, pods: int, seconds: float, explorer: bool) -> dict[str, Any]:
     loop_seconds = baseline()
     api = Api(nodes, pods)
     app = web.Application(client_max_size=1 << 26)
@@ -194,13 +198,13 @@ async def measure(nodes: int, pods: int, seconds: float) -> dict[str, Any]:
     port = site._server.sockets[0].getsockname()[1]  # type: ignore[union-attr]
     with tempfile.TemporaryDirectory(prefix="kerf-large-") as folder:
         try:
-            figures = await _beside(Path(folder), port, api, seconds)
+            figures = await _beside(Path(folder), port, api, seconds, explorer)
         finally:
             await runner.cleanup()
     return {"nodes": nodes, "pods": pods, **figures, "target_mb": TARGET_MB, "baseline_seconds": round(loop_seconds, 6)}
 
 
-async def _beside(folder: Path, port: int, api: Api, seconds: float) -> dict[str, Any]:
+async def _beside(folder: Path, port: int, api: Api, seconds: float, explorer: bool) -> dict[str, Any]:
     config = {
         "apiVersion": "v1", "kind": "Config", "current-context": "c",
         "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
@@ -220,6 +224,7 @@ async def _beside(folder: Path, port: int, api: Api, seconds: float) -> dict[str
     memory: list[float] = []
     waits: list[float] = []
     synced, at_sync = 0.0, 0.0
+    asking: asyncio.Future[int] | None = None
     async with aiohttp.ClientSession() as session:
         while time.monotonic() - began < seconds and process.returncode is None:
             memory.append(_resident(process.pid))
@@ -229,6 +234,11 @@ async def _beside(folder: Path, port: int, api: Api, seconds: float) -> dict[str
                 waits.append(time.monotonic() - asked)
             if ready and not synced:
                 synced, at_sync = time.monotonic() - began, memory[-1]
+                asking = (
+                    asyncio.ensure_future(asyncio.to_thread(_ask, record, folder, began + seconds))
+                    if explorer
+                    else None
+                )
             await asyncio.sleep(0.2)
     memory.append(_resident(process.pid))
     renewed = list(api.renewed)
@@ -238,6 +248,7 @@ async def _beside(folder: Path, port: int, api: Api, seconds: float) -> dict[str
     await process.wait()
     passes, entries = _passes(record, started)
     return {
+        **({"explorer_answers": await asking} if asking is not None else {}),
         "synced_s": round(synced, 1),
         "memory_synced_mb": at_sync,
         "memory_mb": memory[-1],
@@ -248,6 +259,18 @@ async def _beside(folder: Path, port: int, api: Api, seconds: float) -> dict[str
         "ready_max_s": round(max(waits, default=0.0), 2),
         "record_mb": round(record.stat().st_size / (1 << 20), 1),
     }
+
+
+def _ask(record: Path, folder: Path, until: float) -> int:
+    """Asks an explorer of the record until then; how many answers it gave."""
+    answers = 0
+    with serving(record, folder) as server:
+        for question in cycle(("record", "status", "log", "findings", "timeline")):
+            if time.monotonic() > until:
+                return answers
+            server.ask(question)
+            answers += 1
+    return answers
 
 
 async def _answers(session: aiohttp.ClientSession, port: int) -> bool | None:
@@ -291,9 +314,10 @@ def main() -> int:
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--pods", type=int, default=50_000)
     parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--explorer", action="store_true", help="with an explorer beside it that is asked all the time")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     asked = parser.parse_args()
-    figures = asyncio.run(measure(asked.nodes, asked.pods, asked.seconds))
+    figures = asyncio.run(measure(asked.nodes, asked.pods, asked.seconds, asked.explorer))
     print(json.dumps(figures, indent=None if asked.json else 2))
     return 0 if figures["memory_peak_mb"] < TARGET_MB else 1
 
