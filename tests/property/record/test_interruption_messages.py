@@ -1,4 +1,4 @@
-"""Interruption messages are remembered as a simple fold remembers them, which looks at all of them with each (A-344)."""
+"""Interruption messages are remembered as by a simple fold, which looks at all of them with each (A-344)."""
 
 from __future__ import annotations
 
