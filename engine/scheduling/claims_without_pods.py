@@ -19,7 +19,7 @@ from kerf.engine.scheduling.launchable.compiled_catalogue import bits, compiled_
 from kerf.engine.scheduling.launchable.launch_offers import LaunchChoice, choose_offers
 from kerf.engine.scheduling.launchable.remaining_reservations import catalogue_with_reservations, with_launches_taken
 from kerf.engine.scheduling.matching.requirements import Requirements
-from kerf.engine.scheduling.packing.finished_claims import claim_labels
+from kerf.engine.scheduling.packing.finished_claims import claim_labels, partition_label
 from kerf.engine.state.nodeclaims.unavailable import unavailable, unavailable_to
 from kerf.engine.state.state import State
 
@@ -66,19 +66,20 @@ def claim_without_pods(
     """What claims with these requirements can be launched as. There are no offers while the NodeClass has no
     catalogue."""
     digest = catalogue_with_reservations(state, node_class.key)
-    choice = LaunchChoice("", ())
+    choice, partition = LaunchChoice("", ()), {}
     if digest:
         catalogue = state.indexes.blobs.catalogue(digest)
         types = compiled_catalogue(digest, catalogue)
         left = types.fitting(requests)
         for requirement in requirements:
             left &= types.admitting(requirement)
+        partition = partition_label(requirements, types)
         names = tuple(types.names[number] for number in bits(left))
         most = state.facts.settings.max_launch_types
         left_over = with_launches_taken(catalogue, taken)
         lacking = unavailable(state.facts, now) | unavailable_to(state.facts, node_class.key, now)
         choice = choose_offers(left_over, names, requirements, lacking, max_types=most)
-    return ClaimWithoutPods(requirements, dict(labels), requests, choice)
+    return ClaimWithoutPods(requirements, {**labels, **partition}, requests, choice)
 
 
 def planned_without_pods(name: str, pool: str, claim: ClaimWithoutPods) -> PlannedClaim:

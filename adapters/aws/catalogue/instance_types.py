@@ -65,6 +65,7 @@ class NodeSettings(Struct, frozen=True):
     connection_tracking: bool = False
     placement: str = ""  # the placement group's strategy
     placement_id: str = ""
+    partitions: int = 0  # of the placement group
     reserved_enis: int = 0
     overhead: float = 0.075
     seen_memory: dict[str, int] = {}
@@ -302,6 +303,8 @@ def requirements(
     described = _described(facts, network_bandwidth) | _reservations(offerings)
     if settings.placement_id:
         described["placement-group-id"] = (settings.placement_id,)
+    if settings.partitions:
+        described["placement-group-partition"] = tuple(str(number + 1) for number in range(settings.partitions))
     return found | {_AWS + name: values for name, values in described.items()}
 
 

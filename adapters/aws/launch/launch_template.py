@@ -62,7 +62,7 @@ def template_data(
         "IamInstanceProfile": {"Name": node_class.status.instance_profile},
         "Monitoring": {"Enabled": bool(spec.detailed_monitoring)},
         "MetadataOptions": metadata_options(spec, settings.region),
-        "Placement": {"Tenancy": order.tenancy, **({"GroupId": placement_group} if placement_group else {})},
+        "Placement": {"Tenancy": order.tenancy, **_group(order, kind, placement_group)},
         "NetworkInterfaces": _interfaces(node_class, settings, efas),
         "TagSpecifications": tags.specifications(kinds, own),
     }
@@ -77,6 +77,15 @@ def template_data(
     if mappings := block_devices(spec, node_class.ami_family):
         data["BlockDeviceMappings"] = mappings
     return data
+
+
+def _group(order: LaunchInstance, kind: InstanceType, placement_group: str) -> dict[str, Any]:
+    """The placement group, and the partition where the claim is for one (A-246)."""
+    if not placement_group:
+        return {}
+    partition = order.labels.get(labels.PARTITION, "")
+    targeted = partition in kind.requirements.get(labels.PARTITION, ())
+    return {"GroupId": placement_group, **({"PartitionNumber": int(partition)} if targeted else {})}
 
 
 def reservation_kind(order: LaunchInstance, node_class: EC2NodeClass) -> str:
@@ -233,7 +242,8 @@ class LaunchTemplates:
         """The name of the template for a launch (`template_data`); makes it if it is missing. The content is written
         once for all claims that it serves. Raises `AwsError` and `InputError`."""
         alike = replace(order, claim="", offers=(), again="", look=False, user_data="")
-        made_from = (alike, node_class, self._settings, kind.capacity, image, placement_group)
+        partitions = kind.requirements.get(labels.PARTITION, ())
+        made_from = (alike, node_class, self._settings, kind.capacity, partitions, image, placement_group)
         key = blake2b(_encode(made_from), digest_size=16).digest()
         name = self._names.get(key, "")
         if not self._taken(name):

@@ -101,7 +101,13 @@ class ClassCatalogues:
             expressions=settings.node_class_cel,
         )
         memory = self._memory.of(resolved.status.amis, self._clock())
-        return replace(sized, placement=group.strategy, placement_id=group.id, seen_memory=memory)
+        return replace(
+            sized,
+            placement=group.strategy,
+            placement_id=group.id,
+            partitions=group.partitions,
+            seen_memory=memory,
+        )
 
     def facts(self) -> list[InstanceTypeFacts]:
         """What EC2 says of its types, by name."""

@@ -13,11 +13,13 @@ READY, FAILED = "PlacementGroupReady", "PlacementGroupResolutionFailed"
 
 
 class PlacementGroup(Struct, frozen=True):
-    """A placement group; all fields are empty without one. `strategy` is cluster, partition or spread."""
+    """A placement group; all fields are empty without one. `strategy` is cluster, partition or spread. `partitions`:
+    how many it has, which only the strategy partition has."""
 
     id: str = ""
     name: str = ""
     strategy: str = ""
+    partitions: int = 0
 
 
 NONE = PlacementGroup()
@@ -38,4 +40,7 @@ def resolve(clients: Clients, node_class: EC2NodeClass) -> tuple[PlacementGroup,
         missing = f"there is no available placement group {selector.id or selector.name}"
         return NONE, Condition(READY, "False", "PlacementGroupNotFound", missing)
     group = groups[0]
-    return PlacementGroup(group["GroupId"], group.get("GroupName", ""), group["Strategy"]), ready(READY)
+    found = PlacementGroup(
+        group["GroupId"], group.get("GroupName", ""), group["Strategy"], group.get("PartitionCount") or 0
+    )
+    return found, ready(READY)

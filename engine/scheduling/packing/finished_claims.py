@@ -14,13 +14,14 @@ from kerf.engine.model.labels import (
     CAPACITY_TYPE,
     HOSTNAME,
     INSTANCE_TYPE,
+    PARTITION,
     RESERVATION_ID,
     RESERVED,
     WELL_KNOWN,
 )
 from kerf.engine.scheduling.explain.refusals import types_by_price
 from kerf.engine.scheduling.explain.tracer import PricedType
-from kerf.engine.scheduling.launchable.compiled_catalogue import bits
+from kerf.engine.scheduling.launchable.compiled_catalogue import CompiledCatalogue, bits
 from kerf.engine.scheduling.launchable.templates import PLANNING_ONLY_LABELS, NarrowedTemplate, Template
 from kerf.engine.scheduling.matching.requirements import Requirement, Requirements
 from kerf.engine.scheduling.matching.resources import added
@@ -82,7 +83,7 @@ def _claim_spec(template: Template, narrowed: NarrowedTemplate, types: int, most
             for spec in requirement.specs()
         ),
         capacity_types=capacity_types,
-        labels=claim_labels(template.labels, constraints),
+        labels=claim_labels(template.labels, constraints) | partition_label(constraints, template.catalogue),
         constraints=tuple(constraints),
         price=next((candidate.price for candidate in chosen if math.isfinite(candidate.price)), 0.0),
         overlaid=_overlaid(template, mask),
@@ -160,3 +161,13 @@ def claim_labels(own: Mapping[str, str], constraints: Requirements) -> dict[str,
         if constraint.key not in WELL_KNOWN and value:
             labels[constraint.key] = value
     return dict(sorted(labels.items()))
+
+
+def partition_label(constraints: Requirements, catalogue: CompiledCatalogue) -> dict[str, str]:
+    """The lowest partition of the placement group that the constraints allow, as a label (A-246, A-317). None where
+    they ask for none: the cloud chooses one then, and nobody is told."""
+    asked, known = constraints.find(PARTITION), catalogue.labels.get(PARTITION)
+    if asked is None or known is None:
+        return {}
+    lowest = min((value for value in known.values if asked.has(value)), default="")
+    return {PARTITION: lowest} if lowest else {}

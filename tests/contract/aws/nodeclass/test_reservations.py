@@ -273,3 +273,25 @@ def test_a_294_a_295_an_error_names_the_placement_group_and_whether_it_is_full(w
     first, second = answer.errors
     lacking = {f"on-demand|{first.instance_type}|{first.zone}": 1, f"||{second.zone}": 1}
     assert (facts.unavailable, facts.placement_groups["pg-s"].unavailable) == ({}, lacking)
+
+
+def test_a_167_a_246_a_partition_that_is_asked_for_is_launched_into(world: AwsWorld) -> None:
+    group = {
+        "GroupName": "racks",
+        "GroupId": "pg-p",
+        "Strategy": "partition",
+        "PartitionCount": 3,
+        "State": "available",
+    }
+    world.environment.operator.shim.placement_groups = [group]
+    cloud = with_spec(world, placement_group_selector=PlacementGroupSelector(name="racks"))
+    types = {kind.name: kind for kind in catalogue_of(cloud.observe()).types}
+    assert types["m5.large"].requirements[labels.PARTITION] == ("1", "2", "3")
+    calls = Calls(world.environment, "CreateLaunchTemplate")
+    wanted = order(world, "any")
+    assert cloud.launch(wanted, intent="1.0", token="any").instance
+    second = replace(wanted, claim="second", labels={**wanted.labels, labels.PARTITION: "2"})
+    assert cloud.launch(second, intent="2.0", token="second").instance
+    placements = [data["LaunchTemplateData"]["Placement"] for data in calls.of("CreateLaunchTemplate")]
+    assert {placement["GroupId"] for placement in placements} == {"pg-p"}
+    assert {placement.get("PartitionNumber") for placement in placements} == {None, 2}
