@@ -7,7 +7,7 @@ written; see `ChainedStore`'s abstract methods.
 from __future__ import annotations
 
 import sys
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import Any, Literal
@@ -21,6 +21,7 @@ from kerf.adapters.store.read_only import started_as
 from kerf.adapters.store.record_head import FORMAT, SALVAGE, Head, checked_head, damage, snapshot_seal
 from kerf.adapters.store.retention import cut_tables
 from kerf.adapters.store.retention.cut_tables import Cut
+from kerf.adapters.store.snapshots import Snapshot, SnapshotGiver
 from kerf.adapters.store.transaction import Session
 from kerf.engine.record.base import Base, KeptHistory
 from kerf.engine.record.codec import Codec
@@ -54,7 +55,7 @@ SnapshotRow = tuple[int, str, str, int, int, bytes]
 """Position, digest, seal, way of packing, size, packed state."""
 
 
-class ChainedStore(ABC):
+class ChainedStore(SnapshotGiver):
     """`kerf.engine.record.store.Store` on a database. `place` names it in errors."""
 
     mode: Mode
@@ -344,8 +345,8 @@ class ChainedStore(ABC):
         seal = snapshot_seal(schema, position, digest, state)
         self._keep_snapshot(schema, (position, digest, seal, how, len(state), packed))
 
-    def snapshot(self, until: int | None, schema: str) -> tuple[int, bytes, str] | None:
-        """Returns a snapshot as `Store.snapshot` does. Skips damaged ones, since a snapshot is only a cache."""
+    def kept_snapshot(self, until: int | None, schema: str) -> Snapshot | None:
+        """Skips damaged ones, since a snapshot is only a cache."""
         with suppress(RecordCorrupt):
             for position, digest, seal, how, size, packed in self._snapshot_rows(until, schema):
                 with suppress(Unpackable, TypeError):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Collection, Iterator
 from typing import Any, Protocol
 
 import msgspec
 
+from kerf.adapters.store.snapshots import Snapshot, SnapshotGiver
 from kerf.engine.record.base import Base, KeptHistory
 from kerf.engine.record.codec import Codec
 from kerf.engine.record.entries import Entry, UnknownEntry
@@ -44,7 +45,7 @@ class Source(Protocol):
     def blob(self, digest: str) -> bytes: ...
 
 
-class ReadOnlyStore(ABC):
+class ReadOnlyStore(SnapshotGiver):
     """Refuses the writing half of `Store`, and builds `scan` on `encoded`."""
 
     _codec: Codec
@@ -80,7 +81,7 @@ class ReadOnlyStore(ABC):
     def snapshots(self, schema: str) -> dict[int, str]:
         return {}
 
-    def snapshot(self, until: int | None, schema: str) -> tuple[int, bytes, str] | None:
+    def kept_snapshot(self, until: int | None, schema: str) -> Snapshot | None:
         return None
 
     def close(self) -> None:

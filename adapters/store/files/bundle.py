@@ -47,6 +47,7 @@ from kerf.adapters.store.files.private_files import regular_file
 from kerf.adapters.store.pseudonyms.key_file import KEY_BYTES
 from kerf.adapters.store.pseudonyms.record import Pseudonymised
 from kerf.adapters.store.read_only import ReadOnlyStore, Source, blobs_of, blobs_of_base
+from kerf.adapters.store.snapshots import Snapshot
 from kerf.adapters.store.sqlite.errors import readable
 from kerf.engine.record.base import Base, pack_base, unpack_base
 from kerf.engine.record.codec import CODEC, Codec
@@ -294,8 +295,8 @@ class BundleStore(ReadOnlyStore):
         found = [frame for frame, _ in self._frames if frame.kind == "snapshot"]
         return {frame.last: frame.chain for frame in found} if schema == self.info.schema else {}
 
-    def snapshot(self, until: int | None, schema: str) -> tuple[int, bytes, str] | None:
-        """As `Store.snapshot`. Raises `RecordCorrupt` for a frame that is damaged."""
+    def kept_snapshot(self, until: int | None, schema: str) -> Snapshot | None:
+        """Raises `RecordCorrupt` for a frame that is damaged."""
         end = self.info.last if until is None else until
         for frame, offset in reversed(self._frames):
             if frame.kind == "snapshot" and frame.last <= end and schema == self.info.schema:

@@ -10,8 +10,11 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 
+from msgspec import Struct
+
 from kerf.adapters.store.compression import pack, unpack
 from kerf.adapters.store.open import AnyStore
+from kerf.adapters.store.snapshots import Snapshot
 from kerf.engine.errors import KerfError
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.errors import INCONSISTENT
@@ -26,7 +29,16 @@ APART = 5_000  # entries
 MOST_BYTES = 64 << 20
 _QUICKLY = 1  # how hard they are compressed
 _AT_A_TIME = 200
-Snapshot = tuple[int, bytes, str]
+
+
+class _Kept(Struct, frozen=True):
+    """A state as of the entry at `position`, packed in one of the ways of `compression`."""
+
+    position: int
+    way: int
+    size: int
+    packed: bytes
+    digest: str
 
 
 class NearStates:
@@ -35,23 +47,23 @@ class NearStates:
 
     def __init__(self, store: AnyStore, allowed: Callable[[], float] = lambda: float("inf")) -> None:
         """`allowed` tells how many seconds of CPU time may go into it by now."""
-        self._store, self._stored = store, store.snapshot
+        self._store = store
         self._allowed, self._spent, self._ended = allowed, 0.0, False
-        self._positions: list[int] = []
-        self._kept: list[tuple[int, int, bytes, str]] = []  # how each is packed, its size, itself, its digest
+        self._kept: list[_Kept] = []
         self._bytes = 0
         self._state: State | None = None
         self._entries: Iterator[Entry] = iter(())
-        store.snapshot = self.nearest  # type: ignore[method-assign]
+        store.nearer = self._nearer
 
-    def nearest(self, until: int | None, schema: str) -> Snapshot | None:
-        """Return what `Store.snapshot` does, or a state that is kept here and is nearer."""
-        stored = self._stored(until, schema)
-        index = bisect_right(self._positions, until) if until is not None else len(self._positions)
-        if schema != snapshot.SCHEMA or not index or (stored is not None and stored[0] >= self._positions[index - 1]):
+    def _nearer(self, until: int | None, schema: str, stored: Snapshot | None) -> Snapshot | None:
+        """Return the store's own snapshot, or a state that is kept here and is nearer."""
+        if schema != snapshot.SCHEMA:
             return stored
-        how, size, packed, digest = self._kept[index - 1]
-        return self._positions[index - 1], unpack(how, size, packed), digest
+        index = len(self._kept) if until is None else bisect_right(self._kept, until, key=lambda kept: kept.position)
+        if not index or (stored is not None and stored[0] >= self._kept[index - 1].position):
+            return stored
+        kept = self._kept[index - 1]
+        return kept.position, unpack(kept.way, kept.size, kept.packed), kept.digest
 
     def advance(self, seconds: float) -> bool:
         """Fold on for some time. Return whether all is folded that is there, or can be: what is damaged is told by
@@ -86,11 +98,10 @@ class NearStates:
         return False
 
     def _latest(self) -> int:
-        return self._positions[-1] if self._positions else 0
+        return self._kept[-1].position if self._kept else 0
 
     def _keep(self, state: State) -> None:
         data, digest = snapshot.encode(state)
-        how, packed = pack(data, _QUICKLY)
-        self._positions.append(state.facts.position)
-        self._kept.append((how, len(data), packed, digest))
+        way, packed = pack(data, _QUICKLY)
+        self._kept.append(_Kept(state.facts.position, way, len(data), packed, digest))
         self._bytes += len(packed)
