@@ -1,4 +1,5 @@
 // The cluster at one moment: nodes as boxes of their size, filled by their pods; outside of them the pods that wait.
+import { dollars, el } from "../shared/dom.js";
 import { boxOf, hueOf, showTip } from "../shared/draw.js";
 import { change, duration, view } from "../shared/view.js";
 
@@ -22,7 +23,7 @@ export function setCluster(answer) {
   const { status } = answer;
   const pods = Object.entries(status.totals.pods).map(([what, number]) => `${number} ${what}`).join(", ");
   const totals = document.getElementById("totals");
-  totals.textContent = `nodes: ${status.totals.nodes}, $${status.totals.price.toFixed(4)}/h; pods: ${pods || "none"}`;
+  totals.textContent = `nodes: ${status.totals.nodes}, ${dollars(status.totals.price)}; pods: ${pods || "none"}`;
   totals.dataset.command = answer.command;
   totals.onclick = () => change({ sel: "", tab: "why" });
   lead(answer);
@@ -50,12 +51,12 @@ function lead({ status, grounds, command }) {
 
 function drawWaiting(workloads) {
   waiting.replaceChildren(...workloads.map((workload) => {
-    const card = element("button", "waits");
+    const card = el("button", "waits");
     const many = workload.pods.length;
-    card.append(element("b", "", `${many} ${many === 1 ? "pod waits" : "pods wait"}`), ` ${workload.workload}, ${duration(workload.waited)}`);
+    card.append(el("b", "", `${many} ${many === 1 ? "pod waits" : "pods wait"}`), ` ${workload.workload}, ${duration(workload.waited)}`);
     const said = workload.why || workload.outlook.replaceAll("-", " ");
     if (workload.outlook === "no-place" || workload.outlook === "ignored") card.classList.add("bad");
-    card.append(element("div", "quiet", workload.places.length ? `${said}: ${workload.places.join(", ")}` : said));
+    card.append(el("div", "quiet", workload.places.length ? `${said}: ${workload.places.join(", ")}` : said));
     card.onclick = () => change({ sel: `pod/${workload.pods[0]}`, tab: "why" });
     return card;
   }));
@@ -64,32 +65,35 @@ function drawWaiting(workloads) {
 export function drawNodes() {
   if (!shown) return;
   const by = document.getElementById("group").value;
-  const groups = Map.groupBy ? Map.groupBy(shown.status.nodes, (node) => node[by]) : grouped(shown.status.nodes, by);
+  const groups = grouped(shown.status.nodes, by);
   const most = Math.max(1, ...shown.status.nodes.map(cores));
   near.disconnect();
   nodes.replaceChildren(...[...groups].map(([name, members]) => {
-    const pool = element("div", "pool"), title = element("h3");
+    const pool = el("div", "pool"), title = el("h3");
     const price = members.reduce((sum, node) => sum + node.price, 0);
     const label = name || `no ${by === "zone" ? "zone" : "NodePool"}`;
     if (by === "node_pool" && name) {
-      const why = element("button", "named", label);
+      const why = el("button", "named", label);
       why.onclick = () => change({ sel: `nodepool/${name}`, tab: "why" });
       title.append(why);
     } else title.append(label);
-    title.append(element("span", "quiet", ` ${members.length} ${members.length === 1 ? "node" : "nodes"}, $${price.toFixed(4)}/h`));
+    title.append(el("span", "quiet", ` ${members.length} ${members.length === 1 ? "node" : "nodes"}, ${dollars(price)}`));
     pool.append(title);
-    const row = element("div");
+    const row = el("div");
     row.append(...members.map((node) => nodeBox(node, most)));
     pool.append(row);
     return pool;
   }));
   if (innerWidth > NARROW) nodes.querySelector(".node [aria-pressed=true]")?.closest(".node").scrollIntoView({ block: "nearest" });
-  if (!shown.status.nodes.length) nodes.replaceChildren(element("p", "quiet", "There is no node at this moment. Drag the line in the curves above to another one, or press → for the next decision."));
+  if (!shown.status.nodes.length) nodes.replaceChildren(el("p", "quiet", "There is no node at this moment. Drag the line in the curves above to another one, or press → for the next decision."));
 }
 
 function grouped(list, key) {
   const groups = new Map();
-  for (const each of list) groups.set(each[key], [...(groups.get(each[key]) ?? []), each]);
+  for (const each of list) {
+    if (!groups.has(each[key])) groups.set(each[key], []);
+    groups.get(each[key]).push(each);
+  }
   return groups;
 }
 
@@ -100,17 +104,17 @@ function cores(node) {
 function nodeBox(node, most) {
   const { side, few } = boxOf(cores(node) / most, shown.status.nodes.length);
   const subject = node.claim ? `nodeclaim/${node.claim}` : `node/${node.name}`;
-  const box = element("div", "node");
+  const box = el("div", "node");
   box.style.setProperty("--side", `${side}px`);
   box.style.setProperty("--state", `var(--${node.claim ? node.state : "requested"})`);
-  const head = element("button", "what");
-  head.append(element("strong", "", node.name), document.createElement("br"), `${node.instance_type || "no type yet"} $${node.price.toFixed(4)}${few ? "/h" : ""}`, document.createElement("br"), element("span", "quiet", `${node.state} · ${duration(node.age)}`));
+  const head = el("button", "what");
+  head.append(el("strong", "", node.name), el("br"), `${node.instance_type || "no type yet"} $${node.price.toFixed(4)}${few ? "/h" : ""}`, el("br"), el("span", "quiet", `${node.state} · ${duration(node.age)}`));
   head.onclick = () => change({ sel: subject, tab: "why" });
   head.setAttribute("aria-pressed", view.sel === subject || view.sel === `node/${node.name}`);
-  const inside = element("div", "box");
+  const inside = el("div", "box");
   filling.set(box, () => inside.append(...podRectangles(shown.boxes[node.name] ?? [], side)));
   near.observe(box);
-  const foot = element("div", "what quiet");
+  const foot = el("div", "what quiet");
   const gauges = few ? ["cpu", "memory"].filter((name) => node.usage[name]?.allocatable) : [];
   foot.append(...gauges.map((name) => gauge(name, node.usage[name])), stays(node));
   box.append(head, inside, foot);
@@ -126,10 +130,10 @@ function stays(node) {
 
 // How much of what a node has its pods ask for.
 function gauge(name, { requested, allocatable }) {
-  const line = element("span", "gauge"), track = element("i"), part = element("b");
+  const line = el("span", "gauge"), track = el("i"), part = el("b");
   part.style.width = `${Math.min(100, (100 * requested) / allocatable)}%`;
   track.append(part);
-  line.append(element("span", "", name === "memory" ? "mem" : name), track, element("span", "", `${Math.round((100 * requested) / allocatable)}%`));
+  line.append(el("span", "", name === "memory" ? "mem" : name), track, el("span", "", `${Math.round((100 * requested) / allocatable)}%`));
   return line;
 }
 
@@ -168,23 +172,16 @@ function worst(row, along) {
 }
 
 function podButton({ pod, x, y, w, h }, side) {
-  const button = element("button", `pod${pod.daemon ? " daemon" : ""}${pod.leaving ? " leaving" : ""}`);
+  const button = el("button", `pod${pod.daemon ? " daemon" : ""}${pod.leaving ? " leaving" : ""}`);
   button.style.cssText = `left:${x * side}px;top:${y * side}px;width:${w * side}px;height:${h * side}px`;
   button.style.setProperty("--hue", hueOf(pod.workload));
   button.tabIndex = -1;
   const said = `${pod.pod}\n${Math.round(pod.share * 100)}% of the node${pod.daemon ? ", of a DaemonSet" : ""}${pod.leaving ? ", is being deleted" : ""}`;
   button.setAttribute("aria-label", said);
   button.setAttribute("aria-pressed", view.sel === `pod/${pod.pod}`);
-  if (!pod.daemon && !pod.leaving && w * side > 40 && h * side > 15) button.append(element("span", "said", pod.workload.slice(pod.workload.indexOf("/") + 1)));
+  if (!pod.daemon && !pod.leaving && w * side > 40 && h * side > 15) button.append(el("span", "said", pod.workload.slice(pod.workload.indexOf("/") + 1)));
   button.onclick = () => change({ sel: `pod/${pod.pod}`, tab: "why" });
   button.onpointermove = (event) => showTip(event, said);
   button.onpointerleave = (event) => showTip(event, "");
   return button;
-}
-
-function element(kind, className = "", text = "") {
-  const made = document.createElement(kind);
-  if (className) made.className = className;
-  if (text) made.textContent = text;
-  return made;
 }

@@ -1,5 +1,6 @@
 // The nodes at a moment as the tiles tell them, drawn while the cursor moves: state, type, price and how full each is.
 // The exact state, with its pods, is asked for once the cursor rests.
+import { dollars } from "../shared/dom.js";
 import { begin, boxOf, colour } from "../shared/draw.js";
 import { fillAt } from "../time/fills.js";
 import { shownLanes } from "../time/lanes.js";
@@ -24,7 +25,7 @@ export function drawFrame() {
   section.classList.add("moving");
   told.textContent = "while moving: nodes without their pods";
   const price = there.reduce((sum, { lane }) => sum + lane.price, 0);
-  totals.textContent = `nodes: ${there.length}, $${price.toFixed(4)}/h`;
+  totals.textContent = `nodes: ${there.length}, ${dollars(price)}`;
   const { top, height } = visible();
   canvas.style.top = `${top}px`;
   const drawing = begin(canvas, height), shift = nodes.offsetTop - top;

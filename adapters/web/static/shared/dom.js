@@ -35,6 +35,15 @@ export function table(head, rows, className = "") {
   return el("table", className, el("thead", "", el("tr", "", ...head.map((text) => el("th", "", text)))), body);
 }
 
+// An entry of a legend: a box in its colour, or a sign in it. With an action it can be clicked.
+export function legendEntry(text, hue, { sign = "", action = null } = {}) {
+  const box = el("i", "", sign), made = el(action ? "button" : "span", "", box, text);
+  if (sign) Object.assign(box.style, { color: hue, fontStyle: "normal", width: "auto" });
+  else box.style.background = hue;
+  if (action) made.onclick = action;
+  return made;
+}
+
 const SVG = "http://www.w3.org/2000/svg";
 
 export function svg(kind, attributes = {}, ...children) {

@@ -1,4 +1,5 @@
 // Curves over time: cost per hour by NodePool as areas, nodes and waiting pods as lines, evictions as bars.
+import { dollars, legendEntry } from "../shared/dom.js";
 import { axis, begin, colour, cursor, gutter, handle, hueOf, showTip, timeOf, xOf } from "../shared/draw.js";
 import { drawEvents, eventsNear, goTo, markText } from "./lanes.js";
 import { change, clockText, view } from "../shared/view.js";
@@ -11,19 +12,10 @@ export function setCurves(found) {
   curves = found;
   const legend = document.getElementById("legend");
   legend.replaceChildren(
-    ...Object.keys(found.cost).map((pool) => entry(`${pool || "no NodePool"} $/h`, hueOf(pool), pool && (() => change({ sel: `nodepool/${pool}`, tab: "why" })))),
-    entry("nodes", "var(--text)"), entry("waiting pods", "var(--tainted)"), entry("evictions", "var(--draining)"),
+    ...Object.keys(found.cost).map((pool) => legendEntry(`${pool || "no NodePool"} $/h`, hueOf(pool), { action: pool && (() => change({ sel: `nodepool/${pool}`, tab: "why" })) })),
+    legendEntry("nodes", "var(--text)"), legendEntry("waiting pods", "var(--tainted)"), legendEntry("evictions", "var(--draining)"),
   );
   draw();
-}
-
-function entry(text, hue, why) {
-  const label = document.createElement(why ? "button" : "span");
-  if (why) label.onclick = why;
-  const box = document.createElement("i");
-  box.style.background = hue;
-  label.append(box, text);
-  return label;
 }
 
 export function draw() {
@@ -125,8 +117,8 @@ function move(event) {
   const near = event.offsetY < TOP ? eventsNear(event.offsetX, canvas.clientWidth) : [];
   if (near.length) return showTip(event, near.slice(0, 6).map(markText).join("\n"));
   const i = indexAt(time);
-  const pools = Object.entries(curves.cost).filter(([, costs]) => costs[i]).map(([pool, costs]) => `\n  ${pool || "no NodePool"} $${costs[i].toFixed(4)}/h`);
-  showTip(event, `${clockText(curves.times[i])}\n$${sum(i).toFixed(4)}/h${pools.join("")}\n${curves.nodes[i]} nodes, ${curves.pending[i]} pods waiting, ${curves.evictions[i]} evictions`);
+  const pools = Object.entries(curves.cost).filter(([, costs]) => costs[i]).map(([pool, costs]) => `\n  ${pool || "no NodePool"} ${dollars(costs[i])}`);
+  showTip(event, `${clockText(curves.times[i])}\n${dollars(sum(i))}${pools.join("")}\n${curves.nodes[i]} nodes, ${curves.pending[i]} pods waiting, ${curves.evictions[i]} evictions`);
 }
 
 canvas.addEventListener("pointerdown", (event) => {

@@ -1,5 +1,6 @@
 // A lane per NodeClaim, coloured by its state, grouped by NodePool, with marks of what happened. Only the lanes that are
 // in view are drawn.
+import { dollars, el, legendEntry } from "../shared/dom.js";
 import { axis, begin, colour, cursor, gutter, shade, showTip, timeOf, xOf } from "../shared/draw.js";
 import { TOP, indexAt, layRows, rowAt } from "./rows.js";
 import { change, clockText, duration, view, zoom } from "../shared/view.js";
@@ -16,8 +17,8 @@ const canvas = document.getElementById("lanes"), legend = document.getElementByI
 let lanes = [], rows = [], byClaim = new Map(), names = null, loaded = false, happened = [];
 
 legend.replaceChildren(
-  ...STATES.map((state) => legendEntry(state, `var(--${state})`, "")), document.createElement("hr"),
-  ...Object.entries(MARKS).map(([kind, [sign, hue]]) => legendEntry(kind, `var(--${hue})`, sign)),
+  ...STATES.map((state) => legendEntry(state, `var(--${state})`)), el("hr"),
+  ...Object.entries(MARKS).map(([kind, [sign, hue]]) => legendEntry(kind, `var(--${hue})`, { sign })),
 );
 
 export function setLanes(found) {
@@ -43,15 +44,6 @@ export function drawEvents({ context, width }, y) {
 // The lanes of what is shown, as they were taken last.
 export function shownLanes() {
   return lanes;
-}
-
-function legendEntry(text, hue, sign) {
-  const label = document.createElement("span");
-  const box = document.createElement("i");
-  if (sign) { box.textContent = sign; box.style.color = hue; box.style.fontStyle = "normal"; box.style.width = "auto"; }
-  else box.style.background = hue;
-  label.append(box, text);
-  return label;
 }
 
 export function layOut() {
@@ -248,7 +240,7 @@ export function markText(mark) {
 function laneText(lane, time) {
   const span = lane.spans.filter((known) => known.at <= time).at(-1) ?? lane.spans[0];
   const what = [lane.instance_type, lane.capacity_type, lane.zone].filter(Boolean).join(" ");
-  return `${lane.claim}${lane.node ? "  " + lane.node : ""}\n${what}  $${lane.price.toFixed(4)}/h\n${span.state} since ${clockText(span.at)} (${duration(Math.max(0, time - span.at))})${lane.why ? "\n" + lane.why : ""}`;
+  return `${lane.claim}${lane.node ? "  " + lane.node : ""}\n${what}  ${dollars(lane.price)}\n${span.state} since ${clockText(span.at)} (${duration(Math.max(0, time - span.at))})${lane.why ? "\n" + lane.why : ""}`;
 }
 
 export function neighbour(step) {
