@@ -42,6 +42,15 @@ class Tile(Struct, frozen=True, kw_only=True):
     marks: tuple[Mark, ...]
 
 
+class Fill(Struct, frozen=True, kw_only=True):
+    """How full each Node is within a tile: `nodes` maps its name to times (ms since the tile's begin), each with the
+    percentage that pods ask for from then on, the larger one of CPU and memory."""
+
+    level: int
+    number: int
+    nodes: dict[str, list[int]]
+
+
 class Drawn(Struct, kw_only=True):
     """The picture of a record from `since` to `until` (ms since the epoch), as of the entry at `position`. `fills` is
     the percentage of each Node that is asked for."""
@@ -64,10 +73,9 @@ class Drawn(Struct, kw_only=True):
 
     def tile(self, level: int, number: int) -> Tile:
         """Return a tile, of the finest or the coarsest level if it is beyond these."""
-        finest, coarsest = self.levels()
-        level = min(max(level, finest), coarsest)
+        level, is_finest = self._level(level)
         begin, end = number << level, (number + 1) << level
-        apart = 1 if level == finest else (1 << level) // CELLS
+        apart = 1 if is_finest else (1 << level) // CELLS
         lanes = (lane for lane in self.lanes if lane.start < end and (not lane.end or lane.end >= begin))
         marks = (mark for mark in self.marks if begin <= mark.at < end)
         return Tile(
@@ -78,20 +86,28 @@ class Drawn(Struct, kw_only=True):
             marks=tuple(_together(marks, apart) if apart > 1 else marks),
         )
 
-    def fill(self, level: int, number: int) -> dict[str, list[int]]:
-        """Return how full each Node is within a tile: times (ms since the tile's begin), each with a percentage."""
+    def fill(self, level: int, number: int) -> Fill:
+        """Return how full Nodes are within a tile, of the finest or the coarsest level if it is beyond these."""
+        level, _ = self._level(level)
         begin, end = number << level, (number + 1) << level
         apart = max(1, (1 << level) // FILL_CELLS)
         found = ((node, steps.changes(begin, end - 1, apart)) for node, steps in self.fills.items())
-        return {
+        nodes = {
             node: [value - begin if index % 2 == 0 else value for index, value in enumerate(told)]
             for node, told in found
             if told
         }
+        return Fill(level=level, number=number, nodes=nodes)
 
-    def of(self, since: int, until: int, points: int) -> Curves:
-        """Return the curves of a part of the record, of all of it by default."""
+    def curves_of(self, since: int, until: int, points: int) -> Curves:
+        """Return the curves of a part of the record; 0 stands for its begin, and for its end."""
         return self.curves.curves(since or self.since, until or self.until, points)
+
+    def _level(self, level: int) -> tuple[int, bool]:
+        """Return the nearest level that there is, and whether it is the finest one."""
+        finest, coarsest = self.levels()
+        level = min(max(level, finest), coarsest)
+        return level, level == finest
 
 
 def _spans(lane: Lane, begin: int, end: int, apart: int) -> list[Span]:

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from kerf.adapters.web.reader import RecordReader
 from kerf.projections.explorer.curves import Curves
-from kerf.projections.explorer.drawn import Tile
+from kerf.projections.explorer.drawn import Fill, Tile
 from kerf.projections.explorer.marks import DECISION
 
 MOST_POINTS = 2_000
@@ -28,15 +28,6 @@ class TimelineAnswer(Struct, frozen=True, kw_only=True):
     coarsest: int
     read: float
     fault: str = ""
-
-
-class FillAnswer(Struct, frozen=True, kw_only=True):
-    """How full each Node is within a tile: `nodes` maps its name to times (ms since the tile's begin), each with the
-    percentage that pods ask for from then on, the larger one of CPU and memory."""
-
-    level: int
-    number: int
-    nodes: dict[str, list[int]]
 
 
 class StepAnswer(Struct, frozen=True):
@@ -62,18 +53,15 @@ def tile(reader: RecordReader, level: int, number: int) -> Tile:
     return reader.picture.now().tile(level, number)
 
 
-def fill(reader: RecordReader, level: int, number: int) -> FillAnswer:
+def fill(reader: RecordReader, level: int, number: int) -> Fill:
     """How full each Node is over the time of a tile."""
-    drawn = reader.picture.now()
-    finest, coarsest = drawn.levels()
-    level = min(max(level, finest), coarsest)
-    return FillAnswer(level=level, number=number, nodes=drawn.fill(level, number))
+    return reader.picture.now().fill(level, number)
 
 
 def curves(reader: RecordReader, since: int = 0, until: int = 0, points: int = 400) -> Curves:
     """What nodes cost per hour, how many there are, pods that wait, evictions, from `since` to `until` (ms since the
     epoch)."""
-    return reader.picture.now().of(since, until, max(2, min(points, MOST_POINTS)))
+    return reader.picture.now().curves_of(since, until, max(2, min(points, MOST_POINTS)))
 
 
 def step(reader: RecordReader, at: int, by: str = "next") -> StepAnswer:

@@ -63,7 +63,7 @@ def test_the_curve_of_cost_is_the_rate_of_the_cost_report() -> None:
     for entry in store.entries:
         cost.apply(entry)
         rates[entry.at] = cost.report(entry.at).rate
-    curves = folded(whole_life()).of(0, 0, 1_000)
+    curves = folded(whole_life()).curves_of(0, 0, 1_000)
     for time, price in zip(curves.times, curves.cost["default"], strict=True):
         assert price == round(rates[max(at for at in rates if at <= time)], 6)
 
