@@ -24,8 +24,8 @@ class Span(Struct, frozen=True):
 
 class Lane(Struct, kw_only=True):
     """One NodeClaim. `price` is in USD per hour, the planned one until it is launched; `cpu` is what its Node has for
-    pods, in millicores. `why` says why it goes or went,
-    "" while it stays. The last span of a claim that is over is `terminated`; `end` is then its time, else 0."""
+    pods, in millicores. `why` says why it goes or went, "" while it stays. The last span of a claim that is over is
+    `terminated`; `end` is then its time, else 0."""
 
     claim: str
     node_pool: str = ""

@@ -33,9 +33,8 @@ async def news(reader: RecordReader) -> AsyncGenerator[str, None]:
 
 
 def _read_on(reader: RecordReader) -> tuple[int, float, bool]:
-    """Read the record on: first for the timeline, then for the states between its snapshots, then
-    for an index of its names. Return its last position,
-    the share that is read for the timeline, and whether there is no more to read."""
+    """Read the record on: first for the timeline, then for the states between its snapshots, then for an index of its
+    names. Return its last position, the share that is read for the timeline, and whether there is no more to read."""
     reader.picture.now()
     done = reader.picture.advance(AT_A_TIME) and reader.near.advance(AT_A_TIME)
     if done:

@@ -32,7 +32,9 @@ SHORT = 20_000
 """A record of no more entries is read at once, in half a second, and is not kept."""
 KEPT_EVERY = 60.0
 """Seconds until the picture of a record that grows is kept again."""
-AT_A_TIME = 500
+AT_A_TIME = 500  # entries between two looks at the clock
+_LONGEST_GROWTH = 0.2
+"""Seconds for which a question reads on in a record that has grown; the rest comes as for a record that is opened."""
 _OF_PODS = frozenset(NAME_OF[kind] for kind in (POD.struct, ObjectGone, EffectAnswered, PodEvicted, PodForced))
 _PER_PAGE = 20_000
 
@@ -133,9 +135,6 @@ class Picture:
     def _new_fold(self) -> OverviewFold:
         store = self._store
         return OverviewFold(timeline_from_base(store), Blobs(store.blob).shape, base_as_entries(store))
-
-
-_LONGEST_GROWTH = 0.2  # seconds that a question reads on for; the rest comes as for a record that is opened
 
 
 def without_pods(store: AnyStore) -> Iterator[Entry]:
