@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 RECORD_COLUMN = Column("record", "VARCHAR", "", "the record, as it was named on the command line")
 ROWS_AT_ONCE = 10_000
-_CELLS_SHOWN = 300  # characters of DuckDB's message
+_MOST_SAID = 300  # characters of DuckDB's message
 _CLOSED = {
     "allow_community_extensions": "false",
     "allow_persistent_secrets": "false",
@@ -134,7 +134,7 @@ def _coded() -> Iterator[None]:
         hint = "Check the disk, and the permissions of the folder"
         raise StoreError("the files cannot be written", hint=hint) from error
     except duckdb.Error as error:
-        said = " ".join(str(error).partition("\n\nLINE")[0].split())[:_CELLS_SHOWN]
+        said = " ".join(str(error).partition("\n\nLINE")[0].split())[:_MOST_SAID]
         hint = "docs/sql.md has the tables and their columns; kerf sql --tables lists them"
         raise QueryRefused(said, hint=hint) from error
     except RuntimeError as error:
