@@ -45,12 +45,46 @@ def when(purpose: str) -> Parameter:
 
 
 _MANY = Parameter(negative="", consume_multiple=False, allow_leading_hyphen=True, show_default=False)
-Changes = Annotated[tuple[str, ...], _MANY]
-ChangedFields = Annotated[tuple[str, ...], _MANY, Parameter(completer=candidates.fields)]
-ChangedObjects = Annotated[tuple[str, ...], _MANY, Parameter(completer=candidates.objects)]
-ChangedNodes = Annotated[tuple[str, ...], _MANY, Parameter(completer=candidates.nodes)]
-ChangeFiles = Annotated[tuple[Path, ...], _MANY]
-"""The flags that change a record's configuration (`kerf.adapters.cli.input.changes`)."""
+SetFields = Annotated[
+    tuple[str, ...],
+    _MANY,
+    Parameter(
+        help="nodepool/NAME.FIELD=VALUE: a field of a NodePool; items of lists by number or key, as in "
+        "requirements[KEY].",
+        completer=candidates.fields,
+    ),
+]
+Applied = Annotated[tuple[Path, ...], _MANY, Parameter(help="Apply these manifests, as kubectl apply does.")]
+Deleted = Annotated[tuple[str, ...], _MANY, Parameter(completer=candidates.objects)]
+Removed = Annotated[
+    tuple[str, ...],
+    _MANY,
+    Parameter(help="node/NAME: take this node away; its pods need another place.", completer=candidates.nodes),
+]
+AddedPods = Annotated[
+    tuple[Path, ...],
+    _MANY,
+    Parameter(
+        help="The pods of these manifests wait for a node: Pods, or the replicas of Deployments, StatefulSets and Jobs."
+    ),
+]
+Prices = Annotated[
+    tuple[str, ...],
+    _MANY,
+    Parameter(help="OFFERING=USD, or OFFERING=+20%: m5.large=0.08, m5.large/spot/us-west-2a=0.03."),
+]
+NoCapacity = Annotated[
+    tuple[str, ...], _MANY, Parameter(help="OFFERING that cannot be had: m5.large, spot/us-west-2a.")
+]
+ChangedSettings = Annotated[
+    tuple[str, ...],
+    _MANY,
+    Parameter(
+        help="NAME=VALUE: a setting of the controller, or a feature gate: batch_idle=5s, SpotToSpotConsolidation=true."
+    ),
+]
+"""The flags that change a record's configuration (`kerf.adapters.cli.input.changes`). What can be deleted is another
+thing for each command, which says so itself."""
 
 AsOf = Annotated[str, when("As of then")]
 Since = Annotated[str, when("Begin there")]

@@ -8,14 +8,17 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from kerf.adapters.cli.parameters import (
-    ChangedFields,
-    ChangedNodes,
-    ChangedObjects,
-    ChangeFiles,
-    Changes,
+    AddedPods,
+    Applied,
+    ChangedSettings,
+    Deleted,
     Json,
     Markdown,
+    NoCapacity,
+    Prices,
     Record,
+    Removed,
+    SetFields,
     Until,
     when,
 )
@@ -27,14 +30,14 @@ def replay(
     *,
     from_: Annotated[str, Parameter(name="--from"), when("Begin there")] = "start",
     until: Until = "end",
-    set: ChangedFields = (),
-    apply: ChangeFiles = (),
-    delete: ChangedObjects = (),
-    remove: ChangedNodes = (),
-    add_pods: ChangeFiles = (),
-    price: Changes = (),
-    no_capacity: Changes = (),
-    setting: Changes = (),
+    set: SetFields = (),
+    apply: Applied = (),
+    delete: Deleted = (),
+    remove: Removed = (),
+    add_pods: AddedPods = (),
+    price: Prices = (),
+    no_capacity: NoCapacity = (),
+    setting: ChangedSettings = (),
     keep: Annotated[Path | None, Parameter(name="--record")] = None,
     anyway: Annotated[bool, Parameter(negative="")] = False,
     markdown: Markdown = False,
@@ -58,22 +61,8 @@ def replay(
 
     Parameters
     ----------
-    set
-        nodepool/NAME.FIELD=VALUE: a field of a NodePool; items of lists by number or key, as in requirements[KEY].
-    apply
-        Apply these manifests, as kubectl apply does.
     delete
         KIND/NAME: delete this object, as kubectl delete does: nodepool/batch, pdb/default/web.
-    remove
-        node/NAME: take this node away; its pods need another place.
-    add_pods
-        The pods of these manifests wait for a node: Pods, or the replicas of Deployments, StatefulSets and Jobs.
-    price
-        OFFERING=USD, or OFFERING=+20%: m5.large=0.08, m5.large/spot/us-west-2a=0.03.
-    no_capacity
-        OFFERING that cannot be had: m5.large, spot/us-west-2a.
-    setting
-        NAME=VALUE: a setting of the controller, or a feature gate: batch_idle=5s, SpotToSpotConsolidation=true.
     keep
         Keep the record of the changed run in this file, for every other command to look into.
     anyway

@@ -5,15 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 from kerf.adapters.cli.parameters import (
+    AddedPods,
+    Applied,
     AsOf,
-    ChangedFields,
-    ChangedNodes,
-    ChangedObjects,
-    ChangeFiles,
-    Changes,
+    ChangedSettings,
+    Deleted,
     Json,
     Markdown,
+    NoCapacity,
+    Prices,
     Record,
+    Removed,
+    SetFields,
 )
 
 
@@ -22,14 +25,14 @@ def whatif(
     /,
     *,
     at: AsOf = "",
-    set: ChangedFields = (),
-    apply: ChangeFiles = (),
-    delete: ChangedObjects = (),
-    remove: ChangedNodes = (),
-    add_pods: ChangeFiles = (),
-    price: Changes = (),
-    no_capacity: Changes = (),
-    setting: Changes = (),
+    set: SetFields = (),
+    apply: Applied = (),
+    delete: Deleted = (),
+    remove: Removed = (),
+    add_pods: AddedPods = (),
+    price: Prices = (),
+    no_capacity: NoCapacity = (),
+    setting: ChangedSettings = (),
     export: Path | None = None,
     markdown: Markdown = False,
     json: Json = False,
@@ -53,22 +56,8 @@ def whatif(
 
     Parameters
     ----------
-    set
-        nodepool/NAME.FIELD=VALUE: a field of a NodePool; items of lists by number or key, as in requirements[KEY].
-    apply
-        Apply these manifests, as kubectl apply does.
     delete
         KIND/NAME: delete this object, as kubectl delete does: pod/default/web-1, nodepool/batch, pdb/default/web.
-    remove
-        node/NAME: take this node away; its pods need another place.
-    add_pods
-        The pods of these manifests wait for a node: Pods, or the replicas of Deployments, StatefulSets and Jobs.
-    price
-        OFFERING=USD, or OFFERING=+20%: m5.large=0.08, m5.large/spot/us-west-2a=0.03.
-    no_capacity
-        OFFERING that cannot be had: m5.large, spot/us-west-2a.
-    setting
-        NAME=VALUE: a setting of the controller, or a feature gate: batch_idle=5s, SpotToSpotConsolidation=true.
     export
         Decide nothing: write the moment, with the changes, to this file as a scenario for kerf plan and kerf disrupt.
     markdown
