@@ -1,5 +1,5 @@
-"""Make Kubernetes Events of decisions and what came of them, in Karpenter's words (L-435 to L-454, L-461, L-462; EV-1
-to EV-23).
+"""Make Kubernetes Events of decisions and what came of them, in Karpenter's words (L-435 to L-454, L-461, L-462, L-465;
+EV-1 to EV-23).
 
 Deciders say a thing when it changes, so most of these Events come once; Karpenter repeats them for as long as they
 hold. The object of an Event is looked up in the state after the turn. What is gone by then gets no Events.
@@ -28,7 +28,7 @@ from kerf.engine.record.decisions import (
     Unplaced,
 )
 from kerf.engine.record.entries import Entry
-from kerf.engine.record.observations import EffectAnswered, InterruptionSeen
+from kerf.engine.record.observations import EffectAnswered, InterruptionSeen, LaunchAnswered, NodeClassSeen, ObjectGone
 from kerf.engine.scheduling.launchable.withheld import not_given
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.reasons import SchedulingCode
@@ -40,6 +40,11 @@ from kerf.projections.kubernetes_events.events_by_code import INTERRUPTION_EVENT
 from kerf.projections.kubernetes_events.lasting_causes import lasting_drains, lasting_verdicts
 from kerf.projections.kubernetes_events.pools_without_types import pools_without_types
 from kerf.projections.kubernetes_events.references import References, escaped, events_about
+from kerf.projections.kubernetes_events.refusal_events import (
+    claim_without_class,
+    pools_without_class,
+    without_spot_role,
+)
 from kerf.projections.prose.reasons import sentence, sentences
 
 _MAX_MESSAGE = 1024  # characters of a message, as the API server has it
@@ -75,6 +80,7 @@ class DecisionEvents:
         if self._state.facts.plan:
             without = pools_without_types(self._state, now)
             events += [event for pool in sorted(without) for event in self._pool_without_types(pool, without[pool])]
+            events += pools_without_class(self._state)
         health = self._state.facts.health.items()
         events += [
             event for pool, pool_health in health if pool_health.withheld for event in self._withheld(pool, pool_health)
@@ -101,6 +107,8 @@ class DecisionEvents:
     def _provisioned(self, result: ProvisionResult, at: int) -> list[KubernetesEvent]:
         """Tell pods that they have no place, and others where they should go (S-168, S-170, S-171, S-173)."""
         events = self._without_types(result, at)
+        if result.claims or result.placements or result.unplaced:
+            events += pools_without_class(self._state)
         self._remember(result)
         for group in (*result.unplaced, *result.ignored):
             if _is_silent(group):
@@ -184,7 +192,21 @@ class DecisionEvents:
             return []
         about = ObjectReference("karpenter.sh/v1", "NodeClaim", event.claim)
         text = f"NodeClaim {event.claim} event: {event.message or event.code}"
-        return [KubernetesEvent(about, WARNING, reason, text[:_MAX_LAUNCH_ERROR], (event.claim,))]
+        failed = KubernetesEvent(about, WARNING, reason, text[:_MAX_LAUNCH_ERROR], (event.claim,))
+        return [failed, *claim_without_class(event)]
+
+    def _launch_answered(self, answer: LaunchAnswered, entry: Entry) -> list[KubernetesEvent]:
+        return without_spot_role(answer)
+
+    def _node_class(self, seen: NodeClassSeen, entry: Entry) -> list[KubernetesEvent]:
+        return self._without_class(f"{seen.group}/{seen.kind}/{seen.name}")
+
+    def _gone(self, gone: ObjectGone, entry: Entry) -> list[KubernetesEvent]:
+        return self._without_class(gone.key) if gone.kind == "nodeclass" else []
+
+    def _without_class(self, key: str) -> list[KubernetesEvent]:
+        """Tell the NodePools of a NodeClass, if it is gone or going (A-139)."""
+        return pools_without_class(self._state, lambda pool: pool.node_class.key == key)
 
     def _labels_not_given(self, event: ev.Launched | ev.Initialized, entry: Entry) -> list[KubernetesEvent]:
         """Tell a NodePool what it launches nothing for any more, because launches did not give it."""
@@ -220,7 +242,10 @@ def _shortened(event: KubernetesEvent) -> KubernetesEvent:
 _HANDLERS: dict[type[Struct], Callable[[DecisionEvents, Any, Entry], list[KubernetesEvent]]] = {
     Decision: DecisionEvents._decision,
     EffectAnswered: DecisionEvents._answered,
+    LaunchAnswered: DecisionEvents._launch_answered,
     InterruptionSeen: DecisionEvents._interrupted,
+    NodeClassSeen: DecisionEvents._node_class,
+    ObjectGone: DecisionEvents._gone,
     ev.Tainted: DecisionEvents._tainted,
     ev.ReasonRaised: DecisionEvents._tainted,
     ev.DrainStarted: DecisionEvents._drain_started,

@@ -174,6 +174,9 @@ class ObjectEvents:
             self._annotated.pop(gone.key, None)
         elif gone.kind == "nodepool":
             self._pools.pop(gone.key, None)
+        elif gone.kind == "nodeclass":
+            pools = self._state.facts.pools.items()
+            return self._pools_changed(name for name, pool in pools if pool.node_class.key == gone.key)
         return []
 
 

@@ -11,14 +11,14 @@ from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.karpenter.nodepools import NodePool, RequirementSpec
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Decision, Move, MoveStepResult, PlannedClaim
-from kerf.engine.record.observations import CatalogueSeen, Observation
+from kerf.engine.record.observations import CatalogueSeen, ObjectGone, Observation
 from kerf.engine.state.state import Facts, State
 from kerf.projections.kubernetes_events.event import NORMAL, WARNING, KubernetesEvent
 from kerf.projections.kubernetes_events.object_events import ObjectEvents
 from tests.support import lives
 from tests.support.lives import PROVIDER, claim_of
 from tests.support.records import whole_life
-from tests.support.world import World
+from tests.support.world import NODE_CLASS, World
 
 
 def told(world: World) -> list[KubernetesEvent]:
@@ -48,6 +48,16 @@ def test_l459_a_node_pool_tells_its_conditions_when_they_change() -> None:
     found = {event.reason: event.message for event in latest(world, events)}
     assert set(found) == {"ValidationSucceeded", "Ready"}
     assert "Status: True -> False, Reason: NodePoolValidationFailed" in found["ValidationSucceeded"]
+
+
+def test_l459_l253_a_node_pool_tells_that_its_node_class_is_gone() -> None:
+    world = World()
+    world.prepare()
+    events = ObjectEvents(world.runtime.state)
+    world.see(Observation(ObjectGone("nodeclass", NODE_CLASS.key)))
+    found = {event.reason: event.message for event in latest(world, events)}
+    assert set(found) == {"NodeClassReady", "Ready"}
+    assert "Status: True -> False, Reason: NodeClassNotFound" in found["NodeClassReady"]
 
 
 def test_l82_a_node_pool_tells_that_its_nodes_register() -> None:
