@@ -86,16 +86,14 @@ class LiveMarket:
 
     def _on_demand(self) -> None:
         """Ask the Pricing API for on-demand prices (A-204), and for those of dedicated hardware. Nothing changes unless
-        all queries are answered. A region may have no dedicated hardware."""
+        all queries are answered. A region may have neither bare metal nor dedicated hardware."""
         region = self._clients.region
         if self._isolated or not pricing_region(region):
             return
-        prices: dict[str, float] = {}
-        for products in (SHARED_PRODUCTS, BARE_METAL_PRODUCTS):
-            found = self._products(products)
-            if not found:
-                raise AwsError("get_products", "EmptyAnswer", "the Pricing API named no price")
-            prices |= found
+        shared = self._products(SHARED_PRODUCTS)
+        if not shared:
+            raise AwsError("get_products", "EmptyAnswer", "the Pricing API named no price")
+        prices = shared | self._products(BARE_METAL_PRODUCTS)
         dedicated = self._products(DEDICATED_PRODUCTS)
         self._price(f"on-demand prices of {region} {self._today()}", on_demand=prices, dedicated=dedicated)
 

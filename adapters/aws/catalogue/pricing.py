@@ -116,7 +116,7 @@ def product_prices(documents: Iterable[str], currency: str = "USD") -> dict[str,
                     price = float(dimension["pricePerUnit"].get(currency, 0))
                     if 0 < price < inf:
                         prices[name] = price
-        except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError):
             continue
     return prices
 

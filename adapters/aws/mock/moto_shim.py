@@ -89,6 +89,8 @@ class MotoShim(Clients):
         """Entries of DescribeInstanceStatus, whatever is asked for: moto knows healthy instances only."""
         self.zonal_shifts: list[dict[str, Any]] = []
         """Entries of ARC's GetManagedResource, which moto does not know."""
+        self.product: Callable[[str, float], str | None] = _product
+        """Gives the document of GetProducts for a type and its price, None where the price list lacks it."""
         self._clock = clock
         self._lives: dict[str, _Life] = {}
         self._choices: dict[str, _Choice] = {}
@@ -299,8 +301,8 @@ class MotoShim(Clients):
         metal = "bare metal" in filters.get("productFamily", "")
         factor = DEDICATED_FACTOR if filters.get("tenancy") == "Dedicated" and not metal else 1.0
         prices = [pair for pair in sorted(tables().prices.items()) if (".metal" in pair[0]) == metal]
-        answer, page = _page("PriceList", prices, body)
-        return answer, page | {"PriceList": [_product(name, price * factor) for name, price in page["PriceList"]]}
+        documents = (self.product(name, price * factor) for name, price in prices)
+        return _page("PriceList", [document for document in documents if document is not None], body)
 
     def _parameter(self, body: Mapping[str, Any]) -> Any:
         """None leaves parameters that are not public ones to moto."""
