@@ -122,10 +122,12 @@ def _run(arguments: list[str]) -> int:
 
 def _misused(error: CycloptsError) -> str:
     """What is wrong with the command line, as one sentence."""
-    from cyclopts import UnusedCliTokensError
+    from cyclopts import MissingArgumentError, UnusedCliTokensError
 
+    command = " ".join(("kerf", *(error.command_chain or ())))
+    if isinstance(error, MissingArgumentError) and error.argument is not None and "Did you mean" not in str(error):
+        return f"{command} needs {error.argument.name}" + (" with a value." if error.keyword else ".")
     if isinstance(error, UnusedCliTokensError):
         more = ", ".join(map(repr, error.unused_tokens or ()))
-        command = " ".join(("kerf", *(error.command_chain or ())))
         return f"{command} takes no more arguments, and has no use for {more}."
     return " ".join(str(error).split())

@@ -43,6 +43,19 @@ def test_what_a_command_has_no_use_for_is_named(kerf: Any, record: Path) -> None
 
 
 @pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["story"], "kerf story needs RECORD."),
+        (["import", "k.log"], "kerf import needs --record."),
+        (["import", "k.log", "--record"], "kerf import needs --record with a value."),
+    ],
+)
+def test_what_is_missing_is_named(kerf: Any, arguments: list[str], said: str) -> None:
+    code, _, err = kerf(*arguments)
+    assert (code, err.splitlines()) == (2, [f"KERF200: {said} Try --help"])
+
+
+@pytest.mark.parametrize(
     ("tokens", "code"),
     [
         (["verify", "nowhere.kerf"], "KERF113"),
