@@ -148,6 +148,27 @@ def test_a_zone_without_addresses_is_left_for_another(life: AwsLife) -> None:
     assert served(life)
     (launched,) = life.of(ev.Launched)
     assert launched.zone != "us-west-2a"
+    (subnet,) = life.state.facts.full_subnets
+    (answer,) = life.of(LaunchAnswered)
+    assert {(error.zone, error.subnet) for error in answer.errors} == {("us-west-2a", subnet)}
+    assert life.state.facts.unavailable == {}, "another class may have another subnet there"
+
+
+def test_a_295_a_zone_where_a_spread_group_is_full_is_left_for_another(life: AwsLife) -> None:
+    group = {"GroupName": "apart", "GroupId": "pg-s", "Strategy": "spread", "State": "available"}
+    life.account.operator.shim.placement_groups = [group]
+    node_class = life.objects["EC2NodeClass"]
+    life.apply({**node_class, "spec": {**node_class["spec"], "placementGroupSelector": {"name": "apart"}}})
+    life.run(2 * MINUTE)
+    limit = "You have reached the limit of instances in this spread placement group."
+    life.account.operator.shortage(message=limit, zone="us-west-2[ab]")
+    life.scale(PODS)
+    life.run(2 * MINUTE)
+    assert served(life)
+    assert {launched.zone for launched in life.of(ev.Launched)} == {"us-west-2c"}
+    lacks = life.state.facts.placement_groups["pg-s"].unavailable
+    assert lacks.keys() == {"||us-west-2a", "||us-west-2b"}
+    assert life.state.facts.unavailable == {}
 
 
 def test_a_212_without_any_address_kerf_asks_again_every_three_minutes(life: AwsLife) -> None:
@@ -156,7 +177,7 @@ def test_a_212_without_any_address_kerf_asks_again_every_three_minutes(life: Aws
     life.run(30 * MINUTE)
     answers: list[Any] = life.of(LaunchAnswered)
     assert {answer.kind for answer in answers} == {"insufficient-capacity"}
-    assert 27 <= len(answers) <= 33, "each of three kinds of node, once in three minutes"
+    assert 9 <= len(answers) <= 11, "once in three minutes, whatever the type"
     life.account.operator.plan.clear()
     life.run(5 * MINUTE)
     assert served(life)
