@@ -2,23 +2,24 @@
 import { ask } from "../shared/api.js";
 import { el, folded, link, section, svg } from "../shared/dom.js";
 import { change, clockText, iso, view } from "../shared/view.js";
+import { paragraphs } from "./sentences.js";
 
 const WIDTH = 400, HEIGHT = 74;
 let model = null, asked = false;
 
-export async function compareView(line) {
+export async function compareView() {
   const other = view.pin || Math.max(view.from, view.known), ends = [other, view.at].sort((a, b) => a - b);
   const moments = el("p", "pair", link(clockText(ends[0]), () => change({ at: ends[0] })), " → ", link(clockText(ends[1]), () => change({ at: ends[1] })));
   const hint = view.pin ? "" : el("div", "quiet note", "No moment is pinned: this is since the beginning of what is shown. Press p to pin a moment, then go to another one.");
   const switched = el("div", "actions", link(model ? "Model it again" : "Compare the record with a model of it", () => { asked = true; model = null; change({ tab: "diff" }); }, "action"));
   if (asked && !model) model = await modelled();
   const children = [];
-  if (model) children.push(modelView(model, line));
+  if (model) children.push(modelView(model));
   let told = model?.command ?? "";
   if (ends[0] === ends[1]) children.push(el("p", "debug", "Both moments are the same: go to another one."));
   else {
     const answer = await ask("diff", { before: iso(ends[0]), after: iso(ends[1]) });
-    children.push(section("Two moments", moments, hint, ...answer.text.map(({ text, style }) => line(text, style))));
+    children.push(section("Two moments", moments, hint, ...paragraphs(answer.text)));
     told = answer.command;
   }
   return { children: [switched, ...children], told };
@@ -33,7 +34,7 @@ async function modelled() {
   return { ...answer, recorded };
 }
 
-function modelView(answer, line) {
+function modelView(answer) {
   const rows = (table) => el("table", "", el("thead", "", el("tr", "", ...table.head.map((text, i) => el("th", i ? "number" : "", text.toLowerCase())))), el("tbody", "", ...table.rows.map((cells) => el("tr", "", ...cells.map((cell, i) => el("td", i ? "number" : "", cell))))));
   return section("The record, and a model of it",
     el("div", answer.holds ? "good" : "warning", answer.horizon),
@@ -42,7 +43,7 @@ function modelView(answer, line) {
     curve("nodes", answer, (curves, i) => curves.nodes[i], String),
     curve("pods waiting", answer, (curves, i) => curves.pending[i], String),
     answer.compared ? rows(answer.compared) : "", rows(answer.checked),
-    el("div", "quiet", `$ ${answer.command}`), folded("What the command says", ...answer.text.map(({ text, style }) => line(text, style))));
+    el("div", "quiet", `$ ${answer.command}`), folded("What the command says", ...paragraphs(answer.text)));
 }
 
 function swatch(kind) {

@@ -3,24 +3,25 @@
 import { ask } from "../shared/api.js";
 import { el, dollars, folded, link, section, subjectLink, svg, table } from "../shared/dom.js";
 import { change, clockText } from "../shared/view.js";
+import { linked, paragraphs } from "./sentences.js";
 
 const MOST_PODS = 12, MOST_PIECES = 30;
 
-export async function decisionView(position, line) {
+export async function decisionView(position) {
   const answer = await ask("decision", { position });
   const children = [
     el("p", "title", `${answer.decider} decision ${answer.position}`),
     el("p", "quiet", link(clockText(answer.at), () => change({ at: answer.at }), "link"), ` ${sameWords(answer.same)}`),
-    el("ul", "decided", ...answer.decided.slice(0, 20).map((text) => el("li", "", line(text)))),
-    buttons(answer, line),
+    el("ul", "decided", ...answer.decided.slice(0, 20).map((text) => el("li", "", linked(text)))),
+    buttons(answer),
     graph(answer),
-    ...[...answer.pieces].sort((a, b) => Boolean(a.place) - Boolean(b.place)).slice(0, MOST_PIECES).map((piece) => pieceView(piece, line)),
+    ...[...answer.pieces].sort((a, b) => Boolean(a.place) - Boolean(b.place)).slice(0, MOST_PIECES).map((piece) => pieceView(piece)),
   ];
   if (answer.pieces.length > MOST_PIECES) children.push(el("p", "quiet", `… and ${answer.pieces.length - MOST_PIECES} more: the command prints all of them.`));
   if (answer.moves.length) children.push(moves(answer.moves));
   if (answer.budgets.length) children.push(section("Disruption budgets", ...answer.budgets.map((text) => el("p", "", text))));
-  if (answer.verdicts.length) children.push(verdicts(answer.verdicts, line));
-  children.push(folded("What the command says", ...answer.text.map(({ text, style }) => line(text, style))));
+  if (answer.verdicts.length) children.push(verdicts(answer.verdicts));
+  children.push(folded("What the command says", ...paragraphs(answer.text)));
   children.push(folded("The entry as it was recorded", el("pre", "raw", answer.raw)));
   return { children, told: answer.command };
 }
@@ -29,13 +30,13 @@ function sameWords(same) {
   return same === null ? "" : same ? "· today's engine decides the same" : "· today's engine decides otherwise";
 }
 
-function buttons(answer, line) {
+function buttons(answer) {
   const said = el("div", "again");
   const again = link("Decide again", async () => {
     said.replaceChildren(el("p", "quiet", "Deciding …"));
     try {
       const found = await ask("again", { position: answer.position });
-      said.replaceChildren(...found.text.map(({ text, style }) => line(text, style)), el("p", "quiet", `$ ${found.command}`));
+      said.replaceChildren(...paragraphs(found.text), el("p", "quiet", `$ ${found.command}`));
     } catch (error) {
       said.replaceChildren(el("p", "warning", error.message));
     }
@@ -46,13 +47,13 @@ function buttons(answer, line) {
 
 // ── what was planned ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-function pieceView(piece, line) {
+function pieceView(piece) {
   const title = piece.place ? `${piece.place}: ${count(piece.pods.length, "pod")}` : `No place: ${count(piece.pods.length, "pod")}`;
   const pods = el("p", "names", ...piece.pods.slice(0, MOST_PODS).flatMap((pod) => [subjectLink(`pod/${pod}`), " "]));
   if (piece.pods.length > MOST_PODS) pods.append(`and ${piece.pods.length - MOST_PODS} more`);
-  const block = section(title, pods, ...piece.reasons.map((text) => el("p", "warning", line(text))));
+  const block = section(title, pods, ...piece.reasons.map((text) => el("p", "warning", linked(text))));
   if (piece.asked.length) block.append(el("p", "", el("b", "", "Asked: "), piece.asked.join("; ")));
-  for (const text of piece.refused) block.append(el("p", "quiet", line(text)));
+  for (const text of piece.refused) block.append(el("p", "quiet", linked(text)));
   for (const funnel of piece.funnels) block.append(funnelView(funnel));
   if (piece.chosen.length) block.append(candidates(piece));
   if (!piece.place) block.classList.add("bad");
@@ -105,8 +106,8 @@ function moves(list) {
   return section("Moves", table(["why", "goes", "launched first", "saves"], rows));
 }
 
-function verdicts(list, line) {
-  const rows = list.slice(0, 100).map((verdict) => [subjectLink(`nodeclaim/${verdict.claim}`), verdict.action, line(verdict.text)]);
+function verdicts(list) {
+  const rows = list.slice(0, 100).map((verdict) => [subjectLink(`nodeclaim/${verdict.claim}`), verdict.action, linked(verdict.text)]);
   return section("Considered, and why or why not", table(["NodeClaim", "", "because"], rows));
 }
 

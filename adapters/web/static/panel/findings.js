@@ -7,7 +7,7 @@ const SIGNS = { error: "✕", warning: "!", info: "i" };
 const TITLES = { verdict: "Not in order at the end", loop: "Going round in circles", trouble: "Went wrong on the way", idle: "Costs more than it serves" };
 let found = [], chosen = -1;
 
-export async function findingsView(line) {
+export async function findingsView() {
   const answer = await ask("findings");
   found = answer.findings;
   const children = [el("p", "title", found.length ? "What to look at first" : answer.read < 1 ? "Reading on" : "Nothing stands out")];
@@ -15,14 +15,14 @@ export async function findingsView(line) {
   else if (!found.length) children.push(...nothing());
   for (const kind of Object.keys(TITLES)) {
     const own = found.filter((finding) => finding.kind === kind);
-    if (own.length) children.push(section(TITLES[kind], el("div", "cards", ...own.map((finding) => card(finding, line)))));
+    if (own.length) children.push(section(TITLES[kind], el("div", "cards", ...own.map((finding) => card(finding)))));
   }
   if (answer.hidden) children.push(el("p", "quiet", `and ${answer.hidden} lesser ones: kerf log prints them all.`));
   children.push(hints());
   return { children, told: found.length ? [...new Set(found.map((finding) => finding.command))][0] : "" };
 }
 
-function card(finding, line) {
+function card(finding) {
   const made = el("button", `card ${finding.level}`, el("span", "sign", SIGNS[finding.level] ?? ""), el("span", "what", finding.text), el("span", "quiet when", when(finding)));
   made.type = "button";
   made.dataset.command = finding.command;

@@ -1,10 +1,10 @@
-// Why, the story, or the log: the command line's own sentences, with a link on each name and position.
+// The panel beside the picture: one view at a time, of what is selected at this moment.
 import { ask } from "../shared/api.js";
-import { namesHere } from "../cluster/cluster.js";
 import { compareView } from "./compare.js";
 import { decisionView, funnelView } from "./decision.js";
 import { el } from "../shared/dom.js";
 import { findingsView } from "./findings.js";
+import { paragraph, paragraphs } from "./sentences.js";
 import { change, clockText, iso, view } from "../shared/view.js";
 import { knownNames } from "../time/lanes.js";
 import { storyView } from "./story.js";
@@ -46,12 +46,12 @@ async function showPanel() {
   }
   let children, told;
   try {
-    if (tab === "first") ({ children, told } = await findingsView(linked));
+    if (tab === "first") ({ children, told } = await findingsView());
     else if (tab === "log") ({ children, told } = await logged());
     else if (tab === "whatif") ({ children, told } = await supposed());
-    else if (tab === "diff") ({ children, told } = await compareView(linked));
+    else if (tab === "diff") ({ children, told } = await compareView());
     else if (tab === "why" && !view.sel) ({ children, told } = await clusterStatus());
-    else if (tab === "story") ({ children, told } = await storyView(view.sel, linked));
+    else if (tab === "story") ({ children, told } = await storyView(view.sel));
     else if (tab === "why" && view.sel.startsWith("decision/")) {
       ({ children, told } = await decided(view.sel.slice("decision/".length)));
     } else {
@@ -70,7 +70,7 @@ async function showPanel() {
 // Why, with nothing selected: the whole cluster at this moment.
 async function clusterStatus() {
   const answer = await ask("status", { at: iso(view.at) });
-  return { children: answer.text.map(line), told: answer.command };
+  return { children: paragraphs(answer.text), told: answer.command };
 }
 
 // The change that was asked for last is asked again at each moment, until another one is.
@@ -80,7 +80,7 @@ async function supposed() {
   const answer = await ask("whatif", { flag: flag.value, change: value.value.trim(), at: iso(view.at) });
   const sides = el("div", "sides", el("div", "side", el("b", "", "Without the change"), answer.unchanged), el("div", "side", el("b", "", "With the change"), answer.changed));
   const beside = answer.unchanged && answer.changed ? [sides] : [];
-  return { children: [...beside, ...answer.text.map(line)], told: answer.command };
+  return { children: [...beside, ...paragraphs(answer.text)], told: answer.command };
 }
 
 // Changes to begin with, with names of this record. A click writes one into the form.
@@ -99,7 +99,7 @@ function examples() {
 async function explained() {
   try {
     const answer = await ask("explain", { name: view.sel, at: iso(view.at) });
-    return { children: [...answer.text.map(line), ...funnels(answer.funnels)], told: answer.command };
+    return { children: [...paragraphs(answer.text), ...funnels(answer.funnels)], told: answer.command };
   } catch (error) {
     if (error.code !== "KERF203") throw error;
     const { children, told } = await logged();
@@ -115,7 +115,7 @@ function funnels(list) {
 // What stands at a position that holds no decision is told by the log around it.
 async function decided(position) {
   try {
-    return await decisionView(position, linked);
+    return await decisionView(position);
   } catch (error) {
     if (error.code !== "KERF203") throw error;
     const { children, told } = await logged();
@@ -127,57 +127,14 @@ async function logged() {
   const answer = await ask("log", { since: Math.max(0, view.at - AROUND), until: Math.min(view.at + AROUND, view.until), subject: view.sel.startsWith("decision/") ? "" : view.sel });
   const last = answer.events.filter((event) => event.at <= view.at).at(-1);
   const children = answer.events.map((event) => {
-    const row = document.createElement("div");
-    row.className = `event${event === last ? " now" : ""}`;
-    const time = document.createElement("time");
-    time.textContent = clockText(event.at, false);
+    const time = el("time", "", clockText(event.at, false));
     time.title = `${clockText(event.at)}, position ${event.position}: go there`;
     time.onclick = () => change({ at: event.at });
-    const said = paragraph(event.text, event.level);
-    row.append(time, said);
-    return row;
+    return el("div", `event${event === last ? " now" : ""}`, time, paragraph(event.text, event.level));
   });
   if (!children.length) children.push(paragraph("Nothing happened within five minutes of this moment.", "debug"));
   if (answer.more) children.push(paragraph("There is more: the command prints all of it.", "debug"));
   return { children, told: answer.command };
-}
-
-function line({ text: said, style }) {
-  return paragraph(said, style);
-}
-
-// Names that the record knows, and positions, become links.
-function paragraph(said, style) {
-  const made = document.createElement("p");
-  made.className = style;
-  const indent = said.length - said.trimStart().length + 2; // what is wrapped stands further to the right
-  if (style !== "title") {
-    made.style.paddingLeft = `${indent}ch`;
-    made.style.textIndent = `-${indent}ch`;
-  }
-  made.append(linked(said));
-  return made;
-}
-
-// A text in which names and positions are links. `style` makes a paragraph of it.
-function linked(said, style) {
-  if (style !== undefined) return paragraph(said, style);
-  const made = document.createDocumentFragment();
-  const names = knownNames(), here = namesHere(), found = (name) => names.get(name) ?? here.get(name);
-  for (const part of said.split(/((?:position|decision) \d+|[\w.\-/]+)/)) {
-    const position = part.match(/^(?:position|decision) (\d+)$/);
-    const subject = position ? `decision/${position[1]}` : found(part) ?? found(part.replace(/\.$/, ""));
-    if (subject && subject !== view.sel) {
-      const link = document.createElement("a");
-      link.textContent = part;
-      link.tabIndex = 0;
-      link.setAttribute("role", "link");
-      link.onclick = () => change({ sel: subject, tab: "why" });
-      link.onkeydown = (event) => { if (event.key === "Enter") link.click(); };
-      made.append(link);
-    } else made.append(part);
-  }
-  return made;
 }
 
 for (const button of document.querySelectorAll("#tabs button")) button.onclick = () => change({ tab: button.dataset.tab });
