@@ -42,6 +42,13 @@ class Eviction(Struct, frozen=True):
     shape: str
 
 
+class KnownPod(Struct, frozen=True):
+    """A pod of the record: `about` has its name, namespace and workload; `shape` is the digest of its shape."""
+
+    about: dict[str, str]
+    shape: str
+
+
 class Window(Struct, frozen=True):
     """A part of a record, from `since` to `until` (ms since the epoch), both included."""
 
@@ -62,8 +69,8 @@ class Evidence:
         self._shape = blobs.shape
         self.usage = UsageFold(blobs.shape)
         self.evictions: list[Eviction] = []
-        self.pods: dict[str, tuple[dict[str, str], str]] = {}
-        """By namespace/name what each pod is called, with the digest of its shape: also pods that are gone."""
+        self.pods: dict[str, KnownPod] = {}
+        """By namespace/name: also pods that are gone."""
         self._fold()
 
     def labels(self, shape: str) -> Mapping[str, str]:
@@ -95,11 +102,12 @@ class Evidence:
                 self._note(entry.payload)
             for measure in self.evictions_fold.measures[before:]:
                 if measure.amounts.keys() & {EVICTED, FORCED}:
-                    named, shape = self.pods.get(measure.about["pod"], ({}, ""))
-                    self.evictions.append(Eviction(entry.at, entry.position, {**measure.about, **named}, shape))
+                    pod = self.pods.get(measure.about["pod"], KnownPod({}, ""))
+                    about = {**measure.about, **pod.about}
+                    self.evictions.append(Eviction(entry.at, entry.position, about, pod.shape))
 
     def _note(self, pod: Pod) -> None:
         known = self.pods.get(pod.key)
-        if known is None or known[1] != pod.shape:
+        if known is None or known.shape != pod.shape:
             about = {"pod": pod.key, "namespace": pod.namespace, "workload": workload_of(pod).key}
-            self.pods[pod.key] = about, pod.shape
+            self.pods[pod.key] = KnownPod(about, pod.shape)

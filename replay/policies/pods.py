@@ -82,7 +82,7 @@ def _labels(evidence: Evidence, asked: Asked, shape: str) -> dict[str, str]:
 def _pods(evidence: Evidence, asked: Asked) -> int:
     """How many pods of the record are selected by their names: an assertion about none is worth a note."""
     selector = asked.selector.of_pods
-    return sum(selector.selects(about, _labels(evidence, asked, shape)) for about, shape in evidence.pods.values())
+    return sum(selector.selects(pod.about, _labels(evidence, asked, pod.shape)) for pod in evidence.pods.values())
 
 
 def _evictions(evidence: Evidence, asked: Asked) -> list[Eviction]:
