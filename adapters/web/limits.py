@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from msgspec import Struct
+
 from kerf.adapters.cli.limits import (
     LIFTED,
     NO_LIMITS,
@@ -29,6 +31,14 @@ _AGAIN = 1.0  # seconds of CPU time until a question is ended again, should some
 Clock = Callable[[], float]
 
 
+class _Running(Struct):
+    """The question that a thread answers: the clock of its CPU time, and the time by it at which it is over."""
+
+    thread: int
+    clock: Clock
+    ends: float
+
+
 class QuestionLimits:
     """Limits questions that one thread answers one after the other to what a record in `places` may take, by its size
     at that time. Without places nothing is limited."""
@@ -36,7 +46,7 @@ class QuestionLimits:
     def __init__(self, places: Sequence[Path] = (), every: float = LOOKED_EVERY) -> None:
         self._places, self._every, self._data = places, every, data_in_use()
         self._lock, self._ends = threading.Lock(), threading.Event()
-        self._running: tuple[int, Clock, float] | None = None  # thread, its CPU time, the time when it is over
+        self._running: _Running | None = None
         self._told = False  # that it is over
         if places:
             threading.Thread(target=self._watch, name="explorer-limits", daemon=True).start()
@@ -56,7 +66,7 @@ class QuestionLimits:
             yield
             return
         clock, allowed, megabytes = _cpu_clock(), self.seconds(), allowed_memory(self._places)
-        self._told, self._running = False, (threading.get_ident(), clock, clock() + allowed)
+        self._told, self._running = False, _Running(threading.get_ident(), clock, clock() + allowed)
         try:
             try:
                 with memory_limited(megabytes, self._data if memory else None):
@@ -74,27 +84,24 @@ class QuestionLimits:
         """Begin with the next one of many answers that a question gives: each may take as much."""
         with self._lock:
             if self._running is not None and not self._told:
-                thread, clock, _ = self._running
-                self._running = thread, clock, clock() + self.seconds()
+                self._running.ends = self._running.clock() + self.seconds()
 
     def _over(self) -> None:
         """Make sure that nothing that comes later is ended for this question."""
         with self._lock:
             if self._told and self._running is not None:
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._running[0]), None)
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._running.thread), None)
             self._running = None
 
     def _watch(self) -> None:
         """End what is over time, as Ctrl-C would: nothing in kerf holds that up, also no statement of SQLite."""
         while not self._ends.wait(self._every):
             with self._lock:
-                if self._running is None:
-                    continue
-                thread, clock, end = self._running
-                if clock() > end:
-                    self._told, self._running = True, (thread, clock, clock() + _AGAIN)
+                running = self._running
+                if running is not None and running.clock() > running.ends:
+                    self._told, running.ends = True, running.clock() + _AGAIN
                     ctypes.pythonapi.PyThreadState_SetAsyncExc(
-                        ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt)
+                        ctypes.c_ulong(running.thread), ctypes.py_object(KeyboardInterrupt)
                     )
 
 
