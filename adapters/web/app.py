@@ -66,23 +66,35 @@ def _route(reader: RecordReader, question: Callable[..., Any]) -> Callable[[Requ
         try:
             asked = _arguments(request, parameters)
             etag = await reader.ask(_seen)
-            if request.headers.get("if-none-match") == etag:
-                return Response(status_code=304, headers={"ETag": etag})
+            if _is_known(request, etag):
+                return _unchanged(etag)
             if questions.looks_for_a_name(question, asked):
                 await reader.indexed()
             found = await (reader.ask(lambda read: question(read, **asked)) if of_record else question(**asked))
         except Exception as error:  # a defect, or a record that is not what it seems, ends no server
             return _failed(error)
-        if question.__name__ in timeline.PLAIN:
+        if question in timeline.PLAIN:
             body = msgspec.json.encode(found)
-            etag = f'"{blake2b(body, digest_size=_ETAG_BYTES).hexdigest()}"'
-            if request.headers.get("if-none-match") == etag:
-                return Response(status_code=304, headers={"ETag": etag})
-        else:
-            body = msgspec.json.encode(with_times(found))
-        return Response(body, media_type="application/json", headers={"ETag": etag, "Cache-Control": "no-cache"})
+            return _answered(request, body, f'"{blake2b(body, digest_size=_ETAG_BYTES).hexdigest()}"')
+        return _answered(request, msgspec.json.encode(with_times(found)), etag)
 
     return answer
+
+
+def _is_known(request: Request, etag: str) -> bool:
+    """Return whether the browser has the answer with this ETag."""
+    return request.headers.get("if-none-match") == etag
+
+
+def _unchanged(etag: str) -> Response:
+    return Response(status_code=304, headers={"ETag": etag})
+
+
+def _answered(request: Request, body: bytes, etag: str) -> Response:
+    """Return an answer as JSON, without its body if the browser has it."""
+    if _is_known(request, etag):
+        return _unchanged(etag)
+    return Response(body, media_type="application/json", headers={"ETag": etag, "Cache-Control": "no-cache"})
 
 
 def _seen(reader: RecordReader) -> str:

@@ -75,6 +75,6 @@ def step(reader: RecordReader, at: int, by: str = "next") -> StepAnswer:
     return StepAnswer() if found is None else StepAnswer(found.at, found.position, found.text)
 
 
-PLAIN = frozenset({timeline.__name__, tile.__name__, fill.__name__, curves.__name__})
+PLAIN = frozenset((timeline, tile, fill, curves))
 """Their answers have times as numbers alone: there are too many of them. They are known again by what is in them: what
 is past stays the same, however much is written after it."""
