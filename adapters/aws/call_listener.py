@@ -1,13 +1,18 @@
-"""Tells somebody of each call to AWS: how often it was sent, how long it took, and what came back (L-433)."""
+"""Tells somebody of each call to AWS (how often it was sent, how long it took, what came back; L-433), and of each
+method of the port `Cloud` (L-413)."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from msgspec import Struct
+
+Asked = ParamSpec("Asked")
+Answer = TypeVar("Answer")
 
 
 class CallListener:
@@ -19,6 +24,28 @@ class CallListener:
 
     def called(self, service: str, action: str, status: int, seconds: float, retries: int) -> None:
         """A call has ended. The seconds are all that its caller waited: for its turn, and through all retries."""
+
+    def answered(self, controller: str, method: str, seconds: float) -> None:
+        """A method of the port has ended, whatever came of it; both names are Karpenter's."""
+
+
+def told_as(
+    controller: str, method: str
+) -> Callable[[Callable[Concatenate[Any, Asked], Answer]], Callable[Concatenate[Any, Asked], Answer]]:
+    """Tell the `listener` of an object how long a method of it took (L-413)."""
+
+    def of(work: Callable[Concatenate[Any, Asked], Answer]) -> Callable[Concatenate[Any, Asked], Answer]:
+        @wraps(work)
+        def told(self: Any, /, *args: Asked.args, **kwargs: Asked.kwargs) -> Answer:
+            began = time.monotonic()
+            try:
+                return work(self, *args, **kwargs)
+            finally:
+                self.listener.answered(controller, method, time.monotonic() - began)
+
+        return told
+
+    return of
 
 
 class _Call(Struct):

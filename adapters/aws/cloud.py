@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from kerf.adapters.aws.call_listener import told_as
 from kerf.adapters.aws.catalogue.instance_types import first_problem
 from kerf.adapters.aws.catalogue.market import LiveMarket
 from kerf.adapters.aws.catalogue.node_memory import JoinedNode
@@ -73,7 +74,7 @@ class AwsCloud:
         observing: bool = False,
     ) -> None:
         self._observing = observing
-        self._clients = clients
+        self._clients, self.listener = clients, clients.listener
         self._settings = settings
         self._objects = node_classes
         self._clock = clock
@@ -255,6 +256,7 @@ class AwsCloud:
 
     # ── launching ──────────────────────────────────────────────────────────────────────────────────────────
 
+    @told_as("nodeclaim.lifecycle", "Create")
     def launch(self, order: LaunchInstance, *, intent: str, token: str) -> LaunchAnswered:
         """One CreateFleet. Raises `AwsError` (KERF502) when nobody knows whether it started an instance."""
         known = self._lookup(order.node_class.name)
@@ -382,6 +384,7 @@ class AwsCloud:
 
     # ── instances ──────────────────────────────────────────────────────────────────────────────────────────
 
+    @told_as("nodeclaim.lifecycle", "Get")
     def find(self, order: LaunchInstance, *, intent: str, token: str) -> LaunchAnswered | None:
         """The instance that carries the claim's tag, whatever the token; None if EC2 shows none."""
         del token  # it names the request; the tag, which outlives it, names the claim
@@ -389,9 +392,11 @@ class AwsCloud:
         zone_ids = zones(known.resolved.status) if known is not None else {}
         return self._instances.find(order, zone_ids, intent=intent)
 
+    @told_as("nodeclaim.lifecycle", "Delete")
     def terminate(self, instance: str, *, intent: str) -> EffectAnswered:
         return self._instances.terminate(instance, intent=intent)
 
+    @told_as("nodeclaim.lifecycle", "Get")
     def describe(self, instances: Sequence[str]) -> list[InstanceSeen]:
         seen = self._instances.describe(instances)
         for instance in seen:
@@ -405,6 +410,7 @@ class AwsCloud:
             if isinstance(payload, InterruptionSeen) and payload.kind == TAKEN_BACK:
                 self._classes.reservations.taken_back(payload.instance)
 
+    @told_as("instance.garbagecollection", "List")
     def listing(self) -> list[TaggedInstance]:
         return self._instances.listing()
 

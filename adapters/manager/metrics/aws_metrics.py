@@ -1,4 +1,4 @@
-"""Calls to AWS as the SDK of Karpenter counts them (L-433)."""
+"""Calls to AWS as the SDK of Karpenter counts them (L-433), and how long the methods of its port take (L-413)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import threading
 from copy import deepcopy
 
 from kerf.adapters.aws.call_listener import CallListener
-from kerf.projections.metrics.families import COUNTER, HISTOGRAM, Family
+from kerf.projections.metrics.counter_definitions import PREFIX
+from kerf.projections.metrics.families import CLIENT_DEFAULTS, COUNTER, HISTOGRAM, Family
 
 SECONDS: tuple[float, ...] = tuple(round(0.01 * 1.5**power, 9) for power in range(20))
 RETRIES: tuple[float, ...] = tuple(float(count) for count in range(11))
@@ -28,12 +29,16 @@ class AwsMetrics(CallListener):
         self._answered = Family(
             f"{name}_attempt_duration_seconds", HISTOGRAM, "How long AWS took for a request.", _CALL, SECONDS
         )
+        self._methods = Family(
+            PREFIX + "cloudprovider_duration_seconds", HISTOGRAM, "How long the cloud took for what was asked of it.",
+            ("controller", "method", "provider"), CLIENT_DEFAULTS,
+        )  # fmt: skip
         self._lock = threading.Lock()
 
     def families(self) -> list[Family]:
         """Copies, which do not change while they are read."""
         with self._lock:
-            return deepcopy([self._total, self._took, self._retries, self._attempts, self._answered])
+            return deepcopy([self._total, self._took, self._retries, self._attempts, self._answered, self._methods])
 
     def attempted(self, service: str, action: str, status: int, seconds: float) -> None:
         labels = service, action, str(status)
@@ -47,3 +52,7 @@ class AwsMetrics(CallListener):
             self._total.inc(*labels)
             self._took.observe(seconds, *labels)
             self._retries.observe(retries, *labels)
+
+    def answered(self, controller: str, method: str, seconds: float) -> None:
+        with self._lock:
+            self._methods.observe(seconds, controller, method, "aws")

@@ -13,14 +13,18 @@ from msgspec.structs import replace
 
 from kerf.adapters.aws.cloud import AwsCloud
 from kerf.adapters.aws.mock.environment import CLUSTER, Environment
+from kerf.adapters.aws.session import AwsError
 from kerf.adapters.aws.userdata.boot import Boot
 from kerf.adapters.aws.userdata.user_data import user_data
+from kerf.adapters.manager.metrics.aws_metrics import AwsMetrics
+from kerf.adapters.manager.metrics.exposition import exposition
 from kerf.engine.model import labels
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
 from kerf.engine.model.karpenter.nodeclass_terms import user_data_digest
 from kerf.engine.model.kubernetes.pods import Taint
 from kerf.engine.record.decisions import draw_of
 from tests.contract.cloud_contract import CloudContract, CloudWorld, order
+from tests.support.metrics import scraped, value
 from tests.support.servers.aws_world import CLOCK, AwsWorld, Calls, tag_set, with_spec
 
 
@@ -249,3 +253,30 @@ def test_a_234_equal_claims_share_a_template_whose_content_is_written_once(
     classes[0] = replace(classes[0], spec=replace(classes[0].spec, detailed_monitoring=True))
     names.add(launched("five"))
     assert len(names) == 4
+
+
+def test_l413_the_time_of_what_is_asked_of_the_cloud(world: AwsWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of what fails."""
+    metrics = AwsMetrics()
+    monkeypatch.setattr(world.environment.operator.shim, "listener", metrics)
+    cloud = world.restarted()
+    world.environment.operator.fault("CreateFleet", "lost", 3)
+    with pytest.raises(AwsError):
+        cloud.launch(order(world, "timed"), intent="1.0", token="timed")
+    found = cloud.find(order(world, "timed"), intent="1.0", token="timed")
+    assert found is not None
+    cloud.describe([found.instance])
+    cloud.listing()
+    cloud.terminate(found.instance, intent="2.0")
+    took = "karpenter_cloudprovider_duration_seconds"
+    counted = scraped(exposition(metrics.families()))
+    assert counted[f"{took}_count"] == {
+        (("controller", controller), ("method", method), ("provider", "aws")): count
+        for controller, method, count in (
+            ("nodeclaim.lifecycle", "Create", 1),
+            ("nodeclaim.lifecycle", "Get", 2),
+            ("nodeclaim.lifecycle", "Delete", 1),
+            ("instance.garbagecollection", "List", 1),
+        )
+    }
+    assert value(counted, f"{took}_sum", method="Create") > 0
