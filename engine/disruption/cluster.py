@@ -17,7 +17,7 @@ from kerf.engine.model.instance_types import Catalogue, InstanceType
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.devices import DeviceFacts, devices_without
 from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
-from kerf.engine.model.kubernetes.pods import Pod, PodShape, Resources, Taint, Toleration, is_terminal
+from kerf.engine.model.kubernetes.pods import Pod, PodShape, Resources, Taint, Toleration, is_reschedulable, is_terminal
 from kerf.engine.model.labels import NODEPOOL
 from kerf.engine.scheduling.launchable.compiled_catalogue import compiled_catalogue
 from kerf.engine.scheduling.matching.resources import total
@@ -76,6 +76,15 @@ class ClusterNode(Struct, frozen=True, dict=True):
             for pod in self.pods
             if not is_terminal(pod)
         )
+
+    @cached_property
+    def reschedulable(self) -> tuple[Pod, ...]:
+        return tuple(pod for pod in self.pods if is_reschedulable(pod))
+
+    @cached_property
+    def priced(self) -> list[tuple[InstanceType, float]]:
+        """What `node_price` found latest, and the type that it was asked about; empty before that."""
+        return []
 
     @property
     def labels(self) -> dict[str, str]:
@@ -141,8 +150,12 @@ class Cluster(Struct, frozen=True, dict=True):
         found = self.base.catalogues[digest] if digest else None
         return found if found is not None and found.types else None
 
-    def types(self) -> dict[str, Mapping[str, InstanceType]]:
+    def types(self) -> Mapping[str, Mapping[str, InstanceType]]:
         """The instance types of each NodePool that has any (D-29), by name."""
+        return self._types
+
+    @cached_property
+    def _types(self) -> dict[str, Mapping[str, InstanceType]]:
         named = {digest: compiled_catalogue(digest, made).by_name for digest, made in self.base.catalogues.items()}
         return {
             pool_input.pool.name: named[pool_input.catalogue]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
+from kerf.engine.disruption.cluster import ClusterNode
 from kerf.engine.lifecycle.eviction_cost import pod_cost
 from kerf.engine.model.instance_types import InstanceType
 from kerf.engine.model.kubernetes.pods import DAEMONSET, Pod, PodShape, is_terminal, owned_by
@@ -26,12 +27,19 @@ def node_cost(pods: Iterable[Pod], shapes: Mapping[str, PodShape]) -> float:
     return rescheduling_cost(counted, shapes)
 
 
-def node_price(instance_type: InstanceType | None, labels: Mapping[str, str]) -> float:
+def node_price(node: ClusterNode, instance_type: InstanceType | None) -> float:
     """The price of the first offering of the node's type in its zone, capacity type and tenancy, available or not; 0 if
-    there is none (D-34)."""
-    tenancy = labels.get(TENANCY, DEFAULT_TENANCY)
-    offerings = () if instance_type is None else offerings_of(instance_type, tenancy)
-    for offering in offerings:
+    there is none (D-34). It is kept with the node for as long as the type is the same object."""
+    if instance_type is None:
+        return 0.0
+    known = node.priced
+    if not known or known[0][0] is not instance_type:
+        known[:] = [(instance_type, _first_price(instance_type, node.labels))]
+    return known[0][1]
+
+
+def _first_price(instance_type: InstanceType, labels: Mapping[str, str]) -> float:
+    for offering in offerings_of(instance_type, labels.get(TENANCY, DEFAULT_TENANCY)):
         if offering.zone == labels.get(ZONE) and offering.capacity_type == labels.get(CAPACITY_TYPE):
             return 0.0 if math.isnan(offering.price) else offering.price
     return 0.0

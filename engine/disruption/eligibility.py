@@ -13,7 +13,7 @@ from kerf.engine.disruption.disruption_cost import NODE_COST, node_price, resche
 from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
 from kerf.engine.model.instance_types import InstanceType
 from kerf.engine.model.karpenter.nodepools import NodePool
-from kerf.engine.model.kubernetes.pods import Pod, is_reschedulable
+from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.labels import CAPACITY_TYPE, DO_NOT_DISRUPT, INSTANCE_TYPE, NODEPOOL, ZONE
 from kerf.engine.model.reasons import Reason
 
@@ -122,8 +122,7 @@ def judge_node(
     if why is not None or pool is None:
         return why or Reason.of(DisruptionCode.NO_NODEPOOL)
     instance_type = types[pool.name].get(node.labels.get(INSTANCE_TYPE, ""))
-    pods = tuple(pod for pod in node.pods if is_reschedulable(pod))
-    price = node_price(instance_type, node.labels)
+    pods, price = node.reschedulable, node_price(node, instance_type)
     return Candidate(node, pool, instance_type, pods, price, rescheduling_cost(pods, cluster.shapes), cluster.live)
 
 

@@ -68,7 +68,7 @@ def _tracked(node: ClusterNode) -> bool:
 
 def price_of(node: ClusterNode, types: Mapping[str, Mapping[str, InstanceType]]) -> float:
     """The price of a node (D-34); 0 where its NodePool or type is unknown. `types` are those of the cluster."""
-    return node_price(types.get(node.node_pool, {}).get(node.labels.get(INSTANCE_TYPE, "")), node.labels)
+    return node_price(node, types.get(node.node_pool, {}).get(node.labels.get(INSTANCE_TYPE, "")))
 
 
 def approves(command: Command, totals: Mapping[str, Totals]) -> bool:
