@@ -61,7 +61,7 @@ class EvictionRules(Struct, frozen=True, dict=True):
 
     def protected(self, pod: Pod) -> bool:
         """Whether do-not-disrupt protects the pod now (D-12)."""
-        return self.now < protected_until(pod)
+        return bool(pod.do_not_disrupt) and self.now < protected_until(pod)
 
     def disruptable(self, pod: Pod) -> bool:
         """Whether a pod lets its node go: it is over, or do-not-disrupt is not in force (D-10)."""
@@ -78,16 +78,21 @@ class EvictionRules(Struct, frozen=True, dict=True):
 
     def matching(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
         """The PodDisruptionBudgets of a pod, by name; none for a pod that nobody would evict (D-13)."""
+        budgets = self._selecting(pod)
+        return budgets if budgets and self.evictable(pod) else ()
+
+    def _selecting(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
+        """The PodDisruptionBudgets that select the pod, be it one that nobody would evict."""
         if not self.pod_disruption_budgets:
             return ()
         key = pod.namespace, pod.shape
-        budgets = self._selecting.get(key)
+        budgets = self._selected.get(key)
         if budgets is None:
-            budgets = self._selecting[key] = self._that_select(*key)
-        return budgets if budgets and self.evictable(pod) else ()
+            budgets = self._selected[key] = self._that_select(*key)
+        return budgets
 
     @cached_property
-    def _selecting(self) -> dict[tuple[str, str], tuple[PodDisruptionBudget, ...]]:
+    def _selected(self) -> dict[tuple[str, str], tuple[PodDisruptionBudget, ...]]:
         """The PodDisruptionBudgets that select pods of a namespace and shape, as far as they are known."""
         return {}
 
@@ -102,6 +107,9 @@ class EvictionRules(Struct, frozen=True, dict=True):
 
     def blocked_now(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
         """The PodDisruptionBudgets that forbid to evict the pod now; none if they allow it (D-13, D-14)."""
+        budgets = self._selecting(pod)
+        if not budgets or (len(budgets) == 1 and budgets[0].disruptions_allowed):
+            return ()  # without asking whether anybody would evict the pod
         budgets = self.matching(pod)
         if len(budgets) > 1:
             return budgets
@@ -109,6 +117,9 @@ class EvictionRules(Struct, frozen=True, dict=True):
 
     def blocked_for_good(self, pod: Pod) -> bool:
         """Whether its PodDisruptionBudgets never allow to evict the pod (D-15)."""
+        budgets = self._selecting(pod)
+        if not budgets or (len(budgets) == 1 and not _allows_none(budgets[0])):
+            return False  # without asking whether anybody would evict the pod
         budgets = self.matching(pod)
         if len(budgets) > 1:
             return True
