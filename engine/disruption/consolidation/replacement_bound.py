@@ -181,10 +181,31 @@ def _offers(asked: tuple[tuple[Market, Requirements], ...]) -> Offers:
         rooms = _rooms(market.compiled)
         found += [(price, rooms[number]) for price, number in market.by_price(requirements)]
     kept: list[tuple[float, Amounts]] = []
+    largest = _Largest()
     for price, room in sorted(found):
-        if not any(all(map(le, room, other)) for _, other in kept):
+        if largest.add(room):
             kept.append((price, room))
     return Offers(kept, list(accumulate((room for _, room in kept), lambda one, other: tuple(map(max, one, other)))))
+
+
+class _Largest:
+    """The rooms, of those added so far, that no other one covers: it would have as much of both resources. They lie on
+    a staircase: the more of one resource, the less of the other."""
+
+    def __init__(self) -> None:
+        self._rooms: list[Amounts] = []
+
+    def add(self, room: Amounts) -> bool:
+        """Add a room. False if one is there that covers it."""
+        rooms = self._rooms
+        at = bisect_left(rooms, room)
+        if at < len(rooms) and room[1] <= rooms[at][1]:
+            return False
+        while at and rooms[at - 1][1] <= room[1]:
+            at -= 1
+            del rooms[at]
+        rooms.insert(at, room)
+        return True
 
 
 def _rooms(catalogue: CompiledCatalogue) -> list[Amounts]:
