@@ -42,13 +42,14 @@ def choose_offers(
     back to another.
     """
     types_allowed, tenancy = frozenset(names), tenancy_of(requirements)
-    reserved = _reserved(catalogue, types_allowed, requirements, unavailable)
+    admission = _Admission(requirements, unavailable)
+    reserved = _reserved(catalogue, types_allowed, requirements, admission)
     if reserved is not None:
         return reserved
     pools = {
         t.name: usable
         for t in catalogue.types
-        if t.name in types_allowed and (usable := _usable(t, requirements, unavailable, tenancy))
+        if t.name in types_allowed and (usable := _usable(t, admission, tenancy))
     }
     types = {t.name: t for t in catalogue.types if t.name in pools}
     if not requirements.min_values:
@@ -78,7 +79,7 @@ def _reserved(
     catalogue: Catalogue,
     types_allowed: frozenset[str],
     requirements: Requirements,
-    unavailable: frozenset[tuple[str, str, str]],
+    admission: _Admission,
 ) -> LaunchChoice | None:
     """One offering of one reservation, because a launch names one: the cheapest; of equal prices a default reservation
     before a capacity block before an interruptible one (A-222), then the one with most capacity left (A-224)."""
@@ -94,7 +95,7 @@ def _reserved(
         and ids.has(o.reservation_id)
         and kinds.has(o.reservation_type or DEFAULT_RESERVATION)
         and interruptible.has("true" if o.interruptible else "false")
-        and _admitted(o, t, requirements, unavailable)
+        and admission.admits(o, t.name)
     ]
     if not reserved:
         return None
@@ -107,27 +108,39 @@ def _rank(o: Offering) -> tuple[bool, bool, str]:
     return o.interruptible, kind != DEFAULT_RESERVATION, kind
 
 
-def _usable(
-    instance_type: InstanceType, requirements: Requirements, unavailable: frozenset[tuple[str, str, str]], tenancy: str
-) -> list[Offering]:
+def _usable(instance_type: InstanceType, admission: _Admission, tenancy: str) -> list[Offering]:
     return [
         o
         for o in offerings_of(instance_type, tenancy)
-        if o.capacity_type != lbl.RESERVED and _admitted(o, instance_type, requirements, unavailable)
+        if o.capacity_type != lbl.RESERVED and admission.admits(o, instance_type.name)
     ]
 
 
-def _admitted(
-    o: Offering, instance_type: InstanceType, requirements: Requirements, unavailable: frozenset[tuple[str, str, str]]
-) -> bool:
-    """Whether the offering meets the requirements and is not known to be unavailable."""
-    return (
-        o.available
-        and requirements.get(lbl.ZONE).has(o.zone)
-        and requirements.get(lbl.CAPACITY_TYPE).has(o.capacity_type)
-        and (not o.zone_id or requirements.get(lbl.ZONE_ID).has(o.zone_id))
-        and not is_unavailable(unavailable, o.capacity_type, instance_type.name, o.zone)
-    )
+class _Admission:
+    """Which offerings meet the requirements and are not known to be unavailable. A launch asks about thousands of
+    offerings, in few places."""
+
+    def __init__(self, requirements: Requirements, unavailable: frozenset[tuple[str, str, str]]) -> None:
+        self._requirements, self._unavailable = requirements, unavailable
+        self._met: dict[tuple[str, str, str], bool] = {}  # by capacity type, zone and its id
+
+    def admits(self, o: Offering, name: str) -> bool:
+        """`name`: that of the instance type."""
+        if not o.available:
+            return False
+        place = o.capacity_type, o.zone, o.zone_id
+        met = self._met.get(place)
+        if met is None:
+            met = self._met[place] = self._meets(*place)
+        return met and not is_unavailable(self._unavailable, o.capacity_type, name, o.zone)
+
+    def _meets(self, capacity_type: str, zone: str, zone_id: str) -> bool:
+        requirements = self._requirements
+        return (
+            requirements.get(lbl.ZONE).has(zone)
+            and requirements.get(lbl.CAPACITY_TYPE).has(capacity_type)
+            and (not zone_id or requirements.get(lbl.ZONE_ID).has(zone_id))
+        )
 
 
 def is_unavailable(unavailable: frozenset[tuple[str, str, str]], kind: str, name: str, zone: str) -> bool:
