@@ -20,7 +20,7 @@ from kerf.adapters.aws.launch.fleet_errors import explained, failure
 from kerf.adapters.aws.launch.launch_template import LaunchTemplates
 from kerf.adapters.aws.nodeclass.capacity_reservations import state_of
 from kerf.adapters.aws.nodeclass.class_catalogues import ClassCatalogues
-from kerf.adapters.aws.nodeclass.dry_runs import DryRuns
+from kerf.adapters.aws.nodeclass.dry_runs import DryRuns, own_annotations
 from kerf.adapters.aws.nodeclass.known import Known
 from kerf.adapters.aws.nodeclass.resolved import readiness, with_condition, with_kubelet, zones
 from kerf.adapters.aws.nodeclass.resolved import ready as valid
@@ -218,12 +218,8 @@ class AwsCloud:
             self._classes.look(node_class)
             return known
         now = self._clock()
-        asked = node_class.spec, node_class.deleting
-        if (
-            known is None
-            or (known.resolved.spec, known.resolved.deleting) != asked
-            or (anew and self._classes.due(node_class) <= now)
-        ):
+        due = anew and self._classes.due(node_class) <= now
+        if known is None or _wanted(known.resolved) != _wanted(node_class) or due:
             before = known.resolved.status if known is not None else node_class.status
             tried = self._tried if not node_class.deleting else None
             status = self._classes.resolve(node_class, before, tried)
@@ -413,6 +409,11 @@ class AwsCloud:
     @told_as("instance.garbagecollection", "List")
     def listing(self) -> list[TaggedInstance]:
         return self._instances.listing()
+
+
+def _wanted(node_class: EC2NodeClass) -> tuple[object, ...]:
+    """What of a class is resolved anew at once when it changes."""
+    return node_class.spec, node_class.deleting, own_annotations(node_class)
 
 
 def _refusals(what: str, refused: Iterable[AwsError]) -> list[Observation]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.adapters.aws import tags
@@ -21,6 +22,7 @@ from kerf.engine.model.content_digest import content
 from kerf.engine.model.instance_types import InstanceType
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
+from kerf.engine.model.karpenter.nodeclass_terms import class_hashes
 from kerf.engine.model.karpenter.nodepools import NodeClassRef
 from kerf.engine.record.decisions import LaunchInstance, Offer
 
@@ -32,6 +34,15 @@ _USUAL = ("m5.large", "m6g.large")
 _DENIED = ("UnauthorizedOperation", "AccessDenied")
 
 
+class _Answer(Struct, frozen=True):
+    """What EC2 said of a class: a digest of what was asked about, the annotations it had, and when it was."""
+
+    of: str
+    annotations: dict[str, str]
+    at: int
+    condition: Condition
+
+
 class DryRuns:
     def __init__(
         self, clients: Clients, settings: AwsSettings, templates: LaunchTemplates, clock: Callable[[], int]
@@ -40,7 +51,7 @@ class DryRuns:
         self._settings = settings
         self._templates = templates
         self._clock = clock
-        self._known: dict[str, tuple[str, int, Condition]] = {}  # class → of what, when, with what result
+        self._known: dict[str, _Answer] = {}  # by class
 
     def check(
         self,
@@ -49,22 +60,25 @@ class DryRuns:
         kubelet_on: Callable[[str], Mapping[str, Any]] | None = None,
     ) -> Condition:
         """The condition ValidationSucceeded of a class whose other conditions are fine. It stays as it was while EC2
-        cannot tell. `kubelet_on`: the kubelet on a type, of a class with expressions."""
+        cannot tell. EC2 is asked again after half an hour, or when somebody annotates the class (A-130). `kubelet_on`:
+        the kubelet on a type, of a class with expressions."""
         asked, _ = content(EC2NodeClass("", resolved.spec, replace(resolved.status, conditions=())))
-        of, at, known = self._known.get(resolved.name, ("", 0, None))
-        if known is not None and of == asked and self._clock() < at + KNOWN_FOR:
-            return known
+        known, annotations = self._known.get(resolved.name), own_annotations(resolved)
+        if known is not None and known.of != asked:
+            known = None
+        if known is not None and known.annotations == annotations and self._clock() < known.at + KNOWN_FOR:
+            return known.condition
         sold = types()  # what is wrong with them is not the user data's fault
         try:
             condition = self._asked(resolved, sold, kubelet_on)
         except InputError as error:
             condition = _refused("UserDataInvalid", str(error))
         except AwsError as error:
-            if known is not None and of == asked:
-                return known  # as of what else is resolved (A-136): a disturbance takes no class out of service
+            if known is not None:  # as of what else is resolved (A-136): a disturbance takes no class out of service
+                return known.condition
             return Condition(VALID, "Unknown", "AwaitingReconciliation", str(error))
         if condition.reason != "InstanceProfileNotFound":
-            self._known[resolved.name] = asked, self._clock(), condition
+            self._known[resolved.name] = _Answer(asked, annotations, self._clock(), condition)
         return condition
 
     def forget(self, names: Container[str]) -> None:
@@ -163,6 +177,12 @@ class DryRuns:
             if zones and image_of(resolved.status.amis, kind):
                 return kind, zones
         return None
+
+
+def own_annotations(node_class: EC2NodeClass) -> dict[str, str]:
+    """The annotations of a class that no controller writes, of those that are kept."""
+    hashes = class_hashes(node_class.annotations)
+    return {key: text for key, text in node_class.annotations.items() if key not in hashes}
 
 
 def _order(resolved: EC2NodeClass, kind: str, zones: Sequence[str]) -> LaunchInstance:

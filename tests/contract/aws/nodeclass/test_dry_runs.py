@@ -45,6 +45,35 @@ def test_a_131_a_132_a_133_ec2_is_asked_once_in_half_an_hour(world: AwsWorld) ->
     assert len(calls.of("CreateFleet")) == 2
 
 
+def test_a_130_an_annotation_of_somebody_asks_again(world: AwsWorld) -> None:
+    """After its rights were mended, a class need not wait for half an hour. kerf's own annotations ask nothing."""
+    world.environment.operator.fault("CreateFleet", "refused", 1)
+    calls = Calls(world.environment, "CreateFleet")
+    cloud = trying(world)
+    assert validation(cloud.observe()) == ("False", "CreateFleetAuthCheckFailed")
+    (known,) = world.environment.node_classes
+    hashed = {"karpenter.k8s.aws/ec2nodeclass-hash": "1", "karpenter.k8s.aws/ec2nodeclass-hash-version": "kerf/1"}
+    world.environment.node_classes[:] = [replace(known, annotations=hashed)]
+    cloud.observe()
+    assert len(calls.of("CreateFleet")) == 1
+    world.environment.node_classes[:] = [replace(known, annotations=hashed | {"karpenter.k8s.aws/checked": "2026"})]
+    assert validation(cloud.observe()) == ("True", "ValidationSucceeded")
+    assert len(calls.of("CreateFleet")) == 2
+    cloud.observe()
+    assert len(calls.of("CreateFleet")) == 2
+
+
+def test_a_136_when_ec2_cannot_say_after_an_annotation_a_class_stays_as_it_was(world: AwsWorld) -> None:
+    cloud = trying(world)
+    assert validation(cloud.observe()) == ("True", "ValidationSucceeded")
+    world.environment.operator.fault("CreateFleet", "unavailable", 1)
+    (known,) = world.environment.node_classes
+    world.environment.node_classes[:] = [replace(known, annotations={"karpenter.k8s.aws/checked": "2026"})]
+    seen = cloud.observe()
+    assert world.environment.operator.plan.hits == ["CreateFleet unavailable"]
+    assert not [o for o in seen if isinstance(o.payload, NodeClassSeen) and not o.payload.ready]
+
+
 def test_a_133_an_instance_is_tried_with_the_interfaces_of_the_class(world: AwsWorld) -> None:
     calls = Calls(world.environment, "RunInstances")
     (known,) = world.environment.node_classes
