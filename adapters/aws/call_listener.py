@@ -1,5 +1,5 @@
-"""Tells somebody of each call to AWS (how often it was sent, how long it took, what came back; L-433), and of each
-method of the port `Cloud` (L-413)."""
+"""Tells somebody of each call to AWS (how often it was sent, how long it took, what came back; L-433), of each method
+of the port `Cloud` (L-413), and of what goes out in one call (L-428)."""
 
 from __future__ import annotations
 
@@ -27,6 +27,9 @@ class CallListener:
 
     def answered(self, controller: str, method: str, seconds: float) -> None:
         """A method of the port has ended, whatever came of it; both names are Karpenter's."""
+
+    def batched(self, batcher: str, seconds: float, size: int) -> None:
+        """So many things are asked in one call. The first of them has waited so many seconds for that."""
 
 
 def told_as(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import Future
 
@@ -23,12 +24,12 @@ class Endings:
     def __init__(self, clients: Clients) -> None:
         self._clients = clients
         self._calling, self._lock = threading.Lock(), threading.Lock()
-        self._waiting: dict[str, Future[_Outcome]] = {}
+        self._waiting: dict[str, tuple[Future[_Outcome], float]] = {}  # with the time (s) at which they came
 
     def end(self, instance: str) -> _Outcome:
         """Terminate an instance. Returns what EC2 has against it, or how its answer was lost; None for nothing."""
         with self._lock:
-            asked = self._waiting.setdefault(instance, Future())
+            asked, _ = self._waiting.setdefault(instance, (Future(), time.monotonic()))
         with self._calling:
             while not asked.done():
                 self._end_waiting()
@@ -36,8 +37,11 @@ class Endings:
 
     def _end_waiting(self) -> None:
         with self._lock:
-            taken = {name: self._waiting.pop(name) for name in list(self._waiting)[:MOST]}
+            waiting = {name: self._waiting.pop(name) for name in list(self._waiting)[:MOST]}
+        taken = {name: asked for name, (asked, _) in waiting.items()}
         try:
+            waited = time.monotonic() - min(since for _, since in waiting.values())
+            self._clients.listener.batched("terminate_instances", waited, len(taken))
             outcomes = self._outcomes(list(taken))
         except Exception as defect:
             for asked in taken.values():

@@ -58,7 +58,9 @@ class Instances:
         entries: dict[str, Any] = {}
         asked = [instance for instance in instances if instance not in hidden]
         for start in range(0, len(asked), BATCH):
-            entries |= self._batch(asked[start : start + BATCH])
+            batch = asked[start : start + BATCH]
+            self._clients.listener.batched("describe_instances", 0.0, len(batch))  # nobody waits for it
+            entries |= self._batch(batch)
         return [
             InstanceSeen(instance, hidden[instance].status, hidden[instance].instance.claim)
             if instance in hidden

@@ -1,4 +1,5 @@
-"""Calls to AWS as the SDK of Karpenter counts them (L-433), and how long the methods of its port take (L-413)."""
+"""Calls to AWS as the SDK of Karpenter counts them (L-433), how long the methods of its port take (L-413), and what
+goes out in one call (L-428)."""
 
 from __future__ import annotations
 
@@ -7,10 +8,11 @@ from copy import deepcopy
 
 from kerf.adapters.aws.call_listener import CallListener
 from kerf.projections.metrics.counter_definitions import PREFIX
-from kerf.projections.metrics.families import CLIENT_DEFAULTS, COUNTER, HISTOGRAM, Family
+from kerf.projections.metrics.families import CLIENT_DEFAULTS, COUNTER, DURATIONS, HISTOGRAM, Family
 
 SECONDS: tuple[float, ...] = tuple(round(0.01 * 1.5**power, 9) for power in range(20))
 RETRIES: tuple[float, ...] = tuple(float(count) for count in range(11))
+SIZES: tuple[float, ...] = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 _CALL = ("service", "action", "code")
 
 
@@ -33,12 +35,18 @@ class AwsMetrics(CallListener):
             PREFIX + "cloudprovider_duration_seconds", HISTOGRAM, "How long the cloud took for what was asked of it.",
             ("controller", "method", "provider"), CLIENT_DEFAULTS,
         )  # fmt: skip
+        batch = PREFIX + "cloudprovider_batcher_batch"
+        self._waited = Family(
+            f"{batch}_time_seconds", HISTOGRAM, "How long the first of a batch waited.", ("batcher",), DURATIONS
+        )
+        self._sizes = Family(f"{batch}_size", HISTOGRAM, "How many went out in one call.", ("batcher",), SIZES)
         self._lock = threading.Lock()
 
     def families(self) -> list[Family]:
         """Copies, which do not change while they are read."""
         with self._lock:
-            return deepcopy([self._total, self._took, self._retries, self._attempts, self._answered, self._methods])
+            calls = [self._total, self._took, self._retries, self._attempts, self._answered]
+            return deepcopy([*calls, self._methods, self._waited, self._sizes])
 
     def attempted(self, service: str, action: str, status: int, seconds: float) -> None:
         labels = service, action, str(status)
@@ -56,3 +64,8 @@ class AwsMetrics(CallListener):
     def answered(self, controller: str, method: str, seconds: float) -> None:
         with self._lock:
             self._methods.observe(seconds, controller, method, "aws")
+
+    def batched(self, batcher: str, seconds: float, size: int) -> None:
+        with self._lock:
+            self._waited.observe(seconds, batcher)
+            self._sizes.observe(size, batcher)

@@ -255,7 +255,7 @@ def test_a_234_equal_claims_share_a_template_whose_content_is_written_once(
     assert len(names) == 4
 
 
-def test_l413_the_time_of_what_is_asked_of_the_cloud(world: AwsWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_l413_l428_the_time_of_what_is_asked_of_the_cloud(world: AwsWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also of what fails."""
     metrics = AwsMetrics()
     monkeypatch.setattr(world.environment.operator.shim, "listener", metrics)
@@ -280,3 +280,5 @@ def test_l413_the_time_of_what_is_asked_of_the_cloud(world: AwsWorld, monkeypatc
         )
     }
     assert value(counted, f"{took}_sum", method="Create") > 0
+    for batcher in ("describe_instances", "terminate_instances"):
+        assert value(counted, "karpenter_cloudprovider_batcher_batch_size_sum", batcher=batcher) == 1

@@ -12,6 +12,9 @@ from botocore.exceptions import ClientError, ReadTimeoutError
 
 from kerf.adapters.aws.endings import Endings
 from kerf.adapters.aws.session import AwsError
+from kerf.adapters.manager.metrics.aws_metrics import AwsMetrics
+from kerf.adapters.manager.metrics.exposition import exposition
+from tests.support.metrics import scraped, value
 
 NAMES = [f"i-{number}" for number in range(40)]
 
@@ -28,7 +31,7 @@ class Ec2:
     """Answers the first call when all of `NAMES` wait, and every call as `answer` says."""
 
     def __init__(self, answer: Callable[[list[str]], dict[str, Any]] = ended) -> None:
-        self.ec2 = self
+        self.ec2, self.listener = self, AwsMetrics()
         self.calls: list[list[str]] = []
         self.all_there = threading.Event()
         self._answer = answer
@@ -57,6 +60,17 @@ def test_a288_those_who_come_meanwhile_share_the_next_call() -> None:
     ec2 = Ec2()
     assert end_all(ec2) == dict.fromkeys(NAMES)
     assert [len(names) for names in ec2.calls] == [1, 39]
+
+
+def test_l428_what_goes_out_in_one_call_is_counted_and_how_long_it_waited() -> None:
+    ec2 = Ec2()
+    end_all(ec2)
+    batch, of = "karpenter_cloudprovider_batcher_batch", {"batcher": "terminate_instances"}
+    found = scraped(exposition(ec2.listener.families()))
+    assert value(found, f"{batch}_size_count", **of) == value(found, f"{batch}_time_seconds_count", **of) == 2
+    assert value(found, f"{batch}_size_bucket", le="1", **of) == 1
+    assert value(found, f"{batch}_size_sum", **of) == len(NAMES)
+    assert value(found, f"{batch}_time_seconds_sum", **of) > 0
 
 
 @pytest.mark.parametrize("code", ["InvalidInstanceID.NotFound", "UnauthorizedOperation", "OperationNotPermitted"])

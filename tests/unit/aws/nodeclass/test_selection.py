@@ -9,6 +9,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from kerf.adapters.aws.ami_families import image_queries
+from kerf.adapters.aws.call_listener import CallListener
 from kerf.adapters.aws.instances import ALIVE, VISIBLE, Instances, capacity_type
 from kerf.adapters.aws.nodeclass.images import Images
 from kerf.adapters.aws.nodeclass.resolver import NodeClassResolver
@@ -35,7 +36,7 @@ class AWS:
     """Answers every EC2 call with what stands under its name, and remembers what was asked; SSM has parameters."""
 
     def __init__(self, **answers: Any) -> None:
-        self.answers = answers
+        self.answers, self.listener = answers, CallListener()
         self.parameters: dict[str, str | ClientError] = {}
         self.asked: list[tuple[str, dict[str, Any]]] = []
 
