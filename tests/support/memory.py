@@ -6,7 +6,14 @@ from collections.abc import Collection, Iterator
 
 from kerf.engine.record.base import Base, KeptHistory
 from kerf.engine.record.entries import Entry
-from kerf.engine.record.errors import BlobMissing, EpochRefused, PositionConflict, StreamConflict
+from kerf.engine.record.errors import (
+    BlobCorrupt,
+    BlobMissing,
+    EpochRefused,
+    PositionConflict,
+    RecordCorrupt,
+    StreamConflict,
+)
 from kerf.engine.record.store import Append
 
 
@@ -72,3 +79,23 @@ class MemoryStore:
 
     def close(self) -> None:
         """Nothing to close."""
+
+
+class DamagedStore(MemoryStore):
+    """The entries and blobs of another store, of which the entry at `position` cannot be read, or no blob can."""
+
+    def __init__(self, store: MemoryStore, position: int = 0) -> None:
+        super().__init__()
+        self.entries, self.blobs = store.entries, store.blobs
+        self._position = position
+
+    def scan(self, after: int = 0, until: int | None = None, only: Collection[str] | None = None) -> Iterator[Entry]:
+        for entry in super().scan(after, until, only):
+            if entry.position == self._position:
+                raise RecordCorrupt("bytes were changed", position=entry.position)
+            yield entry
+
+    def blob(self, digest: str) -> bytes:
+        if not self._position:
+            raise BlobCorrupt("another content", where=digest)
+        return super().blob(digest)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from kerf.adapters.store.files.golden import GoldenStore
 from kerf.engine.record.decisions import Decision
 from kerf.engine.record.entries import Entry
-from kerf.engine.record.errors import BlobCorrupt, RecordCorrupt
+from kerf.engine.record.errors import BlobCorrupt
 from kerf.engine.record.store import Store
 from kerf.replay.verify import segments
 from kerf.replay.verify import verify as verifying
@@ -20,7 +20,7 @@ from kerf.replay.verify.declared_changes import DeclaredChanges
 from kerf.replay.verify.report import Report
 from kerf.replay.verify.segments import Segment
 from kerf.replay.verify.verify import verify
-from tests.support.memory import MemoryStore
+from tests.support.memory import DamagedStore, MemoryStore
 from tests.support.records import changed, position_of, tampered, whole_life, without
 from tests.support.repository import ROOT
 
@@ -106,29 +106,14 @@ def test_at_most_so_many_divergences_are_kept_of_all_segments(store: MemoryStore
 
 
 def test_what_is_before_the_damage_is_verified(store: MemoryStore) -> None:
-    class Damaged(MemoryStore):
-        def scan(self, after: int = 0, until: int | None = None, only: Any = None) -> Any:
-            for entry in super().scan(after, until, only):
-                if entry.position == 21:
-                    raise RecordCorrupt("bytes were changed", position=21)
-                yield entry
-
-    damaged = Damaged()
-    damaged.entries, damaged.blobs = store.entries, store.blobs
-    alone, together = both(damaged)
+    alone, together = both(DamagedStore(store, 21))
     assert together == alone
     assert together.fault is not None
     assert (together.fault.position, together.diverged) == (21, 0)
 
 
 def test_a_corrupt_blob_ends_the_segment_that_needs_it(store: MemoryStore) -> None:
-    class Damaged(MemoryStore):
-        def blob(self, digest: str) -> bytes:
-            raise BlobCorrupt("changed", where=digest)
-
-    damaged = Damaged()
-    damaged.entries = store.entries
-    alone, together = both(damaged)
+    alone, together = both(DamagedStore(store))
     assert together == alone
     assert together.fault is not None
     assert together.fault.code == BlobCorrupt.code

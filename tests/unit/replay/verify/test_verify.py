@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 import pytest
 from msgspec import Raw
@@ -13,12 +11,11 @@ from kerf.engine.model.kubernetes.namespaces import Namespace
 from kerf.engine.record.codec import CODEC
 from kerf.engine.record.decisions import Decision
 from kerf.engine.record.entries import Entry, UnknownEntry
-from kerf.engine.record.errors import BlobCorrupt, RecordCorrupt
 from kerf.engine.record.observations import Observation
 from kerf.engine.scheduling.provision import VERSION
 from kerf.replay.errors import BeginningMissing
 from kerf.replay.verify.verify import verify
-from tests.support.memory import MemoryStore
+from tests.support.memory import DamagedStore, MemoryStore
 from tests.support.records import changed, position_of, tampered, whole_life, without
 from tests.support.world import World
 
@@ -153,16 +150,7 @@ def test_a_missing_blob_makes_its_turn_unsupported(store: MemoryStore) -> None:
 
 
 def test_what_is_before_the_damage_is_verified(store: MemoryStore) -> None:
-    class Damaged(MemoryStore):
-        def scan(self, after: int = 0, until: int | None = None, only: Any = None) -> Any:
-            for entry in super().scan(after, until, only):
-                if entry.position == 21:
-                    raise RecordCorrupt("bytes were changed", position=21)
-                yield entry
-
-    damaged = Damaged()
-    damaged.entries, damaged.blobs = store.entries, store.blobs
-    report = verify(damaged)
+    report = verify(DamagedStore(store, 21))
     assert report.exit_code == 3
     assert report.fault is not None
     assert (report.fault.code, report.fault.position) == ("KERF109", 21)
@@ -171,13 +159,7 @@ def test_what_is_before_the_damage_is_verified(store: MemoryStore) -> None:
 
 
 def test_a_corrupt_blob_is_a_fault_and_no_divergence(store: MemoryStore) -> None:
-    class Damaged(MemoryStore):
-        def blob(self, digest: str) -> bytes:
-            raise BlobCorrupt("another content", where=digest)
-
-    damaged = Damaged()
-    damaged.entries, damaged.blobs = store.entries, store.blobs
-    report = verify(damaged)
+    report = verify(DamagedStore(store))
     assert (report.exit_code, report.fault and report.fault.code) == (3, "KERF112")
 
 
