@@ -10,6 +10,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
 from typing import TypeVar
 
+import msgspec
+
 from kerf.adapters.cli.named_record import SHORT, named_record
 from kerf.adapters.store.files.golden import GoldenStore
 from kerf.adapters.store.open import AnyStore, open_record
@@ -47,6 +49,7 @@ class RecordReader:
         self._states: list[State] = []  # the latest that were asked for
         self._status: ClusterStatus | None = None  # at the end
         self._named: NamedEntries | None = None
+        self._names: tuple[int, bytes] | None = None  # up to a position
         self._long = False
         self._indexing: Future[None] | None = None
         self.limits = limits_of(record)
@@ -119,6 +122,13 @@ class RecordReader:
             return None
         self._named.others()
         return self._named.up_to(position)
+
+    def names(self, read: Callable[[AnyStore], list[str]]) -> list[str]:
+        """Return the names in the record, which `read` reads. They are kept, packed, until more is written."""
+        last = self.store.last_position()
+        if self._names is None or self._names[0] != last:
+            self._names = last, msgspec.msgpack.encode(read(self.store))
+        return msgspec.msgpack.decode(self._names[1], type=list[str])
 
     def moment(self, when: str) -> Moment:
         """Return the moment that a text names, "" for the end. Raises PositionUnknown (KERF202)."""

@@ -6,6 +6,7 @@ from itertools import chain, islice
 
 from msgspec import Struct
 
+from kerf.adapters.store.open import AnyStore
 from kerf.adapters.web.reader import RecordReader
 from kerf.projections.explorer.marks import DECISION
 from kerf.replay.history.histories_until import histories_of
@@ -33,7 +34,17 @@ def search(reader: RecordReader, q: str) -> list[Found]:
 
 
 def _names(reader: RecordReader, q: str) -> list[Found]:
-    histories = histories_of(reader.store)
+    known = reader.names(_all_names)
+    found = [name for name in known if q in name] or similar_names(q, known)
+    of_kind = [list(islice((name for name in found if name.startswith(f"{kind}/")), MOST_OF_A_KIND)) for kind in _KINDS]
+    kinds_and_names = [tuple(name.split("/", 1)) for name in chain.from_iterable(of_kind)]
+    kinds_and_names.sort(key=lambda each: each[1] != q)
+    return [Found(kind=kind, name=name) for kind, name in kinds_and_names]
+
+
+def _all_names(store: AnyStore) -> list[str]:
+    """Return all names of a record with their kind, in order. Reads all of it."""
+    histories = histories_of(store)
     known = {f"nodeclaim/{name}" for name in histories.claims}
     known |= {f"node/{name}" for name in histories.claims_of_node}
     known |= {f"nodepool/{claim.node_pool}" for claim in histories.claims.values() if claim.node_pool}
@@ -41,11 +52,7 @@ def _names(reader: RecordReader, q: str) -> list[Found]:
         known.add(f"pod/{pod.key}")
         if pod.workload is not None:
             known.add(f"workload/{pod.workload.key}")
-    found = sorted(name for name in known if q in name) or similar_names(q, known)
-    of_kind = [list(islice((name for name in found if name.startswith(f"{kind}/")), MOST_OF_A_KIND)) for kind in _KINDS]
-    kinds_and_names = [tuple(name.split("/", 1)) for name in chain.from_iterable(of_kind)]
-    kinds_and_names.sort(key=lambda each: each[1] != q)
-    return [Found(kind=kind, name=name) for kind, name in kinds_and_names]
+    return sorted(known)
 
 
 def _said(reader: RecordReader, q: str) -> list[Found]:

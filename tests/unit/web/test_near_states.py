@@ -14,13 +14,15 @@ import pytest
 pytest.importorskip("starlette", reason="the explorer's extra is not installed")
 
 from kerf.adapters.cli.named_record import named_record
-from kerf.adapters.store.open import open_record
-from kerf.adapters.web import decisions, findings, questions, reader
+from kerf.adapters.store.open import AnyStore, open_record
+from kerf.adapters.web import decisions, findings, questions, reader, searching
 from kerf.adapters.web.timeline import near_states
 from kerf.adapters.web.timeline.near_states import NearStates
 from kerf.engine.state import snapshot
 from kerf.engine.state.load import load
 from kerf.engine.state.state import State
+from kerf.replay.history.histories import Histories
+from kerf.replay.history.histories_until import histories_of
 from kerf.replay.record_names.named_entries import NamedEntries
 from tests.support.records import stored, whole_life
 
@@ -119,3 +121,26 @@ def test_a_decision_of_a_long_record_is_told_by_the_index(record: Path, monkeypa
         assert [asyncio.run(opened.ask(partial(decisions.decision, position=at))) for at in positions] == told
         assert opened._named is not None
     assert any(one.pieces for one in told)
+
+
+def test_the_names_of_a_record_are_read_once_and_again_when_it_grows(
+    record: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+
+    def noted(store: AnyStore) -> Histories:
+        read.append(store.last_position())
+        return histories_of(store)
+
+    monkeypatch.setattr(searching, "histories_of", noted)
+    with closing(reader.RecordReader(str(record))) as opened:
+        first, again, other = (
+            asyncio.run(opened.ask(partial(searching.search, q=text))) for text in ("default", "default", "defualt")
+        )
+        assert [found.kind for found in first][:2] == ["nodepool", "nodeclaim"]
+        assert again == first
+        assert other
+        assert read == [opened.store.last_position()]
+        monkeypatch.setattr(opened.store, "last_position", lambda: read[0] - 1)
+        asyncio.run(opened.ask(partial(searching.search, q="default")))
+        assert len(read) == 2
