@@ -24,6 +24,8 @@ from kerf.engine.state.evolve import evolve
 from kerf.engine.state.load import load
 from kerf.engine.state.state import State
 from kerf.projections.cluster_status.structs import ClusterStatus
+from kerf.replay.history.histories_until import histories_of
+from kerf.replay.history.indexed_timeline import told_of
 from kerf.replay.record_names.named_entries import NamedEntries
 from kerf.replay.time_travel.moments import Moment, moment_of
 from kerf.replay.time_travel.status import status_of
@@ -103,7 +105,10 @@ class RecordReader:
             with limits.question(memory=False), closing(open_record(self.opened)) as store:
                 found = named_record(store, store.last_position())
                 if found is not None and not isinstance(self.store, GoldenStore):  # which has no index
-                    found.others()  # decoded once, for all questions
+                    found.others()  # decoded once, for all questions, as what is made of them
+                    if found.keeps:
+                        histories_of(store, found.until, found)
+                        told_of(store, found)
                     self._named = found.read_from(self.store)
             told.set_result(None)
         except BaseException as error:

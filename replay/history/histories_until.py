@@ -21,9 +21,9 @@ def histories_of(store: Store, until: int | None = None, named: NamedEntries | N
     """Fold all entries up to `until` (the end by default). `named` finds those of pods up to there, if it is given."""
     if named is None:
         return _folded(store, store.scan(0, until), None)
-    if named.until < named.after:  # before the base: what the record begins with was told for later
+    if named.until < named.after or not named.whole.keeps:  # before the base: what it begins with was told for later
         return _folded(store, named.others(), named)
-    whole = named.whole.kept("histories", partial(_whole, store, named.whole))
+    whole = named.whole.folded("histories", partial(_whole, store, named.whole))
     return _up_to(whole, named)
 
 

@@ -7,9 +7,12 @@ is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from heapq import merge
+from itertools import chain
 
+from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer
 from kerf.engine.record.decisions import Decision, ProvisionResult
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.store import Store
@@ -17,9 +20,10 @@ from kerf.engine.state.indexes import Blobs
 from kerf.projections.differences.documents import Shapes
 from kerf.projections.timeline.event import Event
 from kerf.projections.timeline.timeline import Timeline
+from kerf.replay.history.told_events import PLACED, ToldEvents, is_of_pod, is_plan, told_events
 from kerf.replay.record_names.named_entries import NamedEntries, uid_of
 from kerf.replay.record_names.postings import NAME, NODE, bare
-from kerf.replay.time_travel.record_beginning import base_as_entries
+from kerf.replay.time_travel.record_beginning import BASE_TURN, base_as_entries
 
 Choose = Callable[[Timeline, Iterable[Entry]], Iterator[Event]]
 """Folds entries with a timeline, and gives the events that are asked for."""
@@ -47,36 +51,156 @@ class _NotingTimeline(Timeline):
         return key
 
 
+class _PodsTimeline(_NotingTimeline):
+    """Tells of pods and plans; of anything else what is told of it already."""
+
+    def __init__(self, shapes: Shapes, told: ToldEvents) -> None:
+        super().__init__(shapes)
+        self._told, self._latest = told, 0
+
+    def apply(self, entry: Entry) -> list[Event]:
+        payload = entry.payload
+        if entry.turn == BASE_TURN:
+            return super().apply(entry)
+        if is_plan(entry):
+            self._latest = self._latest if payload.result.repeats else entry.position
+            return super().apply(entry)
+        if is_of_pod(entry):
+            plan = bisect_left(self._told.plans, entry.position, key=_position)
+            if plan and self._told.plans[plan - 1].position > self._latest:
+                self._targets = {}  # a plan that does not speak of the pod
+            return super().apply(entry)
+        if isinstance(payload, PLACED):
+            self._claim(payload)
+        elif isinstance(payload, CapacityBuffer):
+            self._buffers[payload.uid] = payload
+        return self._told.of(entry.position)
+
+
+class _Every:
+    """Gives all entries that are of no pod."""
+
+    def __init__(self, named: NamedEntries) -> None:
+        self._named = named
+
+    def timeline(self, shapes: Shapes) -> _NotingTimeline:
+        return _NotingTimeline(shapes)
+
+    def entries(self, uids: Collection[str]) -> Iterable[Entry]:
+        return self._named.others()
+
+    def misses(self, positions: Iterable[int]) -> bool:
+        return False
+
+
+class _Found:
+    """Gives those entries that are of no pod which tell of some subjects, stand at some positions, or say something of
+    some pods."""
+
+    def __init__(self, named: NamedEntries, told: ToldEvents, subjects: Iterable[str], plans: Iterable[int]) -> None:
+        others = named.whole.others()
+        self._others = others if isinstance(others, list) else list(others)
+        self._told, self._until = told, named.until
+        self._wanted = {*told.positions(subjects), *plans}
+        events = [event for position in self._wanted for event in told.of(position)]
+        self._wanted.update(event.cause for event in events if event.cause >= event.turn)
+
+    def timeline(self, shapes: Shapes) -> _NotingTimeline:
+        return _PodsTimeline(shapes, self._told)
+
+    def entries(self, uids: Collection[str]) -> Iterable[Entry]:
+        told, wanted = self._told, {*self._wanted, *(entry.position for entry in self._told.buffers)}
+        for plan in {plan for uid in uids for plan in told.of_pod.get(uid, ())}:
+            wanted.add(told.plans[plan].position)
+            for name in places_of(told.plans[plan], uids):
+                wanted.update(entry.position for entry in told.places.get(name, ()))
+        return self._at(sorted(wanted))
+
+    def _at(self, positions: Sequence[int]) -> Iterator[Entry]:
+        for position in positions:
+            index = bisect_left(self._others, position, key=_position)
+            if index < len(self._others) and self._others[index].position == position <= self._until:
+                yield self._others[index]
+
+    def misses(self, positions: Iterable[int]) -> bool:
+        """Return whether some of these entries were not given yet. The next time they are."""
+        missing = {entry.position for entry in self._at(sorted(positions))} - self._wanted
+        self._wanted |= missing
+        return bool(missing)
+
+
 def chosen_events(
-    store: Store, named: NamedEntries, names: Iterable[str], choose: Choose, plans: Collection[int] = ()
+    store: Store,
+    named: NamedEntries,
+    names: Iterable[str],
+    choose: Choose,
+    plans: Collection[int] = (),
+    subjects: Collection[str] | None = None,
 ) -> list[Event]:
     """Return the events that `choose` gives of all entries that `named` finds. `names` are those of the subjects that
-    it may choose, without their kind: pods (namespace/name), nodes, claims. The decisions at `plans` it will choose."""
+    it may choose, without their kind: pods (namespace/name), nodes, claims. The decisions at `plans` it will choose.
+
+    Where `subjects` are given, it chooses events of these alone, or at `plans`, or pods' own, and what brought them
+    about. Then what is about others is not read."""
     base, shapes = list(base_as_entries(store)), Blobs(store.blob).shape
-    uids = _pods_about(named, set(names), plans) | {uid_of(entry) for entry in base}
+    told = told_of(store, named) if subjects is not None else None
+    given_too: _Every | _Found = _Every(named) if told is None else _Found(named, told, subjects or (), plans)
+    uids = _pods_about(named, set(names), plans, told) | {uid_of(entry) for entry in base}
+    read_of, of_pods = set[str](), list[Entry]()
     while True:
-        timeline, given = _NotingTimeline(shapes), set[int]()
+        timeline, given = given_too.timeline(shapes), set[int]()
         for entry in base:
             timeline.apply(entry)
         timeline.started = 0
-        events = list(choose(timeline, _noted(merge(named.others(), named.entries(uids), key=_position), given)))
+        if read_of != uids:
+            read_of, of_pods = set(uids), list(named.entries(uids))
+        entries = merge(given_too.entries(uids), of_pods, key=_position)
+        events = list(choose(timeline, _noted(entries, given)))
         causes = {event.cause for event in events if event.cause >= event.turn and event.cause not in given}
         needed = {uid for event in events for uid in timeline.unknown.get(event.position, ())}
         needed |= {named.uid_at(cause) for cause in causes}
-        if needed <= uids:
+        if not given_too.misses(causes) and needed <= uids:
             return events
         uids |= needed
 
 
-def _pods_about(named: NamedEntries, names: set[str], plans: Collection[int]) -> set[str]:
+def told_of(store: Store, named: NamedEntries) -> ToldEvents | None:
+    """Return what is told of the whole record; None where that cannot be kept."""
+    whole = named.whole
+    if not whole.keeps or named.until < named.after:
+        return None
+
+    def work() -> ToldEvents | None:
+        timeline = Timeline(Blobs(store.blob).shape)
+        for entry in base_as_entries(store):
+            timeline.apply(entry)
+        return told_events(timeline, whole.others())
+
+    return whole.folded("told", work)
+
+
+def places_of(plan: Entry, uids: Collection[str]) -> Iterator[str]:
+    """Give the claims that a plan means for some pods."""
+    result, wanted = plan.payload.result, set(uids)
+    for claim in result.claims:
+        if not wanted.isdisjoint(claim.pods):
+            yield claim.name
+    for placement in result.placements:
+        if not wanted.isdisjoint(placement.pods):
+            yield placement.claim
+
+
+def _pods_about(
+    named: NamedEntries, names: set[str], plans: Collection[int], told: ToldEvents | None = None
+) -> set[str]:
     """Return the pods of these names, those on nodes of these names, those planned onto claims of these names, and
     those that some decisions speak of, or were brought about by."""
     uids = {""}
     for name in sorted(names):
         uids |= named.uids(NODE, name) | named.uids(NAME, bare(name))
-    for entry in named.others():
+    for entry in chain(told.plans, told.repeats) if told is not None else named.others():
         result = entry.payload.result if isinstance(entry.payload, Decision) else None
-        if isinstance(result, ProvisionResult):
+        if isinstance(result, ProvisionResult) and entry.position <= named.until:
             places = [(claim.name, claim.pods) for claim in result.claims]
             places += [(placement.claim, placement.pods) for placement in result.placements]
             uids.update(uid for place, pods in places if place in names for uid in pods)

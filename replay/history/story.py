@@ -77,6 +77,11 @@ class _Selection(Struct, frozen=True):
     causes: dict[str, int]
     chain: tuple[ChainLink, ...] = ()
 
+    def all_subjects(self) -> set[str]:
+        """Return whatever an event may be about that belongs to the story, but for its plans."""
+        chain = (f"nodeclaim/{link.claim}" for link in self.chain)
+        return {*self.subjects, *self.helpers, *self.causes, *chain}
+
     def __contains__(self, event: Event) -> bool:
         if event.subject in self.subjects or self.subjects.intersection(event.related):
             return event.code != "plan-made" or event.position in self.plans
@@ -99,7 +104,8 @@ def story(store: Store, name: str, until: int | None = None, named: NamedEntries
         told = _selected_events(selection, timeline_from_base(store), store.scan(0, until))
     else:
         names = {name.partition("/")[2] for name in (*selection.subjects, *selection.causes)}
-        told = chosen_events(store, named, names, partial(_selected_events, selection), selection.plans)
+        choose, about = partial(_selected_events, selection), selection.all_subjects()
+        told = chosen_events(store, named, names, choose, selection.plans, about)
     events = tuple(_causes_first(told))
     others = sorted((selection.subjects | selection.helpers.keys()) - {subject})
     return Story(subject, tuple(others), events, selection.chain if len(selection.chain) > 1 else ())

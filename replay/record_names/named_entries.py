@@ -40,6 +40,7 @@ class NamedEntries:
         self._entries, self.parts, self.until, self._codec = entries, parts, until, codec
         self._others: list[Entry] = []
         self._kept: dict[Hashable, Any] = {}
+        self._folds: dict[str, Any] = {}
         self.whole: NamedEntries = self
         """What finds the most entries of those that `up_to` gave one another."""
 
@@ -48,7 +49,7 @@ class NamedEntries:
         found = NamedEntries(self._entries, self.parts, until, self._codec)
         if until <= self.until:
             found._others = [entry for entry in self._others if entry.position <= until]
-            found._kept, found.whole = self._kept, self.whole
+            found._kept, found._folds, found.whole = self._kept, self._folds, self.whole
         return found
 
     def kept(self, what: Hashable, work: Callable[[], Worked]) -> Worked:
@@ -60,10 +61,17 @@ class NamedEntries:
             del self._kept[next(iter(self._kept))]
         return found
 
+    def folded(self, what: str, work: Callable[[], Worked]) -> Worked:
+        """Return what `work` makes of all entries that are of no pod. It is kept as long as these are."""
+        if what not in self._folds:
+            self._folds[what] = work()
+        found: Worked = self._folds[what]
+        return found
+
     def read_from(self, entries: Entries) -> NamedEntries:
         """Return the same of the same record, which is opened once more as `entries`."""
         found = NamedEntries(entries, self.parts, self.until, self._codec)
-        found._others, found._kept = self._others, self._kept
+        found._others, found._kept, found._folds = self._others, self._kept, self._folds
         return found
 
     def uids(self, what: str, name: str) -> set[str]:
@@ -100,10 +108,15 @@ class NamedEntries:
         found = chain(
             self._codec.decode_all(self._entries.history(0, self.until), only), self._decoded(positions, only)
         )
-        if only is not None or len(positions) > MOST_KEPT:
+        if only is not None or not self.keeps:
             return found
         self._others = list(found)
         return self._others
+
+    @property
+    def keeps(self) -> bool:
+        """Whether what is of no pod is little enough to be kept."""
+        return sum(len(part.others) for part in self.parts) <= MOST_KEPT
 
     def _positions(self, what: str, names: Iterable[str]) -> list[int]:
         found = {position for part in self.parts for name in names for position in part.positions(what, name)}
