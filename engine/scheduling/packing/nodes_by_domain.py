@@ -74,5 +74,7 @@ class NodesByDomain:
         its node leaves too, unless several nodes have its name."""
         if self.traced:
             return True
+        if pod_class.cpu > node.cpu or pod_class.memory > node.memory or not node.has_room(pod_class):
+            return False
         refused = self._on_host[node.host] == 1 and pod_class.demand.refused_before(node.host)
-        return not refused and node.has_room(pod_class) and node.suits(pod_class)
+        return not refused and node.suits(pod_class)
