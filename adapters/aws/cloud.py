@@ -35,6 +35,7 @@ from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
 from kerf.engine.model.karpenter.launch_reasons import NO_ADDRESSES, launch_reason
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 from kerf.engine.model.karpenter.nodeclass_terms import ec2_terms, user_data_digest
+from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.record.decisions import LaunchInstance
 from kerf.engine.record.observations import (
     EffectAnswered,
@@ -123,6 +124,10 @@ class AwsCloud:
         """Resolve all classes anew with the next `observe`: the settings learned something of the cluster."""
         with self._resolving:
             self._classes.reconsider()
+
+    def serve(self, pools: Iterable[NodePool]) -> None:
+        """The NodePools that launch from the classes: what they can have is tried (A-135)."""
+        self._dry_runs.serve(pools)
 
     def learn(self, joined: Iterable[JoinedNode]) -> None:
         """Take in the memory of Nodes that have registered; catalogues have it from the next `observe` on (A-170)."""

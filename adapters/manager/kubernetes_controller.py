@@ -337,6 +337,10 @@ class KubernetesController:
             pairs = [(claim, facts.nodes.get(claim.node)) for claim in facts.claims.values() if claim.registered]
         return [(claim, node) for claim, node in pairs if node is not None]
 
+    async def node_pools(self, group: str) -> list[NodePool]:
+        async with self.controller.between_turns:
+            return [pool for pool in self.runtime.state.facts.pools.values() if pool.node_class.group == group]
+
     async def claims_of(self, group: str, node_class: str) -> list[str]:
         async with self.controller.between_turns:
             facts = self.runtime.state.facts

@@ -186,6 +186,9 @@ class Host:
     async def joined(self) -> list[tuple[NodeClaim, Any]]:
         return []
 
+    async def node_pools(self, group: str) -> list[NodePool]:
+        return []
+
     async def claims_of(self, group: str, node_class: str) -> list[str]:
         return []
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -23,8 +23,9 @@ from kerf.engine.model.instance_types import InstanceType
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 from kerf.engine.model.karpenter.nodeclass_terms import class_hashes
-from kerf.engine.model.karpenter.nodepools import NodeClassRef
+from kerf.engine.model.karpenter.nodepools import NodeClassRef, NodePool
 from kerf.engine.record.decisions import LaunchInstance, Offer
+from kerf.engine.scheduling.matching.requirements import Requirements, requirement
 
 VALID = "ValidationSucceeded"
 KNOWN_FOR = 1_800_000
@@ -35,10 +36,12 @@ _DENIED = ("UnauthorizedOperation", "AccessDenied")
 
 
 class _Answer(Struct, frozen=True):
-    """What EC2 said of a class: a digest of what was asked about, the annotations it had, and when it was."""
+    """What EC2 said of a class, and when: a digest of what was asked about, the annotations it had, and what its
+    NodePools asked for."""
 
     of: str
     annotations: dict[str, str]
+    pools: frozenset[Requirements]
     at: int
     condition: Condition
 
@@ -52,6 +55,15 @@ class DryRuns:
         self._templates = templates
         self._clock = clock
         self._known: dict[str, _Answer] = {}  # by class
+        self._pools: dict[str, frozenset[Requirements]] = {}  # class → what its NodePools ask of a type
+
+    def serve(self, pools: Iterable[NodePool]) -> None:
+        """Try types that these NodePools can have. An account may forbid all others (A-135)."""
+        asked: dict[str, frozenset[Requirements]] = {}
+        for pool in pools:
+            wanted = Requirements.of_specs(pool.requirements).merged(Requirements.of_labels(pool.labels))
+            asked[pool.node_class.name] = asked.get(pool.node_class.name, frozenset()) | {wanted}
+        self._pools = asked
 
     def check(
         self,
@@ -60,13 +72,15 @@ class DryRuns:
         kubelet_on: Callable[[str], Mapping[str, Any]] | None = None,
     ) -> Condition:
         """The condition ValidationSucceeded of a class whose other conditions are fine. It stays as it was while EC2
-        cannot tell. EC2 is asked again after half an hour, or when somebody annotates the class (A-130). `kubelet_on`:
-        the kubelet on a type, of a class with expressions."""
+        cannot tell. EC2 is asked again after half an hour, or when somebody annotates the class (A-130) or changes what
+        its NodePools ask for. `kubelet_on`: the kubelet on a type, of a class with expressions."""
         asked, _ = content(EC2NodeClass("", resolved.spec, replace(resolved.status, conditions=())))
         known, annotations = self._known.get(resolved.name), own_annotations(resolved)
+        pools = self._pools.get(resolved.name, frozenset())
         if known is not None and known.of != asked:
             known = None
-        if known is not None and known.annotations == annotations and self._clock() < known.at + KNOWN_FOR:
+        same = known is not None and (known.annotations, known.pools) == (annotations, pools)
+        if known is not None and same and self._clock() < known.at + KNOWN_FOR:
             return known.condition
         sold = types()  # what is wrong with them is not the user data's fault
         try:
@@ -78,7 +92,7 @@ class DryRuns:
                 return known.condition
             return Condition(VALID, "Unknown", "AwaitingReconciliation", str(error))
         if condition.reason != "InstanceProfileNotFound":
-            self._known[resolved.name] = _Answer(asked, annotations, self._clock(), condition)
+            self._known[resolved.name] = _Answer(asked, annotations, pools, self._clock(), condition)
         return condition
 
     def forget(self, names: Container[str]) -> None:
@@ -165,18 +179,28 @@ class DryRuns:
             if error.aws_code != "DryRunOperation":
                 raise
 
-    @staticmethod
     def _representative(
-        resolved: EC2NodeClass, types: Mapping[str, InstanceType]
+        self, resolved: EC2NodeClass, types: Mapping[str, InstanceType]
     ) -> tuple[InstanceType, tuple[str, ...]] | None:
-        """A type that the class can launch on demand, and its zones (A-132, A-135)."""
-        for name in sorted(types, key=lambda name: (name not in _USUAL, name)):
+        """A type that the class can launch on demand, and its zones: if there is one, a type that a NodePool of the
+        class can have (A-132, A-135)."""
+        pools = self._pools.get(resolved.name, frozenset())
+        first = {name: (not _wanted(kind, pools), name not in _USUAL, name) for name, kind in types.items()}
+        for name in sorted(types, key=lambda name: first[name]):
             kind = types[name]
             offered = (o for o in kind.offerings if o.available and o.capacity_type == labels.ON_DEMAND)
             zones = tuple(dict.fromkeys(offering.zone for offering in offered))
             if zones and image_of(resolved.status.amis, kind):
                 return kind, zones
         return None
+
+
+def _wanted(kind: InstanceType, pools: Iterable[Requirements]) -> bool:
+    """Whether some NodePool can have a type (A-135)."""
+    sold = Requirements(
+        requirement(key, "In" if values else "DoesNotExist", values) for key, values in kind.requirements.items()
+    )
+    return any(not sold.conflicts(pool) for pool in pools)
 
 
 def own_annotations(node_class: EC2NodeClass) -> dict[str, str]:

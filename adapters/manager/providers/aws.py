@@ -152,6 +152,7 @@ class AwsProvider:
             for node_class in list(self._classes.values()):
                 await self._bring(node_class, host)
             await self._pause()
+            self._cloud.serve(await host.node_pools(GROUP))
             host.put(await self._looked())
 
     async def _pause(self) -> None:

@@ -9,6 +9,7 @@ from msgspec import Raw, Struct
 
 from kerf.adapters.kubernetes.events import EventRecorder
 from kerf.adapters.kubernetes.watch.watched_kinds import Resource
+from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.observations import Observation
@@ -32,6 +33,10 @@ class ProviderHost(Protocol):
 
     async def joined(self) -> list[tuple[NodeClaim, Node]]:
         """The claims whose Nodes have registered, with their Nodes."""
+        ...
+
+    async def node_pools(self, group: str) -> list[NodePool]:
+        """The NodePools whose NodeClass is of this group."""
         ...
 
     async def claims_of(self, group: str, node_class: str) -> list[str]:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from kerf.adapters.aws.cloud import AwsCloud
 from kerf.engine.model.karpenter.ec2nodeclasses import NetworkInterface
+from kerf.engine.model.karpenter.nodepools import NodeClassRef, NodePool, RequirementSpec
 from kerf.engine.record.observations import NodeClassSeen, Observation
 from tests.support.servers.aws_world import CLOCK, AwsWorld, Calls, resolved
 
@@ -72,6 +73,33 @@ def test_a_136_when_ec2_cannot_say_after_an_annotation_a_class_stays_as_it_was(w
     seen = cloud.observe()
     assert world.environment.operator.plan.hits == ["CreateFleet unavailable"]
     assert not [o for o in seen if isinstance(o.payload, NodeClassSeen) and not o.payload.ready]
+
+
+def test_a_135_a_type_is_tried_that_a_nodepool_of_the_class_can_have(world: AwsWorld) -> None:
+    """A policy of the account forbids all but some types, so that the usual one would be refused."""
+    world.environment.operator.fault("CreateFleet", "refused", 1)
+    calls = Calls(world.environment, "CreateFleet")
+    cloud = trying(world)
+    assert validation(cloud.observe()) == ("False", "CreateFleetAuthCheckFailed")
+    (known,) = world.environment.node_classes
+    family = RequirementSpec("karpenter.k8s.aws/instance-family", "In", ("r5",))
+    pools = [
+        NodePool("mine", NodeClassRef("karpenter.k8s.aws", "EC2NodeClass", known.name), requirements=(family,)),
+        NodePool("other", NodeClassRef("karpenter.k8s.aws", "EC2NodeClass", "another")),
+    ]
+    cloud.serve(pools)
+    world.advance(61_000)
+    assert validation(cloud.observe()) == ("True", "ValidationSucceeded")
+    tried = [
+        {override["InstanceType"].partition(".")[0] for override in config["Overrides"]}
+        for request in calls.of("CreateFleet")
+        for config in request["LaunchTemplateConfigs"]
+    ]
+    assert tried == [{"m5"}, {"r5"}]
+    cloud.serve(pools)
+    world.advance(61_000)
+    cloud.observe()
+    assert len(calls.of("CreateFleet")) == 2
 
 
 def test_a_133_an_instance_is_tried_with_the_interfaces_of_the_class(world: AwsWorld) -> None:
