@@ -340,7 +340,8 @@ class AwsCloud:
         for group in chosen:
             booted = with_kubelet(resolved, group.kubelet)
             templates.append((self._templates.of(order, booted, group.kind, group.image, placement), group))
-        request = fleet_request(order, resolved, self._settings, templates, subnets, self._tokens.next_of(token))
+        tried = {zone: (subnet,) for zone, subnet in subnets.items()}
+        request = fleet_request(order, resolved, self._settings, templates, tried, self._tokens.next_of(token))
         if not request:
             message = "no offer has an image that boots it and a subnet in its zone"
             return failure(intent, order.claim, "NoLaunchableOffer", message)

@@ -62,10 +62,10 @@ def fleet_request(
     node_class: EC2NodeClass,
     settings: AwsSettings,
     templates: Sequence[tuple[str, Group]],
-    subnets: Mapping[str, str],
+    subnets: Mapping[str, Sequence[str]],
     token: str,
 ) -> dict[str, Any]:
-    """The parameters of CreateFleet; `subnets` has the chosen subnet of each zone. Empty if no offer's zone has one."""
+    """The parameters of CreateFleet; `subnets` has those to try in each zone. Empty if no offer's zone has one."""
     configs = [
         {
             "LaunchTemplateSpecification": {"LaunchTemplateName": name, "Version": "$Latest"},
@@ -101,18 +101,18 @@ def fleet_request(
     return request
 
 
-def _overrides(group: Group, subnets: Mapping[str, str]) -> list[dict[str, Any]]:
-    """One override for each (type, zone) with a chosen subnet, the offer's price as its priority (A-279)."""
+def _overrides(group: Group, subnets: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
+    """One override for each subnet to try of each (type, zone), the offer's price as its priority (A-279)."""
     return [
         {
             "InstanceType": offer.instance_type,
-            "SubnetId": subnets[offer.zone],
+            "SubnetId": subnet,
             "ImageId": group.image,
             "AvailabilityZone": offer.zone,
             "Priority": offer.price,
         }
         for offer in group.offers
-        if offer.zone in subnets
+        for subnet in subnets.get(offer.zone, ())
     ]
 
 

@@ -19,7 +19,7 @@ from kerf.adapters.aws.settings import AwsSettings
 from kerf.engine.errors import InputError
 from kerf.engine.model import labels
 from kerf.engine.model.content_digest import content
-from kerf.engine.model.instance_types import InstanceType
+from kerf.engine.model.instance_types import InstanceType, Offering
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 from kerf.engine.model.karpenter.nodeclass_terms import class_hashes
@@ -105,11 +105,32 @@ class DryRuns:
         types: Mapping[str, InstanceType],
         kubelet_on: Callable[[str], Mapping[str, Any]] | None,
     ) -> Condition:
-        chosen = self._representative(resolved, types)
-        if chosen is None:
-            return ready(VALID)  # no type can be launched anyway, and the plans of pods say so
-        kind, zones = chosen
-        order = _order(resolved, kind.name, zones)
+        """What EC2 says of the first tenancy with which it would launch; if of none, of the first that it was asked
+        about: a class that can launch on shared hardware serves its pods (A-131)."""
+        first: Condition | None = None
+        pools = self._pools.get(resolved.name, frozenset())
+        for tenancy in _tenancies(pools):
+            chosen = _representative(resolved, types, pools, tenancy)
+            if chosen is None:
+                continue  # no type can be launched so anyway, and the plans of pods say so
+            found = self._tried(resolved, chosen, tenancy, kubelet_on)
+            if found.status == "True":
+                return found
+            first = first or found
+        return first or ready(VALID)
+
+    def _tried(
+        self,
+        resolved: EC2NodeClass,
+        kind: InstanceType,
+        tenancy: str,
+        kubelet_on: Callable[[str], Mapping[str, Any]] | None,
+    ) -> Condition:
+        """What EC2 says of a launch of a type."""
+        subnets: dict[str, list[str]] = {}
+        for subnet in resolved.status.subnets:
+            subnets.setdefault(subnet.zone, []).append(subnet.id)
+        order = _order(resolved, kind.name, tuple(subnets), tenancy)
         image = image_of(resolved.status.amis, kind)
         try:
             booted = with_kubelet(resolved, kubelet_on(kind.name) if kubelet_on is not None else None)
@@ -119,7 +140,6 @@ class DryRuns:
             if "User data is limited to" in error.detail:
                 return _refused("UserDataSizeLimitExceeded", error.detail)
             return _denied("CreateLaunchTemplateAuthCheckFailed", error)
-        subnets = {subnet.zone: subnet.id for subnet in resolved.status.subnets}
         group = Group(kind, image, order.offers)
         request = fleet_request(order, resolved, self._settings, [(template, group)], subnets, "")
         del request["ClientToken"]
@@ -127,9 +147,9 @@ class DryRuns:
             self._dry(self._clients.ec2.create_fleet, request)
         except AwsError as error:
             return _denied("CreateFleetAuthCheckFailed", error)
-        own = [subnet.id for subnet in resolved.status.subnets if subnet.zone in zones]
-        others = [subnet.id for subnet in resolved.status.subnets if subnet.zone not in zones]
-        return self._instances(resolved, order, template, [*own, *others])
+        zones = {offering.zone for offering in _offered(kind, tenancy)}
+        by_use = sorted(resolved.status.subnets, key=lambda subnet: subnet.zone not in zones)
+        return self._instances(resolved, order, template, [subnet.id for subnet in by_use])
 
     def _instances(
         self, resolved: EC2NodeClass, order: LaunchInstance, template: str, subnets: Sequence[str]
@@ -179,20 +199,33 @@ class DryRuns:
             if error.aws_code != "DryRunOperation":
                 raise
 
-    def _representative(
-        self, resolved: EC2NodeClass, types: Mapping[str, InstanceType]
-    ) -> tuple[InstanceType, tuple[str, ...]] | None:
-        """A type that the class can launch on demand, and its zones: if there is one, a type that a NodePool of the
-        class can have (A-132, A-135)."""
-        pools = self._pools.get(resolved.name, frozenset())
-        first = {name: (not _wanted(kind, pools), name not in _USUAL, name) for name, kind in types.items()}
-        for name in sorted(types, key=lambda name: first[name]):
-            kind = types[name]
-            offered = (o for o in kind.offerings if o.available and o.capacity_type == labels.ON_DEMAND)
-            zones = tuple(dict.fromkeys(offering.zone for offering in offered))
-            if zones and image_of(resolved.status.amis, kind):
-                return kind, zones
-        return None
+
+def _tenancies(pools: Iterable[Requirements]) -> list[str]:
+    """What is tried: dedicated hardware first where a NodePool lists it (A-131), and shared hardware unless all
+    NodePools exclude it."""
+    asked = [pool.get(labels.TENANCY) for pool in pools]
+    listed = any(labels.DEDICATED in one.values and not one.complement for one in asked)
+    shared = not asked or any(one.has(labels.DEFAULT_TENANCY) for one in asked)
+    return [*([labels.DEDICATED] if listed else []), *([labels.DEFAULT_TENANCY] if shared or not listed else [])]
+
+
+def _representative(
+    resolved: EC2NodeClass, types: Mapping[str, InstanceType], pools: Iterable[Requirements], tenancy: str
+) -> InstanceType | None:
+    """A type that the class can launch on demand with this tenancy: if there is one, a type that a NodePool of the
+    class can have (A-132, A-135)."""
+    so = [pool.merged([requirement(labels.TENANCY, "In", (tenancy,))]) for pool in pools]
+    first = {name: (not _wanted(kind, so), name not in _USUAL, name) for name, kind in types.items()}
+    for name in sorted(types, key=lambda name: first[name]):
+        if _offered(types[name], tenancy) and image_of(resolved.status.amis, types[name]):
+            return types[name]
+    return None
+
+
+def _offered(kind: InstanceType, tenancy: str) -> list[Offering]:
+    """What there is of a type on demand."""
+    there = (offering for offering in kind.offerings if offering.available and offering.tenancy == tenancy)
+    return [offering for offering in there if offering.capacity_type == labels.ON_DEMAND]
 
 
 def _wanted(kind: InstanceType, pools: Iterable[Requirements]) -> bool:
@@ -209,10 +242,11 @@ def own_annotations(node_class: EC2NodeClass) -> dict[str, str]:
     return {key: text for key, text in node_class.annotations.items() if key not in hashes}
 
 
-def _order(resolved: EC2NodeClass, kind: str, zones: Sequence[str]) -> LaunchInstance:
+def _order(resolved: EC2NodeClass, kind: str, zones: Sequence[str], tenancy: str) -> LaunchInstance:
     """The order of a launch, of no claim."""
     ref = NodeClassRef("karpenter.k8s.aws", "EC2NodeClass", resolved.name)
-    return LaunchInstance("", "", ref, labels.ON_DEMAND, tuple(Offer(kind, zone, 0.0) for zone in zones), {})
+    offers = tuple(Offer(kind, zone, 0.0) for zone in zones)
+    return LaunchInstance("", "", ref, labels.ON_DEMAND, offers, {}, tenancy=tenancy)
 
 
 def _interfaces(resolved: EC2NodeClass, subnet: str) -> list[dict[str, object]]:

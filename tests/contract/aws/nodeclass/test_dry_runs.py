@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.adapters.aws.cloud import AwsCloud
+from kerf.adapters.aws.mock.environment import CLUSTER
 from kerf.engine.model.karpenter.ec2nodeclasses import NetworkInterface
 from kerf.engine.model.karpenter.nodepools import NodeClassRef, NodePool, RequirementSpec
 from kerf.engine.record.observations import NodeClassSeen, Observation
@@ -19,6 +20,13 @@ def trying(world: AwsWorld) -> AwsCloud:
     environment = world.environment
     settings = replace(environment.settings, dry_run=True)
     return AwsCloud(environment.operator.shim, settings, lambda: environment.node_classes, CLOCK)
+
+
+def without_templates(world: AwsWorld) -> None:
+    """Those of other tests are gone."""
+    ec2 = world.environment.operator.ec2
+    for template in ec2.describe_launch_templates()["LaunchTemplates"]:
+        ec2.delete_launch_template(LaunchTemplateId=template["LaunchTemplateId"])
 
 
 def validation(seen: Sequence[Observation]) -> tuple[str, str]:
@@ -102,6 +110,81 @@ def test_a_135_a_type_is_tried_that_a_nodepool_of_the_class_can_have(world: AwsW
     assert len(calls.of("CreateFleet")) == 2
 
 
+def tenancies(calls: Calls) -> list[str]:
+    """Of the launch templates that were made."""
+    return [made["LaunchTemplateData"]["Placement"]["Tenancy"] for made in calls.of("CreateLaunchTemplate")]
+
+
+def pool_of_tenancies(*values: str) -> NodePool:
+    tenancy = RequirementSpec("karpenter.k8s.aws/instance-tenancy", "In", values)
+    family = RequirementSpec("karpenter.k8s.aws/instance-family", "In", ("m5",))
+    ref = NodeClassRef("karpenter.k8s.aws", "EC2NodeClass", "default")
+    return NodePool("-".join(values), ref, requirements=(tenancy, family))
+
+
+@pytest.mark.parametrize(
+    ("pools", "tried"),
+    [
+        ([], "default"),
+        ([("default",)], "default"),
+        ([("dedicated",)], "dedicated"),
+        ([("default", "dedicated")], "dedicated"),
+        ([("default",), ("dedicated",)], "dedicated"),
+    ],
+)
+def test_a_131_dedicated_hardware_is_tried_where_a_nodepool_lists_it(
+    world: AwsWorld, pools: list[tuple[str, ...]], tried: str
+) -> None:
+    without_templates(world)
+    calls = Calls(world.environment, "CreateLaunchTemplate", "CreateFleet")
+    cloud = trying(world)
+    cloud.serve([pool_of_tenancies(*values) for values in pools])
+    assert validation(cloud.observe()) == ("True", "ValidationSucceeded")
+    assert tenancies(calls) == [tried]
+    assert len(calls.of("CreateFleet")) == 1
+
+
+def test_a_131_an_account_that_forbids_dedicated_hardware_keeps_its_shared_nodes(world: AwsWorld) -> None:
+    world.environment.operator.fault("CreateFleet", "refused", 1)
+    without_templates(world)
+    calls = Calls(world.environment, "CreateLaunchTemplate")
+    cloud = trying(world)
+    cloud.serve([pool_of_tenancies("default", "dedicated")])
+    assert validation(cloud.observe()) == ("True", "ValidationSucceeded")
+    assert tenancies(calls) == ["dedicated", "default"]
+
+
+def test_a_131_a_class_that_only_dedicated_nodes_use_is_refused_with_them(world: AwsWorld) -> None:
+    world.environment.operator.fault("CreateFleet", "refused", 1)
+    without_templates(world)
+    calls = Calls(world.environment, "CreateLaunchTemplate")
+    cloud = trying(world)
+    cloud.serve([pool_of_tenancies("dedicated")])
+    assert validation(cloud.observe()) == ("False", "CreateFleetAuthCheckFailed")
+    assert tenancies(calls) == ["dedicated"]
+
+
+def test_a_132_all_subnets_of_the_class_are_tried(world: AwsWorld) -> None:
+    """Also the second of a zone: a policy may forbid it."""
+    ec2 = world.environment.operator.ec2
+    (vpc,) = ec2.describe_vpcs(Filters=[{"Name": "cidr", "Values": ["10.0.0.0/16"]}])["Vpcs"]
+    tags = [{"ResourceType": "subnet", "Tags": [{"Key": "karpenter.sh/discovery", "Value": CLUSTER}]}]
+    second = ec2.create_subnet(
+        VpcId=vpc["VpcId"], CidrBlock="10.0.225.0/24", AvailabilityZone="us-west-2a", TagSpecifications=tags
+    )["Subnet"]["SubnetId"]
+    calls = Calls(world.environment, "CreateFleet")
+    try:
+        seen = trying(world).observe()
+    finally:
+        ec2.delete_subnet(SubnetId=second)
+    (fleet,) = calls.of("CreateFleet")
+    overrides = [override for config in fleet["LaunchTemplateConfigs"] for override in config["Overrides"]]
+    tried = sorted((override["SubnetId"], override["AvailabilityZone"]) for override in overrides)
+    assert tried == sorted((subnet.id, subnet.zone) for subnet in resolved(seen).status.subnets)
+    assert second in dict(tried)
+    assert len(tried) == 4
+
+
 def test_a_133_an_instance_is_tried_with_the_interfaces_of_the_class(world: AwsWorld) -> None:
     calls = Calls(world.environment, "RunInstances")
     (known,) = world.environment.node_classes
@@ -123,9 +206,7 @@ def test_a_133_an_instance_is_tried_with_the_interfaces_of_the_class(world: AwsW
     ],
 )
 def test_a_134_what_ec2_would_refuse_makes_a_class_not_ready(world: AwsWorld, operation: str, reason: str) -> None:
-    ec2 = world.environment.operator.ec2
-    for template in ec2.describe_launch_templates()["LaunchTemplates"]:  # of other tests
-        ec2.delete_launch_template(LaunchTemplateId=template["LaunchTemplateId"])
+    without_templates(world)
     world.environment.operator.fault(operation, "refused", 3)  # RunInstances: in each of the three subnets
     cloud = trying(world)
     seen = cloud.observe()
