@@ -40,6 +40,8 @@ from kerf.replay.time_travel.moments import end_of, moment_of
 from kerf.replay.time_travel.status import status_of
 
 MOST_EVENTS = 1_000
+_TOLD_BY_PLANS = ("decision/", "pod/")
+"""What plans tell is about decisions, and about pods: also about room to keep free, which no entry names as a pod."""
 
 
 class RecordAnswer(Struct, frozen=True, kw_only=True):
@@ -159,7 +161,8 @@ def _events(reader: RecordReader, since: int, until: int, subject: str) -> Itera
 
     named = reader.named(reader.store.last_position()) if subject else None
     if named is not None:
-        yield from chosen_events(reader.store, named, [subject.partition("/")[2]], choose)
+        about = None if subject.startswith(_TOLD_BY_PLANS) else [subject]
+        yield from chosen_events(reader.store, named, [subject.partition("/")[2]], choose, subjects=about)
     else:
         entries, timeline = entries_since(reader.store, since)
         yield from choose(timeline, entries)

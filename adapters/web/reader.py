@@ -24,7 +24,6 @@ from kerf.engine.state.evolve import evolve
 from kerf.engine.state.load import load
 from kerf.engine.state.state import State
 from kerf.projections.cluster_status.structs import ClusterStatus
-from kerf.replay.history.histories_until import histories_of
 from kerf.replay.history.indexed_timeline import told_of
 from kerf.replay.record_names.named_entries import NamedEntries
 from kerf.replay.time_travel.moments import Moment, moment_of
@@ -105,10 +104,7 @@ class RecordReader:
             with limits.question(memory=False), closing(open_record(self.opened)) as store:
                 found = named_record(store, store.last_position())
                 if found is not None and not isinstance(self.store, GoldenStore):  # which has no index
-                    found.others()  # decoded once, for all questions, as what is made of them
-                    if found.keeps:
-                        histories_of(store, found.until, found)
-                        told_of(store, found)
+                    told_of(store, found)  # folded once for all questions, with its histories
                     self._named = found.read_from(self.store)
             told.set_result(None)
         except BaseException as error:
@@ -123,10 +119,7 @@ class RecordReader:
         if self._named is None or self._named.until < position:
             known = self._named.parts if self._named is not None else ()
             self._named = named_record(self.store, self.store.last_position(), known=known)
-        if self._named is None:
-            return None
-        self._named.others()
-        return self._named.up_to(position)
+        return self._named.up_to(position) if self._named is not None else None
 
     def names(self, read: Callable[[AnyStore], list[str]]) -> list[str]:
         """Return the names in the record, which `read` reads. They are kept, packed, until more is written."""

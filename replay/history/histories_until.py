@@ -6,7 +6,7 @@ cut out of them: a claim that was over by then, and one that had not begun, cost
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import chain
 
@@ -25,6 +25,18 @@ def histories_of(store: Store, until: int | None = None, named: NamedEntries | N
         return _folded(store, named.others(), named)
     whole = named.whole.folded("histories", partial(_whole, store, named.whole))
     return _up_to(whole, named)
+
+
+def with_histories(store: Store, named: NamedEntries) -> Iterator[Entry]:
+    """Give all entries that are of no pod, and fold the histories of the whole record on the way: to read them once for
+    both is sooner, and neither has to keep them."""
+    histories = Histories(named)
+    for entry in base_as_entries(store):
+        histories.apply(entry)
+    for entry in named.others():
+        histories.apply(entry)
+        yield entry
+    named.folded("histories", lambda: histories)
 
 
 def _whole(store: Store, named: NamedEntries) -> Histories:

@@ -20,6 +20,7 @@ from kerf.engine.state.indexes import Blobs
 from kerf.projections.differences.documents import Shapes
 from kerf.projections.timeline.event import Event
 from kerf.projections.timeline.timeline import Timeline
+from kerf.replay.history.histories_until import with_histories
 from kerf.replay.history.told_events import PLACED, ToldEvents, is_of_pod, is_plan, told_events
 from kerf.replay.record_names.named_entries import NamedEntries, uid_of
 from kerf.replay.record_names.postings import NAME, NODE, bare
@@ -78,16 +79,20 @@ class _PodsTimeline(_NotingTimeline):
 
 
 class _Every:
-    """Gives all entries that are of no pod."""
+    """Gives all entries that are of no pod. They are decoded once, if they are not too many."""
 
     def __init__(self, named: NamedEntries) -> None:
         self._named = named
+        self._others = list(named.others()) if named.keeps else None
 
     def timeline(self, shapes: Shapes) -> _NotingTimeline:
         return _NotingTimeline(shapes)
 
     def entries(self, uids: Collection[str]) -> Iterable[Entry]:
-        return self._named.others()
+        return self._named.others() if self._others is None else self._others
+
+    def plans(self) -> Iterable[Entry]:
+        return self.entries(())
 
     def misses(self, positions: Iterable[int]) -> bool:
         return False
@@ -98,8 +103,6 @@ class _Found:
     some pods."""
 
     def __init__(self, named: NamedEntries, told: ToldEvents, subjects: Iterable[str], plans: Iterable[int]) -> None:
-        others = named.whole.others()
-        self._others = others if isinstance(others, list) else list(others)
         self._told, self._until = told, named.until
         self._wanted = {*told.positions(subjects), *plans}
         events = [event for position in self._wanted for event in told.of(position)]
@@ -116,11 +119,14 @@ class _Found:
                 wanted.update(entry.position for entry in told.places.get(name, ()))
         return self._at(sorted(wanted))
 
+    def plans(self) -> Iterable[Entry]:
+        return chain(self._told.plans, self._told.repeats)
+
     def _at(self, positions: Sequence[int]) -> Iterator[Entry]:
         for position in positions:
-            index = bisect_left(self._others, position, key=_position)
-            if index < len(self._others) and self._others[index].position == position <= self._until:
-                yield self._others[index]
+            entry = self._told.entry(position) if position <= self._until else None
+            if entry is not None:
+                yield entry
 
     def misses(self, positions: Iterable[int]) -> bool:
         """Return whether some of these entries were not given yet. The next time they are."""
@@ -145,7 +151,7 @@ def chosen_events(
     base, shapes = list(base_as_entries(store)), Blobs(store.blob).shape
     told = told_of(store, named) if subjects is not None else None
     given_too: _Every | _Found = _Every(named) if told is None else _Found(named, told, subjects or (), plans)
-    uids = _pods_about(named, set(names), plans, told) | {uid_of(entry) for entry in base}
+    uids = _pods_about(named, set(names), plans, given_too.plans()) | {uid_of(entry) for entry in base}
     read_of, of_pods = set[str](), list[Entry]()
     while True:
         timeline, given = given_too.timeline(shapes), set[int]()
@@ -165,7 +171,7 @@ def chosen_events(
 
 
 def told_of(store: Store, named: NamedEntries) -> ToldEvents | None:
-    """Return what is told of the whole record; None where that cannot be kept."""
+    """Return what is told of the whole record; None where that cannot be kept. Its histories are folded with it."""
     whole = named.whole
     if not whole.keeps or named.until < named.after:
         return None
@@ -174,7 +180,7 @@ def told_of(store: Store, named: NamedEntries) -> ToldEvents | None:
         timeline = Timeline(Blobs(store.blob).shape)
         for entry in base_as_entries(store):
             timeline.apply(entry)
-        return told_events(timeline, whole.others())
+        return told_events(timeline, with_histories(store, whole))
 
     return whole.folded("told", work)
 
@@ -190,15 +196,13 @@ def places_of(plan: Entry, uids: Collection[str]) -> Iterator[str]:
             yield placement.claim
 
 
-def _pods_about(
-    named: NamedEntries, names: set[str], plans: Collection[int], told: ToldEvents | None = None
-) -> set[str]:
+def _pods_about(named: NamedEntries, names: set[str], plans: Collection[int], decided: Iterable[Entry]) -> set[str]:
     """Return the pods of these names, those on nodes of these names, those planned onto claims of these names, and
-    those that some decisions speak of, or were brought about by."""
+    those that some decisions speak of, or were brought about by. All plans are among `decided`."""
     uids = {""}
     for name in sorted(names):
         uids |= named.uids(NODE, name) | named.uids(NAME, bare(name))
-    for entry in chain(told.plans, told.repeats) if told is not None else named.others():
+    for entry in decided:
         result = entry.payload.result if isinstance(entry.payload, Decision) else None
         if isinstance(result, ProvisionResult) and entry.position <= named.until:
             places = [(claim.name, claim.pods) for claim in result.claims]

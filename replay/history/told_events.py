@@ -25,19 +25,22 @@ PLACED = (
     ev.Registered, ev.Adopted, ev.Terminated, ev.InstanceVanished, ev.LaunchFailed, ev.LaunchTimedOut, ev.Cancelled,
 )  # fmt: skip
 """Events after which a claim has a Node, or has none any more."""
+KEPT = (*PLACED, CapacityBuffer)
 _encode, _decode = msgspec.msgpack.Encoder().encode, msgspec.msgpack.Decoder(list[Event]).decode
 
 
 class ToldEvents(Struct):
     """The events of all entries that are of no pod and no plan, by position. `plans` are the entries of plans, in
     order, but for those that repeat another, which are `repeats`; `of_pod` says which plans speak of a pod. `places`
-    are the entries by which a claim has a Node or none, `buffers` those that give pods names."""
+    are the entries by which a claim has a Node or none, `buffers` those that give pods names. `kept` are all of these
+    entries, by position."""
 
     plans: list[Entry] = field(default_factory=list)
     repeats: list[Entry] = field(default_factory=list)
     of_pod: dict[str, list[int]] = field(default_factory=dict)
     places: dict[str, list[Entry]] = field(default_factory=dict)
     buffers: list[Entry] = field(default_factory=list)
+    kept: dict[int, Entry] = field(default_factory=dict)
     packed: dict[int, bytes] = field(default_factory=dict)
     odd: dict[int, list[Event]] = field(default_factory=dict)
     about: dict[str, array[int]] = field(default_factory=dict)
@@ -46,6 +49,13 @@ class ToldEvents(Struct):
         """Return the events of an entry."""
         packed = self.packed.get(position)
         return _decode(packed) if packed is not None else self.odd.get(position, [])
+
+    def entry(self, position: int) -> Entry | None:
+        """Return the entry at a position, if something is told of it. Of one whose events are known its payload is left
+        out."""
+        kept = self.kept.get(position)
+        events = self.of(position) if kept is None else []
+        return _without_payload(events[0]) if events else kept
 
     def positions(self, subjects: Iterable[str]) -> Iterator[int]:
         """Give the positions at which something is told about subjects, and not by a plan."""
@@ -68,6 +78,8 @@ def told_events(timeline: Timeline, entries: Iterable[Entry]) -> ToldEvents | No
             told.places.setdefault(payload.claim, []).append(entry)
         elif isinstance(payload, CapacityBuffer):
             told.buffers.append(entry)
+        if isinstance(payload, KEPT):
+            told.kept[entry.position] = entry
         if events:
             _note(told, entry.position, events)
     return told
@@ -85,6 +97,7 @@ def is_plan(entry: Entry) -> bool:
 
 def _note_plan(told: ToldEvents, entry: Entry) -> None:
     result = entry.payload.result
+    told.kept[entry.position] = entry
     if result.repeats:
         told.repeats.append(entry)
         return
@@ -92,6 +105,10 @@ def _note_plan(told: ToldEvents, entry: Entry) -> None:
     groups = (*result.claims, *result.placements, *result.unplaced, *result.ignored, *result.later)
     for uid in {uid for group in groups for uid in group.pods}:
         told.of_pod.setdefault(uid, []).append(len(told.plans) - 1)
+
+
+def _without_payload(event: Event) -> Entry:
+    return Entry(event.position, event.turn, "", 0, "", 0, event.at, event.cause, 0, None)
 
 
 def _note(told: ToldEvents, position: int, events: list[Event]) -> None:

@@ -13,7 +13,7 @@ from kerf.engine.record.observations import ObjectGone
 from kerf.replay.record_names.postings import UID, Part, has_name
 
 MOST_KEPT = 150_000
-"""So many entries of anything but pods are kept decoded for the next question; more are decoded again."""
+"""What so many entries of anything but pods tell is kept for the next question; more are decoded again."""
 MOST_WORKED_OUT = 12
 """So many things that were worked out of the entries are kept for the next question."""
 Worked = TypeVar("Worked")
@@ -38,7 +38,6 @@ class NamedEntries:
     def __init__(self, entries: Entries, parts: Sequence[Part], until: int, codec: Codec = CODEC) -> None:
         self.after = parts[0].after
         self._entries, self.parts, self.until, self._codec = entries, parts, until, codec
-        self._others: list[Entry] = []
         self._kept: dict[Hashable, Any] = {}
         self._folds: dict[str, Any] = {}
         self.whole: NamedEntries = self
@@ -48,7 +47,6 @@ class NamedEntries:
         """Return what finds the entries up to another position."""
         found = NamedEntries(self._entries, self.parts, until, self._codec)
         if until <= self.until:
-            found._others = [entry for entry in self._others if entry.position <= until]
             found._kept, found._folds, found.whole = self._kept, self._folds, self.whole
         return found
 
@@ -62,7 +60,7 @@ class NamedEntries:
         return found
 
     def folded(self, what: str, work: Callable[[], Worked]) -> Worked:
-        """Return what `work` makes of all entries that are of no pod. It is kept as long as these are."""
+        """Return what `work` makes of all entries that are of no pod. It is kept, and they are not."""
         if what not in self._folds:
             self._folds[what] = work()
         found: Worked = self._folds[what]
@@ -71,7 +69,7 @@ class NamedEntries:
     def read_from(self, entries: Entries) -> NamedEntries:
         """Return the same of the same record, which is opened once more as `entries`."""
         found = NamedEntries(entries, self.parts, self.until, self._codec)
-        found._others, found._kept, found._folds = self._others, self._kept, self._folds
+        found._kept, found._folds = self._kept, self._folds
         return found
 
     def uids(self, what: str, name: str) -> set[str]:
@@ -97,25 +95,17 @@ class NamedEntries:
     def others(self, only: Collection[str] | None = None) -> Iterable[Entry]:
         """Give all entries that are of no pod, in order, those kept from before the base first; `only` those of some
         types, if they are given (see `Store.scan`)."""
-        if self._others:
-            return self._others
         positions = [
             part.after + distance
             for part in self.parts
             for distance in part.others
             if part.after + distance <= self.until
         ]
-        found = chain(
-            self._codec.decode_all(self._entries.history(0, self.until), only), self._decoded(positions, only)
-        )
-        if only is not None or not self.keeps:
-            return found
-        self._others = list(found)
-        return self._others
+        return chain(self._codec.decode_all(self._entries.history(0, self.until), only), self._decoded(positions, only))
 
     @property
     def keeps(self) -> bool:
-        """Whether what is of no pod is little enough to be kept."""
+        """Whether entries of no pod are few enough for what they tell to be kept."""
         return sum(len(part.others) for part in self.parts) <= MOST_KEPT
 
     def _positions(self, what: str, names: Iterable[str]) -> list[int]:

@@ -123,6 +123,36 @@ def test_a_decision_of_a_long_record_is_told_by_the_index(record: Path, monkeypa
     assert any(one.pieces for one in told)
 
 
+def test_the_log_of_a_subject_is_the_same_by_index_and_decodes_what_is_of_no_pod_once(
+    record: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What these entries tell is kept, and they are not. What plans tell of pods is asked of all."""
+    decoded: list[int] = []
+    others = NamedEntries.others
+
+    def counted(named: NamedEntries, only: Any = None) -> Any:
+        decoded.append(named.until)
+        return others(named, only)
+
+    monkeypatch.setattr(NamedEntries, "others", counted)
+    with closing(reader.RecordReader(str(record))) as plain:
+        every = asyncio.run(plain.ask(lambda read: questions.log(read, limit=1_000)))
+        subjects = sorted({name for event in every.events for name in event.subjects})
+        asks = [
+            partial(questions.log, subject=name, until=until) for name in subjects for until in (0, every.events[-5].at)
+        ]
+        told = [asyncio.run(plain.ask(ask)) for ask in asks]
+    assert {name.partition("/")[0] for name in subjects} > {"nodeclaim", "node", "pod", "decision", "nodepool"}
+    monkeypatch.setattr(reader, "named_record", partial(named_record, short=0))
+    with closing(reader.RecordReader(str(record))) as opened:
+        for ask, answer in zip(asks, told, strict=True):
+            decoded.clear()
+            known = opened._named is not None and "told" in opened._named._folds
+            assert asyncio.run(opened.ask(ask)) == answer
+            of_plans = ask.keywords["subject"].startswith(("decision/", "pod/"))
+            assert len(decoded) == (1 if of_plans or not known else 0), ask.keywords
+
+
 def test_the_names_of_a_record_are_read_once_and_again_when_it_grows(
     record: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
