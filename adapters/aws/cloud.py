@@ -87,13 +87,11 @@ class AwsCloud:
         self._instances = Instances(clients, settings.cluster, clock, self._shifts, reserved=settings.reserved_capacity)
         self._catalogues = ClassCatalogues(settings, self._markets, self._classes, self._shifts, clock)
         self._known: dict[str, Known] = {}
-        self._in_flight: dict[str, int] = {}
         self._unswept = ToldOnce()
         self._unreported: list[InputRefused] = []
         self._tokens = ClientTokens()
         self._collect_at = clock() + COLLECT_EVERY
         self._resolving = threading.RLock()  # one thread at a time finds out about classes, types and prices
-        self._counting = threading.Lock()  # of addresses in flight
 
     # ── observing ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -138,7 +136,7 @@ class AwsCloud:
 
     def free_addresses(self) -> dict[str, int]:
         """Free addresses by subnet, as EC2 last told."""
-        return dict(self._classes.free_addresses)
+        return self._classes.free_addresses.known()
 
     def next_due(self) -> int:
         """When `observe` has to be called even if nothing happens until then (ms since the epoch)."""
@@ -230,8 +228,6 @@ class AwsCloud:
             status = self._classes.resolve(node_class, before, tried)
             status = with_condition(status, readiness(status), now)
             resolved = replace(node_class, status=status)
-            with self._counting:
-                self._in_flight.clear()  # the free addresses are EC2's own again (A-233)
             if known is None:
                 known = self._known[node_class.name] = Known(resolved, {})
             known.resolved = resolved
@@ -296,9 +292,10 @@ class AwsCloud:
 
     def _launch(self, order: LaunchInstance, known: Known, intent: str, token: str) -> LaunchAnswered:
         chosen = groups(order, known.types, known.resolved.status.amis, self._catalogues.kubelets(known.resolved))
-        subnets = self._subnets(order, known)
         addresses = min((group.kind.capacity["pods"] for group in chosen), default=0)
-        self._take(subnets.values(), addresses)
+        offered = {offer.zone for offer in order.offers}
+        taken = self._classes.free_addresses.take(known.resolved.status.subnets, offered, addresses)
+        subnets = taken.subnets
         try:
             answer = self._fleet(order, known.resolved, chosen, subnets, intent, token)
         except AwsError as error:
@@ -306,7 +303,7 @@ class AwsCloud:
                 raise
             self._templates.forget()  # A-284: once more, with the templates made anew
             answer = self._fleet(order, known.resolved, chosen, subnets, intent, token)
-        self._take([subnet for zone, subnet in subnets.items() if zone != answer.zone], -addresses)
+        self._classes.free_addresses.give_back(taken, answer.zone)
         self._learn(answer, order, subnets, token)
         return answer
 
@@ -318,7 +315,7 @@ class AwsCloud:
             self._classes.reservations.exhausted(order.reservation)
         for error in answer.errors:
             if error.code == NO_ADDRESSES and error.zone in subnets:
-                self._classes.free_addresses[subnets[error.zone]] = 0  # A-293
+                self._classes.free_addresses.used_up(subnets[error.zone])
         if answer.instance:
             self._instances.started(answer)
             self._tokens.done(token)
@@ -355,24 +352,6 @@ class AwsCloud:
         # It was launched by these, whatever the class says when the answer is read.
         terms = ec2_terms(resolved, self._settings.facts.ca_bundle)
         return replace(launched, class_hash=terms.hash, security_groups=terms.security_groups)
-
-    def _subnets(self, order: LaunchInstance, known: Known) -> dict[str, str]:
-        """In each zone of the offers, the subnet with most free addresses; the first of equals (A-232)."""
-        offered = {offer.zone for offer in order.offers}
-        free, taken = self._classes.free_addresses, self._in_flight
-        chosen: dict[str, tuple[int, str]] = {}
-        for subnet in known.resolved.status.subnets:
-            left = free.get(subnet.id, 0) - taken.get(subnet.id, 0)
-            if subnet.zone in offered and (subnet.zone not in chosen or left > chosen[subnet.zone][0]):
-                chosen[subnet.zone] = (left, subnet.id)
-        return {zone: subnet for zone, (_, subnet) in chosen.items()}
-
-    def _take(self, subnets: Iterable[str], addresses: int) -> None:
-        """Count the addresses that launches under way will use, until EC2 is asked again; a negative number gives them
-        back (A-233)."""
-        with self._counting:
-            for subnet in subnets:
-                self._in_flight[subnet] = self._in_flight.get(subnet, 0) + addresses
 
     def _not_launched(self, error: AwsError, order: LaunchInstance, *, intent: str, token: str) -> LaunchAnswered:
         """The answer to a refused call. It started nothing, with one exception: a token that was used before for

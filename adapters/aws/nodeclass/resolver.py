@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from kerf.adapters.aws import tags
 from kerf.adapters.aws.nodeclass import placement_groups
 from kerf.adapters.aws.nodeclass.capacity_reservations import Reservations
+from kerf.adapters.aws.nodeclass.free_addresses import FreeAddresses
 from kerf.adapters.aws.nodeclass.images import Images
 from kerf.adapters.aws.nodeclass.instance_profiles import InstanceProfiles
 from kerf.adapters.aws.nodeclass.placement_groups import FAILED, PlacementGroup
@@ -69,7 +70,7 @@ class NodeClassResolver:
         self.profiles = InstanceProfiles(clients, settings, clock)
         self.reservations = Reservations(clients, clock)
         self._groups_known: dict[str, PlacementGroup] = {}  # by class
-        self.free_addresses: dict[str, int] = {}
+        self.free_addresses = FreeAddresses()
         self._refused: dict[tuple[str, str], AwsError] = {}  # (class, part) → why it stays as it was
 
     def resolve(
@@ -182,7 +183,7 @@ class NodeClassResolver:
         A-96) matters only to a launch, which asks `free_addresses`."""
         terms = node_class.spec.subnet_selector_terms
         found = list(self._selected(terms, self._clients.ec2.describe_subnets, "Subnets", "subnet_id"))
-        self.free_addresses |= {entry["SubnetId"]: entry.get("AvailableIpAddressCount", 0) for entry in found}
+        self.free_addresses.told({entry["SubnetId"]: entry.get("AvailableIpAddressCount", 0) for entry in found})
         by_id = {
             entry["SubnetId"]: ResolvedSubnet(
                 entry["SubnetId"], entry["AvailabilityZone"], entry.get("AvailabilityZoneId", "")

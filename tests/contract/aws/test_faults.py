@@ -13,7 +13,7 @@ from kerf.adapters.aws.mock.environment import CLUSTER
 from kerf.adapters.aws.session import AwsError
 from kerf.engine.model import labels
 from tests.contract.cloud_contract import order
-from tests.support.servers.aws_world import AwsWorld, resolved
+from tests.support.servers.aws_world import AwsWorld, Calls, resolved
 
 
 @pytest.mark.parametrize("kind", ["throttled", "unavailable", "unreachable", "lost"])
@@ -169,6 +169,30 @@ def test_a_232_a_293_the_subnet_with_most_free_addresses_until_it_has_none(world
     for claim in ("subnet-1", "subnet-3"):
         cloud.terminate(world.alive(claim)[0], intent="4.0")
     ec2.delete_subnet(SubnetId=small)
+
+
+def test_a_233_what_launches_take_counts_until_the_subnets_are_asked_for_again(world: AwsWorld) -> None:
+    """A class is resolved for other reasons, too: here somebody annotates it."""
+    ec2 = world.environment.operator.ec2
+    (vpc,) = ec2.describe_vpcs(Filters=[{"Name": "cidr", "Values": ["10.0.0.0/16"]}])["Vpcs"]
+    tags = [{"ResourceType": "subnet", "Tags": [{"Key": "karpenter.sh/discovery", "Value": CLUSTER}]}]
+    second = ec2.create_subnet(
+        VpcId=vpc["VpcId"], CidrBlock="10.0.96.0/19", AvailabilityZone="us-west-2a", TagSpecifications=tags
+    )["Subnet"]["SubnetId"]
+    cloud, wanted = world.restarted(), replace(order(world, "flight-1"), offers=world.offers[:1])
+    cloud.observe()
+    asked = Calls(world.environment, "DescribeSubnets")
+    cloud.launch(wanted, intent="1.0", token="flight-1")
+    (known,) = world.environment.node_classes
+    world.environment.node_classes[:] = [replace(known, annotations={"karpenter.k8s.aws/checked": "2026"})]
+    cloud.observe()
+    cloud.launch(replace(wanted, claim="flight-2"), intent="2.0", token="flight-2")
+    used = [subnet_of(world, claim) for claim in ("flight-1", "flight-2")]
+    assert not asked.of("DescribeSubnets")
+    for claim in ("flight-1", "flight-2"):
+        cloud.terminate(world.alive(claim)[0], intent="3.0")
+    ec2.delete_subnet(SubnetId=second)
+    assert len(set(used)) == 2
 
 
 def test_faults_of_the_other_services(world: AwsWorld) -> None:

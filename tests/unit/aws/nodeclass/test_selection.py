@@ -176,7 +176,7 @@ def test_a95_a97_subnets_are_those_of_the_terms_whatever_their_network_and_zone(
     assert [filters(request) for request in aws.of("describe_subnets")] == [
         {"tag:a": ["b"]}, {"subnet-id": ["subnet-1", "subnet-3"]},
     ]  # fmt: skip
-    assert classes.free_addresses["subnet-1"] == 7
+    assert classes.free_addresses.known()["subnet-1"] == 7
 
 
 # ── instances ───────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,0 +1,56 @@
+"""Which subnet a launch uses, by addresses that are free and that launches under way will use (A-232, A-233)."""
+
+from __future__ import annotations
+
+from kerf.adapters.aws.nodeclass.free_addresses import FreeAddresses, Taken
+from kerf.engine.model.karpenter.ec2nodeclasses import ResolvedSubnet
+
+SUBNETS = (ResolvedSubnet("a-1", "a"), ResolvedSubnet("a-2", "a"), ResolvedSubnet("b-1", "b"))
+
+
+def take(addresses: FreeAddresses, *zones: str) -> Taken:
+    return addresses.take(SUBNETS, zones, 10)
+
+
+def told(**free: int) -> FreeAddresses:
+    addresses = FreeAddresses()
+    addresses.told({name.replace("_", "-"): count for name, count in free.items()})
+    return addresses
+
+
+def test_a_232_the_subnet_with_most_addresses_in_each_zone_and_the_first_of_equals() -> None:
+    assert take(told(a_1=5, a_2=5, b_1=0), "a", "b").subnets == {"a": "a-1", "b": "b-1"}
+    assert take(told(a_1=5, a_2=6), "a").subnets == {"a": "a-2"}
+    assert take(FreeAddresses(), "a", "b").subnets == {"a": "a-1", "b": "b-1"}
+
+
+def test_a_233_what_launches_take_counts_until_ec2_tells_of_the_subnet() -> None:
+    addresses = told(a_1=15, a_2=14, b_1=9)
+    assert [take(addresses, "a").subnets["a"] for _ in range(2)] == ["a-1", "a-2"]
+    assert addresses.known() == {"a-1": 15, "a-2": 14, "b-1": 9}
+    addresses.told({"b-1": 9})
+    assert take(addresses, "a").subnets == {"a": "a-1"}, "of equal -> the first: both still count"
+    addresses.told({"a-2": 6})
+    assert take(addresses, "a").subnets == {"a": "a-2"}
+
+
+def test_a_233_the_zones_that_were_not_used_get_their_addresses_back() -> None:
+    addresses = told(a_1=15, a_2=14, b_1=9)
+    addresses.give_back(take(addresses, "a", "b"), "b")
+    assert take(addresses, "a").subnets == {"a": "a-1"}
+    assert take(addresses, "a").subnets == {"a": "a-2"}
+
+
+def test_a_233_a_subnet_that_ec2_told_of_meanwhile_gets_nothing_back() -> None:
+    addresses = told(a_1=15, a_2=14)
+    before = take(addresses, "a")
+    addresses.told({"a-1": 15})
+    assert take(addresses, "a").subnets == {"a": "a-1"}
+    addresses.give_back(before, "")
+    assert take(addresses, "a").subnets == {"a": "a-2"}
+
+
+def test_a_293_a_subnet_without_addresses_comes_last() -> None:
+    addresses = told(a_1=15, a_2=1)
+    addresses.used_up("a-1")
+    assert take(addresses, "a").subnets == {"a": "a-2"}
