@@ -165,7 +165,7 @@ class KubernetesController:
         await self._synced(watching)
         if self._nominate and await supported(self._session):
             self._nominations = Nominations(self._session, self._provider.node_name)
-        self._go_live(await self._provider.first())
+        self._go_live(await self._provider.first(self))
 
     async def _unless_one_dies(self, running: asyncio.Task[None], watching: list[asyncio.Task[Any]]) -> None:
         """Wait for the controller. A watch never ends by itself: one that does has a defect, and the controller is
@@ -338,8 +338,9 @@ class KubernetesController:
         return [(claim, node) for claim, node in pairs if node is not None]
 
     async def node_pools(self, group: str) -> list[NodePool]:
-        async with self.controller.between_turns:
-            return [pool for pool in self.runtime.state.facts.pools.values() if pool.node_class.group == group]
+        listed = next(each for each in self.reflectors if each.resource.path == NODEPOOLS.path)
+        pools = (pool for pool in listed.objects if isinstance(pool, NodePool))  # the first turn has not been yet
+        return [pool for pool in pools if pool.node_class.group == group]
 
     async def claims_of(self, group: str, node_class: str) -> list[str]:
         async with self.controller.between_turns:

@@ -96,6 +96,11 @@ class Reflector:
     def synced(self) -> bool:
         return self.listed.is_set()
 
+    @property
+    def objects(self) -> list[Struct]:
+        """All objects as they were last seen."""
+        return list(self._known.values())
+
     async def run(self) -> None:
         """Lists and watches until it is cancelled."""
         while True:

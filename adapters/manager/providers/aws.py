@@ -94,9 +94,9 @@ class AwsProvider:
         """Nothing: EC2 has to be asked first."""
         return []
 
-    async def first(self) -> list[Observation]:
+    async def first(self, host: ProviderHost) -> list[Observation]:
         self._news.clear()
-        return await self._looked()
+        return await self._looked(host)
 
     def report_to(self, recorder: EventRecorder) -> None:
         self._recorder = recorder
@@ -152,8 +152,7 @@ class AwsProvider:
             for node_class in list(self._classes.values()):
                 await self._bring(node_class, host)
             await self._pause()
-            self._cloud.serve(await host.node_pools(GROUP))
-            host.put(await self._looked())
+            host.put(await self._looked(host))
 
     async def _pause(self) -> None:
         """Wait until a class changed or something is due."""
@@ -167,8 +166,10 @@ class AwsProvider:
             return
         self._news.clear()
 
-    async def _looked(self) -> list[Observation]:
-        """Resolve all classes. A defect in the adapter becomes an observation, too: it must not end the resolving."""
+    async def _looked(self, host: ProviderHost) -> list[Observation]:
+        """Resolve all classes, for the NodePools that there are. A defect in the adapter becomes an observation, too:
+        it must not end the resolving."""
+        self._cloud.serve(await host.node_pools(GROUP))
         for node_class in list(self._classes.values()):
             await self._hold(node_class)
         try:

@@ -47,7 +47,7 @@ class KwokProvider:
     def changed(self) -> list[Observation]:
         return self._cloud.observe()
 
-    async def first(self) -> list[Observation]:
+    async def first(self, host: ProviderHost) -> list[Observation]:
         return self._cloud.observe()
 
     async def run(self, host: ProviderHost) -> None:

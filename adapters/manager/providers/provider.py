@@ -36,7 +36,7 @@ class ProviderHost(Protocol):
         ...
 
     async def node_pools(self, group: str) -> list[NodePool]:
-        """The NodePools whose NodeClass is of this group."""
+        """The NodePools whose NodeClass is of this group, from the first list on."""
         ...
 
     async def claims_of(self, group: str, node_class: str) -> list[str]:
@@ -61,7 +61,7 @@ class Provider(Protocol):
         """What is known at once of a NodeClass that was put. What the cloud has to be asked for comes by `run`."""
         ...
 
-    async def first(self) -> list[Observation]:
+    async def first(self, host: ProviderHost) -> list[Observation]:
         """All NodeClasses with their catalogues, once all have been put for the first time."""
         ...
 

@@ -18,11 +18,12 @@ from kerf.adapters.manager.providers.aws import AwsProvider
 from kerf.adapters.manager.providers.provider import ProviderHost
 from kerf.engine.model.instance_types import Catalogue, InstanceType
 from kerf.engine.model.karpenter.nodeclass_terms import NodeClassTerms
+from kerf.engine.model.karpenter.nodepools import NodeClassRef, NodePool, RequirementSpec
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.observations import CatalogueSeen, InterruptionSeen, NodeClassSeen, Observation
 from tests.support.aws.boundary import Boundary
-from tests.support.servers.aws_world import CLOCK, AwsWorld, resolved
+from tests.support.servers.aws_world import CLOCK, AwsWorld, Calls, resolved
 
 
 class Queue:
@@ -46,12 +47,18 @@ class Host:
     def __init__(self, *joined: tuple[NodeClaim, Node]) -> None:
         self.told: list[Any] = []
         self.nodes = list(joined)
+        self.pools: list[NodePool] = []
+        self.news = asyncio.Event()
 
     async def joined(self) -> list[tuple[NodeClaim, Node]]:
         return self.nodes
 
+    async def node_pools(self, group: str) -> list[NodePool]:
+        return [pool for pool in self.pools if pool.node_class.group == group]
+
     def put(self, observations: Iterable[Observation]) -> None:
         self.told += [observation.payload for observation in observations]
+        self.news.set()
 
     async def record(self, observations: Iterable[Observation]) -> None:
         self.put(observations)
@@ -95,11 +102,11 @@ async def seen_after(world: AwsWorld, host: Host, **changed: str) -> tuple[NodeC
         clock=CLOCK, facts=facts,
     )  # fmt: skip
     provider.put(world.environment.node_classes[0])
-    before = [entry.payload for entry in await provider.first()]
+    before = [entry.payload for entry in await provider.first(cast(ProviderHost, Host()))]
     following = asyncio.create_task(provider._follow(cast(ProviderHost, host), facts))
     await provider._news.wait()
     following.cancel()
-    after = [entry.payload for entry in await provider._looked()]
+    after = [entry.payload for entry in await provider._looked(cast(ProviderHost, host))]
     (was,), (now,) = ([seen for seen in some if isinstance(seen, NodeClassSeen)] for some in (before, after))
     assert was.terms is not None
     assert now.terms is not None
@@ -167,7 +174,7 @@ async def test_a74_a_class_has_its_finalizer_before_anything_is_made_for_it(
     )
     provider.put(replace(default, name="young", uid="uid-young"))
     provider.put(replace(default, name="old", uid="uid-old", deleting=1))
-    await provider.first()
+    await provider.first(cast(ProviderHost, Host()))
     assert marked == [("karpenter.k8s.aws/termination", 0)]
     made = [call for call in boundary.calls if call.method == "create_instance_profile"]
     assert [call.parameters["Path"].split("/")[-2] for call in made if "young" in str(call)] == ["uid-young"]
@@ -187,7 +194,7 @@ async def test_a_136_a_class_that_cannot_be_written_keeps_no_other_from_being_wr
     malformed = replace(default.spec, kubelet={"podsPerCore": "x"})
     for name, spec in (("aaa", default.spec), ("bad", default.spec), ("malformed", malformed), ("zzz", default.spec)):
         provider.put(replace(default, name=name, spec=spec))
-    seen = [entry.payload for entry in await provider.first()]
+    seen = [entry.payload for entry in await provider.first(cast(ProviderHost, Host()))]
     assert {node_class.name: node_class.ready for node_class in seen if isinstance(node_class, NodeClassSeen)} == {
         "aaa": True, "bad": True, "malformed": False, "zzz": True,
     }  # fmt: skip
@@ -198,6 +205,44 @@ async def test_a_136_a_class_that_cannot_be_written_keeps_no_other_from_being_wr
     }  # fmt: skip
     assert provider.error is not None
     assert (provider.error.code, provider.error.where) == ("KERF605", "EC2NodeClass/bad")
+
+
+def pool_of(family: str, group: str = "karpenter.k8s.aws") -> NodePool:
+    wanted = RequirementSpec("karpenter.k8s.aws/instance-family", "In", (family,))
+    return NodePool(family, NodeClassRef(group, "EC2NodeClass", "default"), requirements=(wanted,))
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a_135_what_nodepools_can_have_is_tried_at_the_start_and_after_they_change(world: AwsWorld) -> None:
+    """The first look decides whether a class is ready: an account may forbid the usual types."""
+    calls, host = Calls(world.environment, "CreateFleet"), Host()
+    host.pools = [pool_of("r5"), pool_of("m5", group="another")]
+    provider = AwsProvider(
+        world.environment.operator.shim,
+        replace(world.environment.settings, dry_run=True),
+        objects=cast(NodeClassObjects, Objects()),
+        interruptions=None,
+        clock=CLOCK,
+    )
+
+    def tried() -> list[set[str]]:
+        return [
+            {override["InstanceType"].partition(".")[0] for override in config["Overrides"]}
+            for request in calls.of("CreateFleet")
+            for config in request["LaunchTemplateConfigs"]
+        ]
+
+    provider.put(world.environment.node_classes[0])
+    await provider.first(cast(ProviderHost, host))
+    assert tried() == [{"r5"}]
+    host.pools = [pool_of("c5")]
+    world.advance(61_000)
+    keeping = asyncio.create_task(provider._keep(cast(ProviderHost, host)))
+    provider.put(world.environment.node_classes[0])
+    async with asyncio.timeout(60):
+        await host.news.wait()
+    keeping.cancel()
+    assert tried() == [{"r5"}, {"c5"}]
 
 
 @pytest.mark.asyncio(loop_scope="function")
@@ -213,7 +258,7 @@ async def test_a170_the_memory_that_nodes_show_takes_the_place_of_the_estimate(w
         assert isinstance(made, Catalogue)
         return {kind.name: kind for kind in made.types}
 
-    estimated = types(await provider.first())
+    estimated = types(await provider.first(cast(ProviderHost, Host())))
     image = image_of(provider._classes["default"].status.amis, estimated["m5.large"])
     claim = NodeClaim("one", instance_type="m5.large", image=image, node="n1", registered=1)
     other = replace(claim, name="other", image="ami-before", instance_type="c5.large")

@@ -15,10 +15,12 @@ from kerf.adapters.manager import checkpoints
 from kerf.adapters.manager import manager as module
 from kerf.adapters.manager.flags import Flags
 from kerf.adapters.manager.manager import Manager, ManagerConfig
+from kerf.adapters.manager.providers.kwok import KwokProvider
+from kerf.adapters.manager.providers.provider import ProviderHost
 from kerf.adapters.manager.settings import read_settings
 from kerf.adapters.store.open import open_record
-from kerf.engine.record.observations import OfficeTaken
-from tests.support.servers.fake_kubernetes import FakeApi, serving
+from kerf.engine.record.observations import Observation, OfficeTaken
+from tests.support.servers.fake_kubernetes import Document, FakeApi, serving
 
 pytestmark = pytest.mark.real_time
 
@@ -45,14 +47,18 @@ class Leader:
         self.released += 1
 
 
-async def run(folder: Path, play: Callable[[Manager, Leader], Any]) -> Leader:
-    """A manager on an empty cluster; `play` acts on it while it runs. Raises what the manager raises."""
+async def run(
+    folder: Path, play: Callable[[Manager, Leader], Any], answers: dict[str, list[tuple[int, Document]]] | None = None
+) -> Leader:
+    """A manager on a cluster that is empty but for `answers`; `play` acts on it while it runs. Raises what the manager
+    raises."""
     flags = Flags(metrics_port="0", health_probe_port="0", log_output_paths=str(folder / "log"))
     store, options = f"sqlite://{folder}/record.kerf", read_settings(flags, {})
     config = ManagerConfig(False, "kwok", store, None, None, True, options)
 
     leader = Leader()
     leader.api.listing()
+    leader.api.answers = answers or {}
     async with asyncio.timeout(SECONDS), serving(leader.api) as session:
         manager = Manager(config, session)
         manager._leadership = leader
@@ -88,6 +94,34 @@ async def test_it_becomes_ready_and_ends_when_told_to(tmp_path: Path) -> None:
     assert taken(tmp_path) == [5]
     await run(tmp_path, play)
     assert taken(tmp_path) == [5, 6]
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a_135_the_first_look_at_nodeclasses_knows_the_nodepools(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that are listed, and those that a record has since the last process."""
+    known: list[list[str]] = []
+
+    async def first(provider: KwokProvider, host: ProviderHost) -> list[Observation]:
+        known.append([pool.name for pool in await host.node_pools("karpenter.kwok.sh")])
+        return []
+
+    async def play(manager: Manager, leader: Leader) -> None:
+        await until_ready(manager)
+        manager.stop()
+
+    def pool(name: str, group: str) -> Document:
+        ref = {"group": group, "kind": "KWOKNodeClass", "name": "default"}
+        spec = {"template": {"spec": {"nodeClassRef": ref, "requirements": []}}}
+        return {"metadata": {"name": name, "uid": name, "resourceVersion": "1", "generation": 1}, "spec": spec}
+
+    items = [pool("mine", "karpenter.kwok.sh"), pool("other", "karpenter.k8s.aws")]
+    listed = {"metadata": {"resourceVersion": "100"}, "items": items}
+    monkeypatch.setattr(KwokProvider, "first", first)
+    for _ in range(2):
+        await run(tmp_path, play, {"GET /apis/karpenter.sh/v1/nodepools": [(200, listed)]})
+    assert known == [["mine"], ["mine"]]
 
 
 @pytest.mark.asyncio(loop_scope="function")
