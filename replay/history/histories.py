@@ -14,11 +14,13 @@ from kerf.engine.model.reasons import Reason
 from kerf.engine.record.claim_events import (
     CLAIM_EVENTS,
     Adopted,
+    InstanceVanished,
     Launched,
     PodEvicted,
     PodForced,
     Registered,
     Requested,
+    Tainted,
 )
 from kerf.engine.record.decisions import (
     Decision,
@@ -47,6 +49,7 @@ from kerf.replay.record_names.named_entries import NamedEntries
 
 NEW_CLAIM, EXISTING, NO_PLACE, IGNORED, NOT_REACHED = "new-claim", "existing-node", "no-place", "ignored", "not-reached"
 LATER = "later"
+_GOING_EVENTS = (Tainted, InstanceVanished)
 
 
 class RecordedVerdict(Struct, frozen=True):
@@ -147,6 +150,7 @@ class Histories:
         self.buffers: dict[str, CapacityBuffer] = {}
         self.changes = Changes()
         self._instances: dict[str, str] = {}  # instance → its claim
+        self._had_to_go: dict[str, int] | None = None  # until there is another event of a claim
 
     def apply(self, entry: Entry) -> None:
         handler = _HANDLERS.get(type(entry.payload))
@@ -171,6 +175,16 @@ class Histories:
         named = tuple(uids)
         self.pods.load(named)
         return tuple(self.pod_name(uid) for uid in named)
+
+    def nodes_that_had_to_go(self) -> dict[str, int]:
+        """Map each node whose claim had to go to when that was (ms since the epoch)."""
+        if self._had_to_go is None:
+            since = self._had_to_go = {}
+            for claim in self.claims.values():
+                had_to = next((entry.at for entry in claim.events if isinstance(entry.payload, _GOING_EVENTS)), None)
+                if claim.node and had_to is not None:
+                    since[claim.node] = max(had_to, since.get(claim.node, 0))
+        return self._had_to_go
 
     def _pod(self, pod: Pod, entry: Entry) -> None:
         self.pods.seen(pod, entry)
@@ -254,7 +268,7 @@ class Histories:
         self._claim(answer.claim, entry).answers.append((entry.position, answer))
 
     def _event(self, event: Any, entry: Entry) -> None:
-        claim = self._claim(event.claim, entry)
+        claim, self._had_to_go = self._claim(event.claim, entry), None
         claim.events.append(entry)
         claim.happened(event)
         if isinstance(event, Launched | Adopted):

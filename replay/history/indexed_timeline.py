@@ -159,7 +159,8 @@ def chosen_events(
             timeline.apply(entry)
         timeline.started = 0
         if read_of != uids:
-            read_of, of_pods = set(uids), list(named.entries(uids))
+            of_pods = list(merge(of_pods, named.entries(uids - read_of), key=_position))
+            read_of = set(uids)
         entries = merge(given_too.entries(uids), of_pods, key=_position)
         events = list(choose(timeline, _noted(entries, given)))
         causes = {event.cause for event in events if event.cause >= event.turn and event.cause not in given}

@@ -7,13 +7,11 @@ from collections.abc import Iterable
 from itertools import islice
 
 from kerf.engine.model.kubernetes.pods import DAEMONSET, NODE_OWNER, STATEFULSET
-from kerf.engine.record import claim_events as ev
 from kerf.replay.history.histories import ClaimHistory, Histories
 from kerf.replay.history.pod_histories import PodHistory
 
 SUCCESSOR_WITHIN_MS = 60_000
 """A Deployment replaces a pod within this time (ms). A pod that came later was made for something else."""
-_GOING_EVENTS = (ev.Tainted, ev.InstanceVanished)
 _NODE_BOUND_OWNERS = (f"/{DAEMONSET}/", f"/{NODE_OWNER}/")
 
 
@@ -25,7 +23,7 @@ def successor_pods(histories: Histories, pods: Iterable[PodHistory]) -> dict[str
     controller that came after. A StatefulSet's pod is found by its name.
     """
     owners = dict.fromkeys(pod.owner for pod in pods if pod.owner)
-    since = _nodes_that_had_to_go(histories)
+    since = histories.nodes_that_had_to_go()
     return {
         old: new for owner in owners for old, new in _successors(histories.pods.of_owner(owner), owner, since).items()
     }
@@ -53,15 +51,6 @@ def _successors(pods: list[PodHistory], owner: str, since: dict[str, int]) -> di
                 successor_of[old.uid] = new.uid
                 break
     return successor_of
-
-
-def _nodes_that_had_to_go(histories: Histories) -> dict[str, int]:
-    since: dict[str, int] = {}
-    for claim in histories.claims.values():
-        had_to = next((entry.at for entry in claim.events if isinstance(entry.payload, _GOING_EVENTS)), None)
-        if claim.node and had_to is not None:
-            since[claim.node] = max(had_to, since.get(claim.node, 0))
-    return since
 
 
 def _ended_with_its_node(pod: PodHistory, since: dict[str, int]) -> bool:

@@ -16,6 +16,8 @@ MOST_KEPT = 150_000
 """What so many entries of anything but pods tell is kept for the next question; more are decoded again."""
 MOST_WORKED_OUT = 12
 """So many things that were worked out of the entries are kept for the next question."""
+MOST_BYTES = 16 << 20
+"""So much of what was read lately is kept: a story reads the same pods several times, and so does the next one."""
 Worked = TypeVar("Worked")
 
 
@@ -31,6 +33,31 @@ class Entries(Protocol):
         ...
 
 
+class _Lately:
+    """What was read lately, by position, as it is stored."""
+
+    def __init__(self) -> None:
+        self._read: dict[int, bytes] = {}
+        self._size = 0
+
+    def read(self, positions: Sequence[int], entries: Entries) -> Iterator[bytes]:
+        """Give the entries at these ascending positions. Those that are known are not read again."""
+        known = {position: self._read[position] for position in positions if position in self._read}
+        new = entries.encoded_at([position for position in positions if position not in known])
+        for position in positions:
+            encoded = known.get(position)
+            if encoded is None:
+                encoded = next(new)
+                self._keep(position, encoded)
+            yield encoded
+
+    def _keep(self, position: int, encoded: bytes) -> None:
+        self._size += len(encoded) - len(self._read.get(position, b""))
+        self._read[position] = encoded
+        while self._size > MOST_BYTES:
+            self._size -= len(self._read.pop(next(iter(self._read))))
+
+
 class NamedEntries:
     """Finds entries up to `until` by what they name. `parts` are the postings of all entries after the record's base,
     which is at `after`."""
@@ -40,6 +67,7 @@ class NamedEntries:
         self._entries, self.parts, self.until, self._codec = entries, parts, until, codec
         self._kept: dict[Hashable, Any] = {}
         self._folds: dict[str, Any] = {}
+        self._lately = _Lately()
         self.whole: NamedEntries = self
         """What finds the most entries of those that `up_to` gave one another."""
 
@@ -48,6 +76,7 @@ class NamedEntries:
         found = NamedEntries(self._entries, self.parts, until, self._codec)
         if until <= self.until:
             found._kept, found._folds, found.whole = self._kept, self._folds, self.whole
+            found._lately = self._lately
         return found
 
     def kept(self, what: Hashable, work: Callable[[], Worked]) -> Worked:
@@ -74,7 +103,7 @@ class NamedEntries:
 
     def uids(self, what: str, name: str) -> set[str]:
         """Return the pods that have had a name (see `postings`), if only for a while."""
-        found = self._decoded(self._positions(what, [name]))
+        found = self._of_pods(self._positions(what, [name]))
         return {
             entry.payload.uid
             for entry in found
@@ -83,7 +112,7 @@ class NamedEntries:
 
     def entries(self, uids: Collection[str]) -> Iterator[Entry]:
         """Give all entries of some pods, in order."""
-        for entry in self._decoded(self._positions(UID, uids)):
+        for entry in self._of_pods(self._positions(UID, uids)):
             if uid_of(entry) in uids:
                 yield entry
 
@@ -111,6 +140,9 @@ class NamedEntries:
     def _positions(self, what: str, names: Iterable[str]) -> list[int]:
         found = {position for part in self.parts for name in names for position in part.positions(what, name)}
         return sorted(position for position in found if position <= self.until)
+
+    def _of_pods(self, positions: Sequence[int]) -> Iterator[Entry]:
+        return self._codec.decode_all(self._lately.read(positions, self._entries))
 
     def _decoded(self, positions: Sequence[int], only: Collection[str] | None = None) -> Iterator[Entry]:
         return self._codec.decode_all(self._entries.encoded_at(positions), only)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -29,7 +30,8 @@ from kerf.replay.history.event_filter import Asked
 from kerf.replay.history.histories import ClaimHistory
 from kerf.replay.history.histories_until import histories_of
 from kerf.replay.history.story import story
-from kerf.replay.record_names.named_entries import NamedEntries
+from kerf.replay.record_names import named_entries
+from kerf.replay.record_names.named_entries import NamedEntries, uid_of
 from tests.support.memory import MemoryStore
 from tests.support.records import stored
 from tests.support.repository import ROOT
@@ -213,6 +215,40 @@ def test_a_forged_record_leaves_no_index_behind_for_the_true_one(
         session.run(f"{changed} WHERE {{position}} = ?", 5, len(record.entries) // 2)
     assert named_record(store, store.last_position(), short=0) is None
     assert list(folder().glob("*/*.names")) == []
+    store.close()
+
+
+class Counted:
+    """Counts how often each entry of a store is read."""
+
+    def __init__(self, store: AnyStore) -> None:
+        self.history, self._store, self.read = store.history, store, Counter[int]()
+
+    def encoded_at(self, positions: Sequence[int]) -> Iterator[bytes]:
+        self.read.update(positions)
+        return self._store.encoded_at(positions)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("most", [1 << 20, 2_000])
+def test_entries_of_pods_that_were_read_lately_are_not_read_again(
+    record: MemoryStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    """A story asks for the same pods several times. Where less is kept than it needs, it is read again, and told the
+    same."""
+    monkeypatch.setattr(named_entries, "MOST_BYTES", most)
+    store = SQLiteStore(stored(tmp_path / "a.kerf", record), "read")
+    last = store.last_position()
+    counted = Counted(store)
+    index = NamedEntries(counted, named(store, last).parts, last)
+    uids = {uid_of(entry) for entry in store.scan()} - {""}
+    every = [entry for entry in store.scan() if uid_of(entry)]
+    assert list(index.entries(uids)) == every
+    middle = every[len(every) // 2].position
+    assert list(index.up_to(middle).entries(uids)) == [entry for entry in every if entry.position <= middle]
+    assert list(index.entries(uids)) == every
+    assert set(counted.read) == {entry.position for entry in every}
+    assert (set(counted.read.values()) == {1}) is (most > 2_000)
+    assert index._lately._size == sum(map(len, index._lately._read.values())) <= most
     store.close()
 
 
