@@ -17,6 +17,13 @@ from kerf.engine.record.entries import Entry
 HOUR_MS = 3_600_000
 PriceOf = Callable[[ev.Launched | ev.Adopted], float]
 """The price of a launch, in USD per hour."""
+_READ = frozenset(
+    {
+        ev.Requested, ev.Launched, ev.Adopted, ev.LaunchFailed, ev.LaunchTimedOut, ev.Cancelled, ev.Terminated,
+        ev.InstanceVanished,
+    }
+)  # fmt: skip
+"""Few entries are of these types, so one look leaves all others out."""
 
 
 class ClaimCost(Struct, frozen=True, kw_only=True):
@@ -69,6 +76,8 @@ class CostFold:
     def apply(self, entry: Entry) -> None:
         self.at = entry.at
         payload = entry.payload
+        if type(payload) not in _READ:
+            return
         if isinstance(payload, ev.Requested):
             self._pools[payload.claim] = payload.node_pool
         elif isinstance(payload, ev.Launched):
