@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from heapq import merge
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import Protocol
 
@@ -52,16 +55,26 @@ def window_of(store: AnyStore, since: str, until: str) -> Window:
     return window
 
 
-def fold_into(store: AnyStore, until: int, *folds: Fold) -> None:
+def fold_into(store: AnyStore, until: int, *folds: Fold, pods: Callable[[Entry], Iterable[str]] | None = None) -> None:
     """Give the folds the entries that they read, up to a position, and before them what a cut record begins with.
 
-    Where none of them reads pods, an index that is there says where these entries are.
+    Where none of them reads pods, or they need no others than those that `pods` says of each entry (by their uids), an
+    index that is there says where these entries are.
     """
     reads = {read for fold in folds for read in fold.reads}
     only = {NAME_OF[read] for read in reads}
     last = store.scan(until - 1, until)  # of whatever type: it says when the record ends
-    named = None if reads & {Pod, ObjectGone} else named_record(store, until - 1, make=False)
-    entries = store.scan(0, until - 1, only) if named is None else named.others(only)
+    every_pod = pods is None and reads & {Pod, ObjectGone}
+    named = None if every_pod else named_record(store, until - 1, make=False)
+    entries: Iterable[Entry]
+    if named is None:
+        entries = store.scan(0, until - 1, only)
+    elif pods is None:
+        entries = named.others(only)
+    else:
+        others = list(named.others(only))
+        uids = {uid for entry in others for uid in pods(entry)}
+        entries = merge(others, named.entries(uids), key=attrgetter("position"))
     for entry in chain(base_as_entries(store), entries, last):
         for fold in folds:
             fold.apply(entry)

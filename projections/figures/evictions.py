@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -21,6 +22,15 @@ AGAIN_WITHIN = 1_800_000
 COMES_WITHIN = 60_000
 """A pod that is created within this time (ms) of an eviction of its workload came for the evicted one."""
 GONE_ALREADY = "404"
+
+
+def evicted_pods(entry: Entry) -> Iterator[str]:
+    """Give the uids of the pods whose eviction an entry asks for or tells. What is measured depends on no other pod."""
+    payload = entry.payload
+    if isinstance(payload, Decision):
+        yield from (intent.uid for intent in payload.intents if isinstance(intent, EvictPod | DeletePod))
+    elif isinstance(payload, ev.PodEvicted | ev.PodForced):
+        yield payload.uid
 
 
 class EvictedAgain(NamedTuple):

@@ -24,7 +24,9 @@ from kerf.adapters.store.retention.prune import cut_now
 from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.errors import KerfError
 from kerf.engine.record.errors import RecordCorrupt
+from kerf.projections.figures.evictions import EvictedAgain, EvictionsFold, evicted_pods
 from kerf.projections.figures.lives import LivesFold
+from kerf.projections.figures.measures import Measure
 from kerf.replay.explain.subject import explain
 from kerf.replay.history.event_filter import Asked
 from kerf.replay.history.histories import ClaimHistory
@@ -163,6 +165,26 @@ def test_what_no_pod_is_asked_for_costs_the_same_by_index(
     last = store.last_position()
     for until in (last, last - 1, last // 2, 5):
         assert folded(until, 0) == folded(until, last + 1)
+    store.close()
+
+
+def test_evictions_are_the_same_by_index(record: MemoryStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = SQLiteStore(stored(tmp_path / "a.kerf", record), "write")
+
+    def folded(until: int, short: int) -> tuple[list[Measure], list[EvictedAgain], int]:
+        monkeypatch.setattr(figures, "named_record", partial(named_record, short=short))
+        fold = EvictionsFold(lives := LivesFold())
+        figures.fold_into(store, until, lives, fold, pods=evicted_pods)
+        return fold.measures, fold.again, len(lives.pods)
+
+    last = store.last_position()
+    for until in (last, last - 1, last * 3 // 4, 5):
+        assert folded(until, 0)[:2] == folded(until, last + 1)[:2], until
+    assert folded(last, 0)[0]
+    assert folded(last // 2, 0)[2] < folded(last // 2, last + 1)[2]  # few pods are read
+    middle = next(entry.turn - 1 for entry in record.entries if entry.turn > len(record.entries) // 2)
+    cut_now(store, Due(middle, 0))
+    assert folded(last, 0)[:2] == folded(last, last + 1)[:2]
     store.close()
 
 

@@ -42,7 +42,7 @@ def evictions(
     from kerf.adapters.cli.records import opened
     from kerf.adapters.cli.render.figures.tables import EVICTIONS, answer_of, show
     from kerf.engine.model.missing_knowledge import Missing
-    from kerf.projections.figures.evictions import EvictionsFold
+    from kerf.projections.figures.evictions import EvictionsFold, evicted_pods
     from kerf.projections.figures.lives import LivesFold
     from kerf.projections.figures.measures import table, within
     from kerf.replay.partial_records import imported_from, require
@@ -52,7 +52,7 @@ def evictions(
         window = window_of(store, since, until)
         lives = LivesFold()
         fold = EvictionsFold(lives)
-        fold_into(store, window.position, lives, fold)
+        fold_into(store, window.position, lives, fold, pods=evicted_pods)
     found = table(within(fold.measures, window.since, window.until), by, EVICTIONS)
     answer = answer_of(found, window.since, window.until)
     show(answer, EVICTIONS, "No pod was evicted", json=json, as_csv=csv)
