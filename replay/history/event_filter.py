@@ -41,6 +41,7 @@ class EventFilter:
     def __init__(self, asked: Asked) -> None:
         self.asked = asked
         self._kind = kind_of(asked.kind) or asked.kind.lower()
+        self._spellings = (asked.subject, with_canonical_kind(asked.subject))
         self._objects = bool(asked.kind or asked.name or asked.namespace or asked.workload)
         self._workloads: dict[str, str] = {}  # by pod
 
@@ -65,8 +66,7 @@ class EventFilter:
 
     def _concerns(self, names: Iterable[str]) -> bool:
         subject = self.asked.subject
-        spellings = (subject, with_canonical_kind(subject))
-        return not subject or any(name in spellings or name.partition("/")[2] == subject for name in names)
+        return not subject or any(name in self._spellings or name.partition("/")[2] == subject for name in names)
 
     def _is_asked(self, name: str) -> bool:
         asked = self.asked
