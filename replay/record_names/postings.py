@@ -29,6 +29,10 @@ namespace."""
 MOST_ENTRIES = 1 << 32
 """The entries of one part of a record are numbered in 32 bits."""
 
+_GROUPS = 16
+"""Postings are sorted in so many groups, by their checksums: sorting takes five times the memory that they take."""
+_GROUP = (1 << 32) // _GROUPS
+
 _SEEN, _GONE = NAME_OF[POD.struct], NAME_OF[ObjectGone]
 _SCHEMAS = {name: TYPES[name].schema for name in (_SEEN, _GONE)}
 _TYPE_WITHIN = 96
@@ -79,7 +83,7 @@ class Part(Struct, frozen=True):
 def part_of(entries: Iterable[tuple[int, bytes]], after: int, until: int, tell: Callable[[int], None]) -> Part:
     """Return the postings of these entries, each with its position. What cannot be read as an entry of a pod is one of
     `others`: whoever reads it is told what is wrong with it. `tell` is told the positions reached."""
-    named, others = list[int](), array("I")
+    groups, others = [array("Q") for _ in range(_GROUPS)], array("I")
     pods: dict[str, tuple[str, Owner | None]] = {}  # the node and the controller of each pod so far
     for position, encoded in entries:
         distance = position - after
@@ -91,12 +95,16 @@ def part_of(entries: Iterable[tuple[int, bytes]], after: int, until: int, tell: 
             continue
         pod = entry.payload
         uid = pod.uid if entry.type == _SEEN else pod.key
-        named.append(crc32(uid.encode(), _OF_UID) << 32 | distance)
+        checksums = [crc32(uid.encode(), _OF_UID)]
         if entry.type == _SEEN and pods.get(uid) != (now := (pod.node, pod.owner)):
             pods[uid] = now
-            named += [_checksum(what, name) << 32 | distance for what, name in _names(pod)]
-    named.sort()
-    return Part(after, until, memoryview(array("Q", named)), memoryview(others))
+            checksums += [_checksum(what, name) for what, name in _names(pod)]
+        for checksum in checksums:
+            groups[checksum // _GROUP].append(checksum << 32 | distance)
+    named = array("Q")
+    for group in groups:
+        named.fromlist(sorted(group))
+    return Part(after, until, memoryview(named), memoryview(others))
 
 
 def _of_pod(encoded: bytes) -> _PodEntry | None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import islice
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ from kerf.replay.history.histories_until import histories_of
 from kerf.replay.history.story import story
 from kerf.replay.record_names import named_entries
 from kerf.replay.record_names.named_entries import NamedEntries, uid_of
+from kerf.replay.record_names.postings import part_of
 from tests.support.memory import MemoryStore
 from tests.support.records import stored
 from tests.support.repository import ROOT
@@ -238,6 +240,22 @@ def test_a_forged_record_leaves_no_index_behind_for_the_true_one(
     assert named_record(store, store.last_position(), short=0) is None
     assert list(folder().glob("*/*.names")) == []
     store.close()
+
+
+def test_postings_are_sorted_in_less_than_four_times_their_memory(record: MemoryStore, tmp_path: Path) -> None:
+    """As numbers of Python they would take five times, and their list again."""
+    store = SQLiteStore(stored(tmp_path / "a.kerf", record), "read")
+    stored_entries = zip(store.scan(), store.encoded(), strict=True)
+    of_pods = [encoded for entry, encoded in stored_entries if uid_of(entry)]
+    store.close()
+    many = 50_000
+    tracemalloc.start()
+    part = part_of(enumerate(islice(cycle(of_pods), many), 1), 0, many, lambda position: None)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert list(part.named) == sorted(part.named)
+    assert len(part.named) > many
+    assert peak < 4 * part.named.nbytes
 
 
 class Counted:
