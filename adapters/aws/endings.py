@@ -11,7 +11,9 @@ from kerf.adapters.aws.session import AwsError, Clients, call
 
 MOST = 500  # instances in one call
 _ENDED = ("shutting-down", "terminated")
-_OF_ONE = ("InvalidInstanceID.Malformed", "OperationNotPermitted", "UnauthorizedOperation")
+MALFORMED = "InvalidInstanceID.Malformed"
+"""EC2's code for what is no instance id, such as the last part of a Fargate node's provider id."""
+_OF_ONE = (MALFORMED, "OperationNotPermitted", "UnauthorizedOperation")
 """Refusals, beside not-found, of which one instance may be the cause. EC2 then ends none of the call's instances."""
 
 _Outcome = AwsError | None

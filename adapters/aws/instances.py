@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kerf.adapters.aws import tags
-from kerf.adapters.aws.endings import Endings
+from kerf.adapters.aws.endings import MALFORMED, Endings
 from kerf.adapters.aws.session import AwsError, Clients, call, filters, pages
 from kerf.adapters.aws.zonal_shift import ZonalShifts
 from kerf.engine.model import labels
@@ -143,11 +143,12 @@ class Instances:
         return EffectAnswered(intent, ok=True, code="200")
 
     def _batch(self, instances: list[str]) -> dict[str, Any]:
-        """Ask for many ids at once. One id that EC2 does not know spoils the call; then each is asked alone (A-287)."""
+        """Ask for many ids at once. One that EC2 does not know, or that is none (A-328), spoils the call; then each is
+        asked alone (A-287)."""
         try:
             entries = self._described(InstanceIds=instances, Filters=filters(instance_state_name=VISIBLE))
         except AwsError as error:
-            if not error.not_found:
+            if not error.not_found and error.aws_code != MALFORMED:
                 raise
             if len(instances) == 1:
                 return {}
