@@ -5,6 +5,7 @@ from __future__ import annotations
 from ipaddress import IPv4Address
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 
 class ClusterFacts(Struct, frozen=True, kw_only=True):
@@ -48,7 +49,9 @@ class AwsSettings(Struct, kw_only=True):
     dry_run: bool = False  # A-10: whether EC2 is asked what it would let kerf launch
 
     def learn(self, facts: ClusterFacts) -> bool:
-        """Take in the cluster's facts; returns whether any changed."""
-        changed = facts != self.facts
-        self.facts = facts
-        return changed
+        """Take in the cluster's facts; returns whether any changed. A cluster keeps its service CIDR, DNS and ARN: what
+        nobody tells any more stays as it was (A-17, A-129)."""
+        known = self.facts
+        told = replace(facts, cidr=facts.cidr or known.cidr, dns=facts.dns or known.dns, arn=facts.arn or known.arn)
+        self.facts = told
+        return told != known
