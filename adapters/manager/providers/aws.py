@@ -203,7 +203,7 @@ class AwsProvider:
             await self._objects.mark(node_class.name, FINALIZER, hashes)
             status = resolved.status
             document = status_document(status, self._cloud.free_addresses())
-            await self._objects.write_status(node_class.name, node_class.generation, document, status.conditions)
+            await self._objects.write_status(node_class.name, resolved.generation, document, status.conditions)
         except Exception as error:  # what goes wrong with one class must not keep the others from being written
             self.error = fault_of(error, f"{KIND}/{node_class.name}")
 
