@@ -177,7 +177,7 @@ def test_l325_l336_a_values_file_of_karpenters_is_taken_and_what_has_no_effect_i
     assert [line.partition(":")[0] for line in told["notes"].splitlines()] == [
         "- controller.containerName", "- logConfig", "- logErrorOutputPaths", "- service",
         "- settings.assumeRoleARN", "- settings.assumeRoleDuration", "- settings.featureGates.drift",
-        "- settings.featureGates.reservedCapacity", "- webhook",
+        "- webhook",
     ]  # fmt: skip
     (made,) = of_kind(documents, "Deployment")
     spec = made["spec"]["template"]["spec"]

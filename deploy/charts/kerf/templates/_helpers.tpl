@@ -78,7 +78,6 @@ annotations:
   "settings.karpenterService" "it was for the webhooks"
   "settings.logErrorOutputPaths" $logs
   "settings.featureGates.drift" "drift is always on"
-  "settings.featureGates.reservedCapacity" "capacity reservations are always used"
 -}}
 {{- $values := .Values.AsMap -}}
 {{- range $path, $reason := $why }}
