@@ -27,7 +27,6 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -37,6 +36,7 @@ from msgspec import Struct, to_builtins
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from benchmarks.records.long_record import FOLDER, MILLION, record_of
+from kerf.adapters.web.static.files import page_files
 
 TARGETS = {
     "kerf ui until its link, s": None,
@@ -259,7 +259,7 @@ def run(browser: Browser, record: Path, moves: int) -> tuple[dict[str, float], d
 
 
 def script_size() -> float:
-    scripts = (file for file in files("kerf.adapters.web").joinpath("static").iterdir() if file.name.endswith(".js"))
+    scripts = (file for path, file in page_files().items() if path.endswith(".js"))
     return sum(len(gzip.compress(file.read_bytes())) for file in scripts) / 1000
 
 
