@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kerf.engine.model.karpenter.launch_reasons import NO_ADDRESSES, NO_SPOT_ROLE, UNAUTHORIZED, launch_reason
+from kerf.engine.model.karpenter.launch_reasons import (
+    NO_ADDRESSES,
+    NO_CAPACITY,
+    NO_SPOT_ROLE,
+    UNAUTHORIZED,
+    launch_reason,
+)
 from kerf.engine.record.observations import LaunchAnswered, LaunchError
 
-UNFULFILLABLE = frozenset(
-    {
-        "InsufficientInstanceCapacity",
-        "MaxSpotInstanceCountExceeded",
-        "VcpuLimitExceeded",
-        "UnfulfillableCapacity",
-        "Unsupported",
-        NO_ADDRESSES,
-        "MaxFleetCountExceeded",
-        "ReservationCapacityExceeded",
-    }
-)
-"""The error codes that say that an offering lacks capacity (A-290)."""
 SPREAD_LIMIT = "limit of instances in this spread placement group"
 """What EC2 says of a spread placement group that takes no more instances in a zone (A-295)."""
 _POLICIES = (
@@ -48,13 +41,13 @@ def explained(text: str) -> str:
 
 def says_used_up(code: str, message: str) -> bool:
     """Whether an error means that nothing is left of the reservation that was launched into (A-297)."""
-    return code in UNFULFILLABLE - {NO_ADDRESSES} and SPREAD_LIMIT not in message
+    return code in NO_CAPACITY - {NO_ADDRESSES} and SPREAD_LIMIT not in message
 
 
 def refusal(intent: str, claim: str, errors: Sequence[LaunchError]) -> LaunchAnswered:
     """The answer to a fleet that started nothing (A-291). No errors at all is no lack of capacity (A-448)."""
     text = "; ".join(dict.fromkeys(f"{error.code}: {error.message}" for error in errors))
-    exhausted = bool(errors) and all(e.code in UNFULFILLABLE or e.code == NO_SPOT_ROLE for e in errors)
+    exhausted = bool(errors) and all(e.code in NO_CAPACITY or e.code == NO_SPOT_ROLE for e in errors)
     return LaunchAnswered(
         intent=intent,
         claim=claim,

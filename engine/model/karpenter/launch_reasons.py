@@ -6,6 +6,19 @@ NO_SPOT_ROLE = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
 """EC2's code for a service-linked role of spot that is missing, and that kerf may not make (A-296)."""
 NO_ADDRESSES = "InsufficientFreeAddressesInSubnet"
 """EC2's code for a subnet that has no address left (A-293)."""
+NO_CAPACITY = frozenset(
+    {
+        "InsufficientInstanceCapacity",
+        "MaxSpotInstanceCountExceeded",
+        "VcpuLimitExceeded",
+        "UnfulfillableCapacity",
+        "Unsupported",
+        NO_ADDRESSES,
+        "MaxFleetCountExceeded",
+        "ReservationCapacityExceeded",
+    }
+)
+"""EC2's codes for an offering that lacks capacity: it is avoided for a while (A-290)."""
 SPOT_ROLE_FAILED = "SpotSLRCreationFailed"
 UNAUTHORIZED = "Unauthorized"
 LAUNCH_FAILED = "LaunchFailed"

@@ -9,18 +9,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from kerf.engine.model.karpenter.launch_reasons import NO_ADDRESSES, NO_SPOT_ROLE
+from kerf.engine.model.karpenter.launch_reasons import NO_ADDRESSES, NO_CAPACITY, NO_SPOT_ROLE
 from kerf.engine.model.labels import SPOT
 from kerf.engine.record.observations import LaunchError
 from kerf.engine.state.state import Facts, GroupLacks
-
-CAPACITY_CODES = frozenset(
-    [
-        "InsufficientInstanceCapacity", "MaxSpotInstanceCountExceeded", "VcpuLimitExceeded", "UnfulfillableCapacity",
-        "Unsupported", NO_ADDRESSES, "MaxFleetCountExceeded", "ReservationCapacityExceeded",
-    ]
-)  # fmt: skip
-"""A-290: an offering refused with one of these is taken as unavailable for a while."""
 
 Offerings = frozenset[tuple[str, str, str]]
 """As in `Problem.unavailable`: (capacity type, instance type, zone); "" matches any."""
@@ -28,7 +20,7 @@ Offerings = frozenset[tuple[str, str, str]]
 
 def is_remembered(error: LaunchError) -> bool:
     """Whether what was refused is avoided for a while."""
-    return error.code == NO_SPOT_ROLE or (error.code in CAPACITY_CODES and bool(error.instance_type))
+    return error.code == NO_SPOT_ROLE or (error.code in NO_CAPACITY and bool(error.instance_type))
 
 
 def remember(facts: Facts, error: LaunchError, until: int) -> None:
