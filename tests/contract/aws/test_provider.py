@@ -207,6 +207,29 @@ async def test_a_136_a_class_that_cannot_be_written_keeps_no_other_from_being_wr
     assert (provider.error.code, provider.error.where) == ("KERF605", "EC2NodeClass/bad")
 
 
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a_56_a_status_names_the_generation_that_was_resolved(world: AwsWorld) -> None:
+    """A class may change while another look at AWS is under way: nobody has looked at what it asks for now."""
+    generations: list[int] = []
+
+    class Told(Objects):
+        async def write_status(self, name: str, generation: int, status: Any, conditions: Any) -> None:
+            generations.append(generation)
+
+    (default,) = world.environment.node_classes
+    provider = AwsProvider(
+        world.environment.operator.shim,
+        world.environment.settings,
+        objects=cast(NodeClassObjects, Told()),
+        interruptions=None,
+        clock=CLOCK,
+    )
+    provider.put(replace(default, generation=4))
+    await provider.first(cast(ProviderHost, Host()))
+    await provider._bring(replace(default, generation=5), cast(ProviderHost, None))
+    assert generations == [4]
+
+
 def pool_of(family: str, group: str = "karpenter.k8s.aws") -> NodePool:
     wanted = RequirementSpec("karpenter.k8s.aws/instance-family", "In", (family,))
     return NodePool(family, NodeClassRef(group, "EC2NodeClass", "default"), requirements=(wanted,))
