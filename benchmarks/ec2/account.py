@@ -137,10 +137,11 @@ class Account:
         self.arrived |= dict.fromkeys(claims, arrived)
 
     def _answers(self, name: str) -> Callable[[Parameters], dict[str, Any]]:
-        found = getattr(self, "_" + re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower(), None)
+        method = "_" + re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+        found: Callable[[Parameters], dict[str, Any]] | None = getattr(self, method, None)
         if found is None:
             raise LookupError(f"this account does not know {name}")
-        return found  # type: ignore[no-any-return]
+        return found
 
     # ── EC2 ────────────────────────────────────────────────────────────────────────────────────────────────
 
