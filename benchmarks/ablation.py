@@ -159,12 +159,17 @@ def problems(asked: argparse.Namespace) -> Iterator[tuple[str, Problem]]:
         yield scenario["name"], replace(problem, settings=replace(problem.settings, nominations=asked.nominations))
 
 
+def _dearer_by(before: float, after: float) -> float:
+    """In per cent. Where a plan launched nothing before, 100."""
+    return round(100 * (after / before - 1), 1) if before > NO_CENT else 100.0
+
+
 def row(names: Sequence[str], full: Sequence[Outcome], less: Sequence[Outcome]) -> dict[str, Any]:
     """What is told of one ablation."""
     pairs = list(zip(names, full, less, strict=True))
     same = [(name, a, b) for name, a, b in pairs if a.pending == b.pending]
     before, after = math.fsum(a.price for _, a, _ in same), math.fsum(b.price for _, _, b in same)
-    dearer = {name: round(100 * (b.price / a.price - 1), 1) for name, a, b in same if b.price > a.price + NO_CENT}
+    dearer = {name: _dearer_by(a.price, b.price) for name, a, b in same if b.price > a.price + NO_CENT}
     cpu = math.fsum(run.cpu for run in less)
     return {
         "price": round(100 * (after / before - 1), 3) if before else 0.0,
