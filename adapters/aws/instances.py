@@ -164,7 +164,8 @@ class Instances:
 
     def _seen(self, instance: str, entry: Mapping[str, Any] | None) -> InstanceSeen:
         if entry is not None:
-            return InstanceSeen(instance, entry["State"]["Name"], self._noted(entry).claim)
+            noted = self._noted(entry)
+            return InstanceSeen(instance, entry["State"]["Name"], noted.claim, noted.capacity_type)
         started, claim = self._started.get(instance, (0, ""))
         if started and self._clock() < started + SETTLING:
             return InstanceSeen(instance, "pending", claim)

@@ -1,5 +1,5 @@
-"""Asks the cloud about instances: those that are being terminated, those whose nodes went silent, and from time to time
-all of them."""
+"""Asks the cloud about instances: those that are being terminated, those whose nodes went silent, those whose capacity
+reservation may be over, and from time to time all of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kerf.engine.errors import KerfError
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.record.observations import InstanceSeen, Observation, TaggedInstance
 from kerf.engine.runtime.ports import Cloud
-from kerf.engine.runtime.runtime import Runtime
+from kerf.engine.runtime.runtime import Runtime, as_asked
 
 DESCRIBE_EVERY = 5.0  # seconds, while instances are being ended (D-157)
 LIST_AFTER, LIST_EVERY = 10.0, 120.0  # seconds from taking office, and between listings (A-365)
@@ -30,6 +30,7 @@ class InstancePolling:
         self._told: dict[str, str] = {}  # instance → status last told
         self._suspects: dict[str, None] = {}
         self._watched: Sequence[str] = []
+        self._in_question: frozenset[str] = frozenset()
         self._news = asyncio.Event()
         self._listing: Sequence[TaggedInstance] | None = None
 
@@ -54,14 +55,16 @@ class InstancePolling:
         """Ask at once about Nodes that became unready in this turn. Called between turns."""
         suspects = [_instance(o.payload) for o in batch if isinstance(o.payload, Node) and _lost(o.payload)]
         self._suspects.update(dict.fromkeys(suspects))
-        before, self._watched = self._watched, self._runtime.watched_instances()
-        if suspects or set(self._watched) - set(before):
+        before = self._in_question.union(self._watched)
+        self._watched = self._runtime.watched_instances()
+        self._in_question = frozenset(self._runtime.instances_in_question())
+        if suspects or self._in_question.union(self._watched) - before:
             self._news.set()
 
     async def run(self, pool: Executor) -> None:
         """Describe the instances in question, again and again until cancelled."""
         while True:
-            if not self._watched:
+            if not self._watched and not self._in_question:
                 await self._news.wait()
             else:
                 with suppress(TimeoutError):
@@ -74,7 +77,8 @@ class InstancePolling:
 
     async def _look(self, pool: Executor) -> None:
         suspects, self._suspects = self._suspects, {}
-        instances = sorted({*suspects, *self._watched})
+        in_question = self._in_question
+        instances = sorted({*suspects, *self._watched, *in_question})
         if not instances:
             return
         try:
@@ -84,10 +88,11 @@ class InstancePolling:
             self._suspects.update(suspects)
             return
         self.error = None
-        self._inbox.put(Observation(instance) for instance in seen if self._is_news(instance))
+        answers = (as_asked(instance, in_question) for instance in seen)
+        self._inbox.put(Observation(instance) for instance in answers if self._is_news(instance))
 
     def _is_news(self, instance: InstanceSeen) -> bool:
-        if self._told.get(instance.instance) == instance.status:
+        if self._told.get(instance.instance) == instance.status and not instance.capacity_type:
             return False
         if len(self._told) >= KNOWN:
             self._told.clear()

@@ -25,6 +25,7 @@ from kerf.engine.record.observations import InstanceSeen, Observation, TaggedIns
 from kerf.engine.runtime import carry_out
 from kerf.engine.runtime.pod_nominations import PodNominations
 from kerf.engine.runtime.proposed_taints import ProposedTaints
+from kerf.engine.runtime.runtime import as_asked
 from kerf.engine.state.state import State
 
 DESCRIBE_EVERY = 5_000  # while instances are being ended (D-157)
@@ -51,6 +52,7 @@ class Runtime(Protocol):
     def next_due(self) -> int | None: ...
     def unanswered(self) -> list[tuple[str, Intent]]: ...
     def watched_instances(self) -> list[str]: ...
+    def instances_in_question(self) -> list[str]: ...
     def token(self, ref: str) -> str: ...
 
 
@@ -181,6 +183,7 @@ class Driver:
             return []
         if self.simulation.cloud.demoted:
             self.simulation.cloud.demoted, self._list_at = False, self._clock.now + LIST_AFTER
+            self._describe_at = self._describe_at or self._clock.now + DESCRIBE_EVERY
         batch = self.simulation.drain_observations() + outcomes + self.simulation.watch.collect()
         if not self._polled:
             messages = self.simulation.queue.poll()
@@ -301,16 +304,18 @@ class Driver:
     # ── instances ───────────────────────────────────────────────────────────────────────────────────────────
 
     def _described_now(self, batch: Iterable[Observation]) -> list[Observation]:
-        """Look up instances that are being ended, every five seconds, and the instance of a node that has stopped being
-        ready."""
+        """Look up instances that are being ended or may have lost their reservation, every five seconds, and the
+        instance of a node that has stopped being ready."""
         suspects = [_instance(o.payload) for o in batch if isinstance(o.payload, Node) and _node_is_lost(o.payload)]
-        runtime = self._runtime
+        runtime, in_question = self._runtime, list[str]()
         if runtime is not None and self._describe_at is not None and self._describe_at <= self._clock.now:
-            watched = runtime.watched_instances()
+            in_question = runtime.instances_in_question()
+            watched = runtime.watched_instances() + in_question
             suspects += watched
             self._describe_at = self._clock.now + DESCRIBE_EVERY if watched else None
         seen = self.simulation.cloud.describe(sorted(set(suspects))) if suspects else []
-        return [Observation(instance) for instance in seen if self._is_news(instance)]
+        answers = (as_asked(instance, in_question) for instance in seen)
+        return [Observation(instance) for instance in answers if self._is_news(instance)]
 
     def _listed_now(self) -> list[Observation]:
         """Compare the cloud's instances with the record: soon after taking office, and again while they differ."""
@@ -321,7 +326,7 @@ class Driver:
         return found
 
     def _is_news(self, instance: InstanceSeen) -> bool:
-        if self._described.get(instance.instance) == instance.status:
+        if self._described.get(instance.instance) == instance.status and not instance.capacity_type:
             return False
         self._described[instance.instance] = instance.status
         return True

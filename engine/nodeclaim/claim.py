@@ -106,6 +106,7 @@ class NodeClaim(Struct, omit_defaults=True):
     answered: int = 0
     instance_status: Plain = ""
     unlisted: int = 0  # since when the cloud's listing does not have its instance
+    off_selection: bool = False  # the cloud says that it still runs on a reservation its NodeClass no longer selects
     effects: dict[Plain, Effect] = {}
     nominated_until: int = 0
     last_pod_event: int = 0

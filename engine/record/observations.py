@@ -237,11 +237,16 @@ class LaunchAnswered(Struct, frozen=True, omit_defaults=True):
 
 
 class InstanceSeen(Struct, frozen=True, omit_defaults=True):
-    """The cloud described an instance. `status` is EC2's state name, or "gone" if EC2 no longer knows the instance."""
+    """The cloud described an instance. `status` is EC2's state name, or "gone" if EC2 no longer knows the instance.
+
+    `capacity_type` is what it runs as. It is recorded where that is in question: the instance's NodeClass does not
+    select its capacity reservation any more (A-338).
+    """
 
     instance: InstanceId
     status: Plain
     claim: NodeClaimName = ""
+    capacity_type: Plain = ""
 
 
 class TaggedInstance(Struct, frozen=True, omit_defaults=True):

@@ -47,7 +47,8 @@ class Cloud(Protocol):
         ...
 
     def describe(self, instances: Sequence[str]) -> list[InstanceSeen]:
-        """The state of each; "gone" for those the cloud no longer knows."""
+        """The state of each; "gone" for those the cloud no longer knows. With what they run as, if the cloud says
+        so (A-331)."""
         ...
 
     def listing(self) -> list[TaggedInstance] | None:

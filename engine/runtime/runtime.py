@@ -6,14 +6,16 @@ handed out, and the same entries are tried again with the next turn.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from kerf.engine.errors import KerfError
 from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject
 from kerf.engine.model.karpenter.nodepool_hash import VERSION as HASH_VERSION
 from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.labels import ON_DEMAND
 from kerf.engine.model.settings import Settings
 from kerf.engine.nodeclaim.aggregate import ClaimAggregates
 from kerf.engine.nodeclaim.claim import NodeClaim
@@ -24,6 +26,7 @@ from kerf.engine.record.errors import EpochRefused, StoreError
 from kerf.engine.record.observations import (
     ClocksDiffer,
     Imported,
+    InstanceSeen,
     InstancesListed,
     Observation,
     OfficeTaken,
@@ -42,6 +45,7 @@ from kerf.engine.state import snapshot
 from kerf.engine.state.load import Progress, load
 from kerf.engine.state.nodeclaims import adoption
 from kerf.engine.state.nodeclaims.consistency import CONSISTENCY
+from kerf.engine.state.nodeclaims.drift import reservation_in_question
 from kerf.engine.state.state import State
 
 SNAPSHOT_EVERY = 20_000  # entries
@@ -201,6 +205,11 @@ class Runtime:
         going = (c for c in self.state.facts.claims.values() if c.state in (TAINTED, DRAINING))
         return sorted(c.instance for c in going if (e := c.effect("terminate")) is not None and e.ok)
 
+    def instances_in_question(self) -> list[str]:
+        """Instances of which the cloud has to say whether they still run on their capacity reservation (A-338)."""
+        facts = self.state.facts
+        return sorted(c.instance for c in facts.claims.values() if reservation_in_question(facts, c))
+
     def is_news(self, claim: NodeClaimObject) -> bool:
         """Whether an object of the watch is to be given to a turn: of kerf's own claims only a deletion is."""
         return adoption.is_news(self.state, claim)
@@ -231,6 +240,9 @@ class Runtime:
                 found |= {
                     of[instance]: claims.get(of[instance]) for instance in entry.payload.demoted if instance in of
                 }
+            elif isinstance(entry.payload, InstanceSeen) and entry.payload.capacity_type == ON_DEMAND:
+                of = self.state.indexes.claim_by_instance
+                found |= {name: claims.get(name) for name in filter(None, [of.get(entry.payload.instance)])}
             elif isinstance(entry.payload, NodePool) and entry.payload.hash_version != HASH_VERSION:
                 found |= {c.name: c for c in claims.values() if c.node_pool == entry.payload.name}
         return found
@@ -255,6 +267,12 @@ class Runtime:
             self.store.put_snapshot(position, snapshot.SCHEMA, data, digest)
         except StoreError as error:
             self.error = error
+
+
+def as_asked(seen: InstanceSeen, in_question: Container[str]) -> InstanceSeen:
+    """The answer of the cloud as it is recorded. What an instance runs as counts where that was in question before the
+    cloud was asked: an earlier answer may be of a time before its reservation ended (A-338)."""
+    return seen if seen.instance in in_question else replace(seen, capacity_type="")
 
 
 def _to_reconcile(intent: Intent, state: State) -> Intent:

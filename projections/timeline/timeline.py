@@ -17,6 +17,7 @@ from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import Pod, is_provisionable, is_terminal
+from kerf.engine.model.labels import ON_DEMAND
 from kerf.engine.nodeclaim.effect_keys import deletion, effect_key, eviction
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record import observations as seen
@@ -268,10 +269,10 @@ class Timeline:
         return [make_event(entry, refused, level, subject, related, **params, error=error, times=times)]
 
     def _instance(self, instance: seen.InstanceSeen, entry: Entry) -> list[Event]:
-        related = self._claim_of(instance.instance)
-        return [
-            make_event(entry, "instance-seen", DEBUG, f"instance/{instance.instance}", related, status=instance.status)
-        ]
+        subject, related = f"instance/{instance.instance}", self._claim_of(instance.instance)
+        if instance.capacity_type == ON_DEMAND:
+            return [make_event(entry, "instance-demoted", INFO, subject, related)]
+        return [make_event(entry, "instance-seen", DEBUG, subject, related, status=instance.status)]
 
     def _listed(self, listed: seen.InstancesListed, entry: Entry) -> list[Event]:
         events = [

@@ -151,7 +151,8 @@ class VirtualCloud:
         seen, blobs = self._classes[key]
         sold = self.market.reservations(key)
         if seen.terms is not None and sold:  # what runs on one of them has not drifted
-            seen = replace(seen, terms=replace(seen.terms, reservations=sold))
+            selected = tuple(name for name in sold if name not in self.market.ended)
+            seen = replace(seen, terms=replace(seen.terms, reservations=selected))
         return Observation(seen, {digest: recorded(blob) for digest, blob in blobs.items()})
 
     def _catalogue_seen(self, key: str) -> Observation:
@@ -329,8 +330,8 @@ class VirtualCloud:
         seen = []
         for name in instances:
             known = self.instances.get(name)
-            claim = "" if known is None else known.machine.claim
-            seen.append(InstanceSeen(instance=name, status=self.status(name), claim=claim))
+            claim, runs_as = ("", "") if known is None else (known.machine.claim, known.machine.capacity_type)
+            seen.append(InstanceSeen(name, self.status(name), claim, runs_as))
         return seen
 
     def listing(self) -> list[TaggedInstance]:
@@ -366,6 +367,7 @@ class VirtualCloud:
         instance = self.instances[name]
         if instance.reservation:
             self.market.end_reservation(instance.reservation)
+            self._unseen += [self._class_seen(key) for key in sorted(self._classes)]
             self.prices_changed()
             self.demoted = True
             ended, instance.reservation = instance.reservation, ""

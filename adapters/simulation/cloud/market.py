@@ -67,6 +67,7 @@ class Market:
         self._repriced: list[PriceChange] = []
         self._lacking: dict[OfferingSelector, None] = {}
         self._taken: dict[str, int] = {}  # of each reservation
+        self.ended: set[str] = set()  # reservations
         self._show(SHARED_CATALOGUE, catalogue)
 
     def stock(self, node_class: str, catalogue: Catalogue) -> bool:
@@ -129,6 +130,7 @@ class Market:
 
     def end_reservation(self, reservation: str) -> None:
         """Sell nothing of this reservation any more."""
+        self.ended.add(reservation)
         self.reserve(reservation, -UNLIMITED_INSTANCES)
 
     def reprice(self, piece: OfferingSelector, *, price: float | None = None, factor: float = 1.0) -> int:

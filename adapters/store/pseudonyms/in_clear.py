@@ -22,7 +22,7 @@ IN_CLEAR: dict[str, str] = {
     """,
     "Instance types, zones, and how an instance is bought: what EC2 or KWOK offers": """
         Adopted.capacity_type Adopted.instance_type Adopted.zone Catalogue.on_request Catalogue.shifted
-        Catalogue.source InstanceType.name InstanceType.overlaid LaunchAnswered.capacity_type
+        Catalogue.source InstanceSeen.capacity_type InstanceType.name InstanceType.overlaid LaunchAnswered.capacity_type
         LaunchAnswered.instance_type LaunchAnswered.zone LaunchAnswered.zone_id LaunchError.capacity_type
         LaunchError.instance_type LaunchError.zone LaunchInstance.capacity_type LaunchInstance.draw
         LaunchInstance.tenancy Launched.capacity_type Launched.instance_type Launched.zone

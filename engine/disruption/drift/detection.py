@@ -27,7 +27,7 @@ from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.state.nodeclaims.drift import AS_ASKED, DRIFTED
 from kerf.engine.state.state import State
 
-VERSION = 1
+VERSION = 2
 INSTANCE_TYPE_CHECK_AGE = 3_600_000
 """How old a claim is (ms) when its instance type is first looked for in the catalogue (D-126)."""
 
@@ -87,6 +87,7 @@ def _facts(claim: NodeClaim, state: State, now: int) -> Facts | None:
         annotations=claim.annotations,
         class_hash=claim.class_hash,
         old_enough=now >= claim.created + INSTANCE_TYPE_CHECK_AGE,
+        off_selection=claim.off_selection,
         templates=facts.made_from,
         blobs=state.indexes.blobs,
     )

@@ -31,7 +31,8 @@ class Unknown(Struct, frozen=True):
 @dataclass(frozen=True, slots=True)
 class Facts:
     """`node_class` is the NodePool's present one (A-332), `catalogue` the digest of its instance types; `old_enough`:
-    the claim is an hour old. `templates` and `blobs` only say what hashes and digests stand for."""
+    the claim is an hour old; `off_selection`: the cloud says that it runs on a reservation that is not selected any
+    more. `templates` and `blobs` only say what hashes and digests stand for."""
 
     pool: NodePool
     node_class: NodeClassSeen | None
@@ -40,6 +41,7 @@ class Facts:
     annotations: Mapping[str, str]
     class_hash: str
     old_enough: bool
+    off_selection: bool
     templates: Mapping[str, Template]
     blobs: Blobs
     hash_version: str = VERSION
@@ -48,4 +50,5 @@ class Facts:
     def inputs(self) -> tuple[object, ...]:
         return (
             self.pool, self.node_class, self.catalogue, self.labels, self.annotations, self.class_hash, self.old_enough,
+            self.off_selection,
         )  # fmt: skip

@@ -8,7 +8,7 @@ from kerf.engine.disruption.drift.facts import Drift, Facts, Unknown
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.disruption_reasons import DriftReason
 from kerf.engine.model.karpenter.nodeclaim_templates import Difference, differences
-from kerf.engine.model.karpenter.nodeclass_terms import NodeClassTerms, image_for, made
+from kerf.engine.model.karpenter.nodeclass_terms import NodeClassTerms, image_for, made, unselected_reservation
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.observations import NodeClassSeen
@@ -80,11 +80,14 @@ def subnet(claim: NodeClaim, seen: NodeClassSeen, terms: NodeClassTerms, facts: 
 
 
 def reservation(claim: NodeClaim, seen: NodeClassSeen, terms: NodeClassTerms, facts: Facts) -> Finding:
-    """Drift of the capacity reservation: the NodeClass no longer selects it. A claim that fell back to on-demand has
-    not drifted (A-338)."""
-    mine = claim.labels.get(lbl.RESERVATION_ID, "")
-    if claim.labels.get(lbl.CAPACITY_TYPE) != lbl.RESERVED or not mine or mine in terms.reservations:
+    """Drift of the capacity reservation: the NodeClass no longer selects it. A reservation that has ended is not
+    selected either, and its instances go on as on-demand: until the cloud says that this one still runs on its
+    reservation, nobody can tell (A-338, A-443)."""
+    mine = unselected_reservation(claim.labels, terms)
+    if not mine:
         return None
+    if not facts.off_selection:
+        return Unknown(DriftReason.CAPACITY_RESERVATION_DRIFT.value)
     gone = Difference("capacityReservations", "", mine, None)
     return Drift(Reason.of(DriftReason.CAPACITY_RESERVATION_DRIFT, nodeclass=seen.name), (gone,))
 

@@ -15,6 +15,7 @@ from kerf.engine.model.instance_types import InstanceType
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
 from kerf.engine.model.karpenter.nodeclaim_templates import Template
 from kerf.engine.model.karpenter.nodepools import RequirementSpec
+from kerf.engine.model.labels import CAPACITY_TYPE, RESERVATION_ID, RESERVED
 from kerf.engine.model.names import (
     NODECLASS_SETTINGS,
     ImageId,
@@ -97,6 +98,12 @@ def boots(requirements: Iterable[RequirementSpec], kind: InstanceType) -> bool:
         if not fits:
             return False
     return True
+
+
+def unselected_reservation(labels: Mapping[str, str], terms: NodeClassTerms) -> str:
+    """The capacity reservation that a claim's labels name and its NodeClass does not select; "" for none (A-338)."""
+    mine = labels.get(RESERVATION_ID, "") if labels.get(CAPACITY_TYPE) == RESERVED else ""
+    return "" if mine in terms.reservations else mine
 
 
 def image_for(images: Sequence[Image], kind: InstanceType) -> str:

@@ -117,13 +117,13 @@ def instances_listed(state: State, listed: InstancesListed, entry: Entry) -> Non
             claim.unlisted = entry.at if unlisted else 0
             state.indexes.touched[claim.name] = entry.position
     for name in filter(None, map(state.indexes.claim_by_instance.get, listed.demoted)):
-        _demote(state, facts.claims[name], entry)
+        demote(state, facts.claims[name], entry)
     for stray in listed.strays:
         if _is_stray(state, stray):
             facts.orphans[stray.instance] = Orphan(stray.claim, retry_at=stray.launched + MIN_STRAY_AGE, listed=True)
 
 
-def _demote(state: State, claim: NodeClaim, entry: Entry) -> None:
+def demote(state: State, claim: NodeClaim, entry: Entry) -> None:
     """Make a claim on-demand: its reservation is over, and the instance runs on (L-250)."""
     left = {key: value for key, value in claim.labels.items() if key not in lbl.OF_RESERVATIONS}
     claim.capacity_type = lbl.ON_DEMAND

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from kerf.engine.model.karpenter.nodeclaim_templates import pool_template
-from kerf.engine.model.karpenter.nodeclass_terms import made_anew
+from kerf.engine.model.karpenter.nodeclass_terms import made_anew, unselected_reservation
 from kerf.engine.model.karpenter.nodepool_hash import VERSION
 from kerf.engine.model.karpenter.nodepools import NodePool
-from kerf.engine.model.labels import NODEPOOL_HASH, NODEPOOL_HASH_VERSION
+from kerf.engine.model.labels import CAPACITY_TYPE, NODEPOOL_HASH, NODEPOOL_HASH_VERSION, RESERVED
 from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.nodeclaim.state_table import STEADY
 from kerf.engine.record.decisions import DisruptResult
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import NodeClassSeen
@@ -67,8 +68,20 @@ def keep_nodeclass_terms(state: State, seen: NodeClassSeen, entry: Entry) -> Non
         _prune(facts)
     for claim in _of_class(facts, seen.group, seen.kind, seen.name):
         state.indexes.touched[claim.name] = entry.position
+        if terms is not None and claim.off_selection and not unselected_reservation(claim.labels, terms):
+            claim.off_selection = False
         if terms is not None and claim.launched:
             claim.class_hash = made_anew(claim.class_hash, terms.hash, drifted=bool(claim.drifted_since))
+
+
+def reservation_in_question(facts: Facts, claim: NodeClaim) -> bool:
+    """Whether nobody can tell if a claim has drifted from its reservation: its NodeClass does not select it, and it may
+    have ended (A-338)."""
+    if claim.labels.get(CAPACITY_TYPE) != RESERVED or claim.off_selection or claim.state not in STEADY:
+        return False
+    pool = facts.pools.get(claim.node_pool)
+    known = facts.node_classes.get(pool.node_class.key) if pool is not None else None
+    return known is not None and known.terms is not None and bool(unselected_reservation(claim.labels, known.terms))
 
 
 def look_at_claims_of_class(state: State, node_class: str, entry: Entry) -> None:

@@ -7,7 +7,7 @@ from typing import Any, TypeGuard
 import msgspec
 
 from kerf.engine.model.karpenter.nodeclass_terms import known_user_data
-from kerf.engine.model.labels import SPOT
+from kerf.engine.model.labels import ON_DEMAND, RESERVED, SPOT
 from kerf.engine.nodeclaim.claim import Effect, NodeClaim, apply
 from kerf.engine.nodeclaim.effect_keys import LAUNCH, effect_key
 from kerf.engine.nodeclaim.state_table import GOING, TERMINATED
@@ -27,6 +27,7 @@ from kerf.engine.record.decisions import DeletePod, EvictPod, FindInstance, Inte
 from kerf.engine.record.entries import Entry
 from kerf.engine.state import moves
 from kerf.engine.state.nodeclaims import drift
+from kerf.engine.state.nodeclaims.adoption import demote
 from kerf.engine.state.nodeclaims.messages import is_new
 from kerf.engine.state.nodeclaims.unavailable import is_remembered, remember
 from kerf.engine.state.objects.nodepool_health import count_labels, count_registration
@@ -323,5 +324,10 @@ def instance_seen(state: State, instance: seen.InstanceSeen, entry: Entry) -> No
         state.facts.orphans.pop(instance.instance, None)
     name = state.indexes.claim_by_instance.get(instance.instance)
     if name is not None:
-        state.facts.claims[name].instance_status = instance.status
+        claim = state.facts.claims[name]
+        claim.instance_status = instance.status
+        if instance.capacity_type and drift.reservation_in_question(state.facts, claim):
+            claim.off_selection = instance.capacity_type == RESERVED
+            if instance.capacity_type == ON_DEMAND:
+                demote(state, claim, entry)
         state.indexes.touched[name] = entry.position

@@ -64,10 +64,11 @@ def test_a381_instances_in_a_shifted_zone_are_left_alone_until_the_shift_ends(wo
     assert answer.instance
     CLOCK.now += 2 * 60_000
     (seen,) = cloud.describe([answer.instance])
+    assert seen.capacity_type == "on-demand"
     shim.zonal_shifts = [shift(answer.zone_id)]
     cloud.observe()
     calls = Calls(world.environment, "DescribeInstances", "TerminateInstances", "CreateTags")
-    assert cloud.describe([answer.instance]) == [seen]
+    assert cloud.describe([answer.instance]) == [replace(seen, capacity_type="")]
     refused = cloud.terminate(answer.instance, intent="2.0")
     assert (refused.ok, refused.code) == (False, "ZonalShift")
     cloud.name({answer.instance: "node-1"})
@@ -91,7 +92,7 @@ def test_a381_an_instance_that_was_gone_before_the_shift_does_not_come_back_with
     shim.zonal_shifts = [shift(answer.zone_id)]
     cloud.observe()
     assert cloud.listing() == []
-    assert cloud.describe([answer.instance]) == [seen]
+    assert cloud.describe([answer.instance]) == [replace(seen, capacity_type="")]
 
 
 def test_a376_what_was_known_stays_while_arc_does_not_answer_and_it_is_told_once(world: AwsWorld) -> None:

@@ -61,8 +61,10 @@ def test_l250_what_runs_on_as_on_demand_is_relabelled() -> None:
     )
     first = run.entries("claim.launched")[0].payload
     assert first.capacity_type == "reserved"
-    demoted = [entry for entry in run.entries("instance.listed") if entry.payload.demoted]
-    assert [entry.payload.demoted for entry in demoted] == [(first.instance,)]
+    demoted = [entry.payload for entry in run.entries("instance.seen") if entry.payload.capacity_type]
+    assert [(seen.instance, seen.capacity_type) for seen in demoted] == [(first.instance, "on-demand")]
+    decisions = [entry.payload.decider for entry in run.entries("decision.made")]
+    assert "drift" not in decisions
     relabelled = [
         intent
         for entry in run.entries("decision.made")

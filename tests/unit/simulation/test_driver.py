@@ -68,6 +68,9 @@ class Script:
     def moved(self) -> dict[str, NodeClaim | None]:
         return {}
 
+    def instances_in_question(self) -> list[str]:
+        return []
+
     def watched_instances(self) -> list[str]:
         return self.watched
 

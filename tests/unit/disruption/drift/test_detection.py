@@ -17,7 +17,7 @@ from kerf.engine.model.karpenter.nodepools import RequirementSpec
 from kerf.engine.model.kubernetes.pods import Taint
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.decisions import Decision
-from kerf.engine.record.observations import CatalogueSeen, ObjectGone, Observation
+from kerf.engine.record.observations import CatalogueSeen, InstanceSeen, ObjectGone, Observation
 from kerf.engine.state import snapshot
 from kerf.projections.prose.drift import not_compared_words
 from kerf.projections.status.nodeclaim import claim_conditions
@@ -308,14 +308,68 @@ def test_d122_what_cannot_be_judged_now_leaves_the_verdict_and_hides_no_other() 
     assert found(world) == ("", ())
 
 
-def test_a338_a_reserved_instance_whose_reservation_is_not_selected_any_more() -> None:
+def reserved() -> World:
+    """The node runs on the reservation cr-1, which its NodeClass selects."""
     world = in_service()
     claim = claim_of(world)
     claim.labels = {**claim.labels, lbl.CAPACITY_TYPE: lbl.RESERVED, lbl.RESERVATION_ID: "cr-1"}
+    claim.capacity_type = lbl.RESERVED
     change(world, requirements=())
+    world.see(node_class(replace(TERMS, reservations=("cr-1",))))
+    return world
+
+
+def runs_as(world: World, capacity_type: str) -> None:
+    """The cloud is asked again what the instance runs as."""
+    world.see(Observation(InstanceSeen("i-1", "running", claim_of(world).name, capacity_type)))
+
+
+def test_a338_a_reserved_instance_whose_reservation_is_not_selected_any_more() -> None:
+    world = reserved()
+    assert world.runtime.instances_in_question() == []
+    world.see(node_class())
+    assert found(world) == ("", ())
+    assert not_compared(claim_of(world), world.runtime.state, world.now) == ("capacity-reservation-drift",)
+    assert world.runtime.instances_in_question() == ["i-1"]
+    runs_as(world, lbl.RESERVED)
     assert found(world)[0] == "capacity-reservation-drift"
+    assert world.runtime.instances_in_question() == []
     world.see(node_class(replace(TERMS, reservations=("cr-1",))))
     assert found(world) == ("", ())
+
+
+def test_a443_a_reservation_that_has_ended_is_no_drift_before_its_node_counts_as_on_demand() -> None:
+    """A-338: what is selected no longer may be over; the cloud is asked before a healthy node is replaced."""
+    world = reserved()
+    world.see(node_class())
+    world.after(HOUR)
+    assert found(world) == ("", ())
+    runs_as(world, lbl.ON_DEMAND)
+    assert world.runtime.moved().keys() == {claim_of(world).name}
+    assert claim_of(world).capacity_type == lbl.ON_DEMAND
+    assert lbl.RESERVATION_ID not in claim_of(world).labels
+    assert decisions(world) == []
+
+
+def test_a338_what_was_said_of_a_reservation_counts_until_it_is_selected_again() -> None:
+    world = reserved()
+    runs_as(world, lbl.RESERVED)  # nobody had asked: it says nothing of later
+    world.see(node_class())
+    assert found(world) == ("", ())
+    runs_as(world, lbl.RESERVED)
+    world.see(node_class(replace(TERMS, reservations=("cr-1",))))
+    world.see(node_class())
+    assert found(world) == ("", ())
+    assert world.runtime.instances_in_question() == ["i-1"]
+
+
+def test_a338_drift_that_was_found_stays_while_it_is_asked_again() -> None:
+    """D-122: a check that cannot be made leaves its former result."""
+    world = reserved()
+    world.see(node_class())
+    runs_as(world, lbl.RESERVED)
+    world.see(node_class(replace(TERMS, reservations=("cr-2",))))
+    assert found(world)[0] == "capacity-reservation-drift"
 
 
 def test_a339_another_placement_group_and_one_that_is_not_known() -> None:
