@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from kerf.engine.model.labels import ON_DEMAND
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import (
     Decision,
@@ -16,7 +17,7 @@ from kerf.engine.record.decisions import (
     ProvisionResult,
 )
 from kerf.engine.record.entries import Entry
-from kerf.engine.record.observations import ClocksAgree, ClocksDiffer, InstancesListed, TimeSetBack
+from kerf.engine.record.observations import ClocksAgree, ClocksDiffer, InstanceSeen, InstancesListed, TimeSetBack
 from kerf.engine.scheduling.reasons import SchedulingCode
 
 FEATURES = {
@@ -100,6 +101,8 @@ def _seen(payload: object) -> Iterator[str]:
         yield f"failed: {payload.kind}"
     elif isinstance(payload, InstancesListed):
         yield from ("seen: demoted" for _ in payload.demoted)
+    elif isinstance(payload, InstanceSeen) and payload.capacity_type == ON_DEMAND:
+        yield "seen: demoted"
     elif type(payload) in _CLOCKS:
         yield _CLOCKS[type(payload)]
     elif isinstance(payload, Decision):
