@@ -43,7 +43,7 @@ def choose_offers(
     """
     types_allowed, tenancy = frozenset(names), tenancy_of(requirements)
     admission = _Admission(requirements, unavailable)
-    reserved = _reserved(catalogue, types_allowed, requirements, admission)
+    reserved = _reserved(catalogue, types_allowed, requirements, admission, tenancy)
     if reserved is not None:
         return reserved
     pools = {
@@ -80,9 +80,11 @@ def _reserved(
     types_allowed: frozenset[str],
     requirements: Requirements,
     admission: _Admission,
+    tenancy: str,
 ) -> LaunchChoice | None:
     """One offering of one reservation, because a launch names one: the cheapest; of equal prices a default reservation
-    before a capacity block before an interruptible one (A-222), then the one with most capacity left (A-224)."""
+    before a capacity block before an interruptible one (A-222), then the one with most capacity left (A-224). All
+    reservations are of shared hardware (A-230)."""
     ids, kinds = requirements.get(lbl.RESERVATION_ID), requirements.get(lbl.RESERVATION_TYPE)
     interruptible = requirements.get(lbl.RESERVATION_INTERRUPTIBLE)
     reserved = [
@@ -91,6 +93,7 @@ def _reserved(
         if t.name in types_allowed
         for o in t.offerings
         if o.capacity_type == lbl.RESERVED
+        and o.tenancy == tenancy
         and o.reservation_capacity > 0
         and ids.has(o.reservation_id)
         and kinds.has(o.reservation_type or DEFAULT_RESERVATION)
