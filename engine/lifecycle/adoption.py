@@ -157,7 +157,7 @@ def _launch(claim: NodeClaimObject, state: State, now: int) -> Step:
         taints=(*claim.taints, *claim.startup_taints),
         look=True,
         draw=draw_of(
-            by_price=lbl.PRICE_OVERLAY_APPLIED in claim.annotations,
+            by_price="price" in asked.overlaid or lbl.PRICE_OVERLAY_APPLIED in claim.annotations,
             relaxed=claim.annotations.get(lbl.MIN_VALUES_RELAXED) == "true",
         ),
     )

@@ -14,10 +14,11 @@ from msgspec import Struct
 from kerf.engine.model.karpenter.nodepools import NodeClassRef, NodePool
 from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.model.labels import NODEPOOL
-from kerf.engine.record.decisions import LaunchInstance, PlannedClaim
+from kerf.engine.record.decisions import LaunchInstance, PlannedClaim, draw_of
 from kerf.engine.scheduling.launchable.compiled_catalogue import bits, compiled_catalogue
 from kerf.engine.scheduling.launchable.launch_offers import LaunchChoice, choose_offers
-from kerf.engine.scheduling.launchable.remaining_reservations import catalogue_with_reservations, with_launches_taken
+from kerf.engine.scheduling.launchable.pool_catalogues import catalogue_of_launch
+from kerf.engine.scheduling.launchable.remaining_reservations import with_launches_taken
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.packing.finished_claims import claim_labels, partition_label
 from kerf.engine.state.nodeclaims.unavailable import unavailable, unavailable_to
@@ -33,6 +34,7 @@ class ClaimWithoutPods(Struct, frozen=True):
     labels: dict[str, str]
     requests: Resources
     choice: LaunchChoice
+    overlaid: tuple[str, ...] = ()  # what NodeOverlays have changed of some of its types (S-164)
 
     @property
     def instance_types(self) -> tuple[str, ...]:
@@ -65,8 +67,8 @@ def claim_without_pods(
 ) -> ClaimWithoutPods:
     """What claims with these requirements can be launched as. There are no offers while the NodeClass has no
     catalogue."""
-    digest = catalogue_with_reservations(state, node_class.key)
-    choice, partition = LaunchChoice("", ()), {}
+    digest = catalogue_of_launch(state, labels.get(NODEPOOL, ""), node_class.key)
+    choice, partition, overlaid = LaunchChoice("", ()), {}, set[str]()
     if digest:
         catalogue = state.indexes.blobs.catalogue(digest)
         types = compiled_catalogue(digest, catalogue)
@@ -79,7 +81,9 @@ def claim_without_pods(
         left_over = with_launches_taken(catalogue, taken)
         lacking = unavailable(state.facts, now) | unavailable_to(state.facts, node_class.key, now)
         choice = choose_offers(left_over, names, requirements, lacking, max_types=most)
-    return ClaimWithoutPods(requirements, {**labels, **partition}, requests, choice)
+        offered = {types.numbers[offer.instance_type] for offer in choice.offers}
+        overlaid = {what for number in offered for what in types.types[number].overlaid}
+    return ClaimWithoutPods(requirements, {**labels, **partition}, requests, choice, tuple(sorted(overlaid)))
 
 
 def planned_without_pods(name: str, pool: str, claim: ClaimWithoutPods) -> PlannedClaim:
@@ -93,6 +97,7 @@ def planned_without_pods(name: str, pool: str, claim: ClaimWithoutPods) -> Plann
         price=claim.price,
         capacity_types=(claim.choice.capacity_type,),
         labels=claim.labels,
+        overlaid=claim.overlaid,
     )
 
 
@@ -108,4 +113,5 @@ def launch_order(name: str, pool: NodePool, claim: ClaimWithoutPods) -> LaunchIn
         requests=claim.requests,
         labels=claim.labels,
         taints=(*pool.taints, *pool.startup_taints),
+        draw=draw_of(by_price="price" in claim.overlaid, relaxed=False),
     )

@@ -11,6 +11,16 @@ from kerf.engine.scheduling.launchable.remaining_reservations import catalogue_w
 from kerf.engine.state.state import State
 
 
+def catalogue_of_launch(state: State, node_pool: str, node_class: str) -> str:
+    """The digest of the catalogue that a claim without pods is launched from: that of its NodeClass
+    (`group/kind/name`), with NodeOverlays applied if it is of a NodePool (A-218)."""
+    facts = state.facts
+    pool = facts.pools.get(node_pool)
+    if pool is None or pool.node_class.key != node_class or not (facts.settings.node_overlays and facts.overlays):
+        return catalogue_with_reservations(state, node_class)
+    return PoolCatalogues(state).of(node_pool)
+
+
 def without(resources: Resources, names: Container[str]) -> Resources:
     """The resources but those of some names."""
     return {name: amount for name, amount in resources.items() if name not in names}

@@ -12,7 +12,7 @@ from kerf.engine.state.objects.daemonsets import daemonset_gone, daemonset_seen
 from kerf.engine.state.objects.devices import device_rules
 from kerf.engine.state.objects.kept import ObjectRules, keeping
 from kerf.engine.state.objects.namespaces import namespace_gone, namespace_seen
-from kerf.engine.state.objects.nodepools import nodepool_gone, nodepool_seen
+from kerf.engine.state.objects.nodepools import nodepool_gone, nodepool_seen, overlay_rules
 from kerf.engine.state.objects.nodes import node_gone, node_seen
 from kerf.engine.state.objects.pod_disruption_budgets import budget_gone, budget_seen
 from kerf.engine.state.objects.pods import pod_gone, pod_seen
@@ -30,6 +30,7 @@ _OWN: dict[str, ObjectRules] = {
 }
 _MADE_BY: dict[str, Callable[[WatchedKind], ObjectRules]] = {
     "capacitybuffer": capacity_buffer_rules,
+    "nodeoverlay": overlay_rules,
     **dict.fromkeys(("deviceclass", "resourceslice", "resourceclaim"), device_rules),
 }
 

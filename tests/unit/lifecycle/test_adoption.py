@@ -7,8 +7,10 @@ from msgspec.structs import replace
 
 from kerf.engine.lifecycle.adoption import MAX_WAIT
 from kerf.engine.model import labels as lbl
+from kerf.engine.model.instance_types import Offering
 from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject
-from kerf.engine.model.karpenter.nodepools import NodeClassRef
+from kerf.engine.model.karpenter.nodeoverlays import NodeOverlay
+from kerf.engine.model.karpenter.nodepools import NodeClassRef, RequirementSpec
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import DeleteNode, DeletePod, EvictPod, LaunchInstance, TerminateInstance
@@ -26,6 +28,7 @@ from tests.support.lives import DISRUPTED, PROVIDER, claim_of, in_service
 from tests.support.manifests.nodeclaim_objects import STEPS, claim
 from tests.support.records import re_derived
 from tests.support.world import NODE_CLASS, START, World
+from tests.support.worlds.reservations import held, reserving
 
 
 def world(*objects: NodeClaimObject) -> World:
@@ -188,6 +191,54 @@ def test_a_launch_by_hand_needs_no_pool() -> None:
     ((ref, order),) = made.launches()
     made.answer_launch(ref, order)
     assert (claim_of(made).state, claim_of(made).node_pool) == ("launched", "")
+
+
+FUSE = "smarter-devices/fuse"
+
+
+def with_overlay(*, gate: bool = True) -> World:
+    """An overlay gives m5.xlarge a resource and a price."""
+    made = World(node_overlays=gate)
+    only = RequirementSpec(lbl.INSTANCE_TYPE, "In", ("m5.xlarge",))
+    made.see(Observation(NodeOverlay("o", requirements=(only,), price=0.001, capacity={FUSE: 1000})))
+    made.prepare()
+    return made
+
+
+def test_a218_node_overlays_count_for_a_launch_by_hand_that_names_its_pool() -> None:
+    made = with_overlay()
+    made.see(Observation(claim(0, requirements=(), requests={FUSE: 1000})))
+    ((ref, order),) = made.launches()
+    assert {(offer.instance_type, offer.price) for offer in order.offers} == {("m5.xlarge", 0.001)}
+    assert order.by_price
+    made.answer_launch(ref, order)
+    assert (claim_of(made).price, claim_of(made).capacity[FUSE]) == (0.001, 1000)
+
+
+@pytest.mark.parametrize("gate", [True, False])
+def test_a218_overlays_change_nothing_without_the_gate_or_a_pool(gate: bool) -> None:
+    made = with_overlay(gate=gate)
+    made.see(Observation(claim(0, requirements=(), labels={"team": "a"} if gate else {lbl.NODEPOOL: "default"})))
+    ((_, order),) = made.launches()
+    assert (order.offers[0].instance_type, order.by_price) != ("m5.xlarge", True)
+    assert min(offer.price for offer in order.offers) > 0.001
+
+
+@pytest.mark.parametrize("wanted", [lbl.DEDICATED, lbl.DEFAULT_TENANCY])
+def test_a230_a_launch_by_hand_on_dedicated_hardware_uses_no_reservation_of_shared_hardware(wanted: str) -> None:
+    made = World()
+    shared = reserving(held("cr-1"))
+    own = Offering("us-west-2a", lbl.ON_DEMAND, 0.2, tenancy=lbl.DEDICATED)
+    tenancies = {lbl.TENANCY: (lbl.DEFAULT_TENANCY, lbl.DEDICATED)}
+    kinds = (
+        replace(kind, offerings=(*kind.offerings, own), requirements={**kind.requirements, **tenancies})
+        for kind in shared.types
+    )
+    made.prepare(catalogue=replace(shared, types=tuple(kinds)))
+    made.see(Observation(claim(0, requirements=(RequirementSpec(lbl.TENANCY, "In", (wanted,)),))))
+    ((_, order),) = made.launches()
+    found = order.tenancy, order.capacity_type, order.reservation
+    assert found == ((wanted, lbl.ON_DEMAND, "") if wanted == lbl.DEDICATED else (wanted, lbl.RESERVED, "cr-1"))
 
 
 def test_one_that_is_deleted_before_launch_is_given_up() -> None:

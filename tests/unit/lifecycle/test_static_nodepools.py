@@ -9,6 +9,7 @@ from kerf.engine.model import labels as lbl
 from kerf.engine.model.content_digest import content
 from kerf.engine.model.instance_types import Catalogue, Offering
 from kerf.engine.model.karpenter.nodeclass_terms import NodeClassTerms
+from kerf.engine.model.karpenter.nodeoverlays import NodeOverlay
 from kerf.engine.model.karpenter.nodepool_hash import hashed
 from kerf.engine.model.karpenter.nodepools import Budget, RequirementSpec
 from kerf.engine.model.kubernetes.nodes import Node
@@ -91,6 +92,35 @@ def test_it_launches_the_cheapest_type_that_the_template_allows() -> None:
     made.prepare(replace(static(1), requirements=(*static(1).requirements, wanted)))
     ((_, order),) = made.launches()
     assert [offer.instance_type for offer in order.offers] == ["r5.large", "r5.large", "m5.xlarge", "m5.xlarge"]
+
+
+def test_a218_node_overlays_count_for_it_as_for_others() -> None:
+    """S-164, A-276: the types, the price, the order in which EC2 draws, and the annotations follow from the prices of
+    overlays."""
+    made = World(static_capacity=True, node_overlays=True)
+    cheap = RequirementSpec(lbl.INSTANCE_TYPE, "In", ("m5.xlarge",))
+    made.see(Observation(NodeOverlay("o", requirements=(cheap,), price=0.001)))
+    made.prepare(static(1))
+    ((_, order),) = made.launches()
+    assert (order.offers[0].instance_type, order.offers[0].price, order.by_price) == ("m5.xlarge", 0.001, True)
+    (claim,) = made.runtime.state.facts.claims.values()
+    assert (claim.price, claim.annotations[lbl.PRICE_OVERLAY_APPLIED]) == (0.001, "true")
+    assert re_derived(made.store) == made.store.entries
+
+
+def test_a208_a218_an_overlay_that_names_a_missing_price_lets_a_pool_have_its_size() -> None:
+    unsold = tuple(
+        replace(kind, offerings=tuple(replace(o, price=0.0, available=False) for o in kind.offerings))
+        for kind in CATALOGUE.types
+    )
+    made = World(static_capacity=True, node_overlays=True)
+    made.prepare(static(1), replace(CATALOGUE, types=unsold))
+    assert [result.reason.code for result in decided(made)] == ["static-no-offering"]
+    sells = RequirementSpec(lbl.INSTANCE_TYPE, "In", ("m5.large",))
+    made.see(Observation(NodeOverlay("o", requirements=(sells,), price=0.05)))
+    ((_, order),) = made.launches()
+    assert {(offer.instance_type, offer.price) for offer in order.offers} == {("m5.large", 0.05)}
+    assert re_derived(made.store) == made.store.entries
 
 
 @pytest.mark.parametrize(("limit", "granted"), [(0, 0), (2, 2), (9, 3)])
