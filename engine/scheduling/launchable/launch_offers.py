@@ -16,6 +16,8 @@ _EXOTIC_RESOURCES = ("aws.amazon.com/neuron", "aws.amazon.com/neuroncore", "amd.
 
 DEFAULT_RESERVATION = "default"
 """The kind of a reservation that is no capacity block (A-54)."""
+BLOCKS = (False, True, "capacity-block")
+"""What `_rank` says of capacity blocks. A launch into one takes the cheapest, whatever its type (A-223)."""
 
 
 class LaunchChoice(Struct, frozen=True):
@@ -83,8 +85,8 @@ def _reserved(
     tenancy: str,
 ) -> LaunchChoice | None:
     """One offering of one reservation, because a launch names one: the cheapest; of equal prices a default reservation
-    before a capacity block before an interruptible one (A-222), then the one with most capacity left (A-224). All
-    reservations are of shared hardware (A-230)."""
+    before a capacity block before an interruptible one (A-222), then the one with most capacity left (A-224). Those of
+    metal and accelerated types come last among their kind (A-225). All reservations are of shared hardware (A-230)."""
     ids, kinds = requirements.get(lbl.RESERVATION_ID), requirements.get(lbl.RESERVATION_TYPE)
     interruptible = requirements.get(lbl.RESERVATION_INTERRUPTIBLE)
     reserved = [
@@ -102,7 +104,12 @@ def _reserved(
     ]
     if not reserved:
         return None
-    price, _, name, zone, _, reservation = min(reserved)
+    cheapest = min(reserved)
+    if not requirements.min_values and cheapest[1] != BLOCKS:
+        exotic = {t.name for t in catalogue.types if t.name in types_allowed and _exotic(t)}
+        plain = (offer for offer in reserved if offer[1] == cheapest[1] and offer[2] not in exotic)
+        cheapest = min(plain, default=cheapest)
+    price, _, name, zone, _, reservation = cheapest
     return LaunchChoice(lbl.RESERVED, (Offer(name, zone, price),), reservation)
 
 

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instance_types import Catalogue, Offering
+from kerf.engine.model.karpenter.nodepools import RequirementSpec
 from kerf.engine.record.decisions import FindInstance, LaunchInstance, TerminateInstance
 from kerf.engine.record.observations import (
     EffectAnswered,
@@ -192,6 +193,39 @@ def test_a222_a224_a229_reserved_capacity_comes_first(reservations: tuple[Offeri
     assert found.reservation == chosen
     assert found.capacity_type == (lbl.RESERVED if chosen else lbl.SPOT)
     assert [offer.instance_type for offer in found.offers if chosen] == ["m5.large"] * bool(chosen)
+
+
+DEAR, BLOCK = held("cr-plain", price=3e-8), held("cr-block", kind="capacity-block", price=1e-8)
+GPU = {"nvidia.com/gpu": 1}
+
+
+@pytest.mark.parametrize(
+    ("plain", "exotic", "more", "chosen"),
+    [
+        (DEAR, held("cr-gpu"), {}, "cr-plain"),
+        (replace(DEAR, available=False), held("cr-gpu"), {}, "cr-gpu"),
+        (DEAR, BLOCK, {}, "cr-block"),
+        (replace(DEAR, interruptible=True), held("cr-gpu"), {}, "cr-gpu"),
+        (DEAR, held("cr-gpu"), {"min_values": 2}, "cr-gpu"),
+    ],
+    ids=["plain first", "no other left", "a block is one type", "of one kind", "minValues keep all types"],
+)
+def test_a225_a_reservation_of_accelerated_types_is_kept_for_who_needs_them(
+    plain: Offering, exotic: Offering, more: dict[str, int], chosen: str
+) -> None:
+    """A-222, A-223: among those of the kind that is chosen, and never where a block is."""
+    offered = {"m5.xlarge": (plain, {}), "m5.large": (exotic, GPU)}
+    kinds = tuple(
+        replace(
+            kind, offerings=(*kind.offerings, offered[kind.name][0]), capacity=kind.capacity | offered[kind.name][1]
+        )
+        if kind.name in offered
+        else kind
+        for kind in CATALOGUE.types
+    )
+    asked_for = Requirements.of_specs([RequirementSpec(lbl.INSTANCE_TYPE, "In", ("m5.large", "m5.xlarge"), **more)])
+    found = choose_offers(replace(CATALOGUE, types=kinds), ALL, asked_for, frozenset(), max_types=60)
+    assert found.reservation == chosen
 
 
 def test_a222_a_claim_may_ask_for_capacity_that_is_not_lent() -> None:
