@@ -311,7 +311,11 @@ class KubernetesController:
             await asyncio.sleep(QUIET_EVERY)
 
     async def _nominated(self, node: str) -> None:
+        """Waits until the pods of a Node that joins have been told it, and stay so."""
         if self._nominations is not None:
+            await self._nominations.settled(node)
+            async with self.controller.between_turns:
+                self._nominations.project(self.runtime.state, opening=node)
             await self._nominations.written(node)
 
     # ── for the provider (provider.ProviderHost) ──────────────────────────────────────────────────────────────────

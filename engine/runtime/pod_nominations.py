@@ -5,8 +5,9 @@ No pod is nominated while all waiting pods are alike: none can take another's pl
 when the plan no longer says so, also where the Node is there. What somebody else nominated is never touched. Nothing of
 this is decided or recorded; the fold sees the result in the pods.
 
-kube-scheduler clears the nomination of a pod that it tries in vain, as it does when another node comes first. Such a
-pod is nominated again once its Node is there; else others would take its room.
+kube-scheduler clears the nomination of a pod that it tries in vain, and then tries all other pods anew. It does so when
+a Node comes, which is closed at first. Who is told again meanwhile loses it again. So pods are told again when that is
+over and their Node opens (`due` with `opening`); else others would take their room. Later they are told at once.
 
 Of pods with a topology spread, as many at a time are nominated for a node as its skew allows: kube-scheduler counts a
 nominated pod as if it were on that node already. With more on each node none of them could be bound first.
@@ -14,6 +15,7 @@ nominated pod as if it were on that node already. With more on each node none of
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from kerf.engine.model.kubernetes.pods import Pod, PodShape, SpreadConstraint
@@ -27,38 +29,53 @@ from kerf.engine.state.state import State
 Pair = tuple[str, str]
 """The namespace and the shape (digest) of a pod."""
 MAX_TIMES_TOLD = 3
-"""How often one pod is told one node. Each time that kube-scheduler clears it, it tries the other pods anew."""
+"""How often one pod is told a node that is open. Each time that kube-scheduler clears it, it tries the other pods
+anew."""
 MAX_PAIRS_KNOWN = 20_000
 """For so many pairs of kinds of pods it is kept whether one counts for the other."""
 
 
 class PodNominations:
     """For one process, which `due` takes to write what it yields. `node_name` gives the name that the Node of a
-    launched claim will have, "" if only the Node itself can tell."""
+    launched claim will have, "" if only the Node itself can tell. `times_cleared`: how often a pod was seen to lose its
+    nomination."""
 
     def __init__(self, node_name: Callable[[NodeClaim], str]) -> None:
+        self.times_cleared = 0
         self._node_name = node_name
         self._known: dict[tuple[Pair, Pair], bool] = {}
         self._written: dict[str, str] = {}  # pod → the node last written, by this process or an earlier one
-        self._times: dict[str, int] = {}  # pod → how often it was told
+        self._times: Counter[str] = Counter()  # pod → how often it was told an open node
         self._shown: set[str] = set()  # pods that have shown what was written last
+        self._cleared: set[str] = set()  # pods that have shown it, and show it no more
 
-    def due(self, state: State) -> Iterator[tuple[Pod, str]]:
+    def is_told(self, node: str) -> bool:
+        """Whether a pod was told this node."""
+        return node in self._written.values()
+
+    def due(self, state: State, opening: str = "") -> Iterator[tuple[Pod, str]]:
         """What is new since the last time: pods with the name of their node, "" where it is taken back. To be gone
-        through to its end, after each turn."""
+        through to its end, after each turn, and before a Node opens (`opening`)."""
         facts = state.facts
         wanted: dict[str, str] = {}
+        is_open = {opening}
         before = {**facts.nominations, **self._written}
-        for claim, pods in state.indexes.waiting_for.items():
-            node = self._node_of(facts.claims.get(claim), state)
-            if node:
+        for name, pods in state.indexes.waiting_for.items():
+            claim = facts.claims.get(name)
+            node = self._node_of(claim, state)
+            if claim is not None and node:
                 wanted.update((uid, node) for uid in self._at_a_time(pods, node, before, state))
+                is_open |= {node} if claim.state == REGISTERED else set()
         for uid, node in wanted.items() if wanted and is_contested(state) else ():
             pod = facts.pods.get(uid)
-            if pod is not None and self._may_write(pod, node, state):
+            if pod is None:
+                continue
+            self._note(pod, node)
+            if self._is_free(pod, node, state) and self._is_news(uid, node, node in is_open, node == opening):
                 self._written[uid] = node
-                self._times[uid] = self._times.get(uid, 0) + 1
+                self._times[uid] += node in is_open and node != opening
                 self._shown.discard(uid)
+                self._cleared.discard(uid)
                 yield pod, node
         for uid, node in {**facts.nominations, **self._written}.items():
             pod = facts.pods.get(uid)
@@ -97,25 +114,32 @@ class PodNominations:
         seen = state.indexes.nodes_by_provider.get(claim.provider_id, {})
         return next(iter(seen)) if len(seen) == 1 else self._node_name(claim)
 
-    def _may_write(self, pod: Pod, node: str, state: State) -> bool:
-        if pod.node or pod.deleting:
-            return False
-        if self._written.get(pod.uid) == node and not self._was_cleared(pod, node, state):
-            return False
-        ours = (self._written.get(pod.uid, ""), state.facts.nominations.get(pod.uid, ""))
-        return not pod.nominated or (pod.nominated != node and pod.nominated in ours)
-
-    def _was_cleared(self, pod: Pod, node: str, state: State) -> bool:
-        """Whether the pod has shown what was written and shows it no more, and the Node is there now."""
-        if pod.nominated == node:
+    def _note(self, pod: Pod, node: str) -> None:
+        """Notes whether a pod shows the node that it was told."""
+        if self._written.get(pod.uid) == node == pod.nominated:
             self._shown.add(pod.uid)
-        cleared = not pod.nominated and pod.uid in self._shown
-        return cleared and node in state.facts.nodes and self._times[pod.uid] < MAX_TIMES_TOLD
+        elif pod.uid in self._shown and not pod.nominated:
+            self._shown.discard(pod.uid)
+            self._cleared.add(pod.uid)
+            self.times_cleared += 1
+
+    def _is_free(self, pod: Pod, node: str, state: State) -> bool:
+        """Whether the pod may be told this node: it has none, and shows none but what it was told here."""
+        ours = (self._written.get(pod.uid, ""), state.facts.nominations.get(pod.uid, ""))
+        is_free = not pod.nominated or (pod.nominated != node and pod.nominated in ours)
+        return is_free and not (pod.node or pod.deleting)
+
+    def _is_news(self, uid: str, node: str, is_open: bool, opens: bool) -> bool:
+        """Whether the pod was not told this node yet, or shows it no more and its node `opens` or is open."""
+        if self._written.get(uid) != node or opens:
+            return True
+        return is_open and uid in self._cleared and self._times[uid] < MAX_TIMES_TOLD
 
     def _forget(self, uid: str) -> None:
         self._written.pop(uid, None)
         self._times.pop(uid, None)
         self._shown.discard(uid)
+        self._cleared.discard(uid)
 
     def _takes_back(self, uid: str, pod: Pod | None, node: str, state: State) -> bool:
         """A claim in service keeps its nominations until its pods are bound, as long as the plan has them there: what

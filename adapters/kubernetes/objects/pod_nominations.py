@@ -25,6 +25,9 @@ from kerf.engine.state.state import State
 MIN_SERVER_VERSION = (1, 35)
 MAX_REQUESTS_UNDER_WAY = 32  # requests under way
 MAX_SECONDS_HELD_UP = 5.0  # seconds, at most, that a Node is kept from its pods until they are nominated for it
+SECONDS_TO_SETTLE, MAX_SECONDS_TO_SETTLE = 0.3, 2.1
+"""kube-scheduler is through with what a Node's coming made it try if it has cleared no nomination for so long. A Node
+is kept from its pods for the second, at most, until then."""
 _DIGITS = "0123456789"
 
 
@@ -58,10 +61,21 @@ class Nominations:
         self._tasks: dict[asyncio.Task[None], str] = {}  # → the node that it writes
         self._gate = asyncio.Semaphore(MAX_REQUESTS_UNDER_WAY)
 
-    def project(self, state: State) -> None:
-        """Writes new nominations and takes back those that no longer hold. Call it on the loop, between turns."""
-        for pod, node in self._nominating.due(state):
+    def project(self, state: State, opening: str = "") -> None:
+        """Writes new nominations and takes back those that no longer hold. `opening`: a Node that is about to take
+        pods, which are told it again. Call it on the loop, between turns."""
+        for pod, node in self._nominating.due(state, opening):
             self._start(pod, node or None)
+
+    async def settled(self, node: str) -> None:
+        """Waits until kube-scheduler clears no nominations any more, if pods were told this node, but no longer than a
+        limit."""
+        cleared = -1
+        until = asyncio.get_running_loop().time() + MAX_SECONDS_TO_SETTLE
+        is_told = self._nominating.is_told(node)
+        while is_told and cleared != self._nominating.times_cleared and asyncio.get_running_loop().time() < until:
+            cleared = self._nominating.times_cleared
+            await asyncio.sleep(SECONDS_TO_SETTLE)
 
     async def written(self, node: str) -> None:
         """Waits until the nominations of this node are written, but no longer than a limit."""

@@ -24,8 +24,8 @@ def nominated_and_in_service() -> World:
     return world
 
 
-def due(world: World, nominations: PodNominations) -> list[tuple[str, str]]:
-    return [(pod.name, node) for pod, node in nominations.due(world.runtime.state)]
+def due(world: World, nominations: PodNominations, opening: str = "") -> list[tuple[str, str]]:
+    return [(pod.name, node) for pod, node in nominations.due(world.runtime.state, opening)]
 
 
 def test_pods_stay_nominated_for_a_node_in_service_while_the_plan_has_them_there() -> None:
@@ -58,8 +58,15 @@ def stranger(world: World) -> None:
     world.see(Observation(pod, {digest: other}))
 
 
-def test_a_nomination_that_the_scheduler_clears_is_written_again_once_the_node_is_there() -> None:
-    """kube-scheduler tries the pods of a node that is not there yet when another node comes, and clears it in vain."""
+def registered(world: World) -> None:
+    """The Node `n1` takes pods."""
+    world.node("n1", PROVIDER, registered="true")
+    world.answer_all()
+
+
+def test_a_nomination_that_the_scheduler_clears_is_written_again_when_the_node_opens() -> None:
+    """kube-scheduler tries the pods of a Node that is closed when it comes, and clears their nominations. Told again
+    meanwhile they would be tried, and cleared, again."""
     world = lives.launched()
     stranger(world)
     nominations = PodNominations(lambda claim: claim.instance)
@@ -70,14 +77,30 @@ def test_a_nomination_that_the_scheduler_clears_is_written_again_once_the_node_i
     shown(world, "")
     assert due(world, nominations) == [], "there is no node to go to"
     world.node("i-1", PROVIDER, taints=(UNREGISTERED,))
-    assert due(world, nominations) == told
-    assert due(world, nominations) == [], "what is written now has not been shown yet"
+    assert due(world, nominations) == [], "the node is closed"
+    assert nominations.times_cleared == len(lives.PODS)
+    assert due(world, nominations, "n2") == [], "another node opens"
+    assert due(world, nominations, "i-1") == told
 
 
-def test_a_pod_that_loses_its_nomination_again_and_again_is_told_three_times() -> None:
+def test_who_never_showed_its_nomination_is_told_again_when_the_node_opens() -> None:
+    """It was cleared before a watch could show it. Who shows it is not told again."""
     world = lives.launched()
     stranger(world)
     world.node("n1", PROVIDER, taints=(UNREGISTERED,))
+    nominations = PodNominations(lambda claim: "")
+    assert due(world, nominations) == [(name, "n1") for name in lives.PODS]
+    assert nominations.is_told("n1")
+    world.see(*(Observation(replace(world.pods[name], nominated="n1")) for name in lives.PODS[1:]))
+    assert due(world, nominations) == []
+    assert due(world, nominations, "n1") == [(lives.PODS[0], "n1")]
+
+
+def test_a_pod_that_loses_its_nomination_for_an_open_node_again_and_again_is_told_three_times() -> None:
+    world = lives.launched()
+    stranger(world)
+    world.node("n1", PROVIDER, taints=(UNREGISTERED,))
+    registered(world)
     nominations = PodNominations(lambda claim: "")
     times = 0
     for _ in range(6):
