@@ -18,6 +18,7 @@ from typing import Any
 from msgspec import Struct
 
 from benchmarks.real_scheduler.objects import VOLUME_BOUND, ComingNode, Document, Key, Stage, key_of
+from kerf.adapters.kubernetes.objects.pod_nominations import MAX_SECONDS_TO_SETTLE, SECONDS_TO_SETTLE
 from kerf.engine.model.labels import UNREGISTERED_TAINT, ZONE
 from kerf.engine.runtime.pod_nominations import MAX_TIMES_TOLD
 from tests.support.controlplane.plane import ControlPlane, collection
@@ -60,7 +61,9 @@ class Cluster:
         self._connection = plane.connection()
         self._made: list[Document] = []
         self._there: list[ComingNode] = []
-        self._times = Counter[Key]()  # how often pods were told their nodes
+        self._times = Counter[Key]()  # how often pods were told nodes that are open
+        self._told: dict[Key, str] = {}  # the node that a pod was told
+        self._open: set[str] = set()  # names of nodes that came and take pods
         self._turn = 0
 
     def carried_out(self, stage: Stage, expected: Iterable[Key]) -> SchedulingOutcome:
@@ -110,28 +113,45 @@ class Cluster:
             time.sleep(PAUSE)
 
     def _come(self, coming: ComingNode) -> None:
-        """A node joins as with kerf: it is closed until its pods have been told it."""
+        """A node joins as with kerf: it is closed until its pods have been told it, and kube-scheduler takes it back
+        no more (`Nominations.written`)."""
         taints = coming.node["spec"]["taints"]
         self._make({**coming.node, "spec": {**coming.node["spec"], "taints": [*taints, UNREGISTERED]}})
         for pod in coming.daemon_pods:
             self._make(pod)
         self._there.append(coming)
-        self._tell(self._items(UNBOUND), [coming])
+        self._tell(self._items(UNBOUND))
+        if any(self._told.get(pod.key) == coming.node["metadata"]["name"] for pod in coming.pods):
+            self._until_settled()
+            self._tell(self._items(UNBOUND), opening=coming)
         self._patch(f"/api/v1/nodes/{coming.node['metadata']['name']}", {"spec": {"taints": taints}})
+        self._open.add(coming.node["metadata"]["name"])
 
-    def _tell(self, unbound: Iterable[Document], nodes: Iterable[ComingNode]) -> None:
+    def _until_settled(self) -> None:
+        """Until the scheduler clears no nominations any more (`Nominations.settled`)."""
+        began = since = time.monotonic()
+        standing: set[Key] = set()
+        while time.monotonic() < min(since + SECONDS_TO_SETTLE, began + MAX_SECONDS_TO_SETTLE):
+            now = {key_of(pod) for pod in self._items(UNBOUND) if pod.get("status", {}).get("nominatedNodeName")}
+            standing, since = now, time.monotonic() if standing - now else since
+            time.sleep(PAUSE)
+
+    def _tell(self, unbound: Iterable[Document], opening: ComingNode | None = None) -> None:
         """Tell pods their planned nodes (KEP-5278), again if the scheduler has cleared it, as
-        engine/runtime/pod_nominations.py does."""
-        told = {key_of(pod): pod.get("status", {}).get("nominatedNodeName", "") for pod in unbound}
-        for coming in nodes:
+        engine/runtime/pod_nominations.py does: those of the node that opens, and those of nodes that are open."""
+        shown = {key_of(pod): pod.get("status", {}).get("nominatedNodeName", "") for pod in unbound}
+        for coming in self._there:
             name, alike = coming.node["metadata"]["name"], Counter[tuple[str, str]]()
-            waiting = [pod for pod in coming.pods if pod.key in told]
-            for pod in sorted(waiting, key=lambda planned: told[planned.key] != name):
+            waiting = [pod for pod in coming.pods if pod.key in shown]
+            for pod in sorted(waiting, key=lambda planned: shown[planned.key] != name):
                 if alike[pod.kind] >= pod.at_a_time:
                     continue
                 alike[pod.kind] += 1
-                if not told[pod.key] and self._times[pod.key] < MAX_TIMES_TOLD:
-                    self._times[pod.key] += 1
+                is_news = self._told.get(pod.key) != name or coming is opening
+                again = name in self._open and self._times[pod.key] < MAX_TIMES_TOLD
+                if not shown[pod.key] and (is_news or again):
+                    self._told[pod.key] = name
+                    self._times[pod.key] += name in self._open
                     path = f"/api/v1/namespaces/{pod.key[0]}/pods/{pod.key[1]}/status"
                     self._patch(path, {"status": {"nominatedNodeName": name}}, refused=422)  # it is bound meanwhile
 
@@ -182,7 +202,7 @@ class Cluster:
                 since = time.monotonic()
             if not any(key_of(pod) in expected for pod in answer):
                 return
-            self._tell(answer, self._there)
+            self._tell(answer)
             if len(answer) != len(waiting) or not all(map(_refused, answer)):
                 waiting, since = answer, time.monotonic()
             time.sleep(PAUSE)
@@ -255,6 +275,8 @@ class Cluster:
         self._made.clear()
         self._there.clear()
         self._times.clear()
+        self._told.clear()
+        self._open.clear()
 
     def _items(self, path: str) -> list[Document]:
         """With their kind, which a list leaves out."""
