@@ -38,6 +38,7 @@ from kerf.engine.model.karpenter.nodeclass_terms import ec2_terms, user_data_dig
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.record.decisions import LaunchInstance
 from kerf.engine.record.observations import (
+    TAKEN_BACK,
     EffectAnswered,
     InputRefused,
     InstanceSeen,
@@ -56,8 +57,6 @@ _GONE_TEMPLATES = frozenset({_STALE_TEMPLATE, "InvalidLaunchTemplateId.NotFound"
 _MISMATCH = "IdempotentParameterMismatch"
 EXPIRING = "capacity_reservation_expiring"
 """The kind of interruption of an instance whose capacity block is about to end (A-375)."""
-TAKEN_BACK = "capacity_reservation_interrupted"
-"""The kind of interruption of an instance whose reservation's owner takes its place back (A-350)."""
 
 
 class AwsCloud:
@@ -84,7 +83,14 @@ class AwsCloud:
         self._templates = LaunchTemplates(clients, settings, clock)
         self._dry_runs = DryRuns(clients, settings, self._templates, clock)
         self._shifts = ZonalShifts(clients, settings.facts.arn if settings.zonal_shift else "", clock)
-        self._instances = Instances(clients, settings.cluster, clock, self._shifts, reserved=settings.reserved_capacity)
+        self._instances = Instances(
+            clients,
+            settings.cluster,
+            clock,
+            self._shifts,
+            reserved=settings.reserved_capacity,
+            runs_on=self._classes.reservations.runs_on,
+        )
         self._catalogues = ClassCatalogues(settings, self._markets, self._classes, self._shifts, clock)
         self._known: dict[str, Known] = {}
         self._unswept = ToldOnce()
@@ -386,10 +392,15 @@ class AwsCloud:
         return seen
 
     def interrupted(self, observations: Iterable[Observation]) -> None:
-        """Take in what the interruption queue says of reservations (A-360)."""
+        """Take in what the interruption queue has said of reservations, once it is recorded (A-360).
+
+        The record has nothing left of them from then on. So what is left is told anew, also if it is as it was.
+        """
         for payload in (observation.payload for observation in observations):
             if isinstance(payload, InterruptionSeen) and payload.kind == TAKEN_BACK:
                 self._classes.reservations.taken_back(payload.instance)
+                for known in list(self._known.values()):
+                    known.left = None
 
     @told_as("instance.garbagecollection", "List")
     def listing(self) -> list[TaggedInstance]:

@@ -25,10 +25,18 @@ SETTLING = 60_000
 
 class Instances:
     def __init__(
-        self, clients: Clients, cluster: str, clock: Callable[[], int], shifts: ZonalShifts, *, reserved: bool = True
+        self,
+        clients: Clients,
+        cluster: str,
+        clock: Callable[[], int],
+        shifts: ZonalShifts,
+        *,
+        reserved: bool = True,
+        runs_on: Callable[[str, str], None] = lambda instance, reservation: None,
     ) -> None:
+        """`runs_on` is told of each instance that runs on a capacity reservation, whenever EC2 says so."""
         self._clients, self._shifts = clients, shifts
-        self._reserved = reserved
+        self._reserved, self._runs_on = reserved, runs_on
         self._cluster = cluster
         self._clock = clock
         self._started: dict[str, tuple[int, str]] = {}
@@ -175,6 +183,8 @@ class Instances:
     def _noted(self, entry: Mapping[str, Any]) -> TaggedInstance:
         """The instance, whose zone is remembered."""
         tagged = _tagged(entry, reserved=self._reserved)
+        if tagged.capacity_type == labels.RESERVED:
+            self._runs_on(tagged.instance, entry["CapacityReservationId"])
         self._shifts.remember(entry.get("Placement", {}).get("AvailabilityZoneId", ""), entry["State"]["Name"], tagged)
         return tagged
 

@@ -282,6 +282,10 @@ class EffectAnswered(Struct, frozen=True, omit_defaults=True):
     message: FreeText = ""
 
 
+TAKEN_BACK = "capacity_reservation_interrupted"
+"""The kind of interruption of an instance whose reservation's owner takes its place back (A-350)."""
+
+
 class InterruptionSeen(Struct, frozen=True, omit_defaults=True):
     """A message from the interruption queue. `kind` is one of A-346…A-350; `sent` is the time in the message."""
 

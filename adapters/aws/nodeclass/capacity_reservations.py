@@ -33,7 +33,7 @@ class Reservations:
         self._clients = clients
         self._clock = clock
         self._left: dict[str, int] = {}
-        self._used: dict[str, str] = {}  # instance → the reservation that it was launched into
+        self._used: dict[str, str] = {}  # instance → the reservation that it runs on
 
     def resolve(self, node_class: EC2NodeClass) -> tuple[tuple[ResolvedReservation, ...], Condition]:
         """The active reservations that the class selects, by id, and the condition for them, which is True with none,
@@ -67,6 +67,10 @@ class Reservations:
     def launched(self, reservation: str, instance: str) -> None:
         """Count an instance that was launched into a reservation (A-210)."""
         self._left[reservation] = max(0, self._left.get(reservation, 0) - 1)
+        self._used[instance] = reservation
+
+    def runs_on(self, instance: str, reservation: str) -> None:
+        """Note what EC2 says of an instance, which an earlier process may have launched."""
         self._used[instance] = reservation
 
     def gone(self, instance: str) -> None:

@@ -238,8 +238,8 @@ class AwsProvider:
         while True:
             try:
                 seen = await _aside(queue.poll)
-                self._cloud.interrupted(seen)
                 await host.record(seen)
+                self._cloud.interrupted(seen)
                 await self._elsewhere(queue.acknowledge)
                 delay, said, self.error = RETRY[0], "", None
             except Exception as error:

@@ -7,7 +7,7 @@ from typing import Any, TypeGuard
 import msgspec
 
 from kerf.engine.model.karpenter.nodeclass_terms import known_user_data
-from kerf.engine.model.labels import ON_DEMAND, RESERVED, SPOT
+from kerf.engine.model.labels import ON_DEMAND, RESERVATION_ID, RESERVED, SPOT
 from kerf.engine.nodeclaim.claim import Effect, NodeClaim, apply
 from kerf.engine.nodeclaim.effect_keys import LAUNCH, effect_key
 from kerf.engine.nodeclaim.state_table import GOING, TERMINATED
@@ -29,7 +29,7 @@ from kerf.engine.state import moves
 from kerf.engine.state.nodeclaims import drift
 from kerf.engine.state.nodeclaims.adoption import demote
 from kerf.engine.state.nodeclaims.messages import is_new
-from kerf.engine.state.nodeclaims.unavailable import is_remembered, remember
+from kerf.engine.state.nodeclaims.unavailable import is_remembered, remember, use_up
 from kerf.engine.state.objects.nodepool_health import count_labels, count_registration
 from kerf.engine.state.objects.static_nodepools import count_launch_failures
 from kerf.engine.state.provisioning_window import free_capacity_changed, nomination_period, note_disruption_change
@@ -298,6 +298,8 @@ def interrupted(state: State, message: seen.InterruptionSeen, entry: Entry) -> N
     if message.kind == "spot_interrupted" and claim.zone:
         key = f"{SPOT}|{claim.instance_type}|{claim.zone}"
         facts.unavailable[key] = entry.at + facts.settings.unavailable_for
+    if message.kind == seen.TAKEN_BACK:
+        use_up(facts, claim.labels.get(RESERVATION_ID, ""))
     if not claim.interruption:
         claim.interruption = message.kind
         claim.interrupted = min(message.sent or entry.at, entry.at)

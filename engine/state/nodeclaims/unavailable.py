@@ -32,7 +32,7 @@ def remember(facts: Facts, error: LaunchError, until: int) -> None:
     elif error.code == NO_ADDRESSES and error.subnet:
         facts.full_subnets[error.subnet] = until  # the type is there for whoever has another subnet
     elif any(error.reservation in seen.left for seen in facts.reservations.values()):
-        _use_up(facts, error.reservation)
+        use_up(facts, error.reservation)
     else:
         group = error.placement_group
         lacks = facts.placement_groups.setdefault(group, GroupLacks()).unavailable if group else facts.unavailable
@@ -40,8 +40,8 @@ def remember(facts: Facts, error: LaunchError, until: int) -> None:
         lacks[f"||{error.zone}" if whole_zone else f"{error.capacity_type}|{error.instance_type}|{error.zone}"] = until
 
 
-def _use_up(facts: Facts, reservation: str) -> None:
-    """Note that nothing is left of a reservation, until the cloud tells otherwise (A-297)."""
+def use_up(facts: Facts, reservation: str) -> None:
+    """Note that nothing is left of a reservation, until the cloud tells otherwise (A-297, A-360)."""
     for key, seen in facts.reservations.items():
         if reservation in seen.left:
             facts.reservations[key] = replace(seen, left={**seen.left, reservation: 0})

@@ -8,14 +8,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from kerf.adapters.aws.cloud import TAKEN_BACK, AwsCloud
+from kerf.adapters.aws.cloud import AwsCloud
 from kerf.adapters.aws.instances import capacity_type
 from kerf.adapters.aws.mock.environment import CLUSTER
 from kerf.adapters.aws.nodeclass.resolved import DEPENDENTS, RESERVATIONS
 from kerf.engine.model import labels
 from kerf.engine.model.karpenter.ec2nodeclasses import CapacityReservationTerm, PlacementGroupSelector
 from kerf.engine.record.decisions import Offer
-from kerf.engine.record.observations import InterruptionSeen, NodeClassSeen, Observation, ReservationsSeen
+from kerf.engine.record.observations import TAKEN_BACK, InterruptionSeen, NodeClassSeen, Observation, ReservationsSeen
 from kerf.engine.state.nodeclaims.unavailable import remember
 from kerf.engine.state.state import Facts
 from tests.contract.cloud_contract import order
@@ -112,6 +112,17 @@ def test_a_210_a_360_what_is_left_follows_launches_ends_and_what_the_owner_takes
         [Observation(InterruptionSeen(f"m-{name}", TAKEN_BACK, name)) for name in ("i-other", started[1])]
     )
     assert cloud._classes.reservations._left == {"cr-n": 0}
+
+
+def test_a_360_what_is_left_is_told_anew_after_an_interruption_although_it_is_as_it_was(world: AwsWorld) -> None:
+    """The record has nothing left of the reservation since. Else it would not be used again."""
+    world.environment.operator.shim.reservations = [reservation("cr-n", AvailableInstanceCount=3)]
+    cloud = with_spec(world, capacity_reservation_selector_terms=(CapacityReservationTerm(id="cr-n"),))
+    cloud.observe()
+    assert told(cloud.observe()) == []
+    cloud.interrupted([Observation(InterruptionSeen("m-1", TAKEN_BACK, "i-of-an-earlier-process"))])
+    world.advance(60_000)
+    assert told(cloud.observe()) == [{"cr-n": 3}]
 
 
 def test_a_126_a_274_a_375_a_capacity_block_is_bought_as_one_and_given_up_before_its_end(world: AwsWorld) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
@@ -9,7 +10,9 @@ from kerf.engine.model.content_digest import content
 from kerf.engine.model.karpenter.nodepools import RequirementSpec
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.record.observations import (
+    TAKEN_BACK,
     CatalogueSeen,
+    InterruptionSeen,
     LaunchAnswered,
     LaunchError,
     ObjectGone,
@@ -141,4 +144,22 @@ def test_a297_a_reservation_that_has_nothing_left_says_nothing_of_another_one_of
     assert named == ["cr-1", "cr-2", ""]
     assert made.runtime.state.facts.unavailable == {}
     assert made.runtime.state.facts.reservations[KEY].left == {"cr-1": 0, "cr-2": 0}
+    assert re_derived(made.store) == made.store.entries
+
+
+@pytest.mark.parametrize("kind", [TAKEN_BACK, "instance_stopped"])
+def test_a360_a_reservation_whose_owner_takes_a_place_back_has_nothing_left(kind: str) -> None:
+    """The record says so with the message: the pods that have to leave are not planned onto it again."""
+    made = world(3)
+    made.see(Observation(ReservationsSeen(KEY, {"cr-1": 3, "cr-2": 1})))
+    made.pending("first")
+    made.after(1_000)
+    ((ref, order),) = made.launches()
+    made.answer_launch(ref, order)
+    made.see(Observation(InterruptionSeen("m-1", kind, "i-1")))
+    taken = kind == TAKEN_BACK
+    assert made.runtime.state.facts.reservations[KEY].left == {"cr-1": 0 if taken else 3, "cr-2": 1}
+    assert set(capacity_types(made)) == {lbl.ON_DEMAND if taken else lbl.RESERVED}
+    made.see(Observation(ReservationsSeen(KEY, {"cr-1": 1, "cr-2": 1})))
+    assert made.runtime.state.facts.reservations[KEY].left == {"cr-1": 1, "cr-2": 1}
     assert re_derived(made.store) == made.store.entries
