@@ -40,6 +40,7 @@ _COMPARED = {
     DriftReason.SECURITY_GROUP_DRIFT.value: "security groups",
     DriftReason.SUBNET_DRIFT.value: "subnet",
     DriftReason.INSTANCE_TYPE_NOT_FOUND.value: "instance type",
+    DriftReason.CAPACITY_RESERVATION_DRIFT.value: "capacity reservation",
 }
 
 
