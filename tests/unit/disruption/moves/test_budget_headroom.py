@@ -146,3 +146,23 @@ def test_what_no_room_would_ever_hold_waits_for_none() -> None:
     assert BudgetHeadroom(draft.state).allows(move("nobody"))
     draft.add(ObjectGone("nodepool", "default"))
     assert BudgetHeadroom(draft.state).allows(move("default-0"))
+
+
+def test_d110_what_one_turn_cannot_look_at_is_due_in_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many moves that start at once hold up nothing else. Each looks at all nodes, and one is always validated."""
+    draft = nodes(6, (Budget("6"),))
+    moves = draft.state.facts.moves
+    for number in range(3):
+        moves[f"{number}.0"] = Underway(move(f"default-{number}", why="underutilized"), START)
+    now = START + draft.state.facts.settings.validation_delay
+    monkeypatch.setattr(due_moves, "validate_beside", lambda move, *_: move)
+    monkeypatch.setattr(due_moves, "NODES_PER_TURN", 12)
+    first = validate_due_moves(draft.state, now)
+    assert list(first) == ["0.0", "1.0"]
+    for ref in first:
+        moves[ref] = replace(moves[ref], started=True)
+    assert 0 < due_moves.due_at(draft.state) <= now
+    assert list(validate_due_moves(draft.state, now)) == ["2.0"]
+    monkeypatch.setattr(due_moves, "NODES_PER_TURN", 1)
+    moves["2.0"] = replace(moves["2.0"], started=False)
+    assert list(validate_due_moves(draft.state, now)) == ["2.0"]
