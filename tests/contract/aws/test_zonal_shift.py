@@ -57,6 +57,17 @@ def test_a215_nothing_is_on_offer_in_a_shifted_zone_until_its_shift_ends(world: 
     assert open_zones(cloud) == every
 
 
+def test_a215_a_shift_that_is_ended_early_is_over(world: AwsWorld) -> None:
+    """ARC names it no more, beside another one that lasts."""
+    cloud, shim = following(world), world.environment.operator.shim
+    first, second = (shift(zone_id_of(world, f"us-west-2{letter}")) for letter in "ab")
+    shim.zonal_shifts = [first, second]
+    assert open_zones(cloud) == {"us-west-2c"}
+    shim.zonal_shifts = [second]
+    CLOCK.now += EVERY
+    assert open_zones(cloud) == {"us-west-2a", "us-west-2c"}
+
+
 def test_a381_instances_in_a_shifted_zone_are_left_alone_until_the_shift_ends(world: AwsWorld) -> None:
     cloud, shim = following(world), world.environment.operator.shim
     cloud.observe()

@@ -54,6 +54,18 @@ def test_a_131_a_132_a_133_ec2_is_asked_once_in_half_an_hour(world: AwsWorld) ->
     assert len(calls.of("CreateFleet")) == 2
 
 
+def test_a63_user_data_that_cannot_be_put_together_is_the_class_s_own_condition(world: AwsWorld) -> None:
+    (known,) = world.environment.node_classes
+    wrong = "MIME-Version: 1.0\nContent-Type: text/plain\n\necho hello\n"
+    world.environment.node_classes[:] = [replace(known, spec=replace(known.spec, user_data=wrong))]
+    calls = Calls(world.environment, "CreateFleet")
+    seen = trying(world).observe()
+    assert validation(seen) == ("False", "UserDataInvalid")
+    (condition,) = [c for c in resolved(seen).status.conditions if c.type == "ValidationSucceeded"]
+    assert "not multipart" in condition.message
+    assert not calls.of("CreateFleet")
+
+
 def test_a_130_an_annotation_of_somebody_asks_again(world: AwsWorld) -> None:
     """After its rights were mended, a class need not wait for half an hour. kerf's own annotations ask nothing."""
     world.environment.operator.fault("CreateFleet", "refused", 1)

@@ -128,6 +128,12 @@ def test_eviction_hard(threshold: int | str, kept: int) -> None:
     assert overhead(facts("m5.large"), settings)["memory"] == 574 * MI + kept
 
 
+def test_a186_a_share_of_memory_counts_from_what_nodes_have() -> None:
+    """As the kubelet counts it (differs)."""
+    settings = NodeSettings(eviction_hard={"memory.available": "5%"}, seen_memory={"m5.large": 7000 * MI})
+    assert overhead(facts("m5.large"), settings)["memory"] == 574 * MI + 350 * MI
+
+
 @pytest.mark.parametrize(
     ("name", "settings", "size"),
     [

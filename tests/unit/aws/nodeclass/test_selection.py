@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 from kerf.adapters.aws.ami_families import image_queries
 from kerf.adapters.aws.call_listener import CallListener
 from kerf.adapters.aws.instances import ALIVE, VISIBLE, Instances, capacity_type
-from kerf.adapters.aws.nodeclass.images import Images
+from kerf.adapters.aws.nodeclass.images import PARAMETER_TTL, Images
 from kerf.adapters.aws.nodeclass.resolver import NodeClassResolver
 from kerf.adapters.aws.session import AwsError
 from kerf.adapters.aws.settings import AwsSettings, ClusterFacts
@@ -112,6 +112,20 @@ def test_a100_a_parameter_that_is_not_there_or_no_image_is_skipped() -> None:
     aws.parameters["/gone"] = refusal("AccessDenied")
     with pytest.raises(AwsError, match="AccessDenied"):
         selected(aws, *terms)
+
+
+def test_a100_the_last_value_of_a_parameter_stays_while_ssm_cannot_tell() -> None:
+    aws = AWS(describe_images={"Images": [image("ami-1")]})
+    aws.parameters["/mine"] = "ami-1"
+    now = 0
+    images = Images(aws, SETTINGS, lambda: now)  # type: ignore[arg-type]
+    spec = EC2NodeClassSpec(ami_selector_terms=(AMITerm(ssm_parameter="/mine"),), ami_family="AL2023")
+    assert [found.id for found in images.resolve(EC2NodeClass("default", spec))[0]] == ["ami-1"]
+    aws.parameters["/mine"] = refusal("InternalError")
+    now += PARAMETER_TTL + 1
+    found, verdict = images.resolve(EC2NodeClass("default", spec))
+    assert ([each.id for each in found], verdict.status) == (["ami-1"], "True")
+    assert len(aws.of("get_parameter")) == 2
 
 
 @pytest.mark.parametrize("family", ["Windows2022", "Custom", ""])
