@@ -1,7 +1,7 @@
 """What the controller accepts in spec.kubelet of an EC2NodeClass (A-49 to A-52), which is an open object for the API
 server (A-35).
 
-The schema is that of KubeletConfiguration (kubelet.config.k8s.io/v1beta1). Its inner objects stay open.
+The schema is that of KubeletConfiguration (`kubelet_configuration.py`).
 """
 
 from __future__ import annotations
@@ -15,19 +15,12 @@ from msgspec import Struct
 from kerf.engine.errors import InputError
 from kerf.engine.model.cel.syntax import parse
 from kerf.engine.model.crds.check import check, defaulted
-from kerf.engine.model.crds.schema import Fault, Rule, Schema, flag, integer, list_of, map_of, object_of, text
+from kerf.engine.model.crds.kubelet_configuration import MAPPED_KEYS, PASS_THROUGH_KEYS
+from kerf.engine.model.crds.schema import Fault, Rule, object_of, text
 from kerf.engine.model.durations import parse_go_duration
 from kerf.engine.model.manifests.violations import Report, Violation
 from kerf.engine.model.quantities import parse_quantity
 
-MAPPED = frozenset(
-    (
-        "clusterDNS", "maxPods", "podsPerCore", "systemReserved", "kubeReserved", "evictionHard", "evictionSoft",
-        "evictionSoftGracePeriod", "evictionMaxPodGracePeriod", "imageGCHighThresholdPercent",
-        "imageGCLowThresholdPercent", "cpuCFSQuota",
-    )
-)  # fmt: skip
-"""The keys that each AMI family has a setting for (A-49); also those of a v1beta1 NodePool (L-126)."""
 SIGNALS = (
     "memory.available", "nodefs.available", "nodefs.inodesFree", "imagefs.available", "imagefs.inodesFree",
     "pid.available",
@@ -169,81 +162,9 @@ _RULES = tuple(
     for faults in (_registered_taints, _signals, _thresholds, _grace_periods, _soft_pairs, _reservations, _percents)
 )
 
-_texts, _words = list_of(text()), map_of(text())
-_open = Schema(type="object", open=True)
-_percent = integer(minimum=0, maximum=100, format="int32")
-_count = integer(minimum=0, format="int32")
-_duration = text(
-    pattern=r"^[+-]?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$",
-    what="a duration", code="KERF307", hint='Write a Go duration such as "30m", "1h30m" or "1.5s"',
-)  # fmt: skip
-_MAPPED: dict[str, Schema] = {
-    "clusterDNS": _texts,
-    "maxPods": _count,
-    "podsPerCore": _count,
-    **dict.fromkeys(("systemReserved", "kubeReserved"), _words),
-    **dict.fromkeys(("evictionHard", "evictionSoft", "evictionSoftGracePeriod"), _words),
-    "evictionMaxPodGracePeriod": _count,
-    **dict.fromkeys(("imageGCHighThresholdPercent", "imageGCLowThresholdPercent"), _percent),
-    "cpuCFSQuota": flag(),
-}
-_OF_TYPE: tuple[tuple[Schema, str], ...] = (
-    (
-        flag(),
-        "enableServer rotateCertificates serverTLSBootstrap enableDebuggingHandlers enableContentionProfiling "
-        "cgroupsPerQOS singleProcessOOMKill runOnce serializeImagePulls mergeDefaultEvictionSettings "
-        "enableControllerAttachDetach protectKernelDefaults makeIPTablesUtilChains failSwapOn kernelMemcgNotification "
-        "enableSystemLogHandler enableSystemLogQuery enableProfilingHandler enableDebugFlagsHandler seccompDefault "
-        "registerNode localStorageCapacityIsolation failCgroupV1",
-    ),
-    (
-        text(),
-        "apiVersion kind staticPodPath podLogsDir staticPodURL address tlsCertFile tlsPrivateKeyFile tlsMinVersion "
-        "imagePullCredentialsVerificationPolicy healthzBindAddress clusterDomain kubeletCgroups systemCgroups "
-        "cgroupRoot cgroupDriver cpuManagerPolicy memoryManagerPolicy topologyManagerPolicy topologyManagerScope "
-        "hairpinMode podCIDR resolvConf contentType containerLogMaxSize configMapAndSecretChangeDetectionStrategy "
-        "reservedSystemCPUs showHiddenMetricsForVersion systemReservedCgroup kubeReservedCgroup volumePluginDir "
-        "providerID containerRuntimeEndpoint imageServiceEndpoint",
-    ),
-    (
-        integer(format="int32"),
-        "port readOnlyPort registryPullQPS registryBurst eventRecordQPS eventBurst healthzPort oomScoreAdj "
-        "nodeLeaseDurationSeconds nodeStatusMaxImages kubeAPIQPS kubeAPIBurst maxParallelImagePulls "
-        "iptablesMasqueradeBit iptablesDropBit containerLogMaxFiles containerLogMaxWorkers",
-    ),
-    (integer(format="int64"), "podPidsLimit maxOpenFiles"),
-    (
-        _duration,
-        "syncFrequency fileCheckFrequency httpCheckFrequency streamingConnectionIdleTimeout nodeStatusUpdateFrequency "
-        "nodeStatusReportFrequency imageMinimumGCAge imageMaximumGCAge volumeStatsAggPeriod cpuManagerReconcilePeriod "
-        "runtimeRequestTimeout cpuCFSQuotaPeriod evictionPressureTransitionPeriod containerLogMonitorInterval "
-        "shutdownGracePeriod shutdownGracePeriodCriticalPods",
-    ),
-    (
-        _texts,
-        "tlsCipherSuites preloadedImagesVerificationAllowlist enforceNodeAllocatable allowedUnsafeSysctls",
-    ),
-    (
-        _words,
-        "cpuManagerPolicyOptions topologyManagerPolicyOptions qosReserved evictionMinimumReclaim",
-    ),
-    (list_of(_open), "reservedMemory shutdownGracePeriodByPodPriority registerWithTaints"),
-    (_open, "authentication authorization logging tracing memorySwap crashLoopBackOff userNamespaces"),
-)
-"""The pass-through keys, by type. Objects within them are the kubelet's own to check."""
-_KUBELET = object_of(
-    {
-        **_MAPPED,
-        **{name: schema for schema, names in _OF_TYPE for name in names.split()},
-        "staticPodURLHeader": map_of(_texts),
-        "tlsCurvePreferences": list_of(integer(format="int32")),
-        "featureGates": map_of(flag()),
-        "memoryThrottlingFactor": Schema(type="number"),
-    },
-    rules=_RULES,
-)
+_KUBELET = object_of({**MAPPED_KEYS, **PASS_THROUGH_KEYS}, rules=_RULES)
 _WITH_EXPRESSION = object_of({**_KUBELET.properties, "maxPods": text()}, rules=_RULES)
-_V1BETA1 = object_of(_MAPPED, rules=_RULES)
+_V1BETA1 = object_of(MAPPED_KEYS, rules=_RULES)
 
 
 def _report_form(kubelet: Mapping[str, Any], report: Report) -> None:
@@ -300,7 +221,7 @@ def _report_unsupported(kubelet: Mapping[str, Any], family: str, report: Report)
     if family in _ANY_KEY_FAMILIES:
         return
     for key in kubelet:
-        if key not in MAPPED or (family, key) == ("Bottlerocket", "podsPerCore"):
+        if key not in MAPPED_KEYS or (family, key) == ("Bottlerocket", "podsPerCore"):
             report.add("KERF317", f"spec.kubelet.{key}", f"{family} has no setting for {key}", "Leave it out")
     if len(kubelet.get("clusterDNS", ())) > 1:
         report.add("KERF317", "spec.kubelet.clusterDNS", f"{family} takes one clusterDNS", "Write one address")

@@ -9,12 +9,12 @@ import pytest
 from kerf.engine.model.crds.kubelet import (
     EXPRESSION,
     INVALID,
-    MAPPED,
     UNSUPPORTED,
     check_v1beta1_kubelet,
     kubelet_problem,
     stated_kubelet,
 )
+from kerf.engine.model.crds.kubelet_configuration import MAPPED_KEYS
 from kerf.engine.model.manifests.violations import Report
 
 GOOD: list[dict[str, Any]] = [
@@ -28,8 +28,18 @@ GOOD: list[dict[str, Any]] = [
     {"imageGCHighThresholdPercent": 10},
     {"featureGates": {"NodeSwap": True}, "memoryThrottlingFactor": 0.8, "imageMinimumGCAge": "2m"},
     {"memorySwap": {"swapBehavior": "LimitedSwap"}, "podPidsLimit": -1, "resolvConf": ""},
+    {"memoryReservationPolicy": "HardReservation"},
+    {"authentication": {"webhook": {"enabled": True, "cacheTTL": "2m"}, "x509": {"clientCAFile": "/ca.crt"}}},
+    {"authorization": {"mode": "Webhook", "webhook": {"cacheUnauthorizedTTL": "30s"}}},
+    {"logging": {"flushFrequency": "5s", "verbosity": 2, "vmodule": [{"filePattern": "kubelet", "verbosity": 9}]}},
+    {"logging": {"flushFrequency": 5000000000, "options": {"json": {"splitStream": True, "infoBufferSize": "64Ki"}}}},
+    {"tracing": {"endpoint": "localhost:4317", "samplingRatePerMillion": 100}, "userNamespaces": {"idsPerPod": 65536}},
+    {"reservedMemory": [{"numaNode": 0, "limits": {"memory": "1Gi", "hugepages-2Mi": 0}}]},
+    {"shutdownGracePeriodByPodPriority": [{"priority": 1000, "shutdownGracePeriodSeconds": 30}]},
+    {"crashLoopBackOff": {"maxContainerRestartPeriod": None}, "memorySwap": {}},
     {"podsPerCore": None, "kubeReserved": {"cpu": None}, "evictionHard": None},
 ]
+AUTHORIZED_TTL = {"authorization.webhook.cacheAuthorizedTTL": "KERF307"}
 BAD: list[tuple[dict[str, Any], dict[str, str]]] = [
     # (a) unknown keys and wrong types
     ({"maxPod": 20}, {"maxPod": "KERF320"}),
@@ -42,6 +52,17 @@ BAD: list[tuple[dict[str, Any], dict[str, str]]] = [
     ({"memoryThrottlingFactor": "most"}, {"memoryThrottlingFactor": "KERF303"}),
     ({"imageMinimumGCAge": "soon"}, {"imageMinimumGCAge": "KERF307"}),
     ({"maxPods": "vcpus * 8", "podsPerCore": "x"}, {"podsPerCore": "KERF303"}),
+    ({"authentication": {"anonymus": {}}}, {"authentication.anonymus": "KERF320"}),
+    ({"authentication": {"anonymous": {"enabled": "no"}}}, {"authentication.anonymous.enabled": "KERF303"}),
+    (
+        {"authorization": {"webhook": {"cacheAuthorizedTTL": "5"}}},
+        {"authorization.webhook.cacheAuthorizedTTL": "KERF307"},
+    ),
+    ({"logging": {"verbosity": "2"}}, {"logging.verbosity": "KERF303"}),
+    ({"logging": {"vmodule": [{"pattern": "x"}]}}, {"logging.vmodule[0].pattern": "KERF320"}),
+    ({"memorySwap": {"swapBehaviour": "NoSwap"}}, {"memorySwap.swapBehaviour": "KERF320"}),
+    ({"reservedMemory": [{"limits": {"memory": "much"}}]}, {"reservedMemory[0].limits[memory]": "KERF306"}),
+    ({"crashLoopBackOff": "1m"}, {"crashLoopBackOff": "KERF303"}),
     # (b)
     ({"registerWithTaints": [{"key": "a", "effect": "NoSchedule"}]}, {"registerWithTaints": "KERF319"}),
     # (c)
@@ -141,7 +162,7 @@ def test_l126_a_kubelet_of_v1beta1_has_the_mapped_keys_and_their_rules() -> None
     assert codes({"maxPods": "vcpus"}) == {"kubelet.maxPods": "KERF303"}
     assert codes({"evictionSoft": {"pid.available": "5%"}}) == {"kubelet.evictionSoft[pid.available]": "KERF317"}
     assert codes([]) == {"kubelet": "KERF303"}
-    assert len(MAPPED) == 12
+    assert len(MAPPED_KEYS) == 12
 
 
 def test_a50_null_counts_as_absent() -> None:
