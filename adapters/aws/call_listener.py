@@ -1,5 +1,5 @@
 """Tells somebody of each call to AWS (how often it was sent, how long it took, what came back; L-433), of each method
-of the port `Cloud` (L-413), and of what goes out in one call (L-428)."""
+of the port `Cloud` (L-413), of what goes out in one call (L-428), and of each interruption message (L-429, L-430)."""
 
 from __future__ import annotations
 
@@ -30,6 +30,12 @@ class CallListener:
 
     def batched(self, batcher: str, seconds: float, size: int) -> None:
         """So many things are asked in one call. The first of them has waited so many seconds for that."""
+
+    def received(self, kind: str) -> None:
+        """A message of the interruption queue was read; one without effect is "no_op" (A-344, A-345)."""
+
+    def handled(self, seconds: float) -> None:
+        """A message of the interruption queue is deleted, so many seconds after its event was sent."""
 
 
 def told_as(

@@ -10,6 +10,7 @@ without the defect may still read it, and until then the queue's own policy deci
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -17,6 +18,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from kerf.adapters.aws.call_listener import CallListener
 from kerf.adapters.aws.session import AwsError, Client, call
 from kerf.engine.errors import InputError, fault_of
 from kerf.engine.model.durations import parse_time
@@ -29,6 +31,7 @@ MAX_ID = 256  # characters of the ids that an event may bring along; AWS' own ha
 MAX_INSTANCES = 10_000  # of one event: more than AWS' own events have room for
 MAX_TOLD = 300  # characters of what is wrong with a message
 KNOWN = 10_000  # messages whose refusal is remembered
+NO_OP = "no_op"  # the kind of an event that does not concern kerf (A-345)
 _STOPPED = ("stopping", "stopped")
 _ENDED = ("shutting-down", "terminated")
 
@@ -52,6 +55,15 @@ class _Event(Struct):
     source: str = ""
     time: str = ""
     detail: _Detail = msgspec.field(default_factory=_Detail)
+
+
+class QueueMessage(Struct, frozen=True):
+    """What one message says: its kind, "" if it is refused; when its event was sent (ms since the epoch; 0: it does not
+    say); and what is to be recorded of it."""
+
+    kind: str
+    sent: int = 0
+    news: tuple[InterruptionSeen | InputRefused, ...] = ()
 
 
 _decoder = msgspec.json.Decoder(_Event)
@@ -91,33 +103,33 @@ EVENTS = frozenset(_KINDS)
 """What the queue has to be sent: (source, detail type) of EventBridge events."""
 
 
-def parse(message: str, body: str) -> tuple[InterruptionSeen | InputRefused, ...]:
-    """The observations in one queue message; none for an event that does not concern kerf (A-345).
+def parse(message: str, body: str) -> QueueMessage:
+    """Read one queue message. An event that does not concern kerf brings nothing to record (A-345).
 
     An observation is known by the id of its event, so that a duplicate has the same one. Each instance of a health
     event gets an id of its own. Whatever the body is, it is read or refused (A-344): it may be nested too deeply, be no
     text that UTF-8 can hold, or bring ids along that would make a large record of a small message.
     """
     if not body.strip():
-        return ()
+        return QueueMessage(NO_OP)
     try:
         event = _decoder.decode(body)
         sent = parse_time(event.time) if event.time else 0
     except InputError:  # it shows the text, which a stranger wrote
-        return (_refused(message, "time", "it is not a time as RFC 3339 has it"),)
+        return _refused(message, "time", "it is not a time as RFC 3339 has it")
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
-        return (_refused(message, "", str(error)),)
+        return _refused(message, "", str(error))
     reader = _KINDS.get((event.source, event.detail_type)) if event.version == "0" else None
     if reader is None:
-        return ()
+        return QueueMessage(NO_OP, sent)
     kind, named = reader(event.detail)
     instances = tuple(dict.fromkeys(named))
     if len(event.id) > MAX_ID or any(len(instance) > MAX_ID for instance in instances):
-        return (_refused(message, "", f"an id has over {MAX_ID} characters"),)
+        return _refused(message, "", f"an id has over {MAX_ID} characters")
     if len(instances) > MAX_INSTANCES:
-        return (_refused(message, "detail", f"{len(instances)} instances; {MAX_INSTANCES} are read at most"),)
+        return _refused(message, "detail", f"{len(instances)} instances; {MAX_INSTANCES} are read at most")
     known_as = event.id or message
-    return tuple(
+    news = tuple(
         InterruptionSeen(
             message=known_as if len(instances) == 1 else f"{known_as}#{instance}",
             kind=kind,
@@ -126,28 +138,46 @@ def parse(message: str, body: str) -> tuple[InterruptionSeen | InputRefused, ...
         )
         for instance in instances
     )
+    return QueueMessage(kind or NO_OP, sent, news)
 
 
-def _refused(message: str, field: str, why: str) -> InputRefused:
+def _refused(message: str, field: str, why: str) -> QueueMessage:
     text = f"not an EventBridge event: {why}"
-    return InputRefused(code="KERF350", source="queue", object=message, field=field, message=text[:MAX_TOLD])
+    refused = InputRefused(code="KERF350", source="queue", object=message, field=field, message=text[:MAX_TOLD])
+    return QueueMessage("", news=(refused,))
+
+
+def _wall_clock() -> int:
+    return time.time_ns() // 1_000_000
 
 
 class AwsInterruptions:
-    """The port `Interruptions` on SQS. `wait` is the long poll in seconds (A-343: 20 in production)."""
+    """The port `Interruptions` on SQS. `wait` is the long poll in seconds (A-343: 20 in production). The `listener` is
+    told of each message, by the `clock` in ms since the epoch."""
 
-    def __init__(self, sqs: Client, queue: str, *, wait: int = 20) -> None:
+    def __init__(
+        self,
+        sqs: Client,
+        queue: str,
+        *,
+        wait: int = 20,
+        listener: CallListener | None = None,
+        clock: Callable[[], int] = _wall_clock,
+    ) -> None:
         self._sqs = sqs
         self._queue = queue
         self._wait = wait
         self._url = ""
+        self._listener, self._clock = listener or CallListener(), clock
         self._handles: list[str] = []
+        self._sent: list[int] = []
         self._pool = ThreadPoolExecutor(PARALLEL, thread_name_prefix="messages")
         self._told: dict[str, None] = {}
 
     def poll(self) -> list[Observation]:
         """The messages of one request; after a full one, also what further requests get at once, so that a hundred
         messages take one turn. Asks for the queue's address until it is known. Raises `AwsError`."""
+        self._sent.clear()
         self._handles.clear()  # what was polled before and is not recorded comes back
         if not self._url:
             self._url = call(self._sqs.get_queue_url, QueueName=self._queue)["QueueUrl"]
@@ -177,12 +207,20 @@ class AwsInterruptions:
         known_as = str(message.get("MessageId", ""))
         seen: tuple[InterruptionSeen | InputRefused, ...]
         try:
-            seen = parse(known_as, message.get("Body") or "")
+            read = parse(known_as, message.get("Body") or "")
+            seen = read.news
+            self._told_of(read)
             self._handles += filter(None, [message.get("ReceiptHandle")])
         except Exception as error:  # a defect met by one message must not keep the others from being handled
             fault = fault_of(error, "interruption queue")
             seen = (InputRefused(fault.code, "queue", known_as, message=str(fault)[:MAX_TOLD]),)
         return [news for news in seen if isinstance(news, InterruptionSeen) or self._is_news(known_as)]
+
+    def _told_of(self, message: QueueMessage) -> None:
+        """Tell the listener of a message that could be read (A-344)."""
+        if message.kind:
+            self._listener.received(message.kind)
+            self._sent += filter(None, [message.sent])
 
     def _is_news(self, message: str) -> bool:
         if message in self._told:
@@ -198,6 +236,9 @@ class AwsInterruptions:
         batches = [handles[start : start + BATCH] for start in range(0, len(handles), BATCH)]
         for deleted in [self._pool.submit(self._delete, batch) for batch in batches]:
             deleted.result()
+        sent, self._sent = self._sent, []
+        for when in sent:
+            self._listener.handled(max(0, self._clock() - when) / 1000)
 
     def _delete(self, handles: Sequence[str]) -> None:
         entries = [{"Id": str(index), "ReceiptHandle": handle} for index, handle in enumerate(handles)]

@@ -206,6 +206,7 @@ class LaunchError(Struct, frozen=True, omit_defaults=True):
     placement_group: PlacementGroupName = ""
     full: bool = False
     reservation: ReservationId = ""
+    zone_id: Plain = ""
 
 
 class LaunchAnswered(Struct, frozen=True, omit_defaults=True):

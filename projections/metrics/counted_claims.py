@@ -7,6 +7,7 @@ from msgspec import Struct
 from kerf.engine.lifecycle.reasons import LifecycleCode
 from kerf.engine.model.disruption_reasons import BUDGET_REASONS, DisruptionReason, metric_label
 from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.labels import ZONE_ID
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.effect_keys import DELETE_NODE
 
@@ -16,8 +17,8 @@ _POLICIES = {
 
 
 class CountedClaim(Struct):
-    """A NodeClaim, as far as the labels of its metrics need it. `goes`: it is counted as disrupted. It no longer waits
-    for what replaces it."""
+    """A NodeClaim, as far as the labels of its metrics need it. `kind` is that of the message that it was interrupted
+    by. `goes`: it is counted as disrupted. It no longer waits for what replaces it."""
 
     node_pool: str = ""
     capacity_type: str = ""
@@ -28,6 +29,12 @@ class CountedClaim(Struct):
     tainted: int = 0
     why: str = ""
     goes: bool = False
+    kind: str = ""
+    zone_id: str = ""
+
+    def goes_for(self, why: str, detail: str) -> None:
+        """Note the reason for which it goes."""
+        self.why, self.kind = why, detail if why == DisruptionReason.INTERRUPTED else ""
 
 
 def counted_claim(claim: NodeClaim) -> CountedClaim:
@@ -38,11 +45,15 @@ def counted_claim(claim: NodeClaim) -> CountedClaim:
     return CountedClaim(
         claim.node_pool, claim.capacity_type, claim.zone, claim.node, claim.image, claim.termination_grace_period,
         claim.tainted, why, bool(claim.drain_started) or bool(why and why not in BUDGET_REASONS),
+        kind=claim.interruption, zone_id=claim.labels.get(ZONE_ID, ""),
     )  # fmt: skip
 
 
 def disruption_labels(claim: CountedClaim, pool: NodePool | None) -> tuple[str, ...]:
-    """Return the labels of metrics about disruption (X in L-364, M-13)."""
+    """Return the labels of metrics about disruption (X in L-364, M-13). An interruption counts by the kind of its
+    message, and Karpenter's interruption controller knows neither policy nor mode (A-362)."""
+    if claim.why == DisruptionReason.INTERRUPTED:
+        return claim.node_pool, claim.kind or metric_label(claim.why), claim.capacity_type, "", ""
     policy = ""
     if pool is not None and claim.why in (DisruptionReason.EMPTY, DisruptionReason.UNDERUTILIZED):
         policy = _POLICIES.get(pool.consolidation_policy, pool.consolidation_policy)

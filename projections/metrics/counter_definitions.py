@@ -72,10 +72,8 @@ COUNTER_DEFINITIONS: tuple[tuple[str, str, str, tuple[str, ...], tuple[float, ..
      ("zone", "zone_id", "capacity_type", "reason"), ()),
     ("cloudprovider_instance_termination_failures_total", COUNTER, "Ends of instances that the cloud refused.",
      ("zone", "zone_id"), ()),
-    ("interruption_received_messages_total", COUNTER, "Interruption messages.", ("message_type",), ()),
     ("interruption_instance_status_unhealthy_total", COUNTER, "Instances that EC2 says are not well.",
      ("category",), ()),
-    ("interruption_message_queue_duration_seconds", HISTOGRAM, "The age of interruption messages.", (), DURATIONS),
     ("refused_inputs_total", COUNTER, "Messages, objects and answers that were refused, by where they came from.",
      ("source", "code"), ()),
 )  # fmt: skip

@@ -23,6 +23,7 @@ from kerf.engine.model.disruption_reasons import (
 from kerf.engine.model.karpenter.launch_reasons import launch_reason
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.pods import Pod
+from kerf.engine.model.labels import ZONE_ID
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import (
     Decision,
@@ -61,7 +62,6 @@ _CLOUD_ERRORS = {
 
 _INSTANCE_STATUSES = {
     "instance_status": "InstanceStatus", "system_status": "SystemStatus", "event_status": "EventStatus",
-    "capacity_reservation_expiring": "",
 }  # fmt: skip
 """Interruption kinds that EC2 tells only when asked, and the category that they count under (A-353)."""
 
@@ -232,24 +232,21 @@ class RecordCounters:
             self._inc("pods_eviction_requests_total", answer.code)
         claim = self._terminations.pop(answer.intent, None)
         if claim is not None and not answer.ok:
-            self._inc("cloudprovider_instance_termination_failures_total", self._claim(claim).zone, "")
+            where = self._claim(claim)
+            self._inc("cloudprovider_instance_termination_failures_total", where.zone, where.zone_id)
 
     def _launch(self, answer: LaunchAnswered, entry: Entry) -> None:
         """Count offerings that were refused, by Karpenter's reason and not by EC2's code (A-292)."""
         for error in answer.errors:
-            labels = error.zone, "", error.capacity_type, launch_reason(f"{error.code}: {error.message}")
+            labels = error.zone, error.zone_id, error.capacity_type, launch_reason(f"{error.code}: {error.message}")
             self._inc("cloudprovider_instance_launch_failures_total", *labels)
         if not answer.instance and answer.kind:
             kind = _CLOUD_ERRORS.get(answer.kind, "")
             self._inc("cloudprovider_errors_total", "nodeclaim.lifecycle", "Create", self._provider, kind)
 
     def _interruption(self, message: InterruptionSeen, entry: Entry) -> None:
-        if message.kind in _INSTANCE_STATUSES:
-            if category := _INSTANCE_STATUSES[message.kind]:
-                self._inc("interruption_instance_status_unhealthy_total", category)
-            return
-        self._inc("interruption_received_messages_total", message.kind)
-        self._took("interruption_message_queue_duration_seconds", message.sent, entry)
+        if category := _INSTANCE_STATUSES.get(message.kind):
+            self._inc("interruption_instance_status_unhealthy_total", category)
 
     def _settings(self, seen: SettingsSeen, entry: Entry) -> None:
         self._observes = seen.settings.observe
@@ -269,12 +266,14 @@ class RecordCounters:
 
     def _adopted(self, event: ev.Adopted, entry: Entry) -> None:
         self._claims[event.claim] = CountedClaim(
-            event.node_pool, event.capacity_type, event.zone, event.node, event.image, event.termination_grace_period
-        )
+            event.node_pool, event.capacity_type, event.zone, event.node, event.image, event.termination_grace_period,
+            zone_id=event.labels.get(ZONE_ID, ""),
+        )  # fmt: skip
 
     def _launched(self, event: ev.Launched, entry: Entry) -> None:
         claim = self._claim(event.claim)
         claim.capacity_type, claim.zone, claim.image = event.capacity_type, event.zone, event.image
+        claim.zone_id = event.labels.get(ZONE_ID, "")
 
     def _registered(self, event: ev.Registered, entry: Entry) -> None:
         claim = self._claim(event.claim)
@@ -283,7 +282,8 @@ class RecordCounters:
 
     def _tainted(self, event: ev.Tainted, entry: Entry) -> None:
         claim = self._claim(event.claim)
-        claim.tainted, claim.why = entry.at, event.why
+        claim.tainted = entry.at
+        claim.goes_for(event.why, event.detail)
         if claim.why not in BUDGET_REASONS:  # a candidate of a move counts when it goes (D-116)
             self._goes(claim)
         if event.why == DisruptionReason.UNHEALTHY:
@@ -293,7 +293,7 @@ class RecordCounters:
 
     def _raised(self, event: ev.ReasonRaised, entry: Entry) -> None:
         claim = self._claim(event.claim)
-        claim.why = event.why
+        claim.goes_for(event.why, event.detail)
         self._goes(claim)
 
     def _untainted(self, event: ev.Untainted, entry: Entry) -> None:

@@ -128,14 +128,14 @@ class World:
     def launches(self) -> list[tuple[str, LaunchInstance]]:
         return [(ref, intent) for ref, intent in self.intents if isinstance(intent, LaunchInstance)]
 
-    def answer_launch(self, ref: str, order: LaunchInstance, instance: str = "i-1") -> list[Intent]:
+    def answer_launch(self, ref: str, order: LaunchInstance, instance: str = "i-1", zone_id: str = "") -> list[Intent]:
         offer = order.offers[0]
         return self.see(
             Observation(
                 LaunchAnswered(
                     intent=ref, claim=order.claim, instance=instance, provider_id=f"aws:///{offer.zone}/{instance}",
                     instance_type=offer.instance_type, zone=offer.zone, capacity_type=order.capacity_type,
-                    launched=self.now,
+                    launched=self.now, zone_id=zone_id,
                 )
             )
         )  # fmt: skip

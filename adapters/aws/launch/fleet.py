@@ -129,7 +129,7 @@ def answered(
     """What the answer of CreateFleet means. Errors beside an instance are kept: their offers lack capacity (A-446).
     `placement_group`: the id of the one that was launched into."""
     zones = {o["SubnetId"]: o["AvailabilityZone"] for c in request["LaunchTemplateConfigs"] for o in c["Overrides"]}
-    errors = tuple(_error(entry, order, zones, placement_group) for entry in answer.get("Errors", ()))
+    errors = tuple(_error(entry, order, zones, zone_ids, placement_group) for entry in answer.get("Errors", ()))
     started = next((entry for entry in answer.get("Instances", ()) if entry.get("InstanceIds")), None)
     if started is None:
         return refusal(intent, order.claim, errors)
@@ -152,15 +152,23 @@ def answered(
     )
 
 
-def _error(entry: Mapping[str, Any], order: LaunchInstance, zones: Mapping[str, str], group: str) -> LaunchError:
+def _error(
+    entry: Mapping[str, Any],
+    order: LaunchInstance,
+    zones: Mapping[str, str],
+    zone_ids: Mapping[str, str],
+    group: str,
+) -> LaunchError:
     """The offer that an error is about; an error may come without it (A-292)."""
     override = (entry.get("LaunchTemplateAndOverrides") or {}).get("Overrides") or {}
     code, message, subnet = entry.get("ErrorCode", ""), entry.get("ErrorMessage", ""), override.get("SubnetId", "")
+    zone = override.get("AvailabilityZone") or zones.get(subnet, "")
     return LaunchError(
         code=code,
         message=message,
         instance_type=override.get("InstanceType", ""),
-        zone=override.get("AvailabilityZone") or zones.get(subnet, ""),
+        zone=zone,
+        zone_id=zone_ids.get(zone, ""),
         capacity_type=order.capacity_type,
         subnet=subnet if code == NO_ADDRESSES else "",
         placement_group=group,

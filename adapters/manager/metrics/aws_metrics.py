@@ -1,5 +1,5 @@
-"""Calls to AWS as the SDK of Karpenter counts them (L-433), how long the methods of its port take (L-413), and what
-goes out in one call (L-428)."""
+"""Calls to AWS as the SDK of Karpenter counts them (L-433), how long the methods of its port take (L-413), what goes
+out in one call (L-428), and the messages of the interruption queue (L-429, L-430)."""
 
 from __future__ import annotations
 
@@ -40,13 +40,20 @@ class AwsMetrics(CallListener):
             f"{batch}_time_seconds", HISTOGRAM, "How long the first of a batch waited.", ("batcher",), DURATIONS
         )
         self._sizes = Family(f"{batch}_size", HISTOGRAM, "How many went out in one call.", ("batcher",), SIZES)
+        messages = PREFIX + "interruption"
+        self._messages = Family(
+            f"{messages}_received_messages_total", COUNTER, "Interruption messages.", ("message_type",)
+        )
+        self._ages = Family(
+            f"{messages}_message_queue_duration_seconds", HISTOGRAM, "The age of interruption messages.", (), DURATIONS
+        )
         self._lock = threading.Lock()
 
     def families(self) -> list[Family]:
         """Copies, which do not change while they are read."""
         with self._lock:
             calls = [self._total, self._took, self._retries, self._attempts, self._answered]
-            return deepcopy([*calls, self._methods, self._waited, self._sizes])
+            return deepcopy([*calls, self._methods, self._waited, self._sizes, self._messages, self._ages])
 
     def attempted(self, service: str, action: str, status: int, seconds: float) -> None:
         labels = service, action, str(status)
@@ -69,3 +76,11 @@ class AwsMetrics(CallListener):
         with self._lock:
             self._waited.observe(seconds, batcher)
             self._sizes.observe(size, batcher)
+
+    def received(self, kind: str) -> None:
+        with self._lock:
+            self._messages.inc(kind)
+
+    def handled(self, seconds: float) -> None:
+        with self._lock:
+            self._ages.observe(seconds)

@@ -291,6 +291,7 @@ async def aws_provider(
 
     if observe:
         return AwsProvider(clients, settings, objects=None, interruptions=None, clock=clock, facts=facts)
-    queue = AwsInterruptions(clients.sqs, settings.interruption_queue) if settings.interruption_queue else None
+    name = settings.interruption_queue
+    queue = AwsInterruptions(clients.sqs, name, listener=listener, clock=clock) if name else None
     objects = NodeClassObjects(session, EC2_NODE_CLASSES)
     return AwsProvider(clients, settings, objects=objects, interruptions=queue, clock=clock, facts=facts)

@@ -24,7 +24,7 @@ IN_CLEAR: dict[str, str] = {
         Adopted.capacity_type Adopted.instance_type Adopted.zone Catalogue.on_request Catalogue.shifted
         Catalogue.source InstanceSeen.capacity_type InstanceType.name InstanceType.overlaid LaunchAnswered.capacity_type
         LaunchAnswered.instance_type LaunchAnswered.zone LaunchAnswered.zone_id LaunchError.capacity_type
-        LaunchError.instance_type LaunchError.zone LaunchInstance.capacity_type LaunchInstance.draw
+        LaunchError.instance_type LaunchError.zone LaunchError.zone_id LaunchInstance.capacity_type LaunchInstance.draw
         LaunchInstance.tenancy Launched.capacity_type Launched.instance_type Launched.zone
         NodeClaim.capacity_type NodeClaim.instance_type NodeClaim.instance_types NodeClaim.zone NodeClassTerms.zones
         Offer.instance_type Offer.zone Offering.capacity_type Offering.reservation_type Offering.tenancy

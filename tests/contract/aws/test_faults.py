@@ -86,6 +86,9 @@ def test_a_447_capacity_and_authorisation_errors_together_are_an_error(world: Aw
     answer = world.cloud().launch(order(world, "mixed"), intent="1.0", token="mixed")
     assert (answer.kind, answer.code) == ("error", "Unauthorized")
     assert [e.code for e in answer.errors] == ["InsufficientInstanceCapacity"] * 2 + ["UnauthorizedOperation"]
+    ids = {e.zone: e.zone_id for e in answer.errors if e.zone}
+    assert ids
+    assert all(name.startswith("usw2-az") for name in ids.values()), "A-292: of the class's subnets"
 
 
 def test_an_intent_whose_fleet_started_nothing_may_be_tried_again(world: AwsWorld) -> None:

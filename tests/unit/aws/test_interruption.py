@@ -10,6 +10,7 @@ from botocore.exceptions import ClientError
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kerf.adapters.aws.call_listener import CallListener
 from kerf.adapters.aws.interruption import MAX_INSTANCES, MAX_TOLD, AwsInterruptions, parse
 from kerf.engine.record.observations import InputRefused, InterruptionSeen
 
@@ -46,7 +47,7 @@ SENT = 1_785_542_401_000
     ],
 )
 def test_kinds(detail_type: str, detail: dict[str, Any], kind: str) -> None:
-    assert parse("m-1", event(detail_type, {"instance-id": "i-1"} | detail)) == (
+    assert parse("m-1", event(detail_type, {"instance-id": "i-1"} | detail)).news == (
         InterruptionSeen("e-1", kind, "i-1", SENT),
     )
 
@@ -58,7 +59,7 @@ def health(category: str = "scheduledChange", service: str = "EC2") -> str:
 
 
 def test_a_464_a_health_event_tells_of_each_instance_under_an_id_of_its_own() -> None:
-    found = parse("m-1", health())
+    found = parse("m-1", health()).news
     assert [(seen.message, seen.kind, seen.instance) for seen in found if isinstance(seen, InterruptionSeen)] == [
         (f"e-1#i-{n}", "scheduled_change", f"i-{n}") for n in range(3)
     ]
@@ -79,14 +80,15 @@ def test_a_464_a_health_event_tells_of_each_instance_under_an_id_of_its_own() ->
     ],
 )
 def test_a_345_events_that_are_none_of_ours(body: str) -> None:
-    assert parse("m-1", body) == ()
+    read = parse("m-1", body)
+    assert (read.kind, read.news) == ("no_op", ())
 
 
 @pytest.mark.parametrize(
     "body", ["garbage", "[]", '{"version": 3}', event("x", {}, time="yesterday"), '{"detail": []}']
 )
 def test_a_344_what_does_not_decode_is_refused_with_its_message_id(body: str) -> None:
-    (refused,) = parse("m-1", body)
+    (refused,) = parse("m-1", body).news
     assert isinstance(refused, InputRefused)
     assert (refused.code, refused.source, refused.object) == ("KERF350", "queue", "m-1")
 
@@ -111,7 +113,7 @@ POISON = {
 @pytest.mark.parametrize("body", POISON.values(), ids=POISON)
 def test_a_344_poison_is_refused_in_few_words(body: str) -> None:
     """Each of these raised, or brought its 256 KB into the record."""
-    (refused,) = parse("m-1", body)
+    (refused,) = parse("m-1", body).news
     assert isinstance(refused, InputRefused)
     assert (refused.code, refused.object) == ("KERF350", "m-1")
     assert len(refused.message) <= MAX_TOLD
@@ -122,22 +124,22 @@ def test_a_344_poison_is_refused_in_few_words(body: str) -> None:
 def test_a_345_a_message_without_a_field_is_none_of_ours(missing: str) -> None:
     fields = json.loads(event("EC2 Instance Rebalance Recommendation", {"instance-id": "i"}))
     del fields[missing]
-    assert parse("m-1", json.dumps(fields)) == ()
+    assert parse("m-1", json.dumps(fields)).news == ()
 
 
 def test_a_349_a_small_message_does_not_make_a_large_record() -> None:
     """Ten thousand times one instance is one; each of many instances repeats the event's id, which is short."""
     same = [{"entityValue": "i-1"}] * 10_000
     detail = {"service": "EC2", "eventTypeCategory": "scheduledChange", "affectedEntities": same}
-    assert len(parse("m-1", event("AWS Health Event", detail, source="aws.health"))) == 1
+    assert len(parse("m-1", event("AWS Health Event", detail, source="aws.health")).news) == 1
     detail["affectedEntities"] = [{"entityValue": f"i-{number}"} for number in range(MAX_INSTANCES + 1)]
-    (refused,) = parse("m-1", event("AWS Health Event", detail, source="aws.health"))
+    (refused,) = parse("m-1", event("AWS Health Event", detail, source="aws.health")).news
     assert isinstance(refused, InputRefused)
     assert (refused.code, refused.field) == ("KERF350", "detail")
 
 
 def test_without_an_event_id_the_message_is_known_by_sqs_own() -> None:
-    (seen,) = parse("m-1", event("EC2 Spot Instance Interruption Warning", {"instance-id": "i-1"}, id=""))
+    (seen,) = parse("m-1", event("EC2 Spot Instance Interruption Warning", {"instance-id": "i-1"}, id="")).news
     assert isinstance(seen, InterruptionSeen)
     assert seen.message == "m-1"
 
@@ -147,7 +149,7 @@ def test_without_an_event_id_the_message_is_known_by_sqs_own() -> None:
     | st.recursive(st.none() | st.integers() | st.text(), lambda s: st.dictionaries(st.text(), s)).map(json.dumps)
 )
 def test_no_body_ever_raises(body: str) -> None:
-    assert all(isinstance(seen, InterruptionSeen | InputRefused) for seen in parse("m", body))
+    assert all(isinstance(seen, InterruptionSeen | InputRefused) for seen in parse("m", body).news)
 
 
 BROKEN = '{"version": "0", "detail": 7'
@@ -221,3 +223,51 @@ def test_a_344_thousands_of_poison_messages_hold_no_event_back_and_are_refused_o
     assert [refused.object for refused in found if isinstance(refused, InputRefused)] == list(poison)
     assert {seen.message for seen in found if isinstance(seen, InterruptionSeen)} == {str(n) for n in range(50)}
     assert len(queue.deleted) == 3_150
+
+
+class Listener(CallListener):
+    """Keeps what it is told of messages."""
+
+    def __init__(self) -> None:
+        self.kinds, self.ages = list[str](), list[float]()
+
+    def received(self, kind: str) -> None:
+        self.kinds.append(kind)
+
+    def handled(self, seconds: float) -> None:
+        self.ages.append(seconds)
+
+
+class Sent(Queue):
+    """A queue of one batch with these bodies."""
+
+    def __init__(self, bodies: list[str]) -> None:
+        super().__init__(0)
+        self._bodies = bodies
+
+    def receive_message(self, *_: Any, **__: Any) -> dict[str, Any]:
+        taken, self._bodies = self._bodies, []
+        return {
+            "Messages": [{"MessageId": f"m-{n}", "ReceiptHandle": f"m-{n}", "Body": b} for n, b in enumerate(taken)]
+        }
+
+
+def test_a344_each_message_counts_once_by_its_kind_and_by_its_age_when_it_is_handled() -> None:
+    """One about several instances is one message, and one without effect is one, too; what cannot be read is none."""
+    bodies = [
+        event("EC2 Spot Instance Interruption Warning", {"instance-id": "i-1"}),
+        health(),
+        event("EC2 Instance State-change Notification", {"instance-id": "i-1", "state": "running"}),
+        event("Something", {}),
+        "",
+        "garbage",
+    ]
+    queue, listener = Sent(bodies), Listener()
+    interruptions = AwsInterruptions(queue, "q", listener=listener, clock=lambda: SENT + 4_000)
+    assert len(interruptions.poll()) == 1 + 3 + 1, "the health event names three instances"
+    assert listener.kinds == ["spot_interrupted", "scheduled_change", "no_op", "no_op", "no_op"]
+    assert listener.ages == [], "not before they are recorded"
+    interruptions.acknowledge()
+    assert listener.ages == [4.0] * 4, "an empty one does not say when it was sent"
+    interruptions.acknowledge()
+    assert len(listener.ages) == 4

@@ -119,3 +119,14 @@ async def test_a_scrape_has_them_where_there_is_aws(provider: str) -> None:
 def test_all_are_in_the_documents() -> None:
     text = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
     assert [family.name for family in AwsMetrics().families() if f"`{family.name}`" not in text] == []
+
+
+def test_l429_l430_interruption_messages_and_their_age() -> None:
+    metrics = AwsMetrics()
+    metrics.received("spot_interrupted")
+    metrics.received("no_op")
+    metrics.handled(4.0)
+    found = scraped(exposition(metrics.families()))
+    received = "karpenter_interruption_received_messages_total"
+    assert value(found, received, message_type="spot_interrupted") == value(found, received, message_type="no_op") == 1
+    assert value(found, "karpenter_interruption_message_queue_duration_seconds_sum") == 4

@@ -24,8 +24,20 @@ from kerf.engine.record.observations import (
 )
 from kerf.engine.state.state import Facts, State
 from kerf.projections.metrics.cluster_gauges import cluster_gauges
+from kerf.projections.metrics.counted_claims import counted_claim, disruption_labels
 from kerf.projections.metrics.counters import RecordCounters
-from tests.support.lives import DISRUPTED, PODS, PROVIDER, asked, claim_of, decide, half_empty, in_service, show_taint
+from tests.support.lives import (
+    DISRUPTED,
+    PODS,
+    PROVIDER,
+    asked,
+    claim_of,
+    decide,
+    half_empty,
+    in_service,
+    joins,
+    show_taint,
+)
 from tests.support.metrics import Samples, counted, scraped, value
 from tests.support.world import Mi, World, pool
 
@@ -121,15 +133,25 @@ def test_l398_pods_of_a_node_that_is_disrupted() -> None:
     world.answer_all()
     world.node("n1", PROVIDER, registered="true", initialized="true", taints=(DISRUPTED,))
     found = counted(world)
-    assert value(found, "karpenter_pods_disruption_initiated_total", reason="interrupted", capacity_type="spot") == 5
+    assert value(found, "karpenter_pods_disruption_initiated_total", reason="spot_interrupted") == 5
 
 
-def test_l429_l430_interruption_messages_and_their_age() -> None:
+@pytest.mark.parametrize("kind", ["spot_interrupted", "instance_stopped", "scheduled_change", "system_status"])
+def test_a362_an_interrupted_claim_counts_by_the_kind_of_its_message(kind: str) -> None:
     world = in_service(capacity_type="spot")
-    world.see(Observation(InterruptionSeen("m-1", "spot_interrupted", "i-1", sent=world.now - 4_000)))
-    found = counted(world)
-    assert value(found, "karpenter_interruption_received_messages_total", message_type="spot_interrupted") == 1
-    assert value(found, "karpenter_interruption_message_queue_duration_seconds_sum") == 4
+    world.see(Observation(InterruptionSeen("m-1", kind, "i-1")))
+    (key,) = counted(world)["karpenter_nodeclaims_disrupted_total"]
+    assert dict(key) == {
+        "nodepool": "default", "reason": kind, "capacity_type": "spot", "consolidation_policy": "",
+        "termination_mode": "",
+    }  # fmt: skip
+
+
+def test_a362_the_kind_is_known_to_a_process_that_begins_later() -> None:
+    world = in_service()
+    world.see(Observation(InterruptionSeen("m-1", "instance_terminated", "i-1")))
+    claim = counted_claim(claim_of(world))
+    assert disruption_labels(claim, None)[1] == "instance_terminated"
 
 
 def test_refused_inputs_count_by_where_they_came_from() -> None:
@@ -161,17 +183,22 @@ def test_l427_a292_each_offering_that_a_launch_was_refused_by_karpenters_reason(
         "us-west-2c": ("InvalidParameterValue", "User data is limited to 16384 bytes", "UserDataSizeLimitExceeded"),
     }
     errors = tuple(
-        LaunchError(code, message, "m5.large", zone, "on-demand") for zone, (code, message, _) in refused.items()
+        LaunchError(code, message, "m5.large", zone, "on-demand", zone_id=f"usw2-az{zone[-1]}")
+        for zone, (code, message, _) in refused.items()
     )
     world.see(Observation(LaunchAnswered(ref, order.claim, kind="error", code="LaunchFailed", errors=errors)))
     found = counted(world)["karpenter_cloudprovider_instance_launch_failures_total"]
     reasons = {dict(key)["zone"]: (dict(key)["reason"], amount) for key, amount in found.items()}
     assert reasons == {zone: (reason, 1) for zone, (_, _, reason) in refused.items()}
     assert {dict(key)["capacity_type"] for key in found} == {"on-demand"}
+    assert {dict(key)["zone_id"] for key in found} == {"usw2-aza", "usw2-azb", "usw2-azc"}
 
 
 def test_l427_an_end_that_the_cloud_refuses() -> None:
-    world = in_service()
+    world = asked()
+    ((launch, order),) = world.launches()
+    world.answer_launch(launch, order, zone_id="usw2-az1")
+    joins(world)
     world.see(Observation(NodeClaimDeletionSeen(claim_of(world).name, "kubectl")))
     world.answer_all()
     show_taint(world)
@@ -183,7 +210,8 @@ def test_l427_an_end_that_the_cloud_refuses() -> None:
     world.after(60_000)
     ((ref, _),) = world.intents
     world.see(Observation(EffectAnswered(ref, True, "200")))
-    assert value(counted(world), "karpenter_cloudprovider_instance_termination_failures_total", zone="us-west-2a") == 1
+    (key,) = counted(world)["karpenter_cloudprovider_instance_termination_failures_total"]
+    assert dict(key) == {"zone": "us-west-2a", "zone_id": "usw2-az1"}
 
 
 def test_l405_l406_a_replacement_counts_as_one_for_its_nodepool() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from kerf.adapters.manager.metrics.exposition import exposition
-from kerf.engine.record.observations import LaunchAnswered, LaunchError, Observation
-from kerf.projections.metrics.offerings import offering_families
+from kerf.engine.model.content_digest import content
+from kerf.engine.record.observations import CatalogueSeen, LaunchAnswered, LaunchError, Observation
+from kerf.projections.metrics.offerings import MEMORY_MIB, offering_families
 from tests.support import lives
 from tests.support.metrics import scraped, value
 
@@ -32,3 +35,19 @@ def test_types_and_offerings_are_told_and_what_was_refused_is_not_available_for_
     world.see(Observation(answer))
     assert told(0) == (0, offer.price)
     assert told(world.settings.unavailable_for + 1) == (1, offer.price)
+
+
+def test_a382_the_memory_of_a_type_is_what_the_cloud_names_and_not_what_its_nodes_see() -> None:
+    """A share of it is lost on the node (A-7)."""
+    world = lives.asked()
+    indexes, facts = world.runtime.state.indexes, world.runtime.state.facts
+    ((key, digest),) = facts.catalogues.items()
+    catalogue = indexes.blobs.catalogue(digest)
+    first = catalogue.types[0]
+    named = replace(first, requirements=first.requirements | {MEMORY_MIB: ("8192",)})
+    named_by_the_cloud = replace(catalogue, types=(named,))
+    digest, _ = content(named_by_the_cloud)
+    world.see(Observation(CatalogueSeen(key, digest), {digest: named_by_the_cloud}))
+    found = scraped(exposition(offering_families(world.runtime.state, world.now)))
+    assert first.capacity["memory"] != 8192 << 20
+    assert value(found, f"{TYPES}memory_bytes", instance_type=first.name) == 8192 << 20
