@@ -148,7 +148,7 @@ def _judge(draft: TurnDraft) -> None:
 
 def _moves(draft: TurnDraft) -> None:
     state, now = draft.state, draft.now
-    for ref, found in due_moves.validate_due_moves(state, now).items():
+    for ref, found in due_moves.validate_due_moves(state, now, due_moves.most_validations(state)).items():
         step = execution.next_step(ref, found, state, now).result
         draft.add(new_decision(draft, "move", execution.VERSION, _observed(step, found), ()))
     due = disruption_pass.due_at(state)

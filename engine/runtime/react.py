@@ -57,6 +57,7 @@ def react(draft: TurnDraft) -> None:
     if draft.state.facts.settings.observe:
         observing.observe(draft)
         return
+    validations = due_moves.most_validations(draft.state)
     for _ in range(MAX_ROUNDS):
         before = len(draft.entries)
         _adopt(draft)
@@ -67,7 +68,7 @@ def react(draft: TurnDraft) -> None:
         due = provisioning.due_at(draft.state)
         if due and draft.now >= due:
             _provision(draft)
-        _moves(draft)
+        validations -= _moves(draft, validations)
         if len(draft.entries) == before:
             return
     where = f"position {draft.state.facts.position}"
@@ -240,16 +241,19 @@ def _provision(draft: TurnDraft) -> None:
 # ── moves ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _moves(draft: TurnDraft) -> None:
-    """Moves that fail are given up, those whose time has come start or are withdrawn; then new ones are looked for."""
+def _moves(draft: TurnDraft, most: int) -> int:
+    """Moves that fail are given up, those whose time has come start or are withdrawn; then new ones are looked for.
+    Returns how many were validated, `most` at the utmost."""
     state, now = draft.state, draft.now
     for ref, reason in list(execution.failed_moves(state, now)):
         _next_step(draft, execution.abandon(ref, reason, state, now))
-    for ref, found in due_moves.validate_due_moves(state, now).items():
+    validated = due_moves.validate_due_moves(state, now, most)
+    for ref, found in validated.items():
         _next_step(draft, execution.next_step(ref, found, state, now))
     due = disruption_pass.due_at(state)
     if due and now >= due:
         draft.add(new_decision(draft, "moves", disruption_pass.VERSION, disruption_pass.run_pass(state, now), ()))
+    return len(validated)
 
 
 def _next_step(draft: TurnDraft, step: execution.NextStep) -> None:

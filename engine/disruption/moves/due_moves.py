@@ -35,8 +35,8 @@ from kerf.engine.state.state import State, Underway
 TIME_PER_CANDIDATE, MIN_REPLACEMENT_TIME, MAX_REPLACEMENT_TIME = 80, 600_000, 3_600_000
 """How long replacements may take, in ms: so long for each candidate of all moves, within these bounds (D-117)."""
 NODES_PER_TURN = 20_000
-"""How many nodes the validations of one turn look at in sum. Each looks at all nodes; what is left is due in the next
-turn, so that nothing else waits for many moves that start at once."""
+"""How many nodes the validations of one turn may look at in sum. Each looks at all nodes; what is left is due in the
+next turn, so that nothing else waits for many moves that start at once."""
 NO_ROOM = (DisruptionCode.SCHEDULING, DisruptionCode.LEFT_OVER)
 """Reasons against a move whose pods do not find the places that were planned."""
 
@@ -76,11 +76,15 @@ def waits_for_replacement(move: Move, state: State) -> bool:
     return any(new.name not in claims or not claims[new.name].initialized for new in move.replacements)
 
 
-def validate_due_moves(state: State, now: int) -> dict[str, Move | Reason]:
-    """The moves that may start in this turn, by reference, in the order in which they start: each as it is to be
-    carried out, or the reason to withdraw it. At least one, and no more than `NODES_PER_TURN` lets it look at; none
-    while the clocks differ."""
-    if state.facts.clocks_differ:
+def most_validations(state: State) -> int:
+    """How many moves one turn validates, at least 1."""
+    return max(1, NODES_PER_TURN // max(1, len(state.facts.claims)))
+
+
+def validate_due_moves(state: State, now: int, most: int) -> dict[str, Move | Reason]:
+    """The moves that may start now, by reference, in the order in which they start: each as it is to be carried out, or
+    the reason to withdraw it. None while the clocks differ. No more than `most`, unless they go together."""
+    if state.facts.clocks_differ or most < 1:
         return {}
     moves = state.facts.moves
     waiting = {ref: moves[ref] for ref in _in_starting_order(moves) if not moves[ref].started}
@@ -91,13 +95,11 @@ def validate_due_moves(state: State, now: int) -> dict[str, Move | Reason]:
     cluster = replace(cluster_of(state, now), promised=state.facts.targets)
     validated: dict[str, Move | Reason] = {}
     tried_as_a_whole: set[int] = set()  # positions of proposals
-    looked_at = 0
     for ref in due:
+        if len(validated) >= most:
+            break
         if ref in validated or not _may_start(waiting[ref], state, now, headroom):
             continue
-        if looked_at >= NODES_PER_TURN:
-            break
-        looked_at += 0 if waiting[ref].move.why == DisruptionReason.DRIFTED else len(cluster.nodes)
         same_set = [other for other in due if other not in validated and _go_together(other, ref, waiting)]
         results: dict[str, Move | Reason] = {}
         if len(same_set) > 1 and proposal_order(ref)[0] not in tried_as_a_whole:

@@ -11,11 +11,14 @@ from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.moves import due_moves
 from kerf.engine.disruption.moves.budget_headroom import BudgetHeadroom
 from kerf.engine.disruption.moves.due_moves import validate_due_moves
+from kerf.engine.model.disruption_reasons import DisruptionCode
 from kerf.engine.model.karpenter.nodepools import Budget, NodePool
 from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.reasons import Reason
 from kerf.engine.record.claim_events import Adopted, Tainted, Terminated
 from kerf.engine.record.decisions import Move
 from kerf.engine.record.observations import InstanceSeen, ObjectGone, RecordStarted
+from kerf.engine.runtime.react import next_due, react
 from kerf.engine.runtime.recording import record_claim_event
 from kerf.engine.runtime.turn_draft import TurnDraft
 from kerf.engine.state.indexes import Blobs
@@ -111,7 +114,7 @@ def test_d51_the_room_goes_to_the_move_that_saves_most_whichever_pass_proposed_i
     for number, savings in enumerate((0.1, 1.3, 0.2)):
         saving = replace(move(f"default-{number}", why="drifted"), savings=savings)
         draft.state.facts.moves[f"{number}.0"] = Underway(saving, START)
-    assert list(validate_due_moves(draft.state, START)) == ["1.0"]
+    assert list(validate_due_moves(draft.state, START, 9)) == ["1.0"]
 
 
 def test_d110_a_validation_knows_what_started_moves_were_promised(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +129,7 @@ def test_d110_a_validation_knows_what_started_moves_were_promised(monkeypatch: p
         return move
 
     monkeypatch.setattr(due_moves, "validate_beside", validated)
-    validate_due_moves(draft.state, START)
+    validate_due_moves(draft.state, START, 9)
     assert known == [{"uid-p": "default-1"}]
 
 
@@ -148,21 +151,24 @@ def test_what_no_room_would_ever_hold_waits_for_none() -> None:
     assert BudgetHeadroom(draft.state).allows(move("default-0"))
 
 
-def test_d110_what_one_turn_cannot_look_at_is_due_in_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_d110_what_one_turn_does_not_validate_is_due_in_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many moves that start at once hold up nothing else. Each looks at all nodes, and one is always validated."""
     draft = nodes(6, (Budget("6"),))
-    moves = draft.state.facts.moves
+    moves, validation_delay = draft.state.facts.moves, draft.state.facts.settings.validation_delay
     for number in range(3):
         moves[f"{number}.0"] = Underway(move(f"default-{number}", why="underutilized"), START)
-    now = START + draft.state.facts.settings.validation_delay
-    monkeypatch.setattr(due_moves, "validate_beside", lambda move, *_: move)
+    started: list[str] = []
+
+    def validated(move: Move, *_: object) -> Reason:
+        started.extend(move.claims)
+        return Reason.of(DisruptionCode.CHURN)
+
+    monkeypatch.setattr(due_moves, "validate_beside", validated)
     monkeypatch.setattr(due_moves, "NODES_PER_TURN", 12)
-    first = validate_due_moves(draft.state, now)
-    assert list(first) == ["0.0", "1.0"]
-    for ref in first:
-        moves[ref] = replace(moves[ref], started=True)
-    assert 0 < due_moves.due_at(draft.state) <= now
-    assert list(validate_due_moves(draft.state, now)) == ["2.0"]
+    turn = TurnDraft(draft.state, START + validation_delay)
+    react(turn)
+    assert started == ["default-0", "default-1"]
+    assert 0 < next_due(draft.state) <= turn.now
     monkeypatch.setattr(due_moves, "NODES_PER_TURN", 1)
-    moves["2.0"] = replace(moves["2.0"], started=False)
-    assert list(validate_due_moves(draft.state, now)) == ["2.0"]
+    react(TurnDraft(draft.state, turn.now))
+    assert started == ["default-0", "default-1", "default-2"]
