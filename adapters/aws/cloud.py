@@ -154,18 +154,20 @@ class AwsCloud:
         self._instances.name(instances)
 
     def unhealthy(self) -> list[tuple[str, str]]:
-        """(instance, kind) of the account's instances that EC2 calls unhealthy (A-351), or whose capacity block is
-        about to end (A-375). Raises `AwsError`."""
-        problems, now = unhealthy(self._clients, self._clock()), self._clock()
+        """(instance, kind) of the account's instances that EC2 calls unhealthy (A-351). Raises `AwsError`."""
+        return unhealthy(self._clients, self._clock())
+
+    def in_ending_blocks(self) -> list[tuple[str, str]]:
+        """(instance, `EXPIRING`) of this cluster's instances whose capacity block is about to end (A-375). Raises
+        `AwsError`."""
+        now = self._clock()
         held = (
             capacity_reservation
             for known in list(self._known.values())
             for capacity_reservation in known.resolved.status.capacity_reservations
         )
         blocks = sorted({reservation.id for reservation in held if state_of(reservation, now) == "expiring"})
-        return problems + [
-            (instance, EXPIRING) for instance in (self._instances.of_reservations(blocks) if blocks else ())
-        ]
+        return [(instance, EXPIRING) for instance in self._instances.of_reservations(blocks)] if blocks else []
 
     def release(self, node_class: EC2NodeClass) -> None:
         """Delete all that was made for a class that is being deleted (A-81). Raises `AwsError`."""

@@ -4,13 +4,14 @@ learns how much memory their Nodes have (A-170)."""
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from concurrent.futures import Executor
 
 from kerf.adapters.aws.catalogue.node_memory import JoinedNode
 from kerf.adapters.aws.cloud import AwsCloud
 from kerf.adapters.aws.session import AwsError
+from kerf.adapters.aws.told_once import ToldOnce
 from kerf.adapters.manager.providers.provider import ProviderHost
-from kerf.engine.errors import KerfError
 from kerf.engine.record.observations import InputRefused, InterruptionSeen, Observation
 
 NAME_EVERY = 5.0  # seconds between looks for Nodes that have joined
@@ -20,16 +21,15 @@ REFUSED = "UnauthorizedOperation"
 
 
 class InstanceMaintenance:
-    """`name` and `look` run until cancelled. The latest error is kept, and reported once."""
+    """`name`, `measure` and `look` run until cancelled. What EC2 refuses is reported once for as long as it lasts."""
 
     def __init__(self, cloud: AwsCloud, pool: Executor) -> None:
-        self.error: KerfError | None = None
         self._cloud, self._pool = cloud, pool
         self._named: set[str] = set()
         self._unwell: set[tuple[str, str]] = set()
 
     async def name(self, host: ProviderHost) -> None:
-        loop = asyncio.get_running_loop()
+        loop, told = asyncio.get_running_loop(), ToldOnce()
         while True:
             await asyncio.sleep(NAME_EVERY)
             joined = {instance: node for instance, node in (await host.instances()).items() if node}
@@ -40,8 +40,9 @@ class InstanceMaintenance:
             try:
                 await loop.run_in_executor(self._pool, self._cloud.name, unnamed)
                 self._named |= unnamed.keys()
+                told.news([])
             except AwsError as error:
-                self._say(host, error)
+                self._report(host, told.news([error]))
                 await asyncio.sleep(LOOK_EVERY)
 
     async def measure(self, host: ProviderHost) -> None:
@@ -59,19 +60,22 @@ class InstanceMaintenance:
             known = joined
 
     async def look(self, host: ProviderHost) -> None:
-        """Check the health of instances. Waits for ever once EC2 denies it: the right is not tried again before the
-        next start (A-351)."""
-        loop = asyncio.get_running_loop()
+        """Check the health of instances, and whether their capacity blocks are about to end (A-375). Where EC2 denies
+        status checks, they are not tried again before the next start (A-351)."""
+        loop, told = asyncio.get_running_loop(), ToldOnce()
+        questions, found = [self._cloud.unhealthy, self._cloud.in_ending_blocks], dict[object, list[tuple[str, str]]]()
         await asyncio.sleep(LOOK_AFTER)
         while True:
-            try:
-                unhealthy = await loop.run_in_executor(self._pool, self._cloud.unhealthy)
-            except AwsError as error:
-                self._say(host, error)
-                if error.aws_code == REFUSED:
-                    await asyncio.Event().wait()
-            else:
-                await self._tell(host, set(unhealthy))
+            refused = []
+            for question in tuple(questions):
+                try:
+                    found[question] = await loop.run_in_executor(self._pool, question)
+                except AwsError as error:
+                    refused.append(error)
+                    if error.aws_code == REFUSED and question == self._cloud.unhealthy:
+                        questions.remove(question)
+            self._report(host, told.news(refused))
+            await self._tell(host, {problem for problems in found.values() for problem in problems})
             await asyncio.sleep(LOOK_EVERY)
 
     async def _tell(self, host: ProviderHost, unhealthy: set[tuple[str, str]]) -> None:
@@ -86,7 +90,7 @@ class InstanceMaintenance:
         if news:
             host.put(news)
 
-    def _say(self, host: ProviderHost, error: AwsError) -> None:
-        if self.error is None or str(self.error) != str(error):
-            host.put([Observation(InputRefused(error.code, "aws", "instances", message=str(error)))])
-        self.error = error
+    def _report(self, host: ProviderHost, refused: Iterable[AwsError]) -> None:
+        news = [Observation(InputRefused(error.code, "aws", "instances", message=str(error))) for error in refused]
+        if news:
+            host.put(news)

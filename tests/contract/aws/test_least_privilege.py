@@ -67,6 +67,7 @@ def life(environment: Environment) -> list[Asked]:
             instances.append(answer.instance)
         cloud.name({instances[0]: "node-1"})
         cloud.unhealthy()
+        cloud.in_ending_blocks()
         operator.interrupt_spot(instances[1])
         environment.interruptions.poll()
         environment.interruptions.acknowledge()
@@ -210,6 +211,7 @@ def looked(environment: Environment) -> list[Asked]:
         cloud = AwsCloud(shim, settings, lambda: [_rich(plain)], CLOCK, observing=True)
         cloud.observe()
         cloud.unhealthy()
+        cloud.in_ending_blocks()
         cloud.listing()
     return witness.asked
 

@@ -152,7 +152,7 @@ def test_a_375_the_instances_of_a_capacity_block_that_ends_soon_are_told_as_unhe
     cloud = with_spec(world, capacity_reservation_selector_terms=(CapacityReservationTerm(id="cr-e"),))
     cloud.observe()
     calls = Calls(world.environment, "DescribeInstances")
-    assert cloud.unhealthy() == []
+    assert cloud.in_ending_blocks() == []
     assert calls.of("DescribeInstances") == []
     world.advance(1_260_000)
     cloud.observe()
@@ -173,7 +173,7 @@ def test_a_375_the_instances_of_a_capacity_block_that_ends_soon_are_told_as_unhe
     for event, hook in hooks.items():
         events.register(event, hook)
     try:
-        assert cloud.unhealthy() == [
+        assert cloud.in_ending_blocks() == [
             ("i-block-1", "capacity_reservation_expiring"), ("i-block-2", "capacity_reservation_expiring"),
         ]  # fmt: skip
     finally:

@@ -1,0 +1,73 @@
+"""What kerf asks EC2 about its instances, from time to time (A-351, A-375)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, cast
+
+import pytest
+
+from kerf.adapters.aws.cloud import AwsCloud
+from kerf.adapters.aws.session import AwsError
+from kerf.adapters.manager.providers import ec2_instances
+from kerf.adapters.manager.providers.ec2_instances import InstanceMaintenance
+from kerf.adapters.manager.providers.provider import ProviderHost
+from kerf.engine.record.observations import InputRefused, InterruptionSeen, Observation
+
+EXPIRING = "capacity_reservation_expiring"
+
+
+class Cloud:
+    """Denies status checks, and throttles every other look at capacity blocks."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def unhealthy(self) -> list[tuple[str, str]]:
+        self.asked.append("status")
+        raise AwsError("DescribeInstanceStatus", "UnauthorizedOperation", f"no. {len(self.asked)}")
+
+    def in_ending_blocks(self) -> list[tuple[str, str]]:
+        self.asked.append("blocks")
+        looks = self.asked.count("blocks")
+        if looks % 2 == 0:
+            raise AwsError("DescribeInstances", "RequestLimitExceeded", f"try later, {looks}")
+        return [("i-1", EXPIRING), ("i-others", EXPIRING)][: looks - 1 or None]
+
+
+class Host:
+    def __init__(self) -> None:
+        self.told: list[Any] = []
+        self.looks = 0
+        self.enough = asyncio.Event()
+
+    async def instances(self) -> dict[str, str]:
+        self.looks += 1
+        if self.looks == 5:
+            self.enough.set()
+        return {"i-1": "node-1"}
+
+    def put(self, observations: Iterable[Observation]) -> None:
+        self.told += [observation.payload for observation in observations]
+
+
+@pytest.mark.asyncio
+async def test_a375_ends_of_capacity_blocks_are_seen_without_the_right_for_status_checks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A right that is missing is told once, and the other question goes on; what it told stays while it fails."""
+    monkeypatch.setattr(ec2_instances, "LOOK_AFTER", 0)
+    monkeypatch.setattr(ec2_instances, "LOOK_EVERY", 0)
+    cloud, host = Cloud(), Host()
+    with ThreadPoolExecutor(1) as pool:
+        looking = asyncio.create_task(InstanceMaintenance(cast(AwsCloud, cloud), pool).look(cast(ProviderHost, host)))
+        async with asyncio.timeout(60):
+            await host.enough.wait()
+        looking.cancel()
+    assert cloud.asked[:5] == ["status", *["blocks"] * 4]
+    seen = [told for told in host.told if isinstance(told, InterruptionSeen)]
+    assert seen == [InterruptionSeen(f"status/i-1/{EXPIRING}", EXPIRING, "i-1")]
+    refused = [told.message for told in host.told if isinstance(told, InputRefused)]
+    assert [("no. 1" in text, "try later" in text) for text in refused[:3]] == [(True, False), *[(False, True)] * 2]
