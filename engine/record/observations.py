@@ -285,6 +285,8 @@ class EffectAnswered(Struct, frozen=True, omit_defaults=True):
 
 TAKEN_BACK = "capacity_reservation_interrupted"
 """The kind of interruption of an instance whose reservation's owner takes its place back (A-350)."""
+FAILED_CHECKS = ("instance_status", "system_status")
+"""Interruptions of an instance whose EC2 status checks fail: there is nothing to wait for (A-361)."""
 
 
 class InterruptionSeen(Struct, frozen=True, omit_defaults=True):

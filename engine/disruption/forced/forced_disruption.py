@@ -23,12 +23,11 @@ from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import GOING, LAUNCHED, STEADY
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import DisruptResult, Intent, TaintNode, Verdict
+from kerf.engine.record.observations import FAILED_CHECKS
 from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
 
-VERSION = 4
-FAILED_CHECKS = ("instance_status", "system_status")
-"""Interruptions of an instance whose EC2 status checks fail: there is nothing to wait for (A-361)."""
+VERSION = 5
 
 
 class ForcedDisruptions(Struct, frozen=True):
@@ -84,7 +83,13 @@ def strongest_finding(claim: NodeClaim, state: State, now: int) -> Finding:
 def _stronger_finding(claim: NodeClaim, state: State, now: int) -> Finding:
     """For a claim on its way out: a reason that is stronger than the one that it goes for, if there is one."""
     findings = [method(claim, state, now) for method in FORCEFUL]
-    stronger = [finding for finding in findings if strength(finding.method) > strength(claim.why)]
+    hurried = claim.interruption in FAILED_CHECKS and claim.detail not in FAILED_CHECKS
+    stronger = [
+        finding
+        for finding in findings
+        if strength(finding.method) > strength(claim.why)
+        or (hurried and finding.method == claim.why == DisruptionReason.INTERRUPTED)
+    ]
     for finding in stronger:
         if finding.remove:
             return finding

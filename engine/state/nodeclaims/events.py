@@ -300,7 +300,8 @@ def interrupted(state: State, message: seen.InterruptionSeen, entry: Entry) -> N
         facts.unavailable[key] = entry.at + facts.settings.unavailable_for
     if message.kind == seen.TAKEN_BACK:
         use_up(facts, claim.labels.get(RESERVATION_ID, ""))
-    if not claim.interruption:
+    fails_now = message.kind in seen.FAILED_CHECKS and claim.interruption not in seen.FAILED_CHECKS
+    if not claim.interruption or fails_now:  # a notice that was given before counts no more
         claim.interruption = message.kind
         claim.interrupted = min(message.sent or entry.at, entry.at)
         state.indexes.touched[name] = entry.position

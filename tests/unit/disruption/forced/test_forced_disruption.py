@@ -96,6 +96,18 @@ def test_a_stronger_reason_replaces_a_weaker_one() -> None:
     assert types(world).count("claim.reason-raised") == 1
 
 
+def test_a361_a_failed_check_leaves_no_time_to_a_node_that_is_interrupted_already() -> None:
+    """Of a planned maintenance, pods are waited for. Once the instance is broken there is nothing to wait for."""
+    world = in_service(termination_grace_period=300_000)
+    instance = claim_of(world).instance
+    world.see(Observation(InterruptionSeen("m-1", "event_status", instance)))
+    assert claim_of(world).deadline == world.now + 300_000
+    for message, kind in (("m-2", "system_status"), ("m-3", "instance_status"), ("m-4", "event_status")):
+        world.see(Observation(InterruptionSeen(message, kind, instance)))
+        assert (claim_of(world).deadline, claim_of(world).detail) == (world.now, "system_status")
+    assert types(world).count("claim.reason-raised") == 1
+
+
 def test_l189_the_grace_period_sets_the_deadline() -> None:
     world = in_service(termination_grace_period=300_000)
     world.see(Observation(NodeClaimDeletionSeen(claim_of(world).name, "kubectl")))
