@@ -345,10 +345,12 @@ class ChainedStore(SnapshotGiver):
         seal = snapshot_seal(schema, position, digest, state)
         self._keep_snapshot(schema, (position, digest, seal, how, len(state), packed))
 
-    def kept_snapshot(self, until: int | None, schema: str) -> Snapshot | None:
+    def kept_snapshot(self, until: int | None, schema: str, after: int = 0) -> Snapshot | None:
         """Skips damaged ones, since a snapshot is only a cache."""
         with suppress(RecordCorrupt):
             for position, digest, seal, how, size, packed in self._snapshot_rows(until, schema):
+                if position <= after:
+                    return None
                 with suppress(Unpackable, TypeError):
                     state = unpack(how, size, packed)
                     if snapshot_seal(schema, position, digest, state) == seal:

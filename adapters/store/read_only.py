@@ -81,7 +81,7 @@ class ReadOnlyStore(SnapshotGiver):
     def snapshots(self, schema: str) -> dict[int, str]:
         return {}
 
-    def kept_snapshot(self, until: int | None, schema: str) -> Snapshot | None:
+    def kept_snapshot(self, until: int | None, schema: str, after: int = 0) -> Snapshot | None:
         return None
 
     def close(self) -> None:

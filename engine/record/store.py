@@ -62,7 +62,9 @@ class Store(Protocol):
         ...
 
     def snapshot(self, until: int | None, schema: str) -> tuple[int, bytes, str] | None:
-        """Returns the latest snapshot of this schema at or before `until`: position, state, digest."""
+        """Returns the latest snapshot of this schema at or before `until`: position, state, digest. Without a digest
+        ("") it is of this process, and needs no check.
+        """
         ...
 
     def snapshots(self, schema: str) -> dict[int, str]:

@@ -70,4 +70,6 @@ def _from_snapshot(store: Store, until: int | None) -> State | None:
         state = snapshot.decode(data, Blobs(store.blob))
     except INCONSISTENT:
         return None
-    return state if (state.facts.position, snapshot.digest(state)) == (position, digest) else None
+    if state.facts.position != position or (digest and snapshot.digest(state) != digest):
+        return None
+    return state

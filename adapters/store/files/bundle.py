@@ -295,11 +295,11 @@ class BundleStore(ReadOnlyStore):
         found = [frame for frame, _ in self._frames if frame.kind == "snapshot"]
         return {frame.last: frame.chain for frame in found} if schema == self.info.schema else {}
 
-    def kept_snapshot(self, until: int | None, schema: str) -> Snapshot | None:
+    def kept_snapshot(self, until: int | None, schema: str, after: int = 0) -> Snapshot | None:
         """Raises `RecordCorrupt` for a frame that is damaged."""
         end = self.info.last if until is None else until
         for frame, offset in reversed(self._frames):
-            if frame.kind == "snapshot" and frame.last <= end and schema == self.info.schema:
+            if frame.kind == "snapshot" and after < frame.last <= end and schema == self.info.schema:
                 self.believed = frame.last
                 return frame.last, self._content(frame, offset), frame.chain
         return None

@@ -10,9 +10,9 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 
+import zstandard
 from msgspec import Struct
 
-from kerf.adapters.store.compression import pack, unpack
 from kerf.adapters.store.open import AnyStore
 from kerf.adapters.store.snapshots import Snapshot
 from kerf.engine.errors import KerfError
@@ -25,20 +25,22 @@ from kerf.engine.state.state import State
 
 SHORT = 20_000
 """A record of no more entries is folded in a moment."""
-APART = 5_000  # entries
+APART = 2_000  # entries
 MOST_BYTES = 64 << 20
-_QUICKLY = 1  # how hard they are compressed
+_LIKE_ONE = 16
+"""So many states are packed as what is different in them from the first of them: a tenth of the bytes."""
+_QUICKLY = 1  # how hard the first one is compressed
+_DIFFERENCES = zstandard.ZstdCompressionParameters.from_level(3, window_log=24, hash_log=20, chain_log=20)
+"""The window holds two states, so that whatever is the same in both is found."""
 _AT_A_TIME = 200
 
 
 class _Kept(Struct, frozen=True):
-    """A state as of the entry at `position`, packed in one of the ways of `compression`."""
+    """A state as of the entry at `position`, packed: by itself, or beside the one of `like`."""
 
     position: int
-    way: int
-    size: int
     packed: bytes
-    digest: str
+    like: _Kept | None = None
 
 
 class NearStates:
@@ -50,20 +52,18 @@ class NearStates:
         self._store = store
         self._allowed, self._spent, self._ended = allowed, 0.0, False
         self._kept: list[_Kept] = []
+        self._first: tuple[_Kept, bytes] | None = None  # the latest that was packed by itself, and its bytes
         self._bytes = 0
         self._state: State | None = None
         self._entries: Iterator[Entry] = iter(())
         store.nearer = self._nearer
 
-    def _nearer(self, until: int | None, schema: str, stored: Snapshot | None) -> Snapshot | None:
-        """Return the store's own snapshot, or a state that is kept here and is nearer."""
+    def _nearer(self, until: int | None, schema: str) -> Snapshot | None:
+        """Return the latest state that is kept here. It has no digest: nobody else has had it."""
         if schema != snapshot.SCHEMA:
-            return stored
+            return None
         index = len(self._kept) if until is None else bisect_right(self._kept, until, key=lambda kept: kept.position)
-        if not index or (stored is not None and stored[0] >= self._kept[index - 1].position):
-            return stored
-        kept = self._kept[index - 1]
-        return kept.position, unpack(kept.way, kept.size, kept.packed), kept.digest
+        return (self._kept[index - 1].position, _unpacked(self._kept[index - 1]), "") if index else None
 
     def advance(self, seconds: float) -> bool:
         """Fold on for some time. Return whether all is folded that is there, or can be: what is damaged is told by
@@ -101,7 +101,25 @@ class NearStates:
         return self._kept[-1].position if self._kept else 0
 
     def _keep(self, state: State) -> None:
-        data, digest = snapshot.encode(state)
-        way, packed = pack(data, _QUICKLY)
-        self._kept.append(_Kept(state.facts.position, way, len(data), packed, digest))
-        self._bytes += len(packed)
+        position, (data, _) = state.facts.position, snapshot.encode(state)
+        if self._first is None or not len(self._kept) % _LIKE_ONE:
+            kept = _Kept(position, zstandard.ZstdCompressor(level=_QUICKLY).compress(data))
+            self._first = kept, data
+        else:
+            first, beside = self._first
+            compressor = zstandard.ZstdCompressor(compression_params=_DIFFERENCES, dict_data=_as_dictionary(beside))
+            kept = _Kept(position, compressor.compress(data), first)
+        self._kept.append(kept)
+        self._bytes += len(kept.packed)
+
+
+def _unpacked(kept: _Kept) -> bytes:
+    """Return a state that this process has packed: it is believed."""
+    if kept.like is None:
+        return zstandard.ZstdDecompressor().decompress(kept.packed)
+    beside = _as_dictionary(_unpacked(kept.like))
+    return zstandard.ZstdDecompressor(dict_data=beside).decompress(kept.packed)
+
+
+def _as_dictionary(data: bytes) -> zstandard.ZstdCompressionDict:
+    return zstandard.ZstdCompressionDict(data, dict_type=zstandard.DICT_TYPE_RAWCONTENT)

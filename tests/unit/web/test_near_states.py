@@ -47,6 +47,20 @@ def test_each_state_is_the_one_that_folding_gives_and_is_loaded_from_near(record
         assert store.snapshot(None, "another schema") is None
 
 
+def test_states_packed_beside_a_like_one_are_smaller(record: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    for like_one in (1, 4):
+        monkeypatch.setattr(near_states, "_LIKE_ONE", like_one)
+        with closing(open_record(record)) as store:
+            near = NearStates(store)
+            while not near.advance(0.001):
+                pass
+            alone = [kept for kept in near._kept if kept.like is None]
+            assert len(alone) == -(-len(near._kept) // like_one)
+            sizes.append(sum(len(kept.packed) for kept in near._kept))
+    assert sizes[1] < sizes[0] * 0.8
+
+
 def test_it_ends_at_its_limit_and_what_is_kept_stays_good(record: Path) -> None:
     with closing(open_record(record)) as store:
         near = NearStates(store, lambda: 0.0)
