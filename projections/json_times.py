@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import msgspec
+from msgspec import Struct, inspect
 
 from kerf.projections.prose.amounts import moment
 
@@ -22,23 +24,78 @@ _EARLIEST = 10**11
 
 
 def with_times(value: Any) -> Any:
-    """Return structs as plain values for JSON, with each time of `TIMES` as text beside it."""
-    return _beside(msgspec.to_builtins(value))
+    """Return structs as values for JSON, with each time of `TIMES` as text beside it. What has no times stays as it is:
+    msgspec encodes that alike."""
+    if isinstance(value, Struct):
+        return _with_times_of(value)
+    if isinstance(value, list | tuple):
+        return [with_times(part) for part in value]
+    if not isinstance(value, dict):
+        return value
+    return _beside(value)
 
 
-def _beside(plain: Any) -> Any:
-    if isinstance(plain, list | tuple):
-        return [_beside(part) for part in plain]
-    if not isinstance(plain, dict):
-        return plain
-    told: dict[str, Any] = {}
-    for name, part in plain.items():
-        told[name] = _beside(part)
+def _with_times_of(value: Struct) -> Any:
+    kind = type(value)
+    if not _has_times(kind):
+        return value
+    if not _is_plain(kind):
+        return with_times(msgspec.to_builtins(value))
+    return _beside({name: getattr(value, name) for name in kind.__struct_fields__})
+
+
+def _beside(named: dict[Any, Any]) -> dict[Any, Any]:
+    told: dict[Any, Any] = {}
+    for name, part in named.items():
+        told[name] = with_times(part)
         if name in TIMES:
-            text = _text(part)
+            text = _text(msgspec.to_builtins(part))
             if text:
                 told[name + SUFFIX] = text
     return told
+
+
+@cache
+def _is_plain(kind: type[Struct]) -> bool:
+    """Return whether a struct's JSON is a map of all its fields by their names."""
+    how = kind.__struct_config__
+    as_named = kind.__struct_encode_fields__ == kind.__struct_fields__
+    return as_named and how.tag is None and not how.array_like and not how.omit_defaults
+
+
+@cache
+def _has_times(kind: type[Struct]) -> bool:
+    """Return whether a struct may hold a time, or something whose type does not say that it holds none."""
+    try:
+        return _may(inspect.type_info(kind), set())
+    except TypeError:  # a type that msgspec cannot tell of
+        return True
+
+
+def _may(told: inspect.Type, seen: set[type]) -> bool:
+    match told:
+        case inspect.StructType(cls=kind):
+            if kind in seen:
+                return False
+            seen.add(kind)
+            return any(field.name in TIMES or _may(field.type, seen) for field in told.fields)
+        case inspect.UnionType(types=types):
+            return any(_may(each, seen) for each in types)
+        case inspect.ListType(item_type=item) | inspect.VarTupleType(item_type=item):
+            return _may(item, seen)
+        case inspect.TupleType(item_types=types):
+            return any(_may(each, seen) for each in types)
+        case inspect.Metadata(type=inner):
+            return _may(inner, seen)
+        case _:
+            return not isinstance(told, _TIMELESS)
+
+
+_TIMELESS = (
+    inspect.StrType, inspect.IntType, inspect.FloatType, inspect.BoolType, inspect.NoneType, inspect.LiteralType,
+    inspect.EnumType,
+)  # fmt: skip
+"""Types of values that hold nothing under a name."""
 
 
 def _text(part: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 
 _FIRST, _LAST = -62_135_596_800, 253_402_300_799  # seconds: the years 1 to 9999
 _MAX_NAMES = 5
@@ -41,7 +42,12 @@ def moment(milliseconds: int) -> str:
     whole, part = divmod(milliseconds, 1000)
     if not _FIRST <= whole <= _LAST:
         return f"{milliseconds}ms after 1970"
-    return f"{datetime.fromtimestamp(whole, UTC):%Y-%m-%dT%H:%M:%S}.{part:03d}Z"
+    return f"{_second(whole)}.{part:03d}Z"
+
+
+@lru_cache(4096)  # what happens comes in bursts, and a long answer names the same seconds again and again
+def _second(seconds: int) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}"
 
 
 def dollars(amount: float) -> str:

@@ -6,6 +6,7 @@ import sys
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from kerf.adapters.cli.render.output import Printer
 from kerf.adapters.cli.render.text import some
@@ -39,12 +40,12 @@ _BYTES = ("memory", "ephemeral-storage")
 def status_text(printer: Printer, status: ClusterStatus, *, all_nodes: bool = False) -> None:
     """Print the status: verdict, totals, what waits, what is under way, NodePools, nodes."""
     _header(printer, status)
-    _section(printer, "WAITING", list(_waiting(status.waiting)), MAX_WORKLOADS, all_nodes)
-    _section(printer, "UNDER WAY", list(_under_way(status)), MAX_UNDER_WAY, all_nodes)
-    _section(printer, "NODEPOOLS", list(_pools(status)), len(status.pools), all_nodes)
+    _section(printer, "WAITING", _waiting(status.waiting), len(status.waiting), MAX_WORKLOADS, all_nodes)
+    _section(printer, "UNDER WAY", _under_way(status), len(status.under_way), MAX_UNDER_WAY, all_nodes)
+    _section(printer, "NODEPOOLS", _pools(status), len(status.pools), len(status.pools), all_nodes)
     nodes = sorted(status.nodes, key=lambda node: (fullness(node), node.name))
     title = "NODES" if len(nodes) <= MAX_NODES or all_nodes else f"NODES (the emptiest {MAX_NODES} of {len(nodes)})"
-    _section(printer, title, list(_nodes(nodes)), MAX_NODES, all_nodes)
+    _section(printer, title, _nodes(nodes), len(nodes), MAX_NODES, all_nodes)
 
 
 def _header(printer: Printer, status: ClusterStatus) -> None:
@@ -86,19 +87,20 @@ def _lacking(status: ClusterStatus) -> str:
     return f"partial; not known: {', '.join(map(words_of, status.lacks))}" if status.lacks else ""
 
 
-def _section(printer: Printer, title: str, items: list[list[str]], most: int, everything: bool) -> None:
-    """Print a title and its items, each of which is a few lines; nothing without items."""
-    if not items:
+def _section(printer: Printer, title: str, items: Iterator[list[str]], of: int, most: int, everything: bool) -> None:
+    """Print a title and its items, each of which is a few lines; nothing without items. What is not shown of them is
+    not written either."""
+    if not of:
         return
     printer.line()
     printer.line(title, "title")
-    shown = items if everything else items[:most]
-    for first, *rest in shown:
+    shown = of if everything else min(of, most)
+    for first, *rest in islice(items, shown):
         printer.line(first)
         for line in rest:
             printer.line(line, "debug")
-    if len(shown) < len(items):
-        printer.line(f"  … and {len(items) - len(shown)} more: --all", "debug")
+    if shown < of:
+        printer.line(f"  … and {of - shown} more: --all", "debug")
 
 
 # ── what waits, what is under way ──────────────────────────────────────────────────────────────────────────────────
