@@ -45,7 +45,7 @@ class Answers:
     def ask(self, reader: RecordReader, question: Callable[..., Any], /, **parameters: Any) -> Any:
         began = time.process_time()
         found = question(reader, **parameters)
-        body = msgspec.json.encode(found if question.__name__ in timeline.PLAIN else with_times(found))
+        body = msgspec.json.encode(found if question in timeline.PLAIN else with_times(found))
         self.taken.setdefault(question.__name__, []).append(time.process_time() - began)
         self.digest.update(body)
         return found
