@@ -28,7 +28,7 @@ CHEAP_TURN_EVERY = 3
 LEFTOVER_PRICE_FACTOR = 2
 """How many times the price of another pod, or of the further nodes that would be planned for it, an unbound pod is
 expected to cost: these nodes are less full, and do not bind every pod either. Nodes added until the model bound every
-pod cost twice those of the first round in the median (22 plans of unseen scenarios)."""
+pod cost twice those of the first round in the median (18 plans of unseen scenarios)."""
 MORE_UNBOUND = 2
 """How many more unbound pods than before are accepted on the way to a set that binds every pod."""
 NO_LIMIT = (0, math.inf)
