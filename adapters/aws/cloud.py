@@ -231,7 +231,8 @@ class AwsCloud:
         now = self._clock()
         due = anew and self._classes.due(node_class) <= now
         if known is None or _wanted(known.resolved) != _wanted(node_class) or due:
-            before = known.resolved.status if known is not None else node_class.status
+            same = known is not None and known.resolved.uid == node_class.uid
+            before = known.resolved.status if known is not None and same else node_class.status
             tried = self._tried if not node_class.deleting else None
             status = self._classes.resolve(node_class, before, tried)
             status = with_condition(status, readiness(status), now)
@@ -288,7 +289,8 @@ class AwsCloud:
         if node_class is None:
             return None
         known = self._known.get(name)
-        if known is not None and known.types and known.resolved.spec == node_class.spec:
+        same = known is not None and (known.resolved.uid, known.resolved.spec) == (node_class.uid, node_class.spec)
+        if known is not None and same and known.types:
             return known  # a launch does not wait for what `observe` keeps fresh
         with self._resolving:
             if not self._markets.known:
@@ -411,7 +413,7 @@ class AwsCloud:
 
 def _wanted(node_class: EC2NodeClass) -> tuple[object, ...]:
     """What of a class is resolved anew at once when it changes."""
-    return node_class.spec, node_class.deleting, own_annotations(node_class)
+    return node_class.uid, node_class.spec, node_class.deleting, own_annotations(node_class)
 
 
 def _refusals(what: str, refused: Iterable[AwsError]) -> list[Observation]:

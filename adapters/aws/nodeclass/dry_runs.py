@@ -213,11 +213,16 @@ def _representative(
     resolved: EC2NodeClass, types: Mapping[str, InstanceType], pools: Iterable[Requirements], tenancy: str
 ) -> InstanceType | None:
     """A type that the class can launch on demand with this tenancy: if there is one, a type that a NodePool of the
-    class can have (A-132, A-135)."""
+    class can have, and of these one that boots no image for accelerators (A-132, A-135)."""
     so = [pool.merged([requirement(labels.TENANCY, "In", (tenancy,))]) for pool in pools]
-    first = {name: (not _wanted(kind, so), name not in _USUAL, name) for name, kind in types.items()}
+    amis = resolved.status.amis
+    special = {ami.id for ami in amis if any(need.operator == "Exists" for need in ami.requirements)}
+    first = {
+        name: (not _wanted(kind, so), image_of(amis, kind) in special, name not in _USUAL, name)
+        for name, kind in types.items()
+    }
     for name in sorted(types, key=lambda name: first[name]):
-        if _offered(types[name], tenancy) and image_of(resolved.status.amis, types[name]):
+        if _offered(types[name], tenancy) and image_of(amis, types[name]):
             return types[name]
     return None
 

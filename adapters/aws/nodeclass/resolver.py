@@ -49,6 +49,10 @@ RESTS_ON = ("AMIsReady", "InstanceProfileReady", "SecurityGroupsReady", "Subnets
 PAGE = 500  # subnets or security groups (A-95, A-98)
 
 
+_MadeOf = tuple[str, EC2NodeClassSpec]
+"""The uid and spec of a class."""
+
+
 class _Step(Struct, frozen=True):
     """One part of the status with its condition, and how often it is resolved (ms; A-75…A-79)."""
 
@@ -66,7 +70,7 @@ class NodeClassResolver:
         self._settings = settings
         self._clock = clock
         self._images = Images(clients, settings, clock)
-        self._due: dict[tuple[str, str], tuple[EC2NodeClassSpec, int]] = {}  # (class, part) → of which spec, when
+        self._due: dict[tuple[str, str], tuple[_MadeOf | None, int]] = {}  # (class, part) → of what it is, when
         self.profiles = InstanceProfiles(clients, settings, clock)
         self.reservations = Reservations(clients, clock)
         self._groups_known: dict[str, PlacementGroup] = {}  # by class
@@ -84,13 +88,16 @@ class NodeClassResolver:
         (A-129)."""
         status = before if self._settings.reserved_capacity else without_reservations(before)
         for step in self._steps(before):
-            status = self._step(step, node_class, status)
+            if node_class.deleting and step.part == "instance_profile":
+                self._due.pop((node_class.name, step.part), None)  # it goes, and is not made again (A-74, A-81)
+            else:
+                status = self._step(step, node_class, status)
         status = self._place(node_class, status)
         verdict, now = self._validated(node_class, status), self._clock()
         if tried is not None and verdict.status == "True" and _well(status):
             verdict = tried(replace(node_class, status=status))
         again = now + (_SOON if verdict.status == "Unknown" else 10 * _MINUTE)  # A-80
-        self._due[node_class.name, "validation"] = node_class.spec, again
+        self._due[node_class.name, "validation"] = _made_of(node_class), again
         return with_condition(status, verdict, now)
 
     def look(self, node_class: EC2NodeClass) -> None:
@@ -111,7 +118,7 @@ class NodeClassResolver:
 
     def postpone(self, node_class: EC2NodeClass) -> None:
         """Look at a class that could not be resolved again in a minute."""
-        self._due[node_class.name, "validation"] = node_class.spec, self._clock() + _MINUTE
+        self._due[node_class.name, "validation"] = _made_of(node_class), self._clock() + _MINUTE
 
     def reconsider(self) -> None:
         """Resolve all parts of all classes anew: what they were resolved with has changed."""
@@ -146,7 +153,7 @@ class NodeClassResolver:
     def _step(self, step: _Step, node_class: EC2NodeClass, status: EC2NodeClassStatus) -> EC2NodeClassStatus:
         now, key = self._clock(), (node_class.name, step.part)
         made_of, due = self._due.get(key, (None, 0))
-        same = made_of == node_class.spec
+        same = made_of == _made_of(node_class)
         if same and now < due:
             return status
         known = condition(status, step.kind)
@@ -154,7 +161,7 @@ class NodeClassResolver:
             value, verdict = step.resolve(node_class)
         except AwsError as error:
             # A-136: it stays as it was, of a spec that is still the same; a new process takes the object's word for it
-            self._due[key] = (made_of or node_class.spec, now + _MINUTE)
+            self._due[key] = (made_of or _made_of(node_class), now + _MINUTE)
             self._refused[key] = error
             if known is not None and known.status != "Unknown" and (same or made_of is None):
                 return status
@@ -162,7 +169,7 @@ class NodeClassResolver:
             return with_condition(status, verdict, now)
         self._refused.pop(key, None)
         again = step.every if verdict.status == "True" else _MINUTE
-        self._due[key] = (node_class.spec, now + again)
+        self._due[key] = (_made_of(node_class), now + again)
         return with_condition(replace(status, **{step.part: value}), verdict, now)
 
     def _place(self, node_class: EC2NodeClass, status: EC2NodeClassStatus) -> EC2NodeClassStatus:
@@ -170,9 +177,9 @@ class NodeClassResolver:
         for the group itself. While EC2 refuses to tell, the group stays as it was."""
         now, key = self._clock(), (node_class.name, "placement_group")
         made_of, due = self._due.get(key, (None, 0))
-        if made_of == node_class.spec and now < due:
+        if made_of == _made_of(node_class) and now < due:
             return status
-        self._due[key] = node_class.spec, now + _MINUTE
+        self._due[key] = _made_of(node_class), now + _MINUTE
         group, verdict = placement_groups.resolve(self._clients, node_class)
         if group.id or verdict.reason != FAILED:
             self._groups_known[node_class.name] = group
@@ -231,6 +238,11 @@ class NodeClassResolver:
         if wrong := next(tag_problems(node_class.spec.tags, with_profile=bool(node_class.spec.role)), None):
             return _invalid("TagValidationFailed", wrong.message)
         return ready("ValidationSucceeded")
+
+
+def _made_of(node_class: EC2NodeClass) -> _MadeOf:
+    """What a status is of. A class of the same name and spec that was made anew is another one (A-82)."""
+    return node_class.uid, node_class.spec
 
 
 def _missing(status: EC2NodeClassStatus) -> Condition | None:

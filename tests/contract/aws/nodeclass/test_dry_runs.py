@@ -84,6 +84,22 @@ def test_a_130_an_annotation_of_somebody_asks_again(world: AwsWorld) -> None:
     assert len(calls.of("CreateFleet")) == 2
 
 
+def test_a_135_of_the_types_of_a_nodepool_one_without_accelerators_is_tried(world: AwsWorld) -> None:
+    calls = Calls(world.environment, "CreateFleet")
+    cloud = trying(world)
+    (known,) = world.environment.node_classes
+    family = RequirementSpec("karpenter.k8s.aws/instance-family", "In", ("g5", "r5"))
+    cloud.serve(
+        [NodePool("mine", NodeClassRef("karpenter.k8s.aws", "EC2NodeClass", known.name), requirements=(family,))]
+    )
+    cloud.observe()
+    (request,) = calls.of("CreateFleet")
+    tried = {
+        override["InstanceType"] for config in request["LaunchTemplateConfigs"] for override in config["Overrides"]
+    }
+    assert {name.partition(".")[0] for name in tried} == {"r5"}
+
+
 def test_a_136_when_ec2_cannot_say_after_an_annotation_a_class_stays_as_it_was(world: AwsWorld) -> None:
     cloud = trying(world)
     assert validation(cloud.observe()) == ("True", "ValidationSucceeded")

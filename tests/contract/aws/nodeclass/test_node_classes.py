@@ -6,6 +6,7 @@ from base64 import b64decode
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 from msgspec.structs import replace
 
 from kerf.adapters.aws.catalogue.facts import facts_of, tables
@@ -15,7 +16,7 @@ from kerf.adapters.aws.nodeclass.resolved import DEPENDENTS, condition
 from kerf.adapters.aws.nodeclass.resolver import NodeClassResolver
 from kerf.engine.model import labels
 from kerf.engine.model.instance_types import Catalogue, InstanceType
-from kerf.engine.model.karpenter.ec2nodeclasses import AMITerm, EC2NodeClass
+from kerf.engine.model.karpenter.ec2nodeclasses import AMITerm, EC2NodeClass, EC2NodeClassStatus
 from kerf.engine.model.karpenter.nodeclass_terms import image_for
 from kerf.engine.record.observations import CatalogueSeen, InputRefused, NodeClassSeen
 from tests.contract.cloud_contract import order
@@ -185,6 +186,37 @@ def test_a_219_a_459_a_class_that_is_being_deleted_counts_as_none(world: AwsWorl
     assert (seen.ready, seen.reason) == (False, "Deleting")
     answer = cloud.launch(order(world, "deleting"), intent="1.0", token="deleting")
     assert (answer.kind, answer.code) == ("insufficient-capacity", "NodeClassNotFound")
+
+
+def test_a74_a81_a_class_that_is_being_deleted_gets_no_instance_profile_again(world: AwsWorld) -> None:
+    cloud = world.restarted()
+    assert observed(cloud).ready
+    profile = resolved(world.restarted().observe()).status.instance_profile
+    calls = Calls(world.environment, "CreateInstanceProfile")
+    world.environment.node_classes[0] = replace(world.environment.node_classes[0], deleting=START)
+    cloud.release(world.environment.node_classes[0])
+    with pytest.raises(ClientError, match="NoSuchEntity"):
+        world.environment.operator.shim.iam.get_instance_profile(InstanceProfileName=profile)
+    for _ in range(3):
+        cloud.observe()
+        world.advance(16 * 60_000)
+    assert not calls.of("CreateInstanceProfile")
+    assert cloud.next_due() > CLOCK.now - 16 * 60_000
+
+
+def test_a82_a_class_that_was_made_anew_has_a_status_of_its_own(world: AwsWorld) -> None:
+    """Between two looks it was deleted, and made again with the same name and spec."""
+    cloud = world.restarted()
+    before = resolved(cloud.observe()).status.instance_profile
+    calls = Calls(world.environment, "DescribeSubnets")
+    cloud.observe()
+    assert not calls.of("DescribeSubnets")
+    known = world.environment.node_classes[0]
+    world.environment.node_classes[0] = replace(known, uid="made-anew", status=EC2NodeClassStatus())
+    found = resolved(cloud.observe())
+    assert found.uid == "made-anew"
+    assert found.status.instance_profile != before
+    assert calls.of("DescribeSubnets")
 
 
 def test_l419_a_class_that_somebody_deletes_is_seen_so_at_once(world: AwsWorld) -> None:
