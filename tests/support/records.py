@@ -34,6 +34,13 @@ PROVIDER_ID = "aws:///us-west-2a/i-1"
 
 def whole_life(world: World | None = None) -> World:
     """Five pods get a node, run, end; the node goes again. Some time passes between the steps."""
+    world = five_pods_run(world)
+    world.now += 3_600_000
+    return leave(world)
+
+
+def five_pods_run(world: World | None = None) -> World:
+    """Five pods get a node and run there."""
     world = world if world is not None else World()
     world.prepare()
     world.now += 500
@@ -53,8 +60,7 @@ def whole_life(world: World | None = None) -> World:
     for name in "abcde":
         world.now += 20
         world.bind(name, "n1")
-    world.now += 3_600_000
-    return leave(world)
+    return world
 
 
 def leave(world: World) -> World:

@@ -180,5 +180,5 @@ def _thinned(times: list[int], most: int) -> list[int]:
 
 
 def _told(answer: Struct) -> Any:
-    """The answer as the API sends it."""
-    return with_times(answer)
+    """The answer as the API sends it, in plain values: names are looked up in it."""
+    return msgspec.to_builtins(with_times(answer))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -14,7 +15,7 @@ from kerf.adapters.cli.main import main
 from kerf.adapters.web.export.folder import POLICY, FolderInUse, export
 from kerf.adapters.web.export.script import NoClassicScript, classic_script
 from kerf.adapters.web.static.files import page_files
-from tests.support.records import stored, whole_life
+from tests.support.records import five_pods_run, stored, whole_life
 
 MODULES = {
     "main.js": 'import * as a from "./part/a.js";\nimport { b as c } from "./b.js";\nimport "./effect.js";\na.f(c);\n',
@@ -62,12 +63,30 @@ def test_the_folder_has_a_page_and_its_answers(tmp_path: Path, capsys: pytest.Ca
     assert "module" not in index
     named = set(re.findall(r'(?:src|href)="([^"]+)"', index))
     assert named == {file.name for file in folder.iterdir()} - {"index.html"}
-    told = (folder / "data.js").read_text()
-    answers = msgspec.json.decode(msgspec.json.decode(told[told.index("JSON.parse(") + 11 : told.rindex("));")]))
+    answers = answers_in(folder)
     assert "Not in it: what if" in answers["note"]
     assert answers["decision"].keys() == answers["again"].keys()
     assert all(again["answer"] == "same" for again in answers["again"].values())
     assert any(name.startswith("nodepool/") for name in answers["story"])
+
+
+@pytest.mark.slow
+def test_pods_on_their_nodes_can_be_asked_for(tmp_path: Path) -> None:
+    record, folder = stored(tmp_path / "run.kerf", five_pods_run().store), tmp_path / "page"
+    assert main(["ui", str(record), "--export", str(folder)]) == 0
+    answers = answers_in(folder)
+    pods = {pod["pod"] for told in answers["status"] for pods in told["answer"]["boxes"].values() for pod in pods}
+    assert len(pods) == 5
+    assert {f"pod/{pod}" for pod in pods} <= answers["explain"].keys()
+
+
+def answers_in(folder: Path) -> dict[str, Any]:
+    """The answers that an export holds, of all its files."""
+    answers: dict[str, Any] = {}
+    for file in folder.glob("data*.js"):
+        told = file.read_text()
+        answers |= msgspec.json.decode(msgspec.json.decode(told[told.index("JSON.parse(") + 11 : told.rindex("));")]))
+    return answers
 
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
