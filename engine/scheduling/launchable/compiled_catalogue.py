@@ -26,8 +26,11 @@ from kerf.engine.model.labels import (
     DEDICATED,
     DEFAULT_TENANCY,
     INSTANCE_TYPE,
+    OF_RESERVATIONS,
     RESERVATION_ID,
+    RESERVATION_INTERRUPTIBLE,
     RESERVATION_TYPE,
+    RESERVED,
     TENANCY,
     WELL_KNOWN,
     ZONE,
@@ -131,13 +134,14 @@ class LabelIndex:
 class OfferingSlot(Struct, frozen=True):
     """All offerings that differ only in instance type and price. `types`: those with an available offering. `prices`,
     `capacities` (launches left in a reservation): by type number, also for unavailable offerings. `tenancy`: "" in a
-    catalogue without dedicated offerings."""
+    catalogue without dedicated offerings. `interruptible`: "true" or "false", "" for what is not reserved."""
 
     zone: str
     capacity_type: str
     zone_id: str
     reservation_id: str
     reservation_type: str
+    interruptible: str
     tenancy: str
     types: int
     prices: dict[int, float]
@@ -153,9 +157,10 @@ class OfferingSlot(Struct, frozen=True):
                 (ZONE_ID, self.zone_id),
                 (RESERVATION_ID, self.reservation_id),
                 (RESERVATION_TYPE, self.reservation_type),
+                (RESERVATION_INTERRUPTIBLE, self.interruptible),
                 (TENANCY, self.tenancy),
             )
-            if value or key in (RESERVATION_ID, RESERVATION_TYPE)
+            if value or key in OF_RESERVATIONS
         )
 
 
@@ -300,24 +305,24 @@ def _offering_slots(types: tuple[InstanceType, ...]) -> tuple[OfferingSlot, ...]
     """The slots in a fixed order. If one type has two offerings that are alike, which is unusual, they go to two
     slots."""
     split = any(offer.tenancy == DEDICATED for instance_type in types for offer in instance_type.offerings)
-    by_slot: dict[tuple[str, str, str, str, str, str, int], list[tuple[int, Offering]]] = {}
+    by_slot: dict[tuple[str, str, str, str, str, str, str, int], list[tuple[int, Offering]]] = {}
     for number, instance_type in enumerate(types):
-        seen: dict[tuple[str, str, str, str, str, str], int] = {}
+        seen: dict[tuple[str, str, str, str, str, str, str], int] = {}
         for offer in instance_type.offerings:
-            key = (
+            said = (
                 offer.zone,
                 offer.capacity_type,
                 offer.zone_id,
                 offer.reservation_id,
                 offer.reservation_type,
+                str(offer.interruptible).lower() if offer.capacity_type == RESERVED else "",
                 offer.tenancy if split else "",
             )
-            seen[key] = seen.get(key, -1) + 1
-            by_slot.setdefault((*key, seen[key]), []).append((number, offer))
+            seen[said] = seen.get(said, -1) + 1
+            by_slot.setdefault((*said, seen[said]), []).append((number, offer))
     slots = []
-    for (zone, capacity_type, zone_id, reservation_id, reservation_type, tenancy, _), offers in sorted(
-        by_slot.items(), key=lambda item: item[0]
-    ):
+    for key, offers in sorted(by_slot.items(), key=lambda item: item[0]):
+        zone, capacity_type, zone_id, reservation_id, reservation_type, interruptible, tenancy, _ = key
         slots.append(
             OfferingSlot(
                 zone,
@@ -325,6 +330,7 @@ def _offering_slots(types: tuple[InstanceType, ...]) -> tuple[OfferingSlot, ...]
                 zone_id,
                 reservation_id,
                 reservation_type,
+                interruptible,
                 tenancy,
                 sum(1 << number for number, offer in offers if offer.available),
                 {number: offer.price for number, offer in offers},

@@ -48,6 +48,8 @@ def choose_offers(
     reserved = _reserved(catalogue, types_allowed, requirements, admission, tenancy)
     if reserved is not None:
         return reserved
+    if any(not asked.met_by(None) for key in lbl.OF_RESERVATIONS if (asked := requirements.find(key)) is not None):
+        return LaunchChoice(lbl.RESERVED, (), tenancy=tenancy)  # nothing else has these labels
     pools = {
         t.name: usable
         for t in catalogue.types

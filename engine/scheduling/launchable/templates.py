@@ -22,6 +22,7 @@ from kerf.engine.model.labels import (
     NODEPOOL,
     REGISTERED,
     RESERVATION_ID,
+    RESERVATION_INTERRUPTIBLE,
     RESERVATION_TYPE,
     RESERVED,
     WELL_KNOWN,
@@ -52,6 +53,7 @@ SLOT_LABELS = {
     ZONE_ID: "zone_id",
     RESERVATION_ID: "reservation_id",
     RESERVATION_TYPE: "reservation_type",
+    RESERVATION_INTERRUPTIBLE: "interruptible",
 }
 """The labels whose values come from offerings."""
 

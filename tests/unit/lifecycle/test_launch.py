@@ -230,9 +230,24 @@ def test_a225_a_reservation_of_accelerated_types_is_kept_for_who_needs_them(
 
 def test_a222_a_claim_may_ask_for_capacity_that_is_not_lent() -> None:
     kept = Requirements.of_labels({lbl.RESERVATION_INTERRUPTIBLE: "false"})
-    assert choose_offers(reserving(LENT), ALL, kept, frozenset(), max_types=60).capacity_type == lbl.SPOT
+    assert choose_offers(reserving(LENT), ALL, kept, frozenset(), max_types=60).offers == ()
+    found = choose_offers(reserving(held("cr-1"), LENT), ALL, kept, frozenset(), max_types=60)
+    assert found.reservation == "cr-1"
     lent = Requirements.of_labels({lbl.RESERVATION_INTERRUPTIBLE: "true"})
     assert choose_offers(reserving(held("cr-1"), LENT), ALL, lent, frozenset(), max_types=60).reservation == "cr-lent"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{lbl.RESERVATION_ID: "cr-1"}, {lbl.RESERVATION_TYPE: "default"}, {lbl.RESERVATION_INTERRUPTIBLE: "false"}],
+    ids=["id", "type", "interruptible"],
+)
+def test_a199_a221_a_claim_for_reservations_is_launched_as_nothing_else(asked: dict[str, str]) -> None:
+    used_up = reserving(held("cr-1", left=0))
+    assert choose_offers(used_up, ALL, Requirements.of_labels(asked), frozenset(), max_types=60).offers == ()
+    (key,) = asked
+    others = Requirements.of_specs([RequirementSpec(key, "DoesNotExist")])
+    assert choose_offers(used_up, ALL, others, frozenset(), max_types=60).capacity_type == lbl.SPOT
 
 
 @pytest.mark.parametrize(("reservation", "told"), [(held("cr-1"), "false"), (LENT, "true")])

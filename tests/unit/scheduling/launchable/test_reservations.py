@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+from msgspec.structs import replace
+
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
 from kerf.engine.scheduling.launchable.remaining_reservations import with_launches_taken
@@ -53,6 +56,17 @@ def test_s114_e71_a_reservation_that_launches_have_used_up_defers_nobody() -> No
     planned = plan(problem(Workloads().add("a", 1, shape(1800)), used_up))
     assert deferred(planned) == []
     assert planned.claims[0].capacity_types == (lbl.ON_DEMAND,)
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_a199_s105_pods_for_lent_capacity_get_nothing_else(left: int) -> None:
+    """On demand a node would not have the label, and the next pass would launch one more."""
+    lent = Offering("z1", lbl.RESERVED, 1e-9, left > 0, "", "r1", "default", left, interruptible=True)
+    kind = instance_type("small", 2, zones=("z1",), offerings=(Offering("z1", lbl.ON_DEMAND, 0.2), lent))
+    said = {**kind.requirements, lbl.RESERVATION_INTERRUPTIBLE: ("true",)}
+    work = Workloads().add("a", 1, shape(1800, node_selector={lbl.RESERVATION_INTERRUPTIBLE: "true"}))
+    planned = plan(problem(work, Catalogue((replace(kind, requirements=said),))))
+    assert [claim.capacity_types for claim in planned.claims] == [(lbl.RESERVED,)] * left
 
 
 def test_e72_e73_a_reservation_that_two_pools_share_is_counted_once() -> None:
