@@ -305,17 +305,33 @@ class AwsCloud:
         addresses = min((group.kind.capacity["pods"] for group in chosen), default=0)
         offered = {offer.zone for offer in order.offers}
         taken = self._classes.free_addresses.take(known.resolved.status.subnets, offered, addresses)
-        subnets = taken.subnets
+        used = ""
         try:
-            answer = self._fleet(order, known.resolved, chosen, subnets, intent, token)
+            answer = self._fleet_again(order, known.resolved, chosen, taken.subnets, intent, token)
+            used = answer.zone
+        finally:  # also where EC2 refused the call, or its answer was lost: the next try takes them again
+            self._classes.free_addresses.give_back(taken, used)
+        self._learn(answer, order, taken.subnets, token)
+        return answer
+
+    def _fleet_again(
+        self,
+        order: LaunchInstance,
+        resolved: EC2NodeClass,
+        chosen: Sequence[Group],
+        subnets: Mapping[str, str],
+        intent: str,
+        token: str,
+    ) -> LaunchAnswered:
+        """The answer to one fleet, or to a second one with the templates made anew, where a template is not there any
+        more (A-284)."""
+        try:
+            return self._fleet(order, resolved, chosen, subnets, intent, token)
         except AwsError as error:
             if error.aws_code != _STALE_TEMPLATE:
                 raise
-            self._templates.forget()  # A-284: once more, with the templates made anew
-            answer = self._fleet(order, known.resolved, chosen, subnets, intent, token)
-        self._classes.free_addresses.give_back(taken, answer.zone)
-        self._learn(answer, order, subnets, token)
-        return answer
+        self._templates.forget()
+        return self._fleet(order, resolved, chosen, subnets, intent, token)
 
     def _learn(self, answer: LaunchAnswered, order: LaunchInstance, subnets: Mapping[str, str], token: str) -> None:
         """Keep what the next launch has to know of this one."""

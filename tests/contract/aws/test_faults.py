@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -209,3 +211,49 @@ def test_faults_of_the_other_services(world: AwsWorld) -> None:
     assert conditions["InstanceProfileReady"].status == conditions["AMIsReady"].status == "Unknown"
     assert "UnauthorizedOperation" in conditions["InstanceProfileReady"].message
     assert "InternalError" in conditions["AMIsReady"].message
+
+
+@pytest.mark.parametrize("kind", ["throttled", "lost"])
+def test_a_233_a_call_that_starts_nothing_takes_no_addresses(world: AwsWorld, kind: str) -> None:
+    """The next try asks for the same subnet: with another one, a token of a lost answer would not fit any more."""
+    cloud, calls = world.restarted(), Calls(world.environment, "CreateFleet")
+    cloud.observe()
+    with equal_subnets(world, "us-west-2a") as equal:
+        cloud.reconsider()
+        cloud.observe()
+        world.environment.operator.fault("CreateFleet", kind, 3)
+        wanted = order(world, f"{kind}-again")
+        with suppress(AwsError):  # of the lost answer
+            cloud.launch(wanted, intent="1.0", token=wanted.claim)
+        assert cloud.launch(wanted, intent="1.0", token=wanted.claim).instance
+    first, second = calls.of("CreateFleet")
+    assert asked_in(first, "us-west-2a") in equal
+    assert asked_in(first, "us-west-2a") == asked_in(second, "us-west-2a")
+
+
+@contextmanager
+def equal_subnets(world: AwsWorld, zone: str) -> Iterator[list[str]]:
+    """Two subnets of the class in a zone, alike in size."""
+    ec2 = world.environment.operator.ec2
+    tags = [{"ResourceType": "subnet", "Tags": [{"Key": "karpenter.sh/discovery", "Value": CLUSTER}]}]
+    (vpc,) = ec2.describe_vpcs(Filters=[{"Name": "cidr", "Values": ["10.0.0.0/16"]}])["Vpcs"]
+    made = [
+        ec2.create_subnet(VpcId=vpc["VpcId"], CidrBlock=block, AvailabilityZone=zone, TagSpecifications=tags)
+        for block in ("10.0.128.0/18", "10.0.192.0/18")
+    ]
+    ids = [answer["Subnet"]["SubnetId"] for answer in made]
+    try:
+        yield ids
+    finally:
+        for subnet in ids:
+            ec2.delete_subnet(SubnetId=subnet)
+
+
+def asked_in(fleet: dict[str, Any], zone: str) -> str:
+    (subnet,) = {
+        override["SubnetId"]
+        for config in fleet["LaunchTemplateConfigs"]
+        for override in config["Overrides"]
+        if override["AvailabilityZone"] == zone
+    }
+    return str(subnet)
