@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
+from math import inf
 from typing import Any
 
 from msgspec.structs import replace
@@ -49,14 +50,14 @@ class Reservations:
         return tuple(reservation for _, reservation in sorted(reservations.items())), ready("CapacityReservationsReady")
 
     def offered(self, status: EC2NodeClassStatus) -> tuple[Reservation, ...]:
-        """The class's reservations as the catalogue takes them. One that is not known has nothing left."""
+        """The class's reservations as the catalogue takes them. One that is over or not known has nothing left."""
         now = self._clock()
         return tuple(
             Reservation(
                 capacity_reservation.id,
                 capacity_reservation.instance_type,
                 capacity_reservation.availability_zone,
-                self._left.get(capacity_reservation.id, 0),
+                self._left.get(capacity_reservation.id, 0) if now < end_of(capacity_reservation) else 0,
                 capacity_reservation.reservation_type,
                 state_of(capacity_reservation, now) == "expiring",
                 capacity_reservation.interruptible,
@@ -107,12 +108,21 @@ class Reservations:
         yield from pages(operation, key, Filters=conditions, MaxResults=1000)
 
 
+def end_of(reservation: ResolvedReservation) -> float:
+    """When a reservation is over (ms since the epoch); infinity for one without an end."""
+    return parse_time(reservation.end_time) if reservation.end_time else inf
+
+
+def next_end(reservations: Iterable[ResolvedReservation], now: int) -> float:
+    """When the next of these is over (ms since the epoch); infinity for none."""
+    return min((end for reservation in reservations if now < (end := end_of(reservation))), default=inf)
+
+
 def state_of(reservation: ResolvedReservation, now: int) -> str:
     """Whether a reservation is active or about to end: a capacity block 40 minutes before its end, others never
     (A-126)."""
-    ends = parse_time(reservation.end_time) if reservation.end_time else 0
     block = reservation.reservation_type == BLOCK
-    return "expiring" if block and ends and now >= ends - EXPIRES_EARLY else "active"
+    return "expiring" if block and now >= end_of(reservation) - EXPIRES_EARLY else "active"
 
 
 def _resolved(entry: dict[str, Any], now: int) -> ResolvedReservation | None:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from kerf.adapters.aws import tags
 from kerf.adapters.aws.nodeclass import placement_groups
-from kerf.adapters.aws.nodeclass.capacity_reservations import Reservations
+from kerf.adapters.aws.nodeclass.capacity_reservations import Reservations, next_end
 from kerf.adapters.aws.nodeclass.free_addresses import FreeAddresses
 from kerf.adapters.aws.nodeclass.images import Images
 from kerf.adapters.aws.nodeclass.instance_profiles import InstanceProfiles
@@ -168,8 +168,10 @@ class NodeClassResolver:
             verdict = Condition(step.kind, "Unknown", "AwaitingReconciliation", str(error))
             return with_condition(status, verdict, now)
         self._refused.pop(key, None)
-        again = step.every if verdict.status == "True" else _MINUTE
-        self._due[key] = (_made_of(node_class), now + again)
+        again: float = now + (step.every if verdict.status == "True" else _MINUTE)
+        if step.kind == RESERVATIONS:
+            again = min(again, next_end(value, now))
+        self._due[key] = (_made_of(node_class), int(again))
         return with_condition(replace(status, **{step.part: value}), verdict, now)
 
     def _place(self, node_class: EC2NodeClass, status: EC2NodeClassStatus) -> EC2NodeClassStatus:
