@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from kerf.adapters.aws.catalogue.instance_types import Interface, NodeSettings, amounts
 from kerf.adapters.aws.catalogue.instance_types import Mapping as DeviceMapping
+from kerf.adapters.aws.settings import ClusterFacts
 from kerf.engine.model.crds.kubelet import expressions_of, kubelet_problem, stated_kubelet
 from kerf.engine.model.instance_types import InstanceType
 from kerf.engine.model.karpenter.ec2nodeclasses import BlockDevice, EC2NodeClass, EC2NodeClassStatus, ResolvedAMI
@@ -77,6 +78,11 @@ def readiness(status: EC2NodeClassStatus) -> Condition:
     if "Unknown" in states.values():
         return Condition("Ready", "Unknown", "ReconcilingDependents", message)
     return ready("Ready")
+
+
+def lacks_cidr(node_class: EC2NodeClass, facts: ClusterFacts) -> bool:
+    """Whether the class's nodes cannot boot because nobody knows the CIDR of the cluster's services (A-129)."""
+    return node_class.ami_family == "AL2023" and not facts.cidr
 
 
 def zones(status: EC2NodeClassStatus) -> dict[str, str]:

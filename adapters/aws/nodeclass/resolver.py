@@ -24,6 +24,7 @@ from kerf.adapters.aws.nodeclass.resolved import (
     DEPENDENTS,
     RESERVATIONS,
     condition,
+    lacks_cidr,
     ready,
     with_condition,
     without_reservations,
@@ -229,7 +230,7 @@ class NodeClassResolver:
     def _validated(self, node_class: EC2NodeClass, status: EC2NodeClassStatus) -> Condition:
         """The condition for the checks of A-129 that need no call, in their order: the first that fails decides."""
         family = node_class.ami_family
-        if family == "AL2023" and not self._settings.facts.cidr:
+        if lacks_cidr(node_class, self._settings.facts):
             return _invalid("ClusterCIDRResolutionFailed", "the cluster's service CIDR is not known")
         if problem := kubelet_problem(node_class.spec.kubelet, family, expressions=self._settings.node_class_cel):
             return _invalid(problem.reason, problem.message)

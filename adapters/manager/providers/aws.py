@@ -17,6 +17,7 @@ from kerf.adapters.aws.account import region
 from kerf.adapters.aws.call_listener import CallListener
 from kerf.adapters.aws.cloud import AwsCloud
 from kerf.adapters.aws.interruption import AwsInterruptions
+from kerf.adapters.aws.nodeclass.resolved import lacks_cidr
 from kerf.adapters.aws.nodeclass.seen import GROUP, KIND
 from kerf.adapters.aws.nodeclass.status import FINALIZER, hash_annotations, status_document
 from kerf.adapters.aws.pacing import Pace
@@ -42,6 +43,7 @@ RETRY = (1.0, 60.0)  # seconds, from a queue that cannot be read to the next try
 DELETING = 5.0  # seconds between two looks at a class that is being deleted
 MAX_NAMES_SHOWN = 5  # in an Event (A-81)
 FACTS_EVERY = 300.0  # seconds between two looks at what may change of the cluster (A-372)
+FACTS_SOON = 60.0  # where nobody told them, or classes cannot be ready without them (A-129)
 T = TypeVar("T")
 
 
@@ -131,18 +133,20 @@ class AwsProvider:
         as it was; a trouble is recorded once."""
         said = ""
         while True:
-            trouble = unknown_version(self._settings.facts.kubernetes_version)
+            pause = FACTS_EVERY
             try:
                 if self._settings.learn(await facts()):
                     await self._elsewhere(self._cloud.reconsider)
                     self._news.set()
-                    trouble = unknown_version(self._settings.facts.kubernetes_version)
+                trouble = unknown_version(self._settings.facts.kubernetes_version)
+                if any(lacks_cidr(node_class, self._settings.facts) for node_class in self._classes.values()):
+                    pause = FACTS_SOON
             except Exception as error:
-                trouble = fault_of(error, "cluster")
+                trouble, pause = fault_of(error, "cluster"), FACTS_SOON
             if trouble is not None and str(trouble) != said:
                 host.put([Observation(InputRefused(trouble.code, "aws", "cluster", message=str(trouble)))])
             said = str(trouble or "")
-            await asyncio.sleep(FACTS_EVERY)
+            await asyncio.sleep(pause)
 
     # ── NodeClasses ─────────────────────────────────────────────────────────────────────────────────────────
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any, cast
 
 import pytest
@@ -111,6 +112,35 @@ async def seen_after(world: AwsWorld, host: Host, **changed: str) -> tuple[NodeC
     assert was.terms is not None
     assert now.terms is not None
     return was.terms, now.terms
+
+
+@pytest.mark.asyncio(loop_scope="function")
+@pytest.mark.parametrize("missing", ["CIDR", "answer"])
+async def test_a129_what_classes_of_al2023_wait_for_is_asked_again_within_a_minute(
+    world: AwsWorld, missing: str
+) -> None:
+    settings = world.environment.settings
+    known, asked = settings.facts, list[float]()
+
+    async def facts() -> ClusterFacts:
+        asked.append(asyncio.get_running_loop().time())
+        if len(asked) < 3 and missing == "answer":
+            raise NoAnswer("cluster", "NoAnswer", "none", unknown=True)
+        return known if len(asked) > 2 else replace(known, cidr="")
+
+    provider = AwsProvider(world.environment.operator.shim, settings, objects=None, interruptions=None, facts=facts)
+    provider.put(world.environment.node_classes[0])
+    settings.facts = replace(known, cidr="")
+    following = asyncio.create_task(provider._follow(cast(ProviderHost, Host()), facts))
+    try:
+        while len(asked) < 4:
+            await asyncio.sleep(30)
+            assert not following.done()
+    finally:
+        following.cancel()
+        settings.facts = known
+    pauses = [round(after - before) for before, after in pairwise(asked)]
+    assert pauses == [60, 60, 300]
 
 
 @pytest.mark.asyncio(loop_scope="function")
