@@ -73,15 +73,23 @@ def test_l428_what_goes_out_in_one_call_is_counted_and_how_long_it_waited() -> N
     assert value(found, f"{batch}_time_seconds_sum", **of) > 0
 
 
-@pytest.mark.parametrize("code", ["InvalidInstanceID.NotFound", "UnauthorizedOperation", "OperationNotPermitted"])
+@pytest.mark.parametrize(
+    "code",
+    [
+        "InvalidInstanceID.NotFound", "InvalidInstanceID.Malformed", "UnauthorizedOperation", "OperationNotPermitted",
+        "IncorrectInstanceState", "UnsupportedOperation", "InvalidParameterValue",
+    ],
+)  # fmt: skip
 def test_a288_one_that_is_refused_spoils_nothing_for_the_others(code: str) -> None:
     def answer(names: list[str]) -> dict[str, Any]:
         if "i-7" in names:
             raise refusal(code)
         return ended(names)
 
-    found = end_all(Ec2(answer))
+    ec2 = Ec2(answer)
+    found = end_all(ec2)
     assert {name: outcome.aws_code for name, outcome in found.items() if outcome is not None} == {"i-7": code}
+    assert len(ec2.calls) <= 2 + 2 * 6, "it is found by halves"
 
 
 def test_a288_one_that_the_answer_leaves_out_is_ended_alone() -> None:
@@ -92,7 +100,11 @@ def test_a288_one_that_the_answer_leaves_out_is_ended_alone() -> None:
 
 @pytest.mark.parametrize(
     ("failure", "unknown"),
-    [(refusal("RequestLimitExceeded"), False), (ReadTimeoutError(endpoint_url="https://ec2.invalid"), True)],
+    [
+        (refusal("RequestLimitExceeded"), False),
+        (refusal("ExpiredToken"), False),
+        (ReadTimeoutError(endpoint_url="https://ec2.invalid"), True),
+    ],
 )
 def test_a_throttled_or_lost_call_is_not_repeated_for_each_instance(failure: Exception, unknown: bool) -> None:
     def answer(names: list[str]) -> dict[str, Any]:
