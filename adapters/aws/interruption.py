@@ -36,25 +36,31 @@ _STOPPED = ("stopping", "stopped")
 _ENDED = ("shutting-down", "terminated")
 
 
+_Text = str | None
+"""A text of a message: null is none, as it is to Karpenter."""
+
+
 class _Entity(Struct):
-    entity_value: str = msgspec.field(name="entityValue", default="")
+    entity_value: _Text = msgspec.field(name="entityValue", default="")
 
 
 class _Detail(Struct):
-    instance: str = msgspec.field(name="instance-id", default="")
-    state: str = ""
-    service: str = ""
-    category: str = msgspec.field(name="eventTypeCategory", default="")
-    affected: list[_Entity] = msgspec.field(name="affectedEntities", default_factory=list)
+    instance: _Text = msgspec.field(name="instance-id", default="")
+    state: _Text = ""
+    service: _Text = ""
+    category: _Text = msgspec.field(name="eventTypeCategory", default="")
+    affected: list[_Entity | None] | None = msgspec.field(name="affectedEntities", default=None)
 
 
 class _Event(Struct):
-    version: str = ""
-    id: str = ""
-    detail_type: str = msgspec.field(name="detail-type", default="")
-    source: str = ""
-    time: str = ""
-    detail: _Detail = msgspec.field(default_factory=_Detail)
+    """An event. Its detail is read once it is known to concern kerf: others may have anything there."""
+
+    version: _Text = ""
+    id: _Text = ""
+    detail_type: _Text = msgspec.field(name="detail-type", default="")
+    source: _Text = ""
+    time: _Text = ""
+    detail: msgspec.Raw = msgspec.Raw(b"null")
 
 
 class QueueMessage(Struct, frozen=True):
@@ -67,6 +73,7 @@ class QueueMessage(Struct, frozen=True):
 
 
 _decoder = msgspec.json.Decoder(_Event)
+_detail_decoder = msgspec.json.Decoder(_Detail | None)
 
 
 def _with_kind(kind: str) -> Callable[[_Detail], tuple[str, tuple[str, ...]]]:
@@ -76,7 +83,7 @@ def _with_kind(kind: str) -> Callable[[_Detail], tuple[str, tuple[str, ...]]]:
 def _state_change(detail: _Detail) -> tuple[str, tuple[str, ...]]:
     """The kind of a state change, and its instance (A-348). Whether the state counts is asked regardless of its case;
     which kind it is, with regard to it."""
-    if detail.state.lower() not in _STOPPED + _ENDED or not detail.instance:
+    if (detail.state or "").lower() not in _STOPPED + _ENDED or not detail.instance:
         return "", ()
     return ("instance_stopped" if detail.state in _STOPPED else "instance_terminated"), (detail.instance,)
 
@@ -85,10 +92,10 @@ def _scheduled_change(detail: _Detail) -> tuple[str, tuple[str, ...]]:
     """The instances that an announced change by EC2 concerns (A-349)."""
     if detail.service != "EC2" or detail.category != "scheduledChange":
         return "", ()
-    return "scheduled_change", tuple(e.entity_value for e in detail.affected if e.entity_value)
+    return "scheduled_change", tuple(e.entity_value for e in detail.affected or () if e and e.entity_value)
 
 
-_KINDS: dict[tuple[str, str], Callable[[_Detail], tuple[str, tuple[str, ...]]]] = {
+_KINDS: dict[tuple[_Text, _Text], Callable[[_Detail], tuple[str, tuple[str, ...]]]] = {
     ("aws.ec2", "EC2 Spot Instance Interruption Warning"): _with_kind("spot_interrupted"),
     ("aws.ec2", "EC2 Instance Rebalance Recommendation"): _with_kind("rebalance_recommendation"),
     ("aws.ec2", "EC2 Instance State-change Notification"): _state_change,
@@ -115,20 +122,19 @@ def parse(message: str, body: str) -> QueueMessage:
     try:
         event = _decoder.decode(body)
         sent = parse_time(event.time) if event.time else 0
+        reader = _KINDS.get((event.source, event.detail_type)) if event.version == "0" else None
+        if reader is None:
+            return QueueMessage(NO_OP, sent)
+        kind, named = reader(_detail_decoder.decode(event.detail) or _Detail())
     except InputError:  # it shows the text, which a stranger wrote
         return _refused(message, "time", "it is not a time as RFC 3339 has it")
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
         return _refused(message, "", str(error))
-    reader = _KINDS.get((event.source, event.detail_type)) if event.version == "0" else None
-    if reader is None:
-        return QueueMessage(NO_OP, sent)
-    kind, named = reader(event.detail)
-    instances = tuple(dict.fromkeys(named))
-    if len(event.id) > MAX_ID or any(len(instance) > MAX_ID for instance in instances):
+    instances, known_as = tuple(dict.fromkeys(named)), event.id or message
+    if len(known_as) > MAX_ID or any(len(instance) > MAX_ID for instance in instances):
         return _refused(message, "", f"an id has over {MAX_ID} characters")
     if len(instances) > MAX_INSTANCES:
         return _refused(message, "detail", f"{len(instances)} instances; {MAX_INSTANCES} are read at most")
-    known_as = event.id or message
     news = tuple(
         InterruptionSeen(
             message=known_as if len(instances) == 1 else f"{known_as}#{instance}",

@@ -15,7 +15,7 @@ from kerf.adapters.aws.interruption import MAX_INSTANCES, MAX_TOLD, AwsInterrupt
 from kerf.engine.record.observations import InputRefused, InterruptionSeen
 
 
-def event(detail_type: str, detail: dict[str, Any], **fields: Any) -> str:
+def event(detail_type: str, detail: dict[str, Any] | None, **fields: Any) -> str:
     head = {"version": "0", "id": "e-1", "detail-type": detail_type, "source": "aws.ec2", "account": "1"}
     return json.dumps(
         {**head, "time": "2026-08-01T00:00:01Z", "region": "r", "resources": [], "detail": detail} | fields
@@ -75,6 +75,12 @@ def test_a_464_a_health_event_tells_of_each_instance_under_an_id_of_its_own() ->
         pytest.param(health(category="issue"), id="A-349 category"),
         pytest.param(health(service="RDS"), id="A-349 service"),
         pytest.param(event("Something", {}), id="unknown type"),
+        pytest.param(
+            event("CloudWatch Alarm State Change", {"state": {"value": "ALARM"}}, source="aws.cloudwatch"),
+            id="a detail of another make",
+        ),
+        pytest.param('{"detail": []}', id="no type"),
+        pytest.param(event("AWS Health Event", None, source="aws.health"), id="no detail"),
         pytest.param(event("EC2 Spot Instance Interruption Warning", {"instance-id": "i"}, version="1"), id="version"),
         pytest.param(event("EC2 Spot Instance Interruption Warning", {"instance-id": "i"}, source="x"), id="source"),
     ],
@@ -84,9 +90,7 @@ def test_a_345_events_that_are_none_of_ours(body: str) -> None:
     assert (read.kind, read.news) == ("no_op", ())
 
 
-@pytest.mark.parametrize(
-    "body", ["garbage", "[]", '{"version": 3}', event("x", {}, time="yesterday"), '{"detail": []}']
-)
+@pytest.mark.parametrize("body", ["garbage", "[]", '{"version": 3}', event("x", {}, time="yesterday")])
 def test_a_344_what_does_not_decode_is_refused_with_its_message_id(body: str) -> None:
     (refused,) = parse("m-1", body).news
     assert isinstance(refused, InputRefused)
@@ -118,6 +122,18 @@ def test_a_344_poison_is_refused_in_few_words(body: str) -> None:
     assert (refused.code, refused.object) == ("KERF350", "m-1")
     assert len(refused.message) <= MAX_TOLD
     refused.message.encode()
+
+
+def test_a_344_null_is_as_good_as_nothing() -> None:
+    """Go, and so Karpenter, reads it so."""
+    assert parse("m-1", event("EC2 Spot Instance Interruption Warning", {"instance-id": "i-1", "state": None})).news
+    entities = [None, {"entityValue": None}, {"entityValue": "i-1"}]
+    detail: dict[str, Any] = {"service": "EC2", "eventTypeCategory": "scheduledChange", "affectedEntities": entities}
+    (seen,) = parse("m-1", event("AWS Health Event", detail, source="aws.health", id=None)).news
+    assert isinstance(seen, InterruptionSeen)
+    assert (seen.message, seen.instance) == ("m-1", "i-1")
+    detail["affectedEntities"] = None
+    assert parse("m-1", event("AWS Health Event", detail, source="aws.health")).news == ()
 
 
 @pytest.mark.parametrize("missing", ["version", "detail-type", "source", "detail"])
