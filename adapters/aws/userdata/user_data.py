@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Mapping, Sequence
 from email import message_from_string
 from ipaddress import IPv4Address
@@ -25,6 +26,11 @@ _NOT_SELF_SET = ("kubernetes.io", "k8s.io", "node-restriction.kubernetes.io")
 _SHELL = 'text/x-shellscript; charset="us-ascii"'
 _NODE_CONFIG = "application/node.eks.aws"
 _LOG = "exec > >(tee /var/log/user-data.log | logger -t user-data -s 2>/dev/console) 2>&1"
+_NO_TEXT_TO_GO = re.compile(
+    r"[yYnN]|[-+]?0[bBoOxX][0-9a-fA-F_]+|[-+]?(\.[0-9]+|[0-9][0-9_]*(\.[0-9_]*)?)([eE][-+]?[0-9]+)?"
+    r"|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}.*"
+)
+"""Texts that nodeadm's YAML takes for truth, a number or a time, where they stand without quotes; PyYAML knows some."""
 UNREGISTERED = Taint(labels.UNREGISTERED_TAINT, "NoExecute")
 
 
@@ -97,7 +103,19 @@ def _node_config(boot: Boot) -> str:
     if boot.raid0:
         spec["instance"] = {"localStorage": {"strategy": "RAID0"}}
     document = {"apiVersion": "node.eks.aws/v1alpha1", "kind": "NodeConfig", "spec": spec}
-    return "# made by kerf\n" + yaml.safe_dump(document, sort_keys=True, width=1 << 20)
+    return "# made by kerf\n" + yaml.dump(document, Dumper=_Dumper, sort_keys=True, width=1 << 20)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts so that nodeadm reads them as texts."""
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = "'" if _NO_TEXT_TO_GO.fullmatch(text) else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)
 
 
 # ── AL2 and Windows ────────────────────────────────────────────────────────────────────────────────────────
@@ -219,9 +237,10 @@ def _archive(text: str) -> list[tuple[str, str]]:
 
 
 def _is_yaml_mapping(text: str) -> bool:
-    """Whether a text is a NodeConfig. A text of comments alone is an empty document, not a script (A-455)."""
+    """Whether a text is a NodeConfig: its first document counts, as in Karpenter. A text of comments alone is an empty
+    document, not a script (A-455)."""
     try:
-        document = yaml.safe_load(text)
+        document = next(yaml.safe_load_all(text), None)
     except (yaml.YAMLError, ValueError, RecursionError):
         return False
     return document is None or isinstance(document, dict)

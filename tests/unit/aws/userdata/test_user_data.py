@@ -118,6 +118,23 @@ def test_a_264_al2023_keeps_every_kubelet_key() -> None:
     assert raid["spec"]["instance"] == {"localStorage": {"strategy": "RAID0"}}
 
 
+@pytest.mark.parametrize(
+    "value",
+    ["y", "N", "1e3", "12e+4", "0o17", "0X1F", "08", "012345678901", "1_000", "+.5", "2026-1-1", "true", "null"],
+)
+def test_a_264_a_text_is_one_to_nodeadm_too(value: str) -> None:
+    """Go's YAML reads more texts as truth, numbers and times than PyYAML: nodeadm would refuse the whole document, and
+    the node never joined."""
+    boot = replace(BOOT, family="AL2023", taints=(Taint("a", "NoSchedule", value),))
+    assert f"value: '{value}'\n" in parts(boot)[-1][1]
+
+
+@pytest.mark.parametrize("value", ["web", "5%", "1m30s", "100Mi", "v1", "yes-sir", "1.2.3.4"])
+def test_a_264_other_texts_stand_as_they_are(value: str) -> None:
+    boot = replace(BOOT, family="AL2023", taints=(Taint("a", "NoSchedule", value),))
+    assert f"value: {value}\n" in parts(boot)[-1][1]
+
+
 @pytest.mark.parametrize("family", ["AL2", "AL2023"])
 def test_a_453_a_script_is_the_first_part(family: str) -> None:
     first, last = parts(replace(BOOT, family=family, custom="echo hello"))
@@ -126,7 +143,12 @@ def test_a_453_a_script_is_the_first_part(family: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "custom", ["apiVersion: node.eks.aws/v1alpha1\nspec: {kubelet: {config: {maxPods: 42}}}", "# only a comment"]
+    "custom",
+    [
+        "apiVersion: node.eks.aws/v1alpha1\nspec: {kubelet: {config: {maxPods: 42}}}",
+        "# only a comment",
+        "---\nkind: NodeConfig\n---\nkind: NodeConfig",
+    ],
 )
 def test_a_454_a_455_yaml_is_an_earlier_node_config(custom: str) -> None:
     first, last = parts(replace(BOOT, family="AL2023", custom=custom))
