@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from hashlib import blake2b
 from typing import Any
 
@@ -270,27 +270,40 @@ class LaunchTemplates:
         return name
 
     def forget(self) -> None:
-        """Stop assuming that a template exists: EC2 did not find it (A-284)."""
+        """Stop assuming that templates exist: EC2 did not find one (A-284). The next sweep looks which are there."""
         self._used.clear()
+        self._adopted = False
 
     def sweep(self) -> None:
-        """Delete unused templates (A-237). One that is gone already is no error."""
+        """Delete unused templates (A-237). One that is gone already is no error; one that EC2 does not let go is tried
+        again a minute later, and keeps no other. Raises `AwsError` for the first of these."""
         now = self._clock()
         if not self._adopted:
             owned = self._owned({tags.CLUSTER: self._settings.cluster})
             with self._making:
                 self._used = dict.fromkeys(owned, now) | self._used
             self._adopted = True
-        for name in sorted(name for name, used in list(self._used.items()) if used + UNUSED < now):
-            with self._making:
-                if self._used.get(name, now) + UNUSED < now:  # nobody has taken it since, or forgotten all of them
-                    self._delete(name)
+        self._delete_all((name for name, used in list(self._used.items()) if used + UNUSED < now), unused_at=now)
 
     def release(self, node_class: str) -> None:
-        """Delete all templates of a class that is being deleted (A-238). Raises `AwsError`."""
-        for name in self._owned({tags.CLUSTER: self._settings.cluster, tags.NODECLASS: node_class}):
+        """Delete all templates of a class that is being deleted (A-238). Raises `AwsError`, once all others are
+        deleted."""
+        self._delete_all(self._owned({tags.CLUSTER: self._settings.cluster, tags.NODECLASS: node_class}))
+
+    def _delete_all(self, names: Iterable[str], unused_at: int | None = None) -> None:
+        """Delete templates; with `unused_at` only what nobody has taken or forgotten since."""
+        refused: list[AwsError] = []
+        for name in sorted(names):
             with self._making:
-                self._delete(name)
+                if unused_at is not None and self._used.get(name, unused_at) + UNUSED >= unused_at:
+                    continue
+                try:
+                    self._delete(name)
+                except AwsError as error:
+                    refused.append(error)
+                    self._used[name] = self._clock()
+        if refused:
+            raise refused[0]
 
     def _delete(self, name: str) -> None:
         try:

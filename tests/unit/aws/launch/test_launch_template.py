@@ -3,11 +3,13 @@
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 from msgspec.structs import replace
 
 from kerf.adapters.aws.catalogue.facts import tables
 from kerf.adapters.aws.catalogue.instance_types import EFA, NodeSettings, instance_type
 from kerf.adapters.aws.launch.launch_template import ENCLAVES, UNUSED, LaunchTemplates, template_data
+from kerf.adapters.aws.session import AwsError
 from kerf.adapters.aws.settings import AwsSettings, ClusterFacts
 from kerf.engine.model.karpenter.ec2nodeclasses import (
     AMITerm,
@@ -163,3 +165,53 @@ def test_a284_templates_that_are_forgotten_meanwhile_do_not_end_a_sweep() -> Non
     now[0] += UNUSED + 1
     templates.sweep()
     assert ec2.deleted == ["karpenter.k8s.aws/1"]
+
+
+class Account:
+    """An EC2 that keeps some templates, whoever wants to delete them."""
+
+    def __init__(self, *names: str, kept: str = "") -> None:
+        self.ec2, self.there, self.kept = self, list(names), kept
+        self.asked: list[str] = []
+
+    def describe_launch_templates(self, **_: Any) -> dict[str, Any]:
+        return {"LaunchTemplates": [{"LaunchTemplateName": name} for name in self.there]}
+
+    def delete_launch_template(self, LaunchTemplateName: str) -> dict[str, Any]:  # noqa: N803
+        self.asked.append(LaunchTemplateName)
+        if LaunchTemplateName == self.kept:
+            error = {"Error": {"Code": "UnauthorizedOperation", "Message": "no"}}
+            raise ClientError(error, "DeleteLaunchTemplate")
+        self.there.remove(LaunchTemplateName)
+        return {}
+
+
+def test_a237_a_template_that_ec2_does_not_let_go_keeps_no_other() -> None:
+    """A policy may forbid to delete what an older release of Karpenter tagged otherwise."""
+    now, ec2 = [1_000], Account("kerf/a", "kerf/b", "kerf/c", kept="kerf/b")
+    templates = LaunchTemplates(ec2, SETTINGS, lambda: now[0])  # type: ignore[arg-type]
+    templates.sweep()
+    now[0] += UNUSED + 1
+    with pytest.raises(AwsError, match="UnauthorizedOperation"):
+        templates.sweep()
+    assert ec2.there == ["kerf/b"]
+    templates.sweep()
+    assert ec2.asked == ["kerf/a", "kerf/b", "kerf/c"], "it is not asked for again at once"
+
+
+def test_a238_a_class_that_goes_takes_all_templates_that_ec2_lets_go() -> None:
+    ec2 = Account("kerf/a", "kerf/b", "kerf/c", kept="kerf/a")
+    with pytest.raises(AwsError, match="UnauthorizedOperation"):
+        LaunchTemplates(ec2, SETTINGS, lambda: 1_000).release("n")  # type: ignore[arg-type]
+    assert ec2.there == ["kerf/a"]
+
+
+def test_a237_what_was_forgotten_is_swept_all_the_same() -> None:
+    now, ec2 = [1_000], Account("kerf/a", "kerf/b")
+    templates = LaunchTemplates(ec2, SETTINGS, lambda: now[0])  # type: ignore[arg-type]
+    templates.sweep()
+    templates.forget()
+    templates.sweep()
+    now[0] += UNUSED + 1
+    templates.sweep()
+    assert ec2.there == []
