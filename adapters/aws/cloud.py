@@ -364,7 +364,9 @@ class AwsCloud:
             booted = with_kubelet(resolved, group.kubelet)
             templates.append((self._templates.of(order, booted, group.kind, group.image, placement), group))
         tried = {zone: (subnet,) for zone, subnet in subnets.items()}
-        request = fleet_request(order, resolved, self._settings, templates, tried, self._tokens.next_of(token))
+        request = fleet_request(
+            order, resolved, self._settings, templates, tried, self._tokens.next_of(token, self._clock())
+        )
         if not request:
             message = "no offer has an image that boots it and a subnet in its zone"
             return failure(intent, order.claim, "NoLaunchableOffer", message)
@@ -384,8 +386,10 @@ class AwsCloud:
         another request may have started an instance."""
         if error.unknown:
             raise error
-        if error.aws_code == _MISMATCH and (earlier := self.find(order, intent=intent, token=token)) is not None:
-            return earlier
+        if error.aws_code == _MISMATCH:
+            if (earlier := self.find(order, intent=intent, token=token)) is not None:
+                return earlier
+            self._tokens.mismatched(token, self._clock())
         text = f"{error.aws_code}: {error.detail}"
         return failure(intent, order.claim, launch_reason(text), f"{error.operation}: {explained(text)}")
 

@@ -82,6 +82,21 @@ def test_a_token_used_for_another_request_finds_what_it_started(world: AwsWorld)
     assert (refused.kind, refused.instance) == ("error", "")
 
 
+def test_l_154_a_launch_goes_on_after_a_token_that_another_request_has_used_up(world: AwsWorld) -> None:
+    """An answer was lost, and its request started nothing. Another try may name another subnet or template, which EC2
+    refuses with the same token: the claim waited for its five minutes to be over."""
+    cloud, wanted = world.cloud(), order(world, "used-up")
+    world.environment.operator.shortage()
+    assert not cloud.launch(wanted, intent="1.0", token="used-up").instance
+    world.environment.operator.plan.clear()
+    cloud, other = world.restarted(), replace(wanted, offers=world.offers[1:])
+    assert cloud.launch(other, intent="1.0", token="used-up").code == "LaunchFailed"
+    assert cloud.launch(other, intent="1.0", token="used-up").code == "LaunchFailed", "it may not be shown yet"
+    world.advance(60_000)
+    launched = cloud.launch(other, intent="1.0", token="used-up").instance
+    assert world.alive("used-up") == [launched]
+
+
 def test_a_447_capacity_and_authorisation_errors_together_are_an_error(world: AwsWorld) -> None:
     world.exhaust(world.offers[:2], labels.ON_DEMAND)
     world.environment.operator.shortage(code="UnauthorizedOperation", message="no")
