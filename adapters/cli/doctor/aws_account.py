@@ -71,9 +71,10 @@ def _cluster(clients: Clients, options: AwsOptions) -> tuple[EksCluster, Finding
         known = eks_cluster(clients, options.cluster)
     except AwsError as error:
         text = f"EKS does not tell of {options.cluster}: {error}"
-        if options.endpoint:
+        if options.endpoint and not options.eks_control_plane:
             hint = "Classes of AL2023 are not ready without the services' CIDR"
             return EksCluster(), Finding("eks", NOTE, text, hint)
-        return EksCluster(), Finding("eks", BAD, text, "Allow eks:DescribeCluster, or give CLUSTER_ENDPOINT")
+        without = "leave out EKS_CONTROL_PLANE" if options.endpoint else "give CLUSTER_ENDPOINT"
+        return EksCluster(), Finding("eks", BAD, text, f"Allow eks:DescribeCluster, or {without}")
     text = f"{options.cluster} {known.version} at {options.endpoint or known.endpoint}"
     return known, Finding("eks", OK, text)

@@ -27,7 +27,7 @@ class UnknownVersion(KerfError):
 
 async def discover(session: Session, clients: Clients, options: AwsOptions) -> AwsSettings:
     """The adapter's settings; what is not given is asked of EKS and of the API server. Raises SettingError (KERF340)
-    without a cluster's name, and what `cluster_facts` does."""
+    without a cluster's name, `AwsError` when EC2 does not let kerf in, and what `cluster_facts` does."""
     if not options.cluster:
         hint = "Give the cluster's name: it is in the tags of all that kerf makes"
         raise SettingError("the AWS provider needs it", where="CLUSTER_NAME", hint=hint)
@@ -54,10 +54,10 @@ async def discover(session: Session, clients: Clients, options: AwsOptions) -> A
 
 
 async def cluster_facts(session: Session, clients: Clients, options: AwsOptions) -> ClusterFacts:
-    """The cluster as it is now. Raises `AwsError` when EC2 does not let kerf in or nobody knows the cluster's endpoint,
-    and KerfError when the API server does not answer."""
+    """The cluster as it is now. Raises `AwsError` when EKS does not tell the endpoint or the version, where nobody else
+    does, and KerfError when the API server does not answer."""
     known = await _asked_of_eks(clients, options)
-    version = known.version if options.eks_control_plane and known.version else await _version(session)
+    version = known.version if options.eks_control_plane else await _version(session)
     return ClusterFacts(
         endpoint=options.endpoint or known.endpoint,
         ca_bundle=options.ca_bundle or base64.b64encode(session.certificate()).decode(),
@@ -79,12 +79,12 @@ def unknown_version(version: str) -> KerfError | None:
 
 
 async def _asked_of_eks(clients: Clients, options: AwsOptions) -> EksCluster:
-    """What EKS says of the cluster. If an endpoint is given, EKS may refuse: then only AL2023 lacks something, and its
-    classes say so (A-129)."""
+    """What EKS says of the cluster. If an endpoint is given, and the version is the API server's, EKS may refuse or be
+    out of reach: then only AL2023 lacks something, and its classes say so (A-129)."""
     try:
         return await asyncio.to_thread(eks_cluster, clients, options.cluster)
-    except AwsError as error:
-        if options.endpoint and not error.unknown:
+    except AwsError:
+        if options.endpoint and not options.eks_control_plane:
             return EksCluster()
         raise
 
