@@ -69,7 +69,7 @@ class CostFold:
     def __init__(self, price: PriceOf | None = None) -> None:
         """`price` gives the price of a launch in place of the recorded one."""
         self.at = 0
-        self._price: PriceOf = price or (lambda event: event.price)
+        self._price: PriceOf = price or _recorded
         self.paid: dict[str, ClaimCost] = {}
         self._pools: dict[str, str] = {}
 
@@ -137,6 +137,10 @@ class CostFold:
             claims=_dearest_first({name: paid.cost(end) for name, paid in self.paid.items()}),
             hours=tuple(self.hours(end)),
         )
+
+
+def _recorded(event: ev.Launched | ev.Adopted) -> float:
+    return event.price
 
 
 def _dearest_first(costs: dict[str, float]) -> dict[str, float]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from msgspec import Struct
+
 from kerf.adapters.cli.figures import fold_into
 from kerf.adapters.cli.records import located
 from kerf.adapters.cli.render.progress import ProgressLine, progress_line
 from kerf.adapters.cli.render.simulation.live_story import elapsed_text
 from kerf.adapters.cli.replaying.modelled_run import ModelledRun
 from kerf.adapters.store.open import AnyStore
+from kerf.engine.record.store import Store
 from kerf.replay.errors import PositionUnknown
 from kerf.replay.modelled.comparison import Modelled, compared
 from kerf.replay.modelled.extraction import Window, first_listed, workload_of_record
@@ -18,6 +21,10 @@ from kerf.replay.modelled.figures import FiguresFold
 from kerf.replay.modelled.workload import Workload
 from kerf.replay.what_if.changes import Change
 from kerf.replay.what_if.next_decision import turn_of
+from kerf.replay.workers import Workers
+
+LONG = 5_000
+"""Entries of a part from which on its two runs go on side by side. Shorter ones end before another process is there."""
 
 
 def window_of(store: AnyStore, begin: str, end: str) -> Window:
@@ -37,9 +44,12 @@ def window_of(store: AnyStore, begin: str, end: str) -> Window:
     return Window(position, since.at, until.position, until.at)
 
 
-def replayed(store: AnyStore, window: Window, changes: Sequence[Change], record: Path | None) -> Modelled:
+def replayed(
+    store: AnyStore, window: Window, changes: Sequence[Change], record: Path | None, workers: Workers | None = None
+) -> Modelled:
     """Run the model without the changes and with them, and compare. The record of the changed run (without changes, of
-    the only one) is kept at `record`.
+    the only one) is kept at `record`. With `workers`, another process does the unchanged run of a long part meanwhile;
+    the answer is the same.
 
     Raises ChangeRefused (KERF208), PartialRecord (KERF211), NotModelled (KERF213), and what stores and runs raise.
     """
@@ -47,11 +57,32 @@ def replayed(store: AnyStore, window: Window, changes: Sequence[Change], record:
     fold_into(store, window.last, recorded)
     with progress_line("reading position") as tell:
         workload = workload_of_record(store, window, changes, tell)
-    unchanged = _run(workload, changed=False, record=None if changes else record)
     if not changes:
-        return compared(workload, recorded, unchanged.figures, None)
-    changed = _run(workload, changed=True, record=record)
-    return compared(workload, recorded, unchanged.figures, changed.figures, changed.missed)
+        return compared(workload, recorded, _run(workload, changed=False, record=record).figures, None)
+    if workers is not None and window.last - window.position >= LONG:
+        meanwhile = workers.submit(UnchangedRun(window))
+        changed = _run(workload, changed=True, record=record)
+        unchanged = meanwhile.result()
+    else:
+        unchanged = _run(workload, changed=False, record=None).figures
+        changed = _run(workload, changed=True, record=record)
+    return compared(workload, recorded, unchanged, changed.figures, changed.missed)
+
+
+class UnchangedRun(Struct, frozen=True):
+    """The unchanged run of a part, in another process."""
+
+    window: Window
+
+    def run(self, store: Store) -> FiguresFold:
+        """Run the model. Raises what `replayed` does."""
+        run = ModelledRun(workload_of_record(store, self.window), changed=False, tell=_tell_nobody)
+        run.go(None)
+        return run.figures
+
+
+def _tell_nobody(_now: int) -> None:
+    """The changed run's progress is told."""
 
 
 def _run(workload: Workload, *, changed: bool, record: Path | None) -> ModelledRun:

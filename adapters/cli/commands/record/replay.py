@@ -12,6 +12,7 @@ from kerf.adapters.cli.parameters import (
     Applied,
     ChangedSettings,
     Deleted,
+    Jobs,
     Json,
     Markdown,
     NoCapacity,
@@ -40,6 +41,7 @@ def replay(
     setting: ChangedSettings = (),
     keep: Annotated[Path | None, Parameter(name="--record")] = None,
     anyway: Annotated[bool, Parameter(negative="")] = False,
+    jobs: Jobs = 0,
     markdown: Markdown = False,
     json: Json = False,
 ) -> None:
@@ -79,12 +81,13 @@ def replay(
     from kerf.adapters.cli.render.output import Printer, emit_json
     from kerf.adapters.cli.replaying.question import replayed, window_of
     from kerf.adapters.cli.replaying.text import replay_text
+    from kerf.adapters.cli.workers import workers_on
     from kerf.projections.json_times import with_times
     from kerf.replay.modelled.comparison import refuse_what_does_not_hold
 
     changes = changes_of(set, apply, delete, remove, add_pods, price, no_capacity, setting, needed=False)
-    with opened(record, decides=True) as store:
-        answer = replayed(store, window_of(store, from_, until), changes, keep)
+    with opened(record, decides=True) as store, workers_on(record, jobs) as workers:
+        answer = replayed(store, window_of(store, from_, until), changes, keep, workers)
     if changes and not anyway:
         refuse_what_does_not_hold(answer)
     if json:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kerf.adapters.cli.replaying import question
 from kerf.adapters.store.open import open_record
 from kerf.replay.modelled import comparison
 from kerf.replay.verify.verify import verify
@@ -82,3 +83,23 @@ def test_an_empty_part_is_refused(kerf: Any, record: Path) -> None:
 
     assert code == 2
     assert "KERF202" in err
+
+
+def test_runs_side_by_side_give_the_answer_of_one_after_the_other(
+    kerf: Any, record: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(question, "LONG", 1)
+    kept = [tmp_path / "alone.kerf", tmp_path / "together.kerf"]
+
+    alone, together = (
+        kerf("replay", record, *CHANGE, "--json", "--jobs", jobs, "--record", place)
+        for jobs, place in zip((1, 2), kept, strict=True)
+    )
+
+    assert alone[0] == 0
+    assert alone == together
+    entries = []
+    for place in kept:
+        with closing(open_record(place)) as store:
+            entries.append(list(store.scan()))
+    assert entries[0] == entries[1]
