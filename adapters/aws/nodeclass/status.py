@@ -1,5 +1,4 @@
-"""The status of an EC2NodeClass as karpenter.k8s.aws/v1 has it, without its conditions (A-54), and the annotations with
-the digest of its terms (A-65, A-67). Pure."""
+"""The status of an EC2NodeClass as karpenter.k8s.aws/v1 has it, without its conditions (A-54). Pure."""
 
 from __future__ import annotations
 
@@ -8,12 +7,10 @@ from typing import Any
 
 import msgspec
 
-from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass, EC2NodeClassStatus
-from kerf.engine.model.karpenter.nodeclass_terms import ec2_terms
+from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClassStatus
 from kerf.engine.model.karpenter.nodepools import RequirementSpec
 
 FINALIZER = "karpenter.k8s.aws/termination"
-_MADE = "kerf"
 HASH = "karpenter.k8s.aws/ec2nodeclass-hash"
 
 
@@ -35,16 +32,6 @@ def status_document(status: EC2NodeClassStatus, free: Mapping[str, int]) -> dict
         "capacityReservations": msgspec.to_builtins(status.capacity_reservations),
     }
     return {name: part for name, part in parts.items() if part}
-
-
-def hash_annotations(node_class: EC2NodeClass, ca_bundle: str = "") -> dict[str, str]:
-    """kerf's digest of the terms under kerf's own version (A-65). Empty for a class that has another controller's
-    digest: what has drifted by that one has to stay drifted (A-66)."""
-    version, _, digest = ec2_terms(node_class, ca_bundle).hash.rpartition("/")
-    theirs = node_class.annotations.get(f"{HASH}-version", version)
-    if not theirs.startswith(_MADE):
-        return {}
-    return {HASH: digest, f"{HASH}-version": version}
 
 
 def _text(id: str, name: str) -> dict[str, str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from kerf.engine.model import labels as names
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
+from kerf.engine.model.karpenter.nodeclass_terms import hash_annotations
 from kerf.engine.model.karpenter.nodepools import RequirementSpec
 from kerf.engine.model.kubernetes.pods import Resources, Taint
 from kerf.engine.nodeclaim.claim import NodeClaim
@@ -20,7 +21,7 @@ def claim_document(claim: NodeClaim, pool_uid: str) -> Document:
     metadata: Document = {
         "name": claim.name,
         "labels": dict(claim.labels),
-        "annotations": {**claim.annotations, **_deadline(claim)},
+        "annotations": {**claim.annotations, **_class_hash(claim), **_deadline(claim)},
         "finalizers": [names.TERMINATION_FINALIZER],
     }
     if pool_uid:
@@ -47,6 +48,12 @@ def claim_document(claim: NodeClaim, pool_uid: str) -> Document:
     if claim.termination_grace_period is not None:
         spec["terminationGracePeriod"] = duration(claim.termination_grace_period)
     return {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": metadata, "spec": spec}
+
+
+def _class_hash(claim: NodeClaim) -> dict[str, str]:
+    """Returns by which terms of its NodeClass the claim was launched (A-318): whoever adopts it can compare them."""
+    ref = claim.node_class
+    return hash_annotations(f"{ref.group}/{ref.kind.lower()}-hash", claim.class_hash, claim.annotations)
 
 
 def _deadline(claim: NodeClaim) -> dict[str, str]:

@@ -11,7 +11,6 @@ from contextlib import suppress
 from typing import TypeVar
 
 from msgspec import Raw, Struct
-from msgspec.structs import replace
 
 from kerf.adapters.aws.account import region
 from kerf.adapters.aws.call_listener import CallListener
@@ -19,7 +18,7 @@ from kerf.adapters.aws.cloud import AwsCloud
 from kerf.adapters.aws.interruption import AwsInterruptions
 from kerf.adapters.aws.nodeclass.resolved import lacks_cidr
 from kerf.adapters.aws.nodeclass.seen import GROUP, KIND
-from kerf.adapters.aws.nodeclass.status import FINALIZER, hash_annotations, status_document
+from kerf.adapters.aws.nodeclass.status import FINALIZER, HASH, status_document
 from kerf.adapters.aws.pacing import Pace
 from kerf.adapters.aws.session import Clients, ReadingClients
 from kerf.adapters.aws.settings import AwsSettings, ClusterFacts
@@ -34,6 +33,7 @@ from kerf.adapters.manager.providers.provider import ProviderHost
 from kerf.adapters.manager.settings import AwsOptions
 from kerf.engine.errors import KerfError, fault_of
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
+from kerf.engine.model.karpenter.nodeclass_terms import ec2_terms, hash_annotations
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.observations import InputRefused, Observation
 from kerf.engine.runtime.ports import Cloud
@@ -201,9 +201,8 @@ class AwsProvider:
             if node_class.deleting:
                 await self._end(node_class, self._objects, host)
                 return
-            hashes = hash_annotations(
-                replace(resolved, annotations=node_class.annotations), self._settings.facts.ca_bundle
-            )
+            terms = ec2_terms(resolved, self._settings.facts.ca_bundle)
+            hashes = hash_annotations(HASH, terms.hash, node_class.annotations)
             await self._objects.mark(node_class.name, FINALIZER, hashes)
             status = resolved.status
             document = status_document(status, self._cloud.free_addresses())

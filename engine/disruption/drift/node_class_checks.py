@@ -8,7 +8,13 @@ from kerf.engine.disruption.drift.facts import Drift, Facts, Unknown
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.disruption_reasons import DriftReason
 from kerf.engine.model.karpenter.nodeclaim_templates import Difference, differences
-from kerf.engine.model.karpenter.nodeclass_terms import NodeClassTerms, image_for, made, unselected_reservation
+from kerf.engine.model.karpenter.nodeclass_terms import (
+    NodeClassTerms,
+    image_for,
+    made,
+    own_hash,
+    unselected_reservation,
+)
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.observations import NodeClassSeen
@@ -36,7 +42,8 @@ def static(claim: NodeClaim, seen: NodeClassSeen, terms: NodeClassTerms, facts: 
     key = f"{seen.group}/{seen.kind.lower()}-hash"
     hashes = (claim.annotations.get(key), seen.annotations.get(key))
     versions = (claim.annotations.get(f"{key}-version"), seen.annotations.get(f"{key}-version"))
-    if all(hashes) and all(versions) and versions[0] == versions[1] and hashes[0] != hashes[1]:
+    theirs = all(hashes) and all(versions) and not own_hash(key, claim.annotations)
+    if theirs and versions[0] == versions[1] and hashes[0] != hashes[1]:
         return Drift(Reason.of(DriftReason.NODECLASS_DRIFT, nodeclass=seen.name))
     if not claim.class_hash or claim.class_hash == terms.hash or made(claim.class_hash) != made(terms.hash):
         return None

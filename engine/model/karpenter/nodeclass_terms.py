@@ -32,6 +32,8 @@ MADE = "kerf5"
 
 Raise it with any change of what is hashed, so that an upgrade of kerf drifts no node (A-65).
 """
+_OURS = "kerf"
+"""How each of kerf's own ways begins."""
 SHOWN = 80
 """Longer values are shown by their beginning and a digest."""
 USER_DATA = "userData"
@@ -114,6 +116,25 @@ def image_for(images: Sequence[Image], kind: InstanceType) -> str:
 def class_hashes(annotations: Mapping[str, str]) -> dict[str, str]:
     """Returns the hash that another controller wrote on a NodeClass, and its version (A-66)."""
     return {key: value for key, value in sorted(annotations.items()) if key.endswith(("-hash", "-hash-version"))}
+
+
+def hash_annotations(key: str, terms_hash: str, annotations: Mapping[str, str]) -> dict[str, str]:
+    """Returns the annotations, under `key` and `key`-version, with a hash of terms and how it was made (A-65, A-318).
+
+    Empty for an object whose `annotations` have another controller's hash: what has drifted by that one has to stay
+    drifted (A-66).
+    """
+    version, _, digest = terms_hash.rpartition("/")
+    theirs = annotations.get(f"{key}-version", version)
+    return {key: digest, f"{key}-version": version} if digest and theirs.startswith(_OURS) else {}
+
+
+def own_hash(key: str, annotations: Mapping[str, str]) -> str:
+    """Returns the hash of terms that kerf has written under `key` (`hash_annotations`); "" for none, and for another
+    controller's.
+    """
+    digest, version = annotations.get(key, ""), annotations.get(f"{key}-version", "")
+    return f"{version}/{digest}" if digest and version.startswith(_OURS) else ""
 
 
 def user_data_digest(user_data: str) -> str:

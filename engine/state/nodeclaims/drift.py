@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from kerf.engine.model.karpenter.nodeclaim_templates import pool_template
-from kerf.engine.model.karpenter.nodeclass_terms import made_anew, unselected_reservation
+from kerf.engine.model.karpenter.nodeclass_terms import made_anew, own_hash, unselected_reservation
 from kerf.engine.model.karpenter.nodepool_hash import VERSION
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.labels import CAPACITY_TYPE, NODEPOOL_HASH, NODEPOOL_HASH_VERSION, RESERVED
@@ -46,15 +46,17 @@ def migrate_hash(claim: NodeClaim, pool: NodePool) -> None:
 
 
 def adopt_hashes(state: State, claim: NodeClaim) -> None:
-    """Completes the hashes of an adopted claim: another writer made them, or there are none."""
+    """Completes the hashes of an adopted claim: another writer made them, or there are none. What it was launched by an
+    earlier record of kerf's says (A-318)."""
     facts = state.facts
     pool = facts.pools.get(claim.node_pool)
     if pool is not None and pool.hash and pool.hash_version != VERSION:
         migrate_hash(claim, pool)
     ref = claim.node_class
     known = facts.node_classes.get(f"{ref.group}/{ref.kind}/{ref.name}")
-    if known is not None and known.terms is not None and not claim.class_hash:
-        claim.class_hash = known.terms.hash
+    claim.class_hash = claim.class_hash or own_hash(f"{ref.group}/{ref.kind.lower()}-hash", claim.annotations)
+    if known is not None and known.terms is not None:
+        claim.class_hash = made_anew(claim.class_hash, known.terms.hash, drifted=False)
 
 
 def keep_nodeclass_terms(state: State, seen: NodeClassSeen, entry: Entry) -> None:

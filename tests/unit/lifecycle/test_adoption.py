@@ -9,6 +9,7 @@ from kerf.engine.lifecycle.adoption import MAX_WAIT
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instance_types import Offering
 from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject
+from kerf.engine.model.karpenter.nodeclass_terms import NodeClassTerms
 from kerf.engine.model.karpenter.nodeoverlays import NodeOverlay
 from kerf.engine.model.karpenter.nodepools import NodeClassRef, RequirementSpec
 from kerf.engine.nodeclaim.claim import NodeClaim
@@ -20,6 +21,7 @@ from kerf.engine.record.observations import (
     InstancesListed,
     LaunchAnswered,
     NodeClaimDeletionSeen,
+    NodeClassSeen,
     ObjectGone,
     Observation,
     TaggedInstance,
@@ -55,6 +57,34 @@ def test_an_object_with_an_instance_enters_the_state_that_it_shows(steps: int, s
     assert found.created == START - 120_000
     assert made.intents == []
     assert made.runtime.state.facts.found == {}
+    assert re_derived(made.store) == made.store.entries
+
+
+@pytest.mark.parametrize(
+    ("version", "digest", "drift"),
+    [
+        pytest.param("kerf5", "old", "nodeclass-drift", id="another class than today's"),
+        pytest.param("kerf5", "now", "", id="as today"),
+        pytest.param("kerf4", "old", "", id="hashed by an older kerf"),
+        pytest.param("v6", "old", "", id="hashed by another controller"),
+    ],
+)
+@pytest.mark.parametrize("class_first", [True, False])
+def test_a318_what_it_was_launched_by_outlives_the_record(
+    version: str, digest: str, drift: str, class_first: bool
+) -> None:
+    terms = NodeClassTerms(hash="kerf5/now", static={"role": "new"})
+    key = "karpenter.k8s.aws/ec2nodeclass-hash"
+    now = {key: "now", f"{key}-version": "kerf5"}
+    seen = NodeClassSeen("karpenter.k8s.aws", "EC2NodeClass", "default", ready=True, terms=terms, annotations=now)
+    one = claim(annotations={key: digest, f"{key}-version": version})
+    made = world()
+    made.node("n1", PROVIDER, registered="true", initialized="true")
+    for news in (seen, one) if class_first else (one, seen):
+        made.see(Observation(news))
+    assert adopted(made)
+    found = claim_of(made).drift
+    assert (found.code if found is not None else "") == drift
     assert re_derived(made.store) == made.store.entries
 
 

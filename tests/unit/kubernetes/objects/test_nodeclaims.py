@@ -8,6 +8,7 @@ import pytest
 from msgspec import Raw
 
 from kerf.adapters.kubernetes.objects import nodeclaims as module
+from kerf.adapters.kubernetes.objects.nodeclaim_documents import claim_document
 from kerf.adapters.kubernetes.objects.nodeclaims import ClaimObjects
 from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject
 from kerf.engine.model.karpenter.nodepools import NodePool
@@ -76,6 +77,17 @@ async def test_an_object_says_what_its_claim_is_and_reads_back_as_that() -> None
     assert (read.expire_after, read.termination_grace_period) == (3_600_000, 90_000)
     true = {condition.type for condition in read.conditions if condition.status == "True"}
     assert {"Launched", "Registered", "Initialized", "Ready"} <= true
+
+
+def test_a318_an_object_says_by_which_terms_of_its_class_it_was_launched() -> None:
+    claim, key = claim_of(lives.launched()), "karpenter.k8s.aws/ec2nodeclass-hash"
+    assert key not in claim_document(claim, "")["metadata"]["annotations"], "nobody knows"
+    claim.class_hash = "kerf5/abc"
+    shown = claim_document(claim, "")["metadata"]["annotations"]
+    assert (shown[key], shown[f"{key}-version"]) == ("abc", "kerf5")
+    claim.annotations = {**claim.annotations, key: "17", f"{key}-version": "v6"}
+    shown = claim_document(claim, "")["metadata"]["annotations"]
+    assert (shown[key], shown[f"{key}-version"]) == ("17", "v6"), "A-66: another controller's stands"
 
 
 @pytest.mark.asyncio(loop_scope="function")
