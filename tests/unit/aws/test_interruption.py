@@ -236,7 +236,8 @@ def test_a_344_thousands_of_poison_messages_hold_no_event_back_and_are_refused_o
     for _ in range(32):
         found += [observation.payload for observation in interruptions.poll()]
         interruptions.acknowledge()
-    assert [refused.object for refused in found if isinstance(refused, InputRefused)] == list(poison)
+    refused = [told.object for told in found if isinstance(told, InputRefused)]
+    assert sorted(refused) == sorted(poison), "in any order: they are received in parallel"
     assert {seen.message for seen in found if isinstance(seen, InterruptionSeen)} == {str(n) for n in range(50)}
     assert len(queue.deleted) == 3_150
 
