@@ -16,7 +16,8 @@ from kerf.engine.runtime.ports import Cloud
 from kerf.engine.runtime.runtime import Runtime, as_asked
 
 DESCRIBE_EVERY = 5.0  # seconds, while instances are being ended (D-157)
-LIST_AFTER, LIST_EVERY = 10.0, 120.0  # seconds from taking office, and between listings (A-365)
+LIST_AFTER, LIST_EVERY = 10.0, 120.0  # seconds between listings, the first ones and the others (A-365)
+FIRST_LISTINGS = 20  # a process that died may have started instances that its cloud does not show yet
 FIRST_LOOK = 0.2  # seconds after the first of them: many clouds are quicker than that
 KNOWN = 100_000  # instances whose last status is remembered
 
@@ -41,15 +42,16 @@ class InstancePolling:
 
     async def list(self, pool: Executor) -> None:
         """List all instances, again and again until cancelled."""
-        await asyncio.sleep(LIST_AFTER)
+        listings = 0
         while True:
+            await asyncio.sleep(LIST_AFTER if listings < FIRST_LISTINGS else LIST_EVERY)
             try:
                 self._listing = await asyncio.get_running_loop().run_in_executor(pool, self._cloud.listing)
+                listings += 1
             except KerfError as error:
                 self.error = error
             if self._listing is not None:
                 self._inbox.wake()
-            await asyncio.sleep(LIST_EVERY)
 
     def saw(self, batch: Iterable[Observation]) -> None:
         """Ask at once about Nodes that became unready in this turn. Called between turns."""

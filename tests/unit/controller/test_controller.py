@@ -86,7 +86,7 @@ async def test_instances_are_looked_at_again_after_a_defect(monkeypatch: pytest.
             await enough.wait()
 
     assert "KERF605" in str((await play(script)).controller.error)
-    assert len(listings) == 2
+    assert len(listings) >= 2
 
 
 @pytest.mark.asyncio(loop_scope="function")

@@ -11,7 +11,8 @@ import pytest
 
 from kerf.adapters.controller.inbox import Inbox
 from kerf.adapters.controller.instance_polling import InstancePolling
-from kerf.engine.record.observations import InstanceSeen
+from kerf.engine.errors import KerfError
+from kerf.engine.record.observations import InstanceSeen, TaggedInstance
 
 
 class Questions:
@@ -57,3 +58,25 @@ async def test_a338_what_an_instance_runs_as_is_told_where_it_was_in_question() 
         running.cancel()
     assert told == [[("i-going", ""), ("i-reserved", "reserved")], [], [("i-reserved", "reserved")]]
     assert cloud.asked[0] == ["i-going", "i-reserved"]
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a365_instances_are_listed_every_ten_seconds_at_first_and_then_every_two_minutes() -> None:
+    """What a process that died has started, its cloud may show late. A listing that failed counts as none."""
+    loop, listed = asyncio.get_running_loop(), list[float]()
+    start = loop.time()
+
+    class Lists:
+        def listing(self) -> list[TaggedInstance]:
+            listed.append(round(loop.time() - start))
+            if len(listed) == 3:
+                raise KerfError("throttled")
+            return []
+
+    runtime: Any = Questions()
+    cloud: Any = Lists()
+    with ThreadPoolExecutor(1) as pool:
+        running = asyncio.create_task(InstancePolling(runtime, cloud, Inbox()).list(pool))
+        await asyncio.sleep(500)
+        running.cancel()
+    assert listed == [*range(10, 220, 10), 330, 450]
