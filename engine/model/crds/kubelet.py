@@ -13,9 +13,9 @@ from typing import Any
 from msgspec import Struct
 
 from kerf.engine.errors import InputError
-from kerf.engine.model.cel.syntax import parse
 from kerf.engine.model.crds.check import check, defaulted
 from kerf.engine.model.crds.kubelet_configuration import MAPPED_KEYS, PASS_THROUGH_KEYS
+from kerf.engine.model.crds.kubelet_types import check_expression
 from kerf.engine.model.crds.schema import Fault, Rule, object_of, text
 from kerf.engine.model.durations import parse_go_duration
 from kerf.engine.model.manifests.violations import Report, Violation
@@ -194,11 +194,11 @@ def _report_expressions(kubelet: Mapping[str, Any], report: Report) -> None:
 
 
 def _report_unreadable(kubelet: Mapping[str, Any], report: Report) -> None:
-    """Reports expressions that cannot be read (A-129)."""
+    """Reports expressions that have no value on any instance type (A-129)."""
     for field, key in expressions_of(kubelet):
         text = kubelet[field][key] if key else kubelet[field]
         try:
-            parse(text)
+            check_expression(text)
         except InputError as error:
             place = _path((field, key))
             report.add("KERF523", f"spec.kubelet.{place}", error.message, "Write CEL, such as 11 * max_pods + 255")
