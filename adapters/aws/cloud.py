@@ -149,9 +149,10 @@ class AwsCloud:
         times = [self._classes.due(known.resolved) for known in self._known.values()] if not self._observing else []
         return min([*times, self._markets.next_due(), *self._shifts.due()])
 
-    def name(self, instances: Mapping[str, str]) -> None:
-        """Tag instances (id → name of the Node) with their Nodes' names (A-323). Raises `AwsError`."""
-        self._instances.name(instances)
+    def name(self, instances: Mapping[str, str]) -> dict[str, AwsError]:
+        """Tag instances (id → name of the Node) with their Nodes' names (A-323). Returns what EC2 has against single
+        ones. Raises `AwsError`."""
+        return self._instances.name(instances)
 
     def unhealthy(self) -> list[tuple[str, str]]:
         """(instance, kind) of the account's instances that EC2 calls unhealthy (A-351). Raises `AwsError`."""

@@ -7,18 +7,12 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import Future
 
-from kerf.adapters.aws.session import NOT_DONE, AwsError, Clients, call
+from kerf.adapters.aws.session import AwsError, Clients, call
 
 MOST = 500  # instances in one call
 _ENDED = ("shutting-down", "terminated")
 MALFORMED = "InvalidInstanceID.Malformed"
 """EC2's code for what is no instance id, such as the last part of a Fargate node's provider id."""
-_OF_ALL = NOT_DONE | {
-    "AuthFailure", "Blocked", "ExpiredToken", "InvalidClientTokenId", "MissingAuthenticationToken", "OptInRequired",
-    "RequestExpired", "SignatureDoesNotMatch", "Throttling", "UnrecognizedClientException",
-}  # fmt: skip
-"""Refusals that say nothing of the instances. Of any other, one instance may be the cause: EC2 then ends none of the
-call's instances."""
 
 _Outcome = AwsError | None
 
@@ -57,12 +51,12 @@ class Endings:
                 asked.set_result(outcomes[name])
 
     def _outcomes(self, names: Sequence[str]) -> dict[str, _Outcome]:
-        """The outcome for each. After a refusal each half is asked for by itself, until what is refused is alone; so is
-        at once what an answer leaves out."""
+        """The outcome for each. One instance may be the cause of a refusal, by which EC2 ends none: each half is asked
+        for by itself, until what is refused is alone. So is at once what an answer leaves out."""
         try:
             answer = call(self._clients.ec2.terminate_instances, InstanceIds=list(names))
         except AwsError as error:
-            if len(names) == 1 or error.unknown or error.aws_code in _OF_ALL:
+            if len(names) == 1 or error.of_anything:
                 return dict.fromkeys(names, error)
             half = len(names) // 2
             return self._outcomes(names[:half]) | self._outcomes(names[half:])

@@ -111,26 +111,31 @@ class Instances:
         ]
         return sorted(str(entry["InstanceId"]) for entry in self._described(Filters=conditions))
 
-    def name(self, instances: Mapping[str, str]) -> None:
+    def name(self, instances: Mapping[str, str]) -> dict[str, AwsError]:
         """Tag instances (id → name) that have no Name with it; a user's own stays (A-323, A-324). Those in shifted
-        zones wait (A-381). Raises `AwsError`."""
+        zones wait (A-381). Returns what EC2 has against single ones. Raises `AwsError`."""
         ids = sorted(instances.keys() - self._shifts.hidden().keys())
         found = {
             key: entry
             for start in range(0, len(ids), BATCH)
             for key, entry in self._batch(ids[start : start + BATCH]).items()
         }
+        against: dict[str, AwsError] = {}
         for instance, entry in found.items():
             if NAME not in tags.tag_map(entry.get("Tags")):
                 named = [{"Key": NAME, "Value": instances[instance]}]
-                self._tag(instance, named)
+                if refused := self._tag(instance, named):
+                    against[instance] = refused
+        return against
 
-    def _tag(self, instance: str, named: list[dict[str, str]]) -> None:
+    def _tag(self, instance: str, named: list[dict[str, str]]) -> AwsError | None:
         try:
             call(self._clients.ec2.create_tags, Resources=[instance], Tags=named)
         except AwsError as error:
-            if not error.not_found:  # gone since it was described: the others are named all the same
+            if error.of_anything:
                 raise
+            return None if error.not_found else error  # it may be gone since it was described
+        return None
 
     def _ours(self, entry: Mapping[str, Any]) -> bool:
         own = tags.tag_map(entry.get("Tags"))

@@ -56,6 +56,23 @@ NOT_DONE = frozenset(
 """Error codes that EC2 gives with HTTP 5xx, and that say all the same that nothing was done."""
 
 
+_OF_THE_CALLER = frozenset(
+    {
+        "AuthFailure",
+        "Blocked",
+        "ExpiredToken",
+        "InvalidClientTokenId",
+        "MissingAuthenticationToken",
+        "OptInRequired",
+        "RequestExpired",
+        "SignatureDoesNotMatch",
+        "Throttling",
+        "UnrecognizedClientException",
+    }
+)
+"""Error codes that say something of who calls, and how often, and nothing of what the call is about."""
+
+
 NO_CREDENTIALS = frozenset({"NoCredentialsError", "PartialCredentialsError"})
 """Errors of the SDK before it has asked AWS: it has no credentials."""
 
@@ -80,6 +97,11 @@ class AwsError(KerfError):
             hint=_hint(aws_code, unknown),
             code="KERF502" if unknown else "KERF501",
         )
+
+    @property
+    def of_anything(self) -> bool:
+        """Whether a call about something else would have ended alike: without an answer, throttled, not let in."""
+        return self.unknown or self.aws_code in NOT_DONE | _OF_THE_CALLER
 
     @property
     def not_found(self) -> bool:

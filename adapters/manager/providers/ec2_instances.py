@@ -29,20 +29,24 @@ class InstanceMaintenance:
         self._unwell: set[tuple[str, str]] = set()
 
     async def name(self, host: ProviderHost) -> None:
-        loop, told = asyncio.get_running_loop(), ToldOnce()
+        loop, told, against = asyncio.get_running_loop(), ToldOnce(), set[str]()
         while True:
             await asyncio.sleep(NAME_EVERY)
             joined = {instance: node for instance, node in (await host.instances()).items() if node}
             self._named &= joined.keys()
-            unnamed = {instance: joined[instance] for instance in sorted(joined.keys() - self._named)[:NAMED_AT_ONCE]}
+            waiting = sorted(joined.keys() - self._named, key=lambda instance: (instance in against, instance))
+            unnamed = {instance: joined[instance] for instance in waiting[:NAMED_AT_ONCE]}
             if not unnamed:
                 continue
             try:
-                await loop.run_in_executor(self._pool, self._cloud.name, unnamed)
-                self._named |= unnamed.keys()
-                told.news([])
+                found = await loop.run_in_executor(self._pool, self._cloud.name, unnamed)
+                self._named |= unnamed.keys() - found.keys()
+                against = (against | found.keys()) - self._named
+                refused = [*found.values()]
             except AwsError as error:
-                self._report(host, told.news([error]))
+                refused = [error]
+            self._report(host, told.news(refused))
+            if refused:
                 await asyncio.sleep(LOOK_EVERY)
 
     async def measure(self, host: ProviderHost) -> None:

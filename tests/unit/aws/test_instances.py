@@ -1,4 +1,4 @@
-"""DescribeInstances for many instances at once (A-287)."""
+"""DescribeInstances for many instances at once (A-287), and their names (A-323)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from kerf.adapters.aws.instances import Instances
+from kerf.adapters.aws.session import AwsError
 from kerf.adapters.aws.zonal_shift import ZonalShifts
 from kerf.adapters.manager.metrics.aws_metrics import AwsMetrics
 
@@ -19,6 +20,16 @@ class Ec2:
 
     def __init__(self, **more: Any) -> None:
         self.ec2, self.listener, self.more = self, AwsMetrics(), more
+        self.refuses: dict[str, str] = {}
+        self.named: list[str] = []
+
+    def create_tags(self, Resources: list[str], **_: Any) -> dict[str, Any]:  # noqa: N803
+        (name,) = Resources
+        if code := self.refuses.get(name):
+            error = {"Code": code, "Message": "no"}
+            raise ClientError({"Error": error, "ResponseMetadata": {"HTTPStatusCode": 400}}, "CreateTags")
+        self.named.append(name)
+        return {}
 
     def describe_instances(self, InstanceIds: list[str], **_: Any) -> dict[str, Any]:  # noqa: N803
         if any(not name.startswith("i-") for name in InstanceIds):
@@ -35,6 +46,28 @@ def test_a328_what_is_no_instance_id_keeps_no_other_from_being_described(names: 
     instances = Instances(clients, "cluster", lambda: 0, ZonalShifts(clients, "", lambda: 0))
     seen = {each.instance: each.status for each in instances.describe(names)}
     assert seen == {name: "gone" if name == FARGATE else "running" for name in names}
+
+
+@pytest.mark.parametrize("code", ["TagLimitExceeded", "UnauthorizedOperation", "InvalidInstanceID.NotFound"])
+def test_a323_an_instance_that_takes_no_name_keeps_no_other_from_its_own(code: str) -> None:
+    clients: Any = Ec2()
+    clients.refuses["i-1"] = code
+    instances = Instances(clients, "cluster", lambda: 0, ZonalShifts(clients, "", lambda: 0))
+    against = instances.name({f"i-{number}": "node" for number in range(3)})
+    assert clients.named == ["i-0", "i-2"]
+    assert {name: error.aws_code for name, error in against.items()} == (
+        {"i-1": code} if code != "InvalidInstanceID.NotFound" else {}
+    )
+
+
+@pytest.mark.parametrize("code", ["RequestLimitExceeded", "ExpiredToken"])
+def test_a323_what_would_end_alike_for_each_instance_is_not_tried_for_each(code: str) -> None:
+    clients: Any = Ec2()
+    clients.refuses["i-0"] = code
+    instances = Instances(clients, "cluster", lambda: 0, ZonalShifts(clients, "", lambda: 0))
+    with pytest.raises(AwsError, match=code):
+        instances.name({"i-0": "node", "i-1": "node"})
+    assert clients.named == []
 
 
 @pytest.mark.parametrize("gate", [True, False])

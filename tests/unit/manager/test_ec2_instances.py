@@ -37,17 +37,30 @@ class Cloud:
         return [("i-1", EXPIRING), ("i-others", EXPIRING)][: looks - 1 or None]
 
 
+class Tags:
+    """Refuses the tags of instances whose name begins with x."""
+
+    def __init__(self) -> None:
+        self.asked: list[list[str]] = []
+
+    def name(self, instances: dict[str, str]) -> dict[str, AwsError]:
+        self.asked.append(list(instances))
+        full = AwsError("CreateTags", "TagLimitExceeded", "More than 50 tags.")
+        return {name: full for name in instances if name.startswith("x")}
+
+
 class Host:
     def __init__(self) -> None:
         self.told: list[Any] = []
         self.looks = 0
+        self.there = {"i-1": "node-1"}
         self.enough = asyncio.Event()
 
     async def instances(self) -> dict[str, str]:
         self.looks += 1
         if self.looks == 5:
             self.enough.set()
-        return {"i-1": "node-1"}
+        return self.there
 
     def put(self, observations: Iterable[Observation]) -> None:
         self.told += [observation.payload for observation in observations]
@@ -71,3 +84,20 @@ async def test_a375_ends_of_capacity_blocks_are_seen_without_the_right_for_statu
     assert seen == [InterruptionSeen(f"status/i-1/{EXPIRING}", EXPIRING, "i-1")]
     refused = [told.message for told in host.told if isinstance(told, InputRefused)]
     assert [("no. 1" in text, "try later" in text) for text in refused[:3]] == [(True, False), *[(False, True)] * 2]
+
+
+@pytest.mark.asyncio
+async def test_a323_an_instance_that_takes_no_tag_keeps_no_other_from_being_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Those that were refused come last: the others have their names first, however many there are."""
+    monkeypatch.setattr(ec2_instances, "NAMED_AT_ONCE", 2)
+    tags, host = Tags(), Host()
+    host.there = {"x1": "n1", "x2": "n2", "y1": "n3", "y2": "n4"}
+    with ThreadPoolExecutor(1) as pool:
+        running = asyncio.create_task(InstanceMaintenance(cast(AwsCloud, tags), pool).name(cast(ProviderHost, host)))
+        async with asyncio.timeout(1_000):
+            await host.enough.wait()
+        running.cancel()
+    assert tags.asked[:3] == [["x1", "x2"], ["y1", "y2"], ["x1", "x2"]]
+    assert [payload.message for payload in host.told if isinstance(payload, InputRefused)] != []
