@@ -148,11 +148,12 @@ def test_a_126_a_274_a_375_a_capacity_block_is_bought_as_one_and_given_up_before
 @pytest.mark.parametrize("told", [True, False])
 def test_a_78_a_reservation_that_is_over_is_not_launched_into(world: AwsWorld, told: bool) -> None:
     """EC2 is asked as it ends; also while EC2 does not answer, nobody waits for it."""
-    ends = datetime.fromtimestamp(CLOCK.now / 1000 + 30, UTC)
+    end = CLOCK.now // 1000 + 30  # whole seconds, as in the status
+    ends = datetime.fromtimestamp(end, UTC)
     world.environment.operator.shim.reservations = [reservation("cr-s"), reservation("cr-t", EndDate=ends)]
     cloud = with_spec(world, capacity_reservation_selector_terms=(CapacityReservationTerm(tags={"team": "*"}),))
     assert reserved(cloud.observe()) == [("cr-s", 2, True), ("cr-t", 2, True)]
-    assert cloud.next_due() == CLOCK.now + 30_000
+    assert cloud.next_due() == end * 1000
     world.advance(30_000)
     if not told:
         world.environment.operator.fault("DescribeCapacityReservations", "throttled", 3)
