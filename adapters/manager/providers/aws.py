@@ -35,7 +35,7 @@ from kerf.engine.errors import KerfError, fault_of
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
 from kerf.engine.model.karpenter.nodeclass_terms import ec2_terms, hash_annotations
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.record.observations import InputRefused, Observation
+from kerf.engine.record.observations import InputRefused, NodeClassSeen, Observation
 from kerf.engine.runtime.ports import Cloud
 
 LONGEST, SHORTEST = 60.0, 1.0  # seconds between two looks at what is due
@@ -177,10 +177,16 @@ class AwsProvider:
         for node_class in list(self._classes.values()):
             await self._hold(node_class)
         try:
-            return await self._elsewhere(self._cloud.observe)
+            found = await self._elsewhere(self._cloud.observe)
+            return [observation for observation in found if not self._gone(observation.payload)]
         except Exception as error:
             self.error = fault = fault_of(error, "EC2NodeClasses")
             return [Observation(InputRefused(fault.code, "aws", "EC2NodeClasses", message=str(fault)))]
+
+    def _gone(self, payload: Struct) -> bool:
+        """Whether an observation is of a class that went while EC2 was asked: the record has that already, and would
+        have the class for ever."""
+        return isinstance(payload, NodeClassSeen) and payload.name not in self._classes
 
     async def _hold(self, node_class: EC2NodeClass) -> None:
         """Put the finalizer on a class before anything is made for it: it must not go without that (A-74)."""

@@ -260,6 +260,29 @@ async def test_a_56_a_status_names_the_generation_that_was_resolved(world: AwsWo
     assert generations == [4]
 
 
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a_219_a_class_that_goes_while_ec2_is_asked_does_not_come_back(
+    world: AwsWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The record would have it for ever, and its NodePools would launch for it."""
+    (default,) = world.environment.node_classes
+    provider = AwsProvider(
+        world.environment.operator.shim, world.environment.settings, objects=None, interruptions=None, clock=CLOCK
+    )
+    observe = provider._cloud.observe
+
+    def observed_as_it_goes() -> list[Observation]:
+        seen = observe()
+        provider.drop("default")
+        return seen
+
+    monkeypatch.setattr(provider._cloud, "observe", observed_as_it_goes)
+    provider.put(default)
+    provider.put(replace(default, name="other"))
+    seen = await provider.first(cast(ProviderHost, Host()))
+    assert [entry.payload.name for entry in seen if isinstance(entry.payload, NodeClassSeen)] == ["other"]
+
+
 def pool_of(family: str, group: str = "karpenter.k8s.aws") -> NodePool:
     wanted = RequirementSpec("karpenter.k8s.aws/instance-family", "In", (family,))
     return NodePool(family, NodeClassRef(group, "EC2NodeClass", "default"), requirements=(wanted,))
