@@ -25,6 +25,7 @@ from kerf.adapters.simulation.scheduler.filters import (
     untolerated_preferences,
 )
 from kerf.adapters.simulation.scheduler.free_cpu import FreeCpu
+from kerf.adapters.simulation.scheduler.refused_pods import RefusedPods, required_affinity
 from kerf.adapters.simulation.scheduler.topology_filters import TopologyFilter, depends_on_other_pods
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import HostPort, Pod, PodShape, Resources, SpreadConstraint, is_terminal
@@ -86,6 +87,7 @@ class Scheduler:
         self._promised: dict[str, dict[str, None]] = {}  # node → waiting pods that are nominated for it
         self._static: dict[str, dict[str, tuple[int, int] | None]] = {}
         self._topology = TopologyFilter(api)
+        self._refused = RefusedPods(api.shapes)
         self._due = False
         api.listen(self._changed)
 
@@ -105,11 +107,13 @@ class Scheduler:
     # ── what could help ─────────────────────────────────────────────────────────────────────────────────────
 
     def _changed(self, change: Change) -> None:
+        self._refused.changed(change)
         if change.kind == "pod":
             self._pod_changed(change)
         elif change.kind == "node":
             self._static.pop(change.key, None)
             self._note_free_cpu(change.key)
+            self._refused.ease(change.key)
             if change.new is not None:
                 self._wake()
         elif change.kind in _WAKING_KINDS:
@@ -123,6 +127,7 @@ class Scheduler:
             if old is not None and was:
                 self.occupancy(was).add(self._api.shape(old), -1)
                 self._note_free_cpu(was)
+                self._refused.ease(was)
             if new is not None and now:
                 self.occupancy(now).add(self._api.shape(new))
                 self._note_free_cpu(now)
@@ -145,8 +150,10 @@ class Scheduler:
             return
         if before:
             self._promised[before].pop(uid, None)
+            self._refused.ease(before)
         if now:
             self._promised.setdefault(now, {})[uid] = None
+            self._refused.ease(now)
         self._wake()
 
     def _wake(self) -> None:
@@ -162,7 +169,7 @@ class Scheduler:
         failed: dict[tuple[str, str], int] = {}  # (namespace, shape) → how many were bound when it found no place
         for pod in sorted(map(self._api.pods.__getitem__, self._waiting), key=self._rank):
             kin = (pod.namespace, pod.shape)
-            node = None if self._hopeless(pod, failed.get(kin), bound) else self._choose(pod)
+            node = None if self._hopeless(pod, failed.get(kin), bound) else self._find(pod)
             if node is not None:
                 self._volumes.bind(pod, node)
                 self._devices.bind(pod, node)
@@ -171,7 +178,8 @@ class Scheduler:
                 continue
             if pod.uid not in self._pins:
                 failed[kin] = bound
-            self._api.put(replace(pod, unschedulable=True))
+            if not pod.unschedulable:
+                self._api.put(replace(pod, unschedulable=True))
 
     def _hopeless(self, pod: Pod, failed: int | None, bound: int) -> bool:
         """Whether an equal pod found no place in this pass, and nothing since could have made one. Bindings only take
@@ -195,10 +203,27 @@ class Scheduler:
         (spread_pod,), spread_shapes = with_default_spread([pod], {pod.shape: shape}, self._spread, sources)
         return spread_shapes.get(spread_pod.shape, shape)
 
-    def _choose(self, pod: Pod) -> str | None:
-        """Return the node that the pod is nominated for, if possible, else the best of all."""
+    def _find(self, pod: Pod) -> str | None:
+        """Return the node to bind the pod to. Where all nodes refused it before, only those are asked that may take it
+        by now."""
+        shape = self._api.shape(pod)
+        if self._spread or shape.resource_claims or shape.volumes:  # more than nodes and pods can make a place possible
+            return self._choose(pod)
+        # A pod of its kind that was promised a node may count there for this one's affinity, though not for its own.
+        alone = pod.uid in self._pins or (bool(pod.nominated) and required_affinity(shape))
+        nodes = self._refused.open_to(pod, alone=alone)
+        node = None if nodes is not None and not nodes else self._choose(pod, nodes)
+        if node is None:
+            self._refused.refused(pod, alone=alone)
+        return node
+
+    def _choose(self, pod: Pod, among: Sequence[str] | None = None) -> str | None:
+        """Return the node that the pod is nominated for, if possible, else the best of all, or of those `among`."""
         shape = self._shape(pod)
         candidates = self._candidates(pod, shape.requests.get("cpu", 0))
+        if among is not None:
+            kept = frozenset(candidates) if pod.uid in self._pins else self._api.nodes
+            candidates = [name for name in among if name in kept]
         if not candidates:
             return None
         possible = self._possible(pod, shape)

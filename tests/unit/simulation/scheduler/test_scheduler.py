@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import pytest
 
 from kerf.adapters.simulation.cluster.controllers.workloads import Deployment
+from kerf.adapters.simulation.scheduler.scheduler import NodeCheck
 from kerf.adapters.simulation.simulation import Simulation
 from kerf.engine.model.kubernetes.pods import (
     AffinityTerm,
@@ -14,6 +15,7 @@ from kerf.engine.model.kubernetes.pods import (
     HostPort,
     NodeTerm,
     Pod,
+    PodShape,
     PreferredNodeTerm,
     Selector,
     SpreadConstraint,
@@ -138,15 +140,40 @@ def test_equal_pods_without_a_place_are_judged_once(
     world: Simulation, deployment: Callable[..., Deployment], count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = 0
-    choose = world.cluster.scheduler._choose
+    find = world.cluster.scheduler._find
 
     def counted(pod: Pod) -> str | None:
         nonlocal asked
         asked += 1
-        return choose(pod)
+        return find(pod)
 
-    monkeypatch.setattr(world.cluster.scheduler, "_choose", counted)
+    monkeypatch.setattr(world.cluster.scheduler, "_find", counted)
     world.cluster.workloads.apply(deployment(count))
     settle(world)
     assert sum(pod.unschedulable for pod in world.cluster.api.pods.values()) == count
     assert asked == 1
+
+
+def test_a_refused_pod_asks_only_nodes_that_got_room(
+    world: Simulation, shape: Make, node: MakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[str]] = []
+    best = world.cluster.scheduler._best
+
+    def noted(pod: Pod, pod_shape: PodShape, candidates: Iterable[str], possible: NodeCheck) -> str | None:
+        asked.append(list(candidates))
+        return best(pod, pod_shape, candidates, possible)
+
+    monkeypatch.setattr(world.cluster.scheduler, "_best", noted)
+    for name in ("n1", "n2", "n3"):
+        world.cluster.apply(node(name, cpus=4, taints=(Taint("off", "NoSchedule"),)))
+    put(world, "p", shape())
+    settle(world)
+    assert asked == [["n1", "n2", "n3"]]
+    world.cluster.apply(node("n4", cpus=4, taints=(Taint("off", "NoSchedule"),)))
+    settle(world)
+    assert asked[1:] == [["n4"]]
+    world.cluster.apply(node("n2", cpus=4))
+    settle(world)
+    assert asked[2:] == [["n2"]]
+    assert places(world) == {"p": "n2"}
