@@ -10,13 +10,19 @@ from botocore.exceptions import ClientError
 from msgspec.structs import replace
 
 from kerf.adapters.aws.catalogue.facts import facts_of, tables
-from kerf.adapters.aws.cloud import AwsCloud
+from kerf.adapters.aws.cloud import COLLECT_EVERY, AwsCloud
 from kerf.adapters.aws.mock.environment import CLUSTER
 from kerf.adapters.aws.nodeclass.resolved import DEPENDENTS, condition
 from kerf.adapters.aws.nodeclass.resolver import NodeClassResolver
+from kerf.adapters.aws.session import AwsError
 from kerf.engine.model import labels
 from kerf.engine.model.instance_types import Catalogue, InstanceType
-from kerf.engine.model.karpenter.ec2nodeclasses import AMITerm, EC2NodeClass, EC2NodeClassStatus
+from kerf.engine.model.karpenter.ec2nodeclasses import (
+    AMITerm,
+    CapacityReservationTerm,
+    EC2NodeClass,
+    EC2NodeClassStatus,
+)
 from kerf.engine.model.karpenter.nodeclass_terms import image_for
 from kerf.engine.record.observations import CatalogueSeen, InputRefused, NodeClassSeen
 from tests.contract.cloud_contract import order
@@ -265,6 +271,43 @@ def test_prices_come_from_the_pricing_api_and_the_spot_history(world: AwsWorld) 
     assert on_demand == {0.096}
     assert len({o.price for o in kind.offerings if o.capacity_type == labels.SPOT}) == 3
     assert len(catalogue.types) > 700
+
+
+@pytest.mark.parametrize("isolated", [False, True])
+def test_a5_in_an_isolated_vpc_nobody_asks_for_prices_or_deletes_profiles(world: AwsWorld, isolated: bool) -> None:
+    """The Pricing API and IAM cannot be reached there. Spot prices come from EC2 (A-206)."""
+    environment = world.environment
+    (default,) = environment.node_classes
+    named = replace(default, spec=replace(default.spec, role="", instance_profile="own"))
+    settings = replace(environment.settings, isolated_vpc=isolated)
+    cloud = AwsCloud(environment.operator.shim, settings, lambda: [named], CLOCK)
+    calls = Calls(environment, "DescribeSpotPriceHistory")
+    for operation in ("GetProducts", "*InstanceProfile*"):
+        environment.operator.fault(operation, "refused", 9)
+    assert observed(cloud).ready
+    world.advance(COLLECT_EVERY)
+    cloud.observe()
+    if isolated:
+        cloud.release(named)
+    else:
+        with pytest.raises(AwsError):
+            cloud.release(named)
+    asked = {hit.partition(" ")[0] for hit in environment.operator.plan.hits}
+    assert asked == (set() if isolated else {"GetProducts", "ListInstanceProfiles"})
+    assert calls.of("DescribeSpotPriceHistory")
+
+
+def test_a75_to_a80_how_often_a_quiet_class_is_asked_about(world: AwsWorld) -> None:
+    parts = ("DescribeSubnets", "DescribeSecurityGroups", "DescribeImages", "DescribeCapacityReservations")
+    terms = (CapacityReservationTerm(tags={"team": "*"}),)
+    cloud, calls = with_spec(world, capacity_reservation_selector_terms=terms), Calls(world.environment, *parts)
+    cloud.observe()
+    started = CLOCK.now
+    while (due := cloud.next_due()) < started + 3_600_000:
+        assert due > CLOCK.now, "what is due is done"
+        world.advance(due - CLOCK.now)
+        cloud.observe()
+    assert [len(calls.of(part)) for part in parts] == [60, 12, 12, 60]
 
 
 def test_without_the_pricing_api_the_table_stands_in_and_says_its_date(world: AwsWorld) -> None:
