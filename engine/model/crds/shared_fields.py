@@ -118,7 +118,8 @@ def _over(told: Callable[[str], str], each: bool) -> Callable[[Any], Iterator[Fa
         for key in value if each else (value,):
             if message := told(key):
                 near = suggestion(key, labels.WELL_KNOWN, ())
-                yield Fault(f"[{key}]" if each else "", "KERF311", message, f"Is it {near}?" if near else "")
+                hint = f"Is it {near}?" if near and near != key else ""  # the key itself, where only others may name it
+                yield Fault(f"[{key}]" if each else "", "KERF311", message, hint)
 
     return faults
 

@@ -120,6 +120,25 @@ def test_l49_l52_what_an_overlay_may_not_say() -> None:
     assert refused_overlay(requirements=None) == [("KERF304", "spec.requirements")]
 
 
+@pytest.mark.parametrize(
+    ("key", "hint"),
+    [
+        ("capacity-reservation-interruptible", ""),
+        ("instance-tenancy", ""),
+        ("placement-group-partition", ""),
+        ("instance-familly", "Is it karpenter.k8s.aws/instance-family?"),
+    ],
+)
+def test_a69_an_overlay_names_no_reservation_tenancy_or_placement_group(key: str, hint: str) -> None:
+    """And it is not told to write the key that it wrote."""
+    named = {"key": f"karpenter.k8s.aws/{key}", "operator": "In", "values": ["true"]}
+    with pytest.raises(ManifestError) as refused:
+        overlay(requirements=[named], price="0.1")
+    (violation,) = refused.value.violations
+    assert (violation.code, violation.path, violation.hint) == ("KERF311", "spec.requirements[0].key", hint)
+    overlay(requirements=[{**named, "key": "karpenter.k8s.aws/instance-family"}], price="0.1")
+
+
 def test_l57_a_buffer() -> None:
     assert buffer(podTemplateRef={"name": "t"}, replicas=2, limits={"cpu": "8"}) == CapacityBuffer(
         "shop/n", "shop", "n", template="t", replicas=2, limits={"cpu": 8000}
