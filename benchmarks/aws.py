@@ -7,7 +7,7 @@ latency of a network. kerf runs in a process of its own for each scene, so its m
 
 - `launches`: from a decision in the record to its CreateFleet at the stub, of launches one after the other and of a
   burst; and the EC2 calls for each launched node of a burst of equal and of unequal claims, until it has its name.
-- `interruptions`: messages a minute, from the queue to their decisions in the record.
+- `interruptions`: messages a minute, from the queue to their decisions in the record, or to their deletion.
 - `start`: seconds and memory from the start of the process to the catalogues of all NodeClasses in the record.
 - `quiet-hour`: the calls of an hour in which nothing happens.
 

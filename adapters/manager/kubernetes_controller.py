@@ -335,6 +335,10 @@ class KubernetesController:
             claims = list(self.runtime.state.facts.claims.values())
         return {claim.instance: claim.node for claim in claims if claim.instance and claim.state not in GOING}
 
+    async def own(self, instances: Iterable[str]) -> set[str]:
+        async with self.controller.between_turns:
+            return self.runtime.state.indexes.claim_by_instance.keys() & set(instances)
+
     async def joined(self) -> list[tuple[NodeClaim, Node]]:
         async with self.controller.between_turns:
             facts = self.runtime.state.facts

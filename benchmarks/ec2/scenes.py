@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from kerf.adapters.aws.call_listener import CallListener
 from kerf.adapters.aws.cloud import AwsCloud
 from kerf.adapters.aws.interruption import AwsInterruptions
 from kerf.adapters.aws.session import Clients
@@ -44,7 +45,6 @@ from kerf.engine.record.decisions import Decision, LaunchInstance
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import (
     EffectAnswered,
-    InterruptionSeen,
     LaunchAnswered,
     Observation,
 )
@@ -144,7 +144,7 @@ class Host:
         self.inbox, self.runtime = Inbox(), runtime
         self.decided: dict[str, float] = {}  # claim → when its launch was in the record
         self.launched: dict[str, str] = {}  # instance → claim
-        self.tainted = self.interruptions = 0
+        self.tainted = 0
         self._turned = asyncio.Event()
         self._stored = 0
         self.controller = Controller(
@@ -161,8 +161,6 @@ class Host:
                 self.launched[payload.instance] = payload.claim
             elif isinstance(payload, Tainted):
                 self.tainted += 1
-            elif isinstance(payload, InterruptionSeen):
-                self.interruptions += 1
         self._stored = self.inbox.taken_out
         self._turned.set()
 
@@ -182,6 +180,9 @@ class Host:
 
     async def instances(self) -> dict[str, str]:
         return dict.fromkeys(self.launched, "")
+
+    async def own(self, instances: Iterable[str]) -> set[str]:
+        return self.launched.keys() & set(instances)
 
     async def joined(self) -> list[tuple[NodeClaim, Any]]:
         return []
@@ -219,8 +220,19 @@ async def launches(alone: int, burst: int, *, equal: bool) -> Scene:
     return {"decided": host.decided, "launched": len(host.launched), "burst_cpu": used}
 
 
+class Deleted(CallListener):
+    """Counts the messages that are deleted."""
+
+    def __init__(self) -> None:
+        self.messages = 0
+
+    def handled(self, seconds: float) -> None:
+        self.messages += 1
+
+
 async def interruptions(claims: int, messages: int) -> Scene:
-    """So many messages, from the first receipt until each is recorded and deleted; all claims are interrupted."""
+    """So many messages, from the first receipt until each is deleted, and recorded if it concerns a claim; all claims
+    are interrupted."""
     sqs = Clients(REGION).sqs
     with recorded(static_capacity=True, keep_until_replaced=False) as runtime:
         host = Host(runtime, Instances())
@@ -231,11 +243,14 @@ async def interruptions(claims: int, messages: int) -> Scene:
         own = sorted(host.launched)
         print(json.dumps(own), flush=True)  # now the account sends its messages
         await asyncio.to_thread(sys.stdin.readline)
-        queue = AwsInterruptions(sqs, QUEUE)
+        deleted = Deleted()
+        queue = AwsInterruptions(sqs, QUEUE, listener=deleted)
         provider = AwsProvider(Clients(REGION), aws_settings(), objects=None, interruptions=queue)
         began, used = time.monotonic(), time.process_time()
         listening = asyncio.create_task(provider.run(host))
-        await host.until(lambda: host.interruptions >= messages and host.tainted >= claims)
+        await host.until(lambda: host.tainted >= claims)
+        while deleted.messages < messages:
+            await asyncio.sleep(0.01)
         seconds, cpu = time.monotonic() - began, time.process_time() - used
         listening.cancel()
         host.controller.stop()

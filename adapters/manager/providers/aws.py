@@ -35,7 +35,7 @@ from kerf.engine.errors import KerfError, fault_of
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
 from kerf.engine.model.karpenter.nodeclass_terms import ec2_terms, hash_annotations
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.record.observations import InputRefused, NodeClassSeen, Observation
+from kerf.engine.record.observations import InputRefused, InterruptionSeen, NodeClassSeen, Observation
 from kerf.engine.runtime.ports import Cloud
 
 LONGEST, SHORTEST = 60.0, 1.0  # seconds between two looks at what is due
@@ -246,8 +246,9 @@ class AwsProvider:
         said = ""
         while True:
             try:
-                seen = await _aside(queue.poll)
-                await host.record(seen)
+                seen = await _of_own(await _aside(queue.poll), host)
+                if seen:
+                    await host.record(seen)
                 self._cloud.interrupted(seen)
                 await self._elsewhere(queue.acknowledge)
                 delay, said, self.error = RETRY[0], "", None
@@ -258,6 +259,13 @@ class AwsProvider:
                     host.put([Observation(InputRefused(fault.code, "queue", "interruptions", message=said))])
                 await asyncio.sleep(delay)
                 delay = min(most, delay * 2)
+
+
+async def _of_own(seen: list[Observation], host: ProviderHost) -> list[Observation]:
+    """What there is to record of messages: refusals, and what concerns instances of claims (A-354). EventBridge tells
+    of all instances of the account, which would fill the record."""
+    own = await host.own(each.payload.instance for each in seen if isinstance(each.payload, InterruptionSeen))
+    return [each for each in seen if not isinstance(each.payload, InterruptionSeen) or each.payload.instance in own]
 
 
 async def _aside(work: Callable[[], T]) -> T:

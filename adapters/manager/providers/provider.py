@@ -31,6 +31,10 @@ class ProviderHost(Protocol):
         """The instances of all claims that stay, and the names of their Nodes ("" where there is none yet)."""
         ...
 
+    async def own(self, instances: Iterable[str]) -> set[str]:
+        """Those of the instances that claims have, also claims on their way out."""
+        ...
+
     async def joined(self) -> list[tuple[NodeClaim, Node]]:
         """The claims whose Nodes have registered, with their Nodes."""
         ...

@@ -38,7 +38,8 @@ class Queue:
         self.polled += 1
         if self.polled < 3:
             raise RecursionError("a defect")
-        return [Observation(InterruptionSeen("m-1", "spot_interrupted", "i-1"))]
+        told = InterruptionSeen("m-1", "spot_interrupted", "i-1")
+        return [Observation(told), Observation(InterruptionSeen("m-2", "instance_terminated", "i-others"))]
 
     def acknowledge(self) -> None:
         self.acknowledged.set()
@@ -56,6 +57,9 @@ class Host:
 
     async def node_pools(self, group: str) -> list[NodePool]:
         return [pool for pool in self.pools if pool.node_class.group == group]
+
+    async def own(self, instances: Iterable[str]) -> set[str]:
+        return {"i-1"} & set(instances)
 
     def put(self, observations: Iterable[Observation]) -> None:
         self.told += [observation.payload for observation in observations]
@@ -80,6 +84,7 @@ async def test_a_343_a_defect_met_in_the_queue_does_not_end_the_provider(world: 
     refused, seen = host.told[:2]
     assert (refused.code, refused.source) == ("KERF605", "queue"), "told once"
     assert seen == InterruptionSeen("m-1", "spot_interrupted", "i-1")
+    assert "i-others" not in repr(host.told), "A-354: it is deleted all the same"
 
 
 async def seen_after(world: AwsWorld, host: Host, **changed: str) -> tuple[NodeClassTerms, NodeClassTerms]:
