@@ -142,7 +142,11 @@ class Cluster(Struct, frozen=True, dict=True):
         return EvictionRules(self.shapes, self.pod_disruption_budgets, self.now)
 
     def pool(self, name: str) -> NodePool | None:
-        return next((pool_input.pool for pool_input in self.pools if pool_input.pool.name == name), None)
+        return self._pools.get(name)
+
+    @cached_property
+    def _pools(self) -> dict[str, NodePool]:
+        return {pool_input.pool.name: pool_input.pool for pool_input in reversed(self.pools)}
 
     def catalogue(self, name: str) -> Catalogue | None:
         """The instance types of a NodePool; None if it has none (D-29)."""

@@ -113,6 +113,7 @@ def cheapest_commands(
     Either one set of nodes that goes at once, or commands chosen one after the other: whichever makes the cluster
     cheaper. Writes to `refused` why nodes cannot go whose pods kube-scheduler might leave over.
     """
+    known = judge_nodes(cluster) if known is None else known
     joint, rebinding = find_joint_removal(cluster, known), Rebinding(cluster)
     steps = max(MAX_STEPS // 3, MAX_STEPS - joint.steps)
     chosen = choose_commands(cluster, steps=steps, known=known, rounds=ROUNDS_AHEAD, fits=rebinding.fits)

@@ -65,7 +65,37 @@ class Candidates(Struct, frozen=True):
     excluded: dict[str, Reason]
 
 
-NodeEligibility = tuple[tuple[ClusterNode, Candidate | Reason], ...]
+class NodeEligibility(Struct, frozen=True, dict=True):
+    """Each node with its candidate, or with the reason why it is none for all methods of a class."""
+
+    judged: tuple[tuple[ClusterNode, Candidate | Reason], ...]
+
+    @cached_property
+    def _found(self) -> dict[Filter, Candidates]:
+        return {}
+
+    def candidates(self, own: Filter) -> Candidates:
+        """The candidates of the method with this filter. Searches of one pass ask the same, and share the answer."""
+        found = self._found.get(own)
+        if found is None:
+            found = self._found[own] = self._filtered(own)
+        return found
+
+    def _filtered(self, own: Filter) -> Candidates:
+        chosen: list[Candidate] = []
+        eligible: list[Candidate] = []
+        excluded: dict[str, Reason] = {}
+        for node, found in self.judged:
+            if isinstance(found, Reason):
+                excluded[node.name] = found
+                continue
+            eligible.append(found)
+            why = own(found)
+            if why is None:
+                chosen.append(found)
+            else:
+                excluded[node.name] = why
+        return Candidates(ordered(chosen), tuple(eligible), dict(sorted(excluded.items())))
 
 
 def judge_nodes(cluster: Cluster, *, eventual: bool = False, claims: Container[str] | None = None) -> NodeEligibility:
@@ -75,7 +105,7 @@ def judge_nodes(cluster: Cluster, *, eventual: bool = False, claims: Container[s
     """
     types = cluster.types()
     nodes = cluster.nodes if claims is None else [node for node in cluster.nodes if node.place.claim in claims]
-    return tuple((node, judge_node(node, cluster, eventual=eventual, types=types)) for node in nodes)
+    return NodeEligibility(tuple([(node, judge_node(node, cluster, eventual=eventual, types=types)) for node in nodes]))
 
 
 def find_candidates(
@@ -85,20 +115,7 @@ def find_candidates(
 
     `own` is the method's filter, `eventual` its class (D-31), `known` what `judge_nodes` says, if that is known.
     """
-    chosen: list[Candidate] = []
-    eligible: list[Candidate] = []
-    excluded: dict[str, Reason] = {}
-    for node, found in judge_nodes(cluster, eventual=eventual) if known is None else known:
-        if isinstance(found, Reason):
-            excluded[node.name] = found
-            continue
-        eligible.append(found)
-        why = own(found)
-        if why is None:
-            chosen.append(found)
-        else:
-            excluded[node.name] = why
-    return Candidates(ordered(chosen), tuple(eligible), dict(sorted(excluded.items())))
+    return (judge_nodes(cluster, eventual=eventual) if known is None else known).candidates(own)
 
 
 def ordered(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:

@@ -123,9 +123,9 @@ class PreparedSimulations:
             rules = self._cluster.eviction_rules
             pods = [pod for pod in node.pods if rules.moves(pod)]
             asked = tuple(pending_pod_of(pod, pod.shape, {}, None) for pod in pods)
-            found = self._leavers[node.name] = _Leaver(
-                asked, self._ground.queue_of(asked), tuple(bound([replace(node, pods=tuple(pods))], frozenset()))
-            )
+            moving = {pod.uid for pod in pods}
+            counted = tuple([pod for pod in node.bound if pod.uid in moving])
+            found = self._leavers[node.name] = _Leaver(asked, self._ground.queue_of(asked), counted)
         return found
 
     def homeless(self, names: Sequence[str]) -> list[PendingPod] | None:

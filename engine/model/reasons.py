@@ -36,4 +36,4 @@ class Reason(Struct, frozen=True, omit_defaults=True):
 
     @classmethod
     def of(cls, code: ReasonCode, /, **params: str | int | float | list[str]) -> Reason:
-        return cls(code.value, params)
+        return cls(str(code), params)

@@ -28,7 +28,7 @@ def lasting_verdicts(state: State, kept: Iterable[Verdict], now: int) -> list[Ve
     verdicts = [verdict for verdict in kept if verdict.claim in in_service and verdict.claim not in blocked]
     if not blocked:
         return verdicts
-    judged = judge_nodes(cluster_of(state, now), claims=blocked)
+    judged = judge_nodes(cluster_of(state, now), claims=blocked).judged
     found = [(node.place.claim, why) for node, why in judged if isinstance(why, Reason)]
     return verdicts + [Verdict(claim, "", "keep", why) for claim, why in found]
 

@@ -39,13 +39,13 @@ def _net_savings(command: Command, eviction_price: float) -> float:
     return command.savings - eviction_price * command.evictions
 
 
-def price_of_eviction(cluster: Cluster) -> float:
+def price_of_eviction(pod_price: float) -> float:
     """What an eviction counts as when commands are ranked (USD per hour): a share of what a pod costs on average.
 
     So a fleet that is dear for its pods loses its emptiest nodes first, and fewer pods move twice. A command that saves
     less than that is still made, if nothing better is left. 0 for `kerf disrupt`, which is compared with Karpenter.
     """
-    return EVICTION_SHARE * price_of_pod(cluster)
+    return EVICTION_SHARE * pod_price
 
 
 def price_of_pod(cluster: Cluster) -> float:

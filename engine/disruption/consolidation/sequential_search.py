@@ -115,7 +115,8 @@ class _Start:
         if rounds > 1:
             self.at_once = Ledger(pools, {name: Use(use.total) for name, use in used.items()}, cluster.now)
         self.fits = fits
-        self.eviction_price, self.pod_price = price_of_eviction(cluster), price_of_pod(cluster)
+        self.pod_price = price_of_pod(cluster)
+        self.eviction_price = price_of_eviction(self.pod_price)
         known = judge_nodes(cluster) if known is None else known
         self.cluster = cluster
         self.simulator = Simulator(cluster, most_claims=1)

@@ -67,7 +67,7 @@ class ExistingNode:
     def own(self) -> ExistingNode:
         """A copy for one pass to put pods on."""
         copy = ExistingNode.__new__(ExistingNode)
-        copy.__dict__.update(self.__dict__)
+        copy.__dict__ = self.__dict__.copy()
         copy.pods = []
         copy._attached = set(self._attached)
         copy.shared = False

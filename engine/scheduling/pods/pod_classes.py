@@ -68,7 +68,8 @@ class PodClasses:
     ) -> PodClass:
         """The class of a pod. `claims`: the claims of its volumes, as namespace/name; `devices`: all its ResourceClaims
         in order, None if they are not looked at; `of_new_nodes`: see `PendingPod`."""
-        key = namespace, digest, claims, devices, of_new_nodes
+        plain = not claims and devices is None and not of_new_nodes
+        key = (namespace, digest) if plain else (namespace, digest, claims, devices, of_new_nodes)
         pod_class = self._by_digest.get(key)
         if pod_class is None:
             original_shape = self._shapes[digest]

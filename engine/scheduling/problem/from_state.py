@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import msgspec
 
 from kerf.engine.model import labels as lbl
@@ -14,6 +12,7 @@ from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.ephemeral_taints import counting_taints
 from kerf.engine.nodeclaim.state_table import GOING, REQUESTED
 from kerf.engine.scheduling.launchable.pool_catalogues import PoolCatalogues
+from kerf.engine.scheduling.matching.resources import total
 from kerf.engine.scheduling.problem.capacity_buffers import BufferSources, virtual_pods
 from kerf.engine.scheduling.problem.default_spread import SelectorSources, with_default_spread
 from kerf.engine.scheduling.problem.departing_pods import departing_pods
@@ -184,12 +183,11 @@ def _pool(state: State, name: str, offered: PoolCatalogues, now: int) -> PoolInp
 def _usage(state: State, pool: str, offered: PoolCatalogues) -> Resources:
     """What counts against the limits of a NodePool (S-68): the capacity of its nodes that are not going, and their
     number as `nodes`."""
-    total: Counter[str] = Counter()
-    for claim in state.facts.claims.values():
-        if claim.node_pool == pool and claim.state not in GOING:
-            total.update(_counted_capacity(claim, state, offered))
-            total["nodes"] += 1
-    return dict(sorted(total.items()))
+    counted = [claim for claim in state.facts.claims.values() if claim.node_pool == pool and claim.state not in GOING]
+    used = total(_counted_capacity(claim, state, offered) for claim in counted)
+    if counted:
+        used["nodes"] = used.get("nodes", 0) + len(counted)
+    return dict(sorted(used.items()))
 
 
 def _counted_capacity(claim: NodeClaim, state: State, offered: PoolCatalogues) -> Resources:

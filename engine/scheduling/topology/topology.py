@@ -63,17 +63,17 @@ def _looked_at(shape: PodShape) -> bytes:
 
 
 def first_pods(pods: Iterable[tuple[_Kind, _Pod]]) -> dict[_Kind, _Pod]:
-    """The first pod of each kind, in the order of these pods by namespace, name and uid.
+    """The first pod of each kind, in the order of these pods by namespace, name and uid. Pods of a kind have one
+    namespace.
 
     Rules and counts are numbered in this order, which pseudonyms keep. They do not keep that of the shapes' digests.
     """
-    first: dict[_Kind, tuple[str, str, str]] = {}
     found: dict[_Kind, _Pod] = {}
     for kind, pod in pods:
-        name, known = (pod.namespace, pod.name, pod.uid), first.get(kind)
-        if known is None or name < known:
-            first[kind], found[kind] = name, pod
-    return {kind: found[kind] for kind in sorted(found, key=first.__getitem__)}
+        known = found.get(kind)
+        if known is None or pod.name < known.name or (pod.name == known.name and pod.uid < known.uid):
+            found[kind] = pod
+    return dict(sorted(found.items(), key=lambda each: (each[1].namespace, each[1].name, each[1].uid)))
 
 
 class Topology:

@@ -110,7 +110,7 @@ def test_w51_d29_a_pool_without_instance_types_blocks_its_own_nodes_only() -> No
     bare = replace(
         given.base, pools=tuple(replace(p, catalogue="") if p.pool.name == "other" else p for p in given.base.pools)
     )
-    found = {judge_node.name: why for judge_node, why in judge_nodes(replace(given, base=bare))}
+    found = {judge_node.name: why for judge_node, why in judge_nodes(replace(given, base=bare)).judged}
     assert not isinstance(found["a"], Reason)
     assert isinstance(found["b"], Reason)
     assert found["b"].code == "no-instance-types"
