@@ -73,6 +73,19 @@ _OF_THE_CALLER = frozenset(
 """Error codes that say something of who calls, and how often, and nothing of what the call is about."""
 
 
+THROTTLED = frozenset(
+    {
+        "RequestLimitExceeded",
+        "RequestThrottled",
+        "RequestThrottledException",
+        "Throttling",
+        "ThrottlingException",
+        "TooManyRequestsException",
+    }
+)
+"""Error codes that say that there were too many calls."""
+
+
 NO_CREDENTIALS = frozenset({"NoCredentialsError", "PartialCredentialsError"})
 """Errors of the SDK before it has asked AWS: it has no credentials."""
 
@@ -106,6 +119,11 @@ class AwsError(KerfError):
     @property
     def not_found(self) -> bool:
         return self.aws_code in NOT_FOUND
+
+    @property
+    def passing(self) -> bool:
+        """Whether it says nothing of what was asked, so that the same call may well be answered a minute later."""
+        return self.unknown or self.aws_code in THROTTLED
 
 
 def _hint(aws_code: str, unknown: bool) -> str:

@@ -36,21 +36,27 @@ class Images:
         self._parameters: dict[str, tuple[int, str]] = {}  # → when it was read, its value
         self._deprecated: set[str] = set()  # parameters of `latest` aliases
 
-    def resolve(self, node_class: EC2NodeClass) -> tuple[tuple[ResolvedAMI, ...], Condition]:
-        """The images of a class, newest first (A-114), and condition AMIsReady. Raises `AwsError`."""
+    def resolve(
+        self, node_class: EC2NodeClass, before: tuple[ResolvedAMI, ...] = ()
+    ) -> tuple[tuple[ResolvedAMI, ...], Condition]:
+        """The images of a class, newest first (A-114), and condition AMIsReady. Raises `AwsError`; so too while SSM
+        cannot tell one image of an alias, where the class has images from `before`."""
         term = next((term for term in node_class.spec.ami_selector_terms if term.alias), None)
         if term is not None:
             if why := unsupported(term.alias, self._settings.facts.kubernetes_version):
                 return (), Condition("AMIsReady", "False", "UnsupportedAlias", why)
             # A-111: the alias says which images, also where amiFamily is Custom (A-31)
-            entries = self._by_alias(term.alias, FAMILIES[AMI_FAMILIES.get(term.alias_family, "Custom")].windows_build)
+            build = FAMILIES[AMI_FAMILIES.get(term.alias_family, "Custom")].windows_build
+            entries = self._by_alias(term.alias, build, all_or_none=bool(before))
         else:
             entries = self._by_terms(node_class.spec.ami_selector_terms)
         images = select(entries, self._clock())
         missing = Condition("AMIsReady", "False", "AMINotFound", "no image matches amiSelectorTerms")
         return images, ready("AMIsReady") if images else missing
 
-    def _by_alias(self, alias: str, windows_build: str) -> list[tuple[dict[str, Any], Requirements]]:
+    def _by_alias(
+        self, alias: str, windows_build: str, *, all_or_none: bool
+    ) -> list[tuple[dict[str, Any], Requirements]]:
         variants: dict[str, list[Requirements]] = {}
         parameters: dict[str, str] = {}  # image → which names it
         last: AwsError | None = None
@@ -59,6 +65,8 @@ class Images:
                 ttl = DEPRECATED_TTL if query.parameter in self._deprecated else ALIAS_TTL
                 image = self._parameter(query.parameter, ttl)
             except AwsError as error:
+                if all_or_none and error.passing:
+                    raise  # the types that boot this image could not be launched until the next look
                 last = error  # a path that does not resolve is skipped, unless none does (A-101)
                 continue
             parameters[image] = query.parameter

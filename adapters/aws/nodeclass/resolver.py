@@ -140,7 +140,12 @@ class NodeClassResolver:
         reserved = _Step(RESERVATIONS, "capacity_reservations", self.reservations.resolve, _MINUTE)
         return (
             *((reserved,) if settings.reserved_capacity else ()),
-            _Step("AMIsReady", "amis", self._images.resolve, max(5 * _MINUTE, settings.ami_refresh)),
+            _Step(
+                "AMIsReady",
+                "amis",
+                lambda node_class: self._images.resolve(node_class, before.amis),
+                max(5 * _MINUTE, settings.ami_refresh),
+            ),
             _Step("SubnetsReady", "subnets", self._subnets, max(_MINUTE, settings.subnet_refresh)),
             _Step("SecurityGroupsReady", "security_groups", self._groups, 5 * _MINUTE),
             _Step(

@@ -21,6 +21,7 @@ from kerf.engine.model.karpenter.ec2nodeclasses import (
     EC2NodeClass,
     EC2NodeClassSpec,
     EC2NodeClassStatus,
+    ResolvedAMI,
     SubnetTerm,
 )
 
@@ -126,6 +127,23 @@ def test_a100_the_last_value_of_a_parameter_stays_while_ssm_cannot_tell() -> Non
     found, verdict = images.resolve(EC2NodeClass("default", spec))
     assert ([each.id for each in found], verdict.status) == (["ami-1"], "True")
     assert len(aws.of("get_parameter")) == 2
+
+
+@pytest.mark.parametrize("code", ["ThrottlingException", "AccessDenied"])
+def test_a101_a_class_keeps_its_images_while_ssm_cannot_tell_some_of_an_alias(code: str) -> None:
+    """A process that has just begun remembers no parameter. A new class takes what there is."""
+    aws = AWS(describe_images={"Images": [image("ami-1")]})
+    queries = image_queries("bottlerocket@latest", "1.34")
+    aws.parameters = {query.parameter: refusal(code) for query in queries} | {queries[0].parameter: "ami-1"}
+    spec = EC2NodeClassSpec(ami_selector_terms=(AMITerm(alias="bottlerocket@latest"),))
+    before = tuple(ResolvedAMI(f"ami-{number}") for number in range(4))
+    images = Images(aws, SETTINGS, lambda: 0)  # type: ignore[arg-type]
+    assert {found.id for found in images.resolve(EC2NodeClass("default", spec))[0]} == {"ami-1"}
+    if code == "ThrottlingException":
+        with pytest.raises(AwsError, match=code):
+            images.resolve(EC2NodeClass("default", spec), before)
+    else:
+        assert images.resolve(EC2NodeClass("default", spec), before)[1].status == "True"
 
 
 @pytest.mark.parametrize("family", ["Windows2022", "Custom", ""])
