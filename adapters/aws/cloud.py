@@ -15,7 +15,7 @@ from kerf.adapters.aws.catalogue.node_memory import JoinedNode
 from kerf.adapters.aws.health import unhealthy
 from kerf.adapters.aws.instances import Instances
 from kerf.adapters.aws.launch.client_tokens import ClientTokens
-from kerf.adapters.aws.launch.fleet import Group, answered, fleet_request, groups
+from kerf.adapters.aws.launch.fleet import Group, answered, fleet_request, groups, least_pods
 from kerf.adapters.aws.launch.fleet_errors import explained, failure
 from kerf.adapters.aws.launch.launch_template import LaunchTemplates
 from kerf.adapters.aws.nodeclass.capacity_reservations import state_of
@@ -303,9 +303,7 @@ class AwsCloud:
 
     def _launch(self, order: LaunchInstance, known: Known, intent: str, token: str) -> LaunchAnswered:
         chosen = groups(order, known.types, known.resolved.status.amis, self._catalogues.kubelets(known.resolved))
-        addresses = min((group.kind.capacity["pods"] for group in chosen), default=0)
-        offered = {offer.zone for offer in order.offers}
-        taken = self._classes.free_addresses.take(known.resolved.status.subnets, offered, addresses)
+        taken = self._classes.free_addresses.take(known.resolved.status.subnets, least_pods(chosen))
         used = ""
         try:
             answer = self._fleet_again(order, known.resolved, chosen, taken.subnets, intent, token)

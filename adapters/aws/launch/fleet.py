@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -55,6 +55,16 @@ def groups(
         Group(types[offers[0].instance_type], image, tuple(offers), msgspec.json.decode(kubelet) if kubelet else None)
         for (image, _, _, kubelet), offers in sorted(offers_by_template.items())
     )
+
+
+def least_pods(chosen: Iterable[Group]) -> dict[str, int]:
+    """The fewest pods that a node may take, by zone: so many addresses a launch will use at least (A-233)."""
+    least: dict[str, int] = {}
+    for group in chosen:
+        pods = group.kind.capacity["pods"]
+        for offer in group.offers:
+            least[offer.zone] = min(pods, least.get(offer.zone, pods))
+    return least
 
 
 def fleet_request(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
@@ -18,11 +18,12 @@ class _Count(Struct):
 
 
 class Taken(Struct, frozen=True):
-    """What one launch takes: the subnet that it may use in each zone, with the count that its addresses are in."""
+    """What one launch takes, by zone: the subnet that it may use, the count that its addresses are in, and how many
+    they are."""
 
     subnets: dict[str, str]
     counts: dict[str, _Count]
-    addresses: int
+    addresses: dict[str, int]
 
 
 class FreeAddresses:
@@ -46,19 +47,20 @@ class FreeAddresses:
         """EC2 found none in a subnet (A-293)."""
         self.told({subnet: 0})
 
-    def take(self, subnets: Iterable[ResolvedSubnet], zones: Container[str], addresses: int) -> Taken:
-        """Choose the subnet with most free addresses in each zone, the first of equals, and take addresses of it."""
+    def take(self, subnets: Iterable[ResolvedSubnet], addresses: Mapping[str, int]) -> Taken:
+        """Choose the subnet with most free addresses in each of these zones, the first of equals, and take so many
+        addresses of it."""
         chosen: dict[str, tuple[int, str]] = {}
         with self._counting:
             for subnet in subnets:
                 count = self._counts.setdefault(subnet.id, _Count(0))
                 left = count.free - count.taken
-                if subnet.zone in zones and (subnet.zone not in chosen or left > chosen[subnet.zone][0]):
+                if subnet.zone in addresses and (subnet.zone not in chosen or left > chosen[subnet.zone][0]):
                     chosen[subnet.zone] = (left, subnet.id)
             counts = {zone: self._counts[subnet] for zone, (_, subnet) in chosen.items()}
-            for count in counts.values():
-                count.taken += addresses
-        return Taken({zone: subnet for zone, (_, subnet) in chosen.items()}, counts, addresses)
+            for zone, count in counts.items():
+                count.taken += addresses[zone]
+        return Taken({zone: subnet for zone, (_, subnet) in chosen.items()}, counts, dict(addresses))
 
     def give_back(self, taken: Taken, used: str) -> None:
         """Return the addresses of all zones but the one that was used. A count that EC2's answer has replaced is not
@@ -66,4 +68,4 @@ class FreeAddresses:
         with self._counting:
             for zone, count in taken.counts.items():
                 if zone != used:
-                    count.taken -= taken.addresses
+                    count.taken -= taken.addresses[zone]

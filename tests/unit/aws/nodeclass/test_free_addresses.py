@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from kerf.adapters.aws.launch.fleet import Group, least_pods
 from kerf.adapters.aws.nodeclass.free_addresses import FreeAddresses, Taken
+from kerf.engine.model.instance_types import InstanceType
 from kerf.engine.model.karpenter.ec2nodeclasses import ResolvedSubnet
+from kerf.engine.record.decisions import Offer
 
 SUBNETS = (ResolvedSubnet("a-1", "a"), ResolvedSubnet("a-2", "a"), ResolvedSubnet("b-1", "b"))
 
 
 def take(addresses: FreeAddresses, *zones: str) -> Taken:
-    return addresses.take(SUBNETS, zones, 10)
+    return addresses.take(SUBNETS, dict.fromkeys(zones, 10))
 
 
 def told(**free: int) -> FreeAddresses:
@@ -54,3 +57,17 @@ def test_a_293_a_subnet_without_addresses_comes_last() -> None:
     addresses = told(a_1=15, a_2=1)
     addresses.used_up("a-1")
     assert take(addresses, "a").subnets == {"a": "a-2"}
+
+
+def test_a_233_a_zone_counts_by_the_types_that_are_offered_in_it() -> None:
+    """Also where a smaller type is offered in another zone."""
+    groups = [
+        Group(InstanceType("large", {"pods": 58}), "ami", (Offer("large", "a", 1.0), Offer("large", "b", 1.0))),
+        Group(InstanceType("small", {"pods": 8}), "ami", (Offer("small", "b", 0.1), Offer("small", "c", 0.1))),
+    ]
+    assert least_pods(groups) == {"a": 58, "b": 8, "c": 8}
+    addresses = told(a_1=100, a_2=50, b_1=9)
+    taken = addresses.take(SUBNETS, least_pods(groups))
+    assert take(addresses, "a").subnets == {"a": "a-2"}, "42 are left of a-1"
+    addresses.give_back(taken, "b")
+    assert take(addresses, "a").subnets == {"a": "a-1"}
