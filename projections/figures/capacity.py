@@ -5,13 +5,21 @@ from __future__ import annotations
 from msgspec import Struct
 
 from kerf.engine.record.entries import Entry
-from kerf.engine.record.observations import LaunchAnswered
+from kerf.engine.record.observations import LaunchAnswered, LaunchError
 from kerf.projections.figures.lives import LivesFold
 from kerf.projections.figures.measures import Measure
 from kerf.projections.workload_names import workload_of
 
 REFUSED, LAUNCHES_LOST = "refused", "launches_lost"
 NOT_FOUND = "not-found"
+
+
+OFFERING_PARTS = ("zone", "capacity", "type")
+
+
+def about_offering(error: LaunchError) -> dict[str, str]:
+    """Return the parts of the offering that an error is about, by dimension."""
+    return {"type": error.instance_type, "zone": error.zone, "capacity": error.capacity_type}
 
 
 class CapacityFold:
@@ -33,14 +41,15 @@ class CapacityFold:
         about = self._about(answer.claim)
         for error in answer.errors:
             offering = "/".join(filter(None, (error.capacity_type, error.instance_type, error.zone)))
-            said = {"type": error.instance_type, "zone": error.zone, "capacity": error.capacity_type}
-            self._add(entry, {**about, **said, "offering": offering, "reason": error.code}, {REFUSED: 1})
+            self._add(
+                entry, {**about, **about_offering(error), "offering": offering, "reason": error.code}, {REFUSED: 1}
+            )
         if not answer.instance:
             reason = answer.code or answer.kind
             lost: dict[str, float] = {REFUSED: 0 if answer.errors else 1, LAUNCHES_LOST: 1}
             first = answer.errors[0] if answer.errors else None
             offering = "/".join(filter(None, (first.capacity_type, first.instance_type, first.zone))) if first else ""
-            said = {"type": first.instance_type, "zone": first.zone, "capacity": first.capacity_type} if first else {}
+            said = about_offering(first) if first else {}
             reason = first.code if first is not None else reason
             self._add(entry, {**about, **said, "offering": offering, "reason": reason}, lost)
 

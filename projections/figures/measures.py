@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from math import fsum
 
@@ -65,6 +65,16 @@ def _row(group: str, found: list[Measure], names: tuple[str, ...]) -> Row:
 def within(measures: Iterable[Measure], since: int, until: int) -> list[Measure]:
     """Return the measures between two times (ms since the epoch), both included."""
     return [measure for measure in measures if since <= measure.at <= until]
+
+
+def in_common(about: Iterable[Mapping[str, str]], dimensions: Iterable[str]) -> dict[str, str]:
+    """Return the dimensions in which all are of one group, with that group. Nothing of a single one, which has
+    everything in common with itself."""
+    found = list(about)
+    if len(found) < 2:
+        return {}
+    groups = {name: {each.get(name, "") for each in found} for name in dimensions}
+    return {name: next(iter(of)) for name, of in groups.items() if len(of) == 1 and of != {""}}
 
 
 def _group(measure: Measure, by: str) -> str:

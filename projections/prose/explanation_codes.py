@@ -13,6 +13,7 @@ UNKNOWN_ACTOR = "somebody (who, only the API server's audit log tells)"
 class ExplanationCode(ReasonCode):
     """What explanations say of a node beside the deciders' own codes; some are types of claim events."""
 
+    CLOCKS_DISAGREE = "clocks-disagree", "the clocks disagree about the time: no node is moved before they agree"
     CONTROLLER_DECIDED = "controller-decided", "{controller} takes it away, as {why}{first}{saves}"
     CONTROLLER_GAVE_UP = "controller-gave-up", "{controller} did not carry out its decision"
     DELETION_ASKED = "deletion-asked", "{actor} asked for its deletion"
@@ -46,6 +47,7 @@ class ChangeCode(ReasonCode):
 
     AFTER_CONSOLIDATE_AFTER = "after-consolidate-after", "its NodePool's consolidateAfter had passed"
     AFTER_PAUSE = "after-pause", "the pause after the move that came to nothing were over"
+    CLOCKS_AGREED = "clocks-agreed", "the clocks agreed about the time"
     MORE_BUDGET = (
         "more-budget",
         "the disruption budgets of NodePool {nodepool} allowed one more ({reason}: {allowed} of {total} "
@@ -63,7 +65,7 @@ class ChangeCode(ReasonCode):
         "its node did not carry the annotation karpenter.sh/do-not-disrupt",
     )
     WITHOUT_POD_ANNOTATION = "without-pod-annotation", "{pods} did not carry the annotation karpenter.sh/do-not-disrupt"
-    WITHOUT_POD_BUDGET = "without-pod-budget", "PodDisruptionBudget {budgets} allowed an eviction"
+    WITHOUT_POD_BUDGET = "without-pod-budget", "PodDisruptionBudget {budgets} allowed an eviction ({terms})"
     WITHOUT_POLICY_BALANCED = (
         "without-policy-balanced",
         "NodePool {nodepool} had the consolidationPolicy {policy} in the place of Balanced",

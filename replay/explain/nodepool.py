@@ -7,9 +7,10 @@ from collections import Counter
 
 from msgspec import Struct
 
-from kerf.engine.disruption.budgets import UNLIMITED, Use, allowance
+from kerf.engine.disruption.budgets import UNLIMITED, Use, allowance, value
 from kerf.engine.disruption.moves.budget_headroom import budget_use
-from kerf.engine.model.disruption_reasons import BUDGET_REASONS
+from kerf.engine.model.disruption_reasons import BUDGET_REASONS, DisruptionReason
+from kerf.engine.model.karpenter.nodepools import Budget, NodePool
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import ProvisionResult
 from kerf.engine.record.store import Store
@@ -23,12 +24,14 @@ READY, NOT_READY, GONE = "ready", "not ready", "gone"
 
 
 class PoolBudget(Struct, frozen=True):
-    """How many further nodes the budgets let go for one reason; None for any number. `faults` are budgets that cannot
-    be read."""
+    """How many further nodes the budgets let go for one reason; None for any number. `least` is the number in the
+    NodePool's list of the budget that allows the fewest now. `faults` are budgets that cannot be read."""
 
     reason: str
     nodes: int | None
     faults: tuple[Reason, ...] = ()
+    least: int | None = None
+    terms: Budget | None = None
 
 
 class RefusedPods(Struct, frozen=True):
@@ -98,14 +101,17 @@ def _budgets(state: State, name: str) -> tuple[PoolBudget, ...]:
     pool = state.facts.pools.get(name)
     if pool is None:
         return ()
-    use = budget_use(state).get(name, Use())
-    allowed = ((reason, allowance(pool, reason, use.total, state.facts.at)) for reason in BUDGET_REASONS)
-    return tuple(
-        PoolBudget(
-            reason.value, None if found.nodes == UNLIMITED else max(0, found.nodes - use.consuming), found.faults
-        )
-        for reason, found in allowed
-    )
+    use, now = budget_use(state).get(name, Use()), state.facts.at
+    return tuple(_budget(pool, reason, use, now) for reason in BUDGET_REASONS)
+
+
+def _budget(pool: NodePool, reason: DisruptionReason, use: Use, now: int) -> PoolBudget:
+    found = allowance(pool, reason, use.total, now)
+    if found.faults or found.nodes == UNLIMITED:
+        return PoolBudget(reason.value, 0 if found.faults else None, found.faults)
+    counting = [n for n, budget in enumerate(pool.budgets) if not budget.reasons or reason.karpenter in budget.reasons]
+    least = min(counting, key=lambda n: value(pool.budgets[n], use.total, now))
+    return PoolBudget(reason.value, max(0, found.nodes - use.consuming), least=least, terms=pool.budgets[least])
 
 
 def _refused(store: Store, histories: Histories, state: State, name: str) -> tuple[RefusedPods, ...]:

@@ -8,6 +8,8 @@ from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import ProvisionResult, Unplaced
 from kerf.engine.record.store import Store
 from kerf.engine.state.state import State
+from kerf.projections.figures.capacity import OFFERING_PARTS, about_offering
+from kerf.projections.figures.measures import in_common
 from kerf.replay.explain.claim import Launch, launch_of
 from kerf.replay.explain.funnels import PlacementExplanation, decision_at, explain_placement, replan_if_known
 from kerf.replay.history.displacement import Displacement, displacement_behind, displacement_of
@@ -20,6 +22,19 @@ from kerf.replay.time_travel.moments import state_at
 WAITING, BOUND, TERMINATING, ENDED, GONE, UNBOUND = "waiting", "bound", "terminating", "ended", "gone", "unbound"
 
 
+class LostLaunches(Struct, frozen=True, kw_only=True):
+    """Nodes that were planned for a pod and could not be launched.
+
+    `reasons` are the cloud's codes, `refused` counts the offerings that it refused, and `shared` is what all these have
+    in common: "zone", "capacity", "type".
+    """
+
+    nodes: int
+    refused: int
+    reasons: tuple[str, ...]
+    shared: dict[str, str]
+
+
 class PodExplanation(Struct, frozen=True, kw_only=True):
     """All that is known of one pod.
 
@@ -28,7 +43,8 @@ class PodExplanation(Struct, frozen=True, kw_only=True):
     node that was launched for it. `reasons` are the recorded ones if it has no place. `expected` is the planned node,
     if the pod was bound to another one. `came_for` is the pod that it replaced, from a node that had to go. `left` says
     why it was put off a node itself. `shortened`: the decisive decision is from before the record's base, and cannot be
-    made again. `kept`: why it may not leave its going node yet.
+    made again. `kept`: why it may not leave its going node yet. `lost` are nodes that were planned for it, and did not
+    come.
     """
 
     pod: str
@@ -49,6 +65,7 @@ class PodExplanation(Struct, frozen=True, kw_only=True):
     left: Displacement | None = None
     shortened: bool = False
     kept: tuple[Reason, ...] = ()
+    lost: LostLaunches | None = None
 
 
 def explain_pod(store: Store, name: str, position: int | None = None, now: int = 0) -> PodExplanation:
@@ -86,6 +103,7 @@ def explain_known_pod(store: Store, histories: Histories, state: State, pod: Pod
         came_for=displacement_behind(histories, pod),
         left=displacement_of(histories, pod),
         kept=_kept(store, pod),
+        lost=_lost(pod, histories),
     )
 
 
@@ -102,6 +120,23 @@ def decisive_decision(pod: PodHistory) -> PodDecision | None:
 def _kept(store: Store, pod: PodHistory) -> tuple[Reason, ...]:
     latest = pod.decisions[-1] if pod.decisions else None
     return _recorded_reasons(store, latest, pod.uid) if latest is not None and latest.result == LATER else ()
+
+
+def _lost(pod: PodHistory, histories: Histories) -> LostLaunches | None:
+    """Return what came of the nodes that were planned for a pod, as far as nothing did."""
+    planned = dict.fromkeys(look.place for look in pod.decisions if look.result == NEW_CLAIM)
+    claims = [claim for name in planned if (claim := histories.claims.get(name)) is not None]
+    failed = [claim for claim in claims if claim.answers and not claim.instance]
+    if not failed:
+        return None
+    answers = [answer for claim in failed for _, answer in claim.answers]
+    errors = [error for answer in answers for error in answer.errors]
+    return LostLaunches(
+        nodes=len(failed),
+        refused=len(errors),
+        reasons=tuple(sorted({error.code for error in errors} or {answer.code or answer.kind for answer in answers})),
+        shared=in_common(map(about_offering, errors), OFFERING_PARTS),
+    )
 
 
 def pod_status(pod: PodHistory, state: State) -> str:

@@ -17,6 +17,7 @@ from kerf.engine.disruption.cluster import Cluster, ClusterNode
 from kerf.engine.disruption.eligibility import WHEN_EMPTY
 from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
 from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.labels import DO_NOT_DISRUPT
 from kerf.engine.model.reasons import Reason
@@ -86,11 +87,20 @@ def _pod_budgets(cluster: Cluster, node: ClusterNode, method: DisruptionReason) 
     """Drop the PodDisruptionBudgets that let no pod of the node be evicted."""
     rules = cluster.eviction_rules
     holding = {budget.uid: budget for pod in node.pods for budget in rules.blocked_now(pod)}
-    names = sorted(f"{budget.namespace}/{budget.name}" for budget in holding.values())
+    named = sorted((f"{budget.namespace}/{budget.name}", _terms(budget)) for budget in holding.values())
     left = tuple(budget for budget in cluster.pod_disruption_budgets if budget.uid not in holding)
-    return WithoutBlocker(
-        Reason.of(ChangeCode.WITHOUT_POD_BUDGET, budgets=names), replace(cluster, pod_disruption_budgets=left)
-    )
+    names, terms = [name for name, _ in named], [said for _, said in named]
+    change = Reason.of(ChangeCode.WITHOUT_POD_BUDGET, budgets=names, terms=terms)
+    return WithoutBlocker(change, replace(cluster, pod_disruption_budgets=left))
+
+
+def _terms(budget: PodDisruptionBudget) -> str:
+    """Write what a PodDisruptionBudget asks for, and what that comes to now."""
+    asked = f"maxUnavailable {budget.max_unavailable}" if budget.max_unavailable is not None else ""
+    asked = f"minAvailable {budget.min_available}" if budget.min_available is not None else asked
+    if not budget.expected_pods:
+        return asked or "nothing asked for"
+    return f"{asked}: {budget.desired_healthy} of {budget.expected_pods} pods must stay healthy"
 
 
 def without_pod(cluster: Cluster, node: ClusterNode, pod: Pod) -> Cluster:

@@ -127,7 +127,8 @@ def test_without_the_pod_budget_the_node_goes_as_is_said(capsys: pytest.CaptureF
     assert happened is not None
     assert said.way.goes.savings == pytest.approx(happened.savings)
     assert said.way.goes.replacements == tuple(new.instance_type for new in happened.replacements)
-    assert "it would go if PodDisruptionBudget other/inflate allowed an eviction: for a m5.large" in told(found, capsys)
+    asked = "PodDisruptionBudget other/inflate allowed an eviction (maxUnavailable 0: 5 of 5 pods must stay healthy)"
+    assert f"it would go if {asked}: for a m5.large" in told(found, capsys)
 
 
 def test_two_obstacles_are_both_named_and_both_needed() -> None:

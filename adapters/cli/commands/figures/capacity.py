@@ -39,11 +39,11 @@ def capacity(
     """
     from kerf.adapters.cli.figures import fold_into, window_of
     from kerf.adapters.cli.records import opened
-    from kerf.adapters.cli.render.figures.tables import CAPACITY, answer_of, show
+    from kerf.adapters.cli.render.figures.tables import CAPACITY, answer_of, common_words, show
     from kerf.engine.model.missing_knowledge import Missing
-    from kerf.projections.figures.capacity import CapacityFold
+    from kerf.projections.figures.capacity import OFFERING_PARTS, REFUSED, CapacityFold
     from kerf.projections.figures.lives import LivesFold
-    from kerf.projections.figures.measures import table, within
+    from kerf.projections.figures.measures import in_common, table, within
     from kerf.replay.partial_records import imported_from, require
 
     with opened(record) as store:
@@ -52,6 +52,8 @@ def capacity(
         lives = LivesFold(pods=by == "workload")
         fold = CapacityFold(lives)
         fold_into(store, window.position, lives, fold)
-    found = table(within(fold.measures, window.since, window.until), by, CAPACITY)
-    answer = answer_of(found, window.since, window.until)
+    measures = within(fold.measures, window.since, window.until)
+    shared = in_common((measure.about for measure in measures if measure.amounts.get(REFUSED)), OFFERING_PARTS)
+    notes = [f"All refusals have in common: {common_words(shared)}."] if shared and by not in shared else []
+    answer = answer_of(table(measures, by, CAPACITY), window.since, window.until, notes=notes)
     show(answer, CAPACITY, "No capacity was refused", json=json, as_csv=csv, times=True)

@@ -7,6 +7,7 @@ from kerf.adapters.cli.render.explain.decision import decision_text
 from kerf.adapters.cli.render.explain.pod import pod_text
 from kerf.adapters.cli.render.output import Printer
 from kerf.adapters.cli.render.text import MAX_NAMES_SHOWN, some
+from kerf.engine.model.karpenter.nodepools import Budget
 from kerf.engine.model.quantities import format_quantity
 from kerf.projections.prose.amounts import count, dollars, duration, moment
 from kerf.projections.prose.few_words import few_words
@@ -91,4 +92,11 @@ def _budget_words(budgets: tuple[PoolBudget, ...]) -> str:
         + (f" as {' or '.join(reasons)}" if len(numbers) > 1 else "")
         for number, reasons in numbers.items()
     ]
-    return ", ".join(parts)
+    closed = {budget.least: budget.terms for budget in budgets if budget.nodes == 0 and budget.terms is not None}
+    return ", ".join(parts) + "".join(f"; budgets[{least}]: {_terms(terms)}" for least, terms in closed.items())
+
+
+def _terms(budget: Budget) -> str:
+    """What a budget that leaves nothing asks for."""
+    window = f", schedule {budget.schedule} for {duration(budget.duration or 0)}" if budget.schedule else ""
+    return f"nodes {budget.nodes}{window}"

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import groupby
 
 from kerf.adapters.cli.render.explain.placement import CUT_SINCE, launch_text, placement_text
+from kerf.adapters.cli.render.figures.tables import common_words
 from kerf.adapters.cli.render.output import Printer
 from kerf.projections.prose.amounts import count, duration, moment
 from kerf.projections.prose.reasons import sentence
-from kerf.replay.explain.pod import PodExplanation
+from kerf.replay.explain.pod import LostLaunches, PodExplanation
 from kerf.replay.history.displacement import Displacement
 from kerf.replay.history.pod_histories import PodDecision
 
+_BRIEF = {"new-claim": "planned onto a new node", "existing-node": "planned onto a node that was there"}
+NOT_ASKED_FOR = "kube-scheduler has not asked for a node: scheduling gates hold it, or it is another scheduler's"
+FIRST_SHOWN, LATEST_SHOWN = 3, 5
+"""How many lines of decisions about a pod are shown at most."""
 _RESULTS = {
     "new-claim": "planned onto the new node {place}",
     "existing-node": "planned onto {place}",
@@ -36,6 +42,8 @@ def pod_text(printer: Printer, explained: PodExplanation) -> None:
     _decisions(printer, explained.looks)
     if explained.look_again:
         printer.line(f"decision {explained.look_again} came to the same result again")
+    if explained.lost is not None:
+        printer.line(_lost(explained.lost), "warning")
     if explained.expected:
         printer.line(f"the plan meant it for {explained.expected}: kube-scheduler chose {explained.node}", "warning")
     for reason in explained.reasons:
@@ -69,11 +77,31 @@ def left_text(end: Displacement) -> str:
 
 
 def _decisions(printer: Printer, looks: tuple[PodDecision, ...]) -> None:
-    """The decisions about the pod. Consecutive ones with the same result share a line."""
-    for (result, place), alike in groupby(looks, key=lambda look: (look.result, look.place)):
-        first, *rest = alike
+    """The decisions about the pod. Consecutive ones with the same result share a line. Of many lines the first and the
+    latest are shown."""
+    runs = [(key, list(alike)) for key, alike in groupby(looks, key=lambda look: (look.result, look.place))]
+    for number, ((result, place), (first, *rest)) in enumerate(runs):
+        if len(runs) > FIRST_SHOWN + LATEST_SHOWN and FIRST_SHOWN <= number < len(runs) - LATEST_SHOWN:
+            if number == FIRST_SHOWN:
+                printer.line(_left_out([alike for _, alike in runs[FIRST_SHOWN:-LATEST_SHOWN]]))
+            continue
         again = f" (and {count(len(rest), 'time')} more, last by decision {rest[-1].position})" if rest else ""
         printer.line(f"decision {first.position} at {moment(first.at)}: {_RESULTS[result].format(place=place)}{again}")
+
+
+def _lost(lost: LostLaunches) -> str:
+    said = f"{count(lost.nodes, 'node')} planned for it could not be launched: {', '.join(lost.reasons)}"
+    if not lost.refused:
+        return said
+    shared = f", all with {common_words(lost.shared)}" if lost.shared else ""
+    return f"{said}; {count(lost.refused, 'refusal')}{shared}"
+
+
+def _left_out(runs: list[list[PodDecision]]) -> str:
+    """Count by result the decisions that are not shown, the most frequent first."""
+    results = Counter(look.result for alike in runs for look in alike)
+    counts = ", ".join(f"{times} times {_BRIEF.get(what, _RESULTS[what])}" for what, times in results.most_common())
+    return f"… {sum(results.values())} more: {counts}"
 
 
 def _where(explained: PodExplanation) -> str:
@@ -83,4 +111,6 @@ def _where(explained: PodExplanation) -> str:
 def _unasked(explained: PodExplanation) -> str:
     if explained.status == "bound":
         return ": kube-scheduler found room on a node that was there"
+    if explained.status == "unbound":
+        return f": {NOT_ASKED_FOR}"
     return ": the window may still be open" if explained.status == "waiting" else ""

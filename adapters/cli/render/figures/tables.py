@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from io import StringIO
 from typing import Any
 
@@ -88,6 +88,12 @@ def with_rate(table: Table, window_ms: int) -> Table:
 
     rows = tuple(replace(row, amounts=rated(row.amounts)) for row in table.rows)
     return replace(table, rows=rows, total=rated(table.total))
+
+
+def common_words(shared: Mapping[str, str]) -> str:
+    """Write what refusals have in common (`in_common`): "zone us-west-2b, capacity type spot"."""
+    names = {"zone": "zone", "capacity": "capacity type", "type": "instance type"}
+    return ", ".join(f"{names.get(name, name)} {group}" for name, group in shared.items())
 
 
 def _print_csv(answer: Answer, columns: Columns) -> None:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
+from kerf.adapters.cli.render.figures.tables import common_words
 from kerf.adapters.cli.render.output import Printer
 from kerf.adapters.cli.render.text import some
 from kerf.engine.model.missing_knowledge import Missing, words_of
@@ -24,6 +25,8 @@ from kerf.projections.cluster_status.structs import (
     WaitingWorkload,
 )
 from kerf.projections.cluster_status.words import OUTLOOKS, UNDER_WAY, ground_words
+from kerf.projections.figures.capacity import OFFERING_PARTS
+from kerf.projections.figures.measures import in_common
 from kerf.projections.prose.amounts import count, duration, moment
 
 WIDTH = 80
@@ -50,7 +53,8 @@ def status_text(printer: Printer, status: ClusterStatus, *, all_nodes: bool = Fa
 
 def _header(printer: Printer, status: ClusterStatus) -> None:
     grounds = [ground_words(ground) for ground in status.verdict.grounds if ground.level == status.verdict.level]
-    text = f"{status.verdict.level}: {'; '.join(grounds) or 'nothing waits'}"
+    nothing = "nothing waits for a node" if status.waiting else "nothing waits"
+    text = f"{status.verdict.level}: {'; '.join(grounds) or nothing}"
     if _lacks(status, Missing.PODS, Missing.BINDINGS) and not grounds:
         text = "nothing is under way; whether pods wait is not known"
     for line in _wrapped(text, ""):
@@ -72,7 +76,10 @@ def _header(printer: Printer, status: ClusterStatus) -> None:
 
 def _avoided(status: ClusterStatus) -> str:
     offerings = [" ".join(filter(None, key.split("|"))) for key in status.unavailable]
-    return f"without capacity lately, not asked for: {some(offerings, 5)}" if offerings else ""
+    parts = [dict(zip(("capacity", "type", "zone"), key.split("|"), strict=False)) for key in status.unavailable]
+    shared = common_words(in_common(parts, OFFERING_PARTS))
+    told = f" (all with {shared})" if shared else ""
+    return f"without capacity lately, not asked for{told}: {some(offerings, 5)}" if offerings else ""
 
 
 def _is_coming(node: NodeStatus) -> bool:

@@ -12,12 +12,12 @@ from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import LaunchAnswered, LaunchError
 from kerf.engine.state.load import empty
 from kerf.projections.cost import CostFold
-from kerf.projections.figures.capacity import CapacityFold
+from kerf.projections.figures.capacity import OFFERING_PARTS, CapacityFold
 from kerf.projections.figures.churn import churn_measures
 from kerf.projections.figures.cost import IDLE, cost_measures
 from kerf.projections.figures.evictions import EvictionsFold
 from kerf.projections.figures.lives import LivesFold
-from kerf.projections.figures.measures import Table, table, within
+from kerf.projections.figures.measures import Table, in_common, table, within
 from kerf.projections.figures.usage import UsageFold
 from kerf.projections.timeline.timeline import Timeline
 from tests.support.memory import MemoryStore
@@ -146,3 +146,10 @@ def test_refusals_count_by_offering_with_their_first_and_last_time(day: Folded) 
     assert {row.group: row.amounts["refused"] for row in found.rows} == {"spot/m5.large/a": 2, "spot/m5.large/b": 2}
     assert (found.rows[0].first, found.rows[0].last) == (answers[0].at, answers[1].at)
     assert found.total == {"refused": 4, "launches_lost": 0}
+
+
+def test_what_refusals_have_in_common_is_found() -> None:
+    spot = [{"zone": "a", "capacity": "spot", "type": kind} for kind in ("m5.large", "c5.large")]
+    assert in_common(spot, OFFERING_PARTS) == {"zone": "a", "capacity": "spot"}
+    assert in_common([*spot, {"zone": "b", "capacity": "spot"}], OFFERING_PARTS) == {"capacity": "spot"}
+    assert in_common(spot[:1], OFFERING_PARTS) == {}

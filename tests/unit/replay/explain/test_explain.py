@@ -5,19 +5,30 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from kerf.engine.model.karpenter.nodepools import Budget
 from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import Selector
 from kerf.engine.model.labels import ZONE
-from kerf.engine.record.observations import LaunchAnswered, LaunchError, NodeClaimDeletionSeen, ObjectGone, Observation
+from kerf.engine.record.observations import (
+    ClocksDiffer,
+    LaunchAnswered,
+    LaunchError,
+    NodeClaimDeletionSeen,
+    ObjectGone,
+    Observation,
+)
 from kerf.engine.scheduling.provision import VERSION
+from kerf.engine.state.load import load
 from kerf.projections.prose.reasons import sentence
 from kerf.projections.timeline.event import event_sentence
 from kerf.replay.errors import SubjectUnknown
 from kerf.replay.explain.claim import explain_claim, explain_node
 from kerf.replay.explain.decision import explain_decision
-from kerf.replay.explain.pod import explain_pod
+from kerf.replay.explain.nodepool import explain_pool
+from kerf.replay.explain.pod import LostLaunches, explain_pod
+from kerf.replay.history.histories_until import histories_of
 from kerf.replay.history.story import story
-from tests.support.lives import claim_of, in_service, show_taint
+from tests.support.lives import PODS, claim_of, half_empty, in_service, show_taint
 from tests.support.memory import MemoryStore
 from tests.support.records import changed, position_of, tampered, whole_life
 from tests.support.world import World, pool
@@ -115,6 +126,47 @@ def test_a_launch_without_capacity_says_what_was_refused() -> None:
     assert [error.instance_type for error in found.launch.refused] == ["c5.large"]
     assert found.launch.error == "insufficient-capacity"
     assert (found.state, found.removed) == ("terminated", "launch-failed")
+    pod = explain_pod(world.store, "default/a")
+    assert pod.lost == LostLaunches(nodes=1, refused=1, reasons=("InsufficientInstanceCapacity",), shared={})
+
+
+def test_refusals_for_a_pod_say_what_they_have_in_common() -> None:
+    world = World()
+    world.prepare()
+    world.pending("a")
+    world.after(1_000)
+    ((ref, order),) = world.launches()
+    types = ("c5.large", "m5.large")
+    errors = tuple(LaunchError("InsufficientInstanceCapacity", "", kind, "us-west-2a", "on-demand") for kind in types)
+    world.see(Observation(LaunchAnswered(ref, order.claim, kind="insufficient-capacity", errors=errors)))
+    lost = explain_pod(world.store, "default/a").lost
+    assert lost is not None
+    assert lost.shared == {"zone": "us-west-2a", "capacity": "on-demand"}
+
+
+def test_while_the_clocks_differ_no_method_is_said_to_take_a_node() -> None:
+    world = half_empty()
+    for name in PODS[3:]:
+        world.gone(name)
+    world.see(Observation(ClocksDiffer(jump=600_000)))
+    world.after(120_000)
+    found = explain_claim(world.store, claim_of(world).name, now=world.now)
+    emptiness = next(method for method in found.methods if method.method == "emptiness")
+    assert (emptiness.reason.code, emptiness.acts) == ("clocks-disagree", False)
+    assert emptiness.way is not None
+    assert [change.code for change in emptiness.way.changes] == ["clocks-agreed"]
+    assert emptiness.way.goes is not None
+    assert found.staying is not None
+    assert found.staying.reason.code == "clocks-disagree"
+
+
+def test_d45_a_nodepool_names_the_budget_that_leaves_nothing() -> None:
+    world = in_service()
+    closed = Budget(nodes="0", schedule="* * * * *", duration=3_600_000)
+    world.see(Observation(replace(world.runtime.state.facts.pools["default"], budgets=(Budget(), closed))))
+    store = world.store
+    found = explain_pool(store, histories_of(store), load(store), "default")
+    assert {(budget.nodes, budget.least, budget.terms) for budget in found.budgets} == {(0, 1, closed)}
 
 
 def test_a_dearer_type_than_asked_shows_what_was_cheaper() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from kerf.adapters.cli.render.explain.decision import decision_text
 from kerf.adapters.cli.render.explain.pod import pod_text
@@ -11,6 +12,7 @@ from kerf.engine.model.kubernetes.pods import HostPort
 from kerf.engine.record.observations import Observation
 from kerf.replay.explain.decision import explain_decision
 from kerf.replay.explain.pod import explain_pod
+from kerf.replay.history.pod_histories import PodDecision
 from tests.support.world import Mi, World, pool
 
 
@@ -73,3 +75,13 @@ def test_new_nodes_are_named_where_funnels_and_refusals_are_told(capsys: pytest.
     refused = [line for line in out.splitlines() if line.startswith("  not on the new node ")]
     assert refused
     assert all(any(name in line for name in claims) for line in refused)
+
+
+def test_of_many_decisions_about_a_pod_the_first_and_the_latest_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    explained = explain_pod(apart().store, "default/a")
+    looks = tuple(PodDecision(n, 0, "no-place" if n % 2 else "new-claim", f"c{n}") for n in range(20))
+    pod_text(Printer(), replace(explained, looks=looks))
+    lines = capsys.readouterr().out.splitlines()
+    told = [line.split(" at ")[0].removeprefix("decision ") for line in lines if line.startswith("decision ")]
+    assert told == ["0", "1", "2", "15", "16", "17", "18", "19"]
+    assert "… 12 more: 6 times no place, 6 times planned onto a new node" in lines
