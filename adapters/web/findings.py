@@ -28,7 +28,7 @@ IDLE = 0.3
 """A node that is less full than this costs more than it serves."""
 _KINDS_OF_GROUNDS = {
     "pool-not-ready": "nodepool", "node-not-ready": "node", "late": "nodeclaim", "orphans": "instance",
-    "under-way": "nodeclaim",
+    "clocks-differ": "nodepool", "under-way": "nodeclaim",
 }  # fmt: skip
 """Code of a ground → the kind of what it is about. All others are about pods."""
 _GRAVE = frozenset(

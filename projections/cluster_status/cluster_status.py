@@ -30,7 +30,7 @@ def cluster_status(state: State, now: int = 0, plan: ProvisionResult | None = No
         position=facts.position,
         at=now,
         record=facts.record,
-        verdict=judged(waiting, nodes, pools, going_on, sorted(facts.orphans)),
+        verdict=judged(waiting, nodes, pools, going_on, sorted(facts.orphans), clocks_differ=bool(facts.clocks_differ)),
         totals=_totals(state, nodes),
         waiting=waiting,
         under_way=going_on,

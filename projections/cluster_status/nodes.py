@@ -73,6 +73,8 @@ def _reasons(state: State, now: int) -> dict[str, Reason]:
     for claim in state.facts.claims.values():
         if claim.state == INITIALIZED and claim.name in nodes:
             found = why_node_stays(nodes[claim.name], cluster, state)
+            if state.facts.clocks_differ and found is None:
+                found = Reason.of(DisruptionCode.CLOCKS_DIFFER)
             reasons[claim.name] = found or Reason(claim.verdict or DisruptionCode.NOT_LOOKED_AT.value)
     return reasons
 

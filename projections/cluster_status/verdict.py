@@ -20,7 +20,7 @@ from kerf.projections.cluster_status.structs import (
     UnderWay,
     WaitingWorkload,
 )
-from kerf.projections.cluster_status.waiting_pods import IGNORED, NO_PLACE, ON_ITS_WAY
+from kerf.projections.cluster_status.waiting_pods import IGNORED, NO_PLACE, NOT_ASKED, ON_ITS_WAY
 
 PATIENCE = 600_000
 """A pod whose node is on its way should have it by then (ms)."""
@@ -35,6 +35,8 @@ def judged(
     pools: tuple[PoolStatus, ...],
     going_on: Iterable[UnderWay],
     orphans: Iterable[str],
+    *,
+    clocks_differ: bool = False,
 ) -> ClusterVerdict:
     """Return the verdict: the level of the worst ground."""
     grounds = [
@@ -44,6 +46,7 @@ def judged(
         *_ground(
             DEGRADED, "node-not-ready", [node.name for node in nodes if node.state == INITIALIZED and not node.ready]
         ),
+        *_ground(DEGRADED, "clocks-differ", [pool.name for pool in pools] if clocks_differ else ()),
         *_ground(DEGRADED, "orphans", orphans),
         *_ground(BUSY, "under-way", [part.subjects[0] for part in going_on]),
     ]
@@ -55,6 +58,8 @@ def _of_waiting(waiting: tuple[WaitingWorkload, ...], pools: tuple[PoolStatus, .
     """Judge the pods that wait, each once, by the worst that is true of it."""
     by_code: dict[tuple[str, str], list[str]] = {}
     for group in waiting:
+        if group.outlook == NOT_ASKED:
+            continue  # whoever closed its gates opens them
         by_code.setdefault(_of_group(group, any(pool.ready for pool in pools)), []).extend(group.pods)
     for (level, code), pods in by_code.items():
         yield from _ground(level, code, pods)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 import msgspec
 
-from kerf.engine.model.kubernetes.pods import Pod, is_untried
+from kerf.engine.model.kubernetes.pods import DAEMONSET, Pod, is_active, is_untried, owned_by
 from kerf.engine.model.missing_knowledge import Missing
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import ProvisionResult
@@ -19,6 +20,9 @@ from kerf.projections.workload_names import WorkloadName, workload_of
 ON_ITS_WAY, NO_PLACE, NOT_PLANNED, KEPT, IGNORED = "on-its-way", "no-place", "not-planned", "kept", "ignored"
 NOT_TOLD = "not-told"
 """Why a pod waits in an imported record: another controller planned, or did not."""
+NOT_ASKED = "not-asked"
+"""kube-scheduler does not ask for a node: the pod has scheduling gates, or is another scheduler's. A record does not
+say which."""
 
 _Outlook = tuple[str, Reason | None]
 _UNKNOWN: _Outlook = (NOT_PLANNED, None)
@@ -33,10 +37,15 @@ def lacks_pods(state: State) -> bool:
 def waiting_workloads(state: State, now: int, plan: ProvisionResult | None) -> tuple[WaitingWorkload, ...]:
     """Return the waiting pods, those that have waited longest first. `plan` is the latest one that did not repeat
     another."""
-    outlooks, untold = _outlooks(plan), (NOT_TOLD, None) if state.facts.tells_history else _UNKNOWN
+    outlooks, untold = _outlooks(plan, state), (NOT_TOLD, None) if state.facts.tells_history else _UNKNOWN
     groups: dict[tuple[WorkloadName, str, bytes, str], list[tuple[Pod, Reason | None]]] = {}
     for pod in _waiting(state):
-        outlook, why = (ON_ITS_WAY, None) if state.facts.targets.get(pod.uid) else outlooks.get(pod.uid, untold)
+        if state.facts.targets.get(pod.uid):
+            outlook, why = ON_ITS_WAY, None
+        elif is_not_asked_for(pod, state):
+            outlook, why = NOT_ASKED, None
+        else:
+            outlook, why = outlooks.get(pod.uid, untold)
         key = (workload_of(pod), outlook, msgspec.json.encode(why, order="sorted"), pod.shape)
         groups.setdefault(key, []).append((pod, why))
     waiting = [
@@ -47,26 +56,39 @@ def waiting_workloads(state: State, now: int, plan: ProvisionResult | None) -> t
 
 
 def _waiting(state: State) -> list[Pod]:
-    """Return the pods to plan for, and those that the scheduler has not come to yet; none where the record does not
-    know which pods have a node."""
+    """Return the pods to plan for, those that the scheduler has not come to yet, and those for which it does not ask;
+    none where the record does not know which pods have a node."""
     if lacks_pods(state):
         return []
     pods = state.facts.pods.values()
-    return sorted(
-        (pod for pod in pods if pod.uid in state.indexes.pending or is_untried(pod)), key=lambda pod: (pod.key, pod.uid)
+    waiting = (
+        pod for pod in pods if pod.uid in state.indexes.pending or is_untried(pod) or is_not_asked_for(pod, state)
     )
+    return sorted(waiting, key=lambda pod: (pod.key, pod.uid))
 
 
-def _outlooks(plan: ProvisionResult | None) -> dict[str, _Outlook]:
+def is_not_asked_for(pod: Pod, state: State) -> bool:
+    """Whether a pod has no node, and kube-scheduler neither looks for one nor says that there is none."""
+    if state.facts.tells_history or not is_active(pod) or owned_by(pod, DAEMONSET):
+        return False
+    return not (pod.node or pod.nominated or pod.untried or pod.unschedulable)
+
+
+def _outlooks(plan: ProvisionResult | None, state: State) -> dict[str, _Outlook]:
     """Return what a plan said of the pods that it had no place for, with the reason that is nearest to a place."""
     if plan is None:
         return {}
     found: dict[str, _Outlook] = {}
     for outlook, groups in ((NO_PLACE, plan.unplaced), (IGNORED, plan.ignored), (KEPT, plan.later)):
         for group in groups:
-            nearest = next(iter(nearest_first(group.reasons)), None)
+            nearest = next(iter(nearest_first(group.reasons, partial(_labels_of, state))), None)
             found.update(dict.fromkeys(group.pods, (outlook, nearest)))
     return found
+
+
+def _labels_of(state: State, node_pool: str) -> frozenset[str]:
+    pool = state.facts.pools.get(node_pool)
+    return frozenset() if pool is None else frozenset((*pool.labels, *(wanted.key for wanted in pool.requirements)))
 
 
 def _workload(state: State, now: int, name: WorkloadName, outlook: _Outlook, pods: Iterable[Pod]) -> WaitingWorkload:

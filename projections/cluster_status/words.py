@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from kerf.projections.cluster_status.structs import Ground
 from kerf.projections.cluster_status.under_way import DRAIN, JOIN, LAUNCH, MOVE, START, TAINT
-from kerf.projections.cluster_status.waiting_pods import IGNORED, KEPT, NO_PLACE, NOT_PLANNED, NOT_TOLD, ON_ITS_WAY
+from kerf.projections.cluster_status.waiting_pods import (
+    IGNORED,
+    KEPT,
+    NO_PLACE,
+    NOT_ASKED,
+    NOT_PLANNED,
+    NOT_TOLD,
+    ON_ITS_WAY,
+)
 from kerf.projections.prose.amounts import count
 
 OUTLOOKS: dict[str, str] = {
@@ -13,6 +21,7 @@ OUTLOOKS: dict[str, str] = {
     NOT_PLANNED: "no plan was about it yet",
     KEPT: "may not leave its node yet",
     IGNORED: "kerf does not plan for it",
+    NOT_ASKED: "kube-scheduler asks for no node: scheduling gates hold it, or it is another scheduler's",
     NOT_TOLD: "nothing that was imported says why",
 }
 """What pods wait for."""
@@ -32,6 +41,7 @@ _GROUNDS: dict[str, tuple[str, str]] = {
     "pool-not-ready": ("NodePool", "{count} not in order"),
     "late": ("change", "{count} late"),
     "node-not-ready": ("node", "{count} in service, but not ready"),
+    "clocks-differ": ("NodePool", "clocks disagree about the time: no node of {count} is moved"),
     "orphans": ("instance", "{count} to be ended, of no NodeClaim"),
     "waiting": ("pod", "{count} waiting for a node"),
     "under-way": ("change", "{count} under way"),

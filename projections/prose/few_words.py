@@ -9,6 +9,7 @@ _FEW_WORDS: dict[str, str] = {
     DisruptionCode.BAD_BUDGET: "unreadable budget",
     DisruptionCode.BEING_DISRUPTED: "move under way",
     DisruptionCode.BUDGET: "budget used up",
+    DisruptionCode.CLOCKS_DIFFER: "clocks disagree",
     DisruptionCode.CHURN: "pods changed meanwhile",
     DisruptionCode.CONSOLIDATE_AFTER_NEVER: "consolidateAfter Never",
     DisruptionCode.DO_NOT_DISRUPT: "do-not-disrupt node",

@@ -265,7 +265,8 @@ def _staying(claim: NodeClaim, state: State, history: ClaimHistory, methods: tup
         recorded = next(
             (verdict.verdict.reason for verdict in reversed(history.verdicts) if verdict.verdict.action == "keep"), None
         )
-        reason = why_nodes_stay.why_it_stays(claim, state, state.facts.at) or recorded
+        clocks = Reason.of(ExplanationCode.CLOCKS_DISAGREE) if state.facts.clocks_differ else None
+        reason = why_nodes_stay.why_it_stays(claim, state, state.facts.at) or clocks or recorded
         reason = reason or Reason.of(DisruptionCode.NOT_LOOKED_AT)
         reason = next(
             (method.reason for method in methods if method.reason.code in _MORE_PRECISE.get(reason.code, ())), reason

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from kerf.engine.disruption import eligibility
 from kerf.engine.disruption.budgets import window_ends
@@ -33,7 +33,7 @@ from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.nodeclaims.drift import AS_ASKED
 from kerf.engine.state.nodeclaims.drift import DRIFTED as HAS_DRIFTED
 from kerf.engine.state.state import State
-from kerf.projections.prose.explanation_codes import ExplanationCode
+from kerf.projections.prose.explanation_codes import ChangeCode, ExplanationCode
 from kerf.replay.history.histories import RecordedVerdict
 from kerf.replay.what_if.blockers import unreadable_budget
 from kerf.replay.what_if.node import WhatWouldChange, WouldGo, consolidation, drift, emptiness, explore_changes, node_in
@@ -138,7 +138,7 @@ def _voluntary_methods(
     )
     for name, ask, why in methods:
         answer = _static_drift(claim, state, cluster) if name == DRIFT else None
-        answer = answer or explore_changes(cluster, claim.name, ask, why)
+        answer = _while_clocks_differ(answer or explore_changes(cluster, claim.name, ask, why), state)
         reason = answer.verdict or Reason.of(ExplanationCode.WOULD_GO, why=why.value)
         if own_move is not None and _METHOD_OF_MOVE.get(own_move.why) == name:
             has_room = BudgetHeadroom(state).allows(own_move)
@@ -177,6 +177,15 @@ def _static_drift(claim: NodeClaim, state: State, cluster: Cluster) -> WhatWould
     refusal = eligibility.judge_node(node, cluster, eventual=True)
     reason = refusal if isinstance(refusal, Reason) else refused.get(node.name, Reason.of(DisruptionCode.NOT_LOOKED_AT))
     return WhatWouldChange(verdict=reason, stays=reason)
+
+
+def _while_clocks_differ(answer: WhatWouldChange, state: State) -> WhatWouldChange:
+    """Say of a method that would take the node that it does not, because there is no disruption pass before the clocks
+    agree."""
+    if answer.verdict is not None or not state.facts.clocks_differ:
+        return answer
+    verdict, change = Reason.of(ExplanationCode.CLOCKS_DISAGREE), Reason.of(ChangeCode.CLOCKS_AGREED)
+    return structs.replace(answer, verdict=verdict, changes=(change,))
 
 
 def _precise_reason(reason: Reason, method: str, state: State, claim: NodeClaim, unread: Reason | None) -> Reason:

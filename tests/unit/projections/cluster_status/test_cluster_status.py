@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from kerf.engine.model.disruption_reasons import DisruptionCode
 from kerf.engine.model.kubernetes.nodes import Node
-from kerf.engine.record.observations import NodeClassSeen, Observation
+from kerf.engine.model.kubernetes.pods import Pod, Taint
+from kerf.engine.record.observations import ClocksDiffer, NodeClassSeen, Observation
 from kerf.engine.state.load import load
 from kerf.projections.cluster_status import structs
 from kerf.projections.cluster_status.cluster_status import cluster_status
@@ -20,7 +21,7 @@ from kerf.projections.prose.few_words import few_words
 from kerf.replay.time_travel.status import latest_plan, status_of
 from tests.support.lives import asked, half_empty, in_service, launched
 from tests.support.repository import ROOT
-from tests.support.world import NODE_CLASS, World
+from tests.support.world import NODE_CLASS, World, pool
 
 Mi = 2**20
 MINUTE = 60_000
@@ -80,6 +81,37 @@ def test_a_pod_without_a_place_has_the_reason_of_the_pool_that_came_nearest() ->
     assert group.reason is not None
     assert group.reason.code == "types-resources"
     assert group.why.startswith("NodePool default: none of the 4 types")
+
+
+def test_a_pod_that_selects_the_label_of_a_tainted_pool_lacks_its_toleration() -> None:
+    world = World()
+    world.prepare()
+    ml = replace(pool("ml"), labels={"team": "ml"}, taints=(Taint("team", "NoSchedule", "ml"),))
+    world.see(Observation(ml))
+    world.pending("train", node_selector={"team": "ml"})
+    world.pending("typo", node_selector={"teem": "ml"})
+    world.after(1_000)
+    why = {group.workload: group.why for group in status(world).waiting}
+    assert why["default/train"] == "NodePool ml: the pod does not tolerate team=ml:NoSchedule"
+    assert why["default/typo"] == "NodePool default: label teem is not defined here"
+
+
+def test_s40_pods_for_which_nobody_asks_for_a_node_are_shown_and_judge_nothing() -> None:
+    world = in_service()
+    world.see(Observation(Pod("uid-gated", "default", "gated", world.pods["a"].shape, created=world.now)))
+    found = status(world, 5_000)
+    assert (found.verdict.level, grounds(found)) == ("fine", [])
+    assert [(group.outlook, group.pods, group.waited) for group in found.waiting] == [
+        ("not-asked", ("default/gated",), 5_000)
+    ]
+
+
+def test_clocks_that_differ_degrade_and_hold_every_node() -> None:
+    world = half_empty()
+    world.see(Observation(ClocksDiffer(jump=600_000)))
+    found = status(world, MINUTE)
+    assert ("degraded", "clocks-differ", 1) in grounds(found)
+    assert [node.few_words for node in found.nodes] == ["clocks disagree"]
 
 
 def test_pods_that_wait_while_no_nodepool_is_ready_are_a_failure() -> None:
