@@ -134,7 +134,7 @@ def _operation(operator: str, operands: tuple[CelNode, ...], scope: Scope) -> Va
     if operator == "!":
         return not _bool(values[0])
     if len(values) == 1:
-        return -values[0] if isinstance(values[0], float) else -_int(values[0])
+        return -values[0] if isinstance(values[0], float) else _of_64_bits(-_int(values[0]))
     left, right = values
     if operator in ("==", "!="):
         return _equal(left, right) == (operator == "==")
@@ -179,9 +179,13 @@ def _arithmetic(operator: str, left: int, right: int) -> int:
         "/": quotient,
         "%": left - quotient * right,
     }[operator]
-    if not -(1 << 63) <= result < 1 << 63:
+    return _of_64_bits(result)
+
+
+def _of_64_bits(number: int) -> int:
+    if not -(1 << 63) <= number < 1 << 63:
         raise CelError("a number is too large")
-    return result
+    return number
 
 
 def _of_doubles(operator: str, left: float, right: float) -> float:
@@ -215,10 +219,12 @@ def _equal(left: Value, right: Value) -> bool:
 def _compared(left: Value, right: Value) -> int:
     if _number(left) and _number(right):
         return (left > right) - (left < right)
-    if isinstance(left, bool) or type(left) is not type(right):
+    if type(left) is not type(right):
         raise CelError("values of two types have no order")
     if isinstance(left, str) and isinstance(right, str):
         return (left > right) - (left < right)
+    if isinstance(left, bool) and isinstance(right, bool):
+        return left - right
     raise CelError("values of this type have no order; use compareTo")
 
 

@@ -127,6 +127,8 @@ class _Parser:
         if operator is None:
             return self._postfix(depth)
         self._within(depth)
+        if operator == "-" and self._tokens[self._at : self._at + 1] and self._tokens[self._at][0] == "number":
+            return Constant(_integer(f"-{self._next()[1]}"))
         return Operation(operator, (self._unary(depth + 1),))
 
     def _postfix(self, depth: int) -> CelNode:
@@ -152,7 +154,7 @@ class _Parser:
             return ListLiteral(self._arguments("]", depth))
         kind, text = self._next()
         if kind == "number":
-            return Constant(int(text, 0) if text.startswith("0x") else int(text))
+            return Constant(_integer(text))
         if kind == "double":
             return Constant(float(text))
         if kind == "text":
@@ -198,6 +200,14 @@ class _Parser:
             raise _refused("it ends too early")
         self._at += 1
         return self._tokens[self._at - 1]
+
+
+def _integer(text: str) -> int:
+    """Of a literal with its sign: the smallest number has one as well."""
+    number = int(text, 16) if "x" in text else int(text)
+    if not -(1 << 63) <= number < 1 << 63:
+        raise _refused(f"{text} has more than 64 bits")
+    return number
 
 
 def _unescaped(text: str) -> str:

@@ -42,6 +42,7 @@ DEVICE = Device(
         (f"cel.bind(a, {A}, a.n == 4 && a.ok)", True),
         ("device.allowMultipleAllocations", True),
         ('1 == "1"', False),
+        ("-9223372036854775808 < -9223372036854775807 && false < true", True),
         # an operand without a value does not matter where the other one decides
         (f'device.driver == "z" && {A}.none', False),
         (f"{A}.none || {A}.ok", True),
@@ -63,6 +64,8 @@ def test_s200_what_an_expression_says(expression: str, holds: bool) -> None:
         ("true && #", "cannot be read"),
         ("1.5.2 > 1", "cannot be read"),
         ("[1].exists(x, x > 0)", "x is not defined"),
+        ("9223372036854775808 > 0", "more than 64 bits"),
+        ("-(-9223372036854775808) > 0", "too large"),
         (f'{A}.model.matches("A.*")', "kerf knows no matches"),
         (f"{A}.model < 3", "no order"),
         ('quantity("many").compareTo(quantity("1")) == 0', "not a quantity"),
