@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from kerf.adapters.aws.cloud import AwsCloud
 from kerf.adapters.aws.instances import capacity_type
 from kerf.adapters.aws.mock.environment import CLUSTER
-from kerf.adapters.aws.nodeclass.resolved import DEPENDENTS, RESERVATIONS
+from kerf.adapters.aws.nodeclass.resolved import DEPENDENTS, RESERVATIONS, condition
 from kerf.engine.model import labels
 from kerf.engine.model.karpenter.ec2nodeclasses import CapacityReservationTerm, PlacementGroupSelector
 from kerf.engine.record.decisions import Offer
@@ -156,7 +156,7 @@ def test_a_78_a_reservation_that_is_over_is_not_launched_into(world: AwsWorld, t
     assert cloud.next_due() == end * 1000
     world.advance(30_000)
     if not told:
-        world.environment.operator.fault("DescribeCapacityReservations", "throttled", 3)
+        world.environment.operator.fault("DescribeCapacityReservations", "throttled")
     assert reserved(cloud.observe()) == [("cr-s", 2, True), *([] if told else [("cr-t", 0, False)])]
 
 
@@ -228,6 +228,34 @@ def test_a_127_a_141_a_246_instances_start_in_the_placement_group(world: AwsWorl
     told = observed(cloud)
     assert told.terms is not None
     assert (told.ready, told.terms.placement_group) == (False, "pg-1")  # not known to be gone: nothing drifts
+
+
+def test_a_127_a_128_a_group_is_kept_while_ec2_cannot_tell_and_not_once_it_is_gone(world: AwsWorld) -> None:
+    group = {"GroupId": "pg-1", "GroupName": "close", "Strategy": "cluster", "State": "available"}
+    world.environment.operator.shim.placement_groups = [group]
+    cloud = with_spec(world, placement_group_selector=PlacementGroupSelector(name="close"))
+
+    def told() -> tuple[str, str]:
+        """The group that launches use, and what the class's condition says of it."""
+        seen = cloud.observe()
+        terms, status = observation_of(seen).terms, resolved(seen).status
+        assert terms is not None
+        verdict = condition(status, "PlacementGroupReady")
+        assert verdict is not None
+        return terms.placement_group, verdict.reason
+
+    assert told() == ("pg-1", "PlacementGroupReady")
+    world.environment.operator.fault("DescribePlacementGroups", "throttled")
+    world.advance(60_000)
+    assert told() == ("pg-1", "PlacementGroupResolutionFailed")
+    world.environment.operator.shim.placement_groups = []
+    world.advance(60_000)
+    assert told() == ("", "PlacementGroupNotFound")
+
+
+def observation_of(seen: Sequence[Observation]) -> NodeClassSeen:
+    (found,) = (entry.payload for entry in seen if isinstance(entry.payload, NodeClassSeen))
+    return found
 
 
 def test_a_61_a_class_whose_placement_group_is_not_there_is_not_ready(world: AwsWorld) -> None:
