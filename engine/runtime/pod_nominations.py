@@ -32,7 +32,7 @@ MAX_TIMES_TOLD = 3
 """How often one pod is told a node that is open. Each time that kube-scheduler clears it, it tries the other pods
 anew."""
 MAX_PAIRS_KNOWN = 20_000
-"""For so many pairs of kinds of pods it is kept whether one counts for the other."""
+"""For so many pairs of kinds of pods it is kept whether one counts for the other, and for so many kinds their skew."""
 
 
 class PodNominations:
@@ -44,6 +44,7 @@ class PodNominations:
         self.times_cleared = 0
         self._node_name = node_name
         self._known: dict[tuple[Pair, Pair], bool] = {}
+        self._skews: dict[str, int] = {}  # shape → `_max_skew`
         self._written: dict[str, str] = {}  # pod → the node last written, by this process or an earlier one
         self._times: Counter[str] = Counter()  # pod → how often it was told an open node
         self._shown: set[str] = set()  # pods that have shown what was written last
@@ -88,14 +89,24 @@ class PodNominations:
         told: list[Pair] = []
         for uid in sorted(pods, key=lambda each: before.get(each) != node):
             pod = state.facts.pods.get(uid)
-            if pod is None or not _spread(state.indexes.blobs.shape(pod.shape)):
+            if pod is None or not self._max_skew(pod.shape, state):
                 yield uid
                 continue
             pair = pod.namespace, pod.shape
             others = [other for other in told if self._counts(pair, other, state) or self._counts(other, pair, state)]
-            if all(len(others) < _max_skew(other, state) for other in (pair, *others)):
+            if all(len(others) < self._max_skew(shape, state) for _, shape in (pair, *others)):
                 told.append(pair)
                 yield uid
+
+    def _max_skew(self, digest: str, state: State) -> int:
+        """The smallest of a shape's hard spreads; 0 if it has none."""
+        known = self._skews.get(digest)
+        if known is None:
+            if len(self._skews) >= MAX_PAIRS_KNOWN:
+                self._skews.clear()
+            constraints = _spread(state.indexes.blobs.shape(digest))
+            known = self._skews[digest] = min((constraint.max_skew for constraint in constraints), default=0)
+        return known
 
     def _counts(self, pair: Pair, other: Pair, state: State) -> bool:
         """Whether a spread of the one pod counts the other."""
@@ -156,8 +167,3 @@ class PodNominations:
 
 def _spread(shape: PodShape) -> list[SpreadConstraint]:
     return [constraint for constraint in shape.spread if constraint.when_unsatisfiable == HARD_SPREAD]
-
-
-def _max_skew(pair: Pair, state: State) -> int:
-    """The smallest of its spreads."""
-    return min(constraint.max_skew for constraint in _spread(state.indexes.blobs.shape(pair[1])))

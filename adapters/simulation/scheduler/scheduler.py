@@ -10,6 +10,7 @@ there from pods of no higher priority. It does not preempt, and does not look at
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 
 from msgspec.structs import replace
 
@@ -252,15 +253,16 @@ class Scheduler:
 
     def _possible(self, pod: Pod, shape: PodShape) -> NodeCheck:
         """Return the checks of a node that change from pod to pod, with the pods that are promised the node."""
-        topology = self._topology.for_pod(pod, shape)
-        checks = [
-            check for check in (topology, self._volumes.filter(pod), self._devices.filter(pod)) if check is not None
-        ]
+
+        @cache
+        def checks() -> list[Callable[[Node], bool]]:  # made once a node has room, since topology counts all pods
+            made = (self._topology.for_pod(pod, shape), self._volumes.filter(pod), self._devices.filter(pod))
+            return [check for check in made if check is not None]
 
         def possible(node: Node, occupied: Occupancy) -> bool:
             if not occupied.fits(shape.requests, node) or not ports_free(shape.host_ports, occupied.ports):
                 return False
-            return all(check(node) for check in checks) and self._leaves_room(pod, shape, node, occupied)
+            return all(check(node) for check in checks()) and self._leaves_room(pod, shape, node, occupied)
 
         return possible
 
