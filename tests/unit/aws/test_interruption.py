@@ -180,12 +180,20 @@ class Queue:
         self._lock, self._fails = threading.Lock(), fails
         self.waits: list[int] = []
         self.deleted: list[str] = []
+        self.hidden: set[int] = set()
 
     def get_queue_url(self, **_: Any) -> dict[str, Any]:
         return {"QueueUrl": "https://queue.example.com"}
 
-    def receive_message(self, MaxNumberOfMessages: int, WaitTimeSeconds: int, **_: Any) -> dict[str, Any]:  # noqa: N803
+    def receive_message(
+        self,
+        MaxNumberOfMessages: int,  # noqa: N803
+        WaitTimeSeconds: int,  # noqa: N803
+        VisibilityTimeout: int,  # noqa: N803
+        **_: Any,
+    ) -> dict[str, Any]:
         with self._lock:
+            self.hidden.add(VisibilityTimeout)
             self.waits.append(WaitTimeSeconds)
             if len(self.waits) in self._fails:
                 refused = {"Error": {"Code": "ThrottlingException"}, "ResponseMetadata": {"HTTPStatusCode": 400}}
@@ -216,6 +224,7 @@ def test_many_messages_are_received_at_once_and_deleted_once_they_are_recorded(m
     seen = {found.message for found in polled if isinstance(found, InterruptionSeen)}
     assert len(seen) == min(messages, 100)
     assert queue.waits == [20] + [0] * (requests - 1)
+    assert queue.hidden == {20}, "A-343: what is not recorded by then comes back"
     assert queue.deleted == []
     interruptions.acknowledge()
     assert sorted(queue.deleted) == sorted(seen)

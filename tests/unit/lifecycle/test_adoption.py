@@ -364,6 +364,19 @@ def test_l238_a_node_that_could_not_be_deleted_is_asked_for_again(gone: bool) ->
     assert re_derived(made.store) == made.store.entries
 
 
+def test_a374_a_reserved_claim_whose_instance_is_on_demand_becomes_that() -> None:
+    """A reservation that is over leaves its instances running. It never goes the other way."""
+    made = world(claim(labels={**claim().labels, lbl.CAPACITY_TYPE: lbl.RESERVED, lbl.RESERVATION_ID: "cr-1"}))
+    plain = TaggedInstance("i-1", "default-abcde", START, lbl.ON_DEMAND)
+    assert made.runtime.listed([replace(plain, capacity_type=lbl.RESERVED)]) == []
+    listed(made, plain)
+    found = claim_of(made)
+    assert (found.capacity_type, found.labels[lbl.CAPACITY_TYPE]) == (lbl.ON_DEMAND, lbl.ON_DEMAND)
+    assert lbl.RESERVATION_ID not in found.labels
+    assert made.runtime.listed([replace(plain, capacity_type=lbl.RESERVED)]) == []
+    assert re_derived(made.store) == made.store.entries
+
+
 def test_an_instance_of_an_object_that_was_found_is_none() -> None:
     made = World()
     other = NodeClassRef(NODE_CLASS.group, NODE_CLASS.kind, "later")

@@ -277,3 +277,31 @@ def test_a220_reserved_capacity_only_where_it_is_admitted_and_to_be_had() -> Non
     assert choose_offers(catalogue, ALL, Requirements(()), refused, max_types=60).capacity_type == lbl.SPOT
     another = Requirements.of_labels({lbl.CAPACITY_TYPE: lbl.RESERVED, lbl.RESERVATION_ID: "cr-9"})
     assert choose_offers(catalogue, ALL, another, frozenset(), max_types=60).offers == ()
+
+
+def test_a315_a316_what_a_claim_has_of_its_type() -> None:
+    """No resource of which there is none, no label of several values, none of a reservation that it does not use, and
+    no zone id that nobody told."""
+    told = {lbl.ZONE_ID: ("usw2-az1",), lbl.RESERVATION_ID: ("cr-1",), "one": ("a",), "many": ("a", "b")}
+    kinds = tuple(
+        replace(kind, capacity={**kind.capacity, "nvidia.com/gpu": 0}, requirements=kind.requirements | told)
+        for kind in CATALOGUE.types
+    )
+    world = World()
+    world.prepare(pool(), replace(CATALOGUE, types=kinds))
+    world.pending("a")
+    world.after(1_000)
+    ((ref, order),) = world.launches()
+    world.answer_launch(ref, order)
+    claim = claim_of(world)
+    assert "cpu" in claim.capacity
+    assert "nvidia.com/gpu" not in {*claim.capacity, *claim.allocatable}
+    assert claim.labels["one"] == "a"
+    assert {"many", lbl.ZONE_ID, lbl.RESERVATION_ID}.isdisjoint(claim.labels)
+
+
+def test_a316_the_zone_id_is_the_one_that_the_answer_tells() -> None:
+    world = asked()
+    ((ref, order),) = world.launches()
+    world.answer_launch(ref, order, zone_id="usw2-az7")
+    assert claim_of(world).labels[lbl.ZONE_ID] == "usw2-az7"

@@ -13,6 +13,8 @@ from kerf.adapters.aws.session import AwsError
 from kerf.adapters.aws.settings import AwsSettings, ClusterFacts
 from kerf.engine.model.karpenter.ec2nodeclasses import (
     AMITerm,
+    BlockDevice,
+    BlockDeviceMapping,
     ConnectionTracking,
     CPUOptions,
     EC2NodeClass,
@@ -71,6 +73,13 @@ def test_the_plain_template() -> None:
     }
     assert [s["ResourceType"] for s in found["TagSpecifications"]] == ["network-interface"]
     assert "CpuOptions" not in found
+
+
+def test_a_242_a_mapping_without_a_volume_is_left_out() -> None:
+    empty, full = BlockDeviceMapping("/dev/xvdb"), BlockDeviceMapping("/dev/xvda", ebs=BlockDevice(volume_size="20G"))
+    found = data(block_device_mappings=(empty, full))
+    assert found["BlockDeviceMappings"] == [{"DeviceName": "/dev/xvda", "Ebs": {"VolumeSize": 19}}]
+    assert "BlockDeviceMappings" not in data(block_device_mappings=(empty,))
 
 
 def test_a_243_a_244_options() -> None:

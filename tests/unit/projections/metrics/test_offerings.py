@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from kerf.adapters.manager.metrics.exposition import exposition
 from kerf.engine.model.content_digest import content
+from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.record.observations import CatalogueSeen, LaunchAnswered, LaunchError, Observation
 from kerf.projections.metrics.offerings import MEMORY_MIB, offering_families
 from tests.support import lives
@@ -51,3 +52,20 @@ def test_a382_the_memory_of_a_type_is_what_the_cloud_names_and_not_what_its_node
     found = scraped(exposition(offering_families(world.runtime.state, world.now)))
     assert first.capacity["memory"] != 8192 << 20
     assert value(found, f"{TYPES}memory_bytes", instance_type=first.name) == 8192 << 20
+
+
+def test_a378_an_offering_is_available_if_one_class_can_launch_it() -> None:
+    """Whichever class is looked at last."""
+    world = lives.asked()
+    facts = world.runtime.state.facts
+    ((_, sold),) = facts.catalogues.items()
+    kind = world.runtime.state.indexes.blobs.catalogue(sold).types[0]
+    closed = replace(kind, offerings=tuple(replace(offering, available=False) for offering in kind.offerings))
+    for last in (True, False):
+        others = (Catalogue((closed,), source=str(number)) for number in range(100))
+        digest, made = next((digest, made) for made in others if ((digest := content(made)[0]) > sold) == last)
+        world.see(Observation(CatalogueSeen("karpenter.k8s.aws/EC2NodeClass/other", digest), {digest: made}))
+        found = scraped(exposition(offering_families(world.runtime.state, world.now)))
+        offering = kind.offerings[0]
+        labels = {"instance_type": kind.name, "zone": offering.zone, "capacity_type": offering.capacity_type}
+        assert value(found, f"{TYPES}offering_available", **labels) == 1
