@@ -311,12 +311,17 @@ class KubernetesController:
             await asyncio.sleep(QUIET_EVERY)
 
     async def _nominated(self, node: str) -> None:
-        """Waits until the pods of a Node that joins have been told it, and stay so."""
-        if self._nominations is not None:
-            await self._nominations.settled(node)
+        """Waits until it is a Node's turn to open, and its pods have been told it, and stay so."""
+        nominations = self._nominations
+        if nominations is None:
+            return
+        async with self.controller.between_turns:
+            turn = nominations.turn(self.runtime.state, node)
+        async with turn:
+            await nominations.settled(node)
             async with self.controller.between_turns:
-                self._nominations.project(self.runtime.state, opening=node)
-            await self._nominations.written(node)
+                nominations.project(self.runtime.state, opening=node)
+            await nominations.written(node)
 
     # ── for the provider (provider.ProviderHost) ──────────────────────────────────────────────────────────────────
 

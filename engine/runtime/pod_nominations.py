@@ -22,6 +22,7 @@ from kerf.engine.model.kubernetes.pods import Pod, PodShape, SpreadConstraint
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import LAUNCHED, REGISTERED
 from kerf.engine.scheduling.matching.label_selectors import spread_selector
+from kerf.engine.scheduling.matching.resources import added, fits, total
 from kerf.engine.scheduling.pods.pod_requirements import HARD_SPREAD
 from kerf.engine.state.pods.nominations import is_contested
 from kerf.engine.state.state import State
@@ -53,6 +54,33 @@ class PodNominations:
     def is_told(self, node: str) -> bool:
         """Whether a pod was told this node."""
         return node in self._written.values()
+
+    def spare(self, node: str, state: State) -> int:
+        """How many pods that wait for other nodes find room beside those that this one's plan tells it."""
+        pods, shape_of = state.facts.pods, state.indexes.blobs.shape
+        left: dict[str, int] = {}
+        others = Counter[str]()
+        for name, uids in state.indexes.waiting_for.items():
+            claim = state.facts.claims.get(name)
+            if claim is None or self._node_of(claim, state) != node:
+                others.update(pods[uid].shape for uid in uids if uid in pods)
+                continue
+            told = set(self._at_a_time(uids, node, {**state.facts.nominations, **self._written}, state))
+            untold = [shape_of(pods[uid].shape).requests for uid in uids if uid in pods and uid not in told]
+            seen = state.facts.nodes.get(node)
+            free = seen.allocatable if seen is not None and seen.allocatable else claim.allocatable
+            left = added(added(free, claim.requests, -1), total({**each, "pods": 1} for each in untold))
+        return sum(count for shape, count in others.items() if fits({**shape_of(shape).requests, "pods": 1}, left))
+
+    def more_to_come(self, state: State) -> bool:
+        """Whether pods wait for nodes that have not joined, and some of those that wait have rules about others."""
+        facts, waiting_for = state.facts, state.indexes.waiting_for
+        claims = [facts.claims[name] for name, uids in waiting_for.items() if uids and name in facts.claims]
+        joined = state.indexes.nodes_by_provider
+        if all(claim.node or (claim.provider_id and joined.get(claim.provider_id)) for claim in claims):
+            return False
+        shapes = {facts.pods[uid].shape for uids in waiting_for.values() for uid in uids if uid in facts.pods}
+        return any(_has_rules(state.indexes.blobs.shape(shape)) for shape in shapes)
 
     def due(self, state: State, opening: str = "") -> Iterator[tuple[Pod, str]]:
         """What is new since the last time: pods with the name of their node, "" where it is taken back. To be gone
@@ -163,6 +191,11 @@ class PodNominations:
             return False
         self._forget(uid)
         return True
+
+
+def _has_rules(shape: PodShape) -> bool:
+    """Whether a pod must be with, or apart from, others."""
+    return bool(_spread(shape)) or any(not term.weight for term in (*shape.affinity, *shape.anti_affinity))
 
 
 def _spread(shape: PodShape) -> list[SpreadConstraint]:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 
 import msgspec
 from msgspec import Struct
 
 from kerf.adapters.kubernetes.errors import Unreachable
+from kerf.adapters.kubernetes.objects.opening_order import MAX_SECONDS_HELD_UP, OpeningOrder
 from kerf.adapters.kubernetes.session import MERGE, Session
 from kerf.engine.errors import KerfError
 from kerf.engine.model.kubernetes.pods import Pod
@@ -24,7 +26,6 @@ from kerf.engine.state.state import State
 
 MIN_SERVER_VERSION = (1, 35)
 MAX_REQUESTS_UNDER_WAY = 32  # requests under way
-MAX_SECONDS_HELD_UP = 5.0  # seconds, at most, that a Node is kept from its pods until they are nominated for it
 SECONDS_TO_SETTLE, MAX_SECONDS_TO_SETTLE = 0.3, 2.1
 """kube-scheduler is through with what a Node's coming made it try if it has cleared no nomination for so long. A Node
 is kept from its pods for the second, at most, until then."""
@@ -60,12 +61,21 @@ class Nominations:
         self._session, self._nominating = session, PodNominations(node_name)
         self._tasks: dict[asyncio.Task[None], str] = {}  # → the node that it writes
         self._gate = asyncio.Semaphore(MAX_REQUESTS_UNDER_WAY)
+        self._order = OpeningOrder()
 
     def project(self, state: State, opening: str = "") -> None:
         """Writes new nominations and takes back those that no longer hold. `opening`: a Node that is about to take
         pods, which are told it again. Call it on the loop, between turns."""
         for pod, node in self._nominating.due(state, opening):
             self._start(pod, node or None)
+        self._order.more_to_come = self._nominating.more_to_come(state)
+        self._order.call_next()
+
+    def turn(self, state: State, node: str) -> AbstractAsyncContextManager[None]:
+        """Waits until it is this Node's turn to open, if pods were told it (`OpeningOrder`). Call it between turns of
+        the controller."""
+        is_told = self._nominating.is_told(node)
+        return self._order.turn(node, self._nominating.spare(node, state)) if is_told else nullcontext()
 
     async def settled(self, node: str) -> None:
         """Waits until kube-scheduler clears no nominations any more, if pods were told this node, but no longer than a

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from benchmarks.binding import carried_out, measure_scenario, summary
+from benchmarks.binding import Told, carried_out, measure_scenario, summary
 from benchmarks.real_scheduler.cluster import Cluster, plane_in
 from benchmarks.real_scheduler.objects import ORDERS, node_name, obstacle, stage
 from kerf.engine.model.settings import Settings
@@ -60,10 +60,11 @@ def test_a_plan_is_carried_out_whole_and_the_model_knows(cluster: Cluster, scena
 
 
 def test_pods_are_told_their_nodes_as_these_come(cluster: Cluster, scenario: dict[str, Any]) -> None:
-    """S-40: closed nodes come one after another, and are opened once their pods have been told them."""
+    """S-40: closed nodes come, and are opened one after another once their pods have been told them."""
     problem = problem_of(scenario, Catalogues({}), Settings(nominations=True))
     plan = best_plan(problem, EFFORT)
-    seats, left = carried_out(cluster, stage(scenario, problem, plan, "file", nominate=True), problem, plan)
+    staged, told = stage(scenario, problem, plan, "file", nominate=True), Told(scenario, problem, plan, EFFORT)
+    seats, left = carried_out(cluster, staged, problem, plan, told)
     assert left == {}
     assert seats == {uid: node_name(number) for number, claim in enumerate(plan.claims) for uid in claim.pods}
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from msgspec.structs import replace
 
 from kerf.engine.model.content_digest import content
-from kerf.engine.model.kubernetes.pods import Pod, PodShape
+from kerf.engine.model.kubernetes.pods import AffinityTerm, Pod, PodShape, Selector, SpreadConstraint
+from kerf.engine.model.labels import HOSTNAME, ZONE
 from kerf.engine.record.observations import Observation
 from kerf.engine.runtime.pod_nominations import PodNominations
 from tests.support import lives
@@ -109,3 +113,53 @@ def test_a_pod_that_loses_its_nomination_for_an_open_node_again_and_again_is_tol
         assert due(world, nominations) == []
         shown(world, "")
     assert times == 3
+
+
+def launched_for(names: str, **shape: Any) -> World:
+    """Pods of this shape wait for the nodes that are launched for them: instances i-1, i-2 and so on."""
+    world = World()
+    world.prepare()
+    world.pending(*names, memory=1, labels={"app": "x"}, **shape)
+    world.after(1_000)
+    for number, (ref, order) in enumerate(world.launches(), start=1):
+        world.answer_launch(ref, order, f"i-{number}")
+        world.node(f"i-{number}", f"aws:///{order.offers[0].zone}/i-{number}", taints=(UNREGISTERED,))
+    return world
+
+
+APART = AffinityTerm(HOSTNAME, Selector({"app": "x"}))
+OVER_ZONES = SpreadConstraint(ZONE, selector=Selector({"app": "x"}))
+
+
+def test_more_nodes_are_to_come_until_all_that_pods_with_rules_wait_for_have_joined() -> None:
+    world = World()
+    world.prepare()
+    world.pending("a", "b", labels={"app": "x"}, anti_affinity=(APART,))
+    world.after(1_000)
+    (first, order), (second, other) = world.launches()
+    world.answer_launch(first, order, "i-1")
+    world.answer_launch(second, other, "i-2")
+    nominations = PodNominations(lambda claim: claim.instance)
+    assert nominations.more_to_come(world.runtime.state)
+    world.node("i-1", f"aws:///{order.offers[0].zone}/i-1", taints=(UNREGISTERED,))
+    assert nominations.more_to_come(world.runtime.state)
+    world.node("i-2", f"aws:///{other.offers[0].zone}/i-2", taints=(UNREGISTERED,))
+    assert not nominations.more_to_come(world.runtime.state)
+
+
+def test_pods_without_rules_about_others_do_not_wait_for_each_others_nodes() -> None:
+    assert not PodNominations(lambda claim: "").more_to_come(lives.launched().runtime.state)
+
+
+@pytest.mark.parametrize(("cpu", "spare"), [(10, 1), (1_500, 0)])
+def test_a_node_has_spare_room_for_as_many_pods_of_other_nodes_as_fit_beside_its_own(cpu: int, spare: int) -> None:
+    world = launched_for("ab", cpu=cpu, anti_affinity=(APART,))
+    assert PodNominations(lambda claim: claim.instance).spare("i-1", world.runtime.state) == spare
+
+
+def test_room_of_a_pod_that_may_not_be_told_yet_is_spare() -> None:
+    """Two of four pods go to each of two zones; by their spread one of each two is told its node at a time."""
+    world = launched_for("abcd", cpu=900, spread=(OVER_ZONES,))
+    state, nominations = world.runtime.state, PodNominations(lambda claim: claim.instance)
+    assert [len(pods) for pods in state.indexes.waiting_for.values()] == [2, 2]
+    assert nominations.spare("i-1", state) == 2
