@@ -12,13 +12,15 @@ for, wherever. NAME is a scenario or a family (`i-mixed`); without names all are
 `--mutated` takes as many scenarios made by random changes instead, one for each seed from `--first` on
 (tests/conformance/mutations.py): cases that kerf has not been tried on. `--services` makes a Service for each set of
 pod labels: kube-scheduler then spreads, softly, those pods without constraints of their own. `--nominate` plans
-for pods that are told their nodes (status.nominatedNodeName). Once the scheduler has refused them, the planned nodes
-come one by one, as in a cluster: each is closed until its pods have been told it.
+for pods that are told their nodes (status.nominatedNodeName). As in a cluster, the plan is made for the pods that the
+scheduler has refused, and once more than foreseen where it has bound others to the nodes that were there. The new nodes
+are closed until all are there and pods have been told them.
 
 Prints one JSON object:
 
 - `scenarios`: those with a place for a pod. `whole`: those of them that bound whole.
-- `launching`, `launching_whole`: those that launch nodes. `price`: what these nodes cost, USD per hour.
+- `launching`, `launching_whole`: those that launch nodes. `price`: what these nodes cost, USD per hour;
+  `price_carried_out`: what those cost that came, in all runs.
 - `rated`, `whole_by_model`: what the plans say of themselves. `foreseen`: the scenarios by both.
 - `habits`: for each variant of the model (in the order of SCHEDULER_VARIANTS) how many scenarios it is `right` about,
   and the share of pods that it has on their real nodes (`seats`). Equal pods, and planned nodes of one kind, are
@@ -48,13 +50,15 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.real_scheduler.cluster import Cluster, Refused, plane_in
-from benchmarks.real_scheduler.objects import ORDERS, Stage, node_name, obstacle, stage
+from benchmarks.real_scheduler.objects import ORDERS, ComingNode, Key, Stage, coming_nodes, node_name, obstacle, stage
 from kerf.engine.model.settings import Settings
 from kerf.engine.scheduling.kube_scheduler.node_info import NodeInfo, planned_node
 from kerf.engine.scheduling.kube_scheduler.scheduler import KubeScheduler
 from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SCHEDULER_VARIANTS
 from kerf.engine.scheduling.launchable.daemons import daemons
 from kerf.engine.scheduling.optimizer.best_plan import best_plan
+from kerf.engine.scheduling.optimizer.bound_first import BoundFirst
+from kerf.engine.scheduling.optimizer.partial_problems import problem_after_binding
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.problem.problem import PendingPod, Problem
 from kerf.replay.scenarios.plan_scenarios import EFFORT, problem_of, read_catalogues, read_scenarios
@@ -120,11 +124,41 @@ def _pods_in_common(one: Mapping[object, list[Counter[object]]], other: Mapping[
     return shared
 
 
-def carried_out(cluster: Cluster, staged: Stage, problem: Problem, plan: Plan) -> tuple[Bindings, dict[str, str]]:
+class Told:
+    """The plan for pods that are told their nodes, as `kerf run` makes it: once kube-scheduler has refused them and has
+    bound what it could to the nodes that are there. `made` is the latest one, with all pods."""
+
+    def __init__(self, scenario: Mapping[str, Any], problem: Problem, plan: Plan, effort: int) -> None:
+        self.made = plan
+        self._scenario, self._problem, self._foreseen, self._effort = scenario, problem, plan, effort
+        self._volumes = any(problem.shapes[pod.shape].volumes for pod in problem.pods)
+
+    def coming(self, bindings: Mapping[Key, str]) -> Sequence[ComingNode]:
+        """The new nodes for the pods that are left."""
+        node_of = {pod.uid: node for pod in self._problem.pods if (node := bindings.get((pod.namespace, pod.name)))}
+        rest, planned = self._problem, self._foreseen
+        if node_of and not self._volumes:  # the zones of volumes that the scheduler has chosen are not in the problem
+            left = frozenset(pod.uid for pod in rest.pods if pod.uid not in node_of)
+            rest = problem_after_binding(rest, node_of, left)
+            planned = best_plan(rest, self._effort)
+            self.made = BoundFirst(self._problem, node_of, rest, planned).with_bound(planned)
+        return coming_nodes(self._scenario, rest, planned)
+
+
+def carried_out(
+    cluster: Cluster, staged: Stage, problem: Problem, plan: Plan, told: Told | None = None
+) -> tuple[Bindings, dict[str, str]]:
     """Return the nodes of the pods that were bound, and the scheduler's words on those of the plan that were not, both
-    by uid. A pod without a place in the plan stands for an equal one that has a place."""
+    by uid. A pod without a place in the plan stands for an equal one that has a place. Pods that are `told` their nodes
+    have the plan that is made for them on the way."""
     pods = {(pod.namespace, pod.name): pod for pod in problem.pods}
-    outcome = cluster.carried_out(staged, [key for key, pod in pods.items() if pod.uid in plan.placed])
+
+    def expected() -> list[Key]:
+        placed = (told.made if told else plan).placed
+        return [key for key, pod in pods.items() if pod.uid in placed]
+
+    outcome = cluster.carried_out(staged, expected, told.coming if told else None)
+    plan = told.made if told else plan
     others = Counter(_pod_kind(pods[key]) for key in outcome.bindings if pods[key].uid not in plan.placed)
     left = {}
     for key, word in sorted(outcome.words.items()):
@@ -154,20 +188,27 @@ def measure_scenario(
     foreseen = ModelForecast(problem, plan)
     runs = []
     for _ in range(asked.repeat):
+        told = Told(scenario, problem, plan, asked.effort) if asked.nominate else None
         try:
-            bindings, left = carried_out(cluster, staged, problem, plan)
+            bindings, left = carried_out(cluster, staged, problem, plan, told)
         except Refused as error:
             return {**identity, "obstacle": str(error)}
-        runs.append({"left": left, "agreement": foreseen.agreement(bindings)})
+        runs.append(
+            {"left": left, "agreement": foreseen.agreement(bindings), "price": _price(told.made if told else plan)}
+        )
     return {
         **identity,
         "claims": len(plan.claims),
-        "price": round(math.fsum(claim.price for claim in plan.claims), 6),
+        "price": _price(plan),
         "rated": plan.rated,
         "left_by_plan": sorted(plan.unbound) if plan.rated else None,
         "left_by_habit": [len(uids) for uids in foreseen.left],
         "runs": runs,
     }
+
+
+def _price(plan: Plan) -> float:
+    return round(math.fsum(claim.price for claim in plan.claims), 6)
 
 
 def summary(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -185,6 +226,7 @@ def summary(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "launching": len(launching),
         "launching_whole": sum(map(_is_whole, launching)),
         "price": round(math.fsum(launch["price"] for launch in launching), 4),
+        "price_carried_out": round(math.fsum(run["price"] for launch in launching for run in launch["runs"]), 4),
         "rated": len(rated),
         "whole_by_model": sum(not rating["left_by_plan"] for rating in rated),
         "foreseen": dict(sorted(foreseen.items())),

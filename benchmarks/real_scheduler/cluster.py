@@ -11,13 +11,14 @@ import json
 import signal
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
 from benchmarks.real_scheduler.objects import VOLUME_BOUND, ComingNode, Document, Key, Stage, key_of
+from kerf.adapters.kubernetes.objects.opening_order import MAX_SECONDS_HELD_UP
 from kerf.adapters.kubernetes.objects.pod_nominations import MAX_SECONDS_TO_SETTLE, SECONDS_TO_SETTLE
 from kerf.engine.model.labels import UNREGISTERED_TAINT, ZONE
 from kerf.engine.runtime.pod_nominations import MAX_TIMES_TOLD
@@ -39,6 +40,10 @@ WAITING = 30.0  # seconds that the scheduler may take to come to a pod
 PAUSE = 0.05
 UNBOUND = "/api/v1/pods?fieldSelector=spec.nodeName%3D"
 NOW = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}
+
+
+Planned = Callable[[Mapping[Key, str]], Sequence[ComingNode]]
+"""Plans for the pods that are left, once others are bound to these nodes."""
 
 
 class Refused(Exception):
@@ -66,9 +71,12 @@ class Cluster:
         self._open: set[str] = set()  # names of nodes that came and take pods
         self._turn = 0
 
-    def carried_out(self, stage: Stage, expected: Iterable[Key]) -> SchedulingOutcome:
+    def carried_out(
+        self, stage: Stage, expected: Callable[[], Collection[Key]], planned: Planned | None = None
+    ) -> SchedulingOutcome:
         """What becomes of the pods that wait; returns as soon as those expected are bound, or nothing happens any more.
-        Raises Refused. The cluster is empty before and after."""
+        `planned` gives the nodes that come once the scheduler has refused the pods that are left. Raises Refused. The
+        cluster is empty before and after."""
         try:
             for manifest in stage.before:
                 self._make(manifest)
@@ -82,11 +90,11 @@ class Cluster:
                     self._make(_owned(claim, key, uids))
             finally:
                 self._plane.signal_process("kube-scheduler", signal.SIGCONT)
-            if stage.coming:
-                self._until_refused()
-            for coming in stage.coming:
-                self._come(coming)
-            self._until_still(frozenset(expected), volumes=any("volumes" in pod["spec"] for pod in stage.waiting))
+            volumes = any("volumes" in pod["spec"] for pod in stage.waiting)
+            if planned is not None:
+                self._until_refused(volumes)
+                self._come(planned(self._outcome(frozenset(uids)).bindings))
+            self._until_still(frozenset(expected()), volumes)
             return self._outcome(frozenset(uids))
         finally:
             self._clear()
@@ -106,26 +114,32 @@ class Cluster:
         self._made.append(document)
         return dict(answer)
 
-    def _until_refused(self) -> None:
+    def _until_refused(self, volumes: bool) -> None:
         """Until the scheduler has come to all pods that wait."""
         until = time.monotonic() + WAITING
         while not all(map(_refused, self._items(UNBOUND))) and time.monotonic() < until:
+            if volumes:
+                self._provisioned()
             time.sleep(PAUSE)
 
-    def _come(self, coming: ComingNode) -> None:
-        """A node joins as with kerf: it is closed until its pods have been told it, and kube-scheduler takes it back
-        no more (`Nominations.written`)."""
-        taints = coming.node["spec"]["taints"]
-        self._make({**coming.node, "spec": {**coming.node["spec"], "taints": [*taints, UNREGISTERED]}})
-        for pod in coming.daemon_pods:
-            self._make(pod)
-        self._there.append(coming)
+    def _come(self, coming: Sequence[ComingNode]) -> None:
+        """Nodes join as with kerf (`OpeningOrder`): closed until they open one by one, those that leave the least
+        room first. Before one opens, kube-scheduler has got over the one before, and its pods have been told it."""
+        for each in coming:
+            taints = [*each.node["spec"]["taints"], UNREGISTERED]
+            self._make({**each.node, "spec": {**each.node["spec"], "taints": taints}})
+            for pod in each.daemon_pods:
+                self._make(pod)
+            self._there.append(each)
+        until = time.monotonic() + MAX_SECONDS_HELD_UP
         self._tell(self._items(UNBOUND))
-        if any(self._told.get(pod.key) == coming.node["metadata"]["name"] for pod in coming.pods):
-            self._until_settled()
-            self._tell(self._items(UNBOUND), opening=coming)
-        self._patch(f"/api/v1/nodes/{coming.node['metadata']['name']}", {"spec": {"taints": taints}})
-        self._open.add(coming.node["metadata"]["name"])
+        for each in sorted(coming, key=lambda node: node.spare):
+            if self._told and time.monotonic() < until:
+                self._until_settled()
+            self._tell(self._items(UNBOUND), opening=each)
+            name = each.node["metadata"]["name"]
+            self._patch(f"/api/v1/nodes/{name}", {"spec": {"taints": each.node["spec"]["taints"]}})
+            self._open.add(name)
 
     def _until_settled(self) -> None:
         """Until the scheduler clears no nominations any more (`Nominations.settled`)."""

@@ -8,7 +8,7 @@ them. Nodes that leave are cordoned; pods that have to move wait for a place, th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -19,7 +19,7 @@ from kerf.engine.scheduling.kube_scheduler.node_info import planned_node
 from kerf.engine.scheduling.kube_scheduler.scheduler import new_node_name
 from kerf.engine.scheduling.launchable.daemons import daemon_of_shape, daemons, reserved_for_daemons
 from kerf.engine.scheduling.matching.requirements import Requirements
-from kerf.engine.scheduling.matching.resources import total
+from kerf.engine.scheduling.matching.resources import added, fits, total
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.pods.pod_requirements import HARD_SPREAD
 from kerf.engine.scheduling.problem.problem import NodeInput, PendingPod, Problem
@@ -47,23 +47,23 @@ class PlannedPod(Struct, frozen=True):
 
 
 class ComingNode(Struct, frozen=True):
-    """A planned node that comes when pods wait already: its daemons' pods, and the pods that are told it."""
+    """A planned node that comes when pods wait already: its daemons' pods, and the pods that are told it. `spare`: how
+    many other pods find room beside these."""
 
     node: Document
     daemon_pods: tuple[Document, ...]
     pods: tuple[PlannedPod, ...]
+    spare: int
 
 
 class Stage(Struct, frozen=True):
     """`before`: what is there before pods wait, in the order in which it is made; `waiting`: the pods that wait;
-    `ending`: bound pods that are being deleted; `ephemeral`: claims that are made for a pod, and are its; `coming`:
-    the planned nodes, where pods are told them."""
+    `ending`: bound pods that are being deleted; `ephemeral`: claims that are made for a pod, and are its."""
 
     before: tuple[Document, ...]
     waiting: tuple[Document, ...]
     ending: tuple[Key, ...]
     ephemeral: tuple[tuple[Key, Document], ...]
-    coming: tuple[ComingNode, ...]
 
 
 def node_name(number: int) -> str:
@@ -94,35 +94,57 @@ def stage(
     nominate: bool = False,
 ) -> Stage:
     """`order` is one of ORDERS; `planned_only`: pods that the plan has no place for are not made; `services`: there is
-    a Service for each set of labels that pods have; `nominate`: pods are told their planned nodes, which come last."""
+    a Service for each set of labels that pods have; `nominate`: the planned nodes come later (`coming_nodes`)."""
     pods = _pods(scenario)
-    sets = list(zip(scenario.get("daemonSets") or [], problem.daemons, strict=True))
+    sets = _daemon_sets(scenario, problem)
     bound = [_pod_document(pods[pod.uid], pod.node) for pod in problem.bound]
-    planned = list(_planned(problem, plan))
-    nodes = [*_existing(scenario, problem), *planned]
+    nodes = [*_existing(scenario, problem), *(() if nominate else _planned(problem, plan))]
     owned = {(pod.node, owner) for pod in problem.bound for owner in _daemon_sets_of(pods[pod.uid])}
-    of_nodes = [(node, list(_daemon_pods(node, sets, problem, owned))) for node in nodes]
-    daemon_pods = [pod for _, pods_there in of_nodes for pod in pods_there]
-    there = of_nodes[: len(nodes) - len(planned)] if nominate else of_nodes
-    coming = zip(of_nodes[len(there) :], plan.claims, strict=True) if nominate else ()
+    daemon_pods = [pod for node in nodes for pod in _daemon_pods(node, sets, problem, owned)]
     given = [pod for pod in problem.pods if not planned_only or pod.uid in plan.placed]
     waiting = [_pod_document(pods[pod.uid]) for pod in _in_order(given, pods, order)]
     ephemeral = [(key_of(pod), claim) for pod in (*bound, *waiting) for claim in _ephemeral(pod)]
     listed = {key_of(claim): claim for claim in _claims(scenario)}
     own = {key_of(claim) for _, claim in ephemeral}
-    made = [*_namespaces(scenario, problem, [*bound, *waiting, *daemon_pods]), *_volumes(scenario)]
+    templates = [
+        _pod_document({**document["spec"]["template"], "metadata": document["metadata"]}) for document, _ in sets
+    ]
+    made = [*_namespaces(scenario, problem, [*bound, *waiting, *templates]), *_volumes(scenario)]
     made += [claim for key, claim in listed.items() if key not in own]
-    made += _classes([*bound, *waiting, *daemon_pods])
+    made += _classes([*bound, *waiting, *templates])
     made += _services([*bound, *waiting]) if services else ()
     return Stage(
-        before=(*made, *(node for node, _ in there), *bound, *(pod for _, pods_there in there for pod in pods_there)),
+        before=(*made, *nodes, *bound, *daemon_pods),
         waiting=tuple(waiting),
         ending=tuple(key_of(doc) for doc, pod in zip(bound, problem.bound, strict=True) if pod.terminating),
         ephemeral=tuple((pod, listed.get(key_of(claim), claim)) for pod, claim in ephemeral),
-        coming=tuple(
-            ComingNode(node, tuple(pods_there), _told(problem, claim)) for (node, pods_there), claim in coming
-        ),
     )
+
+
+def coming_nodes(scenario: Mapping[str, Any], problem: Problem, plan: Plan) -> tuple[ComingNode, ...]:
+    """The planned nodes, for pods that are told them."""
+    sets = _daemon_sets(scenario, problem)
+    given = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
+    found = []
+    for number, (node, claim) in enumerate(zip(_planned(problem, plan), plan.claims, strict=True)):
+        free = planned_node(node_name(number), claim, given, problem).free
+        daemon_pods, told = tuple(_daemon_pods(node, sets, problem, ())), _told(problem, claim)
+        found.append(ComingNode(node, daemon_pods, told, _spare(problem, plan, claim, told, free)))
+    return tuple(found)
+
+
+def _spare(problem: Problem, plan: Plan, claim: OpenedClaim, told: Sequence[PlannedPod], free: Resources) -> int:
+    """How many of the pods of other nodes find room beside those that are told this one, as `PodNominations.spare`."""
+    requests = {pod.uid: {**problem.shapes[pod.shape].requests, "pods": 1} for pod in problem.pods}
+    alike = Counter[tuple[str, str]]()
+    for uid, pod in zip(claim.pods, told, strict=True):
+        alike[pod.kind] += 1
+        free = added(free, requests[uid], -1) if alike[pod.kind] <= pod.at_a_time else free
+    return sum(fits(requests[uid], free) for other in plan.claims if other is not claim for uid in other.pods)
+
+
+def _daemon_sets(scenario: Mapping[str, Any], problem: Problem) -> list[tuple[Document, str]]:
+    return list(zip(scenario.get("daemonSets") or [], problem.daemons, strict=True))
 
 
 def _told(problem: Problem, claim: OpenedClaim) -> tuple[PlannedPod, ...]:
