@@ -343,7 +343,7 @@ class MotoShim(Clients):
         return _page("CapacityReservations", known, body)
 
     def _placement_groups(self, body: Mapping[str, Any]) -> Any:
-        """By name or id; EC2 says so of one that it does not know."""
+        """The available ones, by name or id; EC2 says so of one that it does not know."""
         asked = body.get("GroupName.1") or body.get("GroupId.1")
         known = [
             placement_group
@@ -352,7 +352,8 @@ class MotoShim(Clients):
         ]
         if not known:
             return _error(400, "InvalidPlacementGroup.Unknown", f"The Placement Group {asked} is unknown.")
-        return _Http(200), {"PlacementGroups": known}
+        available = [group for group in known if group.get("State", "available") == "available"]
+        return _Http(200), {"PlacementGroups": available}
 
     def _instance_status(self, body: Mapping[str, Any]) -> Any:
         return _page("InstanceStatuses", self.unwell, body)

@@ -248,7 +248,7 @@ def test_a_127_a_128_a_group_is_kept_while_ec2_cannot_tell_and_not_once_it_is_go
     world.environment.operator.fault("DescribePlacementGroups", "throttled")
     world.advance(60_000)
     assert told() == ("pg-1", "PlacementGroupResolutionFailed")
-    world.environment.operator.shim.placement_groups = []
+    world.environment.operator.shim.placement_groups = [{**group, "State": "deleting"}]
     world.advance(60_000)
     assert told() == ("", "PlacementGroupNotFound")
 
