@@ -82,8 +82,8 @@ def _reserved(key: str) -> bool:
 def _node_config(boot: Boot) -> str:
     """The NodeConfig of AL2023: the kubelet's own document with what kerf decides in it (A-264)."""
     config: dict[str, Any] = {**boot.kubelet, "maxPods": boot.max_pods}
-    if boot.dns:
-        config.setdefault("clusterDNS", [boot.dns])
+    if boot.dns and not config.get("clusterDNS"):
+        config["clusterDNS"] = [boot.dns]
     if boot.taints:
         config["registerWithTaints"] = [
             {"key": t.key, "effect": t.effect, **({"value": t.value} if t.value else {})} for t in boot.taints

@@ -118,6 +118,12 @@ def test_a_264_al2023_keeps_every_kubelet_key() -> None:
     assert raid["spec"]["instance"] == {"localStorage": {"strategy": "RAID0"}}
 
 
+def test_a_264_an_empty_list_of_dns_addresses_is_none() -> None:
+    """Its pods would ask the DNS of the VPC, which knows no Service."""
+    config = node_config(replace(BOOT, family="AL2023", kubelet={"clusterDNS": []}))["spec"]["kubelet"]["config"]
+    assert config["clusterDNS"] == [BOOT.dns]
+
+
 @pytest.mark.parametrize(
     "value",
     ["y", "N", "1e3", "12e+4", "0o17", "0X1F", "08", "012345678901", "1_000", "+.5", "2026-1-1", "true", "null"],
