@@ -161,3 +161,11 @@ def test_no_value_is_a_part_of_json() -> None:
     found = terms(block_device_mappings=items, kubelet={"clusterDNS": [f"10.0.0.{number}" for number in range(30)]})
     assert not [text for text in found.static.values() if text.startswith(("{", "["))]
     assert len([path for path in found.static if path.startswith("blockDeviceMappings ")]) == 8
+
+
+def test_a64_nodes_that_are_told_the_certificate_authority_drift_by_it() -> None:
+    """An image of the user's own is told none."""
+    for family, hashed in (("AL2023", True), ("Bottlerocket", True), ("Custom", False)):
+        spec = EC2NodeClassSpec(ami_family=family)
+        before, after = (ec2_terms(EC2NodeClass("default", spec), bundle) for bundle in ("b2xk", "bmV3"))
+        assert (before.hash != after.hash) is hashed
