@@ -113,12 +113,9 @@ def kubelet_on(facts: InstanceTypeFacts, settings: NodeSettings) -> dict[str, An
 
 
 def first_problem(settings: NodeSettings, types: Iterable[InstanceTypeFacts]) -> str:
-    """What keeps an expression from having a value on some type, "" if each has one on all (A-129)."""
-    found = (
-        evaluation_problem(settings.kubelet, facts, _pods_by_limit(facts, settings))
-        for facts in types
-        if compatible(facts, settings)
-    )
+    """What keeps an expression from having a value on some type, "" if each has one on all (A-129): also on those that
+    the class cannot launch, since a catalogue names them (A-139)."""
+    found = (evaluation_problem(settings.kubelet, facts, _pods_by_limit(facts, settings)) for facts in types)
     return next(filter(None, found), "")
 
 

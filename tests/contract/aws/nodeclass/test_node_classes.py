@@ -346,7 +346,18 @@ def test_a129_an_expression_without_a_value_on_some_type_makes_the_class_not_rea
     world.environment.node_classes[:] = [replace(default, spec=replace(default.spec, kubelet=kubelet))]
     conditions = {c.type: c for c in resolved(gated(world).observe()).status.conditions}
     assert conditions["ValidationSucceeded"].reason == "KubeletExpressionEvaluationFailed"
-    assert conditions["ValidationSucceeded"].message.startswith("on c1.medium: 100 / (vcpus - 4) is -50")
+    assert conditions["ValidationSucceeded"].message.startswith("on a1.large: 100 / (vcpus - 4) is -50")
+
+
+def test_a129_a139_a_type_that_the_class_cannot_launch_counts_too(world: AwsWorld) -> None:
+    """The class was ready without any catalogue, and its pods waited for nothing."""
+    (default,) = world.environment.node_classes
+    kubelet = {"maxPods": "instance_type.startsWith('a1.') ? 1 / (vcpus - vcpus) : 50"}
+    world.environment.node_classes[:] = [replace(default, spec=replace(default.spec, kubelet=kubelet))]
+    seen = gated(world).observe()
+    conditions = {c.type: c for c in resolved(seen).status.conditions}
+    assert conditions["ValidationSucceeded"].reason == "KubeletExpressionEvaluationFailed"
+    assert conditions["ValidationSucceeded"].message == "on a1.2xlarge: division by zero"
 
 
 def gated(world: AwsWorld) -> AwsCloud:
