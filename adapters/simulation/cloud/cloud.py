@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -275,7 +276,7 @@ class VirtualCloud:
         offering = self._offering(key, order)
         if kind is None or offering is None:
             raise AssertionError(f"{key} was not checked before the start")
-        name = "i-0" + self._rng.hex(16, "instance", len(self.instances))
+        name = self._new_id()
         machine = Machine(
             instance=name,
             claim=order.claim,
@@ -294,6 +295,11 @@ class VirtualCloud:
         self._reserve(order.reservation, -1)
         self._boots(machine)
         return instance
+
+    def _new_id(self) -> str:
+        """Return the next id that no instance has. A model begins with those of a record, maybe of a simulation."""
+        ids = ("i-0" + self._rng.hex(16, "instance", number) for number in count(len(self.instances)))
+        return next(name for name in ids if name not in self.instances)
 
     def _launched(
         self, instance: Instance, intent: str, *, adopted: bool = False, errors: tuple[LaunchError, ...] = ()

@@ -232,7 +232,7 @@ class Workloads:
             self._tell(workload, REPLICASET, replica_set, selector)
         self._put(
             workload.namespace,
-            self._generate(replica_set, workload.uid),
+            self._generate(workload.namespace, replica_set, workload.uid),
             replace(workload.template, shape=labelled),
             owner,
         )
@@ -301,13 +301,22 @@ class Workloads:
             self._api.delete_pods(() if here is None else (here,))
         elif here is None and taints_tolerated(template.shape, node.taints, ("NoSchedule",)):
             owner = Owner(kind=DAEMONSET, name=daemon_set.name, uid=uid)
-            self._put(daemon_set.namespace, self._generate(daemon_set.name, uid), template, owner, node=name)
+            self._put(
+                daemon_set.namespace,
+                self._generate(daemon_set.namespace, daemon_set.name, uid),
+                template,
+                owner,
+                node=name,
+            )
 
     # ── pods ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _generate(self, prefix: str, uid: str) -> str:
-        """Generate a name that no pod of this workload has had."""
-        return f"{prefix}-{self._rng.suffix(5, 'name', uid, self._made)}"
+    def _generate(self, namespace: str, prefix: str, uid: str) -> str:
+        """Generate a name that no pod of this workload has had. Those of the record that a model begins with may have
+        been named here."""
+        while self._api.pod_named(namespace, name := f"{prefix}-{self._rng.suffix(5, 'name', uid, self._made)}"):
+            self._made += 1
+        return name
 
     def _put(self, namespace: str, name: str, template: PodTemplate, owner: Owner, *, node: str = "") -> None:
         self._made += 1

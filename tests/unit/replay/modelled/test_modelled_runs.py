@@ -27,12 +27,12 @@ ACTIONS = (
 )
 
 
-def simulated(*actions: dict[str, Any], consolidate_after: str = "30s") -> Run:
+def simulated(*actions: dict[str, Any], consolidate_after: str = "30s", seed: int = 1) -> Run:
     given = workshop(*actions, capacity_type="spot")
     for document in given:
         if document["kind"] == "NodePool":
             document["spec"]["disruption"]["consolidateAfter"] = consolidate_after
-    return Run(given, until=3 * HOUR)
+    return Run(given, until=3 * HOUR, seed=seed)
 
 
 def test_a_modelled_run_without_changes_comes_to_what_was_recorded() -> None:
@@ -66,6 +66,21 @@ def test_a_model_takes_over_what_runs_at_the_moment_where_it_begins() -> None:
 
     assert answer.errors["cost"] < 0.1
     assert answer.recorded.launched == answer.unchanged.launched
+
+
+def test_a_model_gives_no_new_instance_the_id_of_one_that_it_took_over() -> None:
+    """The replacement of a node that drifts at the beginning ended with that node."""
+    strike = {"at": "20m", "action": "interrupt", "capacityType": "spot"}
+    run = simulated(scale("10s", 8), strike, scale("2h", 7), seed=0)  # the seed of a model
+    (taken,) = (entry.payload for entry in run.entries("claim.launched")[1:2])
+    types = sorted({"c5.large", "m5.large", "r5.large", "m5.xlarge"} - {taken.instance_type})
+    field = "spec.template.spec.requirements[node.kubernetes.io/instance-type].values"
+
+    change = set_pool_field("default", field, types)
+    answer = modelled(run.store, [change], since=run.simulation.start + 40 * 60_000)
+
+    assert answer.changed is not None
+    assert (answer.changed.launched, answer.changed.gone) == (1, 1)
 
 
 def test_offerings_that_a_change_takes_away_are_not_bought() -> None:

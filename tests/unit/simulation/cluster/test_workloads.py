@@ -157,6 +157,20 @@ def test_daemons_run_on_every_node_that_they_tolerate_and_select(
     assert all(pod.owner is not None and pod.owner.kind == DAEMONSET for pod in world.cluster.api.pods.values())
 
 
+def test_a_daemon_pod_takes_no_name_that_a_pod_of_the_beginning_has(
+    world: Simulation, shape: MakeShape, node: MakeNode
+) -> None:
+    world.cluster.apply(node("a"))
+    daemon_set(world, shape(app="agent"))
+    settle(world)
+    (first,) = world.cluster.api.pods.values()
+    world.cluster.workloads._made = 0  # as in a model, which has made no pod yet
+    world.cluster.apply(node("b"))
+    settle(world)
+    assert [pod.node for pod in world.cluster.api.pods.values()] == ["a", "b"]
+    assert world.cluster.api.pods[first.uid].node == "a"
+
+
 def test_a_daemon_pod_stays_through_no_schedule_and_leaves_for_no_execute(
     world: Simulation, shape: MakeShape, node: MakeNode
 ) -> None:
