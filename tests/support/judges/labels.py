@@ -128,5 +128,6 @@ def of_offer(offer: Offering) -> dict[str, str]:
         lbl.ZONE_ID: offer.zone_id,
         lbl.RESERVATION_ID: offer.reservation_id,
         lbl.RESERVATION_TYPE: offer.reservation_type,
+        lbl.RESERVATION_INTERRUPTIBLE: str(offer.interruptible).lower() if offer.capacity_type == lbl.RESERVED else "",
     }
     return labels | {key: value for key, value in optional.items() if value}

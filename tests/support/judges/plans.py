@@ -102,7 +102,7 @@ class Judge:
         wanted = [
             Expression(requirement.key, requirement.operator, requirement.values) for requirement in claim.requirements
         ]
-        about = (lbl.ZONE, lbl.CAPACITY_TYPE, lbl.ZONE_ID, lbl.RESERVATION_ID, lbl.RESERVATION_TYPE)
+        about = (lbl.ZONE, lbl.CAPACITY_TYPE, lbl.ZONE_ID, *lbl.OF_RESERVATIONS)
         for offer in given.offerings:
             gone = {(c, t, z) for c in (offer.capacity_type, "") for t in (given.name, "") for z in (offer.zone, "")}
             labels = of_offer(offer)
