@@ -47,7 +47,7 @@ class PaceFold:
             if payload.key in self._deleted:
                 self._note("pod_stop", at - self._deleted.pop(payload.key))
         elif isinstance(payload, LaunchAnswered):
-            self._answered(payload, at)
+            self._answered(payload, at, before)
 
     def pace(self) -> Pace:
         return Pace(
@@ -65,7 +65,7 @@ class PaceFold:
             for number, launched in sorted(self._launched.values())
         ]
 
-    def _answered(self, answer: LaunchAnswered, at: int) -> None:
+    def _answered(self, answer: LaunchAnswered, at: int, before: State) -> None:
         asked = self._asked.get(answer.intent)
         if asked is None or answer.adopted:
             return
@@ -74,6 +74,8 @@ class PaceFold:
         self._answers[number] = min(max(0, at - when), _LONGEST), (answer.code or "error") if failed else ""
         if answer.instance:
             self._launched[answer.provider_id] = number, answer.launched or at
+            for name in before.indexes.nodes_by_provider.get(answer.provider_id, ()):  # it was seen before the answer
+                self._has_joined(before.facts.nodes[name])
 
     def _pod(self, pod: Pod, at: int, before: State) -> None:
         old = before.facts.pods.get(pod.uid)
@@ -90,11 +92,15 @@ class PaceFold:
 
     def _node(self, node: Node, before: State) -> None:
         old = before.facts.nodes.get(node.name)
-        launched = self._launched.get(node.provider_id)
-        if old is None and launched is not None and node.created:
-            self._joined[launched[0]] = max(0, node.created - launched[1])
+        if old is None:
+            self._has_joined(node)
         if old is not None and node.ready and not old.ready and not old.ready_since and node.ready_since:
             self._note("ready", node.ready_since - node.created)
+
+    def _has_joined(self, node: Node) -> None:
+        launched = self._launched.get(node.provider_id)
+        if launched is not None and node.created:
+            self._joined[launched[0]] = max(0, node.created - launched[1])
 
     def _note(self, name: str, took: int) -> None:
         if 0 <= took <= _LONGEST:

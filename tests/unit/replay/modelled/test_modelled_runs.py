@@ -3,10 +3,14 @@ simulation of the changed configuration comes to."""
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import Any
 
 import pytest
 
+from kerf.adapters.simulation.simulation import Simulation
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.record.observations import LaunchAnswered
 from kerf.replay.modelled.comparison import errors_of
 from kerf.replay.modelled.figures import FiguresFold
 from kerf.replay.what_if.changes import set_pool_field
@@ -44,6 +48,25 @@ def test_a_modelled_run_without_changes_comes_to_what_was_recorded() -> None:
     assert answer.unchanged.pending_seconds == pytest.approx(answer.recorded.pending_seconds, rel=0.01)
     assert answer.holds
     assert answer.horizon == answer.until
+
+
+class _JoinedAtOnce(Run):
+    """Its instances join when they are launched, as KWOK's do: their Nodes are seen before the launches are
+    answered."""
+
+    def prepare(self, simulation: Simulation) -> None:
+        simulation.cluster.kubelets.joins = repeat(0)
+
+
+def test_instances_whose_nodes_are_seen_before_the_answer_join_as_fast_in_the_model() -> None:
+    store = _JoinedAtOnce(workshop(*ACTIONS), until=3 * HOUR).store
+    seen = [type(entry.payload) for entry in store.scan() if isinstance(entry.payload, Node | LaunchAnswered)]
+    assert seen[0] is Node
+
+    answer = modelled(store)
+
+    assert max(answer.errors.values()) < 0.001
+    assert answer.unchanged.pending_seconds == pytest.approx(answer.recorded.pending_seconds, rel=0.01)
 
 
 def test_a_modelled_change_comes_to_what_a_simulation_of_it_comes_to() -> None:
