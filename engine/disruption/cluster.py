@@ -23,6 +23,7 @@ from kerf.engine.scheduling.launchable.compiled_catalogue import compiled_catalo
 from kerf.engine.scheduling.matching.resources import total
 from kerf.engine.scheduling.pods.evictability import EvictionRules
 from kerf.engine.scheduling.problem.problem import BoundPod, NodeInput, PendingPod, PoolInput, Problem
+from kerf.engine.scheduling.topology.topology import first_pods
 
 NO_LIMIT = 1 << 62
 """Simulations have no limit of steps (S-60), and no optimizer effort: one search does not run inside another."""
@@ -76,6 +77,16 @@ class ClusterNode(Struct, frozen=True, dict=True):
             for pod in self.pods
             if not is_terminal(pod)
         )
+
+    @cached_property
+    def first_of_kinds(self) -> tuple[BoundPod, ...]:
+        """The first of the pods that count here, of each namespace and shape."""
+        return tuple(first_pods(((pod.namespace, pod.shape), pod) for pod in self.bound).values())
+
+    @cached_property
+    def shapes(self) -> frozenset[str]:
+        """The shapes of all its pods."""
+        return frozenset([pod.shape for pod in self.pods])
 
     @cached_property
     def reschedulable(self) -> tuple[Pod, ...]:

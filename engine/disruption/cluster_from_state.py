@@ -28,7 +28,7 @@ def cluster_of(state: State, now: int) -> Cluster:
     base = problem_of(state, now)
     nodes = _as_before(_nodes(state, {node.claim or node.name: node for node in base.nodes}, now), state)
     shapes = dict(base.shapes)
-    for digest in sorted({pod.shape for node in nodes for pod in node.pods} - shapes.keys()):
+    for digest in sorted(frozenset[str]().union(*(node.shapes for node in nodes)) - shapes.keys()):
         shapes[digest] = state.indexes.blobs.shape(digest)
     virtual = buffer_pods(state)
     pending = spread_by_default(state, [*(facts.pods[uid] for uid in state.indexes.pending), *virtual])  # D-88

@@ -4,6 +4,7 @@ which nodes go."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -70,11 +71,14 @@ class PreparedSimulations:
         self._places = {node.name: node for node in _places(cluster)}
         self._settling = self._places.keys() - plain
         _, gone = moving_pods(cluster, frozenset())
-        self._bound = bound(cluster.nodes, frozenset(pod.uid for pod in gone))
+        leaving = frozenset(pod.uid for pod in gone)
+        self._bound = bound(cluster.nodes, leaving)
         self._leavers: dict[str, _Leaver] = {}
         self._usage = {pool_input.pool.name: pool_input.usage for pool_input in still.pools}
         pools = tuple(_with_freed(pool_input, freed) for pool_input in still.pools)
-        movable: list[PendingPod | BoundPod] = [*still.pods, *self._bound]
+        staying = (node.first_of_kinds for node in cluster.nodes if not node.marked)
+        staying_of_marked = bound([node for node in cluster.nodes if node.marked], leaving)
+        movable: list[PendingPod | BoundPod] = [*still.pods, *chain.from_iterable(staying), *staying_of_marked]
         kinds = first_pods(((pod.namespace, pod.shape), pod) for pod in movable)
         pods = tuple(PendingPod(pod.uid, pod.namespace, pod.name, pod.shape) for pod in kinds.values())
         self._ground = CompiledProblem(replace(still, pods=pods, bound=tuple(self._bound), pools=pools))

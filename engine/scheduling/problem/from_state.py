@@ -7,7 +7,7 @@ import msgspec
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.karpenter.nodepool_validation import violations
 from kerf.engine.model.kubernetes.nodes import Node
-from kerf.engine.model.kubernetes.pods import Pod, PodShape, Resources, Taint, is_terminal, scored
+from kerf.engine.model.kubernetes.pods import Pod, PodShape, Resources, Taint, scored
 from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.ephemeral_taints import counting_taints
 from kerf.engine.nodeclaim.state_table import GOING, REQUESTED
@@ -129,16 +129,13 @@ def _bound(state: State, moving: list[Pod], places: dict[str, str]) -> tuple[Bou
     """
     blobs, facts = state.indexes.blobs, state.facts
     here = {p.uid for p in moving}
-    bound_pods = [
-        p
-        for name in sorted(places)
-        for p in (facts.pods[uid] for uid in state.indexes.pods_by_node.get(name, {}))
-        if not is_terminal(p) and p.uid not in here
-    ]
+    on_places = [pods_on_node(state, name) for name in sorted(places)]
     limited = any(node.limits for node in facts.csi_nodes.values())
     asks = any(_notices_other_pods(blobs.shape(digest), limited) for digest in sorted({p.shape for p in moving}))
-    if not asks and not any(blobs.shape(digest).anti_affinity for digest in sorted({p.shape for p in bound_pods})):
+    shapes = frozenset[str]().union(*(on_place.shapes for on_place in on_places))
+    if not asks and not any(blobs.shape(digest).anti_affinity for digest in sorted(shapes)):
         return ()
+    bound_pods = [p for on_place in on_places for p in on_place.pods if p.uid not in here]
     bound_pods.sort(key=lambda p: (p.namespace, p.name, p.uid))
     return tuple(BoundPod(p.uid, p.namespace, p.shape, places[p.node], bool(p.deleting), p.name) for p in bound_pods)
 

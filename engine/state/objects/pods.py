@@ -25,6 +25,9 @@ def pod_seen(state: State, pod: Pod, entry: Entry) -> None:
     uid = pod.uid
     old = facts.pods.get(uid)
     facts.pods[uid] = pod
+    indexes.on_nodes.pop(pod.node, None)
+    if old is not None:
+        indexes.on_nodes.pop(old.node, None)
     note_nomination(state, pod)
     daemon_pod_seen(state, pod, entry)
     if pod.node or (old is not None and old.node):
@@ -107,6 +110,7 @@ def pod_gone(state: State, uid: str, entry: Entry) -> None:
     pod = facts.pods.pop(uid, None)
     if pod is None:
         return
+    indexes.on_nodes.pop(pod.node, None)
     facts.nominations.pop(uid, None)
     facts.arrived.pop(uid, None)
     if pod.node:

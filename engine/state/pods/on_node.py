@@ -25,16 +25,17 @@ class PodsOnNode(Struct, frozen=True):
     daemons: Resources
     assumed: Resources
     ports: tuple[HostPort, ...]
+    shapes: frozenset[str]
 
 
 def pods_on_node(state: State, node: str) -> PodsOnNode:
     """Of the Node of this name."""
     facts, known = state.facts, state.indexes.on_nodes
-    here = [facts.pods[uid] for uid in state.indexes.pods_by_node.get(node, ())]
     found = known.get(node)
-    if found is None or found.pods != here:
+    if found is None:
         if len(known) > len(facts.nodes) + MAX_GONE_NODES:
             known.clear()
+        here = [facts.pods[uid] for uid in state.indexes.pods_by_node.get(node, ())]
         found = known[node] = _summed(here, state)
     return found
 
@@ -48,6 +49,7 @@ def _summed(pods: list[Pod], state: State) -> PodsOnNode:
         _requests([pod for pod in pods if owned_by(pod, DAEMONSET)], state),
         _assumed([pod for pod in pods if not owned_by(pod, DAEMONSET)], state),
         tuple(sorted({port for pod in pods for port in shape(pod.shape).host_ports})),
+        frozenset(pod.shape for pod in pods),
     )
 
 

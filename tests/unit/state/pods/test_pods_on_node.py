@@ -8,9 +8,14 @@ from kerf.engine.model.content_digest import content
 from kerf.engine.model.kubernetes.pods import HostPort, Owner, Pod, PodShape
 from kerf.engine.record.observations import ObjectGone, RecordStarted
 from kerf.engine.runtime.turn_draft import TurnDraft
+from kerf.engine.state import snapshot
 from kerf.engine.state.indexes import Blobs
+from kerf.engine.state.load import beginning
 from kerf.engine.state.pods.on_node import PodsOnNode, pods_on_node
 from kerf.engine.state.state import Facts, State
+from kerf.replay.verify.decide_again import decide_again
+from kerf.replay.verify.verifier import turns
+from tests.support.records import whole_life
 from tests.support.world import START
 
 SMALL = PodShape(requests={"cpu": 100, "memory": 1 << 20}, host_ports=(HostPort(80),))
@@ -50,3 +55,20 @@ def test_s74_each_change_of_the_pods_on_a_node_is_seen() -> None:
     draft.add(ObjectGone("pod", "uid-a"))
     assert pods_on_node(draft.state, "n1").used == {"cpu": 900, "pods": 1}
     assert not pods_on_node(draft.state, "n1").daemons
+    ended = replace(pod("b", LARGE), phase="Succeeded")
+    assert seen(ended).used == {}
+
+
+def test_s74_what_is_kept_through_a_life_is_what_a_state_without_it_finds() -> None:
+    store = whole_life().store
+    state = beginning(store)
+    compared = 0
+    for turn in turns(store.scan()):
+        decide_again(state, turn)
+        anew = snapshot.decode(snapshot.encode(state)[0], state.indexes.blobs)
+        for name in state.facts.nodes:
+            kept, found = pods_on_node(state, name), pods_on_node(anew, name)
+            assert sorted(kept.pods, key=lambda each: each.uid) == sorted(found.pods, key=lambda each: each.uid)
+            assert replace(kept, pods=[]) == replace(found, pods=[])
+            compared += bool(kept.pods)
+    assert compared > 3
