@@ -30,6 +30,25 @@ def asked(*entries: dict[str, Any]) -> list[tuple[str, str]]:
     return unhealthy(clients, NOW)
 
 
+def test_a_351_what_ec2_is_asked() -> None:
+    """Checks that fail, and the five kinds of events that concern an instance."""
+    filters: dict[str, set[str]] = {}
+
+    def describe_instance_status(**parameters: Any) -> dict[str, Any]:
+        filters.update({each["Name"]: set(each["Values"]) for each in parameters["Filters"]})
+        return {"InstanceStatuses": []}
+
+    clients: Any = SimpleNamespace(ec2=SimpleNamespace(describe_instance_status=describe_instance_status))
+    assert unhealthy(clients, NOW) == []
+    assert filters == {
+        "instance-status.status": {"impaired"},
+        "system-status.status": {"impaired"},
+        "event.code": {
+            "instance-reboot", "system-reboot", "system-maintenance", "instance-retirement", "instance-stop",
+        },
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("entry", "kinds"),
     [

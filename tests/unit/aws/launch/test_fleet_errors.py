@@ -2,11 +2,13 @@
 
 import pytest
 
-from kerf.adapters.aws.launch.fleet_errors import denied_by, explained, refusal
+from kerf.adapters.aws.launch.fleet_errors import SPREAD_LIMIT, denied_by, explained, refusal, says_used_up
 from kerf.adapters.aws.mock.faults import Fault as Planned
 from kerf.adapters.aws.mock.faults import FaultPlan, Shortage
 from kerf.engine.model.karpenter.launch_reasons import NO_SPOT_ROLE
 from kerf.engine.record.observations import LaunchError
+from kerf.engine.state.nodeclaims.unavailable import remember, unavailable
+from kerf.engine.state.state import Facts
 
 ICE = LaunchError("InsufficientInstanceCapacity", "none left", "m5.large", "a", "spot")
 
@@ -23,6 +25,27 @@ ICE = LaunchError("InsufficientInstanceCapacity", "none left", "m5.large", "a", 
 def test_a_fleet_that_started_nothing(errors: list[LaunchError], kind: str, code: str) -> None:
     answer = refusal("7.0", "claim", errors)
     assert (answer.kind, answer.code, answer.errors) == (kind, code, tuple(errors))
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "used_up"),
+    [
+        pytest.param("ReservationCapacityExceeded", "The reservation is used up", True, id="A-297"),
+        pytest.param("InsufficientInstanceCapacity", "none left", True, id="A-297, any code of A-290"),
+        pytest.param("InsufficientInstanceCapacity", f"You have reached the {SPREAD_LIMIT}", False, id="A-295"),
+        pytest.param("InsufficientFreeAddressesInSubnet", "There are not enough", False, id="A-293"),
+        pytest.param("UnauthorizedOperation", "no", False, id="A-298"),
+    ],
+)
+def test_what_says_that_nothing_is_left_of_a_reservation(code: str, message: str, used_up: bool) -> None:
+    assert says_used_up(code, message) == used_up
+
+
+def test_a_296_without_the_role_for_spot_nothing_of_spot_is_tried_for_a_while() -> None:
+    facts = Facts()
+    remember(facts, LaunchError(NO_SPOT_ROLE, "no", "m5.large", "a", "spot"), until=2)
+    assert unavailable(facts, 1) == {("spot", "", "")}
+    assert unavailable(facts, 2) == set()
 
 
 def test_a_291_equal_texts_are_said_once() -> None:

@@ -75,6 +75,19 @@ def test_the_plain_template() -> None:
     assert "CpuOptions" not in found
 
 
+def test_a_239_a_251_monitoring_and_what_spot_requests_are_tagged_with() -> None:
+    assert data()["Monitoring"] == {"Enabled": False}
+    assert data(detailed_monitoring=True)["Monitoring"] == {"Enabled": True}
+    kinds = [tagged["ResourceType"] for tagged in data(replace(ORDER, capacity_type="spot"))["TagSpecifications"]]
+    assert kinds == ["network-interface", "spot-instances-request"], "EC2 refuses the second in a launch on demand"
+
+
+def test_a_242_what_is_zero_or_unset_is_left_out() -> None:
+    volume = BlockDevice(volume_size="4Gi", iops=0, throughput=0)
+    found = data(block_device_mappings=(BlockDeviceMapping("/dev/xvda", ebs=volume),))
+    assert found["BlockDeviceMappings"] == [{"DeviceName": "/dev/xvda", "Ebs": {"VolumeSize": 4}}]
+
+
 def test_a_242_a_mapping_without_a_volume_is_left_out() -> None:
     empty, full = BlockDeviceMapping("/dev/xvdb"), BlockDeviceMapping("/dev/xvda", ebs=BlockDevice(volume_size="20G"))
     found = data(block_device_mappings=(empty, full))
