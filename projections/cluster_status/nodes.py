@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from kerf.engine.disruption.cluster import ClusterNode
 from kerf.engine.disruption.cluster_from_state import cluster_of
+from kerf.engine.disruption.moves.budget_headroom import BudgetHeadroom
 from kerf.engine.disruption.why_nodes_stay import why_node_stays
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.disruption_reasons import DisruptionCode
@@ -19,6 +20,7 @@ from kerf.engine.state.pods.on_node import pods_on_node
 from kerf.engine.state.state import State
 from kerf.projections.cluster_status.structs import NodeStatus, Usage
 from kerf.projections.cluster_status.waiting_pods import lacks_pods
+from kerf.projections.prose.explanation_codes import ExplanationCode
 from kerf.projections.prose.few_words import few_words
 
 UNMANAGED = "unmanaged"
@@ -62,7 +64,8 @@ def _claim_of(node: str, state: State) -> str:
 
 
 def _reasons(state: State, now: int) -> dict[str, Reason]:
-    """Return by claim why it stays: what excludes it from moves now, or else what the latest pass said (its code)."""
+    """Return by claim why it stays: what excludes it from moves now, or else what the latest pass said (its code). A
+    move that was proposed may wait for the disruption budgets."""
     if state.facts.tells_history:
         return {}  # another controller decided
     if not any(claim.state == INITIALIZED for claim in state.facts.claims.values()):
@@ -76,7 +79,18 @@ def _reasons(state: State, now: int) -> dict[str, Reason]:
             if state.facts.clocks_differ and found is None:
                 found = Reason.of(DisruptionCode.CLOCKS_DIFFER)
             reasons[claim.name] = found or Reason(claim.verdict or DisruptionCode.NOT_LOOKED_AT.value)
-    return reasons
+    return reasons | _waiting_for_budgets(reasons, state)
+
+
+def _waiting_for_budgets(reasons: dict[str, Reason], state: State) -> dict[str, Reason]:
+    headroom = BudgetHeadroom(state)
+    proposed = [move.move for move in state.facts.moves.values() if not move.started]
+    return {
+        name: Reason.of(ExplanationCode.WAITS_FOR_BUDGET, why=move.why)
+        for move in proposed
+        for name in move.claims
+        if name in reasons and reasons[name].code == DisruptionCode.MOVE_PROPOSED and not headroom.allows(move)
+    }
 
 
 def _of_claim(claim: NodeClaim, state: State, now: int, reason: Reason | None) -> NodeStatus:

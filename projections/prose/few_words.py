@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
+from kerf.projections.prose.explanation_codes import ExplanationCode
 
 _FEW_WORDS: dict[str, str] = {
     DisruptionCode.AWAITING_PODS: "awaits its pods",
@@ -59,6 +60,7 @@ _FEW_WORDS: dict[str, str] = {
     DisruptionCode.SCALE_DOWN_FIRST: "drifted, scaling down",
     DisruptionCode.SCHEDULING: "pods fit otherwise",
     DisruptionCode.SEARCH_ENDED: "search ended before",
+    ExplanationCode.WAITS_FOR_BUDGET: "waits for the budget",
     DisruptionCode.SEVERAL_POD_BUDGETS: "several PodDisruptionBudgets",
     DisruptionCode.SEVERAL_REPLACEMENTS: "needs several nodes",
     DisruptionCode.SPOT_TO_SPOT_OFF: "spot-to-spot off",

@@ -21,6 +21,7 @@ from kerf.projections.prose.few_words import few_words
 from kerf.replay.time_travel.status import latest_plan, status_of
 from tests.support.lives import asked, half_empty, in_service, launched
 from tests.support.repository import ROOT
+from tests.support.simulation.run import Run, scale, workshop
 from tests.support.world import NODE_CLASS, World, pool
 
 Mi = 2**20
@@ -207,3 +208,27 @@ def test_all_fields_of_the_status_are_documented() -> None:
     fields = [f"{kind.__name__}.{name}" for kind in own for name in kind.__struct_fields__]
     missing = [field for field in fields if not re.search(rf"`{field.partition('.')[2]}(\[\])?`", page)]
     assert missing == []
+
+
+def test_d51_a_proposed_move_that_the_budgets_have_no_room_for_is_said_to_wait() -> None:
+    held = {
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "held"},
+        "spec": {
+            "replicas": 1, "selector": {"matchLabels": {"app": "held"}},
+            "template": {
+                "metadata": {"labels": {"app": "held"}},
+                "spec": {"containers": [{"name": "m", "image": "x", "resources": {"requests": {"cpu": "1"}}}]},
+            },
+        },
+    }  # fmt: skip
+    budget = {
+        "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "held"},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "held"}}},
+    }  # fmt: skip
+    deleted = {"at": "10m", "action": "delete", "kind": "NodeClaim", "count": 1}  # its drain takes the budget
+    run = Run([held, budget, *workshop(scale("3m", 12), deleted, scale("15m", 0))], until=30 * MINUTE)
+    state = run.runtime.state
+    waiting = {claim for move in state.facts.moves.values() if not move.started for claim in move.move.claims}
+    found = status_of(run.store, state)
+    assert waiting
+    assert {node.few_words for node in found.nodes if node.claim in waiting} == {"waits for the budget"}
