@@ -9,17 +9,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
+from kerf.adapters.simulation.build import START
 from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.record.store import Append
 from kerf.projections.prose.amounts import moment
 from tests.support.explorer.page import ask
 from tests.support.records import whole_life
 from tests.support.servers.explorer import explorer
+from tests.support.simulation.run import Run, scale, workshop
 
 RESTS = "() => !document.querySelector('#cluster.moving')"
 MOVES = """() => document.querySelector('#cluster.moving')
     && ["exactness", "totals"].map(id => document.getElementById(id).textContent)"""
+MINUTE = 60_000
 Links = Callable[[str], str]
 
 
@@ -126,3 +130,27 @@ def test_a_page_at_the_end_goes_on_with_a_record_that_grows(page: Any, tmp_path:
         drawn = page.evaluate("import('./time/lanes.js').then((lanes) => lanes.shownLanes().map((lane) => lane.end))")
         assert drawn == [memory.entries[-1].at]
         page.goto("about:blank")  # before the server ends
+
+
+def test_a_page_follows_a_simulation_that_writes(page: Any, tmp_path: Path) -> None:
+    path = tmp_path / "simulated.kerf"
+    with closing(SQLiteStore(path, "create")) as store:
+        run = Run(workshop(scale("1m", 5), scale("20m", 9), scale("40m", 0)), until=10 * MINUTE, store=store)
+        with explorer(path) as link:
+            page.goto(link)
+            page.wait_for_selector(".node")
+            page.wait_for_selector("#lanes-scroll")
+            seen = []
+            for minutes in (12, 25, 39, 60):
+                run.driver.run(START + minutes * MINUTE)
+                end = next(store.scan(store.last_position() - 1)).at
+                clock = moment(end).replace("T", " ").removesuffix("Z")
+                page.wait_for_function("end => document.getElementById('clock').textContent === end", arg=clock)
+                page.wait_for_function(RESTS)
+                status = ask(page, "status")["status"]
+                page.wait_for_function("n => document.querySelectorAll('.node').length === n", arg=len(status["nodes"]))
+                expect(page.locator("#verdict")).to_have_text(status["verdict"]["level"])
+                seen.append(len(status["nodes"]))
+            assert seen[0] < seen[1] == seen[2]
+            assert seen[3] == 0
+            page.goto("about:blank")  # before the server ends
