@@ -23,16 +23,19 @@ _EARLIEST = 10**11
 """The year 1973, in ms: what is less is a duration, or 0 for never."""
 
 
+_LEAVES = frozenset((str, int, float, bool, type(None)))
+
+
 def with_times(value: Any) -> Any:
     """Return structs as values for JSON, with each time of `TIMES` as text beside it. What has no times stays as it is:
     msgspec encodes that alike."""
+    if type(value) in _LEAVES:
+        return value
     if isinstance(value, Struct):
         return _with_times_of(value)
     if isinstance(value, list | tuple):
         return [with_times(part) for part in value]
-    if not isinstance(value, dict):
-        return value
-    return _beside(value)
+    return _beside(value) if isinstance(value, dict) else value
 
 
 def _with_times_of(value: Struct) -> Any:
@@ -41,18 +44,38 @@ def _with_times_of(value: Struct) -> Any:
         return value
     if not _is_plain(kind):
         return with_times(msgspec.to_builtins(value))
-    return _beside({name: getattr(value, name) for name in kind.__struct_fields__})
+    told: dict[Any, Any] = {}
+    for name, may in _fields(kind):
+        part = getattr(value, name)
+        told[name] = with_times(part) if may else part
+        if name in TIMES:
+            _tell(told, name, part)
+    return told
 
 
 def _beside(named: dict[Any, Any]) -> dict[Any, Any]:
     told: dict[Any, Any] = {}
     for name, part in named.items():
-        told[name] = with_times(part)
+        told[name] = part if type(part) in _LEAVES else with_times(part)
         if name in TIMES:
-            text = _text(msgspec.to_builtins(part))
-            if text:
-                told[name + SUFFIX] = text
+            _tell(told, name, part)
     return told
+
+
+def _tell(told: dict[Any, Any], name: Any, part: Any) -> None:
+    text = _text(part if type(part) is int else msgspec.to_builtins(part))
+    if text:
+        told[name + SUFFIX] = text
+
+
+@cache
+def _fields(kind: type[Struct]) -> tuple[tuple[str, bool], ...]:
+    """Return the fields of a struct that may hold times, each with whether its value may hold some, too."""
+    try:
+        types = {field.name: field.type for field in inspect.type_info(kind).fields}  # type: ignore[attr-defined]
+    except TypeError:  # a type that msgspec cannot tell of
+        return tuple((name, True) for name in kind.__struct_fields__)
+    return tuple((name, _may(types[name], set())) for name in kind.__struct_fields__)
 
 
 @cache

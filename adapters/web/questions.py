@@ -6,6 +6,8 @@ The answers are those of the commands of the same name, with the command's own t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from functools import partial
 from itertools import islice, takewhile
 from typing import Any
 
@@ -171,7 +173,10 @@ def _events(reader: RecordReader, since: int, until: int, subject: str) -> Itera
 def explain(reader: RecordReader, name: str, at: str = "") -> ExplainAnswer:
     """Why anything that has a name is as it is at a moment, or a decision ("decision/POSITION")."""
     asked, printer = reader.moment(at), LinesPrinter()
-    found = explain_subject(reader.store, name, asked.position, asked.at, reader.named(asked.position))
+    named = reader.named(asked.position)
+    with ExitStack() as stack:
+        state = partial(stack.enter_context, reader.state_then(asked))
+        found = explain_subject(reader.store, name, asked.position, asked.at, named, state)
     explanation_text(printer, found)
     return ExplainAnswer(found, funnels_of(found), printer.lines, f"kerf explain {reader.record} {name}{_at(at)}")
 

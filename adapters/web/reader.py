@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import TypeVar
 
 import msgspec
@@ -32,6 +32,7 @@ from kerf.replay.time_travel.status import status_of
 Answer = TypeVar("Answer")
 NEAR = 5_000
 """So many entries are folded sooner than a snapshot is read."""
+MOST_MOMENTS = 100
 MOST_STATES = 2
 """So many states are kept: that at the cursor, and another one that it is compared with."""
 
@@ -49,6 +50,7 @@ class RecordReader:
         self._thread = ThreadPoolExecutor(1, "explorer")
         self._states: list[State] = []  # the latest that were asked for
         self._status: ClusterStatus | None = None  # at the end
+        self._moments: tuple[int, dict[str, Moment]] | None = None  # by their texts, of a record up to a position
         self._named: NamedEntries | None = None
         self._names: tuple[int, bytes] | None = None  # up to a position
         self._long = False
@@ -130,7 +132,13 @@ class RecordReader:
 
     def moment(self, when: str) -> Moment:
         """Return the moment that a text names, "" for the end. Raises PositionUnknown (KERF202)."""
-        return moment_of(self.store, when or "end")
+        last = self.store.last_position()
+        if self._moments is None or self._moments[0] != last or len(self._moments[1]) > MOST_MOMENTS:
+            self._moments = last, {}
+        known = self._moments[1]
+        if when not in known:
+            known[when] = moment_of(self.store, when or "end")
+        return known[when]
 
     def state(self, moment: Moment) -> State:
         """Return the state at a moment. The latest ones are kept: asking of a moment twice loads once, and a later one
@@ -146,6 +154,18 @@ class RecordReader:
                 evolve(known, entry)
         self._states = [*self._states, known][-MOST_STATES:]
         return known
+
+    @contextmanager
+    def state_then(self, moment: Moment) -> Iterator[State]:
+        """Give the state at a moment as `state_at` does: at the time that was asked for. What looks at it must not
+        change it."""
+        state = self.state(moment)
+        at = state.facts.at
+        state.facts.at = max(at, moment.at)
+        try:
+            yield state
+        finally:
+            state.facts.at = at
 
     def status_at_end(self) -> ClusterStatus:
         """Return the status at the end of the record. It is kept until more is written."""

@@ -130,7 +130,12 @@ class ClaimExplanation(Struct, frozen=True, kw_only=True):
 
 
 def explain_node(
-    store: Store, name: str, position: int | None = None, now: int = 0, known: Histories | None = None
+    store: Store,
+    name: str,
+    position: int | None = None,
+    now: int = 0,
+    known: Histories | None = None,
+    at_hand: State | None = None,
 ) -> ClaimExplanation:
     """Explain the latest claim that had this Node. A NodeClaim's name does as well, since not every claim gets a Node.
     Raises SubjectUnknown (KERF203)."""
@@ -138,27 +143,33 @@ def explain_node(
     claims = histories.claims_of_node.get(name)
     if not claims:
         if name in histories.claims and histories.claims[name].events:
-            return explain_claim(store, name, position, now, histories)
+            return explain_claim(store, name, position, now, histories, at_hand)
         if name in histories.nodes:
             hint = (
                 "kerf neither launched nor adopted it, and removes it only if somebody deletes it: it is room for pods"
             )
             raise SubjectUnknown("the node belongs to no NodeClaim", where=f"node {name}", hint=hint)
         raise unknown_subject(f"the record knows no node {name!r}", name, histories.nodes, where=f"node {name}")
-    return explain_claim(store, claims[-1], position, now, histories)
+    return explain_claim(store, claims[-1], position, now, histories, at_hand)
 
 
 def explain_claim(
-    store: Store, name: str, position: int | None = None, now: int = 0, known: Histories | None = None
+    store: Store,
+    name: str,
+    position: int | None = None,
+    now: int = 0,
+    known: Histories | None = None,
+    at_hand: State | None = None,
 ) -> ClaimExplanation:
     """Explain a claim as of a position (the end by default) at the time `now` (see `state_at`). `known` are the
-    histories up to there, if they are at hand. Raises SubjectUnknown (KERF203)."""
+    histories up to there, and `at_hand` the state there at that time, if somebody has them. Raises SubjectUnknown
+    (KERF203)."""
     histories = known or histories_of(store, position)
     history = histories.claims.get(name)
     if history is None or not history.events:
         known_names = (claim.name for claim in histories.claims.values() if claim.events)
         raise unknown_subject(f"the record knows no NodeClaim {name!r}", name, known_names)
-    state = state_at(store, position, now)
+    state = at_hand or state_at(store, position, now)
     claim = state.facts.claims.get(name)
     planned = histories.decisions.get(history.decision) == PROVISION_DECIDER
     plan = replan_if_known(store, history.decision, histories.pods.named) if planned else None

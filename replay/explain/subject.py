@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from kerf.engine.record.store import Store
+from kerf.engine.state.state import State
 from kerf.replay.errors import PositionUnknown
 from kerf.replay.explain.claim import ClaimExplanation, explain_claim, explain_node
 from kerf.replay.explain.decision import DecisionExplanation, explain_decision
@@ -19,10 +22,16 @@ _DECISION = "decision"
 
 
 def explain(
-    store: Store, text: str, position: int | None = None, now: int = 0, named: NamedEntries | None = None
+    store: Store,
+    text: str,
+    position: int | None = None,
+    now: int = 0,
+    named: NamedEntries | None = None,
+    at_hand: Callable[[], State] | None = None,
 ) -> Explanation:
     """Explain what a name stands for (see `subjects.subject_of`), or "decision/POSITION", as of a position (the end by
-    default) at the time `now` (see `state_at`). `named` finds the entries up to there, if the record has an index.
+    default) at the time `now` (see `state_at`). `named` finds the entries up to there, if the record has an index;
+    `at_hand` gives the state there, at that time, if somebody has it.
 
     Raises PositionUnknown (KERF202), SubjectUnknown (KERF203) and SubjectAmbiguous (KERF210).
     """
@@ -30,15 +39,14 @@ def explain(
     if kind_of(word) == _DECISION and rest:
         return explain_decision(store, _position(rest), named)
     histories, subject = subject_at(store, text, position, named)
-    name = subject.name
+    name, state = subject.name, at_hand() if at_hand is not None else state_at(store, position, now)
     if subject.kind == CLAIM:
-        return explain_claim(store, name, position, now, histories)
+        return explain_claim(store, name, position, now, histories, state)
     if subject.kind == NODE:
-        return explain_node(store, name, position, now, histories)
+        return explain_node(store, name, position, now, histories, state)
     if subject.kind == INSTANCE:
         claims = [claim.name for claim in histories.claims.values() if claim.instance == name]
-        return explain_claim(store, claims[-1], position, now, histories)
-    state = state_at(store, position, now)
+        return explain_claim(store, claims[-1], position, now, histories, state)
     if subject.kind == POD:
         return explain_known_pod(store, histories, state, histories.pods[histories.pods.uids_of(name)[-1]])
     if subject.kind == POOL:

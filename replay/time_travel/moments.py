@@ -209,7 +209,7 @@ def _hint(store: Store) -> str:
 
 
 def _first(store: Store) -> Entry:
-    return next(store.scan(0, None))
+    return next(store.scan(0, 1), None) or next(store.scan(0, None))  # one that was cut begins later
 
 
 def _time_at(store: Store, position: int) -> int:

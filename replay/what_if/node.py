@@ -11,11 +11,12 @@ import math
 from collections.abc import Callable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kerf.engine.disruption import disruption_pass, eligibility
 from kerf.engine.disruption.budgets import allowed_disruptions
 from kerf.engine.disruption.cluster import Cluster, ClusterNode, what_if
-from kerf.engine.disruption.consolidation.balanced_policy import approves, pool_totals
+from kerf.engine.disruption.consolidation.balanced_policy import BALANCED, approves, pool_totals
 from kerf.engine.disruption.consolidation.commands import Command, decide, on_offer, removal
 from kerf.engine.disruption.consolidation.sequential_search import MIN_SAVINGS
 from kerf.engine.disruption.drift import replacement
@@ -263,13 +264,17 @@ def _reasons_without_place(
 
 def _without_single_pods(cluster: Cluster, node: ClusterNode, why: Reason) -> list[WithoutPod]:
     """Find single pods without which the node would go, the largest first. Only asked when nothing but its pods holds
-    the node."""
+    the node. Pods that differ in name and age alone leave the same behind: one of them is tried."""
     without_pods: list[WithoutPod] = []
     if why.code not in _POD_REASONS:
         return without_pods
+    alike: dict[Pod, WouldGo | None] = {}
     for pod in _largest(cluster, _moving(cluster, node))[:MAX_PODS_TRIED]:
-        without = without_pod(cluster, node, pod)
-        goes = _would_go_alone(without, node_in(without, node.place.claim))
+        kind = replace(pod, uid="", name="", created=0, started=0)
+        if kind not in alike:
+            without = without_pod(cluster, node, pod)
+            alike[kind] = _would_go_alone(without, node_in(without, node.place.claim))
+        goes = alike[kind]
         if goes is not None:
             without_pods.append(WithoutPod(pod.key, goes))
     return without_pods
@@ -277,9 +282,8 @@ def _without_single_pods(cluster: Cluster, node: ClusterNode, why: Reason) -> li
 
 def _would_go_alone(cluster: Cluster, node: ClusterNode) -> WouldGo | None:
     """Say how this one node would go if no other node were looked at."""
-    candidates = find_candidates(cluster, eligibility.consolidation)
-    candidate = next((chosen for chosen in candidates.chosen if chosen.name == node.name), None)
-    if candidate is None or allowed_disruptions(cluster, DisruptionReason.UNDERUTILIZED)[candidate.pool.name] <= 0:
+    candidate = _candidate(cluster, node, eligibility.consolidation, DisruptionReason.UNDERUTILIZED, eventual=False)
+    if isinstance(candidate, Reason):
         return None
     simulator = Simulator(cluster)
     decided = decide(simulator, [candidate])
@@ -287,7 +291,9 @@ def _would_go_alone(cluster: Cluster, node: ClusterNode) -> WouldGo | None:
         decided = on_offer(decided, simulator.market(decided.replacements[0].claim.node_pool))
     if isinstance(decided, Reason) or decided.savings <= MIN_SAVINGS:
         return None
-    return _would_go(decided) if approves(decided, pool_totals(cluster, candidates.eligible)) else None
+    balanced = candidate.pool.consolidation_policy == BALANCED
+    totals = pool_totals(cluster, find_candidates(cluster, eligibility.consolidation).eligible) if balanced else {}
+    return _would_go(decided) if approves(decided, totals) else None
 
 
 def _moving(cluster: Cluster, node: ClusterNode) -> list[Pod]:

@@ -18,6 +18,7 @@ from kerf.adapters.cli.main import main
 from kerf.adapters.store.open import open_record
 from kerf.adapters.web import app as app_module
 from kerf.adapters.web import commands as commands_module
+from kerf.adapters.web import questions
 from kerf.adapters.web import reader as reader_module
 from kerf.adapters.web.access import HEADERS, Access, token_check
 from kerf.adapters.web.app import QUESTIONS, app
@@ -252,3 +253,21 @@ def test_a_story_has_its_events_in_sentences(page: TestClient) -> None:
     told = [line["text"] for line in story["text"]]
     assert all(any(event["text"] in line for line in told) for event in story["events"])
     assert len(story["events"]) > 5
+
+
+def test_why_is_told_of_the_state_that_status_was_asked_for_and_leaves_it_as_it_was(record: Path) -> None:
+    last = next(entry.payload.claim for entry in whole_life().store.scan() if entry.type == "claim.requested")
+    asked = [
+        (question, parameters | {"at": at})
+        for at in ("+10m", "+5m", "+10m", "end")
+        for question, parameters in (
+            (questions.status, {}),
+            (questions.explain, {"name": f"nodeclaim/{last}"}),
+            (questions.explain, {"name": "nodepool/default"}),
+        )
+    ]
+    with closing(RecordReader(str(record))) as reader:
+        told = [question(reader, **parameters) for question, parameters in asked]
+    for (question, parameters), answer in zip(asked, told, strict=True):
+        with closing(RecordReader(str(record))) as fresh:
+            assert question(fresh, **parameters) == answer, parameters
