@@ -26,7 +26,23 @@ def plain(entry: Entry) -> dict[str, Any]:
     payload = entry.payload
     shown = bytes(payload.raw).hex() if isinstance(payload, UnknownEntry) else payload
     fields = {name: getattr(entry, name) for name in Entry.__struct_fields__ if name != "payload"}
-    return {**fields, "payload": msgspec.to_builtins(shown)}
+    return {**fields, "payload": _builtins(shown)}
+
+
+def _builtins(value: Any) -> Any:
+    """Turn a value into builtins, with the names of fields also where the encoding leaves them out, as it does of
+    offers."""
+    if isinstance(value, Struct) and value.__struct_config__.array_like:
+        return {name: _builtins(getattr(value, name)) for name in value.__struct_fields__}
+    if isinstance(value, Struct):
+        fields = dict(zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True))
+        encoded = msgspec.to_builtins(value)
+        return {key: _builtins(getattr(value, fields[key])) if key in fields else encoded[key] for key in encoded}
+    if isinstance(value, list | tuple):
+        return [_builtins(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _builtins(item) for key, item in value.items()}
+    return msgspec.to_builtins(value)
 
 
 def first_difference(recorded: Any, remade: Any, path: str = "") -> Difference:

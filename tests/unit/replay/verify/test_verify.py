@@ -66,7 +66,7 @@ def test_a_changed_decision_is_found(store: MemoryStore) -> None:
     decision = store.entries[position - 1].payload
     order = replace(decision.intents[0], offers=decision.intents[0].offers[1:])
     report = verify(tampered(store, changed(position, intents=(order,))))
-    assert [(d.position, d.path) for d in report.divergences] == [(position, "payload.intents[0].offers[0][1]")]
+    assert [(d.position, d.path) for d in report.divergences] == [(position, "payload.intents[0].offers[0].zone")]
 
 
 def test_a_missing_claim_event_is_found(store: MemoryStore) -> None:
