@@ -149,7 +149,10 @@ _WITHOUT: dict[str, tuple[tuple[str, str], ...]] = {
         ("price", "{name} is launched: {instance_type} ({capacity_type}) in {zone}, after {took}"),
     ),
     "claim-adopted": (("state", "{name} is there, in which state is not known"),),
-    "claim-registered": (("took", "{name} has registered as node {node}"),),
+    "claim-registered": (
+        ("node", "{name} has registered; as which node is not known"),
+        ("took", "{name} has registered as node {node}"),
+    ),
     "claim-initialized": (("took", "{name} is in service"),),
     "claim-terminated": (("lifetime", "{name} is gone"), ("cost", "{name} is gone after {lifetime}")),
 }

@@ -67,6 +67,14 @@ def test_the_sample_of_1_12_reads_as_documented(tmp_path: Path) -> None:
         assert {t.lifetime for t in payloads(store, Terminated)} == {0}  # all were there before
 
 
+def test_a_node_that_no_line_names_is_not_known(tmp_path: Path) -> None:
+    """As logs of other clouds are: the line has no Node."""
+    fields = {"provider_id": "kubemark://md-1", **named("default-aaaaa")}
+    file = written(tmp_path, "karpenter.log", line("09:00:00.000", "initialized nodeclaim", **fields))
+    with imported(tmp_path, file) as (_, store):
+        assert "default-aaaaa has registered; as which node is not known" in told(store)
+
+
 def test_f80_a_removal_that_nobody_explains_stays_unknown(tmp_path: Path) -> None:
     with imported(tmp_path, "karpenter-1.12.log") as (_, store):
         explained = explain_claim(store, "general-ggggg")
