@@ -97,6 +97,18 @@ def test_l_154_a_launch_goes_on_after_a_token_that_another_request_has_used_up(w
     assert world.alive("used-up") == [launched]
 
 
+@pytest.mark.parametrize("code", ["InvalidLaunchTemplateId.NotFound", "InvalidLaunchTemplateName.NotFoundException"])
+def test_a_304_a_template_that_a_fleet_does_not_find_is_made_again(world: AwsWorld, code: str) -> None:
+    cloud, wanted = world.restarted(), order(world, f"gone-{code}")
+    calls = Calls(world.environment, "CreateLaunchTemplate")
+    world.environment.operator.shortage(code=code, message="The specified launch template does not exist.")
+    assert not cloud.launch(wanted, intent="1.0", token=wanted.claim).instance
+    made = len(calls.of("CreateLaunchTemplate"))
+    world.environment.operator.plan.clear()
+    assert cloud.launch(wanted, intent="1.0", token=wanted.claim).instance
+    assert len(calls.of("CreateLaunchTemplate")) == 2 * made > 0
+
+
 def test_a_447_capacity_and_authorisation_errors_together_are_an_error(world: AwsWorld) -> None:
     world.exhaust(world.offers[:2], labels.ON_DEMAND)
     world.environment.operator.shortage(code="UnauthorizedOperation", message="no")
