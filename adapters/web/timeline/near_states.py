@@ -103,14 +103,20 @@ class NearStates:
     def _keep(self, state: State) -> None:
         position, (data, _) = state.facts.position, snapshot.encode(state)
         if self._first is None or not len(self._kept) % _LIKE_ONE:
-            kept = _Kept(position, zstandard.ZstdCompressor(level=_QUICKLY).compress(data))
+            kept = _Kept(position, _packed(data, zstandard.ZstdCompressor(level=_QUICKLY)))
             self._first = kept, data
         else:
             first, beside = self._first
             compressor = zstandard.ZstdCompressor(compression_params=_DIFFERENCES, dict_data=_as_dictionary(beside))
-            kept = _Kept(position, compressor.compress(data), first)
+            kept = _Kept(position, _packed(data, compressor), first)
         self._kept.append(kept)
         self._bytes += len(kept.packed)
+
+
+def _packed(data: bytes, compressor: zstandard.ZstdCompressor) -> bytes:
+    """Compress. The library answers with room for data that cannot be compressed, a hundred times as much as is used
+    here, so what is kept is a copy."""
+    return bytes(memoryview(compressor.compress(data)))
 
 
 def _unpacked(kept: _Kept) -> bytes:

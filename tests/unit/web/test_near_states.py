@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import tracemalloc
 from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 
 pytest.importorskip("starlette", reason="the explorer's extra is not installed")
 
@@ -59,6 +61,17 @@ def test_states_packed_beside_a_like_one_are_smaller(record: Path, monkeypatch: 
             assert len(alone) == -(-len(near._kept) // like_one)
             sizes.append(sum(len(kept.packed) for kept in near._kept))
     assert sizes[1] < sizes[0] * 0.8
+
+
+def test_a_packed_state_takes_no_more_memory_than_its_bytes() -> None:
+    data, compressor = bytes(1_000_000), zstandard.ZstdCompressor()
+    tracemalloc.start()
+    packed = near_states._packed(data, compressor)
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert zstandard.ZstdDecompressor().decompress(packed) == data
+    assert len(packed) < 1_000
+    assert kept < 20_000
 
 
 def test_it_ends_at_its_limit_and_what_is_kept_stays_good(record: Path) -> None:
