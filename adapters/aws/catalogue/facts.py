@@ -78,8 +78,8 @@ class Tables(Struct, frozen=True):
 
 
 def facts_of(entry: Mapping[str, Any]) -> InstanceTypeFacts | None:
-    """The facts in one entry of DescribeInstanceTypes; None for a type that Karpenter's filters leave out
-    (A-137)."""
+    """The facts in one entry of DescribeInstanceTypes; None for a type that Karpenter's filters leave out (A-137).
+    Raises KeyError for an entry without what each type has."""
     processor = entry.get("ProcessorInfo", {})
     arch = next((a for a in processor.get("SupportedArchitectures", ()) if a in ARCHITECTURES), None)
     if arch is None or "hvm" not in entry.get("SupportedVirtualizationTypes", ()):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 from msgspec.structs import replace
 
-from kerf.adapters.aws.catalogue.facts import facts_of
+from kerf.adapters.aws.catalogue.facts import InstanceTypeFacts, facts_of
 from kerf.adapters.aws.catalogue.offerings import offline_market
 from kerf.adapters.aws.catalogue.pricing import (
     BARE_METAL_PRODUCTS,
@@ -25,6 +26,8 @@ from kerf.engine.record.observations import InputRefused
 REFRESH = 12 * 3_600_000
 RETRY = 60_000
 """Milliseconds to the next try, after a success and after a failure (A-207)."""
+MAX_TOLD = 5
+"""How many types that cannot be read are named."""
 _PRODUCTS = ["Linux/UNIX", "Linux/UNIX (Amazon VPC)"]
 
 
@@ -39,6 +42,7 @@ class LiveMarket:
         self.market = offline_market(clients.region)
         self.known = False
         self._told = {part: ToldOnce() for part in self._due}
+        self._unread: list[AwsError] = []  # what of the last answer about types could not be read
 
     def refresh(self) -> list[InputRefused]:
         """Renew the parts that are due. Returns what could not be renewed, once for as long as AWS refuses it alike. It
@@ -57,7 +61,8 @@ class LiveMarket:
             except AwsError as error:
                 refused.append(error)
             self._due[part] = self._clock() + (RETRY if refused else REFRESH)
-            news += [InputRefused(e.code, "prices", part, message=str(e)) for e in self._told[part].news(refused)]
+            told = [*refused, *(self._unread if part == "types" else ())]
+            news += [InputRefused(e.code, "prices", part, message=str(e)) for e in self._told[part].news(told)]
         return news
 
     def next_due(self) -> int:
@@ -65,12 +70,15 @@ class LiveMarket:
         return min(self._due.values())
 
     def _types(self) -> None:
-        """Ask EC2 for its instance types, and in which zones they are offered (A-137)."""
+        """Ask EC2 for its instance types, and in which zones they are offered (A-137). What cannot be read of a type
+        leaves out that type alone."""
         conditions = filters(supported_virtualization_type=["hvm"])
         conditions += [{"Name": "processor-info.supported-architecture", "Values": ["x86_64", "arm64"]}]
         ec2 = self._clients.ec2
         entries = pages(ec2.describe_instance_types, "InstanceTypes", Filters=conditions, MaxResults=100)
-        facts = {known.name: known for entry in entries if (known := facts_of(entry))}
+        facts, unread = _read(entries)
+        if unread and not facts:
+            raise unread[0]
         zones: dict[str, set[str]] = {}
         for offered in pages(
             ec2.describe_instance_type_offerings,
@@ -78,11 +86,12 @@ class LiveMarket:
             LocationType="availability-zone",
             MaxResults=1000,
         ):
-            zones.setdefault(offered["InstanceType"], set()).add(offered["Location"])
+            if "InstanceType" in offered and "Location" in offered:
+                zones.setdefault(offered["InstanceType"], set()).add(offered["Location"])
         self.market = replace(
             self.market, facts=facts, zones_of={name: frozenset(where) for name, where in zones.items()}
         )
-        self.known = True
+        self.known, self._unread = True, unread
 
     def _on_demand(self) -> None:
         """Ask the Pricing API for on-demand prices (A-204), and for those of dedicated hardware. Nothing changes unless
@@ -138,3 +147,18 @@ class LiveMarket:
 
     def _today(self) -> str:
         return datetime.fromtimestamp(self._clock() / 1000, UTC).date().isoformat()
+
+
+def _read(entries: Iterable[Mapping[str, Any]]) -> tuple[dict[str, InstanceTypeFacts], list[AwsError]]:
+    """The types of an answer, and one error that names those that cannot be read: a field is missing."""
+    facts: dict[str, InstanceTypeFacts] = {}
+    unread: list[str] = []
+    for entry in entries:
+        try:
+            known = facts_of(entry)
+        except KeyError as missing:
+            unread.append(f"{entry.get('InstanceType', 'a type without a name')} has no {missing.args[0]}")
+        else:
+            facts |= {known.name: known} if known is not None else {}
+    told = ", ".join(sorted(unread)[:MAX_TOLD])
+    return facts, [AwsError("describe_instance_types", "MalformedEntry", told)] if unread else []

@@ -26,7 +26,7 @@ from kerf.engine.model.karpenter.ec2nodeclasses import (
 from kerf.engine.model.karpenter.nodeclass_terms import image_for
 from kerf.engine.record.observations import CatalogueSeen, InputRefused, NodeClassSeen
 from tests.contract.cloud_contract import order
-from tests.support.servers.aws_world import CLOCK, START, AwsWorld, Calls, observed, resolved, with_spec
+from tests.support.servers.aws_world import CLOCK, START, AwsWorld, Calls, catalogue_of, observed, resolved, with_spec
 
 
 def test_the_resolved_node_class(world: AwsWorld) -> None:
@@ -323,6 +323,35 @@ def test_without_the_pricing_api_the_table_stands_in_and_says_its_date(world: Aw
 def test_the_committed_facts_are_what_describe_instance_types_says(world: AwsWorld) -> None:
     entries = world.environment.operator.ec2.describe_instance_types(InstanceTypes=["m5.large"])["InstanceTypes"]
     assert facts_of(entries[0]) == tables().types[entries[0]["InstanceType"]]
+
+
+def test_a137_a_type_that_cannot_be_read_is_left_out_and_told_and_keeps_no_class_from_its_catalogue(
+    world: AwsWorld,
+) -> None:
+    def spoil(parsed: dict[str, Any], **_: Any) -> None:
+        lost = {"c5.large": "VCpuInfo", "m6g.large": "MemoryInfo"}
+        parsed["InstanceTypes"] = [
+            {key: value for key, value in entry.items() if key != lost.get(entry["InstanceType"])}
+            for entry in parsed["InstanceTypes"]
+        ]
+
+    def spoil_zones(parsed: dict[str, Any], **_: Any) -> None:
+        parsed["InstanceTypeOfferings"].append({"LocationType": "availability-zone"})
+
+    events = world.environment.operator.ec2.meta.events
+    events.register("after-call.ec2.DescribeInstanceTypes", spoil)
+    events.register("after-call.ec2.DescribeInstanceTypeOfferings", spoil_zones)
+    try:
+        seen = world.restarted().observe()
+    finally:
+        events.unregister("after-call.ec2.DescribeInstanceTypes", spoil)
+        events.unregister("after-call.ec2.DescribeInstanceTypeOfferings", spoil_zones)
+    types = {kind.name for kind in catalogue_of(seen).types}
+    assert "m5.large" in types
+    assert not types & {"c5.large", "m6g.large"}
+    (refused,) = [o.payload for o in seen if isinstance(o.payload, InputRefused)]
+    assert (refused.source, refused.object) == ("prices", "types")
+    assert "c5.large has no VCpuInfo, m6g.large has no MemoryInfo" in refused.message
 
 
 def test_a52_with_the_gate_expressions_are_in_the_catalogue_and_in_the_user_data(world: AwsWorld) -> None:
