@@ -95,6 +95,7 @@ class AwsCloud:
         self._known: dict[str, Known] = {}
         self._unswept = ToldOnce()
         self._unreported: list[InputRefused] = []
+        self._joined: list[JoinedNode] = []
         self._tokens = ClientTokens()
         self._collect_at = clock() + COLLECT_EVERY
         self._resolving = threading.RLock()  # one thread at a time finds out about classes, types and prices
@@ -134,11 +135,12 @@ class AwsCloud:
         self._dry_runs.serve(pools)
 
     def learn(self, joined: Iterable[JoinedNode]) -> None:
-        """Take in the memory of Nodes that have registered; catalogues have it from the next `observe` on (A-170)."""
-        nodes = list(joined)
+        """Take in the memory of Nodes that have registered; catalogues have it from the next `observe` on (A-170),
+        those of classes that are not resolved yet from when they are."""
         with self._resolving:
+            self._joined = list(joined)
             for known in self._known.values():
-                self._catalogues.learn(nodes, known)
+                self._catalogues.learn(self._joined, known)
 
     def free_addresses(self) -> dict[str, int]:
         """Free addresses by subnet, as EC2 last told."""
@@ -199,6 +201,10 @@ class AwsCloud:
         try:
             known = self._refreshed(node_class)
             sold = self._catalogues.news(known)
+            if known.types and known.learned != known.resolved.status.amis:
+                known.learned = known.resolved.status.amis
+                self._catalogues.learn(self._joined, known)
+                sold += self._catalogues.news(known)
             known.fault = ""
         except Exception as error:
             known = self._known.setdefault(node_class.name, Known(node_class, {}))

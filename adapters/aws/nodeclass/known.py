@@ -12,7 +12,7 @@ from kerf.adapters.aws.session import AwsError
 from kerf.adapters.aws.told_once import ToldOnce
 from kerf.engine.errors import KerfError
 from kerf.engine.model.instance_types import InstanceType
-from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass, EC2NodeClassStatus
+from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass, EC2NodeClassStatus, ResolvedAMI
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 from kerf.engine.record.observations import InputRefused, NodeClassSeen, Observation, ReservationsSeen
 
@@ -26,6 +26,7 @@ class Known(Struct):
     catalogue: str = ""
     made_from: tuple[object, ...] = ()
     left: ReservationsSeen | None = None
+    learned: tuple[ResolvedAMI, ...] = ()  # the images by which it learned from Nodes that had registered
     fault: str = ""
     told: ToldOnce = field(default_factory=ToldOnce)
 

@@ -10,9 +10,10 @@ from botocore.exceptions import ClientError
 from msgspec.structs import replace
 
 from kerf.adapters.aws.catalogue.facts import facts_of, tables
+from kerf.adapters.aws.catalogue.node_memory import JoinedNode
 from kerf.adapters.aws.cloud import COLLECT_EVERY, AwsCloud
 from kerf.adapters.aws.mock.environment import CLUSTER
-from kerf.adapters.aws.nodeclass.resolved import DEPENDENTS, condition
+from kerf.adapters.aws.nodeclass.resolved import DEPENDENTS, condition, image_of
 from kerf.adapters.aws.nodeclass.resolver import NodeClassResolver
 from kerf.adapters.aws.session import AwsError
 from kerf.engine.model import labels
@@ -352,6 +353,22 @@ def test_a137_a_type_that_cannot_be_read_is_left_out_and_told_and_keeps_no_class
     (refused,) = [o.payload for o in seen if isinstance(o.payload, InputRefused)]
     assert (refused.source, refused.object) == ("prices", "types")
     assert "c5.large has no VCpuInfo, m6g.large has no MemoryInfo" in refused.message
+
+
+def test_a170_a_class_that_is_resolved_later_learns_from_nodes_that_had_registered(world: AwsWorld) -> None:
+    """They were forgotten, as when EC2 does not answer at the start."""
+    before = world.restarted()
+    estimated = {kind.name: kind for kind in catalogue_of(before.observe()).types}
+    image = image_of(before.resolved("default").status.amis, estimated["m5.large"])  # type: ignore[union-attr]
+    less = estimated["m5.large"].capacity["memory"] - (100 << 20)
+    world.environment.operator.fault("DescribeSubnets", "refused", 1)
+    cloud = world.restarted()
+    assert not [o for o in cloud.observe() if isinstance(o.payload, CatalogueSeen)]
+    cloud.learn([JoinedNode("m5.large", image, less)])
+    world.advance(61_000)
+    *_, last = [b for o in cloud.observe() for b in o.blobs.values() if isinstance(b, Catalogue)]
+    now = {kind.name: kind.capacity["memory"] for kind in last.types}
+    assert (now["m5.large"], now["c5.large"]) == (less, estimated["c5.large"].capacity["memory"])
 
 
 def test_a52_with_the_gate_expressions_are_in_the_catalogue_and_in_the_user_data(world: AwsWorld) -> None:
