@@ -11,7 +11,7 @@ without the defect may still read it, and until then the queue's own policy deci
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -70,6 +70,15 @@ class QueueMessage(Struct, frozen=True):
     kind: str
     sent: int = 0
     news: tuple[InterruptionSeen | InputRefused, ...] = ()
+
+
+class _Polled(Struct, frozen=True):
+    """A message that was received: the handle by which it is deleted, when its event was sent (0: it does not say), and
+    the instances that it is about."""
+
+    handle: str
+    sent: int
+    about: frozenset[str]
 
 
 _decoder = msgspec.json.Decoder(_Event)
@@ -175,16 +184,14 @@ class AwsInterruptions:
         self._wait = wait
         self._url = ""
         self._listener, self._clock = listener or CallListener(), clock
-        self._handles: list[str] = []
-        self._sent: list[int] = []
+        self._polled: list[_Polled] = []
         self._pool = ThreadPoolExecutor(PARALLEL, thread_name_prefix="messages")
         self._told: dict[str, None] = {}
 
     def poll(self) -> list[Observation]:
         """The messages of one request; after a full one, also what further requests get at once, so that a hundred
         messages take one turn. Asks for the queue's address until it is known. Raises `AwsError`."""
-        self._sent.clear()
-        self._handles.clear()  # what was polled before and is not recorded comes back
+        self._polled.clear()  # what was polled before and is not recorded comes back
         if not self._url:
             self._url = call(self._sqs.get_queue_url, QueueName=self._queue)["QueueUrl"]
         try:
@@ -209,24 +216,20 @@ class AwsInterruptions:
         return list(answer.get("Messages") or ())
 
     def _read(self, message: dict[str, Any]) -> list[InterruptionSeen | InputRefused]:
-        """The news in one message, and its handle for `acknowledge`. A message that comes back is refused once."""
+        """The news in one message, which `acknowledge` deletes. A message that comes back is refused once."""
         known_as = str(message.get("MessageId", ""))
         seen: tuple[InterruptionSeen | InputRefused, ...]
         try:
             read = parse(known_as, message.get("Body") or "")
             seen = read.news
-            self._told_of(read)
-            self._handles += filter(None, [message.get("ReceiptHandle")])
+            if read.kind:  # A-344: it could be read
+                self._listener.received(read.kind)
+            about = frozenset(news.instance for news in seen if isinstance(news, InterruptionSeen))
+            self._polled.append(_Polled(message.get("ReceiptHandle") or "", read.sent if read.kind else 0, about))
         except Exception as error:  # a defect met by one message must not keep the others from being handled
             fault = fault_of(error, "interruption queue")
             seen = (InputRefused(fault.code, "queue", known_as, message=str(fault)[:MAX_TOLD]),)
         return [news for news in seen if isinstance(news, InterruptionSeen) or self._is_news(known_as)]
-
-    def _told_of(self, message: QueueMessage) -> None:
-        """Tell the listener of a message that could be read (A-344)."""
-        if message.kind:
-            self._listener.received(message.kind)
-            self._sent += filter(None, [message.sent])
 
     def _is_news(self, message: str) -> bool:
         if message in self._told:
@@ -236,15 +239,17 @@ class AwsInterruptions:
         self._told[message] = None
         return True
 
-    def acknowledge(self) -> None:
-        """Delete what was polled. A message that cannot be deleted comes back, and its id says that it is known."""
-        handles, self._handles = self._handles, []
+    def acknowledge(self, waiting: Collection[str] = ()) -> None:
+        """Delete what was polled, but what is about `waiting` instances. A message that is not deleted comes back; if
+        it was recorded, its id says that it is known."""
+        done, self._polled = [each for each in self._polled if each.about.isdisjoint(waiting)], []
+        handles = [each.handle for each in done if each.handle]
         batches = [handles[start : start + BATCH] for start in range(0, len(handles), BATCH)]
         for deleted in [self._pool.submit(self._delete, batch) for batch in batches]:
             deleted.result()
-        sent, self._sent = self._sent, []
-        for when in sent:
-            self._listener.handled(max(0, self._clock() - when) / 1000)
+        for each in done:
+            if each.sent:
+                self._listener.handled(max(0, self._clock() - each.sent) / 1000)
 
     def _delete(self, handles: Sequence[str]) -> None:
         entries = [{"Id": str(index), "ReceiptHandle": handle} for index, handle in enumerate(handles)]

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from typing import TypeVar
 
 from msgspec import Raw, Struct
@@ -241,16 +242,20 @@ class AwsProvider:
 
     async def _listen(self, host: ProviderHost, queue: AwsInterruptions) -> None:
         """Read the interruption queue for ever. A message is deleted once it is in the record, not before (A-343,
-        A-344). A defect ends neither this nor the provider: it is recorded, and the queue is read again later."""
+        A-344). One that comes before its claim is adopted stays in the queue, which gives it again. A defect ends
+        neither this nor the provider: it is recorded, and the queue is read again later."""
         delay, most = RETRY
         said = ""
         while True:
             try:
-                seen = await _of_own(await _aside(queue.poll), host)
+                polled = await _aside(queue.poll)
+                waiting = await host.awaited(_instances(polled))
+                seen = await _of_own(polled, host)
                 if seen:
                     await host.record(seen)
                 self._cloud.interrupted(seen)
-                await self._elsewhere(queue.acknowledge)
+                early = waiting - _instances(seen)
+                await self._elsewhere(partial(queue.acknowledge, early))
                 delay, said, self.error = RETRY[0], "", None
             except Exception as error:
                 self.error = fault = fault_of(error, "interruption queue")
@@ -264,8 +269,12 @@ class AwsProvider:
 async def _of_own(seen: list[Observation], host: ProviderHost) -> list[Observation]:
     """What there is to record of messages: refusals, and what concerns instances of claims (A-354). EventBridge tells
     of all instances of the account, which would fill the record."""
-    own = await host.own(each.payload.instance for each in seen if isinstance(each.payload, InterruptionSeen))
+    own = await host.own(_instances(seen))
     return [each for each in seen if not isinstance(each.payload, InterruptionSeen) or each.payload.instance in own]
+
+
+def _instances(seen: Iterable[Observation]) -> set[str]:
+    return {each.payload.instance for each in seen if isinstance(each.payload, InterruptionSeen)}
 
 
 async def _aside(work: Callable[[], T]) -> T:

@@ -35,6 +35,10 @@ class ProviderHost(Protocol):
         """Those of the instances that claims have, also claims on their way out."""
         ...
 
+    async def awaited(self, instances: Iterable[str]) -> set[str]:
+        """Those of the instances whose NodeClaims are found, and become claims within a minute."""
+        ...
+
     async def joined(self) -> list[tuple[NodeClaim, Node]]:
         """The claims whose Nodes have registered, with their Nodes."""
         ...

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+import json
+from collections.abc import Collection, Iterable
 from itertools import pairwise
 from typing import Any, cast
 
@@ -11,6 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.adapters.aws.interruption import AwsInterruptions
+from kerf.adapters.aws.mock.environment import CLUSTER
 from kerf.adapters.aws.nodeclass.resolved import image_of
 from kerf.adapters.aws.session import AwsError as NoAnswer
 from kerf.adapters.aws.settings import ClusterFacts
@@ -41,7 +43,7 @@ class Queue:
         told = InterruptionSeen("m-1", "spot_interrupted", "i-1")
         return [Observation(told), Observation(InterruptionSeen("m-2", "instance_terminated", "i-others"))]
 
-    def acknowledge(self) -> None:
+    def acknowledge(self, waiting: Collection[str] = ()) -> None:
         self.acknowledged.set()
 
 
@@ -50,6 +52,7 @@ class Host:
         self.told: list[Any] = []
         self.nodes = list(joined)
         self.pools: list[NodePool] = []
+        self.owned = {"i-1"}
         self.news = asyncio.Event()
 
     async def joined(self) -> list[tuple[NodeClaim, Node]]:
@@ -59,7 +62,10 @@ class Host:
         return [pool for pool in self.pools if pool.node_class.group == group]
 
     async def own(self, instances: Iterable[str]) -> set[str]:
-        return {"i-1"} & set(instances)
+        return self.owned & set(instances)
+
+    async def awaited(self, instances: Iterable[str]) -> set[str]:
+        return {"i-found"} & set(instances)
 
     def put(self, observations: Iterable[Observation]) -> None:
         self.told += [observation.payload for observation in observations]
@@ -85,6 +91,54 @@ async def test_a_343_a_defect_met_in_the_queue_does_not_end_the_provider(world: 
     assert (refused.code, refused.source) == ("KERF605", "queue"), "told once"
     assert seen == InterruptionSeen("m-1", "spot_interrupted", "i-1")
     assert "i-others" not in repr(host.told), "A-354: it is deleted all the same"
+
+
+class Sqs:
+    """A queue with a warning for each of three instances, which gives again what is not deleted."""
+
+    def __init__(self) -> None:
+        detail_type = "EC2 Spot Instance Interruption Warning"
+        head = {"version": "0", "source": "aws.ec2", "detail-type": detail_type}
+        self.bodies = {
+            name: json.dumps({**head, "id": name, "detail": {"instance-id": name}})
+            for name in ("i-1", "i-found", "i-others")
+        }
+
+    def get_queue_url(self, **_: Any) -> dict[str, str]:
+        return {"QueueUrl": f"https://sqs.us-west-2.amazonaws.com/123456789012/{CLUSTER}"}
+
+    def receive_message(self, **_: Any) -> dict[str, Any]:
+        messages = [{"MessageId": n, "ReceiptHandle": n, "Body": body} for n, body in list(self.bodies.items())]
+        return {"Messages": messages}
+
+    def delete_message_batch(self, Entries: list[dict[str, str]], **_: Any) -> dict[str, Any]:  # noqa: N803
+        for entry in Entries:
+            del self.bodies[entry["ReceiptHandle"]]
+        return {}
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a354_a_message_that_comes_before_its_claim_stays_in_the_queue_until_the_claim_is_adopted(
+    world: AwsWorld,
+) -> None:
+    """In the first minute of a new record a NodeClaim waits for its types and its Node."""
+    sqs, host = Sqs(), Host()
+    queue = AwsInterruptions(sqs, CLUSTER)
+    provider = AwsProvider(
+        world.environment.operator.shim, world.environment.settings, objects=None, interruptions=queue
+    )
+    listening = asyncio.create_task(provider._listen(cast(ProviderHost, host), queue))
+    while len(sqs.bodies) > 1:
+        await asyncio.sleep(1)
+        assert not listening.done()
+    assert list(sqs.bodies) == ["i-found"]
+    assert {seen.instance for seen in host.told} == {"i-1"}
+    host.owned.add("i-found")
+    while sqs.bodies:
+        await asyncio.sleep(1)
+        assert not listening.done()
+    listening.cancel()
+    assert {seen.instance for seen in host.told} == {"i-1", "i-found"}
 
 
 async def seen_after(world: AwsWorld, host: Host, **changed: str) -> tuple[NodeClassTerms, NodeClassTerms]:
