@@ -16,6 +16,7 @@ from kerf.engine.record.codec import LAST_MOMENT
 
 _CRI = re.compile(r"(\S{20,40}) (stdout|stderr) ([FP]) ?(.*)", re.DOTALL)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\S+")
+_END_OF_OBJECT = re.compile(rb"(?m)^\}\r?$")
 _DEEPEST = 4  # wrappers around one line
 _LONGEST_PREFIX = 300  # characters before the JSON that `kubectl logs --timestamps` or stern writes
 _MESSAGE = "@message"
@@ -40,6 +41,7 @@ def lines_of(data: bytes) -> Iterator[Line]:
     """Yields the lines in the order of the file; of a Grafana export, which is newest first, from its end."""
     whole = _document(data)
     whole = whole if whole is not None else _table(data)
+    whole = whole if whole is not None else _indented(data)
     if whole is not None:
         yield from whole
         return
@@ -80,6 +82,14 @@ def _table(data: bytes) -> list[Line] | None:
     except csv.Error:
         return None
     return _in_order([line for number, row in items for line in _exported(number, row)])
+
+
+def _indented(data: bytes) -> list[Line] | None:
+    """The lines of a log that went through `jq .`: objects one after the other, indented; None for any other file."""
+    if data.lstrip().split(b"\n", 1)[0].strip() != b"{":
+        return None
+    texts = [text + b"}" for text in _END_OF_OBJECT.split(data) if text.strip()]
+    return [line for number, text in enumerate(texts, start=1) for line in _exported(number, json_of(text))]
 
 
 def _in_order(lines: list[Line]) -> list[Line]:
@@ -158,17 +168,20 @@ def _peeled(line: Line, depth: int = 0) -> Iterator[Line]:
     yield from _peeled(Line(line.number, inner, at, line.version), depth + 1)
 
 
-_WRAPPING = ('"log', '"jsonPayload"', '"message":"{', '"message": "{')
+_TEXTS = ("message", "line", "MESSAGE")
+"""What a collector, logcli and journald call the line."""
+_WRAPPING = ('"log', '"jsonPayload"', '"_source"', *(f'"{key}":{gap}"{{' for key in _TEXTS for gap in ("", " ")))
 """What stands in a line that a collector has wrapped another one in."""
 _TIMES = ("time", "timestamp", "@timestamp")
 
 
 def _inner(fields: dict[str, Any]) -> str:
-    """The line in a collector's object: as text in `log` or `message`, or as an object; "" if there is none."""
-    for key in ("jsonPayload", "log_processed"):
+    """The line in a collector's object: as text in `log` or one of _TEXTS, or as an object; "" if there is none."""
+    for key in ("jsonPayload", "log_processed", "_source"):
         if isinstance(fields.get(key), dict):
             return json_text(fields[key])
-    log, message = text_of(fields.get("log")).strip(), text_of(fields.get("message")).strip()
+    log = text_of(fields.get("log")).strip()
     if log and "message" not in fields:
         return log
-    return message if message.startswith("{") else ""
+    texts = (text_of(fields.get(key)).strip() for key in _TEXTS)
+    return next((text for text in texts if text.startswith("{")), "")

@@ -116,7 +116,11 @@ def test_f2_a_grafana_export_is_turned_round(tmp_path: Path) -> None:
         lambda text: json.dumps({"log": text, "log_processed": json.loads(text), "kubernetes": {"pod_name": "x"}}),
         lambda text: json.dumps({"@timestamp": "2026-03-02T09:00:00Z", "message": text, "level": "info"}),
         lambda text: json.dumps({"jsonPayload": json.loads(text), "timestamp": "2026-03-02T09:00:00Z"}),
+        lambda text: json.dumps({"labels": {"pod": "x"}, "line": text, "timestamp": "2026-03-02T09:00:00Z"}),
+        lambda text: json.dumps({"__REALTIME_TIMESTAMP": "1772442000000000", "MESSAGE": text}, separators=(",", ":")),
+        lambda text: json.dumps({"_index": "logs", "_source": {"@timestamp": "2026-03-02T09:00:00Z", "log": text}}),
         lambda text: json.dumps([json.loads(text)], indent=1),
+        lambda text: "\n".join(json.dumps(json.loads(part), indent=2) for part in (text, text)),
         lambda text: json.dumps([{"line": text, "timestamp": "1772442000000000000"}]),
     ],
 )
