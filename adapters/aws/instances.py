@@ -156,8 +156,8 @@ class Instances:
         return EffectAnswered(intent, ok=True, code="200")
 
     def _batch(self, instances: list[str]) -> dict[str, Any]:
-        """Ask for many ids at once. One that EC2 does not know, or that is none (A-328), spoils the call; then each is
-        asked alone (A-287)."""
+        """Ask for many ids at once. One that EC2 does not know, or that is none (A-328), spoils the call; then each
+        half is asked for by itself, until what spoils it is alone (A-287)."""
         try:
             entries = self._described(InstanceIds=instances, Filters=filters(instance_state_name=VISIBLE))
         except AwsError as error:
@@ -165,7 +165,8 @@ class Instances:
                 raise
             if len(instances) == 1:
                 return {}
-            return {key: entry for one in instances for key, entry in self._batch([one]).items()}
+            half = len(instances) // 2
+            return self._batch(instances[:half]) | self._batch(instances[half:])
         return {entry["InstanceId"]: entry for entry in entries}
 
     def _described(self, **parameters: Any) -> list[dict[str, Any]]:

@@ -22,6 +22,7 @@ class Ec2:
         self.ec2, self.listener, self.more = self, AwsMetrics(), more
         self.refuses: dict[str, str] = {}
         self.named: list[str] = []
+        self.described = 0
 
     def create_tags(self, Resources: list[str], **_: Any) -> dict[str, Any]:  # noqa: N803
         (name,) = Resources
@@ -32,6 +33,7 @@ class Ec2:
         return {}
 
     def describe_instances(self, InstanceIds: list[str], **_: Any) -> dict[str, Any]:  # noqa: N803
+        self.described += 1
         if any(not name.startswith("i-") for name in InstanceIds):
             error = {"Code": "InvalidInstanceID.Malformed", "Message": "Invalid id"}
             raise ClientError({"Error": error, "ResponseMetadata": {"HTTPStatusCode": 400}}, "DescribeInstances")
@@ -46,6 +48,17 @@ def test_a328_what_is_no_instance_id_keeps_no_other_from_being_described(names: 
     instances = Instances(clients, "cluster", lambda: 0, ZonalShifts(clients, "", lambda: 0))
     seen = {each.instance: each.status for each in instances.describe(names)}
     assert seen == {name: "gone" if name == FARGATE else "running" for name in names}
+
+
+def test_a287_one_of_five_hundred_that_is_no_instance_id_is_found_in_halves() -> None:
+    """Each of them was asked for alone."""
+    clients: Any = Ec2()
+    instances = Instances(clients, "cluster", lambda: 0, ZonalShifts(clients, "", lambda: 0))
+    names = [f"i-{number}" for number in range(250)] + [FARGATE] + [f"i-{number}" for number in range(250, 499)]
+    seen = instances.describe(names)
+    assert [each.instance for each in seen if each.status == "gone"] == [FARGATE]
+    assert len(seen) == 500
+    assert clients.described <= 19
 
 
 @pytest.mark.parametrize("code", ["TagLimitExceeded", "UnauthorizedOperation", "InvalidInstanceID.NotFound"])
