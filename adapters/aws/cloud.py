@@ -81,7 +81,7 @@ class AwsCloud:
         self._markets = LiveMarket(clients, clock, isolated=settings.isolated_vpc)
         self._classes = NodeClassResolver(clients, settings, clock)
         self._templates = LaunchTemplates(clients, settings, clock)
-        self._dry_runs = DryRuns(clients, settings, self._templates, clock)
+        self._dry_runs = DryRuns(clients, settings, self._templates, clock, self.free_addresses)
         self._shifts = ZonalShifts(clients, settings.facts.arn if settings.zonal_shift else "", clock)
         self._instances = Instances(
             clients,

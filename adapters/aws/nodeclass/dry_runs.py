@@ -48,9 +48,15 @@ class _Answer(Struct, frozen=True):
 
 class DryRuns:
     def __init__(
-        self, clients: Clients, settings: AwsSettings, templates: LaunchTemplates, clock: Callable[[], int]
+        self,
+        clients: Clients,
+        settings: AwsSettings,
+        templates: LaunchTemplates,
+        clock: Callable[[], int],
+        free: Callable[[], Mapping[str, int]],
     ) -> None:
-        self._clients = clients
+        """`free`: the free addresses of subnets."""
+        self._clients, self._free = clients, free
         self._settings = settings
         self._templates = templates
         self._clock = clock
@@ -148,7 +154,8 @@ class DryRuns:
         except AwsError as error:
             return _denied("CreateFleetAuthCheckFailed", error)
         zones = {offering.zone for offering in _offered(kind, tenancy)}
-        by_use = sorted(resolved.status.subnets, key=lambda subnet: subnet.zone not in zones)
+        free = self._free()
+        by_use = sorted(resolved.status.subnets, key=lambda s: (s.zone not in zones, -free.get(s.id, 0), s.id))
         return self._instances(resolved, order, template, [subnet.id for subnet in by_use])
 
     def _instances(

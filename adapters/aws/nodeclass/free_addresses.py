@@ -48,13 +48,13 @@ class FreeAddresses:
         self.told({subnet: 0})
 
     def take(self, subnets: Iterable[ResolvedSubnet], addresses: Mapping[str, int]) -> Taken:
-        """Choose the subnet with most free addresses in each of these zones, the first of equals, and take so many
-        addresses of it."""
-        chosen: dict[str, tuple[int, str]] = {}
+        """Choose the subnet with most free addresses in each of these zones, and take so many addresses of it. Of
+        equals the one that comes first in the status (A-96) is chosen: EC2 told of more, or it is the first given."""
+        chosen: dict[str, tuple[tuple[int, int], str]] = {}
         with self._counting:
             for subnet in subnets:
                 count = self._counts.setdefault(subnet.id, _Count(0))
-                left = count.free - count.taken
+                left = count.free - count.taken, count.free
                 if subnet.zone in addresses and (subnet.zone not in chosen or left > chosen[subnet.zone][0]):
                     chosen[subnet.zone] = (left, subnet.id)
             counts = {zone: self._counts[subnet] for zone, (_, subnet) in chosen.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -275,6 +276,26 @@ def test_a_133_a_subnet_that_ec2_refuses_leaves_the_others_to_be_tried(world: Aw
     assert validation(trying(world).observe()) == ("True", "ValidationSucceeded")
     tried = [request["NetworkInterfaces"][0]["SubnetId"] for request in calls.of("RunInstances")]
     assert len(set(tried)) == len(tried) == 2
+
+
+def test_a_133_subnets_are_tried_in_the_order_of_the_status(world: AwsWorld) -> None:
+    """Those with more free addresses first (A-96); an account may leave kerf some subnets only."""
+    cloud, free = trying(world), dict[str, int]()
+
+    def emptied(parsed: dict[str, Any], **_: Any) -> None:
+        for number, entry in enumerate(sorted(parsed["Subnets"], key=lambda entry: str(entry["SubnetId"]))):
+            free[entry["SubnetId"]] = entry["AvailableIpAddressCount"] = 10 + number
+
+    calls = Calls(world.environment, "RunInstances")
+    world.environment.operator.fault("RunInstances", "refused", 3)
+    events = world.environment.operator.ec2.meta.events
+    events.register("after-call.ec2.DescribeSubnets", emptied)
+    try:
+        assert validation(cloud.observe()) == ("False", "RunInstancesAuthCheckFailed")
+    finally:
+        events.unregister("after-call.ec2.DescribeSubnets", emptied)
+    tried = [request["NetworkInterfaces"][0]["SubnetId"] for request in calls.of("RunInstances")]
+    assert tried == sorted(free, key=lambda subnet: -free[subnet])
 
 
 def test_a_129_what_a_class_rests_on_comes_before_its_tags_and_before_ec2_is_asked(world: AwsWorld) -> None:

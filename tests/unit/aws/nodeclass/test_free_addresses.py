@@ -27,6 +27,12 @@ def test_a_232_the_subnet_with_most_addresses_in_each_zone_and_the_first_of_equa
     assert take(FreeAddresses(), "a", "b").subnets == {"a": "a-1", "b": "b-1"}
 
 
+def test_a_232_of_equals_the_one_that_comes_first_in_the_status() -> None:
+    addresses = told(a_1=10, a_2=20)
+    assert take(addresses, "a").subnets == {"a": "a-2"}
+    assert take(addresses, "a").subnets == {"a": "a-2"}, "ten are left of both, and A-96 names it first"
+
+
 def test_a_233_what_launches_take_counts_until_ec2_tells_of_the_subnet() -> None:
     addresses = told(a_1=15, a_2=14, b_1=9)
     assert [take(addresses, "a").subnets["a"] for _ in range(2)] == ["a-1", "a-2"]
