@@ -55,6 +55,7 @@ _STALE_TEMPLATE = "InvalidLaunchTemplateName.NotFoundException"
 _GONE_TEMPLATES = frozenset({_STALE_TEMPLATE, "InvalidLaunchTemplateId.NotFound"})
 """Errors in a fleet's answer by which the templates are looked for before they are used again."""
 _MISMATCH = "IdempotentParameterMismatch"
+_UNTRIED = Condition("ValidationSucceeded", "Unknown", "AwaitingReconciliation", "EC2's types are not known")
 EXPIRING = "capacity_reservation_expiring"
 """The kind of interruption of an instance whose capacity block is about to end (A-375)."""
 
@@ -240,8 +241,8 @@ class AwsCloud:
         if known is None or _wanted(known.resolved) != _wanted(node_class) or due:
             same = known is not None and known.resolved.uid == node_class.uid
             before = known.resolved.status if known is not None and same else node_class.status
-            tried = self._tried if not node_class.deleting else None
-            status = self._classes.resolve(node_class, before, tried)
+            last_steps = (self._evaluated, self._tried) if not node_class.deleting else None
+            status = self._classes.resolve(node_class, before, last_steps)
             status = with_condition(status, readiness(status), now)
             resolved = replace(node_class, status=status)
             if known is None:
@@ -249,22 +250,27 @@ class AwsCloud:
             known.resolved = resolved
         return known
 
-    def _tried(self, resolved: EC2NodeClass) -> Condition:
-        """The last steps of A-129: evaluate expressions on every type, and try a launch without launching. Without a
-        market nothing can be tried yet."""
-        kubelets = self._catalogues.kubelets(resolved)
-        if kubelets is None and not self._settings.dry_run:
+    def _evaluated(self, resolved: EC2NodeClass) -> Condition:
+        """The verdict on the expressions of a class, by their values on every type (A-129)."""
+        if self._catalogues.kubelets(resolved) is None:
             return valid("ValidationSucceeded")
         if not self._markets.known:
-            return Condition("ValidationSucceeded", "Unknown", "AwaitingReconciliation", "EC2's types are not known")
-        if kubelets is not None and (
-            problem := first_problem(self._catalogues.sized(resolved), self._catalogues.facts())
-        ):
-            return Condition("ValidationSucceeded", "False", "KubeletExpressionEvaluationFailed", problem)
+            return _UNTRIED
+        problem = first_problem(self._catalogues.sized(resolved), self._catalogues.facts())
+        if not problem:
+            return valid("ValidationSucceeded")
+        return Condition("ValidationSucceeded", "False", "KubeletExpressionEvaluationFailed", problem)
+
+    def _tried(self, resolved: EC2NodeClass) -> Condition:
+        """The verdict of EC2, by a launch without launching (A-129)."""
         if not self._settings.dry_run:
             return valid("ValidationSucceeded")
+        if not self._markets.known:
+            return _UNTRIED
         return self._dry_runs.check(
-            resolved, lambda: {kind.name: kind for kind in self._catalogues.of(resolved).types}, kubelets
+            resolved,
+            lambda: {kind.name: kind for kind in self._catalogues.of(resolved).types},
+            self._catalogues.kubelets(resolved),
         )
 
     # ── launching ──────────────────────────────────────────────────────────────────────────────────────────

@@ -82,11 +82,11 @@ class NodeClassResolver:
         self,
         node_class: EC2NodeClass,
         before: EC2NodeClassStatus,
-        tried: Callable[[EC2NodeClass], Condition] | None = None,
+        last_steps: tuple[Callable[[EC2NodeClass], Condition], Callable[[EC2NodeClass], Condition]] | None = None,
     ) -> EC2NodeClassStatus:
         """The present status. Parts that are not due yet are taken from `before`. A refusal of AWS does not raise: it
-        shows in the condition concerned. `tried` is the last step of validation, taken when all else is fine
-        (A-129)."""
+        shows in the condition concerned. `last_steps` of validation: one is taken before the tags are judged, the
+        other when all else is fine (A-129)."""
         status = before if self._settings.reserved_capacity else without_reservations(before)
         for step in self._steps(before):
             if node_class.deleting and step.part == "instance_profile":
@@ -95,8 +95,14 @@ class NodeClassResolver:
                 status = self._step(step, node_class, status)
         status = self._place(node_class, status)
         verdict, now = self._validated(node_class, status), self._clock()
+        evaluated, tried = last_steps or (None, None)
+        resolved = replace(node_class, status=status)
+        if evaluated is not None and verdict.status == "True":
+            verdict = evaluated(resolved)
+        if verdict.status == "True":
+            verdict = _tagged(node_class)
         if tried is not None and verdict.status == "True" and _well(status):
-            verdict = tried(replace(node_class, status=status))
+            verdict = tried(resolved)
         again = now + (_SOON if verdict.status == "Unknown" else 10 * _MINUTE)  # A-80
         self._due[node_class.name, "validation"] = _made_of(node_class), again
         return with_condition(status, verdict, now)
@@ -233,7 +239,7 @@ class NodeClassResolver:
             yield from pages(operation, key, Filters=filters(**{id_filter: ids}), MaxResults=PAGE)
 
     def _validated(self, node_class: EC2NodeClass, status: EC2NodeClassStatus) -> Condition:
-        """The condition for the checks of A-129 that need no call, in their order: the first that fails decides."""
+        """The condition for the first checks of A-129, in their order: the first that fails decides."""
         family = node_class.ami_family
         if lacks_cidr(node_class, self._settings.facts):
             return _invalid("ClusterCIDRResolutionFailed", "the cluster's service CIDR is not known")
@@ -241,11 +247,16 @@ class NodeClassResolver:
             return _invalid(problem.reason, problem.message)
         if missing := _missing(status):
             return missing
-        if forbidden := tags.restricted(node_class.spec.tags):
-            return _invalid("TagValidationFailed", f"tags that only kerf sets: {', '.join(forbidden)}")
-        if wrong := next(tag_problems(node_class.spec.tags, with_profile=bool(node_class.spec.role)), None):
-            return _invalid("TagValidationFailed", wrong.message)
         return ready("ValidationSucceeded")
+
+
+def _tagged(node_class: EC2NodeClass) -> Condition:
+    """The verdict on the tags of a class (A-322)."""
+    if forbidden := tags.restricted(node_class.spec.tags):
+        return _invalid("TagValidationFailed", f"tags that only kerf sets: {', '.join(forbidden)}")
+    if wrong := next(tag_problems(node_class.spec.tags, with_profile=bool(node_class.spec.role)), None):
+        return _invalid("TagValidationFailed", wrong.message)
+    return ready("ValidationSucceeded")
 
 
 def _made_of(node_class: EC2NodeClass) -> _MadeOf:

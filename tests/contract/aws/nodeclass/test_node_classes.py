@@ -406,6 +406,14 @@ def test_a129_a139_a_type_that_the_class_cannot_launch_counts_too(world: AwsWorl
     assert conditions["ValidationSucceeded"].message == "on a1.2xlarge: division by zero"
 
 
+def test_a129_expressions_are_evaluated_before_tags_are_judged(world: AwsWorld) -> None:
+    (default,) = world.environment.node_classes
+    spec = replace(default.spec, kubelet={"maxPods": "100 / (vcpus - 4)"}, tags={"karpenter.sh/nodepool": "mine"})
+    world.environment.node_classes[:] = [replace(default, spec=spec)]
+    conditions = {c.type: c for c in resolved(gated(world).observe()).status.conditions}
+    assert conditions["ValidationSucceeded"].reason == "KubeletExpressionEvaluationFailed"
+
+
 def gated(world: AwsWorld) -> AwsCloud:
     """A new process with the gate NodeClassCEL."""
     environment = world.environment
