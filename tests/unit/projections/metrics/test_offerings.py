@@ -54,6 +54,23 @@ def test_a382_the_memory_of_a_type_is_what_the_cloud_names_and_not_what_its_node
     assert value(found, f"{TYPES}memory_bytes", instance_type=first.name) == 8192 << 20
 
 
+def test_a378_a_type_without_a_reservation_has_no_samples_of_reserved_capacity() -> None:
+    world = lives.asked()
+    text = exposition(offering_families(world.runtime.state, world.now))
+    assert b'capacity_type="on-demand"' in text
+    assert b'capacity_type="reserved"' not in text
+    facts = world.runtime.state.facts
+    ((key, sold),) = facts.catalogues.items()
+    kind = world.runtime.state.indexes.blobs.catalogue(sold).types[0]
+    spent = replace(kind.offerings[0], capacity_type="reserved", reservation_id="cr-1", available=False)
+    made = Catalogue((replace(kind, offerings=(*kind.offerings, spent)),), source="")
+    digest, _ = content(made)
+    world.see(Observation(CatalogueSeen(key, digest), {digest: made}))
+    found = scraped(exposition(offering_families(world.runtime.state, world.now)))
+    labels = {"instance_type": kind.name, "zone": spent.zone, "capacity_type": "reserved"}
+    assert value(found, f"{TYPES}offering_available", **labels) == 0
+
+
 def test_a378_an_offering_is_available_if_one_class_can_launch_it() -> None:
     """Whichever class is looked at last."""
     world = lives.asked()
