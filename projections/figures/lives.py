@@ -60,6 +60,11 @@ class Life(Struct, kw_only=True):
     orders: int = 0
     workloads: dict[str, int] = field(default_factory=dict)
 
+    @property
+    def came(self) -> bool:
+        """Whether it was launched within the record, and not found there."""
+        return bool(self.launched) and self.launched_for != ADOPTED
+
     def about(self) -> dict[str, str]:
         """Return the dimensions that do not depend on what is measured."""
         return {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -20,6 +21,7 @@ from kerf.projections.figures.lives import LivesFold
 from kerf.projections.figures.measures import Table, in_common, table, within
 from kerf.projections.figures.usage import UsageFold
 from kerf.projections.timeline.timeline import Timeline
+from tests.support.imports.imported import imported
 from tests.support.memory import MemoryStore
 from tests.support.records import tampered
 from tests.support.simulation.run import HOUR, Run, scale, workshop
@@ -129,6 +131,15 @@ def test_churn_counts_each_launch_and_each_end(day: Folded) -> None:
     assert found.total["gone"] == len(day.events(Terminated))
     assert found.total["failed"] == 0
     assert "interrupted" in {row.group for row in found.rows}
+
+
+def test_a_node_that_was_found_is_no_launch(tmp_path: Path) -> None:
+    with imported(tmp_path, "karpenter-1.12.log") as (_, store):
+        lives = LivesFold()
+        for entry in store.scan():
+            lives.apply(entry)
+        total = table(churn_measures(lives, 0, lives.at), "reason", ("launched", "gone")).total
+    assert total == {"launched": 1, "gone": 4}
 
 
 def test_refusals_count_by_offering_with_their_first_and_last_time(day: Folded) -> None:

@@ -184,6 +184,13 @@ def test_nodes_whose_type_was_not_imported_are_not_judged(tmp_path: Path) -> Non
         assert "does not tell the zone" in held(store, zones_at_least=2).note
 
 
+def test_nodes_that_were_there_before_the_record_are_no_launches(tmp_path: Path) -> None:
+    """Of the five NodeClaims that this log names, one is created in it."""
+    with imported(tmp_path, "karpenter-1.12.log") as (_, store):
+        assert held(store, max_launches=1).outcome == HOLDS
+        assert held(store, max_launches=0).breaches[0].subjects == ("nodeclaim/general-eeeee",)
+
+
 EVERY: dict[str, Any] = {
     "never_evicts": True, "max_evictions": 1, "pending_at_most": "1m", "max_launches": 1, "min_nodes": 1,
     "max_nodes": 1, "only_types": "m5.large", "never_types": "m5.large", "max_spot_share": 0.5, "zones_at_least": 2,
