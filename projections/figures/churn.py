@@ -14,13 +14,13 @@ STILL_THERE = "still there"
 def churn_measures(fold: LivesFold, since: int, until: int) -> Iterator[Measure]:
     """Give one measure for each launch, each end and each failed launch between two times (ms since the epoch).
 
-    A node that was found is no launch. `unused` are ended nodes on which no pod but those of DaemonSets ran.
-    `lifetime_hours` is that of ended nodes.
+    A node that was there before the record is no launch. `unused` are ended nodes on which no pod but those of
+    DaemonSets ran. `lifetime_hours` is that of ended nodes.
     """
     for _, life in sorted(fold.lives.items()):
         about = {**life.about(), "reason": reason_of(life), "workload": main_workload(life)}
-        if life.came and since <= life.launched <= until:
-            yield Measure(life.launched, about, {LAUNCHED: 1})
+        if life.came and since <= life.came <= until:
+            yield Measure(life.came, about, {LAUNCHED: 1})
         if life.over and since <= life.over <= until:
             if life.launched:
                 lasted = (life.over - life.launched) / HOUR_MS

@@ -29,10 +29,11 @@ FOR_PODS, STATIC, ADOPTED = "for pods", "static NodePool", "adopted"
 class Life(Struct, kw_only=True):
     """One NodeClaim. Times are ms since the epoch, 0 for not yet.
 
-    `launched_for` says why it was launched: for pods, for a static NodePool, adopted, or "replaces" with the reason of
-    the move. `replaces` are the claims of this move, `replaced_by` what a move launched for this one. `served` counts
-    pods that were bound here and are no DaemonSet's; `workloads` are theirs. `orders` counts the requests to the
-    cloud, `evicted` pods that were made to leave (by `EvictionsFold`).
+    `came` is when it was launched, and of an adopted one when its object was created: before the record, if it was
+    there already. `launched_for` says why it was launched: for pods, for a static NodePool, adopted, or "replaces"
+    with the reason of the move. `replaces` are the claims of this move, `replaced_by` what a move launched for this
+    one. `served` counts pods that were bound here and are no DaemonSet's; `workloads` are theirs. `orders` counts the
+    requests to the cloud, `evicted` pods that were made to leave (by `EvictionsFold`).
     """
 
     claim: str
@@ -40,6 +41,7 @@ class Life(Struct, kw_only=True):
     requested: int = 0
     position: int = 0
     launched: int = 0
+    came: int = 0
     initialized: int = 0
     drifted: int = 0
     tainted: int = 0
@@ -59,11 +61,6 @@ class Life(Struct, kw_only=True):
     evicted: int = 0
     orders: int = 0
     workloads: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def came(self) -> bool:
-        """Whether it was launched within the record, and not found there."""
-        return bool(self.launched) and self.launched_for != ADOPTED
 
     def about(self) -> dict[str, str]:
         """Return the dimensions that do not depend on what is measured."""
@@ -181,13 +178,15 @@ class LivesFold:
         life.node_pool, life.requested, life.position = event.node_pool, entry.at, entry.position
 
     def _launched(self, event: ev.Launched, entry: Entry) -> None:
-        self._as(self.life(event.claim), event, entry)
+        life = self.life(event.claim)
+        self._as(life, event, entry)
+        life.came = entry.at
 
     def _adopted(self, event: ev.Adopted, entry: Entry) -> None:
         life = self.life(event.claim)
         life.node_pool, life.launched_for = event.node_pool, ADOPTED
         life.requested, life.position = life.requested or entry.at, life.position or entry.position
-        life.initialized = event.initialized
+        life.came, life.initialized = event.created, event.initialized
         self._on_node(life, event.node)
         self._as(life, event, entry)
 

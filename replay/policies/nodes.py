@@ -23,7 +23,7 @@ Fault = Callable[[list[Life]], str]
 def max_launches(evidence: Evidence, asked: Asked) -> Found:
     """At most so many nodes are launched, in all or for each group."""
     most, per = int(asked.bound.most), asked.bound.per
-    launched = [life for life in _selected(evidence, asked) if life.came and asked.is_within(life.launched)]
+    launched = [life for life in _selected(evidence, asked) if life.came and asked.is_within(life.came)]
     breaches = []
     for group, lives in groups(launched, lambda life: ", ".join(_group(life, name) for name in per)).items():
         if len(lives) > most:

@@ -22,9 +22,12 @@ from kerf.projections.figures.measures import Table, in_common, table, within
 from kerf.projections.figures.usage import UsageFold
 from kerf.projections.timeline.timeline import Timeline
 from tests.support.imports.imported import imported
+from tests.support.manifests.nodeclaim_objects import claim
 from tests.support.memory import MemoryStore
 from tests.support.records import tampered
 from tests.support.simulation.run import HOUR, Run, scale, workshop
+from tests.support.world import START
+from tests.support.worlds.observe_mode import shown, watching
 
 DIMENSIONS = ("pool", "workload", "type", "zone", "capacity", "node", "reason", "hour")
 COST = ("cost", "node_hours")
@@ -140,6 +143,17 @@ def test_a_node_that_was_found_is_no_launch(tmp_path: Path) -> None:
             lives.apply(entry)
         total = table(churn_measures(lives, 0, lives.at), "reason", ("launched", "gone")).total
     assert total == {"launched": 1, "gone": 4}
+
+
+@pytest.mark.parametrize(("created", "launched"), [(START, 1), (START - HOUR, 0)])
+def test_an_observed_node_is_launched_when_its_object_is_created(created: int, launched: int) -> None:
+    world = watching()
+    shown(world, claim(1, created=created))
+    lives = LivesFold()
+    for entry in world.store.scan():
+        lives.apply(entry)
+    measures = list(churn_measures(lives, START, world.store.entries[-1].at))
+    assert [measure.amounts for measure in measures] == [{"launched": 1}] * launched
 
 
 def test_refusals_count_by_offering_with_their_first_and_last_time(day: Folded) -> None:
