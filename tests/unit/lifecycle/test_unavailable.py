@@ -12,7 +12,7 @@ from kerf.engine.model.karpenter.nodeclass_terms import NodeClassTerms
 from kerf.engine.model.karpenter.nodepools import NodeClassRef
 from kerf.engine.record.decisions import LaunchInstance
 from kerf.engine.record.observations import CatalogueSeen, LaunchAnswered, LaunchError, NodeClassSeen, Observation
-from kerf.engine.state.nodeclaims.unavailable import avoided, unavailable, unavailable_to
+from kerf.engine.state.nodeclaims.unavailable import avoided, remember, unavailable, unavailable_to
 from kerf.projections.cluster_status.cluster_status import cluster_status
 from tests.support.records import re_derived
 from tests.support.world import CATALOGUE, NODE_CLASS, World, pool
@@ -89,6 +89,18 @@ def test_a212_pods_without_a_place_are_planned_when_the_subnet_is_tried_again() 
     assert world.runtime.next_due() == world.now - 1_000 + 180_000
     assert [type(intent) for intent in world.after(179_000)] == [LaunchInstance]
     assert world.runtime.state.facts.full_subnets == {}
+
+
+def test_a213_another_refusal_begins_the_three_minutes_anew() -> None:
+    world = two_classes(NodeClassTerms(), NodeClassTerms())
+    ((_, order),) = world.launches()
+    offer, facts = order.offers[0], world.runtime.state.facts
+    error = LaunchError(ICE, instance_type=offer.instance_type, zone=offer.zone, capacity_type="on-demand")
+    mark = ("on-demand", offer.instance_type, offer.zone)
+    for now in (world.now, world.now + 100_000):
+        remember(facts, error, now + 180_000)
+    assert mark in unavailable(facts, world.now + 279_999)
+    assert mark not in unavailable(facts, world.now + 280_000)
 
 
 ICE = "InsufficientInstanceCapacity"

@@ -104,3 +104,11 @@ def test_what_kerf_reads_is_declared() -> None:
     assert status == declared("karpenter.k8s.aws/v1/EC2NodeClass", "status")
     assert fields(NodePoolSpecWire) == declared("karpenter.sh/v1/NodePool", "spec")
     assert fields(NodeClaimSpecWire) - {"kubelet"} == declared("karpenter.sh/v1/NodeClaim", "spec")
+
+
+def test_a24_every_field_of_an_ec2nodeclass_may_be_edited_and_nothing_is_defaulted_by_a_webhook() -> None:
+    """What an edit brings about is drift, not a refusal."""
+    assert "oldSelf" not in (FOLDER / "karpenter.k8s.aws_ec2nodeclasses.yaml").read_text()
+    charts = [path.read_text() for path in (ROOT / "deploy" / "charts").rglob("*") if path.is_file()]
+    assert any("kind: Deployment" in text for text in charts)
+    assert not any("WebhookConfiguration" in text for text in charts)
