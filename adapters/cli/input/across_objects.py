@@ -12,8 +12,9 @@ from typing import Any
 from msgspec import Struct
 
 from kerf.adapters.cli.simulate.market import catalogues, zones_of
-from kerf.engine.errors import KerfError
+from kerf.engine.errors import InputError, KerfError
 from kerf.engine.model.did_you_mean import did_you_mean, is_it
+from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
 from kerf.engine.model.karpenter.nodepools import NodeClassRef, NodePool, RequirementSpec
 from kerf.engine.model.kubernetes.pods import PodShape, Taint, Toleration
@@ -98,7 +99,7 @@ def _without_types(
     """A note for a NodePool whose requirements leave no EC2 instance type: it can launch nothing."""
     if pool.node_class.group != _NODE_CLASSES["EC2NodeClass"]:
         return
-    catalogue = catalogues(*zones_of(documents))(_settings(classes.get(pool.node_class)))
+    catalogue = _catalogue(classes.get(pool.node_class), documents)
     wanted = Requirements.of_specs(pool.requirements).merged(Requirements.of_labels(dict(pool.labels)))
     offered = [
         Requirements.of_specs(
@@ -116,6 +117,16 @@ def _without_types(
     ]
     why = f"{alone[0]} alone leaves none" if alone else "together they leave none"
     yield f"spec.template.spec.requirements: of {len(offered)} EC2 instance types {why}, so nothing can be launched"
+
+
+def _catalogue(node_class: Document | None, documents: Sequence[Document]) -> Catalogue:
+    """What a class could launch. One whose kubelet is refused counts as a class without settings: a kubelet takes no
+    type away (A-50)."""
+    sold = catalogues(*zones_of(documents))
+    try:
+        return sold(_settings(node_class))
+    except InputError:
+        return sold(None)
 
 
 def _settings(document: Document | None) -> Struct | None:

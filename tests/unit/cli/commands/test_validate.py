@@ -158,6 +158,16 @@ def test_a50_a_malformed_kubelet_is_refused_beside_classes_that_are_good(run: Ru
     assert "EC2NodeClass/good: accepted" in out
 
 
+def test_a50_a_pool_of_a_class_with_a_malformed_kubelet_is_checked(run: Run, tmp_path: Path) -> None:
+    bad = changed(EC2_NODE_CLASS, "spec.kubelet", {"evictionHard": {"memory.available": 100}})
+    none = {"key": "karpenter.k8s.aws/instance-cpu", "operator": "Gt", "values": ["5000"]}
+    pool = changed(NODE_POOL, "spec.template.spec.requirements", [none])
+    code, out, _ = run("validate", written(tmp_path, bad, pool))
+    assert (code, out.splitlines()[-1]) == (1, "2 objects: 1 accepted, 1 refused")
+    assert "KERF303 spec.kubelet.evictionHard[memory.available]" in out
+    assert "instance-cpu Gt 5000 alone leaves none" in out
+
+
 def test_a50_a_kubelet_is_checked_also_where_another_field_is_wrong(run: Run, tmp_path: Path) -> None:
     bad = changed(changed(EC2_NODE_CLASS, "spec.kubelet", {"maxPods": -1}), "spec.tags", {"": "x"})
     _, out, _ = run("validate", written(tmp_path, bad))
