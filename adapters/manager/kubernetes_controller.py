@@ -28,7 +28,7 @@ from kerf.adapters.kubernetes.watch.watched_kinds import NODECLAIMS, NODEPOOLS, 
 from kerf.adapters.manager.providers.provider import Provider
 from kerf.adapters.manager.unlisted import report_unlisted
 from kerf.engine.disruption.cluster_from_state import NEVER
-from kerf.engine.lifecycle.adoption import managed
+from kerf.engine.lifecycle.adoption import awaited_instances
 from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.nodes import Node
@@ -347,9 +347,7 @@ class KubernetesController:
 
     async def awaited(self, instances: Iterable[str]) -> set[str]:
         async with self.controller.between_turns:
-            state = self.runtime.state
-            found = [each.claim for each in state.facts.found.values() if managed(each.claim, state)]
-        return {claim.provider_id.rpartition("/")[2] for claim in found} & set(instances)
+            return awaited_instances(self.runtime.state) & set(instances)
 
     async def joined(self) -> list[tuple[NodeClaim, Node]]:
         async with self.controller.between_turns:

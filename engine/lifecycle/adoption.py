@@ -32,8 +32,16 @@ ACTOR = "unknown"
 
 def due_at(state: State) -> int:
     """When the first object that was found has waited long enough (ms since the epoch), 0 for never."""
-    ours = (found for found in state.facts.found.values() if managed(found.claim, state))
-    return min((found.at + MAX_WAIT for found in ours), default=0)
+    return min((found.at + MAX_WAIT for found in _ours(state)), default=0)
+
+
+def awaited_instances(state: State) -> set[str]:
+    """The instances of objects that were found and become claims within `MAX_WAIT`."""
+    return {found.claim.provider_id.rpartition("/")[2] for found in _ours(state) if found.claim.provider_id}
+
+
+def _ours(state: State) -> list[Found]:
+    return [found for found in state.facts.found.values() if managed(found.claim, state)]
 
 
 def adopt(found: Found, state: State, now: int) -> Step:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from kerf.engine.lifecycle.adoption import MAX_WAIT
+from kerf.engine.lifecycle.adoption import MAX_WAIT, awaited_instances
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instance_types import Offering
 from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject
@@ -385,6 +385,21 @@ def test_an_instance_of_an_object_that_was_found_is_none() -> None:
     assert made.runtime.listed([OURS]) == []
     made.see(Observation(InstancesListed(strays=(OURS,))))
     assert made.runtime.state.facts.orphans == {}
+
+
+def test_a354_the_instance_of_an_object_is_awaited_until_it_is_adopted() -> None:
+    """Messages about it wait in the queue. That of another controller's object is none of kerf's."""
+    made = world()
+    other = NodeClassRef("other.io", "OtherClass", "default")
+    later = NodeClassRef(NODE_CLASS.group, NODE_CLASS.kind, "later")
+    made.see(Observation(claim(node_class=later)))
+    assert awaited_instances(made.runtime.state) == {"i-1"}
+    made.after(60_000)
+    assert "i-1" in made.runtime.state.indexes.claim_by_instance
+    assert awaited_instances(made.runtime.state) == set()
+    foreign = world()
+    foreign.see(Observation(claim(node_class=other)))
+    assert awaited_instances(foreign.runtime.state) == set()
 
 
 def test_an_instance_whose_launch_waits_for_its_answer_is_none() -> None:
