@@ -97,6 +97,18 @@ def test_the_sample_of_older_versions_reads_as_documented(tmp_path: Path) -> Non
         assert summary.imported.versions == ("0.36.2", "0.37.0", "1.0.6")
 
 
+def test_one_node_and_one_pod_are_told_as_one(tmp_path: Path) -> None:
+    made = line("09:00:01.000", "created nodeclaim", "provisioner", **named("a-1"))
+    plans = [
+        line("09:00:00.000", "computed new nodeclaim(s) to fit pod(s)", "provisioner", nodeclaims=1, pods=12),
+        line("09:00:00.500", "computed new nodeclaim(s) to fit pod(s)", "provisioner", nodeclaims=2, pods=1),
+    ]
+    with imported(tmp_path, written(tmp_path, "log", "\n".join((*plans, made)))) as (_, store):
+        assert [text for text in told(store) if "plans" in text] == [
+            "karpenter: plans 1 new node for 12 pods", "karpenter: plans 2 new nodes for 1 pod",
+        ]  # fmt: skip
+
+
 def test_f2_a_grafana_export_is_turned_round(tmp_path: Path) -> None:
     with imported(tmp_path, "karpenter-loki.json") as (summary, store):
         assert summary.imported.versions == ("1.4.0",)

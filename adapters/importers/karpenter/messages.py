@@ -67,7 +67,7 @@ def _pod_key(text: str) -> str:
 
 def _computed(line: LogLine) -> tuple[st.Step, ...]:
     claims, pods = whole_number(line.fields.get("nodeclaims")), whole_number(line.fields.get("pods"))
-    return (_said(line, "info", f"plans {claims} new nodes for {pods} pods"),)
+    return (_said(line, "info", f"plans {claims} new node{'s' * (claims != 1)} for {pods} pod{'s' * (pods != 1)}"),)
 
 
 def _unready(line: LogLine) -> tuple[st.Step, ...]:
