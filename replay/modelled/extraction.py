@@ -91,6 +91,9 @@ def workload_of_record(
         require(start.facts.imported, missing, "what a model would do")
     _require_what_is_needed(start)
     _, applied = changed_state(store, window.position, changes, now=window.since)
+    for found in applied:
+        if found.not_modelled:
+            raise NotModelled(found.not_modelled, hint="kerf whatif makes the next decision with it")
     fold = _Fold(store, start, window, changes, applied)
     for entry in store.scan(window.position, window.last):
         fold.apply(entry, state)

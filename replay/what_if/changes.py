@@ -30,10 +30,12 @@ from kerf.replay.what_if.manifest_fields import unknown_name, value_at, with_fie
 
 
 class Applied(Struct, frozen=True):
-    """What a change comes to. `said` tells what it changes, and from what to what."""
+    """What a change comes to. `said` tells what it changes, and from what to what. `not_modelled` says why
+    `kerf replay` cannot make it; it is empty if it can."""
 
     said: str
     observations: tuple[Observation, ...]
+    not_modelled: str = ""
 
 
 Change = Callable[[State], Applied]

@@ -15,7 +15,7 @@ from kerf.engine.model.kinds.kind import WatchedKind
 from kerf.engine.model.kinds.watched import WATCHED
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
-from kerf.engine.model.kubernetes.pods import Pod, is_reschedulable
+from kerf.engine.model.kubernetes.pods import Owner, Pod, is_reschedulable
 from kerf.engine.model.manifests.decode import Decoded, decode_object
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import GOING
@@ -23,7 +23,9 @@ from kerf.engine.record.observations import NodeClaimDeletionSeen, ObjectGone, O
 from kerf.engine.state.state import State
 from kerf.projections.differences.documents import changed_fields
 from kerf.projections.prose.amounts import count
+from kerf.projections.workload_names import WorkloadName, owner_name
 from kerf.replay.errors import ChangeRefused
+from kerf.replay.subject_names import kind_of
 from kerf.replay.what_if.budget_status import with_status
 from kerf.replay.what_if.changes import Applied, Change
 from kerf.replay.what_if.manifest_fields import Document, unknown_name
@@ -34,6 +36,8 @@ ASKED_BY = "kerf whatif"
 """Who deletes what is deleted."""
 MAX_FIELDS_SHOWN = 8
 """Of a manifest that is applied, so many changed fields are told."""
+_SHORT_KINDS = {"deploy": "deployment", "rs": "replicaset", "sts": "statefulset", "ds": "daemonset", "cj": "cronjob"}
+_NO_MODEL = "a model does not know that a workload was deleted: its replicas would come again as in the record"
 _NEEDS_THE_CLOUD = ("EC2NodeClass", "KWOKNodeClass")
 
 
@@ -135,7 +139,8 @@ def _as_admitted(made: Any, known: Any, kind: WatchedKind, state: State) -> Stru
 
 
 def deleted(subject: str) -> Change:
-    """Delete an object, as `kubectl delete` does. Nodes and NodeClaims drain; a NodePool takes its NodeClaims along."""
+    """Delete an object, as `kubectl delete` does. Nodes and NodeClaims drain; a NodePool takes its NodeClaims
+    along, a workload its pods."""
 
     def change(state: State) -> Applied:
         word, _, name = subject.partition("/")
@@ -143,7 +148,11 @@ def deleted(subject: str) -> Change:
             return Applied(f"node/{name} deleted", tuple(_node_deleted(name, state)))
         if word in ("nodeclaim", "nodeclaims", "nc"):
             return Applied(f"nodeclaim/{name} deleted", (_claim_deleted(_claim(name, state), ASKED_BY),))
-        kind = _kind(word, subject)
+        asked = _SHORT_KINDS.get(word.lower(), word.lower().partition(".")[0].removesuffix("s"))
+        if kind_of(word) == "workload" and asked != "daemonset":
+            gone_with_it = tuple(_workload_deleted(asked, name, state))
+            return Applied(f"{asked}/{name} deleted", gone_with_it, not_modelled=_NO_MODEL)
+        kind = _kind(_SHORT_KINDS.get(word.lower(), word), subject)
         found = [item for item in _objects(kind, state) if name in _names(item)]
         if not found:
             known = sorted(_names(item)[0] for item in _objects(kind, state))
@@ -155,6 +164,34 @@ def deleted(subject: str) -> Change:
         return Applied(f"{kind.name}/{name} deleted", (*gone, *(_claim_deleted(claim, ASKED_BY) for claim in owned)))
 
     return change
+
+
+def _workload_deleted(asked: str, name: str, state: State) -> Iterator[Observation]:
+    """A workload takes its pods along. Most records know workloads only as the owners of pods."""
+    gone: list[ObjectGone] = []
+    known: set[str] = set()
+    for part, workloads in _parts_of_workloads(state):
+        called = [workload for workload in workloads if workload.kind.lower() == asked]
+        known.update(workload.key for workload in called)
+        if any(name in (workload.key, workload.name) for workload in called):
+            gone.append(part)
+    if not gone:
+        raise unknown_name(asked, name, sorted(known), f"--delete {asked}/{name}")
+    yield from (Observation(part) for part in gone)
+
+
+def _parts_of_workloads(state: State) -> Iterator[tuple[ObjectGone, set[WorkloadName]]]:
+    """What the record has of workloads, each as it would be gone, with the workloads that it is of: a pod is of its
+    ReplicaSet, and of the Deployment of that."""
+    for key, workload in state.facts.workloads.items():
+        yield ObjectGone("workload", key), _workloads(workload.namespace, Owner(workload.kind, workload.name))
+    for uid, pod in state.facts.pods.items():
+        if pod.owner is not None:
+            yield ObjectGone("pod", uid), _workloads(pod.namespace, pod.owner)
+
+
+def _workloads(namespace: str, owner: Owner) -> set[WorkloadName]:
+    return {WorkloadName(namespace, owner.name, owner.kind.rpartition("/")[2]), owner_name(namespace, owner)}
 
 
 def removed_node(subject: str) -> Change:

@@ -64,6 +64,17 @@ def test_a_change_that_does_not_apply_leaves_nothing_behind(kerf: Any, record: P
     assert not list(tmp_path.iterdir())
 
 
+def test_a_workload_that_is_deleted_cannot_be_modelled(kerf: Any, record: Path, tmp_path: Path) -> None:
+    """Its replicas come as they came in the record: the answer would be that nothing changes."""
+    kept = tmp_path / "kept.kerf"
+
+    code, out, err = kerf("replay", record, "--from", "+5m", "--delete", "deployment/inflate", "--record", kept)
+
+    assert (code, out) == (2, "")
+    assert "KERF213: a model does not know that a workload was deleted" in err
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_model_that_is_too_far_is_refused_and_shown_marked_if_asked_for(
     kerf: Any, record: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,9 @@ import pytest
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.record.decisions import Decision
 from kerf.engine.record.entries import Entry
-from kerf.engine.record.observations import CatalogueSeen, NodeClaimDeletionSeen
+from kerf.engine.record.observations import CatalogueSeen, NodeClaimDeletionSeen, ObjectGone
+from kerf.replay.errors import ChangeRefused
+from kerf.replay.time_travel.moments import state_at
 from kerf.replay.what_if.changes import Change, set_pool_field
 from kerf.replay.what_if.next_decision import Course, does_something, next_decision
 from kerf.replay.what_if.object_changes import ASKED_BY, applied, deleted
@@ -134,3 +136,22 @@ def test_without_a_change_it_is_what_the_record_holds(unchanged: MemoryStore) ->
     for decision in decisions:
         course = next_decision(unchanged, decision.turn - 1)
         assert decision in course.entries
+
+
+@pytest.mark.parametrize("kind", ["deployment", "deploy", "deployments.apps", "rs"])
+def test_a_deleted_workload_takes_its_pods_along(unchanged: MemoryStore, kind: str) -> None:
+    """As it does with kubectl delete. The record has no Deployment as an object: the owners of its pods name it."""
+    first, *rest = unchanged.scan()
+    moment = max(entry.turn for entry in rest if entry.at <= first.at + 90_000)
+    pods = state_at(unchanged, moment).facts.pods
+    owner = next(pod.owner for pod in pods.values() if pod.owner is not None)
+    change = deleted(f"{kind}/{owner.name if kind == 'rs' else 'inflate'}")
+    assert [item.payload for item in change(state_at(unchanged, moment)).observations] == [
+        ObjectGone("pod", uid) for uid in pods
+    ]
+    assert not next_decision(unchanged, moment, [change]).after.facts.pods
+
+
+def test_a_workload_of_another_kind_is_not_deleted(unchanged: MemoryStore) -> None:
+    with pytest.raises(ChangeRefused, match="there is no statefulset inflate"):
+        deleted("sts/inflate")(state_at(unchanged, list(unchanged.scan())[-1].position))
