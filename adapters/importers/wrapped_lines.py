@@ -65,6 +65,8 @@ def _document(data: bytes) -> list[Line] | None:
     if start not in (b"[", b"{") or object_of(data.lstrip().split(b"\n", 1)[0]) is not None:
         return None
     document = json_of(data, MAX_BYTES)
+    if isinstance(document, dict) and isinstance(document.get("items"), list):
+        document = document["items"]  # a webhook's batch of the audit log
     if isinstance(document, list):
         lines = [line for number, item in enumerate(document, start=1) for line in _exported(number, item)]
         return _in_order(lines)

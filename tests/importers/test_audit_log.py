@@ -16,7 +16,7 @@ from kerf.engine.record.observations import ControllerDecided, ControllerSaid, N
 from kerf.engine.state.load import load
 from kerf.replay.explain.claim import explain_claim
 from kerf.replay.verify.verify import verify
-from tests.support.imports.imported import entries_of, imported, payloads, told, written
+from tests.support.imports.imported import SAMPLES, entries_of, imported, payloads, told, written
 
 AT = 1_772_442_000_000  # 2026-03-02T09:00:00Z
 
@@ -39,6 +39,16 @@ def event(at: str, verb: str, resource: str, name: str = "", *, user: str = "ali
 def pod(name: str, **metadata: Any) -> dict[str, Any]:
     spec = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}
     return {"kind": "Pod", "metadata": {"name": name, "namespace": "shop", "uid": f"u-{name}"} | metadata, "spec": spec}
+
+
+def test_f1_an_indented_batch_of_the_webhook_is_read(tmp_path: Path) -> None:
+    with imported(tmp_path, "audit.jsonl") as (_, store):
+        expected = told(store)[1:]
+    (tmp_path / "imported.kerf").unlink()
+    items = [json.loads(text) for text in (SAMPLES / "audit.jsonl").read_text().splitlines()]
+    batch = {"kind": "EventList", "apiVersion": "audit.k8s.io/v1", "metadata": {}, "items": items}
+    with imported(tmp_path, written(tmp_path, "batch", json.dumps(batch, indent=2))) as (_, store):
+        assert told(store)[1:] == expected
 
 
 def test_the_sample_reads_as_documented(tmp_path: Path) -> None:
