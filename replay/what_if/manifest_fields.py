@@ -105,6 +105,7 @@ def _refused(path: str, why: str, there: Any) -> ChangeRefused:
 def unknown_name(what: str, name: str, known: list[str], where: str = "") -> ChangeRefused:
     """Make the error for a name that the record does not know at this moment, with the nearest ones."""
     near = did_you_mean(name, known, most=3)
-    listed = ", ".join(sorted(known)[:_MAX_SHOWN])
+    left = len(known) - _MAX_SHOWN
+    listed = ", ".join(sorted(known)[:_MAX_SHOWN]) + (f" and {left:,} more" if left > 0 else "")
     hint = is_it(near) or (f"There is {listed}" if known else "There is none at this moment")
     return ChangeRefused(f"there is no {what} {name}", where=where, hint=hint)

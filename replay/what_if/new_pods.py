@@ -27,6 +27,8 @@ def pods_of(document: Document, now: int) -> Iterator[Document]:
         return
     if kind not in _REPLICAS:
         hint = f"Give Pods, or one of {', '.join(_REPLICAS)}"
+        if "kind" not in document:
+            raise ChangeRefused("a document has no kind, so it makes no pods", hint=hint)
         raise ChangeRefused(f"a {kind} makes no pods here", where=f"{kind} {metadata.get('name', '?')}", hint=hint)
     spec = _mapping(document, "spec")
     template = _mapping(spec, "template")

@@ -240,3 +240,13 @@ def test_a_part_that_a_newer_engine_decided_ends_with_4(kerf: Any, life: World, 
     code, _, err = kerf("whatif", newer_record, "--at", first, "--set", f"{POOL}.limits.cpu=0")
     assert (code, err[:7]) == (4, "KERF209")
     assert "provision 999" in err
+
+
+def test_a_file_without_manifests_adds_no_pods_and_says_what_it_lacks(kerf: Any, record: Path, tmp_path: Path) -> None:
+    prices = tmp_path / "prices.yaml"
+    prices.write_text("m5.large/spot: 1\n")
+
+    code, _, err = kerf("whatif", record, "--at", "+10m", "--add-pods", prices)
+
+    assert code == 2
+    assert "KERF208: a document has no kind, so it makes no pods" in err

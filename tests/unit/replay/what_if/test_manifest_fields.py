@@ -15,7 +15,7 @@ from kerf.engine.model.kubernetes.pods import Taint
 from kerf.engine.model.manifests.decode import decode_object
 from kerf.projections.differences.node_pool_document import node_pool_document
 from kerf.replay.errors import ChangeRefused
-from kerf.replay.what_if.manifest_fields import value_at, with_field
+from kerf.replay.what_if.manifest_fields import unknown_name, value_at, with_field
 from tests.support.repository import ROOT
 
 
@@ -114,3 +114,10 @@ def test_a_path_that_leads_nowhere_says_what_is_there(path: str, value: Any, sai
     with pytest.raises(ChangeRefused) as refused:
         with_field(DOCUMENT, path, value)
     assert said in str(refused.value)
+
+
+def test_of_many_names_the_first_are_told_and_how_many_more_there_are() -> None:
+    known = [f"node-{number}" for number in range(1_009)]
+
+    assert str(unknown_name("node", "zzz", known)).endswith(" and 1,001 more")
+    assert " more" not in str(unknown_name("node", "zzz", known[:8]))
