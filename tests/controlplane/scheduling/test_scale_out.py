@@ -26,8 +26,8 @@ def test_pods_get_nodes_and_the_pool_takes_them_along_when_it_goes(plane: Contro
         plane.apply(document)
     kerf.start()
     eventually(lambda: len(running_pods(plane)) == 30, kerf=kerf)
-    claims = eventually(lambda: [c for c in node_claims(plane) if is_true(c, "Ready")], kerf=kerf)
     eventually(lambda: all(is_true(node_claim, "Ready") for node_claim in node_claims(plane)), kerf=kerf)
+    claims = node_claims(plane)
     nodes = {node["spec"]["providerID"]: node for node in plane.items("/api/v1/nodes")}
     for claim in claims:
         node = nodes[claim["status"]["providerID"]]
