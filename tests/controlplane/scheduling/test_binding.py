@@ -55,7 +55,8 @@ def test_a_plan_is_carried_out_whole_and_the_model_knows(cluster: Cluster, scena
     scenario["daemonSets"] = [DAEMON]
     problem = problem_of(scenario, Catalogues({}))
     found = measure_scenario(cluster, scenario, problem, ASKED)
-    assert found["runs"] == [{"left": {}, "agreement": [found["pods"]] * len(found["left_by_habit"])}]
+    agreement = [found["pods"]] * len(found["left_by_habit"])
+    assert found["runs"] == [{"left": {}, "agreement": agreement, "price": 0.096}]
     assert summary([found])["whole"] == 1
 
 
