@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -316,33 +317,26 @@ class AwsCloud:
     def _launch(self, order: LaunchInstance, known: Known, intent: str, token: str) -> LaunchAnswered:
         chosen = groups(order, known.types, known.resolved.status.amis, self._catalogues.kubelets(known.resolved))
         taken = self._classes.free_addresses.take(known.resolved.status.subnets, least_pods(chosen))
+        fleet = partial(self._fleet, order, known.resolved, chosen, taken.subnets, intent, token)
         used = ""
         try:
-            answer = self._fleet_again(order, known.resolved, chosen, taken.subnets, intent, token)
+            answer = self._with_templates(fleet)
             used = answer.zone
         finally:  # also where EC2 refused the call, or its answer was lost: the next try takes them again
             self._classes.free_addresses.give_back(taken, used)
         self._learn(answer, order, taken.subnets, token)
         return answer
 
-    def _fleet_again(
-        self,
-        order: LaunchInstance,
-        resolved: EC2NodeClass,
-        chosen: Sequence[Group],
-        subnets: Mapping[str, str],
-        intent: str,
-        token: str,
-    ) -> LaunchAnswered:
-        """The answer to one fleet, or to a second one with the templates made anew, where a template is not there any
+    def _with_templates(self, fleet: Callable[[], LaunchAnswered]) -> LaunchAnswered:
+        """The answer to a fleet, or to a second one with the templates made anew, where a template is not there any
         more (A-284)."""
         try:
-            return self._fleet(order, resolved, chosen, subnets, intent, token)
+            return fleet()
         except AwsError as error:
             if error.aws_code != _STALE_TEMPLATE:
                 raise
         self._templates.forget()
-        return self._fleet(order, resolved, chosen, subnets, intent, token)
+        return fleet()
 
     def _learn(self, answer: LaunchAnswered, order: LaunchInstance, subnets: Mapping[str, str], token: str) -> None:
         """Keep what the next launch has to know of this one."""
