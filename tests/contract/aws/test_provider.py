@@ -29,6 +29,13 @@ from tests.support.aws.boundary import Boundary
 from tests.support.servers.aws_world import CLOCK, AwsWorld, Calls, resolved
 
 
+async def while_it_runs(task: asyncio.Task[None], event: asyncio.Event) -> None:
+    """Wait for an event without a timer: virtual time would run ahead of the threads that bring it."""
+    waiting = asyncio.create_task(event.wait())
+    await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED)
+    assert event.is_set(), f"ended before: {task}"
+
+
 class Queue:
     """A queue that meets two defects before it gives its message."""
 
@@ -83,9 +90,7 @@ async def test_a_343_a_defect_met_in_the_queue_does_not_end_the_provider(world: 
         world.environment.operator.shim, world.environment.settings, objects=None, interruptions=interruptions
     )
     listening = asyncio.create_task(provider._listen(cast(ProviderHost, host), interruptions))
-    while not queue.acknowledged.is_set():
-        assert not listening.done()
-        await asyncio.sleep(1)
+    await while_it_runs(listening, queue.acknowledged)
     listening.cancel()
     refused, seen = host.told[:2]
     assert (refused.code, refused.source) == ("KERF605", "queue"), "told once"
@@ -103,6 +108,7 @@ class Sqs:
             name: json.dumps({**head, "id": name, "detail": {"instance-id": name}})
             for name in ("i-1", "i-found", "i-others")
         }
+        self.deleted = asyncio.Event()
 
     def get_queue_url(self, **_: Any) -> dict[str, str]:
         return {"QueueUrl": f"https://sqs.us-west-2.amazonaws.com/123456789012/{CLUSTER}"}
@@ -114,6 +120,7 @@ class Sqs:
     def delete_message_batch(self, Entries: list[dict[str, str]], **_: Any) -> dict[str, Any]:  # noqa: N803
         for entry in Entries:
             del self.bodies[entry["ReceiptHandle"]]
+        self.deleted.set()
         return {}
 
 
@@ -128,16 +135,14 @@ async def test_a354_a_message_that_comes_before_its_claim_stays_in_the_queue_unt
         world.environment.operator.shim, world.environment.settings, objects=None, interruptions=queue
     )
     listening = asyncio.create_task(provider._listen(cast(ProviderHost, host), queue))
-    while len(sqs.bodies) > 1:
-        await asyncio.sleep(1)
-        assert not listening.done()
+    await while_it_runs(listening, sqs.deleted)
     assert list(sqs.bodies) == ["i-found"]
     assert {seen.instance for seen in host.told} == {"i-1"}
+    sqs.deleted.clear()
     host.owned.add("i-found")
-    while sqs.bodies:
-        await asyncio.sleep(1)
-        assert not listening.done()
+    await while_it_runs(listening, sqs.deleted)
     listening.cancel()
+    assert not sqs.bodies
     assert {seen.instance for seen in host.told} == {"i-1", "i-found"}
 
 
