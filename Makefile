@@ -15,6 +15,9 @@ SPREAD := -n auto --dist worksteal
 # One test by itself: make test PYTEST_ARGS='tests/unit/test_x.py::test_y'
 PYTEST_ARGS ?= -m 'not slow' $(SPREAD)
 
+# Without bytecode each process of the tests compiles all of them again: 15 s a process.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: test-all test-browser pictures dst fuzz helm reference reference-e2e reference-scenarios policy crds schemas golden bench conformance controlplane test-controlplane help setup test lint types contracts check format demo lock sbom clean
