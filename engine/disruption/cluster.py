@@ -20,7 +20,7 @@ from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBud
 from kerf.engine.model.kubernetes.pods import Pod, PodShape, Resources, Taint, Toleration, is_reschedulable, is_terminal
 from kerf.engine.model.labels import NODEPOOL
 from kerf.engine.scheduling.launchable.compiled_catalogue import compiled_catalogue
-from kerf.engine.scheduling.matching.resources import total
+from kerf.engine.scheduling.matching.resources import added, total
 from kerf.engine.scheduling.pods.evictability import EvictionRules
 from kerf.engine.scheduling.problem.problem import BoundPod, NodeInput, PendingPod, PoolInput, Problem
 from kerf.engine.scheduling.topology.topology import first_pods
@@ -93,6 +93,11 @@ class ClusterNode(Struct, frozen=True, dict=True):
         return tuple(pod for pod in self.pods if is_reschedulable(pod))
 
     @cached_property
+    def shielded(self) -> tuple[Pod, ...]:
+        """The pods that ask not to be disrupted."""
+        return tuple(pod for pod in self.pods if pod.do_not_disrupt)
+
+    @cached_property
     def priced(self) -> list[tuple[InstanceType, float]]:
         """What `node_price` found latest, and the type that it was asked about; empty before that."""
         return []
@@ -152,6 +157,13 @@ class Cluster(Struct, frozen=True, dict=True):
     def eviction_rules(self) -> EvictionRules:
         return EvictionRules(self.shapes, self.pod_disruption_budgets, self.now)
 
+    def moving(self, node: ClusterNode) -> tuple[Pod, ...]:
+        """The pods of a node that find another place when it goes (D-10, D-88)."""
+        rules = self.eviction_rules
+        if not rules.pod_disruption_budgets and not node.shielded:
+            return node.reschedulable
+        return tuple(filter(rules.moves, node.reschedulable))
+
     def pool(self, name: str) -> NodePool | None:
         return self._pools.get(name)
 
@@ -191,15 +203,12 @@ class Cluster(Struct, frozen=True, dict=True):
 def moving_pods(cluster: Cluster, leaving: frozenset[str]) -> tuple[list[Pod], list[Pod]]:
     """The pods that need another node: those of the nodes that are to go, and those of nodes already marked (D-88). Of
     the latter, pods that may leave only later need none yet (D-89)."""
-    rules = cluster.eviction_rules
-    going = [pod for node in cluster.nodes if node.name in leaving for pod in node.pods if rules.moves(pod)]
-    gone = [
-        pod
-        for node in cluster.nodes
-        if node.marked and node.name not in leaving
-        for pod in node.pods
-        if (rules.moves(pod) if node.departing is None else pod.uid in node.departing)
-    ]
+    going = [pod for node in cluster.nodes if node.name in leaving for pod in cluster.moving(node)]
+    gone: list[Pod] = []
+    for node in cluster.nodes:
+        if node.marked and node.name not in leaving:
+            departing = node.departing
+            gone += cluster.moving(node) if departing is None else [pod for pod in node.pods if pod.uid in departing]
     return going, gone
 
 
@@ -270,7 +279,8 @@ def _tainted(place: NodeInput) -> NodeInput:
 
 def _usage(nodes: Iterable[ClusterNode], pool: str) -> Resources:
     """What the nodes of a NodePool use of its limits (S-68, D-91)."""
-    return total({**node.capacity, "nodes": 1} for node in nodes if node.node_pool == pool)
+    counted = [node.capacity for node in nodes if node.node_pool == pool]
+    return added(total(counted), {"nodes": len(counted)}) if counted else {}
 
 
 def positions_matter(cluster: Cluster, moving: Iterable[PodShape]) -> bool:

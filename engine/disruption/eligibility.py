@@ -15,6 +15,7 @@ from kerf.engine.model.instance_types import InstanceType
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.labels import CAPACITY_TYPE, DO_NOT_DISRUPT, INSTANCE_TYPE, NODEPOOL, ZONE
+from kerf.engine.model.made_once import once
 from kerf.engine.model.reasons import Reason
 
 WHEN_EMPTY = "WhenEmpty"
@@ -140,7 +141,8 @@ def judge_node(
         return why or Reason.of(DisruptionCode.NO_NODEPOOL)
     instance_type = types[pool.name].get(node.labels.get(INSTANCE_TYPE, ""))
     pods, price = node.reschedulable, node_price(node, instance_type)
-    return Candidate(node, pool, instance_type, pods, price, rescheduling_cost(pods, cluster.shapes), cluster.live)
+    cost = once(node, "cost", lambda: rescheduling_cost(pods, cluster.shapes))
+    return Candidate(node, pool, instance_type, pods, price, cost, cluster.live)
 
 
 def _unfit(node: ClusterNode, now: int) -> Reason | None:
@@ -177,8 +179,8 @@ def _unknown_pool(node: ClusterNode, pool: NodePool | None, types: Container[str
 def _held_by_pods(node: ClusterNode, cluster: Cluster) -> Reason | None:
     """Whether a pod may not be disrupted, by its annotation or a budget (D-30, steps 11 and 12)."""
     rules = cluster.eviction_rules
-    shielded = [pod for pod in node.pods if pod.do_not_disrupt]
-    if shielded and (held := [pod for pod in shielded if not rules.disruptable(pod)]):
+    held = [pod for pod in node.shielded if not rules.disruptable(pod)]
+    if held:
         return Reason.of(DisruptionCode.POD_DO_NOT_DISRUPT, pod=min(held, key=_by_name).key)
     blocked = (
         [(pod, found) for pod in node.pods if (found := rules.blocked_now(pod))] if rules.pod_disruption_budgets else []

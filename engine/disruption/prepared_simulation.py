@@ -44,11 +44,13 @@ class Answer(Struct, frozen=True):
 
 
 class _Leaver(Struct, frozen=True):
-    """The pods of one node that move if it goes: as pods to place, and as they were counted where they are."""
+    """The pods of one node that move if it goes: as pods to place, and as they were counted where they are. `seen`: it
+    can matter to one of them where other pods are."""
 
     asked: tuple[PendingPod, ...]
     line: PodQueue
     bound: tuple[BoundPod, ...]
+    seen: bool
 
 
 class PreparedSimulations:
@@ -72,7 +74,7 @@ class PreparedSimulations:
         self._settling = self._places.keys() - plain
         _, gone = moving_pods(cluster, frozenset())
         leaving = frozenset(pod.uid for pod in gone)
-        self._bound = bound(cluster.nodes, leaving)
+        self._bound = still.bound or tuple(bound(cluster.nodes, leaving))
         self._leavers: dict[str, _Leaver] = {}
         self._usage = {pool_input.pool.name: pool_input.usage for pool_input in still.pools}
         pools = tuple(_with_freed(pool_input, freed) for pool_input in still.pools)
@@ -81,10 +83,12 @@ class PreparedSimulations:
         movable: list[PendingPod | BoundPod] = [*still.pods, *chain.from_iterable(staying), *staying_of_marked]
         kinds = first_pods(((pod.namespace, pod.shape), pod) for pod in movable)
         pods = tuple(PendingPod(pod.uid, pod.namespace, pod.name, pod.shape) for pod in kinds.values())
-        self._ground = CompiledProblem(replace(still, pods=pods, bound=tuple(self._bound), pools=pools))
+        self._ground = CompiledProblem(replace(still, pods=pods, bound=self._bound, pools=pools))
         self._numbers = {node.name: node.number for node in self._ground.nodes}
         self._counted = self._ground.topology.counted()
         self._free_line = self._ground.queue_of(self._free)
+        self._free_seen = self._seen(self._free)
+        self._limited = frozenset(template.name for template in self._ground.templates if template.pool.limits)
         self._within = self._limits(freed)
         self._choosy_pods: dict[str, list[tuple[PendingPod, frozenset[str]]] | None] = {}  # by node
         self._takers_of: dict[int, frozenset[str] | None] = {}  # by class
@@ -99,11 +103,12 @@ class PreparedSimulations:
         going = self._going(leaving)
         if going is None:
             return None
-        freed = self._freed(going)
-        within = self._limits(freed)
-        if within != self._within:
-            other = self._other(within, freed)
-            return None if other is None else other.plan(leaving, most_claims)
+        if self._limited:
+            freed = self._freed(going)
+            within = self._limits(freed)
+            if within != self._within:
+                other = self._other(within, freed)
+                return None if other is None else other.plan(leaving, most_claims)
         if not self._ground.topology.keeps_domains(leaving):
             return None
         leavers = [self._leaver(node) for node in going]
@@ -117,20 +122,24 @@ class PreparedSimulations:
             nodes[self._numbers[node.name]] = nodes[self._numbers[node.name]].gone()
         lines = [*(leaver.line for leaver in leavers), self._free_line]
         planned = self._ground.plan(lines, nodes, None, most_claims, told=False)
-        seen = positions_matter(self._cluster, (self._shapes[pod.shape] for pod in asked))
+        seen = self._free_seen or any(leaver.seen for leaver in leavers)
         counted = len(self._bound) - sum(len(leaver.bound) for leaver in leavers) if seen else 0
         return Answer(planned, asked, len(nodes) - len(going), counted)
 
     def _leaver(self, node: ClusterNode) -> _Leaver:
         found = self._leavers.get(node.name)
         if found is None:
-            rules = self._cluster.eviction_rules
-            pods = [pod for pod in node.pods if rules.moves(pod)]
+            pods = self._cluster.moving(node)
             asked = tuple(pending_pod_of(pod, pod.shape, {}, None) for pod in pods)
             moving = {pod.uid for pod in pods}
             counted = tuple([pod for pod in node.bound if pod.uid in moving])
-            found = self._leavers[node.name] = _Leaver(asked, self._ground.queue_of(asked), counted)
+            line = self._ground.queue_of(asked)
+            found = self._leavers[node.name] = _Leaver(asked, line, counted, self._seen(asked))
         return found
+
+    def _seen(self, pods: Iterable[PendingPod]) -> bool:
+        """Whether it can matter to one of these pods where other pods are."""
+        return positions_matter(self._cluster, (self._shapes[pod.shape] for pod in pods))
 
     def homeless(self, names: Sequence[str]) -> list[PendingPod] | None:
         """The pods of these nodes that no other node takes. None if it is not known, for the first two reasons of
@@ -176,10 +185,9 @@ class PreparedSimulations:
 
     def _freed(self, going: Iterable[ClusterNode]) -> dict[str, Resources]:
         """What NodePools with limits use less with these nodes gone."""
-        limited = {template.name for template in self._ground.templates if template.pool.limits}
         freed: dict[str, Resources] = {}
         for node in going:
-            if node.node_pool in limited:
+            if node.node_pool in self._limited:
                 freed[node.node_pool] = added(freed.get(node.node_pool, {}), {**node.capacity, "nodes": 1})
         return freed
 

@@ -226,6 +226,8 @@ def usable_pools(pools: Iterable[PoolInput]) -> list[PoolInput]:
 
 def _attach(nodes: Iterable[ExistingNode], problem: Problem, facts: VolumeFacts) -> None:
     """Count the volumes of bound pods against the nodes' attachment limits (S-159)."""
+    if not any(shape.volumes for shape in problem.shapes.values()):
+        return
     by_name = {node.name: node for node in nodes}
     for pod in problem.bound:
         shape = problem.shapes[pod.shape]

@@ -13,26 +13,27 @@ EVICTION_SHARE = 0.5
 """With none of it a scale-in has half as many evictions again; with more of it the fleet that is left is dearer."""
 
 Rank = tuple[float, float, tuple[str, ...]]
-Ranking = Callable[[Command, float], Rank]
-"""The rank of a command: lower ones come first. The number is what an eviction counts as (USD per hour)."""
+"""The place of a command among others: by a ranking, then by its evictions, then by the names of its nodes."""
+Ranking = Callable[[Command, float], float]
+"""Which commands come first: those with a low number. It is given what an eviction counts as (USD per hour)."""
 
 
-def by_savings(command: Command, eviction_price: float) -> Rank:
+def by_savings(command: Command, eviction_price: float) -> float:
     """The highest savings first, less what its evictions count as."""
-    return -_net_savings(command, eviction_price), float(command.evictions), command.names
+    return -_net_savings(command, eviction_price)
 
 
-def by_worth(command: Command, eviction_price: float) -> Rank:
+def by_worth(command: Command, eviction_price: float) -> float:
     """The highest savings for their disruption cost first."""
     cost = math.fsum(candidate.cost for candidate in command.candidates)
-    return -command.savings / cost, float(command.evictions), command.names
+    return -command.savings / cost
 
 
-def by_node(command: Command, eviction_price: float) -> Rank:
+def by_node(command: Command, eviction_price: float) -> float:
     """The highest savings for each node that goes first, less what its evictions count as: the best use of budgets that
     are too small for all."""
     net = _net_savings(command, eviction_price)
-    return -net / len(command.candidates), float(command.evictions), command.names
+    return -net / len(command.candidates)
 
 
 def _net_savings(command: Command, eviction_price: float) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import accumulate, islice
 from operator import add, gt, itemgetter, le, sub
@@ -16,8 +16,9 @@ from kerf.engine.disruption.pricing import Market
 from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.model.disruption_reasons import DisruptionCode
 from kerf.engine.model.karpenter.nodepools import NodePool
-from kerf.engine.model.kubernetes.pods import Resources
+from kerf.engine.model.kubernetes.pods import Pod, PodShape, Resources
 from kerf.engine.model.labels import CAPACITY_TYPE, SPOT
+from kerf.engine.model.made_once import once
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.launchable.compiled_catalogue import CompiledCatalogue
 from kerf.engine.scheduling.matching.requirements import Requirements
@@ -126,12 +127,20 @@ class Bound:
         """What the moving pods of a node need together, and the most that one of them needs."""
         found = self._together.get(candidate.name)
         if found is None:
-            rules, shapes = self._cluster.eviction_rules, self._cluster.shapes
-            needs = [_amounts(shapes[pod.shape].requests) for pod in candidate.pods if rules.moves(pod)]
-            top = tuple(max((need[n] for need in needs), default=0) for n in AXES)
-            self._needs[candidate.name] = needs
-            found = self._together[candidate.name] = _sum(needs), top
+            node, shapes = candidate.node, self._cluster.shapes
+            moving = self._cluster.moving(node)
+            if moving is node.reschedulable:
+                needs, found = once(node, "needs", lambda: _needs_of(moving, shapes))
+            else:
+                needs, found = _needs_of(moving, shapes)
+            self._needs[candidate.name], self._together[candidate.name] = needs, found
         return found
+
+
+def _needs_of(pods: Iterable[Pod], shapes: Mapping[str, PodShape]) -> tuple[list[Amounts], tuple[Amounts, Amounts]]:
+    """What each of the pods needs; what all need together, and the most that one of them needs."""
+    needs = [_amounts(shapes[pod.shape].requests) for pod in pods]
+    return needs, (_sum(needs), tuple(max((need[n] for need in needs), default=0) for n in AXES))
 
 
 def _sum(needs: Sequence[Amounts]) -> Amounts:

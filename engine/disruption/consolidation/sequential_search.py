@@ -248,7 +248,7 @@ class _Search:
         return self._rank(command), command
 
     def _rank(self, command: Command) -> Rank:
-        return self._ranking(command, self._eviction_price)
+        return self._ranking(command, self._eviction_price), float(command.evictions), command.names
 
     def _longest(self, bounds: Bound) -> Command | None:
         """The command that Karpenter's search finds: with it, the result is never dearer than Karpenter's."""
@@ -270,7 +270,8 @@ class _Search:
 
     def _bound(self, candidates: list[Candidate]) -> float:
         """The best rank that a command for these nodes can have: that of removing them without a replacement."""
-        return self._rank(Command(DisruptionReason.UNDERUTILIZED, tuple(candidates), savings=_price(candidates)))[0]
+        whole = Command(DisruptionReason.UNDERUTILIZED, tuple(candidates), savings=_price(candidates))
+        return self._ranking(whole, self._eviction_price)
 
     def _decided(
         self, names: tuple[str, ...], candidates: list[Candidate], bounds: Bound
@@ -339,13 +340,14 @@ class _Search:
 
     def _within(self, candidates: Iterable[Candidate], reason: DisruptionReason) -> list[Candidate]:
         """The candidates that one command may take together."""
-        ledger, at_once = self._ledger.copy(), self._at_once.copy()
+        room: dict[str, int] = {}
         kept = []
         for candidate in candidates:
             pool = candidate.pool.name
-            if candidate.name not in self._settled and min(ledger.left(pool, reason), at_once.left(pool, reason)) > 0:
-                ledger.take(pool)
-                at_once.take(pool)
+            if pool not in room:
+                room[pool] = min(self._ledger.left(pool, reason), self._at_once.left(pool, reason))
+            if room[pool] > 0 and candidate.name not in self._settled:
+                room[pool] -= 1
                 kept.append(candidate)
         return kept
 

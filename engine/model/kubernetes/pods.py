@@ -124,7 +124,7 @@ class VolumeRef(Struct, frozen=True, omit_defaults=True):
     storage_class: StorageClassName = ""
 
 
-class PodShape(Struct, frozen=True, omit_defaults=True):
+class PodShape(Struct, frozen=True, omit_defaults=True, dict=True):
     """Everything in a pod that scheduling looks at. Equal shapes share one digest; the record stores each once.
 
     `requests` are the effective ones (S-30) without the resource `pods`; units as in `Resources`. Each of

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.model.kubernetes.volumes import VolumeFacts
+from kerf.engine.model.made_once import once
 from kerf.engine.scheduling.devices.allocation import Devices, DeviceWant
 from kerf.engine.scheduling.matching.requirements import NO_REQUIREMENTS, Requirements
 from kerf.engine.scheduling.pods.demand import Demand
@@ -93,14 +94,19 @@ class PodClasses:
         """The shape after one more step. Required terms are given up first (S-33). Unlike there, the terms that were
         given up are tried again without preferences at the end, because kube-scheduler would bind the pod by any of
         them."""
-        return relaxed_shape(shape, self._soft_taints) or required_terms_again(original_shape, shape)
+        soft = self._soft_taints
+        weaker = once(shape, ("relaxed", soft), lambda: relaxed_shape(shape, soft))
+        return weaker or required_terms_again(original_shape, shape)
 
     def _consistent(self, original_shape: PodShape, shape: PodShape | None) -> PodShape | None:
         """The shape, relaxed until it does not contradict itself; None if it always does. No node could take a pod that
         does."""
-        while shape is not None and contradictions(shape, self._respect):
+        while shape is not None and self._contradictions(shape):
             shape = self._next(original_shape, shape)
         return shape
+
+    def _contradictions(self, shape: PodShape) -> tuple[str, ...]:
+        return once(shape, ("contradictions", self._respect), lambda: contradictions(shape, self._respect))
 
     def for_any_new_node(self, pod_class: PodClass) -> PodClass:
         """The class, by its number, without what it asks of new nodes besides its shape. It is there for reasons: its
@@ -126,10 +132,9 @@ class PodClasses:
         rules = tuple(rule.number for rule in class_topology.rules)
         counted = tuple(count.number for count in class_topology.counted)
         plain = _plain(shape)
-        terms = (
-            _encoder.encode(_plain(original_shape)) if len(original_shape.required_terms) > 1 else b""
-        )  # to which it may go back
-        key = _encoder.encode(plain), terms, rules, counted, volumes, devices, of_new_nodes
+        may_go_back = len(original_shape.required_terms) > 1
+        terms = _encoded(_plain(original_shape)) if may_go_back else b""
+        key = _encoded(plain), terms, rules, counted, volumes, devices, of_new_nodes
         pod_class = self._by_key.get(key)
         if pod_class is None:
             demand = self._demand(plain, class_topology, volumes, devices, of_new_nodes)
@@ -137,7 +142,7 @@ class PodClasses:
                 len(self._by_key), namespace, original_shape, plain, demand, class_topology.counted, volumes, devices
             )
             made.of_new_nodes = of_new_nodes
-            made.contradictions = contradictions(plain, self._respect)
+            made.contradictions = self._contradictions(plain)
             pod_class = self._by_key[key] = made
         return pod_class
 
@@ -151,7 +156,8 @@ class PodClasses:
     ) -> Demand:
         """The demand of a shape: with its heaviest preference by policy Respect, without preferences by Ignore (S-29).
         Pods that ask for devices share no demand: that one of them is refused says nothing of the next."""
-        requirements = requirements_of(shape, preferences=self._respect)
+        respect = self._respect
+        requirements = once(shape, ("requirements", respect), lambda: requirements_of(shape, preferences=respect))
         rules = tuple(rule.number for rule in class_topology.rules)
         sought = tuple(count.number for count in class_topology.sought)
         alternatives = volumes.alternatives if volumes is not None else ()
@@ -173,4 +179,8 @@ class PodClasses:
 
 def _plain(shape: PodShape) -> PodShape:
     """The shape without what no rule looks at once its labels have been matched."""
-    return replace(shape, labels={}, priority=0, priority_class="", grace=None)
+    return once(shape, "plain", lambda: replace(shape, labels={}, priority=0, priority_class="", grace=None))
+
+
+def _encoded(shape: PodShape) -> bytes:
+    return once(shape, "encoded", lambda: _encoder.encode(shape))

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from kerf.engine.model.kubernetes.pods import AffinityTerm, PodShape, SpreadConstraint
 from kerf.engine.model.labels import HOSTNAME, normalise
+from kerf.engine.model.made_once import once
 from kerf.engine.scheduling.launchable.templates import NarrowedTemplate, Template
 from kerf.engine.scheduling.matching.label_selectors import PodSelector, spread_selector, term_selector
 from kerf.engine.scheduling.matching.requirements import NO_REQUIREMENTS, Requirement, Requirements
@@ -59,7 +60,7 @@ _encoder = msgspec.msgpack.Encoder(order="deterministic")
 
 def _looked_at(shape: PodShape) -> bytes:
     """What topology looks at in a shape: all but its requests."""
-    return _encoder.encode(replace(shape, requests={}))
+    return once(shape, "topology", lambda: _encoder.encode(replace(shape, requests={})))
 
 
 def first_pods(pods: Iterable[tuple[_Kind, _Pod]]) -> dict[_Kind, _Pod]:
@@ -110,7 +111,10 @@ class Topology:
                 seen.add(key)
                 self._own_rules(namespace, shape, shape, of_new_nodes)
                 self._owned(namespace, shape)
-        for namespace, digest in first_pods(((pod.namespace, pod.shape), pod) for pod in problem.bound):
+        apart = {digest for digest in {pod.shape for pod in problem.bound} if problem.shapes[digest].anti_affinity}
+        for namespace, digest in first_pods(
+            ((pod.namespace, pod.shape), pod) for pod in problem.bound if pod.shape in apart
+        ):
             self._owned(namespace, problem.shapes[digest])
         self._entered: dict[tuple[str, str], tuple[list[PodCount], list[PodCount]]] = {}
         self.count(problem.bound, problem.shapes)

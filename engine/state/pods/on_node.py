@@ -5,9 +5,12 @@ Each pass asks for every node, and between two passes few nodes change.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
 from msgspec import Struct
 
-from kerf.engine.model.kubernetes.pods import DAEMONSET, HostPort, Pod, Resources, assumed, owned_by
+from kerf.engine.model.kubernetes.pods import DAEMONSET, HostPort, Pod, PodShape, Resources, assumed, owned_by
 from kerf.engine.state.state import State
 
 MAX_GONE_NODES = 1_000
@@ -41,32 +44,29 @@ def pods_on_node(state: State, node: str) -> PodsOnNode:
 
 
 def _summed(pods: list[Pod], state: State) -> PodsOnNode:
-    shape = state.indexes.blobs.shape
+    shapes = {pod.shape: state.indexes.blobs.shape(pod.shape) for pod in pods}
+    daemons = Counter(pod.shape for pod in pods if owned_by(pod, DAEMONSET))
+    everything = Counter(pod.shape for pod in pods)
     return PodsOnNode(
         pods,
         tuple(sorted(pods, key=lambda pod: (pod.namespace, pod.name, pod.uid))),
-        _requests(pods, state),
-        _requests([pod for pod in pods if owned_by(pod, DAEMONSET)], state),
-        _assumed([pod for pod in pods if not owned_by(pod, DAEMONSET)], state),
-        tuple(sorted({port for pod in pods for port in shape(pod.shape).host_ports})),
-        frozenset(pod.shape for pod in pods),
+        _requests(everything, shapes),
+        _requests(daemons, shapes),
+        _times((assumed(shapes[digest].requests), count) for digest, count in (everything - daemons).items()),
+        tuple(sorted({port for shape in shapes.values() for port in shape.host_ports})),
+        frozenset(shapes),
     )
 
 
-def _assumed(pods: list[Pod], state: State) -> Resources:
-    summed: Resources = {}
-    for pod in pods:
-        for resource, amount in assumed(state.indexes.blobs.shape(pod.shape).requests).items():
-            summed[resource] = summed.get(resource, 0) + amount
-    return summed
+def _requests(counts: Counter[str], shapes: Mapping[str, PodShape]) -> Resources:
+    summed = _times((shapes[digest].requests, count) for digest, count in counts.items())
+    return {**summed, "pods": counts.total()} if counts else summed
 
 
-def _requests(pods: list[Pod], state: State) -> Resources:
+def _times(amounts: Iterable[tuple[Resources, int]]) -> Resources:
+    """The sum of these amounts, each so many times."""
     summed: Resources = {}
-    shape = state.indexes.blobs.shape
-    for pod in pods:
-        for resource, amount in shape(pod.shape).requests.items():
-            summed[resource] = summed.get(resource, 0) + amount
-    if pods:
-        summed["pods"] = len(pods)
+    for resources, count in amounts:
+        for resource, amount in resources.items():
+            summed[resource] = summed.get(resource, 0) + count * amount
     return summed
