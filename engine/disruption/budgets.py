@@ -17,6 +17,7 @@ from kerf.engine.lifecycle.step import soonest
 from kerf.engine.model.cron import next_after, parse
 from kerf.engine.model.disruption_reasons import BUDGET_REASONS, DisruptionCode, DisruptionReason
 from kerf.engine.model.karpenter.nodepools import Budget, NodePool
+from kerf.engine.model.made_once import once
 from kerf.engine.model.reasons import Reason
 
 UNLIMITED = 2_147_483_647
@@ -67,6 +68,10 @@ def remaining(pool: NodePool, reason: DisruptionReason, use: Use, now: int, roun
 
 def budget_usage(cluster: Cluster) -> dict[str, Use]:
     """How many nodes of each NodePool count for its budgets, and how many of these use them up (D-49, D-50)."""
+    return once(cluster, "budget usage", lambda: _budget_usage(cluster))
+
+
+def _budget_usage(cluster: Cluster) -> dict[str, Use]:
     use_of_pool: dict[str, Use] = {}
     for node in cluster.nodes:
         if node.managed and node.initialized and not node.terminating and node.node_pool:

@@ -169,7 +169,7 @@ def _none_holds(needs: Amounts, offers: Offers, limit: float) -> bool:
 def _offers_of(simulator: Simulator) -> tuple[Offers, Offers]:
     """Those of all NodePools; and those of NodePools that may launch a node which is certainly no spot node."""
     pools = [pool_input.pool for pool_input in usable_pools(simulator.cluster.pools) if pool_input.catalogue]
-    asked = [(simulator.market(pool.name), Requirements.of_specs(pool.requirements)) for pool in pools]
+    asked = [(simulator.market(pool.name), _asked(pool)) for pool in pools]
     not_spot = [
         (market, requirements)
         for pool, (market, requirements) in zip(pools, asked, strict=True)
@@ -178,9 +178,12 @@ def _offers_of(simulator: Simulator) -> tuple[Offers, Offers]:
     return _offers(tuple(asked)), _offers(tuple(not_spot))
 
 
+def _asked(pool: NodePool) -> Requirements:
+    return once(pool, "requirements", lambda: Requirements.of_specs(pool.requirements))
+
+
 def _admits_spot(pool: NodePool) -> bool:
-    requirements = Requirements.of_specs(pool.requirements).merged(Requirements.of_labels(pool.labels))
-    return requirements.get(CAPACITY_TYPE).has(SPOT)
+    return _asked(pool).merged(Requirements.of_labels(pool.labels)).get(CAPACITY_TYPE).has(SPOT)
 
 
 @lru_cache(maxsize=MAX_KEPT)

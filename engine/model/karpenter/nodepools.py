@@ -50,7 +50,7 @@ class Budget(Struct, frozen=True, omit_defaults=True):
     reasons: tuple[Plain, ...] = ()
 
 
-class NodePool(Struct, frozen=True, omit_defaults=True):
+class NodePool(Struct, frozen=True, omit_defaults=True, dict=True):
     """Durations in milliseconds; None means Never (expire_after, consolidate_after) or unset (the grace period).
 
     `hash` is that of the template (see nodepool_hash); `hash_version` what the object's annotation says

@@ -12,7 +12,7 @@ from kerf.engine.scheduling.devices.allocation import NodeDevices
 from kerf.engine.scheduling.launchable.daemons import Daemon, reserved_for_daemons
 from kerf.engine.scheduling.matching.host_ports import port_conflicts
 from kerf.engine.scheduling.matching.requirements import NEGATIVE, NO_REQUIREMENTS, Conflict, Requirements
-from kerf.engine.scheduling.matching.resources import added, fits, lacking
+from kerf.engine.scheduling.matching.resources import fits, lacking
 from kerf.engine.scheduling.matching.taints import taint_text, untolerated
 from kerf.engine.scheduling.pods.demand import LabelValues
 from kerf.engine.scheduling.pods.pod_class import PodClass
@@ -107,7 +107,7 @@ class ExistingNode:
         if pod_class.cpu > self.cpu or pod_class.memory > self.memory or self._overused:
             return False
         remaining = self.remaining
-        for name, amount in pod_class.requests.items():
+        for name, amount in pod_class.other_requests:
             if amount > remaining.get(name, 0):
                 return False
         return not (pod_class.attached and self.drivers_full(pod_class.attached)) and not (
@@ -125,7 +125,12 @@ class ExistingNode:
     def take(self, pod: PendingPod, pod_class: PodClass) -> None:
         """Put a pod on the node (S-95). Its labels stay as they are (unlike S-96)."""
         self.pods.append(pod)
-        self._set_remaining(added(self.remaining, pod_class.requests, -1))
+        remaining = self.remaining = self.remaining.copy()
+        for name, amount in pod_class.requests.items():
+            left = remaining[name] = remaining.get(name, 0) - amount
+            if left < 0:
+                self._overused = True
+        self.cpu, self.memory = remaining.get("cpu", 0), remaining.get("memory", 0)
         self.ports += pod_class.ports
         self.enter(pod_class.counted)
         self.attach(pod_class.attached)

@@ -27,7 +27,7 @@ class PodClass:
     """One class, compiled.
 
     * `number`: counts classes in the order in which they were made.
-    * `requests`: include the resource `pods`.
+    * `requests`: include the resource `pods`; `other_requests` are those of other resources than CPU and memory.
     * `demand`: all that its pods ask of a place, apart from room.
     * `of_new_nodes`: what it asks of new nodes besides its shape; part of its demand.
     * `counted`: the topology counts that its pods add to.
@@ -45,6 +45,7 @@ class PodClass:
         "number",
         "of_new_nodes",
         "original_shape",
+        "other_requests",
         "ports",
         "requests",
         "requirements",
@@ -74,6 +75,7 @@ class PodClass:
         self.requests = {**dict(sorted(shape.requests.items())), "pods": 1}
         self.cpu = shape.requests.get("cpu", 0)
         self.memory = shape.requests.get("memory", 0)
+        self.other_requests = tuple((name, n) for name, n in self.requests.items() if name not in ("cpu", "memory"))
         self.demand = demand
         self.requirements = demand.requirements
         self.tolerations = demand.tolerations

@@ -8,6 +8,7 @@ from kerf.engine.model import labels as lbl
 from kerf.engine.model.karpenter.nodepool_validation import violations
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import Pod, PodShape, Resources, Taint, scored
+from kerf.engine.model.made_once import once
 from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.ephemeral_taints import counting_taints
 from kerf.engine.nodeclaim.state_table import GOING, REQUESTED
@@ -164,7 +165,8 @@ def _pool(state: State, name: str, offered: PoolCatalogues, now: int) -> PoolInp
     pool = facts.pools[name]
     key = pool.node_class.key
     node_class = facts.node_classes.get(key)
-    if node_class is None or not node_class.ready or violations(pool):
+    invalid = once(pool, "violations", lambda: violations(facts.pools[name]))
+    if node_class is None or not node_class.ready or invalid:
         pool = msgspec.structs.replace(pool, ready=False)
     health = facts.health.get(name)
     withheld = health.withheld if health is not None else ()
@@ -218,7 +220,7 @@ def _nodes(state: State, offered: PoolCatalogues) -> tuple[NodeInput, ...]:
     for name in sorted(facts.nodes):
         node = facts.nodes[name]
         if name not in indexes.claim_by_node and not node.deleting and not node.labels.get(lbl.NODEPOOL):
-            node_inputs.append(_node_input(node.name, "", node.labels, node, state, node.allocatable, node.taints))
+            node_inputs.append(_in_service("", node, state))
     return _reuse_known(node_inputs, state)
 
 
@@ -226,7 +228,7 @@ def _reuse_known(nodes: list[NodeInput], state: State) -> tuple[NodeInput, ...]:
     """Replace nodes that have not changed by those of the problem before, which keep what was compiled of them. From
     one pass to the next few nodes change."""
     before: dict[str, NodeInput] = state.indexes.node_inputs
-    kept = tuple(known if (known := before.get(node.name)) == node else node for node in nodes)
+    kept = tuple(known if (known := before.get(node.name)) is node or known == node else node for node in nodes)
     state.indexes.node_inputs = {node_input.name: node_input for node_input in kept}
     return kept
 
@@ -253,7 +255,7 @@ def _leaving(state: State, nodes: tuple[NodeInput, ...], places: dict[str, str])
 def _managed_node(claim: NodeClaim, node: Node | None, state: State, offered: PoolCatalogues) -> NodeInput:
     """A claim's node: as its Node reports it (S-71 to S-73), else as the claim promises it."""
     if node is not None and claim.initialized:
-        return _node_input(node.name, claim.name, node.labels, node, state, node.allocatable, node.taints)
+        return _in_service(claim.name, node, state)
     promised = counting_taints(claim.taints, claim.startup_taints)
     if claim.state == REQUESTED:
         room = offered.over_types(claim, largest=False)
@@ -266,6 +268,17 @@ def _managed_node(claim: NodeClaim, node: Node | None, state: State, offered: Po
         taints = counting_taints(node.taints, claim.startup_taints)
         return _node_input(node.name, claim.name, node.labels, node, state, allocatable, taints, initialized=False)
     return _node_input(claim.name, claim.name, claim.labels, node, state, allocatable, promised, initialized=False)
+
+
+def _in_service(claim: str, node: Node, state: State) -> NodeInput:
+    """A node as its Node reports it. It is made anew only if the Node or its pods have changed."""
+    here = pods_on_node(state, node.name)
+    made = here.made_for
+    if not made or made[0] is not node or made[1].claim != claim:
+        found = _node_input(node.name, claim, node.labels, node, state, node.allocatable, node.taints)
+        made[:] = node, found
+    known: NodeInput = made[1]
+    return known
 
 
 def _node_input(

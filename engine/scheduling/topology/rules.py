@@ -109,10 +109,14 @@ class SpreadRule(Rule):
         self._at = -1  # the version that `_least` is of
 
     def allows(self, domain: Domain) -> bool:
-        if self.key == HOSTNAME:  # S-138, S-139: a node may always be added, so the minimum is 0
-            return self.count.counts.get(domain, 0) + self.own <= self.max_skew
-        present = self.count.counts.get(domain)
-        return present is not None and present + self.own - self.least <= self.max_skew
+        count = self.count
+        if self.final:  # S-138, S-139: a node may always be added, so the minimum is 0
+            return count.counts.get(domain, 0) + self.own <= self.max_skew
+        present = count.counts.get(domain)
+        if present is None:
+            return False
+        least = self._least if self._at == count.version else self.least
+        return present + self.own - least <= self.max_skew
 
     def refused_before(self, domain: Domain) -> bool:
         return self.count.before.get(domain, 0) + self.own > self.max_skew

@@ -111,10 +111,9 @@ class Topology:
                 seen.add(key)
                 self._own_rules(namespace, shape, shape, of_new_nodes)
                 self._owned(namespace, shape)
-        apart = {digest for digest in {pod.shape for pod in problem.bound} if problem.shapes[digest].anti_affinity}
-        for namespace, digest in first_pods(
-            ((pod.namespace, pod.shape), pod) for pod in problem.bound if pod.shape in apart
-        ):
+        apart = {digest for digest, shape in problem.shapes.items() if shape.anti_affinity}
+        keep_apart = (pod for pod in problem.bound if pod.shape in apart) if apart else ()
+        for namespace, digest in first_pods(((pod.namespace, pod.shape), pod) for pod in keep_apart):
             self._owned(namespace, problem.shapes[digest])
         self._entered: dict[tuple[str, str], tuple[list[PodCount], list[PodCount]]] = {}
         self.count(problem.bound, problem.shapes)

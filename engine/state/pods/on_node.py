@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Any
 
 from msgspec import Struct
 
@@ -17,7 +19,7 @@ MAX_GONE_NODES = 1_000
 """So many nodes that are gone are remembered at most."""
 
 
-class PodsOnNode(Struct, frozen=True):
+class PodsOnNode(Struct, frozen=True, dict=True):
     """`pods` as the index lists them, `ordered` by namespace and name; `used` is what they request with the resource
     `pods` counted (S-74), `daemons` the part of it that belongs to DaemonSets; `assumed` is what kube-scheduler's
     scores take the others for beyond it."""
@@ -29,6 +31,11 @@ class PodsOnNode(Struct, frozen=True):
     assumed: Resources
     ports: tuple[HostPort, ...]
     shapes: frozenset[str]
+
+    @cached_property
+    def made_for(self) -> list[Any]:
+        """A Node, and what was made latest of it and these pods; empty before that."""
+        return []
 
 
 def pods_on_node(state: State, node: str) -> PodsOnNode:
