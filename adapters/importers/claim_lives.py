@@ -162,7 +162,7 @@ class ClaimLives:
 
     def _said(self, step: st.Said) -> None:
         self._history.tell(step.at, seen.ControllerSaid(
-            KARPENTER, step.level, step.text, step.claims, step.nodes, step.pods, step.node_pools
+            KARPENTER, step.level, step.text, step.claims, step.nodes, step.pods, step.node_pools, refused=step.refused
         ))  # fmt: skip
 
     # ── objects ────────────────────────────────────────────────────────────────────────────────────────────────

@@ -8,6 +8,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from kerf.engine.model.kubernetes.pods import Resources
+from kerf.engine.record.observations import LaunchError
 
 
 class Step(Struct, frozen=True, kw_only=True):
@@ -117,7 +118,7 @@ class ClaimGone(Step, frozen=True, kw_only=True):
 
 
 class Said(Step, frozen=True, kw_only=True):
-    """What is worth telling and is no step: pods that were found, plans, errors."""
+    """What is worth telling and is no step: pods that were found, plans, errors, capacity that was refused."""
 
     level: str
     text: str
@@ -125,3 +126,4 @@ class Said(Step, frozen=True, kw_only=True):
     nodes: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
     node_pools: tuple[str, ...] = ()
+    refused: tuple[LaunchError, ...] = ()

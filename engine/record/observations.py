@@ -327,7 +327,8 @@ class ControllerSaid(Struct, frozen=True, omit_defaults=True):
     (F-124).
 
     `controller` is the program, or `actor` the user who asked the API server. `level` is "debug", "info", "warning" or
-    "error". The names are those that the sentence is about.
+    "error". The names are those that the sentence is about. `refused` is the capacity that the sentence says the cloud
+    refused. `eviction` says what came of an eviction of the pod: "evicted", "forced" or "refused"; `uid` is the pod's.
     """
 
     controller: Plain
@@ -343,6 +344,9 @@ class ControllerSaid(Struct, frozen=True, omit_defaults=True):
     daemonsets: tuple[DaemonSetKey, ...] = ()
     overlays: tuple[NodeOverlayName, ...] = ()
     buffers: tuple[CapacityBufferKey, ...] = ()
+    refused: tuple[LaunchError, ...] = ()
+    eviction: Plain = ""
+    uid: Plain = ""
 
 
 class InputRefused(Struct, frozen=True, omit_defaults=True):

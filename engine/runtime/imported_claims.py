@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from kerf.engine.lifecycle import adoption as adopting
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.disruption_reasons import DisruptionReason
+from kerf.engine.model.karpenter.launch_reasons import launch_failure_kind
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition, NodeClaimObject
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import GOING, LAUNCHED, REGISTERED, REQUESTED, STEADY
@@ -64,7 +65,8 @@ def _steps(claim: NodeClaim, found: NodeClaimObject, draft: TurnDraft) -> Iterat
     age, since = _age(claim, draft), {c.type: c.since for c in found.conditions if c.status == "True"}
     registered, initialized = "Registered" in since, "Initialized" in since
     if claim.state == REQUESTED and (failed := _launch_failure(found)) is not None:
-        yield ev.LaunchFailed(claim.name, kind="error", code=failed.reason, message=failed.message)
+        kind = launch_failure_kind(failed.message)
+        yield ev.LaunchFailed(claim.name, kind=kind, code=failed.reason, message=failed.message)
         return
     if claim.state == REQUESTED and ((found.provider_id and lbl.INSTANCE_TYPE in found.labels) or registered):
         yield _launched(claim, found, age if since.get("Launched") else 0)

@@ -11,8 +11,8 @@ from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Decision, DeletePod, EvictPod
 from kerf.engine.record.entries import Entry
-from kerf.engine.record.observations import EffectAnswered
-from kerf.projections.figures.lives import LivesFold
+from kerf.engine.record.observations import ControllerSaid, EffectAnswered
+from kerf.projections.figures.lives import Life, LivesFold
 from kerf.projections.figures.measures import Measure
 from kerf.projections.workload_names import workload_of
 
@@ -29,7 +29,9 @@ def evicted_pods(entry: Entry) -> Iterator[str]:
     payload = entry.payload
     if isinstance(payload, Decision):
         yield from (intent.uid for intent in payload.intents if isinstance(intent, EvictPod | DeletePod))
-    elif isinstance(payload, ev.PodEvicted | ev.PodForced):
+    elif isinstance(payload, ev.PodEvicted | ev.PodForced) or (
+        isinstance(payload, ControllerSaid) and payload.eviction
+    ):
         yield payload.uid
 
 
@@ -54,7 +56,9 @@ class EvictionsFold:
     An eviction counts once the API has granted it. Where its answer is not in the record, the claim event counts.
     """
 
-    reads: frozenset[type[Struct]] = frozenset({Decision, Pod, EffectAnswered, ev.PodEvicted, ev.PodForced})
+    reads: frozenset[type[Struct]] = frozenset(
+        {Decision, Pod, EffectAnswered, ControllerSaid, ev.PodEvicted, ev.PodForced}
+    )
 
     def __init__(self, lives: LivesFold) -> None:
         self._lives = lives
@@ -79,6 +83,8 @@ class EvictionsFold:
         elif isinstance(payload, ev.PodEvicted | ev.PodForced):
             what = EVICTED if isinstance(payload, ev.PodEvicted) else FORCED
             self._once(entry, payload.claim, payload.uid, payload.pod, what)
+        elif isinstance(payload, ControllerSaid) and payload.eviction:
+            self._told(payload, entry)
 
     def _seen(self, pod: Pod) -> None:
         """Note a pod that came for an evicted one of its workload. It may be there before the eviction is answered."""
@@ -104,18 +110,34 @@ class EvictionsFold:
             what = EVICTED if isinstance(intent, EvictPod) else FORCED
             self._once(entry, intent.claim, intent.uid, key, what)
 
-    def _once(self, entry: Entry, claim: str, uid: str, key: str, what: str) -> None:
+    def _told(self, said: ControllerSaid, entry: Entry) -> None:
+        """An eviction in an imported record, whoever asked for it (F-126)."""
+        pod, key = self._lives.pods.get(said.uid), said.pods[0]
+        claim = self._lives.by_node.get(pod.node, "") if pod is not None else ""
+        workload = workload_of(pod).key if pod is not None else key
+        if said.eviction == REFUSED:
+            self._add(entry, claim, key, workload, REFUSED, said.actor)
+            return
+        self._workloads[said.uid or key] = workload
+        self._once(entry, claim, said.uid or key, key, said.eviction, said.actor)
+
+    def _once(self, entry: Entry, claim: str, uid: str, key: str, what: str, actor: str = "") -> None:
         if (uid, what) not in self._counted:
             self._counted.add((uid, what))
-            self._lives.life(claim).evicted += 1
+            self._life(claim).evicted += 1
             workload = self._workloads.get(uid, key)
             created = self._created.pop(uid, 0)
             if created and entry.at - created <= AGAIN_WITHIN:
                 self.again.append(EvictedAgain(entry.at, workload, claim))
             self._evicted_at[workload] = entry.at
-            self._add(entry, claim, key, workload, what)
+            self._add(entry, claim, key, workload, what, actor)
 
-    def _add(self, entry: Entry, claim: str, key: str, workload: str, what: str) -> None:
-        life = self._lives.life(claim)
-        about = {**life.about(), "reason": life.why, "workload": workload, "pod": key}
+    def _add(self, entry: Entry, claim: str, key: str, workload: str, what: str, actor: str = "") -> None:
+        """Where nothing says that the node has to go, the reason of an eviction is who asked for it."""
+        life = self._life(claim)
+        reason = life.why or (f"by {actor}" if actor else "")
+        about = {**life.about(), "reason": reason, "workload": workload, "pod": key}
         self.measures.append(Measure(entry.at, about, {what: 1}))
+
+    def _life(self, claim: str) -> Life:
+        return self._lives.life(claim) if claim else Life(claim="")

@@ -218,6 +218,65 @@ def test_figures_of_an_imported_record_leave_out_what_is_not_known(
     assert (large["type"], round(large["cost"], 4)) == ("m6a.xlarge", round(0.36 * (26 * 60 + 7.9) / 3600, 4))
 
 
+def answered(capsys: pytest.CaptureFixture[str], *command: object) -> dict[str, Any]:
+    assert run(*command, "--json") == 0
+    answer: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return answer
+
+
+def rows(answer: dict[str, Any], by: str, *amounts: str) -> dict[str, tuple[float, ...]]:
+    return {row[by]: tuple(row[name] for name in amounts) for row in answer["rows"]}
+
+
+def test_f68_capacity_and_churn_tell_the_launches_that_a_log_says_failed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ice = (
+        "creating instance, insufficient capacity, with fleet error(s), InsufficientInstanceCapacity: We currently do "
+        "not have sufficient c6a.large capacity in the Availability Zone you requested (eu-west-1a). Try later.; "
+        "MaxSpotInstanceCountExceeded: Max spot instance count exceeded"
+    )
+    lines = []
+    for number, error in enumerate((ice, "NodeClassNotReady: the NodeClass is not ready", "some other error")):
+        claim = {"NodeClaim": {"name": f"a-{number}"}}
+        lines += [
+            _line(number, "created nodeclaim", "provisioner", **claim, NodePool={"name": "a"}),
+            _line(number, "failed launching nodeclaim", "nodeclaim.lifecycle", **claim, error=error),
+        ]
+    record = tmp_path / "r.kerf"
+    assert run("import", written(tmp_path, "log", *lines), "--record", record) == 0
+    capsys.readouterr()
+    told = answered(capsys, "capacity", record)
+    assert rows(told, "offering", "refused", "launches_lost")["c6a.large/eu-west-1a"] == (1, 0)
+    assert rows(answered(capsys, "capacity", record, "--by", "reason"), "reason", "refused", "launches_lost") == {
+        "InsufficientInstanceCapacity": (1, 1), "MaxSpotInstanceCountExceeded": (1, 0),
+        "nodeclass-not-ready": (1, 1), "error": (1, 1),
+    }  # fmt: skip
+    assert set(rows(answered(capsys, "churn", record, "--by", "reason"), "reason")) == {
+        "launch failed: insufficient-capacity", "launch failed: nodeclass-not-ready", "launch failed: error",
+    }  # fmt: skip
+
+
+def test_f80_capacity_tells_the_offerings_that_a_log_at_debug_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    offering = {"capacity-type": "spot", "instance-type": "c6a.large", "zone": "eu-west-1a"}
+    line = _line(1, "removing offering from offerings", "x", reason="InsufficientInstanceCapacity", **offering)
+    record = tmp_path / "r.kerf"
+    assert run("import", written(tmp_path, "log", line), "--record", record) == 0
+    capsys.readouterr()
+    told = answered(capsys, "capacity", record)
+    assert rows(told, "offering", "refused") == {"spot/c6a.large/eu-west-1a": (1,)}
+
+
+def test_f126_evictions_of_an_audit_log_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record = tmp_path / "r.kerf"
+    assert run("import", SAMPLES / "audit.jsonl", "--record", record) == 0
+    capsys.readouterr()
+    told = answered(capsys, "evictions", record)
+    assert rows(told, "workload", "evicted", "refused") == {"shop/web-6c8f": (1, 1)}
+
+
 def test_loops_of_replacements_are_found_in_a_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each node is replaced by the next: what users call churn (wish 28)."""
     lines, minute = [], 0

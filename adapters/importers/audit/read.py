@@ -26,6 +26,7 @@ from kerf.engine.model.karpenter.nodepools import NodeClassRef
 from kerf.engine.model.kinds.kind import ServedKind, WatchedKind
 from kerf.engine.model.kinds.watched import NODE, NODECLAIM, POD, WORKLOAD
 from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.missing_knowledge import Missing
 from kerf.engine.record import observations as seen
 
@@ -35,7 +36,8 @@ LACKS = (
     Missing.KEPT,
     Missing.PODS, Missing.POLICY, Missing.PRICES,
 )  # fmt: skip
-"""What an audit log does not tell (F-143). Pods and bindings are there if the level includes their bodies."""
+"""What an audit log does not tell (F-143). Pods and bindings are there if the level includes their bodies, evictions if
+requests about pods are logged at all."""
 _WORKERS = {"deployments", "statefulsets", "daemonsets", "replicasets", "jobs", "cronjobs"}
 Key = tuple[str, str, str, str]  # group, resource, namespace, name
 
@@ -46,8 +48,8 @@ def read_audit(lines: Iterable[Line]) -> History:
     reader = _Reader(history)
     for event in sorted(_events(lines, history), key=attrgetter("order")):
         reader.take(event)
-    known = {missing for missing, there in ((Missing.PODS, reader.pods), (Missing.BINDINGS, reader.bound)) if there}
-    history.lacks = tuple(missing for missing in LACKS if missing not in known)
+    told = {Missing.PODS: reader.pods, Missing.BINDINGS: reader.bound, Missing.EVICTIONS: reader.asked_of_pods}
+    history.lacks = tuple(missing for missing in LACKS if not told.get(missing))
     return history
 
 
@@ -73,7 +75,7 @@ class _Reader:
     """Takes the events in their order, and tells the history."""
 
     def __init__(self, history: History) -> None:
-        self.pods = self.bound = False
+        self.pods = self.bound = self.asked_of_pods = False
         self._history = history
         self._documents: dict[Key, Document] = {}
         self._nameless = Nameless()
@@ -148,6 +150,7 @@ class _Reader:
             self._show(key, event)
 
     def _bind(self, event: AuditEvent) -> None:
+        self.asked_of_pods = True  # a policy that logs bindings logs evictions: both are subresources of pods
         key, asked = _key(event, event.name), event.request if isinstance(event.request, dict) else {}
         target, uid = name_of(asked.get("target")), text_of(_metadata(asked).get("uid"))
         known = self._known(key)
@@ -157,12 +160,13 @@ class _Reader:
         self._show(key, event)
 
     def _evict(self, event: AuditEvent) -> None:
-        pod = f"{event.namespace}/{event.name}"
+        self.asked_of_pods = True
+        pod, key = f"{event.namespace}/{event.name}", _key(event, event.name)
         if event.code == REFUSED_BY_BUDGET:
-            self._say(event, f"may not evict pod {pod}: a PodDisruptionBudget forbids it", pods=(pod,), level="warning")
+            text = f"may not evict pod {pod}: a PodDisruptionBudget forbids it"
+            self._say(event, text, pods=(pod,), level="warning", eviction="refused", uid=self._uid(key))
             return
-        self._say(event, f"evicts pod {pod}", pods=(pod,), level="info")
-        key = _key(event, event.name)
+        self._say(event, f"evicts pod {pod}", pods=(pod,), level="info", eviction="evicted", uid=self._uid(key))
         if _spec(self._documents.get(key, {})).get("terminationGracePeriodSeconds") == 0:
             self._gone(key, event)
         else:
@@ -203,7 +207,8 @@ class _Reader:
             self._gone(key, event)
             return
         pod = f"{event.namespace}/{event.name}"
-        self._say(event, f"deletes pod {pod}", pods=(pod,))
+        forced = "forced" if event.is_karpenters else ""
+        self._say(event, f"deletes pod {pod}", pods=(pod,), eviction=forced, uid=self._uid(key) if forced else "")
         self._goes(key, event)
 
     # ── objects ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -301,8 +306,25 @@ class _Reader:
             key = f"{event.namespace}/{name}" if event.namespace else name
             self._say(event, sentence.format(f"{event.resource[:-1]} {key}"), level="info")
 
-    def _say(self, event: AuditEvent, text: str, *, pods: tuple[str, ...] = (), level: str = "debug") -> None:
-        self._history.tell(event.at, seen.ControllerSaid("", level, text, pods=pods, actor=event.actor))
+    def _say(
+        self,
+        event: AuditEvent,
+        text: str,
+        *,
+        pods: tuple[str, ...] = (),
+        level: str = "debug",
+        eviction: str = "",
+        uid: str = "",
+    ) -> None:
+        self._history.tell(
+            event.at,
+            seen.ControllerSaid("", level, text, pods=pods, actor=event.actor, eviction=eviction, uid=uid),
+        )
+
+    def _uid(self, key: Key) -> str:
+        """The uid under which a pod was told; "" for one that was not."""
+        shown = self._shown.get(key)
+        return shown.uid if isinstance(shown, Pod) else ""
 
 
 def _key(event: AuditEvent, name: str) -> Key:

@@ -11,13 +11,16 @@ from collections.abc import Callable
 from kerf.adapters.importers import claim_steps as st
 from kerf.adapters.importers.karpenter.decisions import decision_of
 from kerf.adapters.importers.karpenter.lines import LogLine
-from kerf.adapters.importers.untrusted import key_of, name_of, resources_of, text_of, whole_number
+from kerf.adapters.importers.untrusted import key_of, name_of, resources_of, whole_number
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.disruption_reasons import DisruptionReason
+from kerf.engine.model.karpenter.launch_reasons import fleet_errors
+from kerf.engine.record.observations import LaunchError
 
 _OTHERS = re.compile(r" and (\d{1,9}) other\(s\)$")
 _UNREADY = re.compile(r"computed (\d{1,9}) unready node\(s\) will fit (\d{1,9}) pod\(s\)")
 _LONGEST_TEXT = 2_000  # characters of an error that are kept
+_LONGEST_REASON = 100  # characters of EC2's code
 
 
 def steps_of(line: LogLine) -> tuple[st.Step, ...] | None:
@@ -36,19 +39,31 @@ def steps_of(line: LogLine) -> tuple[st.Step, ...] | None:
     return (_error(line),) if line.level == "ERROR" else None
 
 
-def _said(line: LogLine, level: str, text: str, *, pods: tuple[str, ...] = (), about: bool = False) -> st.Said:
+def _said(
+    line: LogLine,
+    level: str,
+    text: str,
+    *,
+    pods: tuple[str, ...] = (),
+    about: bool = False,
+    refused: tuple[LaunchError, ...] = (),
+) -> st.Said:
     """A sentence about these pods, and with `about` also about the objects that the line names."""
     names = {kind: (name,) if about and (name := line.name(kind)) else () for kind in ("NodeClaim", "Node", "NodePool")}
     return st.Said(
         at=line.at, level=level, text=text[:_LONGEST_TEXT], pods=pods, claims=names["NodeClaim"], nodes=names["Node"],
-        node_pools=names["NodePool"],
+        node_pools=names["NodePool"], refused=refused,
     )  # fmt: skip
 
 
 def _error(line: LogLine) -> st.Said:
     pod = key_of(line.fields.get("Pod"))
     text = f"{line.message}: {line.text('error')}" if line.text("error") else line.message
-    return _said(line, "error", text, pods=(pod,) if pod else (), about=True)
+    refused = tuple(
+        LaunchError(error.code, instance_type=error.instance_type, zone=error.zone)
+        for error in fleet_errors(line.text("error"))
+    )
+    return _said(line, "error", text, pods=(pod,) if pod else (), about=True, refused=refused)
 
 
 # ── pods and plans ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -199,9 +214,11 @@ def _told(level: str) -> Callable[[LogLine], tuple[st.Step, ...]]:
 
 
 def _no_capacity(line: LogLine) -> tuple[st.Step, ...]:
-    keys = ("capacity-type", "instance-type", "zone")
-    offering = " ".join(name for key in keys if (name := text_of(line.fields.get(key))))
-    return (_said(line, "warning", f"no capacity for {offering}: {line.text('reason')}"),)
+    parts = [name_of(line.fields.get(key)) for key in ("capacity-type", "instance-type", "zone")]
+    reason = line.text("reason")[:_LONGEST_REASON]
+    refused = LaunchError(reason, instance_type=parts[1], zone=parts[2], capacity_type=parts[0])
+    text = f"no capacity for {' '.join(filter(None, parts))}: {reason}"
+    return (_said(line, "warning", text, refused=(refused,)),)
 
 
 _MEANING: dict[str, Callable[[LogLine], tuple[st.Step, ...]]] = {

@@ -13,8 +13,8 @@ IN_CLEAR: dict[str, str] = {
         MoveStepResult.move
     """,
     "Random ids: uids, ids of another controller's commands, versions of watches, the record's own id": """
-        CapacityBuffer.uid DaemonPod.uid DaemonSet.uid DeletePod.uid EvictPod.uid Node.uid NodeClaimObject.uid
-        NodeClassSeen.uid NodeOverlay.uid NodePool.uid Owner.uid Pod.uid PodDisruptionBudget.uid PodEvicted.uid
+        CapacityBuffer.uid ControllerSaid.uid DaemonPod.uid DaemonSet.uid DeletePod.uid EvictPod.uid Node.uid
+        NodeClaimObject.uid NodeClassSeen.uid NodeOverlay.uid NodePool.uid Owner.uid Pod.uid PodDisruptionBudget.uid PodEvicted.uid
         PodForced.uid PoolHealth.uid ResourceClaim.made_for ResourceClaim.pods Workload.uid
         Facts.arrived Facts.daemon_pods Facts.daemonsets Facts.nominations Facts.pdbs Facts.pods Facts.rest
         Facts.targets NodeClaim.pods Placement.pods PlannedClaim.pods ProvisionResult.truncated Requested.pods
@@ -43,8 +43,8 @@ IN_CLEAR: dict[str, str] = {
     KINDS: "ObjectGone.kind",
     "Codes: reasons, states and steps of kerf's, versions, and what EC2, the API server and controllers say by": """
         Adopted.state Adopted.why Condition.reason Condition.status Condition.type ControllerDecided.action
-        ControllerDecided.controller ControllerDecided.why ControllerSaid.controller ControllerSaid.level
-        Decision.decider Imported.lacks Imported.sources Imported.versions NodeClaim.announced
+        ControllerDecided.controller ControllerDecided.why ControllerSaid.controller ControllerSaid.eviction
+        ControllerSaid.level Decision.decider Imported.lacks Imported.sources Imported.versions NodeClaim.announced
         DeviceRequest.unsupported Effect.code EffectAnswered.code InputRefused.code InputRefused.source
         InstanceSeen.status InstanceVanished.status InterruptionSeen.kind LaunchAnswered.code LaunchAnswered.kind
         LaunchError.code LaunchFailed.code LaunchFailed.kind Move.why MoveStepResult.step NodeClaim.before

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import NamedTuple
+
 NO_SPOT_ROLE = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
 """EC2's code for a service-linked role of spot that is missing, and that kerf may not make (A-296)."""
 NO_ADDRESSES = "InsufficientFreeAddressesInSubnet"
@@ -58,3 +61,40 @@ def launch_reason(text: str) -> str:
     if "InvalidParameter" in text and "belong to different networks" in text:
         return _OTHER_NETWORK
     return next((reason for part, reason in _BY_PART if part in text), LAUNCH_FAILED)
+
+
+INSUFFICIENT_CAPACITY, CLASS_NOT_READY, OTHER_ERROR = "insufficient-capacity", "nodeclass-not-ready", "error"
+_NOTHING_LEFT = ("insufficient capacity", "all requested instance types were unavailable")
+_NOT_READY = re.compile(r"node ?class.{0,200}not ?ready", re.IGNORECASE | re.DOTALL)
+_FLEET_ERRORS = "with fleet error(s), "
+_FLEET_ERROR = re.compile(r"(?:^|; |, )([A-Z][A-Za-z]+(?:\.[A-Za-z]+)*): ")
+_OFFERING = re.compile(r"sufficient (\S{1,60}) capacity in the Availability Zone you requested \((\S{1,60})\)")
+
+
+class FleetError(NamedTuple):
+    """One of the errors that a message of Karpenter's lists: EC2's code, and type and zone if EC2 names them."""
+
+    code: str
+    instance_type: str = ""
+    zone: str = ""
+
+
+def launch_failure_kind(text: str) -> str:
+    """The kind, as in LaunchAnswered, of a failed launch of which only Karpenter's message is known (F-68)."""
+    if any(part in text for part in _NOTHING_LEFT) or any(error.code in NO_CAPACITY for error in fleet_errors(text)):
+        return INSUFFICIENT_CAPACITY
+    return CLASS_NOT_READY if _NOT_READY.search(text) else OTHER_ERROR
+
+
+def fleet_errors(text: str) -> tuple[FleetError, ...]:
+    """The errors of offerings that a message of Karpenter's lists, each once; none if it lists none."""
+    _, found, errors = text.partition(_FLEET_ERRORS)
+    if not found:
+        return ()
+    starts = [*_FLEET_ERROR.finditer(errors)]
+    ends = [*(match.start() for match in starts[1:]), len(errors)]
+    told = []
+    for match, end in zip(starts, ends, strict=True):
+        offering = _OFFERING.search(errors, match.end(), end)
+        told.append(FleetError(match[1], *(offering.groups() if offering else ())))
+    return tuple(dict.fromkeys(told))

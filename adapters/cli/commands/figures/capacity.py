@@ -20,7 +20,9 @@ def capacity(
     """Show which capacity the cloud refused, by offering, type, zone, reason or hour.
 
     Refused counts the cloud's answers about one offering; a launch may be refused
-    some offerings and get another. Launches lost came to nothing.
+    some offerings and get another. Launches lost came to nothing. Of a record that
+    was imported from Karpenter's log it shows what the log tells: at the level INFO
+    the launches that failed, at DEBUG each offering.
 
     For example:
 
@@ -47,11 +49,12 @@ def capacity(
     from kerf.replay.partial_records import imported_from, require
 
     with opened(record) as store:
-        require(imported_from(store), Missing.CATALOGUE, "which capacity was refused")
         window = window_of(store, since, until)
         lives = LivesFold(pods=by == "workload")
         fold = CapacityFold(lives)
         fold_into(store, window.position, lives, fold)
+        if not fold.measures:  # a log that tells no refusal may only leave them out
+            require(imported_from(store), Missing.CATALOGUE, "which capacity was refused")
     measures = within(fold.measures, window.since, window.until)
     shared = in_common((measure.about for measure in measures if measure.amounts.get(REFUSED)), OFFERING_PARTS)
     notes = [f"All refusals have in common: {common_words(shared)}."] if shared and by not in shared else []
