@@ -57,7 +57,7 @@ def claim_event(payload: Any, entry: Entry) -> Event | None:
 _KINDS = frozenset(ev.CLAIM_EVENTS)
 
 
-_UNKNOWN_IF_EMPTY = ("instance_type", "node", "price", "took", "lifetime", "cost")
+_UNKNOWN_IF_EMPTY = ("instance_type", "capacity_type", "zone", "node", "price", "took", "lifetime", "cost")
 
 
 def _known(payload: Any) -> dict[str, Parameter]:

@@ -145,6 +145,8 @@ _WITHOUT: dict[str, tuple[tuple[str, str], ...]] = {
     "claim-requested": (("types", "{name} is requested"), ("price", "{name} is requested: {types}")),
     "claim-launched": (
         ("instance_type", "{name} is launched; as what is not known"),
+        ("capacity_type", "{name} is launched: {instance_type}"),
+        ("zone", "{name} is launched: {instance_type} ({capacity_type})"),
         ("took", "{name} is launched: {instance_type} ({capacity_type}) in {zone}"),
         ("price", "{name} is launched: {instance_type} ({capacity_type}) in {zone}, after {took}"),
     ),

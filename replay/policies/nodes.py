@@ -34,12 +34,12 @@ def max_launches(evidence: Evidence, asked: Asked) -> Found:
 
 
 def only_types(evidence: Evidence, asked: Asked) -> Found:
-    """Nodes are of the named instance types alone."""
+    """Nodes are launched of the named instance types alone."""
     return _types(evidence, asked, "no other than {} may be", named=False)
 
 
 def never_types(evidence: Evidence, asked: Asked) -> Found:
-    """No node is of a named instance type."""
+    """No node is launched of a named instance type."""
     return _types(evidence, asked, "{} may not be", named=True)
 
 
@@ -97,7 +97,7 @@ def _selected(evidence: Evidence, asked: Asked) -> list[Life]:
 
 
 def _types(evidence: Evidence, asked: Asked, rule: str, *, named: bool) -> Found:
-    lives = [life for life in _selected(evidence, asked) if asked.is_within(life.launched)]
+    lives = [life for life in _selected(evidence, asked) if life.came and asked.is_within(life.came)]
     said = rule.format(" or ".join(asked.bound.patterns))
     known = [life for life in lives if life.instance_type]
     wrong = [life for life in known if fits(life.instance_type, asked.bound.patterns) is named]
@@ -136,7 +136,7 @@ def _there(lives: list[Life], at: int) -> list[Life]:
 
 
 def _group(life: Life, per: str) -> str:
-    return f"the hour from {hour_of(life.launched)}" if per == HOUR else f"{per} {life.about().get(per, '-')}"
+    return f"the hour from {hour_of(life.came)}" if per == HOUR else f"{per} {life.about().get(per, '-')}"
 
 
 def _counted(lives: list[Life], asked: Asked) -> str:
@@ -144,8 +144,11 @@ def _counted(lives: list[Life], asked: Asked) -> str:
 
 
 def _named(life: Life) -> str:
-    kind = f"a {life.instance_type} ({life.capacity_type}) in {life.zone}"
-    return f"{life.claim}, {kind} of NodePool {life.node_pool}"
+    """Name a node and what it is, as far as the record tells: an imported one may not."""
+    capacity = f" ({life.capacity_type})" if life.capacity_type else ""
+    zone = f" in {life.zone}" if life.zone else ""
+    pool = f" of NodePool {life.node_pool}" if life.node_pool else ""
+    return f"{life.claim}, a {life.instance_type or 'node'}{capacity}{zone}{pool}"
 
 
 def _launch(life: Life, what: str) -> Breach:
@@ -153,7 +156,7 @@ def _launch(life: Life, what: str) -> Breach:
     return Breach(
         what=what,
         position=life.position,
-        at=life.launched,
+        at=life.came,
         subjects=(name,),
         command=("explain", RECORD, name),
     )

@@ -233,6 +233,23 @@ def test_f68_a_failed_launch_ends_the_claim(tmp_path: Path) -> None:
         assert [c.claim for c in payloads(store, Cancelled)] == ["a-2"]
 
 
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        ({}, "a-1 is launched: m5.large"),
+        ({"capacity_type": "spot"}, "a-1 is launched: m5.large (spot)"),
+        ({"capacity_type": "spot", "zone": "eu-west-1a"}, "a-1 is launched: m5.large (spot) in eu-west-1a"),
+    ],
+    ids=str,
+)
+def test_a_launch_is_told_as_far_as_the_log_knows_it(tmp_path: Path, known: dict[str, str], said: str) -> None:
+    known = known | {"provider-id": "aws:///z/i-1", "instance_type": "m5.large"}
+    launched = line("09:00:02.000", "launched nodeclaim", **named("a-1"), **known)
+    file = written(tmp_path, "log", line("09:00:00.000", "created nodeclaim", **named("a-1")), launched)
+    with imported(tmp_path, file) as (_, store):
+        assert any(text.split(",")[0].endswith(said) for text in told(store)), told(store)
+
+
 def test_f78_a_decision_that_failed_explains_no_later_removal(tmp_path: Path) -> None:
     target = {"Node": {"name": "n-1"}, "NodeClaim": {"name": "a-1"}}
     decision: dict[str, Any] = {

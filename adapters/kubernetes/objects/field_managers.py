@@ -29,7 +29,7 @@ CONTROLLERS = frozenset(
 )  # fmt: skip
 """Field managers that write objects without being asked to."""
 NODE_CLASS = "nodeclass"
-_ABOUT: dict[str, Callable[[Any], dict[str, tuple[str, ...]]]] = {
+_ABOUT: dict[str, Callable[[Any], dict[str, Any]]] = {
     NODEPOOL.name: lambda pool: {"node_pools": (pool.name,)},
     NODE_CLASS: lambda node_class: {"node_classes": (node_class.name,)},
     NODE.name: lambda node: {"nodes": (node.name,)},

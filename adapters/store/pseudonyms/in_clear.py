@@ -14,8 +14,8 @@ IN_CLEAR: dict[str, str] = {
     """,
     "Random ids: uids, ids of another controller's commands, versions of watches, the record's own id": """
         CapacityBuffer.uid ControllerSaid.uid DaemonPod.uid DaemonSet.uid DeletePod.uid EvictPod.uid Node.uid
-        NodeClaimObject.uid NodeClassSeen.uid NodeOverlay.uid NodePool.uid Owner.uid Pod.uid PodDisruptionBudget.uid PodEvicted.uid
-        PodForced.uid PoolHealth.uid ResourceClaim.made_for ResourceClaim.pods Workload.uid
+        NodeClaimObject.uid NodeClassSeen.uid NodeOverlay.uid NodePool.uid Owner.uid Pod.uid PodDisruptionBudget.uid
+        PodEvicted.uid PodForced.uid PoolHealth.uid ResourceClaim.made_for ResourceClaim.pods Workload.uid
         Facts.arrived Facts.daemon_pods Facts.daemonsets Facts.nominations Facts.pdbs Facts.pods Facts.rest
         Facts.targets NodeClaim.pods Placement.pods PlannedClaim.pods ProvisionResult.truncated Requested.pods
         Unplaced.pods Facts.record RecordStarted.record WatchGap.since WatchGap.until ControllerDecided.command

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -19,7 +20,7 @@ from kerf.replay.policies.outcomes import BROKEN, HOLDS, UNKNOWN, Result
 from kerf.replay.policies.reading import read_policy
 from kerf.replay.policies.rules import LOOPS
 from kerf.replay.policies.windows import Recurring, windows_of
-from tests.support.imports.imported import imported
+from tests.support.imports.imported import imported, written
 from tests.support.memory import MemoryStore
 from tests.support.records import stored
 from tests.support.simulation.run import Run, scale, workshop
@@ -177,16 +178,37 @@ def test_what_an_imported_record_does_not_tell_is_unknown(tmp_path: Path) -> Non
 
 def test_nodes_whose_type_was_not_imported_are_not_judged(tmp_path: Path) -> None:
     """Karpenter's log of a later start names NodeClaims without saying what was launched for them."""
-    with imported(tmp_path, "karpenter-1.12.log") as (_, store):
+    with imported(tmp_path, written(tmp_path, "log", *_created_and_registered())) as (_, store):
         result = held(store, only_types=["*.*"])
         assert (result.outcome, result.broken) == (HOLDS, 0)
-        assert re.fullmatch(r"\d+ nodes? not looked at: the record does not tell the instance type", result.note)
+        assert result.note == "1 node not looked at: the record does not tell the instance type"
         assert "does not tell the zone" in held(store, zones_at_least=2).note
+
+
+def _created_and_registered() -> list[str]:
+    fields = {"level": "INFO", "logger": "controller", "controller": "nodeclaim.lifecycle"}
+    return [
+        json.dumps(
+            fields | {"time": f"2026-03-02T09:00:0{at}Z", "message": message, "NodeClaim": {"name": "a-1"}, **more}
+        )
+        for at, message, more in (
+            (0, "created nodeclaim", {"NodePool": {"name": "a"}}),
+            (5, "registered nodeclaim", {"Node": {"name": "n-1"}}),
+        )
+    ]
+
+
+def test_a_breach_leaves_out_what_the_record_does_not_tell(tmp_path: Path) -> None:
+    with imported(tmp_path, written(tmp_path, "log", *_created_and_registered())) as (_, store):
+        (breach,) = held(store, max_launches=0).breaches
+        assert breach.what == "1 launch, 0 may be: a-1, a node of NodePool a is the next"
 
 
 def test_nodes_that_were_there_before_the_record_are_no_launches(tmp_path: Path) -> None:
     """Of the five NodeClaims that this log names, one is created in it."""
     with imported(tmp_path, "karpenter-1.12.log") as (_, store):
+        wrong = held(store, never_types="*").breaches
+        assert [breach.subjects for breach in wrong] == [("nodeclaim/general-eeeee",)]
         assert held(store, max_launches=1).outcome == HOLDS
         assert held(store, max_launches=0).breaches[0].subjects == ("nodeclaim/general-eeeee",)
 
