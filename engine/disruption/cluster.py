@@ -20,7 +20,7 @@ from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBud
 from kerf.engine.model.kubernetes.pods import Pod, PodShape, Resources, Taint, Toleration, is_reschedulable, is_terminal
 from kerf.engine.model.labels import NODEPOOL
 from kerf.engine.scheduling.launchable.compiled_catalogue import compiled_catalogue
-from kerf.engine.scheduling.matching.resources import added, total
+from kerf.engine.scheduling.matching.resources import total
 from kerf.engine.scheduling.pods.evictability import EvictionRules
 from kerf.engine.scheduling.problem.problem import BoundPod, NodeInput, PendingPod, PoolInput, Problem
 from kerf.engine.scheduling.topology.topology import first_pods
@@ -280,7 +280,7 @@ def _tainted(place: NodeInput) -> NodeInput:
 def _usage(nodes: Iterable[ClusterNode], pool: str) -> Resources:
     """What the nodes of a NodePool use of its limits (S-68, D-91)."""
     counted = [node.capacity for node in nodes if node.node_pool == pool]
-    return added(total(counted), {"nodes": len(counted)}) if counted else {}
+    return {**total(counted), "nodes": len(counted)} if counted else {}
 
 
 def positions_matter(cluster: Cluster, moving: Iterable[PodShape]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
+from operator import itemgetter
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,12 +21,13 @@ from kerf.engine.disruption.cluster import (
     what_if,
 )
 from kerf.engine.model.kubernetes.pods import Resources
+from kerf.engine.scheduling.launchable.templates import NODES_LIMIT
 from kerf.engine.scheduling.matching.resources import added
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import CompiledProblem, PodQueue
 from kerf.engine.scheduling.pods.pod_class import PodClass
 from kerf.engine.scheduling.problem.problem import BoundPod, PendingPod, PoolInput
-from kerf.engine.scheduling.topology.topology import first_pods
+from kerf.engine.scheduling.topology.topology import Share, first_pods
 
 MAX_GROUNDS = 8
 """How many more times everything is compiled, for nodes without which limits leave other types."""
@@ -44,12 +46,14 @@ class Answer(Struct, frozen=True):
 
 
 class _Leaver(Struct, frozen=True):
-    """The pods of one node that move if it goes: as pods to place, and as they were counted where they are. `seen`: it
-    can matter to one of them where other pods are."""
+    """The pods of one node that move if it goes: as pods to place, and what they are of the counts where they are.
+
+    `bound`: how many count where they are. `seen`: it can matter to one of them where other pods are."""
 
     asked: tuple[PendingPod, ...]
     line: PodQueue
-    bound: tuple[BoundPod, ...]
+    bound: int
+    shares: tuple[Share, ...]
     seen: bool
 
 
@@ -88,7 +92,7 @@ class PreparedSimulations:
         self._counted = self._ground.topology.counted()
         self._free_line = self._ground.queue_of(self._free)
         self._free_seen = self._seen(self._free)
-        self._limited = frozenset(template.name for template in self._ground.templates if template.pool.limits)
+        self._limited = {each.name: tuple(each.pool.limits) for each in self._ground.templates if each.pool.limits}
         self._within = self._limits(freed)
         self._choosy_pods: dict[str, list[tuple[PendingPod, frozenset[str]]] | None] = {}  # by node
         self._takers_of: dict[int, frozenset[str] | None] = {}  # by class
@@ -113,17 +117,14 @@ class PreparedSimulations:
             return None
         leavers = [self._leaver(node) for node in going]
         asked = tuple(pod for one in leavers for pod in one.asked) + self._free
-        topology = self._ground.topology
-        topology.restart(self._counted)
-        for leaver in leavers:
-            topology.count(leaver.bound, self._shapes, -1)
+        self._ground.topology.restart(self._counted, chain.from_iterable(leaver.shares for leaver in leavers))
         nodes = list(self._ground.nodes)
         for node in going:
             nodes[self._numbers[node.name]] = nodes[self._numbers[node.name]].gone()
         lines = [*(leaver.line for leaver in leavers), self._free_line]
         planned = self._ground.plan(lines, nodes, None, most_claims, told=False)
         seen = self._free_seen or any(leaver.seen for leaver in leavers)
-        counted = len(self._bound) - sum(len(leaver.bound) for leaver in leavers) if seen else 0
+        counted = len(self._bound) - sum(leaver.bound for leaver in leavers) if seen else 0
         return Answer(planned, asked, len(nodes) - len(going), counted)
 
     def _leaver(self, node: ClusterNode) -> _Leaver:
@@ -132,9 +133,11 @@ class PreparedSimulations:
             pods = self._cluster.moving(node)
             asked = tuple(pending_pod_of(pod, pod.shape, {}, None) for pod in pods)
             moving = {pod.uid for pod in pods}
-            counted = tuple([pod for pod in node.bound if pod.uid in moving])
+            counted = [pod for pod in node.bound if pod.uid in moving]
+            shares = self._ground.topology.shares(counted, self._shapes)
             line = self._ground.queue_of(asked)
-            found = self._leavers[node.name] = _Leaver(asked, line, counted, self._seen(asked))
+            line.queue.sort(key=itemgetter(0))  # which is done again for each plan, of all nodes that go
+            found = self._leavers[node.name] = _Leaver(asked, line, len(counted), shares, self._seen(asked))
         return found
 
     def _seen(self, pods: Iterable[PendingPod]) -> bool:
@@ -184,11 +187,12 @@ class PreparedSimulations:
         return other
 
     def _freed(self, going: Iterable[ClusterNode]) -> dict[str, Resources]:
-        """What NodePools with limits use less with these nodes gone."""
+        """What NodePools with limits use less of what they limit with these nodes gone."""
         freed: dict[str, Resources] = {}
         for node in going:
-            if node.node_pool in self._limited:
-                freed[node.node_pool] = added(freed.get(node.node_pool, {}), {**node.capacity, "nodes": 1})
+            for name in self._limited.get(node.node_pool, ()):
+                less = freed.setdefault(node.node_pool, {})
+                less[name] = less.get(name, 0) + (1 if name == NODES_LIMIT else node.capacity.get(name, 0))
         return freed
 
     def _limits(self, freed: Mapping[str, Resources]) -> tuple[int, ...]:

@@ -44,7 +44,7 @@ class NodeSearch:
         best = len(self._nodes)
         for domains, group in self._by_domain.of(pod_class):
             if demand.allows_domains(domains):
-                best = min(best, self._first(pod_class, domains, group, looked))
+                best = self._first(pod_class, domains, group, looked, best)
         return self._nodes[best] if best < len(self._nodes) else None
 
     def takes(self, node: ExistingNode, pod_class: PodClass) -> bool:
@@ -58,23 +58,25 @@ class NodeSearch:
         return demand.allows_domains(tuple(node.domains(key) for key in demand.keys))
 
     def _first(
-        self, pod_class: PodClass, domains: NodeDomains, group: DomainNodes, looked: dict[NodeDomains, int]
+        self, pod_class: PodClass, domains: NodeDomains, group: DomainNodes, looked: dict[NodeDomains, int], best: int
     ) -> int:
-        """The number of the first node in a group that accepts; if none does, the number of nodes. Earlier ones have
+        """The number of the first node in a group that accepts; `best` if none before that one does. Earlier ones have
         refused for good."""
         at, nodes, numbers = looked.get(domains, 0), self._nodes, group.numbers
         cpu, memory = pod_class.cpu, pod_class.memory
         accepts = ExistingNode.accepts if self._by_domain.traced else ExistingNode.accepts_more
         while at < len(numbers) or group.read_on():
+            if numbers[at] >= best and self._tracer is None:
+                break
             node = nodes[numbers[at]]
             if cpu <= node.cpu and memory <= node.memory and accepts(node, pod_class):
                 looked[domains] = at
-                return numbers[at]
+                return min(best, numbers[at])
             if self._tracer is not None:
                 self._tracer.node_refused(pod_class, node.name, node.refusal(pod_class))
             at += 1
         looked[domains] = at
-        return len(nodes)
+        return best
 
     def explain(self, pod_class: PodClass) -> None:
         """Tell the tracer about the nodes that topology keeps a class from. `find` skips these in whole groups."""

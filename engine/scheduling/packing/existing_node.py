@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 
 from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.model.labels import HOSTNAME, WELL_KNOWN
@@ -165,12 +165,17 @@ class ExistingNode:
 
     def enter(self, counts: Iterable[PodCount], pods: int = 1) -> None:
         """Add pods to the counts, in the domains of this node."""
+        for count, domain in self.entered(counts):
+            count.add(domain, pods)
+
+    def entered(self, counts: Iterable[PodCount]) -> Iterator[tuple[PodCount, Domain]]:
+        """Those of the counts that count pods of this node, each with the domain in which they do."""
         for count in counts:
             if count.number not in self._entered:
                 self._entered[count.number] = self._entrance(count)
             domain = self._entered[count.number]
             if domain is not None:
-                count.add(domain, pods)
+                yield count, domain
 
     def _entrance(self, count: PodCount) -> Domain | None:
         """The domain in which the count has pods of this node; None if it does not count them."""

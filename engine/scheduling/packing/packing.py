@@ -239,7 +239,8 @@ class Packing:
                 break
             claim = self._opened(template, pod_class, option, allowed)
             if claim is not None:
-                order = template.precedence(claim.index, claim.narrowed, claim.types)
+                only = len(options) == 1
+                order = 0.0 if only else template.precedence(claim.index, claim.narrowed, claim.types)
                 claims.append((rank, order, number, claim))
         return min(claims, key=lambda each: each[:3])[3] if claims else None
 

@@ -58,6 +58,7 @@ class Demand:
         self.ports = ports
         everything: tuple[Rule, ...] = tuple(rules)
         self.host_rules = tuple(rule for rule in everything if rule.key == HOSTNAME)
+        self._leads = tuple(rule for rule in self.host_rules if isinstance(rule, AffinityRule))
         self.rules = tuple(rule for rule in everything if rule.key != HOSTNAME)
         self.asks = bool(everything)  # anything of the pods around it
         self.sought = tuple(count for count in sought if count.key != HOSTNAME)
@@ -92,8 +93,8 @@ class Demand:
         """The only hosts that affinity over the hostname allows; None if there is no such rule, or no pod to follow
         yet."""
         left: frozenset[Domain] | None = None
-        for rule in self.host_rules:
-            if isinstance(rule, AffinityRule) and rule.count.total:
+        for rule in self._leads:
+            if rule.count.total:
                 there = frozenset(host for host, pods in rule.count.counts.items() if pods)
                 left = there if left is None else left & there
         return left

@@ -7,6 +7,7 @@ preferences (unlike S-133).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
@@ -35,6 +36,9 @@ _Pod = TypeVar("_Pod", bound=PendingPod | BoundPod)
 
 SavedCount = tuple[PodCount, dict[Domain, int], int]
 """A count, with its domains and its total at some time."""
+
+Share = tuple[PodCount, Domain, int]
+"""How many of the pods of a count some pods in a domain are."""
 
 
 class ClassTopology(Struct, frozen=True):
@@ -317,15 +321,27 @@ class Topology:
         """Whether every domain stays known without these nodes."""
         return not any(names <= gone for names in self._held.values())
 
-    def count(self, bound: Iterable[BoundPod], shapes: Mapping[str, PodShape], pods: int = 1) -> None:
-        """Count the bound pods (S-131), each `pods` times."""
+    def count(self, bound: Iterable[BoundPod], shapes: Mapping[str, PodShape]) -> None:
+        """Count the bound pods (S-131)."""
+        for count, domain in self._places_of(bound, shapes):
+            count.add(domain)
+
+    def shares(self, bound: Iterable[BoundPod], shapes: Mapping[str, PodShape]) -> tuple[Share, ...]:
+        """What these bound pods are of the counts: how many in each domain."""
+        pods = Counter(self._places_of(bound, shapes))
+        return tuple((count, domain, number) for (count, domain), number in pods.items())
+
+    def _places_of(
+        self, bound: Iterable[BoundPod], shapes: Mapping[str, PodShape]
+    ) -> Iterator[tuple[PodCount, Domain]]:
+        """Where the bound pods count: a count and its domain for each time."""
         if not self._counts:
             return
         for pod in bound:
             node = self._nodes.get(pod.node)
             if node is not None:
                 every, owned = self._entering(pod.namespace, pod.shape, shapes)
-                node.enter(owned if pod.terminating else every, pods)
+                yield from node.entered(owned if pod.terminating else every)
 
     def _entering(
         self, namespace: str, digest: str, shapes: Mapping[str, PodShape]
@@ -345,9 +361,12 @@ class Topology:
         """The present counts, to `restart` from."""
         return tuple((count, dict(count.counts), count.total) for count in self._counts.values())
 
-    def restart(self, counted: Iterable[SavedCount]) -> None:
+    def restart(self, counted: Iterable[SavedCount], without: Iterable[Share] = ()) -> None:
+        """Begin anew with these counts, less what pods that are `without` a node now are of them."""
         for count, counts, total in counted:
             count.restart(counts, total)
+        for count, domain, pods in without:
+            count.add(domain, -pods)
 
     # ── selectors ──────────────────────────────────────
 
