@@ -7,7 +7,7 @@ away.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
 from msgspec import Struct
@@ -36,8 +36,9 @@ class Arrivals(Struct, frozen=True):
     left_out: dict[str, int]
 
 
-def arrivals(lives: PodLives, since: int, until: int) -> Arrivals:
-    """Return what came and went between two times (ms since the epoch)."""
+def arrivals(lives: PodLives, since: int, until: int, deletions: Sequence[Callable[[Pod], bool]] = ()) -> Arrivals:
+    """Return what came and went between two times (ms since the epoch). With the changes, none comes of the pods that
+    one of the `deletions` takes."""
     looked_at, held, never = [], set(), 0
     for life in in_order(lives.lives.values()):
         if _held(life, until) and life.there:
@@ -50,11 +51,12 @@ def arrivals(lives: PodLives, since: int, until: int) -> Arrivals:
     groups = []
     for (workload, own), found in groupby(sorted(_named(looked_at), key=lambda n: n[:2]), key=lambda n: n[:2]):
         pods = in_order(life for _, _, life in found)
-        if own:
-            steps += _slots(workload, pods)
-        else:
-            steps += _replicas(workload, pods, since)
+        deleted = any(takes(pods[0].pod) for takes in deletions)
+        own_steps = _slots(workload, pods) if own else _replicas(workload, pods, since)
+        steps += [Timed(timed.at, timed.step, changed=False) for timed in own_steps] if deleted else own_steps
+        if not own:
             groups.append(_group(workload, pods))
+            steps += [Timed(since, Replicas(workload, 0), changed=True)] if deleted else []
     steps.sort(key=lambda timed: timed.at)
     return Arrivals(tuple(steps), tuple(groups), frozenset(held), {NEVER_LOOKED_AT: never} if never else {})
 

@@ -91,9 +91,6 @@ def workload_of_record(
         require(start.facts.imported, missing, "what a model would do")
     _require_what_is_needed(start)
     _, applied = changed_state(store, window.position, changes, now=window.since)
-    for found in applied:
-        if found.not_modelled:
-            raise NotModelled(found.not_modelled, hint="kerf whatif makes the next decision with it")
     fold = _Fold(store, start, window, changes, applied)
     for entry in store.scan(window.position, window.last):
         fold.apply(entry, state)
@@ -157,7 +154,8 @@ class _Fold:
     def workload(self) -> Workload:
         window, start = self._window, self._start
         settings = replace(start.facts.settings, observe=False)
-        found = arrivals(self._lives, window.since, window.until)
+        deletions = [applied.takes for applied in self._applied if applied.takes is not None]
+        found = arrivals(self._lives, window.since, window.until, deletions)
         steps = [
             *self._change_steps(),
             *self._steps,

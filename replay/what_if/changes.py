@@ -19,6 +19,7 @@ from kerf.engine.model.crds.definitions import admit
 from kerf.engine.model.durations import parse_go_duration
 from kerf.engine.model.feature_gates import FIELDS as GATES
 from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.manifests.decode import decode_object
 from kerf.engine.model.manifests.violations import Report
 from kerf.engine.model.settings import Settings
@@ -30,12 +31,12 @@ from kerf.replay.what_if.manifest_fields import unknown_name, value_at, with_fie
 
 
 class Applied(Struct, frozen=True):
-    """What a change comes to. `said` tells what it changes, and from what to what. `not_modelled` says why
-    `kerf replay` cannot make it; it is empty if it can."""
+    """What a change comes to. `said` tells what it changes, and from what to what. `takes` says of a pod whether its
+    workload is deleted: in a model none of these comes again."""
 
     said: str
     observations: tuple[Observation, ...]
-    not_modelled: str = ""
+    takes: Callable[[Pod], bool] | None = None
 
 
 Change = Callable[[State], Applied]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kinds.kind import WatchedKind
-from kerf.engine.model.kinds.watched import WATCHED
+from kerf.engine.model.kinds.watched import DAEMONSET, NODEPOOL, WATCHED
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import Owner, Pod, is_reschedulable
@@ -37,7 +38,6 @@ ASKED_BY = "kerf whatif"
 MAX_FIELDS_SHOWN = 8
 """Of a manifest that is applied, so many changed fields are told."""
 _SHORT_KINDS = {"deploy": "deployment", "rs": "replicaset", "sts": "statefulset", "ds": "daemonset", "cj": "cronjob"}
-_NO_MODEL = "a model does not know that a workload was deleted: its replicas would come again as in the record"
 _NEEDS_THE_CLOUD = ("EC2NodeClass", "KWOKNodeClass")
 
 
@@ -151,17 +151,20 @@ def deleted(subject: str) -> Change:
         asked = _SHORT_KINDS.get(word.lower(), word.lower().partition(".")[0].removesuffix("s"))
         if kind_of(word) == "workload" and asked != "daemonset":
             gone_with_it = tuple(_workload_deleted(asked, name, state))
-            return Applied(f"{asked}/{name} deleted", gone_with_it, not_modelled=_NO_MODEL)
+            return Applied(f"{asked}/{name} deleted", gone_with_it, takes=partial(_is_of, asked, name))
         kind = _kind(_SHORT_KINDS.get(word.lower(), word), subject)
         found = [item for item in _objects(kind, state) if name in _names(item)]
         if not found:
             known = sorted(_names(item)[0] for item in _objects(kind, state))
             raise unknown_name(kind.name, name, known, f"--delete {subject}")
         gone = [Observation(ObjectGone(kind.name, str(getattr(item, kind.key)))) for item in found]
-        owned = (
-            [claim for claim in _claims_of(name, state) if claim.state not in GOING] if kind.name == "nodepool" else []
-        )
-        return Applied(f"{kind.name}/{name} deleted", (*gone, *(_claim_deleted(claim, ASKED_BY) for claim in owned)))
+        if kind is NODEPOOL:
+            owned = [claim for claim in _claims_of(name, state) if claim.state not in GOING]
+            gone += [_claim_deleted(claim, ASKED_BY) for claim in owned]
+        elif kind is DAEMONSET:
+            pods = [pod for pod in state.facts.pods.values() if _is_of(asked, name, pod)]
+            gone += [Observation(ObjectGone("pod", pod.uid)) for pod in pods]
+        return Applied(f"{kind.name}/{name} deleted", tuple(gone))
 
     return change
 
@@ -178,6 +181,12 @@ def _workload_deleted(asked: str, name: str, state: State) -> Iterator[Observati
     if not gone:
         raise unknown_name(asked, name, sorted(known), f"--delete {asked}/{name}")
     yield from (Observation(part) for part in gone)
+
+
+def _is_of(asked: str, name: str, pod: Pod) -> bool:
+    """Whether a pod is of the workload of this kind and name."""
+    workloads = _workloads(pod.namespace, pod.owner) if pod.owner is not None else set()
+    return any(found.kind.lower() == asked and name in (found.key, found.name) for found in workloads)
 
 
 def _parts_of_workloads(state: State) -> Iterator[tuple[ObjectGone, set[WorkloadName]]]:

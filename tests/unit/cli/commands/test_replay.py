@@ -11,7 +11,9 @@ import pytest
 
 from kerf.adapters.cli.replaying import question
 from kerf.adapters.store.open import open_record
+from kerf.engine.model.kubernetes.pods import Pod
 from kerf.replay.modelled import comparison
+from kerf.replay.time_travel.moments import state_at
 from kerf.replay.verify.verify import verify
 from tests.support.records import stored
 from tests.support.simulation.run import Run, scale, workshop
@@ -64,15 +66,22 @@ def test_a_change_that_does_not_apply_leaves_nothing_behind(kerf: Any, record: P
     assert not list(tmp_path.iterdir())
 
 
-def test_a_workload_that_is_deleted_cannot_be_modelled(kerf: Any, record: Path, tmp_path: Path) -> None:
-    """Its replicas come as they came in the record: the answer would be that nothing changes."""
+def test_a_workload_that_is_deleted_stays_away(kerf: Any, record: Path, tmp_path: Path) -> None:
+    """In the record it is scaled to none after ten minutes, and to one after 45. Beside that the model is unchanged."""
     kept = tmp_path / "kept.kerf"
 
-    code, out, err = kerf("replay", record, "--from", "+5m", "--delete", "deployment/inflate", "--record", kept)
+    code, out, err = kerf(
+        "replay", record, "--from", "+5m", "--delete", "deployment/inflate", "--record", kept, "--json"
+    )
 
-    assert (code, out) == (2, "")
-    assert "KERF213: a model does not know that a workload was deleted" in err
-    assert not list(tmp_path.iterdir())
+    answer = json.loads(out)
+    assert (code, err) == (0, "")
+    assert answer["changed"]["node_hours"] < answer["unchanged"]["node_hours"]
+    assert (answer["changed"]["launched"], answer["unchanged"]["launched"]) == (0, 1)
+    with closing(open_record(kept)) as store:
+        entries = list(store.scan())
+        assert not [entry for entry in entries if isinstance(entry.payload, Pod) and not entry.payload.deleting]
+        assert not state_at(store, entries[-1].position).facts.pods
 
 
 def test_a_model_that_is_too_far_is_refused_and_shown_marked_if_asked_for(

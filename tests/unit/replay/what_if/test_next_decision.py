@@ -152,6 +152,28 @@ def test_a_deleted_workload_takes_its_pods_along(unchanged: MemoryStore, kind: s
     assert not next_decision(unchanged, moment, [change]).after.facts.pods
 
 
+def test_a_deleted_daemonset_takes_its_pods_along() -> None:
+    container = {"name": "agent", "image": "agent", "resources": {"requests": {"cpu": "100m"}}}
+    labels = {"app": "agent"}
+    agent = {
+        "apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "agent", "namespace": "kube-system"},
+        "spec": {
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+        },
+    }  # fmt: skip
+    run = Run([*workshop(scale("10s", 1)), agent])
+    moment = list(run.memory.scan())[-1].position
+    before = state_at(run.memory, moment).facts
+    (daemons,) = before.daemonsets.values()
+    of_it = {uid for uid, pod in before.pods.items() if pod.owner is not None and pod.owner.name == "agent"}
+    assert of_it
+    gone = deleted(f"daemonset/{daemons.name}")(state_at(run.memory, moment)).observations
+    assert {item.payload for item in gone} == {
+        ObjectGone("daemonset", daemons.uid), *(ObjectGone("pod", uid) for uid in of_it)
+    }  # fmt: skip
+
+
 def test_a_workload_of_another_kind_is_not_deleted(unchanged: MemoryStore) -> None:
     with pytest.raises(ChangeRefused, match="there is no statefulset inflate"):
         deleted("sts/inflate")(state_at(unchanged, list(unchanged.scan())[-1].position))
