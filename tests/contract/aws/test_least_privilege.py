@@ -134,12 +134,15 @@ def not_ours(asked: Asked) -> Iterator[Asked]:
             yield replace(asked, context=context | tagged)
     if "iam:PassedToService" in context:
         yield replace(asked, context=context | {"iam:PassedToService": "lambda.amazonaws.com"})
+        yield replace(asked, context=_without(context, "iam:PassedToService"))
         yield replace(asked, resource="arn:aws:iam::123456789012:role/administrator")
     if asked.action == "arc-zonal-shift:GetManagedResource":
         yield replace(asked, context=context | {"arc-zonal-shift:ResourceIdentifier": f"{ARN}-2"})
+        yield replace(asked, context=_without(context, "arc-zonal-shift:ResourceIdentifier"))
     yield from (replace(asked, resource=resource) for resource in _elsewhere(asked.resource))
     if asked.action.startswith("ec2:Describe"):
         yield replace(asked, context=context | {"aws:RequestedRegion": "eu-west-1"})
+        yield replace(asked, context=_without(context, "aws:RequestedRegion"))
 
 
 def _elsewhere(resource: str) -> Iterator[str]:
