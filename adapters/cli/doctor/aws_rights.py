@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from kerf.adapters.aws import tags
 from kerf.adapters.aws.ami_families import image_queries
+from kerf.adapters.aws.catalogue.pricing import pricing_region
 from kerf.adapters.aws.session import AwsError, AwsWriteRefused, Client, Clients, call
 from kerf.adapters.cli.doctor.finding import BAD, NOTE, OK, Finding
 from kerf.engine.errors import REPORT
@@ -129,7 +130,12 @@ def images(clients: Clients, version: str) -> Iterator[Finding]:
 
 
 def prices(clients: Clients) -> Iterator[Finding]:
-    """Whether prices may be read (A-398)."""
+    """Whether prices may be read (A-398), where the Pricing API has some (A-205)."""
+    if not pricing_region(clients.region):
+        yield Finding(
+            "aws rights", OK, f"the Pricing API has no prices of {clients.region}: those of kerf's table count"
+        )
+        return
     asked = tried("pricing:GetProducts", clients.pricing.get_products, ServiceCode="AmazonEC2", MaxResults=1)
     yield from _all([asked], "prices are known")
 

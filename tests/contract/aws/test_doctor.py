@@ -11,7 +11,7 @@ from kerf.adapters.aws.mock.environment import CLUSTER, Environment
 from kerf.adapters.aws.nodeclass.status import status_document
 from kerf.adapters.aws.session import AwsWriteRefused
 from kerf.adapters.cli.doctor.aws_account import check_rights
-from kerf.adapters.cli.doctor.aws_rights import STOPS, TryingClients, tried
+from kerf.adapters.cli.doctor.aws_rights import STOPS, TryingClients, prices, tried
 from kerf.adapters.cli.doctor.finding import BAD, NOTE, OK, Finding
 from kerf.adapters.manager.flags import Flags
 from kerf.adapters.manager.settings import AwsOptions, read_settings
@@ -102,6 +102,12 @@ def test_a_391_a_role_that_may_not_be_passed_on(
     finally:
         events.unregister("provide-client-params.ec2.RunInstances", without_profile)
     assert (missing.level, missing.text) == (BAD, "not allowed: iam:PassRole")
+
+
+def test_a205_in_govcloud_nobody_is_asked_for_prices() -> None:
+    """The check ended in a traceback: the Pricing API has no address for this region."""
+    (told,) = prices(TryingClients("us-gov-west-1"))
+    assert (told.level, told.text.partition(":")[0]) == (OK, "the Pricing API has no prices of us-gov-west-1")
 
 
 def test_what_cannot_be_tried_yet_is_said(world: AwsWorld) -> None:
