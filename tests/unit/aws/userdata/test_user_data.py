@@ -156,7 +156,7 @@ def test_a_453_a_script_is_the_first_part(family: str) -> None:
         "---\nkind: NodeConfig\n---\nkind: NodeConfig",
     ],
 )
-def test_a_454_a_455_yaml_is_an_earlier_node_config(custom: str) -> None:
+def test_a_454_a_455_a_475_yaml_is_an_earlier_node_config(custom: str) -> None:
     first, last = parts(replace(BOOT, family="AL2023", custom=custom))
     assert first == ("Content-Type: application/node.eks.aws", custom)
     assert yaml.safe_load(last[1])["spec"]["kubelet"]["config"]["maxPods"] == 29
