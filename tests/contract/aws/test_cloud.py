@@ -35,8 +35,9 @@ class TestContract(CloudContract):
         environment.operator.plan.clear()
 
 
-def test_the_fleet_request(world: AwsWorld) -> None:
-    """The fleet request has the offers, capacity type, tags and token of the claim (A-273…A-282, A-321)."""
+def test_a_483_the_fleet_request(world: AwsWorld) -> None:
+    """The fleet request has the offers, capacity type, tags and token of the claim (A-273…A-282, A-321). No tag says
+    `karpenter.sh/managed-by` any more."""
     calls = Calls(world.environment, "CreateFleet")
     world.cloud().launch(order(world, "fleet-request", labels.SPOT), intent="1.0", token="token-fleet")
     (request,) = calls.of("CreateFleet")
@@ -257,7 +258,7 @@ def test_a_234_equal_claims_share_a_template_whose_content_is_written_once(
     assert len(names) == 4
 
 
-def test_l413_l428_the_time_of_what_is_asked_of_the_cloud(world: AwsWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a20_l413_l428_the_time_of_what_is_asked_of_the_cloud(world: AwsWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also of what fails."""
     metrics = AwsMetrics()
     monkeypatch.setattr(world.environment.operator.shim, "listener", metrics)

@@ -180,7 +180,7 @@ def subnet_of(world: AwsWorld, claim: str) -> str:
     return str(found["SubnetId"])
 
 
-def test_a_232_a_293_the_subnet_with_most_free_addresses_until_it_has_none(world: AwsWorld) -> None:
+def test_a_232_a_293_a_451_the_subnet_with_most_free_addresses_until_it_has_none(world: AwsWorld) -> None:
     ec2 = world.environment.operator.ec2
     (vpc,) = ec2.describe_vpcs(Filters=[{"Name": "cidr", "Values": ["10.0.0.0/16"]}])["Vpcs"]
     tags = [{"ResourceType": "subnet", "Tags": [{"Key": "karpenter.sh/discovery", "Value": CLUSTER}]}]

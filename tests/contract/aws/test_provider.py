@@ -17,6 +17,7 @@ from kerf.adapters.aws.nodeclass.resolved import image_of
 from kerf.adapters.aws.session import AwsError as NoAnswer
 from kerf.adapters.aws.settings import ClusterFacts
 from kerf.adapters.kubernetes.objects.nodeclasses import NodeClassObjects
+from kerf.adapters.manager.manager import NODE_CLASS_KINDS
 from kerf.adapters.manager.providers.aws import AwsProvider
 from kerf.adapters.manager.providers.provider import ProviderHost
 from kerf.engine.model.instance_types import Catalogue, InstanceType
@@ -80,6 +81,13 @@ class Host:
 
     async def record(self, observations: Iterable[Observation]) -> None:
         self.put(observations)
+
+
+def test_a20_the_classes_of_aws_are_ec2nodeclasses(world: AwsWorld) -> None:
+    environment = world.environment
+    provider = AwsProvider(environment.operator.shim, environment.settings, objects=None, interruptions=None)
+    assert provider.node_classes.api == "karpenter.k8s.aws/v1/EC2NodeClass"
+    assert NODE_CLASS_KINDS["aws"] == "karpenter.k8s.aws/EC2NodeClass"
 
 
 @pytest.mark.asyncio(loop_scope="function")
@@ -272,6 +280,36 @@ async def test_a74_a_class_has_its_finalizer_before_anything_is_made_for_it(
     assert marked == [("karpenter.k8s.aws/termination", 0)]
     made = [call for call in boundary.calls if call.method == "create_instance_profile"]
     assert [call.parameters["Path"].split("/")[-2] for call in made if "young" in str(call)] == ["uid-young"]
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a66_a367_a_class_that_changes_gets_its_new_hash_at_once(world: AwsWorld) -> None:
+    written: list[tuple[float, str]] = []
+    loop = asyncio.get_running_loop()
+
+    class Marking(Objects):
+        async def mark(self, name: str, finalizer: str, annotations: Any) -> None:
+            digest = annotations.get("karpenter.k8s.aws/ec2nodeclass-hash", "")
+            if digest and digest not in [known for _, known in written]:
+                written.append((loop.time(), digest))
+
+    (default,) = world.environment.node_classes
+    objects, host = cast(NodeClassObjects, Marking()), cast(ProviderHost, Host())
+    provider = AwsProvider(
+        world.environment.operator.shim, world.environment.settings, objects=objects, interruptions=None, clock=CLOCK
+    )
+    provider.put(default)
+    await provider.first(host)
+    keeping = asyncio.create_task(provider._keep(host))
+    while not written:
+        await asyncio.sleep(0.1)
+    changed = loop.time()
+    provider.put(replace(default, spec=replace(default.spec, tags={"team": "b"}), generation=2))
+    async with asyncio.timeout(10):
+        while len(written) < 2:
+            await asyncio.sleep(0.1)
+    keeping.cancel()
+    assert written[1][0] - changed < 1
 
 
 @pytest.mark.asyncio(loop_scope="function")

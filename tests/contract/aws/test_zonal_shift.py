@@ -91,6 +91,23 @@ def test_a381_instances_in_a_shifted_zone_are_left_alone_until_the_shift_ends(wo
     assert cloud.terminate(answer.instance, intent="2.0").ok
 
 
+def test_a93_what_was_seen_of_an_instance_is_known_however_long_ago_that_was(world: AwsWorld) -> None:
+    cloud, shim = following(world), world.environment.operator.shim
+    cloud.observe()
+    answer = cloud.launch(order(world, "web-93"), intent="1.0", token="web-93")
+    CLOCK.now += 2 * 60_000
+    (seen,) = cloud.listing()
+    CLOCK.now += 90 * 24 * HOUR
+    shim.zonal_shifts = [shift(answer.zone_id)]
+    cloud.observe()
+    shim.ec2.terminate_instances(InstanceIds=[answer.instance])  # to EC2's eyes the zone is dark
+    assert cloud.listing() == [seen]
+    assert [(found.instance, found.status, found.claim) for found in cloud.describe([answer.instance])] == [
+        (answer.instance, "running", "web-93")
+    ]
+    shim.zonal_shifts = []
+
+
 def test_a381_an_instance_that_was_gone_before_the_shift_does_not_come_back_with_it(world: AwsWorld) -> None:
     """It would be listed without a claim, and kerf would terminate it again and again."""
     cloud, shim = following(world), world.environment.operator.shim

@@ -116,7 +116,7 @@ def test_an_endpoint_that_hangs_costs_time_and_no_second_instance(life: AwsLife,
     assert all(error.code in ("KERF502", "") for error in life.of(LaunchAnswered))
 
 
-def test_half_of_a_burst_is_launched_and_the_other_half_when_ec2_can(life: AwsLife) -> None:
+def test_a_449_half_of_a_burst_is_launched_and_the_other_half_when_ec2_can(life: AwsLife) -> None:
     """Each claim has a fleet of its own."""
     life.scale(60)
     life.account.operator.shortage(code="InternalError", message="try again", count=9)

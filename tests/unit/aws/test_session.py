@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import boto3
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError, NoCredentialsError, ParamValidationError
 
-from kerf.adapters.aws.session import AwsError, call
+from kerf.adapters.aws.session import AwsError, Clients, call
 
 
 def refused(failure: Exception) -> AwsError:
@@ -42,3 +43,26 @@ def test_without_an_answer_the_effect_is_looked_for() -> None:
     found = refused(EndpointConnectionError(endpoint_url="https://ec2.example.com"))
     assert (found.code, found.unknown) == ("KERF502", True)
     assert str(found).endswith("Look for its effect before trying again")
+
+
+@pytest.mark.parametrize(
+    ("region", "services", "iam", "pricing"),
+    [
+        ("eu-west-1", "eu-west-1.amazonaws.com", "iam.amazonaws.com", "api.pricing.eu-central-1.amazonaws.com"),
+        (
+            "cn-north-1",
+            "cn-north-1.amazonaws.com.cn",
+            "iam.cn-north-1.amazonaws.com.cn",
+            "api.pricing.cn-northwest-1.amazonaws.com.cn",
+        ),
+    ],
+)
+def test_a402_each_service_is_asked_in_the_cluster_s_region_but_iam_and_prices(
+    region: str, services: str, iam: str, pricing: str
+) -> None:
+    session = boto3.Session(aws_access_key_id="a", aws_secret_access_key="b", region_name=region)
+    clients = Clients(region, session)
+    asked = [clients.ec2, clients.ssm, clients.sqs, clients.eks, clients.arc_zonal_shift, session.client("sts")]
+    hosts = [client.meta.endpoint_url.removeprefix("https://") for client in (*asked, clients.iam, clients.pricing)]
+    regional = [f"{service}.{services}" for service in ("ec2", "ssm", "sqs", "eks", "arc-zonal-shift", "sts")]
+    assert hosts == [*regional, iam, pricing]

@@ -14,11 +14,12 @@ from kerf.engine.model.karpenter.nodeoverlays import NodeOverlay
 from kerf.engine.model.karpenter.nodepools import NodeClassRef, RequirementSpec
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record import claim_events as ev
-from kerf.engine.record.decisions import DeleteNode, DeletePod, EvictPod, LaunchInstance, TerminateInstance
+from kerf.engine.record.decisions import DeleteNode, DeletePod, EvictPod, LaunchInstance, TaintNode, TerminateInstance
 from kerf.engine.record.observations import (
     EffectAnswered,
     InstanceSeen,
     InstancesListed,
+    InterruptionSeen,
     LaunchAnswered,
     NodeClaimDeletionSeen,
     NodeClassSeen,
@@ -126,13 +127,24 @@ def test_l159_one_whose_class_is_missing_is_asked_for_and_refused_although_there
     assert not nobodys.after(MAX_WAIT)
 
 
-def test_l48_one_of_another_providers_class_is_left_alone() -> None:
+def test_a20_l48_one_of_another_providers_class_is_left_alone() -> None:
     foreign = NodeClassRef("karpenter.kwok.sh", "KWOKNodeClass", "default")
     made = world(claim(1, node_class=foreign))
     assert made.runtime.next_due() is None
     made.after(3_600_000)
     assert made.runtime.state.facts.claims == {}
     assert made.runtime.listed([OURS]) == [], "nor is its instance ended"
+
+
+@pytest.mark.parametrize(("instance", "found"), [("i-1", True), ("i-11", False), ("1", False), (PROVIDER, False)])
+def test_a18_a354_a_claim_and_its_node_are_found_by_the_instance_in_their_provider_ids(
+    instance: str, found: bool
+) -> None:
+    """Nothing else of the objects of an earlier controller names the instance."""
+    made = world(claim())
+    made.see(Observation(InterruptionSeen("m-1", "spot_interrupted", instance)))
+    assert claim_of(made).why == ("interrupted" if found else "")
+    assert [intent.node for _, intent in made.intents if isinstance(intent, TaintNode)] == ["n1"] * found
 
 
 def test_its_node_is_waited_for_but_not_for_ever() -> None:

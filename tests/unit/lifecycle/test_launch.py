@@ -188,7 +188,7 @@ LENT = replace(held("cr-lent", left=9), interruptible=True)
     ],
     ids=["the one", "most left", "default first", "the cheapest kind", "nothing left", "lent last", "lent alone"],
 )
-def test_a222_a224_a229_reserved_capacity_comes_first(reservations: tuple[Offering, ...], chosen: str) -> None:
+def test_a222_a224_a229_a480_reserved_capacity_comes_first(reservations: tuple[Offering, ...], chosen: str) -> None:
     found = choose_offers(reserving(*reservations), ALL, Requirements(()), frozenset(), max_types=60)
     assert found.reservation == chosen
     assert found.capacity_type == (lbl.RESERVED if chosen else lbl.SPOT)

@@ -66,7 +66,7 @@ def test_a212_a293_a_full_subnet_closes_its_zone_for_its_class_and_all_types() -
     assert re_derived(world.store) == world.store.entries
 
 
-def test_a212_a_zone_with_another_subnet_stays_open() -> None:
+def test_a212_a451_a_zone_with_another_subnet_stays_open() -> None:
     world = two_classes(NodeClassTerms(zones={A: ("subnet-1", "subnet-2"), B: ("subnet-3",)}), NodeClassTerms())
     (again,) = refused(world, **NO_ADDRESSES)
     assert zones(again) == {A, B}
@@ -107,7 +107,7 @@ ICE = "InsufficientInstanceCapacity"
 IN_GROUP = NodeClassTerms(placement_group="pg-1")
 
 
-def test_a294_what_a_placement_group_has_no_room_for_is_there_outside_it() -> None:
+def test_a294_a482_what_a_placement_group_has_no_room_for_is_there_outside_it() -> None:
     world = two_classes(IN_GROUP, NodeClassTerms())
     ((_, order),) = world.launches()
     first = order.offers[0]

@@ -8,6 +8,7 @@ import pytest
 from kerf.engine.model.disruption_reasons import (
     BUDGET_REASONS,
     DisruptionReason,
+    DriftReason,
     budget_reason,
     is_deletion,
     karpenter_spelling,
@@ -38,6 +39,19 @@ def test_budgets_know_karpenters_three_reasons() -> None:
 )
 def test_spellings_follow_from_the_code(reason: DisruptionReason, karpenter: str, metric: str) -> None:
     assert (reason.karpenter, reason.metric) == (karpenter, metric)
+
+
+def test_a411_ec2_adds_only_its_own_kinds_of_drift() -> None:
+    """Interruptions count by the kind of their message (A-362), and are one reason."""
+    core = {"NodePoolDrifted", "RequirementsDrifted", "InstanceTypeNotFound"}
+    assert {reason.condition for reason in DriftReason} - core == {
+        "NodeClassDrift", "AMIDrift", "SecurityGroupDrift", "SubnetDrift", "CapacityReservationDrift",
+        "PlacementGroupDrift",
+    }  # fmt: skip
+    assert {reason.karpenter for reason in DisruptionReason} == {
+        "Unknown", "Underutilized", "Empty", "Drifted", "Overprovisioned", "Expired", "RegistrationTimeout",
+        "LaunchTimeout", "Deleted", "Unhealthy", "Interrupted",
+    }  # fmt: skip
 
 
 def test_deletions_are_no_disruptions() -> None:

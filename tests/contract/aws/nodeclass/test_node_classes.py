@@ -386,7 +386,7 @@ def test_a52_with_the_gate_expressions_are_in_the_catalogue_and_in_the_user_data
     assert all("maxPods: 20\n" in text and "memory: 480Mi\n" in text for text in texts), "475 MiB, in steps of 16"
 
 
-def test_a129_an_expression_without_a_value_on_some_type_makes_the_class_not_ready(world: AwsWorld) -> None:
+def test_a129_a476_an_expression_without_a_value_on_some_type_makes_the_class_not_ready(world: AwsWorld) -> None:
     (default,) = world.environment.node_classes
     kubelet = {"maxPods": "100 / (vcpus - 4)"}
     world.environment.node_classes[:] = [replace(default, spec=replace(default.spec, kubelet=kubelet))]

@@ -126,7 +126,7 @@ def test_a_360_what_is_left_is_told_anew_after_an_interruption_although_it_is_as
     assert told(cloud.observe()) == [{"cr-n": 3}]
 
 
-def test_a_126_a_274_a_375_a_capacity_block_is_bought_as_one_and_given_up_before_its_end(world: AwsWorld) -> None:
+def test_a_126_a_274_a_375_a_442_a_capacity_block_is_bought_as_one_and_given_up_before_its_end(world: AwsWorld) -> None:
     ends = datetime.fromtimestamp(CLOCK.now / 1000 + 3600, UTC)
     block = reservation("cr-b", EndDate=ends, ReservationType="capacity-block")
     world.environment.operator.shim.reservations = [block]
@@ -139,10 +139,12 @@ def test_a_126_a_274_a_375_a_capacity_block_is_bought_as_one_and_given_up_before
     assert fleet["TargetCapacitySpecification"]["DefaultTargetCapacityType"] == "capacity-block"
     assert "OnDemandOptions" not in fleet
     assert template["LaunchTemplateData"]["InstanceMarketOptions"] == {"MarketType": "capacity-block"}
-    world.advance(1_260_000)  # 39 minutes before its end
-    seen = cloud.observe()
-    assert resolved(seen).status.capacity_reservations[0].state == "expiring"
-    assert reserved(seen) == [("cr-b", 2, False)]
+    world.advance(1_199_000)  # 40 minutes and a second before its end
+    assert cloud.observe() == []
+    world.advance(1_000)
+    assert reserved(cloud.observe()) == [("cr-b", 2, False)]
+    world.advance(60_000)
+    assert resolved(cloud.observe()).status.capacity_reservations[0].state == "expiring"
 
 
 @pytest.mark.parametrize("told", [True, False])
@@ -266,7 +268,7 @@ def test_a_61_a_class_whose_placement_group_is_not_there_is_not_ready(world: Aws
     assert conditions["Ready"].status == "False"
 
 
-def test_a_15_a_55_a_74_a_247_a_331_with_the_gate_closed_nobody_asks_for_reservations(world: AwsWorld) -> None:
+def test_a_15_a_55_a_74_a_247_a_331_a_440_with_the_gate_closed_nobody_asks_for_reservations(world: AwsWorld) -> None:
     """ReservedCapacity=false: open reservations may be used up silently, and what runs on one counts as on demand."""
     world.environment.operator.shim.reservations = [reservation("cr-1")]
     selected = {"capacity_reservation_selector_terms": (CapacityReservationTerm(tags={"team": "*"}),)}
@@ -284,7 +286,8 @@ def test_a_15_a_55_a_74_a_247_a_331_with_the_gate_closed_nobody_asks_for_reserva
     assert {known.status for known in status.conditions} == {"True"}
     assert reserved(seen) == []
     assert calls.of("DescribeCapacityReservations") == []
-    assert cloud.launch(order(world, "closed"), intent="1.0", token="closed").instance
+    answer = cloud.launch(order(world, "closed"), intent="1.0", token="closed")
+    assert (bool(answer.instance), answer.capacity_type) == (True, labels.ON_DEMAND)
     templates = [made["LaunchTemplateData"] for made in calls.of("CreateLaunchTemplate")]
     assert templates
     assert not any("CapacityReservationSpecification" in data for data in templates)

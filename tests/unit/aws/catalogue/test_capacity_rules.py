@@ -77,7 +77,7 @@ def test_a177_nothing_caps_it() -> None:
     assert capacity(facts("m5.metal"), PLAIN)["pods"] == 737
 
 
-def test_a178_reserved_interfaces_leave_what_is_reserved_for_the_kubelet() -> None:
+def test_a178_a478_reserved_interfaces_leave_what_is_reserved_for_the_kubelet() -> None:
     few = NodeSettings(reserved_enis=2)
     assert capacity(facts("m5.large"), few)["pods"] < capacity(facts("m5.large"), PLAIN)["pods"]
     assert kube_reserved(facts("m5.large"), few) == kube_reserved(facts("m5.large"), PLAIN)

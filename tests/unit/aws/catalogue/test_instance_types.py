@@ -92,7 +92,7 @@ def test_memory_overhead(name: str, settings: NodeSettings, memory: int) -> None
 
 
 @pytest.mark.parametrize(("family", "reserved"), [("AL2023", 574), ("Bottlerocket", 475)])
-def test_a_415_reserved_enis_lower_pods_and_only_bottlerocket_reserves_less(family: str, reserved: int) -> None:
+def test_a_415_a_478_reserved_enis_lower_pods_and_only_bottlerocket_reserves_less(family: str, reserved: int) -> None:
     settings = NodeSettings(family=family, reserved_enis=1)
     assert capacity(facts("m5.large"), settings)["pods"] == 20
     assert kube_reserved(facts("m5.large"), settings)["memory"] == reserved * MI

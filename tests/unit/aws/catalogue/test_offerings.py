@@ -101,12 +101,13 @@ def test_a_315_interfaces_for_efa_are_there_on_request_unless_the_class_has_its_
     assert catalogue(market, NodeSettings(), ZONES, names=["m5.large"]).on_request == ()
 
 
-def test_a_209_reserved_offerings() -> None:
+def test_a_209_a_479_each_reservation_is_an_offering_of_its_own() -> None:
     held = (
         Reservation("cr-2", "m5.large", "us-west-2a", 3),
         Reservation("cr-1", "m5.large", "us-west-2b", 0),
         Reservation("cr-3", "m5.large", "us-west-2d", 5),
         Reservation("cr-4", "c5.large", "us-west-2a", 5),
+        Reservation("cr-5", "m5.large", "us-west-2a", 7),
     )
     (kind,) = catalogue(
         offline_market("us-west-2"),
@@ -119,8 +120,9 @@ def test_a_209_reserved_offerings() -> None:
     assert [(o.reservation_id, o.available, o.price) for o in kind.offerings] == [
         ("cr-1", False, 0.096 / 10_000_000),
         ("cr-2", True, 0.096 / 10_000_000),
+        ("cr-5", True, 0.096 / 10_000_000),
     ]
-    assert kind.requirements["karpenter.k8s.aws/capacity-reservation-id"] == ("cr-1", "cr-2")
+    assert kind.requirements["karpenter.k8s.aws/capacity-reservation-id"] == ("cr-1", "cr-2", "cr-5")
 
 
 @pytest.mark.parametrize(

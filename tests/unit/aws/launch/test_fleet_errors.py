@@ -1,11 +1,16 @@
 """How fleet errors are taken (A-290, A-291, A-314), and the fault plan that provokes them."""
 
+from typing import Any
+
 import pytest
 
+from kerf.adapters.aws.launch.fleet import answered
 from kerf.adapters.aws.launch.fleet_errors import SPREAD_LIMIT, denied_by, explained, refusal, says_used_up
 from kerf.adapters.aws.mock.faults import Fault as Planned
 from kerf.adapters.aws.mock.faults import FaultPlan, Shortage
 from kerf.engine.model.karpenter.launch_reasons import NO_SPOT_ROLE
+from kerf.engine.model.karpenter.nodepools import NodeClassRef
+from kerf.engine.record.decisions import LaunchInstance
 from kerf.engine.record.observations import LaunchError
 from kerf.engine.state.nodeclaims.unavailable import remember, unavailable
 from kerf.engine.state.state import Facts
@@ -39,6 +44,44 @@ def test_a_fleet_that_started_nothing(errors: list[LaunchError], kind: str, code
 )
 def test_what_says_that_nothing_is_left_of_a_reservation(code: str, message: str, used_up: bool) -> None:
     assert says_used_up(code, message) == used_up
+
+
+ORDER = LaunchInstance("claim", "default", NodeClassRef("g", "EC2NodeClass", "default"), "on-demand", (), {})
+REQUEST = {"LaunchTemplateConfigs": [{"Overrides": [{"SubnetId": f"subnet-{z}", "AvailabilityZone": z} for z in "ab"]}]}
+
+
+def entry(*instances: str, zone: str, image: str) -> dict[str, Any]:
+    override = {"InstanceType": "m5.large", "SubnetId": f"subnet-{zone}", "ImageId": image}
+    return {"InstanceIds": [*instances], "LaunchTemplateAndOverrides": {"Overrides": override}}
+
+
+def test_a_283_a_446_the_first_instance_counts_and_what_failed_beside_it_is_kept() -> None:
+    failed = {**entry(zone="b", image="ami-2"), "ErrorCode": ICE.code}
+    answer = {
+        "Instances": [
+            entry(zone="b", image="ami-0"),
+            entry("i-1", "i-2", zone="a", image="ami-1"),
+            entry("i-3", zone="b", image="ami-2"),
+        ],
+        "Errors": [failed],
+    }
+    found = answered(answer, REQUEST, ORDER, {"a": "az1"}, placement_group="", intent="7.0", now=5)
+    assert (found.instance, found.provider_id, found.image, found.zone_id) == ("i-1", "aws:///a/i-1", "ami-1", "az1")
+    assert (found.kind, found.code) == ("", "")
+    facts = Facts()
+    for error in found.errors:
+        remember(facts, error, until=2)
+    assert unavailable(facts, 1) == {("on-demand", "m5.large", "b")}
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["RequestLimitExceeded", "InternalError", "UnauthorizedOperation", "AuthFailure", "InvalidParameterValue", ""],
+)
+def test_a_298_whatever_else_goes_wrong_makes_nothing_unavailable(code: str) -> None:
+    facts = Facts()
+    remember(facts, LaunchError(code, "no", "m5.large", "a", "on-demand", subnet="subnet-1"), until=2)
+    assert (facts.unavailable, facts.full_subnets, facts.placement_groups) == ({}, {}, {})
 
 
 def test_a_296_without_the_role_for_spot_nothing_of_spot_is_tried_for_a_while() -> None:

@@ -117,6 +117,12 @@ def test_a_245_an_enclave_only_for_a_claim_that_asks(asked: dict[str, int], opti
     assert data(replace(ORDER, requests=asked)).get("EnclaveOptions") == options
 
 
+@pytest.mark.parametrize("capacity_type", ["on-demand", "spot"])
+def test_a_247_a_441_other_launches_use_up_no_open_reservation(capacity_type: str) -> None:
+    found = data(replace(ORDER, capacity_type=capacity_type))
+    assert found["CapacityReservationSpecification"] == {"CapacityReservationPreference": "none"}
+
+
 def test_a_247_a_reserved_launch_targets_its_reservation() -> None:
     found = data(replace(ORDER, capacity_type="reserved", reservation="cr-1"))
     assert found["CapacityReservationSpecification"] == {

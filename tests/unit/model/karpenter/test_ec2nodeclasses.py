@@ -186,6 +186,14 @@ def test_refusals(path: str, value: Any, expected: dict[str, str]) -> None:
     assert refusals(changed(EC2_NODE_CLASS, path, value)) == expected
 
 
+@pytest.mark.parametrize(
+    "term", [{"name": "nodes", "tags": {"a": "b"}}, {"tags": {"a": ""}}, {"tags": {"": "b"}}], ids=str
+)
+def test_a477_what_a_page_of_karpenter_shows_of_security_groups_is_refused(term: dict[str, Any]) -> None:
+    assert refusals(changed(EC2_NODE_CLASS, GROUPS, [term])) != {}
+    assert refusals(changed(EC2_NODE_CLASS, GROUPS, [{"tags": {"a": "*"}}])) == {}
+
+
 def test_a_contradictory_subnet_term_is_let_through_beside_a_sound_one() -> None:
     """A-46: the API server accepts such a list, so a cluster may hold it."""
     terms = [{"id": "subnet-1", "tags": {"a": "b"}}, {"id": "subnet-2"}]

@@ -135,7 +135,7 @@ def test_ev4_a_replacement_is_waited_for_from_its_launch_on() -> None:
     assert {event.reason for event in events.apply(launched)} == {"Launched", "DisruptionWaitingReadiness"}
 
 
-def test_l463_a376_node_pools_that_allow_a_shifted_zone_are_told_and_told_when_it_is_over() -> None:
+def test_l463_a376_a481_node_pools_that_allow_a_shifted_zone_are_told_and_told_when_it_is_over() -> None:
     world = World()
     world.prepare()
     facts = world.runtime.state.facts

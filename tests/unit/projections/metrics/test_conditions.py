@@ -150,7 +150,7 @@ def applied(world: World, metrics: ConditionMetrics, observation: Observation) -
         metrics.apply(entry)
 
 
-def test_l415_l416_l417_l418_all_conditions_of_an_ec2nodeclass() -> None:
+def test_a379_l415_l416_l417_l418_all_conditions_of_an_ec2nodeclass() -> None:
     """They have the times of their object: what a process saw of them does not count."""
     world = lives.in_service()
     metrics = ConditionMetrics(world.runtime.state, "aws")
@@ -171,7 +171,7 @@ def test_l415_l416_l417_l418_all_conditions_of_an_ec2nodeclass() -> None:
     assert max(bounds - {float("inf")}) == 10, "P of L-362"
 
 
-def test_l419_l420_an_ec2nodeclass_and_a_nodepool_that_go() -> None:
+def test_a379_l419_l420_an_ec2nodeclass_and_a_nodepool_that_go() -> None:
     world = lives.in_service()
     metrics = ConditionMetrics(world.runtime.state, "aws")
     began = world.now

@@ -136,8 +136,14 @@ def test_l398_pods_of_a_node_that_is_disrupted() -> None:
     assert value(found, "karpenter_pods_disruption_initiated_total", reason="spot_interrupted") == 5
 
 
-@pytest.mark.parametrize("kind", ["spot_interrupted", "instance_stopped", "scheduled_change", "system_status"])
-def test_a362_an_interrupted_claim_counts_by_the_kind_of_its_message(kind: str) -> None:
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "spot_interrupted", "scheduled_change", "event_status", "instance_stopped", "instance_terminated",
+        "capacity_reservation_interrupted", "capacity_reservation_expiring", "instance_status", "system_status",
+    ],
+)  # fmt: skip
+def test_a362_a411_an_interrupted_claim_counts_by_the_kind_of_its_message(kind: str) -> None:
     world = in_service(capacity_type="spot")
     world.see(Observation(InterruptionSeen("m-1", kind, "i-1")))
     (key,) = counted(world)["karpenter_nodeclaims_disrupted_total"]

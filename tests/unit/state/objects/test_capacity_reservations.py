@@ -147,6 +147,25 @@ def test_a297_a_reservation_that_has_nothing_left_says_nothing_of_another_one_of
     assert re_derived(made.store) == made.store.entries
 
 
+def test_a439_after_a_reservation_that_was_used_up_the_next_claim_is_on_demand() -> None:
+    made = world(1)
+    made.see(Observation(ReservationsSeen(KEY, {"cr-1": 1})))
+    made.pending("a", memory=5_000 * Mi)
+    made.after(1_000)
+    ((ref, first),) = made.launches()
+    offers = {(offer.instance_type, offer.zone) for offer in first.offers}
+    assert (first.capacity_type, first.reservation, offers) == (lbl.RESERVED, "cr-1", {("m5.large", "us-west-2a")})
+    code = "ReservationCapacityExceeded"
+    error = LaunchError(code, "", "m5.large", "us-west-2a", lbl.RESERVED, reservation="cr-1")
+    made.see(Observation(LaunchAnswered(ref, first.claim, kind="insufficient-capacity", errors=(error,))))
+    assert first.claim not in made.runtime.state.facts.claims
+    assert made.runtime.state.facts.reservations[KEY].left == {"cr-1": 0}
+    made.after(1_000)
+    ((_, second),) = made.launches()
+    assert (second.capacity_type, second.reservation) == (lbl.ON_DEMAND, "")
+    assert ("m5.large", "us-west-2a") in {(offer.instance_type, offer.zone) for offer in second.offers}
+
+
 @pytest.mark.parametrize("kind", [TAKEN_BACK, "instance_stopped"])
 def test_a360_a_reservation_whose_owner_takes_a_place_back_has_nothing_left(kind: str) -> None:
     """The record says so with the message: the pods that have to leave are not planned onto it again."""
