@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from email import message_from_string
+from email.errors import CloseBoundaryNotFoundDefect
 from ipaddress import IPv4Address
 from typing import Any
 
@@ -218,22 +219,30 @@ def _custom_parts(custom: str, *, yaml_too: bool) -> list[tuple[str, str]]:
     return [(_SHELL, custom)]
 
 
+_NOTHING = ("\n", "")
+"""The part after a last boundary that does not close the archive."""
+
+
 def _archive(text: str) -> list[tuple[str, str]]:
     message = message_from_string(text)
     if not message.is_multipart():
-        raise InputError(
-            "the MIME text is not multipart",
-            where="spec.userData",
-            hint="Give it a multipart/mixed Content-Type with a boundary, or write a plain script",
-            code="KERF521",
-        )
+        hint = "Give it a multipart/mixed Content-Type with a boundary, or write a plain script"
+        raise _bad_mime("the MIME text is not multipart", hint)
     parts = []
     for part in message.walk():
         if part.is_multipart():
             continue
         headers = "\n".join(f"{name}: {value}" for name, value in part.items())
         parts.append((headers + "\n", str(part.get_payload())))
-    return parts
+    if not any(isinstance(defect, CloseBoundaryNotFoundDefect) for defect in message.defects):
+        return parts
+    if parts[-1:] != [_NOTHING]:
+        raise _bad_mime("the MIME text breaks off within a part", "End it with the boundary between -- and --")
+    return parts[:-1]
+
+
+def _bad_mime(message: str, hint: str) -> InputError:
+    return InputError(message, where="spec.userData", hint=hint, code="KERF521")
 
 
 def _is_yaml_mapping(text: str) -> bool:

@@ -176,6 +176,24 @@ def test_a_263_parts_of_a_mime_archive_are_copied_with_their_headers() -> None:
     assert len(found) == 3
 
 
+OPEN = 'Content-Type: multipart/mixed; boundary="//"\n\n--//\nContent-Type: text/x-shellscript\n\necho hi\n'
+
+
+@pytest.mark.parametrize("end", ["--//--\n", "--//--", "--//\n", "--//", "--//--\n\nafter the end\n"])
+@pytest.mark.parametrize("family", ["AL2", "AL2023"])
+def test_a_263_an_archive_ends_with_a_boundary_of_either_kind(family: str, end: str) -> None:
+    """A page of Karpenter shows one that is not closed: it got a part without a header, which no boot can read."""
+    found = parts(replace(BOOT, family=family, custom=OPEN + end))
+    assert [header for header, _ in found[:-1]] == ["Content-Type: text/x-shellscript"]
+    assert found[0][1] == "echo hi"
+
+
+@pytest.mark.parametrize("end", ["", "--/", "--//\nContent-Type: text/plain\n\nhalf"])
+def test_a_263_an_archive_that_breaks_off_is_refused(end: str) -> None:
+    with pytest.raises(InputError, match="KERF521"):
+        user_data(replace(BOOT, custom=OPEN + end))
+
+
 def test_a_263_mime_that_is_not_multipart_is_refused() -> None:
     with pytest.raises(InputError, match="KERF521"):
         user_data(replace(BOOT, custom="Content-Type: text/plain\n\nhello"))
