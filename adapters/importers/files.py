@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import zlib
@@ -15,12 +16,13 @@ from kerf.adapters.importers.errors import TooLarge, Unreadable
 MAX_BYTES = 512 << 20
 """Unpacked. A log of this size has some million lines."""
 _PART = 1 << 20
+_BOMS_OF_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _GZIP, _ZSTD, _BOM = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xef\xbb\xbf"
 
 
 def content_of(path: Path) -> bytes:
-    """The bytes of a file, unpacked if it is gzip or zstd, without a byte order mark. Raises Unreadable (KERF361),
-    TooLarge (KERF362), and OSError.
+    """The bytes of a file, unpacked if it is gzip or zstd, as UTF-8 without a byte order mark. Raises Unreadable
+    (KERF361), TooLarge (KERF362), and OSError.
     """
     with path.open("rb") as file:
         start = file.read(4)
@@ -33,7 +35,16 @@ def content_of(path: Path) -> bytes:
                 where=str(path),
                 hint="Unpack it by hand, or fetch it again",
             ) from error
-    return data.removeprefix(_BOM)
+    return _as_utf8(data, path) if data.startswith(_BOMS_OF_UTF16) else data.removeprefix(_BOM)
+
+
+def _as_utf8(data: bytes, path: Path) -> bytes:
+    """The text of a file in UTF-16, as PowerShell's `>` writes it."""
+    try:
+        return data.decode("utf-16").encode()
+    except UnicodeError as error:
+        hint = "Write it anew as UTF-8"
+        raise Unreadable("it begins as UTF-16 and goes on otherwise", where=str(path), hint=hint) from error
 
 
 def _unpacked(file: BinaryIO, start: bytes) -> BinaryIO:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from kerf.adapters.importers.audit.events import is_audit
 from kerf.adapters.importers.audit.read import read_audit
+from kerf.adapters.importers.embedded_lines import embedded_lines
 from kerf.adapters.importers.errors import NothingTold, Unreadable, Unrecognised
 from kerf.adapters.importers.files import content_of
 from kerf.adapters.importers.history import History
@@ -52,14 +53,23 @@ def _history(data: bytes, path: Path) -> History:
         return read_capture(capture)
     if is_lp4k(data):
         return read_table(data)
-    lines = lines_of(data)
-    first = list(islice(lines, _LOOKED_AT))
-    everything = chain(first, lines)
+    looked_at: list[Line] = []
+    for lines in (lines_of(data), embedded_lines(data)):
+        first = list(islice(lines, _LOOKED_AT))
+        history = _of_lines(first, chain(first, lines))
+        if history is not None:
+            return history
+        looked_at = looked_at or first
+    raise Unrecognised(_looks_like(looked_at), where=str(path), hint=f"kerf import reads {KNOWN}")
+
+
+def _of_lines(first: list[Line], everything: Iterable[Line]) -> History | None:
+    """The history of a log, told by its first lines; None if these are of no log."""
     if any((line := log_line(candidate)) is not None and is_karpenters(line) for candidate in first):
         return read_log(everything)
     if any((fields := object_of(candidate.text)) is not None and is_audit(fields) for candidate in first):
         return read_audit(everything)
-    raise Unrecognised(_looks_like(first), where=str(path), hint=f"kerf import reads {KNOWN}")
+    return None
 
 
 def _looks_like(first: Iterable[Line]) -> str:

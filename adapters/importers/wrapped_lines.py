@@ -54,9 +54,9 @@ def lines_of(data: bytes) -> Iterator[Line]:
             if cri[3] == "P":
                 parts[stream] = joined
                 continue
-            yield from _peeled(Line(number, joined, time_of(cri[1])))
+            yield from peeled(Line(number, joined, time_of(cri[1])))
         elif text:
-            yield from _peeled(Line(number, text))
+            yield from peeled(Line(number, text))
 
 
 def _document(data: bytes) -> list[Line] | None:
@@ -69,7 +69,7 @@ def _document(data: bytes) -> list[Line] | None:
         document = document["items"]  # a webhook's batch of the audit log
     if isinstance(document, list):
         lines = [line for number, item in enumerate(document, start=1) for line in _exported(number, item)]
-        return _in_order(lines)
+        return in_order(lines)
     return list(_batched(1, document)) if isinstance(document, dict) else None
 
 
@@ -83,7 +83,7 @@ def _table(data: bytes) -> list[Line] | None:
         items = list(enumerate(rows, start=2))
     except csv.Error:
         return None
-    return _in_order([line for number, row in items for line in _exported(number, row)])
+    return in_order([line for number, row in items for line in _exported(number, row)])
 
 
 def _indented(data: bytes) -> list[Line] | None:
@@ -94,7 +94,7 @@ def _indented(data: bytes) -> list[Line] | None:
     return [line for number, text in enumerate(texts, start=1) for line in _exported(number, json_of(text))]
 
 
-def _in_order(lines: list[Line]) -> list[Line]:
+def in_order(lines: list[Line]) -> list[Line]:
     """The lines from the oldest on. Grafana and Insights export the newest first."""
     newest_first = len(lines) > 1 and (lines[0].at or 0) > (lines[-1].at or 0)
     return lines[::-1] if newest_first else lines
@@ -112,11 +112,11 @@ def _exported(number: int, item: Any) -> Iterator[Line]:
     image = _IMAGE_VERSION.search(text_of(fields.get("container_image"))) if isinstance(fields, dict) else None
     at = (
         time_of(item.get("date"))
-        or _of_number(item.get("timestamp"))
+        or time_of_number(item.get("timestamp"))
         or time_of(item.get("time"))
         or _of_insights(item)
     )
-    yield from _peeled(Line(number, text, at, image[1] if image else ""))
+    yield from peeled(Line(number, text, at, image[1] if image else ""))
 
 
 def _of_insights(item: dict[str, Any]) -> int | None:
@@ -134,10 +134,12 @@ def _batched(number: int, batch: dict[str, Any]) -> Iterator[Line]:
     events = batch.get("events", batch.get("logEvents"))
     for offset, event in enumerate(events if isinstance(events, list) else ()):
         if isinstance(event, dict):
-            yield from _peeled(Line(number + offset, text_of(event.get("message")), _of_number(event.get("timestamp"))))
+            yield from peeled(
+                Line(number + offset, text_of(event.get("message")), time_of_number(event.get("timestamp")))
+            )
 
 
-def _of_number(value: object) -> int | None:
+def time_of_number(value: object) -> int | None:
     """A time in ns as text (Grafana), or in ms (CloudWatch)."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 20:
         value = int(value) // 1_000_000
@@ -145,7 +147,7 @@ def _of_number(value: object) -> int | None:
     return at if 0 < at <= LAST_MOMENT else None
 
 
-def _peeled(line: Line, depth: int = 0) -> Iterator[Line]:
+def peeled(line: Line, depth: int = 0) -> Iterator[Line]:
     """The line within its wrappers."""
     text = line.text
     if depth >= _DEEPEST:
@@ -156,7 +158,7 @@ def _peeled(line: Line, depth: int = 0) -> Iterator[Line]:
         if brace and len(before) <= _LONGEST_PREFIX:
             stamp = _TIME.match(before)
             at = time_of(stamp[0]) if stamp else None
-            yield from _peeled(Line(line.number, brace + after, at or line.at, line.version), depth + 1)
+            yield from peeled(Line(line.number, brace + after, at or line.at, line.version), depth + 1)
             return
     fields = object_of(text) if any(word in text for word in _WRAPPING) else None
     if fields is not None and isinstance(fields.get("logEvents"), list):
@@ -167,7 +169,7 @@ def _peeled(line: Line, depth: int = 0) -> Iterator[Line]:
         yield line
         return
     at = next((at for key in _TIMES if (at := time_of(fields.get(key))) is not None), line.at)
-    yield from _peeled(Line(line.number, inner, at, line.version), depth + 1)
+    yield from peeled(Line(line.number, inner, at, line.version), depth + 1)
 
 
 _TEXTS = ("message", "line", "MESSAGE")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kerf.adapters.cli.importing.record import import_files
-from kerf.adapters.importers.errors import Unrecognised
+from kerf.adapters.importers.errors import Unreadable, Unrecognised
 from kerf.engine.record.claim_events import Adopted, Cancelled, Initialized, Launched, LaunchFailed, Tainted, Terminated
 from kerf.engine.record.observations import ControllerDecided, ControllerSaid, RecordStarted
 from kerf.replay.explain.claim import explain_claim
@@ -161,6 +162,87 @@ def test_a_result_of_cloudwatch_logs_insights_is_read(tmp_path: Path, form: str)
     (tmp_path / "imported.kerf").unlink()
     with imported(tmp_path, "karpenter-1.4.log") as (_, store):
         assert [entry.payload for entry in store.scan(2)] == exported
+
+
+def _typed(value: Any) -> dict[str, Any]:
+    """A value as OpenTelemetry writes it."""
+    if isinstance(value, dict):
+        return {"kvlistValue": {"values": [{"key": key, "value": _typed(inner)} for key, inner in value.items()]}}
+    if isinstance(value, list):
+        return {"arrayValue": {"values": [_typed(inner) for inner in value]}}
+    return {"intValue": str(value)} if isinstance(value, int) else {"stringValue": value}
+
+
+def _of_otel(*bodies: dict[str, Any]) -> str:
+    records = [{"timeUnixNano": "1772451000100000000", "body": body} for body in bodies]
+    return json.dumps({"resourceLogs": [{"resource": {}, "scopeLogs": [{"logRecords": records}]}]})
+
+
+def _table_of(column: str, lines: list[dict[str, Any]]) -> str:
+    text = io.StringIO()
+    table = csv.writer(text)
+    table.writerow(["when", column])
+    table.writerows([known["time"], json.dumps(known)] for known in lines)
+    return text.getvalue()
+
+
+def _apart(known: dict[str, Any]) -> dict[str, Any]:
+    """A line as Datadog keeps it: the message beside the other fields, the level and the time under other names."""
+    others = {key: value for key, value in known.items() if key not in ("message", "level", "time")}
+    return {"timestamp": known["time"], "status": known["level"], "message": known["message"], "attributes": others}
+
+
+EXPORTS: dict[str, Callable[[list[dict[str, Any]]], str]] = {
+    "datadog-api": lambda lines: json.dumps({"data": [{"id": "x", "attributes": _apart(of)} for of in lines[::-1]]}),
+    "datadog-archive": lambda lines: "\n".join(json.dumps(_apart(known)) for known in lines),
+    "datadog-table": lambda lines: _table_of("Content", lines),
+    "loki-api": lambda lines: json.dumps(
+        {
+            "data": {
+                "result": [{"stream": {}, "values": [["1772451000100000000", json.dumps(of)] for of in lines[::-1]]}]
+            }
+        }
+    ),
+    "opensearch-api": lambda lines: json.dumps(
+        {"took": 1, "hits": {"hits": [{"_id": "x", "_source": {"log": json.dumps(of)}} for of in lines]}}, indent=1
+    ),
+    "otel": lambda lines: "\n".join(_of_otel({"stringValue": json.dumps(known)}) for known in lines),
+    "otel-objects": lambda lines: _of_otel(*(_typed(known) for known in lines)),
+    "splunk-json": lambda lines: "\n".join(json.dumps({"result": {"_raw": json.dumps(of)}}) for of in lines),
+    "splunk-table": lambda lines: _table_of("_raw", lines),
+    "splunk-hec": lambda lines: "\n".join(json.dumps({"time": 1772451000.1, "event": known}) for known in lines),
+    "azure": lambda lines: json.dumps({"tables": [{"rows": [[of["time"], json.dumps(of)] for of in lines]}]}),
+}
+
+
+@pytest.mark.parametrize("export", EXPORTS)
+def test_f2_what_a_store_of_logs_exports_reads_as_the_log_itself(tmp_path: Path, export: str) -> None:
+    text = (SAMPLES / "karpenter-1.12.log").read_text()
+    file = written(tmp_path, "export", EXPORTS[export]([json.loads(line) for line in text.splitlines()]))
+    (plain := tmp_path / "plain").mkdir()
+    with imported(plain, "karpenter-1.12.log") as (before, expected), imported(tmp_path, file) as (summary, store):
+        assert told(store)[1:] == told(expected)[1:]  # but for the record's id
+        assert summary.imported.read == before.imported.read
+
+
+@pytest.mark.parametrize("inner", [5, {"values": 5}, {"values": [{"value": {"intValue": []}}]}], ids=str)
+def test_values_that_are_not_opentelemetrys_do_no_harm(tmp_path: Path, inner: Any) -> None:
+    file = tmp_path / "export"
+    file.write_text(_of_otel({"kvlistValue": inner}))
+    with pytest.raises(Unrecognised, match="resourceLogs"):
+        import_files([file], tmp_path / "r.kerf")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_f1_a_file_that_powershell_wrote_is_read(tmp_path: Path, encoding: str) -> None:
+    file = tmp_path / "log"
+    text = (SAMPLES / "karpenter-1.12.log").read_text().replace("\n", "\r\n")
+    file.write_bytes(("\ufeff" + text).encode(encoding))
+    with imported(tmp_path, file) as (summary, _):
+        assert (summary.imported.read, summary.imported.unread) == (19, 0)
+    file.write_bytes(file.read_bytes()[:-1])
+    with pytest.raises(Unreadable, match="begins as UTF-16"):
+        import_files([file], tmp_path / "cut.kerf")
 
 
 def test_a_table_that_is_no_log_is_refused(tmp_path: Path) -> None:

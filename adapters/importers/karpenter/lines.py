@@ -36,9 +36,10 @@ class LogLine(Struct, frozen=True):
         return text_of(self.fields.get(key))
 
 
-def log_line(line: Line) -> LogLine | None:
-    """The line; None if it is no line of Karpenter's log, or has no time."""
-    fields = object_of(line.text)
+def log_line(line: Line, fields: dict[str, Any] | None = None) -> LogLine | None:
+    """The line; None if it is no line of Karpenter's log, or has no time. `fields` are those of its text, if they have
+    been read."""
+    fields = object_of(line.text) if fields is None else fields
     if fields is None or not isinstance(fields.get("message"), str):
         return None
     at = time_of(fields.get("time"))
