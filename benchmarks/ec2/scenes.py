@@ -184,6 +184,9 @@ class Host:
     async def own(self, instances: Iterable[str]) -> set[str]:
         return self.launched.keys() & set(instances)
 
+    async def awaited(self, instances: Iterable[str]) -> set[str]:
+        return set()  # all claims are launched here, none is found
+
     async def joined(self) -> list[tuple[NodeClaim, Any]]:
         return []
 
@@ -248,9 +251,11 @@ async def interruptions(claims: int, messages: int) -> Scene:
         provider = AwsProvider(Clients(REGION), aws_settings(), objects=None, interruptions=queue)
         began, used = time.monotonic(), time.process_time()
         listening = asyncio.create_task(provider.run(host))
-        await host.until(lambda: host.tainted >= claims)
-        while deleted.messages < messages:
+        await host.until(lambda: host.tainted >= claims or provider.error is not None)
+        while deleted.messages < messages and provider.error is None:
             await asyncio.sleep(0.01)
+        if provider.error is not None:
+            raise provider.error
         seconds, cpu = time.monotonic() - began, time.process_time() - used
         listening.cancel()
         host.controller.stop()
