@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
+from kerf.adapters.aws.catalogue.facts import tables
 from kerf.adapters.aws.mock.environment import CLUSTER, ROLE
 from kerf.engine.model.karpenter.nodeclass_terms import MADE
 from kerf.engine.record.claim_events import Requested, Tainted
 from kerf.engine.record.observations import InputRefused, InterruptionSeen, LaunchAnswered
-from tests.support.controlplane.aws import Aws, aws_of, ec2_node_class, ec2_node_pool, tags_of
+from tests.support.controlplane.aws import MERGE, Aws, aws_of, ec2_node_class, ec2_node_pool, tags_of
+from tests.support.controlplane.live import QUICK
 from tests.support.controlplane.plane import ControlPlane
 from tests.support.controlplane.running import (
     Kerf,
@@ -89,7 +91,26 @@ def settled(plane: ControlPlane, kerf: Kerf, pods: int) -> set[str]:
     """All pods run and all claims are ready; the claims' names."""
     eventually(lambda: len(running_pods(plane)) == pods, kerf=kerf, seconds=90)
     eventually(lambda: all(is_true(node_claim, "Ready") for node_claim in node_claims(plane)), kerf=kerf)
+    return names(plane)
+
+
+def alone(plane: ControlPlane, kerf: Kerf, pods: int) -> set[str]:
+    """As `settled`, once no other claim is left that is still going."""
+    eventually(lambda: len(names(plane)) == 1, kerf=kerf, seconds=120)
+    return settled(plane, kerf, pods)
+
+
+def names(plane: ControlPlane) -> set[str]:
     return {node_claim["metadata"]["name"] for node_claim in node_claims(plane)}
+
+
+def tainted(kerf: Kerf) -> list[tuple[str, set[str]]]:
+    """Why the record's nodes were to go, and the claims of each reason."""
+    by_reason: dict[str, set[str]] = {}
+    for payload in recorded(kerf.record):
+        if isinstance(payload, Tainted):
+            by_reason.setdefault(payload.why, set()).add(payload.claim)
+    return sorted(by_reason.items())
 
 
 def test_an_interrupted_instance_is_drained_and_replaced(plane: ControlPlane, aws: Aws, kerf: Kerf) -> None:
@@ -101,7 +122,7 @@ def test_an_interrupted_instance_is_drained_and_replaced(plane: ControlPlane, aw
     aws.operator.send("{")
     aws.operator.interrupt_spot(old["InstanceId"])
     eventually(
-        lambda: not before & {node_claim["metadata"]["name"] for node_claim in node_claims(plane)},
+        lambda: not before & names(plane),
         kerf=kerf,
         seconds=120,
     )
@@ -145,13 +166,50 @@ def test_an_instance_whose_system_check_fails_goes_at_once(plane: ControlPlane, 
     assert "same" in kerf.verify()
 
 
+def test_a64_a_changed_class_replaces_its_node_on_ec2(plane: ControlPlane, aws: Aws, kerf: Kerf) -> None:
+    """D-64: the replacement has the class's new tag, and is there before the old instance ends."""
+    (old,) = aws.instances()
+    kerf.start()
+    before = alone(plane, kerf, 3)
+    change = {"spec": {"tags": {"team": "payments"}}}
+    assert plane.request("PATCH", f"{CLASSES}/default", change, MERGE)[0] == 200
+    eventually(lambda: not before & names(plane), kerf=kerf, seconds=120)
+    alone(plane, kerf, 3)
+    (new,) = aws.instances()
+    assert tags_of(new)["team"] == "payments" != tags_of(old).get("team")
+    assert kerf.stop() == 0
+    assert tainted(kerf) == [("drifted", before)]
+    assert "same" in kerf.verify()
+
+
+def test_d98_a_node_too_large_for_its_pod_gives_way_to_a_cheaper_instance(
+    plane: ControlPlane, aws: Aws, kerf: Kerf
+) -> None:
+    (old,) = aws.instances()
+    change = {"spec": {"disruption": {"consolidationPolicy": "WhenEmptyOrUnderutilized"}}}
+    assert plane.request("PATCH", "/apis/karpenter.sh/v1/nodepools/default", change, MERGE)[0] == 200
+    kerf.flags += QUICK
+    kerf.start()
+    before = alone(plane, kerf, 3)
+    scale = "/apis/apps/v1/namespaces/default/deployments/interrupted/scale"
+    assert plane.request("PATCH", scale, {"spec": {"replicas": 1}}, MERGE)[0] == 200
+    eventually(lambda: not before & names(plane), kerf=kerf, seconds=120)
+    alone(plane, kerf, 1)
+    (new,) = aws.instances()
+    sizes = [tables().types[instance["InstanceType"]].vcpus for instance in (old, new)]
+    assert sizes[1] < sizes[0]
+    assert kerf.stop() == 0
+    assert tainted(kerf) == [("underutilized", before)]
+    assert "same" in kerf.verify()
+
+
 def test_a_class_is_not_deleted_while_claims_use_it(plane: ControlPlane, aws: Aws, kerf: Kerf) -> None:
     """A-81, A-219: it waits with an Event; then its profiles and templates go, and it."""
     kerf.start()
-    names = settled(plane, kerf, 3)
+    claims = settled(plane, kerf, 1)
     profile = node_class(plane)["status"]["instanceProfile"]
     assert plane.request("DELETE", f"{CLASSES}/default")[0] == 200
-    eventually(lambda: waiting(plane, names), kerf=kerf)
+    eventually(lambda: waiting(plane, claims), kerf=kerf)
     assert node_class(plane)["metadata"]["deletionTimestamp"]
     assert plane.request("DELETE", "/apis/karpenter.sh/v1/nodepools/default")[0] == 200
     eventually(lambda: not node_class(plane), kerf=kerf, seconds=120)
