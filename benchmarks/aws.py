@@ -72,7 +72,7 @@ def scene(account: Account, *arguments: object) -> Iterator[subprocess.Popen[str
 def ended(process: subprocess.Popen[str]) -> Figures:
     output, _ = process.communicate(timeout=400)
     if process.returncode:
-        raise SystemExit(f"{process.args} failed")
+        raise SystemExit(f"{process.args!r} failed")
     found: Figures = json.loads(output.strip().splitlines()[-1])
     return found
 

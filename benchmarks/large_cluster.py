@@ -154,7 +154,8 @@ class Api:
                 return of(1, lambda _: POOL)
             case "/apis/karpenter.kwok.sh/v1alpha1/kwoknodeclasses":
                 return of(1, lambda _: NODE_CLASS)
-        return iter(()), 0
+            case _:
+                return iter(()), 0
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()

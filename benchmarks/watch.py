@@ -42,7 +42,7 @@ def pod(number: int, phase: str, version: int) -> dict[str, Any]:
     if phase == "running":
         kinds = ("Initialized", "Ready", "ContainersReady")
         conditions += [{"type": kind, "status": "True", "lastTransitionTime": _TIME} for kind in kinds]
-    managed = {f"f:field-{index}": {"f:name": {}, "f:value": {}} for index in range(30)}
+    managed: dict[str, Any] = {f"f:field-{index}": {"f:name": {}, "f:value": {}} for index in range(30)}
     return {
         "kind": "Pod",
         "apiVersion": "v1",

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from importlib.resources import files
 from typing import Any
 
-from moto.core.parse import PROTOCOL_PARSERS
+from moto.core.parse import PROTOCOL_PARSERS, RequestDict
 from moto.core.serialize import SERIALIZERS
 from moto.core.utils import get_service_model
 from werkzeug import Request, Response
@@ -115,8 +115,10 @@ class Account:
         if name == "CreateFleet":  # hundreds of overrides: reading them all would hold up the others
             parameters = {"Override": _first_override(values)}
         else:
-            read = {"method": request.method, "values": values, "headers": request.headers, "body": body}
-            read |= {"url_path": request.path, "url_params": {}}
+            read = RequestDict(
+                method=request.method, values=values, headers=request.headers, body=body, url_path=request.path,
+                url_params={},
+            )  # fmt: skip
             parameters = PROTOCOL_PARSERS[protocol](operation).parse(read)
         try:
             answer = self._answers(name)(parameters)

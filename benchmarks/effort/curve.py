@@ -25,6 +25,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from msgspec.structs import replace
 
@@ -35,8 +36,8 @@ from kerf.adapters.simulation.build import START, build_simulation
 from kerf.adapters.simulation.driver import Driver
 from kerf.engine.model.settings import Settings
 from kerf.engine.record import claim_events as ev
-from kerf.engine.runtime import react
 from kerf.engine.runtime.runtime import Runtime
+from kerf.engine.scheduling import provision as provisioning
 from kerf.engine.scheduling.optimizer.alternative_plans import total_price
 from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.engine.scheduling.problem.problem import Problem
@@ -143,7 +144,7 @@ def paid(store: MemoryStore, end: int) -> float:
 def _passes_timed() -> Iterator[list[float]]:
     """Notes the CPU seconds of each provisioning pass."""
     spent: list[float] = []
-    provision = react.provisioning.provision
+    provision = provisioning.provision
 
     def timed(*asked: Any) -> Any:
         began = time.process_time()
@@ -151,11 +152,8 @@ def _passes_timed() -> Iterator[list[float]]:
         spent.append(time.process_time() - began)
         return made
 
-    react.provisioning.provision = timed  # type: ignore[assignment]
-    try:
+    with patch.object(provisioning, "provision", timed):
         yield spent
-    finally:
-        react.provisioning.provision = provision
 
 
 def main() -> int:
