@@ -40,7 +40,7 @@ from kerf.engine.errors import KerfError
 
 ACCOUNT = "123456789012"
 BOOT, SHUTDOWN = 5_000, 30_000
-"""How long (ms) an instance is pending, and shutting down."""
+"""How long (ms) an instance is pending, and is shutting down unless the shim is told otherwise."""
 DEDICATED_FACTOR = 1.1
 """How much dedicated hardware costs beside shared. No table has these prices."""
 _ERROR_BODIES = {
@@ -91,6 +91,7 @@ class MotoShim(Clients):
         """Entries of ARC's GetManagedResource, which moto does not know."""
         self.product: Callable[[str, float], str | None] = _product
         """Gives the document of GetProducts for a type and its price, None where the price list lacks it."""
+        self.shutdown = SHUTDOWN
         self._clock = clock
         self._lives: dict[str, _Life] = {}
         self._choices: dict[str, _Choice] = {}
@@ -184,7 +185,7 @@ class MotoShim(Clients):
         now, known = self._clock(), _instances(self.region)
         for instance, life in self._lives.items():
             if life.ended:
-                name, code = ("shutting-down", 32) if now < life.ended + SHUTDOWN else ("terminated", 48)
+                name, code = ("shutting-down", 32) if now < life.ended + self.shutdown else ("terminated", 48)
             else:
                 name, code = ("pending", 0) if now < life.started + BOOT else ("running", 16)
             state = known[instance]._state

@@ -21,6 +21,7 @@ from tests.support.controlplane.running import node_pool
 from tests.support.servers.aws_endpoint import AwsEndpoint
 
 BOOTS = 0.3  # seconds between looks for instances that have become running
+SHUTDOWN = 2_000  # ms for which instances shut down; each test waits for the end of some
 MERGE = "application/merge-patch+json"
 
 
@@ -31,6 +32,7 @@ class Aws:
     def __init__(self, plane: ControlPlane, operator: Operator) -> None:
         self.operator = operator
         self.shim: MotoShim = operator.shim
+        self.shim.shutdown = SHUTDOWN
         self.endpoint = AwsEndpoint(self.shim)
         self.joining = True
         self.nodes: dict[str, str] = {}  # instance → its Node's name
