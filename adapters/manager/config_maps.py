@@ -133,10 +133,11 @@ def _level(value: str) -> tuple[dict[str, str], str]:
 
 
 def _zap(value: str) -> tuple[dict[str, str], str]:
+    """What is no JSON is left out: people keep comments there, and a log is no reason not to start."""
     try:
         config = msgspec.json.decode(value, type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError) as error:
-        raise SettingError("it is no JSON object", hint=str(error)) from error
+        return {}, f"no effect: it is no JSON object. {error}"
     became, _ = _level(str(config.get("level", "info")))
     paths = config.get("outputPaths")
     if isinstance(paths, list) and paths:

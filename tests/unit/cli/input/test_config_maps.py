@@ -70,7 +70,7 @@ def test_a_folder_where_a_config_map_is_mounted_has_a_file_for_each_key(tmp_path
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("batchMaxDuration", "soon"), ("aws.reservedENIs", "-1"), ("zap-logger-config", "{ # no JSON"),
+    [("batchMaxDuration", "soon"), ("aws.reservedENIs", "-1"), ("zap-logger-config", '{"level": "loud"}'),
      ("loglevel.controller", "loud"), ("aws.clusterEndpoint", "10.0.0.1")],
 )  # fmt: skip
 def test_a_value_that_cannot_be_read_is_named_and_the_others_stand(key: str, value: str, tmp_path: Path) -> None:
@@ -80,6 +80,12 @@ def test_a_value_that_cannot_be_read_is_named_and_the_others_stand(key: str, val
     assert found.environment == {"CLUSTER_NAME": "prod"}
     with pytest.raises(SettingError, match=key.replace(".", r"\.")):
         environment_with(written(tmp_path, document), {})
+
+
+def test_l324_a_zap_config_with_a_comment_is_no_json_and_keeps_nothing_from_starting() -> None:
+    found = old_settings({**LOGGING, "data": {"zap-logger-config": '{\n# to read it\n"level": "debug"}'}})
+    assert (found.environment, found.violations) == ({}, ())
+    assert found.notes[0].startswith("zap-logger-config: no effect: it is no JSON object. JSON is malformed")
 
 
 @pytest.mark.parametrize("text", ["kind: Pod\n", "a: [", "{}\n"])
@@ -99,7 +105,7 @@ def test_validate_says_what_each_key_became_and_refuses_what_cannot_be_read(tmp_
 
 
 def test_convert_writes_variables_that_a_container_takes_by_env_from(tmp_path: Path) -> None:
-    bad = {**LOGGING, "data": {"zap-logger-config": "no"}}
+    bad = {**LOGGING, "data": {"zap-logger-config": '{"level": "no"}'}}
     result = converted([str(written(tmp_path, GLOBAL, bad))])
     (document,) = result.documents
     assert document["metadata"] == GLOBAL["metadata"]
