@@ -191,6 +191,15 @@ def test_l325_l336_a_values_file_of_karpenters_is_taken_and_what_has_no_effect_i
     assert read_settings(Flags(), found).engine.spot_to_spot
 
 
+def test_l336_values_that_karpenters_chart_has_for_nothing_are_taken(tmp_path: Path) -> None:
+    """`helm show values` of its chart 1.6 has them, and people keep the whole file."""
+    nothing = "initContainers: {}\nserviceMonitor: {relabelings: [], metricRelabelings: [], endpointConfig: {}}\n"
+    (tmp_path / "values.yaml").write_text(nothing, encoding="utf-8")
+    command = [helm(), "template", "kerf", str(CHARTS / "kerf"), "-f", str(tmp_path / "values.yaml")]
+    done = subprocess.run([*command, "--set", "provider=kwok"], capture_output=True, text=True, check=False)
+    assert (done.returncode, "initContainers" in done.stdout) == (0, False), done.stderr
+
+
 def test_a_definition_that_is_none_cannot_be_left_out() -> None:
     with pytest.raises(ValueError, match=r"nodepool\.karpenter\.sh|skip"):
         rendered("skip[0]=nodepool.karpenter.sh", chart="kerf-crd")
@@ -288,6 +297,10 @@ def test_a_service_monitor_is_made_when_it_is_wanted() -> None:
     assert not of_kind(rendered(), "ServiceMonitor")
     (monitor,) = of_kind(rendered("serviceMonitor.enabled=true"), "ServiceMonitor")
     assert monitor["spec"]["endpoints"] == [{"port": "http-metrics", "path": "/metrics"}]
+    named = ["serviceMonitor.relabelings[0].action=keep", "serviceMonitor.metricRelabelings[0].action=drop"]
+    (monitor,) = of_kind(rendered("serviceMonitor.enabled=true", *named), "ServiceMonitor")
+    (endpoint,) = monitor["spec"]["endpoints"]
+    assert (endpoint["relabelings"], endpoint["metricRelabelings"]) == ([{"action": "keep"}], [{"action": "drop"}])
 
 
 MONITORING = "networkPolicy.scrapers[0].namespaceSelector.matchLabels.team=monitoring"

@@ -42,7 +42,7 @@ annotations:
 {{- define "kerf.replicas" -}}
 {{- $most := ternary 2 1 (and (ne .Values.store.postgres.existingSecret "") (eq .Values.mode "control")) -}}
 {{- if and .Values.replicas (gt (int .Values.replicas) 1) (eq $most 1) -}}
-{{- fail "replicas: more than one needs mode=control and store.postgres.existingSecret" -}}
+{{- fail "replicas: more than one needs mode=control and store.postgres.existingSecret. With SQLite say replicas=1" -}}
 {{- end -}}
 {{- if kindIs "invalid" .Values.replicas }}{{ $most }}{{ else }}{{ .Values.replicas }}{{ end -}}
 {{- end -}}
