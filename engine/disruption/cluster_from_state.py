@@ -13,7 +13,13 @@ from kerf.engine.nodeclaim import effect_keys
 from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.state_table import GOING, INITIALIZED, REQUESTED
 from kerf.engine.scheduling.problem.departing_pods import departing_pods
-from kerf.engine.scheduling.problem.from_state import buffer_pods, capacity_of, problem_of, spread_by_default
+from kerf.engine.scheduling.problem.from_state import (
+    buffer_pods,
+    capacity_of,
+    problem_of,
+    spread_by_default,
+    without_doubted,
+)
 from kerf.engine.scheduling.problem.problem import NodeInput
 from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.pods.on_node import pods_on_node
@@ -23,9 +29,10 @@ NEVER = 1 << 62
 
 
 def cluster_of(state: State, now: int) -> Cluster:
-    """The cluster as the state shows it. Moves that are only proposed do not count."""
+    """The cluster as the state shows it. Moves that are only proposed do not count. Offerings that are in doubt count
+    as unavailable: nothing is replaced by them."""
     facts = state.facts
-    base = problem_of(state, now)
+    base = without_doubted(problem_of(state, now), state, now)
     nodes = _as_before(_nodes(state, {node.claim or node.name: node for node in base.nodes}, now), state)
     shapes = dict(base.shapes)
     for digest in sorted(frozenset[str]().union(*(node.shapes for node in nodes)) - shapes.keys()):

@@ -38,11 +38,11 @@ from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.state_table import INITIALIZED
 from kerf.engine.record.decisions import ProposedMovesResult
 from kerf.engine.scheduling.pods.evictability import FOREVER, protected_until
-from kerf.engine.state.nodeclaims.unavailable import lapses
+from kerf.engine.state.nodeclaims.unavailable import doubts_end
 from kerf.engine.state.provisioning_window import window_closes_at
 from kerf.engine.state.state import State
 
-VERSION = 16
+VERSION = 17
 MIN_INTERVAL = 10_000
 """Between two passes, at least (D-16). Milliseconds."""
 SETTLE_TIME = 1_000
@@ -149,7 +149,7 @@ def _next_change(state: State, cluster: Cluster, short: frozenset[str], now: int
     """
     facts = state.facts
     times = [hold.until for hold in facts.holds.values() if hold.again or facts.moves_changed > hold.since]
-    times += lapses(facts)
+    times += doubts_end(facts)
     for claim in facts.claims.values():
         if claim.state == INITIALIZED:
             times += (quiet_at(claim, state), claim.nominated_until)

@@ -66,6 +66,7 @@ class LaunchInstance(Struct, frozen=True, tag="launch-instance", omit_defaults=T
     look: bool = False  # an earlier record may have launched it: its tag is looked for first
     again: Plain = ""  # the first attempt's "position.index": a repetition uses its token, so that it cannot double
     draw: tuple[Plain, ...] = ()  # what changes how the cloud draws from the offers: BY_PRICE, RELAXED
+    doubts: bool = False  # what the cloud refuses of it is in doubt afterwards; records before version 24 know no doubt
     user_data: KeyedHash = ""  # of a repetition: the digest of the NodeClass's user data at the first attempt, if known
 
     @property

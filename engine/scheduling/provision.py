@@ -14,6 +14,7 @@ from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import LaunchInstance, PlannedClaim, ProvisionResult, draw_of
 from kerf.engine.scheduling.explain.tracer import Tracer
 from kerf.engine.scheduling.launchable.launch_offers import choose_offers
+from kerf.engine.scheduling.launches_in_doubt import launch_doubted_first
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
@@ -24,7 +25,7 @@ from kerf.engine.scheduling.relaunch_delay import DelayedPods, delayed_pods, pro
 from kerf.engine.state.provisioning_window import window_closes_at
 from kerf.engine.state.state import State
 
-VERSION = 23
+VERSION = 24
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # Kubernetes' for generated names
 
 
@@ -55,15 +56,16 @@ def provision(state: State, now: int, tracer: Tracer | None = None) -> Provision
     """Make one pass. A result that equals the latest recorded one only names that one (`repeats`)."""
     problem = problem_of(state, now)
     planned, delayed = _planned(problem, state, now, tracer)
+    planned, awaiting = launch_doubted_first(planned, problem, state, now)
     later = later_pods(state, now)
     names = claim_names([opened.node_pool for opened in planned.claims], state)
     claims = tuple(planned_claim(name, opened) for name, opened in zip(names, planned.claims, strict=True))
     result = ProvisionResult(
         claims,
         planned.placements,
-        (*planned.unplaced, *delayed.unplaced),
+        (*planned.unplaced, *delayed.unplaced, *awaiting.unplaced),
         planned.ignored,
-        retry_at=min((at for at in (delayed.until, later.until) if at), default=0),
+        retry_at=min((at for at in (delayed.until, awaiting.until, later.until) if at), default=0),
         truncated=planned.truncated,
         first_price=planned.first_price,
         lower_bound=planned.lower_bound,
@@ -155,6 +157,7 @@ def launch_orders(claims: tuple[PlannedClaim, ...], problem: Problem) -> tuple[L
                 labels=claim.labels,
                 taints=(*pool.taints, *pool.startup_taints),
                 draw=draw_of(by_price="price" in claim.overlaid, relaxed=claim.min_values_relaxed),
+                doubts=True,
             )
         )
     return tuple(launches)

@@ -125,6 +125,13 @@ class SchedulingCode(ReasonCode):
     )
     """The node that was launched for the pod a moment ago cannot take it; another one has to wait. `claim`."""
 
+    IN_DOUBT = (
+        "in-doubt",
+        "a node in {zones} is launched first, for which there was no capacity when it was last asked for; the others "
+        "come when it has come",
+    )
+    """Nodes of the pod's plan are of use only beside one that the cloud has refused so far. `zones` of that one."""
+
     # a pod of a node on its way out that is planned for only later (S-48, S-49)
     KEPT_BY_ANNOTATION = "kept-by-annotation", "karpenter.sh/do-not-disrupt keeps it on node {node}, which is going"
     """The pod's annotation forbids its eviction. `node`; if it is known when the pod leaves at the latest, `leaves` and

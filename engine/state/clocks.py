@@ -25,8 +25,9 @@ ENDLESS = 1 << 60
 
 TIMES: dict[type[Struct], tuple[str, ...]] = {
     Facts: (
-        "unavailable", "full_subnets", "messages", "batch_opened", "batch_last", "arrived_at", "refused_at", "rest_at",
-        "retry_at", "plan_at", "moves_changed", "moves_looked", "moves_look_at", "clocks_differ",
+        "unavailable", "full_subnets", "refused_since", "subnets_full_since", "messages", "batch_opened", "batch_last",
+        "arrived_at", "refused_at", "rest_at", "retry_at", "plan_at", "moves_changed", "moves_looked", "moves_look_at",
+        "clocks_differ",
     ),
     NodeClaim: (
         "since", "created", "launched", "registered", "initialized", "tainted", "drain_started", "drained", "detached",
@@ -40,7 +41,7 @@ TIMES: dict[type[Struct], tuple[str, ...]] = {
     Underway: ("at",),
     Hold: ("since", "until"),
     StaticPool: ("retry_at",),
-    GroupLacks: ("unavailable",),
+    GroupLacks: ("unavailable", "refused_since"),
     PoolHealth: ("first_seen", "since", "changed"),
 }  # fmt: skip
 """What the state measures by the controller's time: the fields of each struct (`Facts` has maps of times among them).

@@ -81,7 +81,7 @@ def _plan_again_at(state: State, result: ProvisionResult, at: int) -> int:
     pod to its planned node in service (S-57).
     """
     facts = state.facts
-    times = lapses(facts) if facts.unplaced else []
+    times = [lapse for lapse in lapses(facts) if lapse > at] if facts.unplaced else []
     if any(uid in state.indexes.pending and in_service(facts, target) for uid, target in facts.targets.items()):
         times.append(at + min(max(MIN_BINDING_PAUSE, at - facts.plan_at), MAX_BINDING_PAUSE))
     if result.retry_at:

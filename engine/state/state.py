@@ -125,10 +125,12 @@ class DaemonPod(Struct, frozen=True):
     shape: Digest
 
 
-class GroupLacks(Struct):
-    """What a placement group has no room for: "capacity type|instance type|zone" → until; "||zone" for all types."""
+class GroupLacks(Struct, omit_defaults=True):
+    """What a placement group has no room for: "capacity type|instance type|zone" → until; "||zone" for all types. And
+    what of that was refused whenever it was asked for (as `Facts.refused_since`)."""
 
     unavailable: dict[Plain, int] = {}
+    refused_since: dict[Plain, int] = {}
 
 
 class Facts(Struct, omit_defaults=True):
@@ -160,6 +162,8 @@ class Facts(Struct, omit_defaults=True):
     attachments: dict[AttachmentName, VolumeAttachment] = {}
     unavailable: dict[Plain, int] = {}  # "capacity type|instance type|zone" → until
     full_subnets: dict[SubnetId, int] = {}  # without free addresses → until
+    refused_since: dict[Plain, int] = {}  # as `unavailable`, refused whenever asked for → until after the first refusal
+    subnets_full_since: dict[SubnetId, int] = {}  # as `full_subnets`
     placement_groups: dict[PlacementGroupName, GroupLacks] = {}  # by id
     launches: dict[NodeClaimName, LaunchInstance] = {}  # as it is repeated until there is an instance
     intents: dict[Plain, Asked] = {}  # "position.index" → not answered yet

@@ -29,8 +29,8 @@ IN_CLEAR: dict[str, str] = {
         NodeClaim.capacity_type NodeClaim.instance_type NodeClaim.instance_types NodeClaim.zone NodeClassTerms.zones
         Offer.instance_type Offer.zone Offering.capacity_type Offering.reservation_type Offering.tenancy
         Offering.zone Offering.zone_id PlannedClaim.capacity_types PlannedClaim.instance_types
-        PlannedClaim.overlaid Requested.instance_types TaggedInstance.capacity_type Facts.unavailable
-        GroupLacks.unavailable
+        PlannedClaim.overlaid Requested.instance_types TaggedInstance.capacity_type Facts.refused_since
+        Facts.unavailable GroupLacks.refused_since GroupLacks.unavailable
     """,
     "One of a few words that Kubernetes or Karpenter allows": """
         Budget.nodes Budget.reasons Budget.schedule CapacityBuffer.strategy DeviceRequest.mode Expression.operator

@@ -77,6 +77,21 @@ def problem_of(state: State, now: int) -> Problem:
     )
 
 
+def without_doubted(problem: Problem, state: State, now: int) -> Problem:
+    """The question without the offerings that are in doubt (`state.nodeclaims.unavailable`)."""
+    facts = state.facts
+    return msgspec.structs.replace(
+        problem,
+        unavailable=problem.unavailable | unavailable(facts, now, in_doubt=True),
+        pools=tuple(
+            msgspec.structs.replace(
+                given, unavailable=unavailable_to(facts, given.pool.node_class.key, now, in_doubt=True)
+            )
+            for given in problem.pools
+        ),
+    )
+
+
 def waiting_pods(state: State, now: int) -> list[Pod]:
     """The pods that need a place (S-41, S-46): pods without a node, in a burst also those that the scheduler has not
     tried yet; then those pods of going nodes that can leave soon. Each group is ordered by namespace and name."""

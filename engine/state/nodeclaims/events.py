@@ -29,7 +29,7 @@ from kerf.engine.state import moves
 from kerf.engine.state.nodeclaims import drift
 from kerf.engine.state.nodeclaims.adoption import demote
 from kerf.engine.state.nodeclaims.messages import is_new
-from kerf.engine.state.nodeclaims.unavailable import is_remembered, remember, use_up
+from kerf.engine.state.nodeclaims.unavailable import has_launched, is_remembered, remember, use_up
 from kerf.engine.state.objects.nodepool_health import count_labels, count_registration
 from kerf.engine.state.objects.static_nodepools import count_launch_failures
 from kerf.engine.state.provisioning_window import free_capacity_changed, nomination_period, note_disruption_change
@@ -67,6 +67,8 @@ def claim_event(state: State, event: Any, entry: Entry) -> None:
             drift.adopt_hashes(state, claim)
             if facts.imported is None or not facts.imported.captured:  # its pods may not all have been seen yet
                 claim.nominated_until = entry.at + nomination_period(facts.settings)
+        if isinstance(event, Launched) and has_launched(facts, claim):
+            free_capacity_changed(state, entry.at)  # others may have waited for what this launch gave
     elif isinstance(event, Requested):  # its launch was asked for by the decision that stands before it
         launch = facts.launches.get(name)
         asked = facts.intents.get(launch.again) if launch is not None else None
@@ -157,9 +159,10 @@ def _refused_for_good(claim: NodeClaim) -> bool:
 def launch_answered(state: State, answer: seen.LaunchAnswered, entry: Entry) -> None:
     """The cloud's answer: offerings refused for capacity are remembered (A-212, A-294), also beside a success."""
     facts = state.facts
-    for error in answer.errors:
-        remember(facts, error, entry.at + facts.settings.unavailable_for)
     asked = facts.intents.get(answer.intent)
+    doubts = asked is not None and isinstance(asked.intent, LaunchInstance) and asked.intent.doubts
+    for error in answer.errors:
+        remember(facts, error, entry.at + facts.settings.unavailable_for, doubts=doubts)
     if asked is not None and isinstance(asked.intent, FindInstance):
         _searched(state, answer, entry)
     _settle(state, answer.intent, ok=bool(answer.instance), code=answer.code, entry=entry)

@@ -4,28 +4,15 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from typing import Any
 
 import pytest
 
 from kerf.engine.model.labels import HOSTNAME, ZONE
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.decisions import ProvisionResult
+from tests.support.simulation.manifests import of_cpu
 from tests.support.simulation.run import ZONES, Run, documents
 from tests.support.slow import slow
-
-
-def deployment(name: str, replicas: int, cpu: int, **rules: Any) -> dict[str, Any]:
-    labels = {"app": name}
-    requests = {"cpu": f"{cpu}m", "memory": "256Mi"}
-    pod = {"containers": [{"name": "c", "image": "x", "resources": {"requests": requests}}], **rules}
-    spec = {
-        "replicas": replicas,
-        "selector": {"matchLabels": labels},
-        "template": {"metadata": {"labels": labels}, "spec": pod},
-    }
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": "other"},
-            "spec": spec}  # fmt: skip
 
 
 def spread_and_apart(seed: int, *, hard: bool, nominations: bool) -> Run:
@@ -42,8 +29,8 @@ def spread_and_apart(seed: int, *, hard: bool, nominations: bool) -> Run:
     cpus = (250, 500, 1000, 1500)
     manifests = [
         *documents("workshop/nodepool.yaml", "workshop/ec2nodeclass.yaml"),
-        deployment("spread", dice.randint(3, 9), dice.choice(cpus), topologySpreadConstraints=[constraint]),
-        deployment("apart", dice.randint(1, 5), dice.choice(cpus), affinity=affinity),
+        of_cpu("spread", dice.randint(3, 9), dice.choice(cpus), topologySpreadConstraints=[constraint]),
+        of_cpu("apart", dice.randint(1, 5), dice.choice(cpus), affinity=affinity),
     ]
     return Run(manifests, settings=Settings(nominations=nominations), until=60_000)
 

@@ -88,7 +88,7 @@ def test_a212_pods_without_a_place_are_planned_when_the_subnet_is_tried_again() 
     assert refused(world, **NO_ADDRESSES) == []
     assert world.runtime.next_due() == world.now - 1_000 + 180_000
     assert [type(intent) for intent in world.after(179_000)] == [LaunchInstance]
-    assert world.runtime.state.facts.full_subnets == {}
+    assert avoided(world.runtime.state.facts, world.now) == {}
 
 
 def test_a213_another_refusal_begins_the_three_minutes_anew() -> None:
