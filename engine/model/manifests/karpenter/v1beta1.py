@@ -26,6 +26,8 @@ NOTES: dict[str, str] = {
     "v1beta1-resources-dropped": "spec.template.spec.resources of a NodePool never had an effect and was dropped",
     "v1beta1-alias": "amiFamily {family} without terms became the alias {alias}",
     "v1beta1-ubuntu": "amiFamily Ubuntu is gone: AL2 was taken, and changed were {changed}",
+    "v1beta1-ubuntu-without-image": "without amiSelectorTerms nothing says which image of Ubuntu to start: the class "
+    "never becomes ready",
     "v1beta1-hop-limit": "httpPutResponseHopLimit was not given: v1beta1's default of 2 was kept (v1's is 1)",
 }
 """The closed list of notes that conversion leaves, and their sentences."""
@@ -153,6 +155,8 @@ def _convert_ubuntu(spec: Document, annotations: Document, report: Report) -> No
         spec["amiSelectorTerms"] = [{"id": "ami-placeholder"}]
     annotations[UBUNTU] = ",".join(changed)
     report.note("v1beta1-ubuntu", changed=changed)
+    if "incompatible" in changed:
+        report.note("v1beta1-ubuntu-without-image")
 
 
 def _keep_hop_limit(spec: Document, report: Report) -> None:

@@ -173,7 +173,7 @@ def test_a_family_with_terms_is_copied() -> None:
     assert (found.spec.ami_family, found.spec.ami_selector_terms, notes) == ("AL2", (AMITerm(id="ami-1"),), ())
 
 
-def test_ubuntu_without_terms_can_never_be_ready() -> None:
+def test_a73_ubuntu_without_terms_can_never_be_ready() -> None:
     """Ubuntu without terms can never be ready (L-134)."""
     found, notes = node_class({"amiFamily": "Ubuntu"})
     assert found.annotations == {
@@ -184,7 +184,7 @@ def test_ubuntu_without_terms_can_never_be_ready() -> None:
     assert mapping.ebs is not None
     assert (mapping.device_name, mapping.root_volume, mapping.ebs.volume_size) == ("/dev/sda1", True, "20Gi")
     assert (mapping.ebs.volume_type, mapping.ebs.encrypted) == ("gp3", True)
-    assert [note.code for note in notes] == ["v1beta1-ubuntu"]
+    assert [note.code for note in notes] == ["v1beta1-ubuntu", "v1beta1-ubuntu-without-image"]
 
 
 def test_ubuntu_with_terms_and_devices_changes_only_the_family() -> None:
