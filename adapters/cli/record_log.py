@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 
 from kerf.adapters.cli.named_record import named_record
-from kerf.adapters.cli.records import located, position_before, spelled
+from kerf.adapters.cli.records import NOW, located, position_before, spelled
 from kerf.adapters.cli.render.lines import print_error, print_text
 from kerf.adapters.cli.render.output import Printer, emit_json_line
 from kerf.adapters.cli.render.record import event_line, search_gain_lines
@@ -55,6 +55,8 @@ class RecordLog:
         since = spelled(query.since)
         self._after = position_before(store, since) if since else 0
         if since and not query.follow and time_of(store, since)[0] > (end := end_of(store).at):
+            if query.since.strip() != NOW:  # whose record may have nothing new
+                located(store, query.since)  # refuses it, as other commands do
             print_error(f"Nothing is in the record since then: its last entry is of {moment(end)}")
         self._last = self._end(since) if query.until else None
         self._filter = EventFilter(query.asked)
@@ -149,7 +151,14 @@ class RecordLog:
             return f"{left_out} of {asked} left out: {' or '.join(flags)} to be told"
         where = f"the record up to {query.until}" if query.until else "the record"
         likely = is_it(similar_names(asked.subject, self._others)) if asked.subject else ""
-        return f"Nothing in {where} concerns {asked}. {likely or 'kerf log RECORD --all has the names'}"
+        likely = likely or (self._reasons() if asked.reason else "kerf log RECORD --all has the names")
+        return f"Nothing in {where} concerns {asked}. {likely}"
+
+    def _reasons(self) -> str:
+        """The reasons nearest to the one that is asked for, or those that there are."""
+        there = sorted(reason for reason in self._filter.other_reasons if " " not in reason)
+        likely = is_it(similar_names(self._query.asked.reason, there))
+        return likely or ("The reasons there are: " + ", ".join(there) if there else "Leave out --reason")
 
     def _entries(self) -> Iterator[Entry]:
         """The record's entries from its beginning. With `follow` also those that are added later, for ever, unless the

@@ -44,6 +44,8 @@ class EventFilter:
         self._spellings = (asked.subject, with_canonical_kind(asked.subject))
         self._objects = bool(asked.kind or asked.name or asked.namespace or asked.workload)
         self._workloads: dict[str, str] = {}  # by pod
+        self.other_reasons: set[str] = set()
+        """Those of events about what is asked for."""
 
     def see(self, entry: Entry) -> None:
         if self.asked.workload and isinstance(entry.payload, Pod):
@@ -58,11 +60,12 @@ class EventFilter:
     def takes(self, event: Event) -> bool:
         """Whether one object that the event is about is what is asked for, and its reason, too."""
         names = (event.subject, *event.related)
-        return (
-            self._concerns(names)
-            and (not self._objects or any(map(self._is_asked, names)))
-            and (not self.asked.reason or any(fnmatchcase(code, self.asked.reason) for code in _reasons(event)))
-        )
+        if not self._concerns(names) or (self._objects and not any(map(self._is_asked, names))):
+            return False
+        if not self.asked.reason or any(fnmatchcase(code, self.asked.reason) for code in _reasons(event)):
+            return True
+        self.other_reasons.update(filter(None, _reasons(event)))
+        return False
 
     def _concerns(self, names: Iterable[str]) -> bool:
         subject = self.asked.subject

@@ -55,7 +55,8 @@ def subject_of(histories: Histories, text: str) -> Subject:
         require(histories.imported, Missing.PODS, f"whether there was a {what} {name!r}")
     known_kinds = kinds if histories.pods.whole else ()
     names = (known for kind in known_kinds for known in _NAMES[kind](histories))
-    raise unknown_subject(f"the record knows no {what} {name!r}", name, names)
+    otherwise = f"A decision is asked for as decision/{name}. " if name.isascii() and name.isdigit() else ""
+    raise unknown_subject(f"the record knows no {what} {name!r}", name, names, otherwise=otherwise)
 
 
 def subject_at(

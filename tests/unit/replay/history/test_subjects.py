@@ -143,3 +143,9 @@ def test_a_name_that_comes_up_later_is_refused_as_such(world: World) -> None:
             ask(world.store, "web", 12)
     with pytest.raises(SubjectUnknown, match="the record knows no"):
         explain(world.store, "nobody-ever", 12)
+
+
+def test_a_bare_position_is_told_to_be_a_decision(histories: Histories) -> None:
+    with pytest.raises(SubjectUnknown) as error:
+        subject_of(histories, "113")
+    assert error.value.hint == "A decision is asked for as decision/113. kerf log RECORD lists what there is"

@@ -7,6 +7,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.support.repository import ROOT
 
 
@@ -52,6 +54,20 @@ def test_log_filters_by_kind_name_namespace_workload_and_reason(kerf: Any) -> No
     assert {event["code"] for event in interrupted} >= {"claim-condemned", "claim-terminated"}
     launched = [event for event in everything if event["code"] == "claim-launched"]
     assert told("--reason", "claim-launched") == launched
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (("--reason", "interupted"), "Is it interrupted or "),
+        (("--kind", "nodepool", "--reason", "interrupted"), "The reasons there are: nodepool-seen"),
+        (("--kind", "nodepool", "--name", "none", "--reason", "x"), "Leave out --reason"),
+    ],
+)
+def test_log_names_the_reasons_that_occur_where_none_is_as_asked(kerf: Any, asked: tuple[str, ...], said: str) -> None:
+    code, out, err = kerf("log", SPOT, *asked)
+    assert (code, out) == (1, "")
+    assert f". {said}" in err
 
 
 def test_log_of_what_no_object_is_says_so(kerf: Any) -> None:
@@ -107,8 +123,8 @@ def test_log_in_karpenters_shape(kerf: Any, record: Path) -> None:
     assert "launched nodeclaim" in [json.loads(line)["message"] for line in out.splitlines()]
 
 
-def test_a_log_since_after_the_last_entry_says_that_there_is_nothing(kerf: Any, record: Path) -> None:
+def test_a_log_since_after_the_last_entry_is_refused_as_other_times_outside_the_record(kerf: Any, record: Path) -> None:
     code, out, err = kerf("log", record, "--since", "+900h")
-    assert (code, out) == (0, "")
-    assert err.startswith("Nothing is in the record since then: its last entry is of 2")
+    assert (code, out) == (2, "")
+    assert err.startswith("KERF202: '+900h' is ")
     assert kerf("log", record, "--since", "-1m")[2] == ""
