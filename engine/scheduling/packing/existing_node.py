@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 
 from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.model.labels import HOSTNAME, WELL_KNOWN
@@ -165,20 +165,18 @@ class ExistingNode:
 
     def enter(self, counts: Iterable[PodCount], pods: int = 1) -> None:
         """Add pods to the counts, in the domains of this node."""
-        for count, domain in self.entered(counts):
-            count.add(domain, pods)
-
-    def entered(self, counts: Iterable[PodCount]) -> Iterator[tuple[PodCount, Domain]]:
-        """Those of the counts that count pods of this node, each with the domain in which they do."""
         for count in counts:
-            if count.number not in self._entered:
-                self._entered[count.number] = self._entrance(count)
-            domain = self._entered[count.number]
+            domain = self.entrance(count)
             if domain is not None:
-                yield count, domain
+                count.add(domain, pods)
+
+    def entrance(self, count: PodCount) -> Domain | None:
+        """The domain in which the count has pods of this node; None if it does not count them."""
+        if count.number not in self._entered:
+            self._entered[count.number] = self._entrance(count)
+        return self._entered[count.number]
 
     def _entrance(self, count: PodCount) -> Domain | None:
-        """The domain in which the count has pods of this node; None if it does not count them."""
         if not count.admits_node(self.taints, self.known):
             return None
         return self.host if count.key == HOSTNAME else self.domain(count.key)

@@ -323,25 +323,28 @@ class Topology:
 
     def count(self, bound: Iterable[BoundPod], shapes: Mapping[str, PodShape]) -> None:
         """Count the bound pods (S-131)."""
-        for count, domain in self._places_of(bound, shapes):
-            count.add(domain)
+        for node, counts in self._counting_nodes(bound, shapes):
+            node.enter(counts)
 
     def shares(self, bound: Iterable[BoundPod], shapes: Mapping[str, PodShape]) -> tuple[Share, ...]:
         """What these bound pods are of the counts: how many in each domain."""
-        pods = Counter(self._places_of(bound, shapes))
+        pods = Counter(
+            (count, domain)
+            for node, counts in self._counting_nodes(bound, shapes)
+            for count in counts
+            if (domain := node.entrance(count)) is not None
+        )
         return tuple((count, domain, number) for (count, domain), number in pods.items())
 
-    def _places_of(
+    def _counting_nodes(
         self, bound: Iterable[BoundPod], shapes: Mapping[str, PodShape]
-    ) -> Iterator[tuple[PodCount, Domain]]:
-        """Where the bound pods count: a count and its domain for each time."""
-        if not self._counts:
-            return
-        for pod in bound:
+    ) -> Iterator[tuple[ExistingNode, list[PodCount]]]:
+        """The node of each bound pod, and the counts that the pod adds to."""
+        for pod in bound if self._counts else ():
             node = self._nodes.get(pod.node)
             if node is not None:
                 every, owned = self._entering(pod.namespace, pod.shape, shapes)
-                yield from node.entered(owned if pod.terminating else every)
+                yield node, owned if pod.terminating else every
 
     def _entering(
         self, namespace: str, digest: str, shapes: Mapping[str, PodShape]
