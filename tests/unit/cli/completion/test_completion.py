@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -100,3 +103,47 @@ def test_a_script_for_each_shell(shell: str, tmp_path: Path, capsys: pytest.Capt
         file = tmp_path / "kerf.bash"
         file.write_text(script)
         assert subprocess.run(["bash", "-n", file], check=False).returncode == 0
+
+
+_TAB_IN_BASH = """
+source kerf.bash
+COMP_WORDS=(kerf explain life.kerf node/); COMP_CWORD=3
+_kerf
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+_TAB_IN_FISH = "source kerf.fish; complete -C'kerf explain life.kerf node/'"
+_TAB_IN_ZSH = """
+zmodload zsh/zpty
+zpty shell zsh -f -i
+zpty -w shell 'PROMPT=; fpath=($PWD $fpath); autoload -Uz compinit; compinit -u -D; {load}; echo REA""DY'
+zpty -r -m shell seen '*READY*'
+zpty -w -n shell 'kerf explain life.kerf node/'$'\\t'
+zpty -r -m shell seen '*node/n1*'
+print -r -- "$seen"
+"""
+"""In a terminal of its own, since zsh completes nowhere else. The name comes from kerf: only its kind was typed."""
+_TABS = {
+    "bash": ("kerf.bash", ["bash", "--norc", "-c", _TAB_IN_BASH]),
+    "fish": ("kerf.fish", ["fish", "--no-config", "-c", _TAB_IN_FISH]),
+    "zsh": ("_kerf", ["zsh", "-f", "-c", _TAB_IN_ZSH.replace("{load}", ":")]),
+    "zsh-sourced": ("kerf.zsh", ["zsh", "-f", "-c", _TAB_IN_ZSH.replace("{load}", "source kerf.zsh")]),
+}
+
+
+@pytest.mark.real_time
+@pytest.mark.parametrize("way", _TABS)
+def test_a_real_shell_completes_the_names_of_a_record(
+    way: str, places: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name, command = _TABS[way]
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"{command[0]} is not installed")
+    assert main(["completion", way.partition("-")[0]]) == 0
+    (tmp_path / name).write_text(capsys.readouterr().out)
+    shutil.copy(places["file"], tmp_path / "life.kerf")
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = os.environ | {"PATH": path, "HOME": str(tmp_path), "TERM": "xterm"}
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert "node/n1" in done.stdout, done.stderr
