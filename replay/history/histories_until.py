@@ -6,13 +6,14 @@ cut out of them: a claim that was over by then, and one that had not begun, cost
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import chain
 
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.store import Store
-from kerf.replay.history.histories import ClaimHistory, Histories, MoveHistory
+from kerf.replay.history.histories import ClaimHistory, Histories, MoveHistory, RecordedVerdict
 from kerf.replay.record_names.named_entries import NamedEntries
 from kerf.replay.time_travel.record_beginning import base_as_entries
 
@@ -84,7 +85,7 @@ def _claim_up_to(whole: Histories, claim: ClaimHistory, until: int) -> ClaimHist
         events=[entry for entry in claim.events if entry.position <= until],
         orders=[order for order in claim.orders if order[0] <= until],
         answers=[answer for answer in claim.answers if answer[0] <= until],
-        verdicts=[verdict for verdict in claim.verdicts if verdict.position <= until],
+        verdicts=claim.verdicts[: bisect_right(claim.verdicts, until, key=_position)],
         signals=[entry for entry in claim.signals if entry.position <= until],
         moves=[ref for ref in claim.moves if whole.moves[ref].position <= until],
         replaces=next((ref for position, ref in reversed(replacing) if position <= until), ""),
@@ -94,6 +95,10 @@ def _claim_up_to(whole: Histories, claim: ClaimHistory, until: int) -> ClaimHist
     for entry in found.events:
         found.happened(entry.payload)
     return found
+
+
+def _position(verdict: RecordedVerdict) -> int:
+    return verdict.position
 
 
 def _move_up_to(whole: Histories, move: MoveHistory, until: int) -> MoveHistory:

@@ -1,8 +1,8 @@
 """The events of a record that are about a few subjects, without reading the entries of all pods.
 
 A timeline that is given everything but the entries of some pods tells the same of all else, but for the names of those
-pods. So the pods that may matter are given to it, then those whose names were missing in what was chosen, until none
-is.
+pods. So the pods that may matter are given to it, then those that were missing in what was chosen, until none is. A
+plan names all pods that it found a place for: of these one entry each is read, for the name.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from heapq import merge
 from itertools import chain
+
+from msgspec.structs import replace
 
 from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer
 from kerf.engine.record.decisions import Decision, ProvisionResult
@@ -26,6 +28,7 @@ from kerf.replay.record_names.named_entries import NamedEntries, uid_of
 from kerf.replay.record_names.postings import NAME, NODE, bare
 from kerf.replay.time_travel.record_beginning import BASE_TURN, base_as_entries
 
+_PLAN_MADE, _POD = "plan-made", "pod/"
 Choose = Callable[[Timeline, Iterable[Entry]], Iterator[Event]]
 """Folds entries with a timeline, and gives the events that are asked for."""
 
@@ -67,8 +70,8 @@ class _PodsTimeline(_NotingTimeline):
             self._latest = self._latest if payload.result.repeats else entry.position
             return super().apply(entry)
         if is_of_pod(entry):
-            plan = bisect_left(self._told.plans, entry.position, key=_position)
-            if plan and self._told.plans[plan - 1].position > self._latest:
+            plan = bisect_left(self._told.planned, entry.position)
+            if plan and self._told.planned[plan - 1] > self._latest:
                 self._targets = {}  # a plan that does not speak of the pod
             return super().apply(entry)
         if isinstance(payload, PLACED):
@@ -164,11 +167,26 @@ def chosen_events(
         entries = merge(given_too.entries(uids), of_pods, key=_position)
         events = list(choose(timeline, _noted(entries, given)))
         causes = {event.cause for event in events if event.cause >= event.turn and event.cause not in given}
-        needed = {uid for event in events for uid in timeline.unknown.get(event.position, ())}
+        needed = {uid for event in events if event.code != _PLAN_MADE for uid in _unnamed(event, timeline)}
         needed |= {named.uid_at(cause) for cause in causes}
         if not given_too.misses(causes) and needed <= uids:
-            return events
+            return [_with_names(event, timeline, named) for event in events]
         uids |= needed
+
+
+def _unnamed(event: Event, timeline: _NotingTimeline) -> set[str]:
+    """Return the pods of an event that the timeline does not know."""
+    unknown = timeline.unknown.get(event.position)
+    return {uid for name in event.related if (uid := name.removeprefix(_POD)) in unknown} if unknown else set()
+
+
+def _with_names(event: Event, timeline: _NotingTimeline, named: NamedEntries) -> Event:
+    """Return the event with the names of the pods that were there at its time."""
+    unnamed = _unnamed(event, timeline)
+    if not unnamed:
+        return event
+    names = {_POD + uid: _POD + key for uid, key in named.keys_at(unnamed, event.position).items()}
+    return replace(event, related=tuple(names.get(name, name) for name in event.related))
 
 
 def told_of(store: Store, named: NamedEntries) -> ToldEvents | None:
@@ -199,7 +217,7 @@ def places_of(plan: Entry, uids: Collection[str]) -> Iterator[str]:
 
 def _pods_about(named: NamedEntries, names: set[str], plans: Collection[int], decided: Iterable[Entry]) -> set[str]:
     """Return the pods of these names, those on nodes of these names, those planned onto claims of these names, and
-    those that some decisions speak of, or were brought about by. All plans are among `decided`."""
+    those that some decisions leave without a place, or were brought about by. All plans are among `decided`."""
     uids = {""}
     for name in sorted(names):
         uids |= named.uids(NODE, name) | named.uids(NAME, bare(name))
@@ -210,8 +228,7 @@ def _pods_about(named: NamedEntries, names: set[str], plans: Collection[int], de
             places += [(placement.claim, placement.pods) for placement in result.placements]
             uids.update(uid for place, pods in places if place in names for uid in pods)
             if entry.position in plans:
-                places += [("", group.pods) for group in (*result.unplaced, *result.ignored, *result.later)]
-                uids.update(uid for _, pods in places for uid in pods)
+                uids.update(uid for group in (*result.unplaced, *result.ignored, *result.later) for uid in group.pods)
                 uids.add(named.uid_at(entry.cause))
     return uids
 

@@ -15,10 +15,9 @@ from msgspec.structs import replace
 from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.record.claim_events import PodEvicted, PodForced
 from kerf.engine.record.entries import Entry
-from kerf.engine.record.observations import ObjectGone
-from kerf.projections.workload_names import WorkloadName, workload_of
-from kerf.replay.record_names.named_entries import NamedEntries, uid_of
-from kerf.replay.record_names.postings import NAME, NODE, WORKLOAD, bare
+from kerf.projections.workload_names import WorkloadName, owner_name
+from kerf.replay.record_names.named_entries import NamedEntries
+from kerf.replay.record_names.postings import NAME, NODE, WORKLOAD, PodEntry, PodTold, bare
 
 
 class PodDecision(Struct, frozen=True):
@@ -73,8 +72,9 @@ class PodHistories:
         self.named = named
         self._known: dict[str, PodHistory] = {}
         self._notes: dict[str, list[tuple[int, PodDecision | Entry]]] = {}  # by uid, of pods that are found late
-        self._asked: set[tuple[str, str]] = set()
+        self._asked: dict[tuple[str, str], list[str]] = {}  # what was looked up, and the pods that may be it
         self._loaded: set[str] = set()
+        self._in_base: dict[str, None] | None = None  # an index says only of what comes later whom it names
         self._groups: dict[str, dict[str, list[PodHistory]]] | None = None
 
     def up_to(self, named: NamedEntries) -> PodHistories:
@@ -92,7 +92,7 @@ class PodHistories:
 
     # ── the fold ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    def seen(self, pod: Pod, entry: Entry) -> None:
+    def seen(self, pod: Pod | PodTold, entry: Entry) -> None:
         self._groups = None
         history = self._known.get(pod.uid)
         if history is None:
@@ -105,7 +105,7 @@ class PodHistories:
             history.left = entry.at
         if pod.owner is not None:
             history.owner = f"{pod.namespace}/{pod.owner.kind}/{pod.owner.name}"
-            history.workload = history.workload or workload_of(pod)
+            history.workload = history.workload or owner_name(pod.namespace, pod.owner)
         history.phase = pod.phase
 
     def gone(self, uid: str, entry: Entry) -> None:
@@ -160,62 +160,77 @@ class PodHistories:
 
     def uids_of(self, key: str) -> list[str]:
         """Return the pods that have had this name (namespace/name), in the order in which they were seen first."""
-        self._find(NAME, bare(key))
-        return [pod.uid for pod in self._group("key").get(key, ())]
+        return [pod.uid for pod in self._called("key", key, NAME)]
 
     def keys_called(self, name: str) -> list[str]:
         """Return the names with their namespaces of the pods of this name."""
-        self._find(NAME, name)
-        return sorted({pod.key for pod in self._group("name").get(name, ())})
+        return sorted({pod.key for pod in self._called("name", name, NAME)})
 
     def on_node(self, node: str) -> list[PodHistory]:
         """Return the pods that were bound to this node, in the order in which they were seen first."""
-        self._find(NODE, node)
-        return self._group("node").get(node, []) if node else []
+        return self._called("node", node, NODE)
 
     def of_owner(self, owner: str) -> list[PodHistory]:
         """Return the pods of a controller (`PodHistory.owner`), in the order in which they were seen first."""
-        self._find(WORKLOAD, bare(owner))
-        return self._group("owner").get(owner, []) if owner else []
+        return self._called("owner", owner, WORKLOAD)
 
     def of_workload(self, name: str) -> list[PodHistory]:
         """Return all pods that a workload (namespace/name) has had, in the order in which they were seen first."""
-        self._find(WORKLOAD, bare(name))
-        return self._group("workload").get(name, [])
+        return self._called("workload", name, WORKLOAD)
 
     def workloads_called(self, name: str) -> list[str]:
         """Return the names with their namespaces of the workloads of this name."""
-        self._find(WORKLOAD, name)
-        return sorted(known for known in self._group("workload") if known.partition("/")[2] == name)
+        known = self._known.values() if self.named is None else self._found(WORKLOAD, name)
+        return sorted({key for pod in known for key in pod.workload_names() if key.partition("/")[2] == name})
 
     # ── pods that are found when they are asked for ────────────────────────────────────────────────────────────
 
-    def _find(self, what: str, name: str) -> None:
-        if self.named is not None and name and (what, name) not in self._asked:
-            self._asked.add((what, name))
-            in_base = self._known.keys() - self._loaded  # an index says only of what comes later whom it names
-            self._load(self.named.uids(what, name) | in_base)
+    def _called(self, what: str, name: str, found_by: str) -> list[PodHistory]:
+        """Return the pods that something of theirs is called so, in the order in which they were seen first."""
+        if not name:
+            return []
+        if self.named is None:
+            return self._group(what).get(name, [])
+        names = _NAMES[what]
+        return sorted((pod for pod in self._found(found_by, bare(name)) if name in names(pod)), key=_first)
+
+    def _found(self, what: str, name: str) -> list[PodHistory]:
+        """Return the pods that may be called so: all that are."""
+        assert self.named is not None
+        uids = self._asked.get((what, name))
+        if uids is None:
+            base = self._of_base()  # these stay in their order: they were all seen first at once
+            uids = self._asked[what, name] = [*base, *(self.named.uids(what, name) - base.keys())]
+            self._load(uids)
+        return [self._known[uid] for uid in uids if uid in self._known]
+
+    def _of_base(self) -> dict[str, None]:
+        """Return the pods that are known before any is looked up, in their order."""
+        if self._in_base is None:
+            self._in_base = dict.fromkeys(self._known)
+        return self._in_base
 
     def _load(self, uids: Iterable[str]) -> None:
         if self.named is None:
             return
+        self._of_base()
         wanted = set(uids) - self._loaded
         if not wanted:
             return
         self._loaded |= wanted
         self._groups = None
         told: dict[str, list[tuple[int, PodDecision | Entry]]] = {uid: [] for uid in wanted}
-        for entry in self.named.entries(wanted):
-            told[uid_of(entry)].append((entry.position, entry))
+        for entry in self.named.told(wanted):
+            told[entry.uid].append((entry.position, entry))
         for uid in wanted:
             notes = (note for note in self._notes.get(uid, ()) if note[0] <= self.named.until)
             for _, one in sorted((*told[uid], *notes), key=lambda told: told[0]):
-                if isinstance(one, Entry) and isinstance(one.payload, Pod):
-                    self.seen(one.payload, one)
-                elif isinstance(one, Entry) and isinstance(one.payload, ObjectGone):
-                    self.gone(uid, one)
-                else:
+                if not isinstance(one, PodEntry):
                     self._take(uid, one)
+                elif one.payload.uid:
+                    self.seen(one.payload, one)
+                else:
+                    self.gone(uid, one)
 
     def _group(self, what: str) -> dict[str, list[PodHistory]]:
         if self._groups is None:
@@ -223,10 +238,14 @@ class PodHistories:
         found = self._groups.get(what)
         if found is None:
             found = self._groups[what] = {}
-            for pod in sorted(self._known.values(), key=lambda pod: pod.first):
+            for pod in sorted(self._known.values(), key=_first):
                 for name in _NAMES[what](pod):
                     found.setdefault(name, []).append(pod)
         return found
+
+
+def _first(pod: PodHistory) -> int:
+    return pod.first
 
 
 _NAMES: dict[str, Callable[[PodHistory], tuple[str, ...]]] = {

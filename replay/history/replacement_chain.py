@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from kerf.engine.record import claim_events as ev
 from kerf.replay.history.histories import ClaimHistory, Histories, MoveHistory
-from kerf.replay.history.successor_pods import pods_to_move, successor_pods
+from kerf.replay.history.successor_pods import Successors, pods_to_move
 
 MAX_CHAIN_NODES = 40
 """At most this many nodes are in one chain."""
@@ -40,7 +40,7 @@ class ChainLink(Struct, frozen=True, kw_only=True):
 def replacement_chain(histories: Histories, start: Iterable[str]) -> tuple[ChainLink, ...]:
     """Return these claims with those that they replaced and those that replaced them, in the order of their first
     events."""
-    links_by_claim: dict[str, ChainLink] = {}
+    links_by_claim, successors = dict[str, ChainLink](), Successors(histories)
     to_visit: deque[tuple[str, frozenset[str] | None]] = deque(
         (name, None) for name in _replaced_before(histories, start)
     )
@@ -49,7 +49,7 @@ def replacement_chain(histories: Histories, start: Iterable[str]) -> tuple[Chain
         claim = histories.claims.get(name)
         if claim is None or name in links_by_claim or not claim.events:
             continue
-        link, next_pods = _link(histories, claim, followed)
+        link, next_pods = _link(histories, successors, claim, followed)
         if followed is not None and not next_pods:
             continue  # the pods that are followed are still there: it is no part of the chain yet
         links_by_claim[name] = link
@@ -85,19 +85,15 @@ def started_move(histories: Histories, claim: ClaimHistory) -> MoveHistory | Non
 
 
 def _link(
-    histories: Histories, claim: ClaimHistory, followed: frozenset[str] | None
+    histories: Histories, replaced: Successors, claim: ClaimHistory, followed: frozenset[str] | None
 ) -> tuple[ChainLink, dict[str, frozenset[str]]]:
     """Return the link, and for each claim that took pods from here the pods (uids) that came there. If pods are
-    followed, only those count."""
+    followed, only those count, and no others are read."""
     move = started_move(histories, claim)
     drained = next((e for e in claim.events if isinstance(e.payload, ev.DrainStarted)), None)
-    moved_pods = pods_to_move(histories, claim, drained.position) if drained is not None else []
-    successor_of = successor_pods(histories, moved_pods)
-    successors = [
-        histories.pods[successor_of[pod.uid]]
-        for pod in moved_pods
-        if pod.uid in successor_of and (followed is None or pod.uid in followed)
-    ]
+    moved_pods = pods_to_move(histories, claim, drained.position, followed) if drained is not None else []
+    successor_of = replaced.of(moved_pods)
+    successors = [histories.pods[successor_of[pod.uid]] for pod in moved_pods if pod.uid in successor_of]
     targets: dict[str, set[str]] = {}
     for pod in successors:
         for name in histories.claims_of_node.get(pod.node, [])[-1:]:

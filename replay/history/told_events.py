@@ -31,11 +31,12 @@ _encode, _decode = msgspec.msgpack.Encoder().encode, msgspec.msgpack.Decoder(lis
 
 class ToldEvents(Struct):
     """The events of all entries that are of no pod and no plan, by position. `plans` are the entries of plans, in
-    order, but for those that repeat another, which are `repeats`; `of_pod` says which plans speak of a pod. `places`
-    are the entries by which a claim has a Node or none, `buffers` those that give pods names. `kept` are all of these
-    entries, by position."""
+    order, but for those that repeat another, which are `repeats`; `planned` are their positions, and `of_pod` says
+    which of them speak of a pod. `places` are the entries by which a claim has a Node or none, `buffers` those that
+    give pods names. `kept` are all of these entries, by position."""
 
     plans: list[Entry] = field(default_factory=list)
+    planned: list[int] = field(default_factory=list)
     repeats: list[Entry] = field(default_factory=list)
     of_pod: dict[str, list[int]] = field(default_factory=dict)
     places: dict[str, list[Entry]] = field(default_factory=dict)
@@ -102,6 +103,7 @@ def _note_plan(told: ToldEvents, entry: Entry) -> None:
         told.repeats.append(entry)
         return
     told.plans.append(entry)
+    told.planned.append(entry.position)
     groups = (*result.claims, *result.placements, *result.unplaced, *result.ignored, *result.later)
     for uid in {uid for group in groups for uid in group.pods}:
         told.of_pod.setdefault(uid, []).append(len(told.plans) - 1)

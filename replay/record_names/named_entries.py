@@ -10,7 +10,7 @@ from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.record.codec import CODEC, Codec
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import ObjectGone
-from kerf.replay.record_names.postings import UID, Part, has_name
+from kerf.replay.record_names.postings import UID, Part, PodEntry, has_name, pod_entry
 
 MOST_KEPT = 150_000
 """What so many entries of anything but pods tell is kept for the next question; more are decoded again."""
@@ -103,18 +103,34 @@ class NamedEntries:
 
     def uids(self, what: str, name: str) -> set[str]:
         """Return the pods that have had a name (see `postings`), if only for a while."""
-        found = self._of_pods(self._positions(what, [name]))
-        return {
-            entry.payload.uid
-            for entry in found
-            if isinstance(entry.payload, Pod) and has_name(entry.payload, what, name)
-        }
+        found = self._told(self._positions(what, [name]))
+        return {entry.uid for entry in found if has_name(entry.payload, what, name)}
 
     def entries(self, uids: Collection[str]) -> Iterator[Entry]:
         """Give all entries of some pods, in order."""
         for entry in self._of_pods(self._positions(UID, uids)):
             if uid_of(entry) in uids:
                 yield entry
+
+    def told(self, uids: Collection[str]) -> Iterator[PodEntry]:
+        """As `entries`, of which no more is decoded than a pod's life needs."""
+        return (entry for entry in self._told(self._positions(UID, uids)) if entry.uid in uids)
+
+    def keys_at(self, uids: Collection[str], position: int) -> dict[str, str]:
+        """Return the names (namespace/name) of those of these pods that are there before a position. Their latest
+        entries alone are read."""
+        found: dict[str, str] = {}
+        earlier = {uid: [each for each in self._positions(UID, [uid]) if each < position] for uid in uids}
+        while earlier := {uid: positions for uid, positions in earlier.items() if positions}:
+            latest = {uid: positions.pop() for uid, positions in earlier.items()}
+            entries = {entry.position: entry for entry in self._told(sorted(set(latest.values())))}
+            for uid, at in latest.items():
+                if entries[at].uid != uid:
+                    continue  # another name with the same checksum
+                earlier[uid] = []
+                if entries[at].payload.uid:
+                    found[uid] = entries[at].payload.key
+        return found
 
     def uid_at(self, position: int) -> str:
         """Return which pod the entry at a position is of, "" for none."""
@@ -143,6 +159,9 @@ class NamedEntries:
 
     def _of_pods(self, positions: Sequence[int]) -> Iterator[Entry]:
         return self._codec.decode_all(self._lately.read(positions, self._entries))
+
+    def _told(self, positions: Sequence[int]) -> Iterator[PodEntry]:
+        return filter(None, map(pod_entry, self._lately.read(positions, self._entries)))
 
     def _decoded(self, positions: Sequence[int], only: Collection[str] | None = None) -> Iterator[Entry]:
         return self._codec.decode_all(self._entries.encoded_at(positions), only)

@@ -9,13 +9,14 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
+from itertools import takewhile
 from zlib import crc32
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from kerf.engine.model.kinds.watched import POD
-from kerf.engine.model.kubernetes.pods import Owner, Pod
+from kerf.engine.model.kubernetes.pods import Owner
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.entry_types import NAME_OF, TYPES
 from kerf.engine.record.errors import UNDECODABLE
@@ -42,25 +43,36 @@ _SEEDS = {what: crc32(what.encode()) for what in (UID, NAME, NODE, WORKLOAD)}
 _OF_UID = _SEEDS[UID]
 
 
-class _Named(Struct, frozen=True, gc=False):
-    """What the entries of pods name."""
+class PodTold(Struct, frozen=True, gc=False):
+    """What an entry of a pod says of its life: how it was seen, or that it is gone (`kind`, `gone`)."""
 
     uid: str = ""
     namespace: str = ""
     name: str = ""
+    phase: str = "Pending"
     node: str = ""
+    unschedulable: bool = False
+    deleting: int = 0
     owner: Owner | None = None
     kind: str = ""
-    key: str = ""
+    gone: str = field(default="", name="key")
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
 
 
-class _PodEntry(Entry, array_like=True, frozen=True, gc=False):
-    """An entry as it lies in the record, read as one of a pod."""
+class PodEntry(Entry, array_like=True, frozen=True, gc=False):
+    """An entry of a pod, of which no more is decoded than `PodTold` has: a third of the time."""
 
-    payload: _Named
+    payload: PodTold
+
+    @property
+    def uid(self) -> str:
+        return self.payload.uid or self.payload.gone
 
 
-_decode = msgspec.msgpack.Decoder(_PodEntry).decode
+_decode = msgspec.msgpack.Decoder(PodEntry).decode
 
 
 class Part(Struct, frozen=True):
@@ -75,9 +87,8 @@ class Part(Struct, frozen=True):
     def positions(self, what: str, name: str) -> list[int]:
         """Return the positions of the entries of pods that may have this name, in order."""
         lowest = _checksum(what, name) << 32
-        begin = bisect_left(self.named, lowest)
-        end = bisect_left(self.named, lowest + MOST_ENTRIES, begin)
-        return [self.after + (posting - lowest) for posting in self.named[begin:end]]
+        begin, beyond, base = bisect_left(self.named, lowest), lowest + MOST_ENTRIES, self.after - lowest
+        return [base + posting for posting in takewhile(beyond.__gt__, self.named[begin:])]
 
 
 def part_of(entries: Iterable[tuple[int, bytes]], after: int, until: int, tell: Callable[[int], None]) -> Part:
@@ -89,12 +100,12 @@ def part_of(entries: Iterable[tuple[int, bytes]], after: int, until: int, tell: 
         distance = position - after
         if distance % PROGRESS_EVERY == 0:
             tell(position)
-        entry = _of_pod(encoded)
+        entry = pod_entry(encoded)
         if entry is None:
             others.append(distance)
             continue
         pod = entry.payload
-        uid = pod.uid if entry.type == _SEEN else pod.key
+        uid = entry.uid
         checksums = [crc32(uid.encode(), _OF_UID)]
         if entry.type == _SEEN and pods.get(uid) != (now := (pod.node, pod.owner)):
             pods[uid] = now
@@ -107,7 +118,8 @@ def part_of(entries: Iterable[tuple[int, bytes]], after: int, until: int, tell: 
     return Part(after, until, memoryview(named), memoryview(others))
 
 
-def _of_pod(encoded: bytes) -> _PodEntry | None:
+def pod_entry(encoded: bytes) -> PodEntry | None:
+    """Return an entry as one of a pod; None if it is none, or not of the current schema."""
     if encoded.find(_MARKS[0], 0, _TYPE_WITHIN) < 0 and encoded.find(_MARKS[1], 0, _TYPE_WITHIN) < 0:
         return None
     try:
@@ -119,7 +131,7 @@ def _of_pod(encoded: bytes) -> _PodEntry | None:
     return entry
 
 
-def _names(pod: _Named | Pod) -> Iterator[tuple[str, str]]:
+def _names(pod: PodTold) -> Iterator[tuple[str, str]]:
     """Give what a pod is found by, besides its uid."""
     yield NAME, bare(pod.name)
     if pod.node:
@@ -129,7 +141,7 @@ def _names(pod: _Named | Pod) -> Iterator[tuple[str, str]]:
         yield WORKLOAD, bare(owner_name(pod.namespace, pod.owner).name)
 
 
-def has_name(pod: Pod, what: str, name: str) -> bool:
+def has_name(pod: PodTold, what: str, name: str) -> bool:
     """Return whether a pod is found by a name."""
     return (what, name) in _names(pod)
 
