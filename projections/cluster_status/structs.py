@@ -86,7 +86,8 @@ class UnderWay(Struct, frozen=True, kw_only=True):
 
     `kind` is launch, join, start, move, taint or drain. `subjects` are the claims it is about, `onto` those that come
     in their place, `why` is the reason of what goes, `pods` how many it is for, or how many are still to leave. `late`:
-    it takes longer than it should.
+    it takes longer than it should. `budgets` are the PodDisruptionBudgets (namespace/name) for which pods of a late
+    drain may not be evicted.
     """
 
     kind: str
@@ -98,6 +99,7 @@ class UnderWay(Struct, frozen=True, kw_only=True):
     pods: int = 0
     savings: float = 0.0
     late: bool = False
+    budgets: tuple[str, ...] = ()
 
 
 class Ground(Struct, frozen=True):

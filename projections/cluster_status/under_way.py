@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import DRAINING, LAUNCHED, REGISTERED, REQUESTED, TAINTED
+from kerf.engine.scheduling.pods.evictability import EvictionRules
 from kerf.engine.state.moves import proposal_order
 from kerf.engine.state.state import State, Underway
 from kerf.projections.cluster_status.structs import UnderWay
@@ -28,6 +29,7 @@ def _claim(claim: NodeClaim, state: State, now: int) -> UnderWay:
     kind = _KINDS[claim.state]
     since = claim.since or claim.created
     on_node = len(state.indexes.pods_by_node.get(claim.node, {}))
+    late = now - since > LATE_AFTER[kind]
     expected = len(state.indexes.waiting_for.get(claim.name, {}))
     return UnderWay(
         kind=kind,
@@ -36,8 +38,18 @@ def _claim(claim: NodeClaim, state: State, now: int) -> UnderWay:
         age=max(0, now - since),
         why=claim.why,
         pods=on_node if kind in (TAINT, DRAIN) else expected,
-        late=now - since > LATE_AFTER[kind],
+        late=late,
+        budgets=_budgets(claim, state) if late and kind == DRAIN else (),
     )
+
+
+def _budgets(claim: NodeClaim, state: State) -> tuple[str, ...]:
+    """Return the PodDisruptionBudgets that keep pods on a node which is drained."""
+    there = (state.facts.pods[uid] for uid in state.indexes.pods_by_node.get(claim.node, {}))
+    pods = [pod for pod in there if not pod.deleting]
+    shapes = {pod.shape: state.indexes.blobs.shape(pod.shape) for pod in pods}
+    rules = EvictionRules(shapes, tuple(state.facts.pdbs.values()), state.facts.at)
+    return tuple(sorted({f"{budget.namespace}/{budget.name}" for pod in pods for budget in rules.blocked_now(pod)}))
 
 
 def _move(found: Underway, now: int) -> UnderWay:

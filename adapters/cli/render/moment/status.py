@@ -128,7 +128,8 @@ def _waiting(groups: Iterable[WaitingWorkload]) -> Iterator[list[str]]:
 def _under_way(status: ClusterStatus) -> Iterator[list[str]]:
     nodes = {node.claim: node for node in status.nodes if node.claim}
     for part in status.under_way:
-        late = "  late" if part.late else ""
+        kept = f": PodDisruptionBudget {some(part.budgets)} allows no eviction" if part.budgets else ""
+        late = f"  late{kept}" if part.late else ""
         yield [*_wrapped(f"{_time(part.age):>8}  {UNDER_WAY[part.kind]} {_what(part, nodes)}{late}", " " * 10)]
 
 

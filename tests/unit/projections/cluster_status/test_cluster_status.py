@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from copy import deepcopy
 
 import msgspec
 import pytest
@@ -62,6 +63,20 @@ def test_what_takes_too_long_is_late_and_degrades() -> None:
     assert found.verdict.level == "degraded"
     assert {code for _, code, _ in grounds(found)} == {"late", "waiting-long", "under-way"}
     assert [part.late for part in status(asked(), 2 * MINUTE).under_way] == [True]
+
+
+def test_a_late_drain_names_the_budget_that_keeps_its_pods() -> None:
+    documents = deepcopy(workshop(scale("10s", 5), scale("45m", 5)))
+    pool = next(document for document in documents if document["kind"] == "NodePool")
+    pool["spec"]["template"]["spec"]["expireAfter"] = "10m"
+    budget = {
+        "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "all", "namespace": "other"},
+        "spec": {"minAvailable": 5, "selector": {"matchLabels": {"app": "inflate"}}},
+    }  # fmt: skip
+    run = Run([*documents, budget])
+    state = load(run.memory)
+    (drain,) = status_of(run.memory, state, state.facts.at).under_way
+    assert (drain.kind, drain.late, drain.budgets) == ("drain", True, ("other/all",))
 
 
 def test_a_pod_without_a_place_has_the_reason_of_the_pool_that_came_nearest() -> None:
