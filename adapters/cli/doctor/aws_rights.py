@@ -161,7 +161,10 @@ def queue(clients: Clients, name: str) -> Iterator[Finding]:
     try:
         url = call(clients.sqs.get_queue_url, QueueName=name)["QueueUrl"]
     except AwsError as error:
-        yield Finding("queue", BAD, f"{name}: {error}", f"Without it {STOPS['sqs:GetQueueUrl'][1]}. {POLICY}")
+        denied = error.aws_code in DENIED
+        text = "not allowed: sqs:GetQueueUrl" if denied else str(error)
+        hint = POLICY if denied else "docs/eks.md says how to make it"
+        yield Finding("queue", BAD, f"{name}: {text}", f"Without it {STOPS['sqs:GetQueueUrl'][1]}. {hint}")
         return
     one = {"MaxNumberOfMessages": 1, "VisibilityTimeout": 0, "WaitTimeSeconds": 0}
     never = [{"Id": "0", "ReceiptHandle": _NONE}]

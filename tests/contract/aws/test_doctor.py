@@ -120,8 +120,16 @@ def test_what_cannot_be_tried_yet_is_said(world: AwsWorld) -> None:
 def test_a_queue_that_kerf_may_not_ask_for(world: AwsWorld, node_class: dict[str, Any]) -> None:
     world.environment.operator.fault("GetQueueUrl", "refused", 1)
     (missing,) = [finding for finding in found(world, node_class) if finding.level != OK]
-    assert (missing.what, missing.level, CLUSTER in missing.text) == ("queue", BAD, True)
-    assert "kerf does not hear of interruptions" in missing.hint
+    assert (missing.what, missing.level, missing.text) == ("queue", BAD, f"{CLUSTER}: not allowed: sqs:GetQueueUrl")
+    assert "kerf does not hear of interruptions. docs/install.md has the policy" in missing.hint
+
+
+def test_a_queue_that_is_not_there(world: AwsWorld, node_class: dict[str, Any]) -> None:
+    gone = "400 AWS.SimpleQueueService.NonExistentQueue The specified queue does not exist."
+    world.environment.operator.fault("GetQueueUrl", gone, 1)
+    (missing,) = [finding for finding in found(world, node_class) if finding.level != OK]
+    assert (missing.what, missing.level, "does not exist" in missing.text) == ("queue", BAD, True)
+    assert missing.hint == "Without it kerf does not hear of interruptions. docs/eks.md says how to make it"
 
 
 def test_observe_mode_is_asked_for_no_more_than_it_needs(world: AwsWorld, boundary: Boundary) -> None:
