@@ -41,6 +41,9 @@ BY_PRICE = "by-price"
 """A NodeOverlay has set prices: the cloud draws in the order of the offers (A-275, A-276)."""
 RELAXED = "relaxed"
 """The claim's minValues were lowered (A-280)."""
+DOUBTS = "doubts"
+"""What the cloud refuses of it is in doubt afterwards. Orders of older records do not have it: they know no doubt. It
+is no field of its own, because a sixteenth one would change the bytes of every order."""
 
 
 def draw_of(*, by_price: bool, relaxed: bool) -> tuple[str, ...]:
@@ -65,8 +68,7 @@ class LaunchInstance(Struct, frozen=True, tag="launch-instance", omit_defaults=T
     reservation: ReservationId = ""
     look: bool = False  # an earlier record may have launched it: its tag is looked for first
     again: Plain = ""  # the first attempt's "position.index": a repetition uses its token, so that it cannot double
-    draw: tuple[Plain, ...] = ()  # what changes how the cloud draws from the offers: BY_PRICE, RELAXED
-    doubts: bool = False  # what the cloud refuses of it is in doubt afterwards; records before version 24 know no doubt
+    draw: tuple[Plain, ...] = ()  # how the cloud draws from the offers, and what its refusals mean: BY_PRICE, …, DOUBTS
     user_data: KeyedHash = ""  # of a repetition: the digest of the NodeClass's user data at the first attempt, if known
 
     @property
@@ -76,6 +78,10 @@ class LaunchInstance(Struct, frozen=True, tag="launch-instance", omit_defaults=T
     @property
     def relaxed(self) -> bool:
         return RELAXED in self.draw
+
+    @property
+    def doubts(self) -> bool:
+        return DOUBTS in self.draw
 
 
 class FindInstance(Struct, frozen=True, tag="find-instance"):

@@ -11,7 +11,7 @@ from kerf.engine.model.karpenter.nodepool_hash import hash_annotations
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.labels import DRA_DRIVERS, MIN_VALUES_RELAXED
 from kerf.engine.record import claim_events as ev
-from kerf.engine.record.decisions import LaunchInstance, PlannedClaim, ProvisionResult, draw_of
+from kerf.engine.record.decisions import DOUBTS, LaunchInstance, PlannedClaim, ProvisionResult, draw_of
 from kerf.engine.scheduling.explain.tracer import Tracer
 from kerf.engine.scheduling.launchable.launch_offers import choose_offers
 from kerf.engine.scheduling.launches_in_doubt import launch_doubted_first
@@ -156,8 +156,7 @@ def launch_orders(claims: tuple[PlannedClaim, ...], problem: Problem) -> tuple[L
                 requests=claim.requests,
                 labels=claim.labels,
                 taints=(*pool.taints, *pool.startup_taints),
-                draw=draw_of(by_price="price" in claim.overlaid, relaxed=claim.min_values_relaxed),
-                doubts=True,
+                draw=(*draw_of(by_price="price" in claim.overlaid, relaxed=claim.min_values_relaxed), DOUBTS),
             )
         )
     return tuple(launches)
