@@ -13,6 +13,7 @@ from kerf.engine.model.labels import DRA_DRIVERS, MIN_VALUES_RELAXED
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import DOUBTS, LaunchInstance, PlannedClaim, ProvisionResult, draw_of
 from kerf.engine.scheduling.explain.tracer import Tracer
+from kerf.engine.scheduling.explain.unready_pools import with_unready_pools
 from kerf.engine.scheduling.launchable.launch_offers import choose_offers
 from kerf.engine.scheduling.launches_in_doubt import launch_doubted_first
 from kerf.engine.scheduling.matching.requirements import Requirements
@@ -63,7 +64,7 @@ def provision(state: State, now: int, tracer: Tracer | None = None) -> Provision
     result = ProvisionResult(
         claims,
         planned.placements,
-        (*planned.unplaced, *delayed.unplaced, *awaiting.unplaced),
+        (*with_unready_pools(planned.unplaced, problem), *delayed.unplaced, *awaiting.unplaced),
         planned.ignored,
         retry_at=min((at for at in (delayed.until, awaiting.until, later.until) if at), default=0),
         truncated=planned.truncated,

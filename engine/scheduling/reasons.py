@@ -34,6 +34,8 @@ class SchedulingCode(ReasonCode):
     # nothing can be tried
     NO_NODE_POOL = "no-node-pool", "no NodePool is ready, dynamic and not being deleted"
     """No NodePool is ready, dynamic and not being deleted (S-62)."""
+    NOT_READY = "not-ready", "it is not ready; its nodes would suit the pod by their labels and taints"
+    """The NodePool takes no part because it is not ready (S-61). `node_pool`."""
     NO_INSTANCE_TYPES = (
         "no-instance-types",
         "the NodePool's requirements and what is on offer leave none of its {types} instance types",

@@ -9,6 +9,7 @@ from kerf.adapters.cli.render.explain.placement import CUT_SINCE, launch_text, p
 from kerf.adapters.cli.render.figures.tables import common_words
 from kerf.adapters.cli.render.output import Printer
 from kerf.projections.prose.amounts import count, duration, moment
+from kerf.projections.prose.nearest_reasons import nearest_first
 from kerf.projections.prose.reasons import sentence
 from kerf.replay.explain.pod import LostLaunches, PodExplanation
 from kerf.replay.history.displacement import Displacement
@@ -46,7 +47,7 @@ def pod_text(printer: Printer, explained: PodExplanation) -> None:
         printer.line(_lost(explained.lost), "warning")
     if explained.expected:
         printer.line(f"the plan meant it for {explained.expected}: kube-scheduler chose {explained.node}", "warning")
-    for reason in explained.reasons:
+    for reason in nearest_first(explained.reasons):
         printer.line(f"no place: {sentence(reason)}", "warning")
     for reason in explained.kept:
         printer.line(f"it stays for now: {sentence(reason)}")
