@@ -25,6 +25,7 @@ from kerf.projections.prose.reasons import requirement_words, sentence
 from kerf.projections.timeline.event import Event, event_sentence
 from kerf.replay.explain.claim import ClaimExplanation
 from kerf.replay.explain.decision import DecisionExplanation, PlanExplanation, explain_decision
+from kerf.replay.explain.decision_links import LOOKED_AFTER
 from kerf.replay.explain.funnels import PlacementExplanation, PoolFunnel
 from kerf.replay.explain.pod import PodExplanation
 from kerf.replay.explain.subject import Explanation
@@ -133,7 +134,7 @@ class AgainAnswer(Struct, frozen=True):
 
 def decision(reader: RecordReader, position: int) -> DecisionAnswer:
     """A decision: what was asked, what ruled types out, moves, verdicts, its causes and consequences, and the entry."""
-    named = reader.named(min(position, reader.store.last_position()))
+    named = reader.named(min(position + LOOKED_AFTER, reader.store.last_position()))
     found, printer = explain_decision(reader.store, position, named), LinesPrinter()
     explanation_text(printer, found)
     entry = next(reader.store.scan(position - 1, position))

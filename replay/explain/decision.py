@@ -61,6 +61,7 @@ def explain_decision(store: Store, position: int, named: NamedEntries | None = N
     """Explain the decision at a position. `named` finds entries, if the record has an index. Raises SubjectUnknown
     (KERF203)."""
     decision = decision_at(store, position)
+    links = decision_links(store, position, named)
     named = named.up_to(position) if named is not None else None
     result = decision.result
     repeats = result.repeats if isinstance(result, ProvisionResult) else 0
@@ -79,7 +80,7 @@ def explain_decision(store: Store, position: int, named: NamedEntries | None = N
         repeats=repeats,
         plans=_plans(store, repeats or position, repeated, named),
         shortened=isinstance(result, ProvisionResult) and replan is None,
-        links=decision_links(store, position),
+        links=links,
         budgets=_budgets(store, position, decision, named),
     )
 

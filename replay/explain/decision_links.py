@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.record.decisions import (
@@ -24,10 +26,15 @@ from kerf.engine.record.entries import Entry
 from kerf.engine.record.store import Store
 from kerf.projections.timeline.event import DEBUG, Event
 from kerf.projections.timeline.grouping import group_events
+from kerf.projections.timeline.timeline import Timeline
+from kerf.replay.history.histories import Histories
+from kerf.replay.history.histories_until import histories_of
+from kerf.replay.history.indexed_timeline import chosen_events
 from kerf.replay.history.story import timeline_from_base
+from kerf.replay.record_names.named_entries import NamedEntries
 
 LOOKED_AFTER = 20_000
-"""So many entries after the decision are read for what came of it."""
+"""So many entries after the decision may tell what came of it."""
 MOST_EVENTS = 40
 """At most so many events are told on either side."""
 
@@ -75,11 +82,45 @@ class _About(Struct):
         return isinstance(entry.payload, Pod) and entry.payload.uid in self.pods
 
 
-def decision_links(store: Store, position: int) -> DecisionLinks:
-    """Return what belongs to the decision at a position."""
-    about, timeline = _about(store, position), timeline_from_base(store)
+def decision_links(store: Store, position: int, named: NamedEntries | None = None) -> DecisionLinks:
+    """Return what belongs to the decision at a position. Where `named` reaches as far as is looked, only what may
+    belong to it is read."""
+    about, until = _about(store, position), min(position + LOOKED_AFTER, store.last_position())
+    events: Iterable[Event]
+    if named is None or named.whole.until < until:
+        events = _linked_events(about, position, timeline_from_base(store), store.scan(0, until))
+    else:
+        events = _found_events(store, about, position, named.whole.up_to(until))
+    earlier, later = list[Event](), list[Event]()
+    for event in events:
+        (earlier if event.position < position else later).append(event)
+    causes = list(group_events(earlier))
+    consequences = list(_linked(group_events(later), about, position))
+    more = len(causes) > MOST_EVENTS or len(consequences) > MOST_EVENTS
+    return DecisionLinks(tuple(causes[-MOST_EVENTS:]), tuple(consequences[:MOST_EVENTS]), more)
+
+
+def _found_events(store: Store, about: _About, position: int, named: NamedEntries) -> list[Event]:
+    """Return the events that belong to a decision, of entries that are found by their names."""
+    pods = about.pods | ({named.uid_at(cause) for cause in about.entries} - {""})
+    known = histories_of(store, position, named.up_to(position))
+    claims = {*about.claims, *(name for pod in pods for name in _claims_under(pod, known))}
+    subjects = [f"nodeclaim/{name}" for name in claims]
+    choose = partial(_linked_events, about, position)
+    return chosen_events(store, named, (), choose, about.entries, subjects, pods)
+
+
+def _claims_under(uid: str, known: Histories) -> list[str]:
+    """Return the claims of the node that a pod was on."""
+    pod = known.pods.get(uid)
+    return known.claims_of_node.get(pod.node, []) if pod is not None else []
+
+
+def _linked_events(about: _About, position: int, timeline: Timeline, entries: Iterable[Entry]) -> Iterator[Event]:
+    """Fold entries, and give the events that brought the decision about, then those that came of it."""
+    about = replace(about, pods=set(about.pods), nodes={})
     earlier, later = _Earlier(about), list[Event]()
-    for entry in store.scan(0, position + LOOKED_AFTER):
+    for entry in entries:
         events = timeline.apply(entry)
         if entry.position < position:
             earlier.add(events, entry)
@@ -87,10 +128,8 @@ def decision_links(store: Store, position: int) -> DecisionLinks:
             later += _consequences(events, entry, about)
         if len(later) > MOST_EVENTS * 10:
             break
-    causes = list(group_events(earlier.causes()))
-    consequences = list(_linked(group_events(later), about, position))
-    more = len(causes) > MOST_EVENTS or len(consequences) > MOST_EVENTS
-    return DecisionLinks(tuple(causes[-MOST_EVENTS:]), tuple(consequences[:MOST_EVENTS]), more)
+    yield from earlier.causes()
+    yield from later
 
 
 class _Earlier:

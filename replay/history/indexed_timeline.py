@@ -145,16 +145,18 @@ def chosen_events(
     choose: Choose,
     plans: Collection[int] = (),
     subjects: Collection[str] | None = None,
+    pods: Collection[str] = (),
 ) -> list[Event]:
     """Return the events that `choose` gives of all entries that `named` finds. `names` are those of the subjects that
-    it may choose, without their kind: pods (namespace/name), nodes, claims. The decisions at `plans` it will choose.
+    it may choose, without their kind: pods (namespace/name), nodes, claims; `pods` are further pods, by uid. The
+    decisions at `plans` it will choose.
 
     Where `subjects` are given, it chooses events of these alone, or at `plans`, or pods' own, and what brought them
     about. Then what is about others is not read."""
     base, shapes = list(base_as_entries(store)), Blobs(store.blob).shape
     told = told_of(store, named) if subjects is not None else None
     given_too: _Every | _Found = _Every(named) if told is None else _Found(named, told, subjects or (), plans)
-    uids = _pods_about(named, set(names), plans, given_too.plans()) | {uid_of(entry) for entry in base}
+    uids = _pods_about(named, set(names), plans, given_too.plans()) | {uid_of(entry) for entry in base} | set(pods)
     read_of, of_pods = set[str](), list[Entry]()
     while True:
         timeline, given = given_too.timeline(shapes), set[int]()

@@ -73,6 +73,7 @@ def names_of(store: AnyStore, each: int) -> Iterator[str]:
         list(histories.claims),
         sorted({claim.instance for claim in histories.claims.values() if claim.instance}),
         [f"nodepool/{name}" for name in histories.node_pools],
+        [f"decision/{position}" for position in histories.decisions],
     )
     for names in known:
         yield from names[:: max(1, len(names) // each)][:each]
