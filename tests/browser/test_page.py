@@ -152,6 +152,15 @@ def test_a_decision_shows_what_the_api_says_and_is_decided_again(page: Any, link
     assert page.text_content(".again .good") == ask(page, f"again?position={position}")["text"][0]["text"]
 
 
+def test_a_budgets_name_does_not_lead_to_the_pod_that_is_called_like_it(page: Any, links: Links) -> None:
+    opened(page, links("budget"))
+    page.locator(".node .what").first.click()
+    said = page.locator("#text .title", has_text="it is still here")
+    expect(said).to_contain_text("pod default/d may not be evicted: PodDisruptionBudget default/d allows none")
+    expect(said.locator("a")).to_have_text(["default/d"])
+    assert "PodDisruptionBudget <a" not in said.inner_html()
+
+
 @pytest.fixture(scope="module")
 def export(records: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What `--export` writes."""

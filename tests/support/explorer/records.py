@@ -10,6 +10,10 @@ from pathlib import Path
 from benchmarks.records.long_record import record_of
 from kerf.adapters.cli.main import main
 from kerf.adapters.store.sqlite.store import SQLiteStore
+from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
+from kerf.engine.model.kubernetes.pods import Selector
+from kerf.engine.record.observations import Observation
+from tests.support.lives import decide, half_empty
 from tests.support.records import stored, whole_life
 from tests.support.repository import ROOT
 from tests.support.world import World
@@ -87,6 +91,15 @@ def hostile(folder: Path) -> Path:
     return stored(folder / "hostile.kerf", world.store)
 
 
+def budget(folder: Path) -> Path:
+    """A node stays for a PodDisruptionBudget that is called like one of its pods."""
+    world = half_empty()
+    world.see(Observation(PodDisruptionBudget("b", "default", "d", Selector())))
+    decide(world)
+    return stored(folder / "budget.kerf", world.store)
+
+
 RECORDS: dict[str, Callable[[Path], Path]] = {
-    maker.__name__: maker for maker in (demo, day, life, observed, pseudonymised, partial, cut, corrupt, empty, hostile)
+    maker.__name__: maker
+    for maker in (demo, day, life, observed, pseudonymised, partial, cut, corrupt, empty, hostile, budget)
 }

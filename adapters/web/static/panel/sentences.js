@@ -19,13 +19,20 @@ export function paragraph(said, style) {
   return made;
 }
 
+// Kinds that a name may belong to, beside those that are explained: a PodDisruptionBudget is often called like its
+// Deployment, a NodeClass like its NodePool. Their names lead nowhere.
+const OTHER_KIND = /(Budget|Class|ConfigMap|Volume|VolumeClaim|Secret|Service|Namespace)s?$/;
+
 // A sentence within another element.
 export function linked(said) {
   const made = document.createDocumentFragment();
   const names = knownNames(), here = namesHere(), found = (name) => names.get(name) ?? here.get(name);
-  for (const part of said.split(/((?:position|decision) \d+|[\w.\-/]+)/)) {
+  const parts = said.split(/((?:position|decision) \d+|[\w.\-/]+)/);
+  let kind = "";
+  for (const [i, part] of parts.entries()) {
+    if (i % 2) kind = parts[i - 1] === " " ? parts[i - 2] : parts[i - 1] === ", " ? kind : ""; // "Kind NAME, NAME"
     const position = part.match(/^(?:position|decision) (\d+)$/);
-    const subject = position ? `decision/${position[1]}` : found(part) ?? found(part.replace(/\.$/, ""));
+    const subject = position ? `decision/${position[1]}` : OTHER_KIND.test(kind) ? null : found(part) ?? found(part.replace(/\.$/, ""));
     if (subject && subject !== view.sel) {
       const link = el("a", "", part);
       link.tabIndex = 0;
