@@ -13,7 +13,8 @@ import msgspec
 from msgspec import Struct
 
 from kerf.adapters.cli.render.explain.explanation import explanation_text
-from kerf.adapters.cli.render.record import quantities, turn_report_text
+from kerf.adapters.cli.render.explain.placement import asked_words, kind_words
+from kerf.adapters.cli.render.record import turn_report_text
 from kerf.adapters.web.reader import RecordReader
 from kerf.adapters.web.rendered import LinesPrinter, TextLine
 from kerf.engine.record.decisions import Move, MoveStepResult, ProposedMovesResult, Verdict
@@ -21,12 +22,12 @@ from kerf.engine.scheduling.explain.tracer import PricedType
 from kerf.projections.prose.changes import budget_words
 from kerf.projections.prose.drift import verdict_words
 from kerf.projections.prose.funnels import cut_sentence, given_up_sentence, near_miss_sentence
-from kerf.projections.prose.reasons import requirement_words, sentence
+from kerf.projections.prose.reasons import sentence
 from kerf.projections.timeline.event import Event, event_sentence
 from kerf.replay.explain.claim import ClaimExplanation
 from kerf.replay.explain.decision import DecisionExplanation, PlanExplanation, explain_decision
 from kerf.replay.explain.decision_links import LOOKED_AFTER
-from kerf.replay.explain.funnels import PlacementExplanation, PoolFunnel
+from kerf.replay.explain.funnels import KindAsked, PlacementExplanation, PoolFunnel
 from kerf.replay.explain.pod import PodExplanation
 from kerf.replay.explain.subject import Explanation
 from kerf.replay.verify.decision_lines import decision_lines
@@ -63,7 +64,8 @@ class Funnel(Struct, frozen=True, kw_only=True):
 
 
 class Piece(Struct, frozen=True, kw_only=True):
-    """A new node of the plan, pods on a node that is there, or pods without a place (`place` is "" then)."""
+    """A new node of the plan, pods on a node that is there, or pods without a place (`place` is "" then). `asked` has a
+    line for each kind of its pods; the rest is about the kind that opened the node, or the first."""
 
     place: str
     pods: tuple[str, ...]
@@ -194,7 +196,7 @@ def _piece(plan: PlanExplanation) -> Piece:
     return Piece(
         place=plan.claim,
         pods=plan.pods,
-        asked=_asked(how) if how is not None else [],
+        asked=_asked(how, plan.kinds) if how is not None else [],
         refused=[_refused(how, number) for number in range(len(how.refused))] if how is not None else [],
         funnels=_funnels(how) if how is not None else [],
         chosen=[_choice(chosen) for chosen in how.chosen] if how is not None else [],
@@ -203,14 +205,10 @@ def _piece(plan: PlanExplanation) -> Piece:
     )
 
 
-def _asked(how: PlacementExplanation) -> list[str]:
-    amounts = quantities({name: amount for name, amount in how.requests.items() if name != "pods"})
-    return [
-        *([f"{amounts} each"] if amounts else []),
-        *map(requirement_words, how.requirements),
-        *(f"{kind} over {key}" for kind, key in how.rules),
-        *(f"gave up {given_up_sentence(gone)}" for gone in how.gave_up),
-    ]
+def _asked(how: PlacementExplanation, kinds: tuple[KindAsked, ...]) -> list[str]:
+    """A line for each kind of pods; several kinds are named by their pods."""
+    asked = [kind_words(kind) for kind in kinds] if len(kinds) > 1 else [asked_words(how, each=True)]
+    return [*asked, *(f"gave up {given_up_sentence(gone)}" for gone in how.gave_up)]
 
 
 def _refused(how: PlacementExplanation, number: int) -> str:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Decision, Move, MoveStepResult, ProposedMovesResult, ProvisionResult, Result
 from kerf.engine.record.store import Store
 from kerf.replay.explain.decision_links import DecisionLinks, decision_links
 from kerf.replay.explain.funnels import (
+    KindAsked,
     PlacementExplanation,
     Replan,
     decision_at,
     explain_new_node,
     explain_placement,
+    kinds_among,
     replan_if_known,
 )
 from kerf.replay.history.histories_until import histories_of
@@ -23,12 +26,14 @@ from kerf.replay.verify.decide_again import VERSIONS
 
 
 class PlanExplanation(Struct, frozen=True, kw_only=True):
-    """One planned claim, or one group of pods, of a provisioning decision."""
+    """One planned claim, or one group of pods, of a provisioning decision. `how` explains one kind of its pods: of a
+    new node the one that opened it. `kinds` are all of them, with the names of their pods."""
 
     claim: str
     pods: tuple[str, ...]
     how: PlacementExplanation | None
     reasons: tuple[Reason, ...] = ()
+    kinds: tuple[KindAsked, ...] = ()
 
 
 class DecisionExplanation(Struct, frozen=True, kw_only=True):
@@ -115,21 +120,35 @@ def _plans(
     def placed_as(pods: tuple[str, ...]) -> PlacementExplanation | None:
         return explain_placement(replan, pods[0]) if replan is not None else None
 
+    def kinds_of(pods: tuple[str, ...]) -> tuple[KindAsked, ...]:
+        kinds = kinds_among(replan, pods) if replan is not None else ()
+        return tuple(replace(kind, pods=histories.pod_names(kind.pods)) for kind in kinds)
+
     plans = [
         PlanExplanation(
             claim=claim.name,
+            kinds=kinds_of(claim.pods),
             pods=histories.pod_names(claim.pods),
             how=explain_new_node(replan, claim.name) if replan is not None else None,
         )
         for claim in result.claims
     ]
     plans += [
-        PlanExplanation(claim=p.claim or p.node, pods=histories.pod_names(p.pods), how=placed_as(p.pods))
+        PlanExplanation(
+            claim=p.claim or p.node,
+            pods=histories.pod_names(p.pods),
+            how=placed_as(p.pods),
+            kinds=kinds_of(p.pods),
+        )
         for p in result.placements
     ]
     plans += [
         PlanExplanation(
-            claim="", pods=histories.pod_names(group.pods), how=placed_as(group.pods), reasons=group.reasons
+            claim="",
+            pods=histories.pod_names(group.pods),
+            how=placed_as(group.pods),
+            reasons=group.reasons,
+            kinds=kinds_of(group.pods),
         )
         for group in (*result.unplaced, *result.ignored, *result.later)
     ]

@@ -76,6 +76,15 @@ class PlacementExplanation(Struct, frozen=True, kw_only=True):
     gave_up: tuple[RelaxedPreference, ...] = ()
 
 
+class KindAsked(Struct, frozen=True, kw_only=True):
+    """What each of `pods`, which are equal, asks for. `rules` as in PlacementExplanation."""
+
+    pods: tuple[str, ...]
+    requests: Resources
+    requirements: tuple[str, ...]
+    rules: tuple[tuple[str, str], ...] = ()
+
+
 class Replan(Struct, frozen=True):
     """A provisioning decision: as recorded, and as today's engine decides it, with its funnel."""
 
@@ -127,6 +136,24 @@ def replan_if_known(store: Store, position: int, named: NamedEntries | None = No
         return named.kept(("replan", position), partial(replan, store, position))
     except RecordShortened:
         return None
+
+
+def kinds_among(replan: Replan, uids: Sequence[str]) -> tuple[KindAsked, ...]:
+    """Return the kinds of the pods, in the plan's order; their `pods` are uids. Pods that the decision, made again,
+    does not know, are left out."""
+    found = list[KindAsked]()
+    for pod_class in replan.funnel.classes:
+        known = {*pod_class.unplaced, *(uid for _, pods in pod_class.placed for uid in pods)}
+        own = tuple(uid for uid in uids if uid in known)
+        if own:
+            asked = KindAsked(
+                pods=own,
+                requests=pod_class.requests,
+                requirements=pod_class.requirements,
+                rules=pod_class.rules,
+            )
+            found.append(asked)
+    return tuple(found)
 
 
 def explain_placement(replan: Replan, uid: str) -> PlacementExplanation | None:

@@ -18,6 +18,7 @@ from kerf.adapters.web.reader import RecordReader
 from kerf.replay.errors import SubjectUnknown
 from kerf.replay.verify.one_turn import CANNOT, DIFFERS, SAME, verify_turn
 from tests.support.records import changed, position_of, stored, tampered, whole_life
+from tests.support.world import World
 
 Answer = TypeVar("Answer")
 
@@ -50,6 +51,21 @@ def test_the_counts_of_a_funnel_lead_to_what_was_chosen(reader: RecordReader, pl
     assert funnel.types - sum(step.types for step in funnel.steps) == funnel.left
     assert piece.chosen[0].instance_type == "m5.large"
     assert found.same is True
+
+
+def test_a_piece_of_several_kinds_says_what_each_kind_asks_for(tmp_path: Path) -> None:
+    world = World()
+    world.prepare()
+    world.pending("a", cpu=750, memory=2 << 30)
+    world.pending("b", "c", cpu=500, memory=1 << 30)
+    world.after(1_000)
+    place = stored(tmp_path / "kinds.kerf", world.store)
+    with closing(RecordReader(str(place))) as reader:
+        (piece,) = ask(reader, decision, position_of(world.store, "decision.made")).pieces
+    assert piece.asked == [
+        "default/a: 750m cpu, 2Gi memory",
+        "default/b, default/c: 500m cpu, 1Gi memory each",
+    ]
 
 
 def test_causes_stand_before_a_decision_and_consequences_hang_on_it(reader: RecordReader, plan: int) -> None:

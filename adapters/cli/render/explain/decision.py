@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kerf.adapters.cli.render.explain.placement import CUT_SINCE, placement_text
+from kerf.adapters.cli.render.explain.placement import CUT_SINCE, is_kind, kind_words, placement_text
 from kerf.adapters.cli.render.output import Printer
 from kerf.adapters.cli.render.text import MAX_NAMES_SHOWN, some
 from kerf.engine.record.decisions import ProvisionResult
@@ -34,6 +34,9 @@ def decision_text(printer: Printer, explained: DecisionExplanation, lines: list[
             printer.line(f"  {sentence(reason)}", "warning")
         if plan.how is not None:
             placement_text(printer, plan.how)
+            for kind in plan.kinds:
+                if not is_kind(plan.how, kind):
+                    printer.line(f"  another kind: {kind_words(kind)}")
     for budget in explained.budgets:
         printer.line(f"budgets: {budget_words(budget)}")
     _events(printer, "what brought it about", explained.links.causes)

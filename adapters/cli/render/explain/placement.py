@@ -7,6 +7,7 @@ from math import isfinite
 
 from kerf.adapters.cli.render.output import Printer
 from kerf.adapters.cli.render.record import quantities
+from kerf.adapters.cli.render.text import MAX_NAMES_SHOWN, some
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.decisions import Offer
 from kerf.engine.scheduling.explain.tracer import NearMiss, PricedType
@@ -15,7 +16,7 @@ from kerf.projections.prose.amounts import count, dollars, duration
 from kerf.projections.prose.funnels import cut_sentence, given_up_sentence, near_miss_sentence
 from kerf.projections.prose.reasons import requirement_words, sentence
 from kerf.replay.explain.claim import Launch
-from kerf.replay.explain.funnels import PlacementExplanation, PoolFunnel
+from kerf.replay.explain.funnels import KindAsked, PlacementExplanation, PoolFunnel
 
 MAX_INSTANCE_TYPES = Settings().max_instance_types
 """How many types a NodeClaim names at most (S-162)."""
@@ -26,10 +27,7 @@ def placement_text(printer: Printer, how: PlacementExplanation) -> None:
     """Print what pods of one kind asked for, what was ruled out, and what was chosen."""
     if not how.same:
         printer.line(f"  {_otherwise(how)}: what follows is its view, not the recorded one", "warning")
-    asked = quantities({name: amount for name, amount in how.requests.items() if name != "pods"}) or "nothing"
-    asks = [*map(requirement_words, how.requirements), *(f"{kind} over {key}" for kind, key in how.rules)]
-    wants = f"; {', '.join(asks)}" if asks else ""
-    printer.line(f"  {count(how.pods, 'pod')} of this kind: {asked} each{wants}")
+    printer.line(f"  {count(how.pods, 'pod')} of this kind: {asked_words(how, each=True)}")
     for gone in how.gave_up:
         printer.line(f"  it gave up {given_up_sentence(gone)}")
     for refused in how.refused:
@@ -40,6 +38,23 @@ def placement_text(printer: Printer, how: PlacementExplanation) -> None:
             _pool(printer, pool)
     if how.chosen:
         _chosen(printer, how)
+
+
+def kind_words(kind: KindAsked) -> str:
+    """Pods of one kind, and what each of them asks for."""
+    return f"{some(kind.pods, MAX_NAMES_SHOWN)}: {asked_words(kind, each=len(kind.pods) > 1)}"
+
+
+def is_kind(how: PlacementExplanation, kind: KindAsked) -> bool:
+    """Return whether an explanation is about pods of a kind."""
+    return (how.requests, how.requirements, how.rules) == (kind.requests, kind.requirements, kind.rules)
+
+
+def asked_words(kind: PlacementExplanation | KindAsked, *, each: bool) -> str:
+    """What pods of one kind ask for."""
+    asked = quantities({name: amount for name, amount in kind.requests.items() if name != "pods"}) or "nothing"
+    asks = [*map(requirement_words, kind.requirements), *(f"{rule} over {key}" for rule, key in kind.rules)]
+    return asked + (" each" if each else "") + (f"; {', '.join(asks)}" if asks else "")
 
 
 def _otherwise(how: PlacementExplanation) -> str:

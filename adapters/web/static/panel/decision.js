@@ -52,7 +52,7 @@ function pieceView(piece) {
   const pods = el("p", "names", ...piece.pods.slice(0, MOST_PODS).flatMap((pod) => [subjectLink(`pod/${pod}`), " "]));
   if (piece.pods.length > MOST_PODS) pods.append(`and ${piece.pods.length - MOST_PODS} more`);
   const block = section(title, pods, ...piece.reasons.map((text) => el("p", "warning", linked(text))));
-  if (piece.asked.length) block.append(el("p", "", el("b", "", "Asked: "), piece.asked.join("; ")));
+  if (piece.asked.length) block.append(el("p", "", el("b", "", "Asked: "), linked(piece.asked.join("\n"))));
   for (const text of piece.refused) block.append(el("p", "quiet", linked(text)));
   for (const funnel of piece.funnels) block.append(funnelView(funnel));
   if (piece.chosen.length) block.append(candidates(piece));

@@ -18,11 +18,12 @@ from kerf.engine.record.observations import NodeClaimDeletionSeen, Observation
 from kerf.engine.scheduling.explain.relaxed_preferences import RelaxedPreference
 from kerf.engine.scheduling.explain.tracer import NearMiss, PricedType
 from kerf.replay.explain.claim import explain_claim
-from kerf.replay.explain.decision import DecisionExplanation, PlanExplanation
+from kerf.replay.explain.decision import DecisionExplanation, PlanExplanation, explain_decision
 from kerf.replay.explain.funnels import PlacementExplanation, PoolFunnel
 from kerf.replay.explain.pod import explain_pod
 from kerf.replay.history.removal import Removal, RemovalMove
 from tests.support.lives import claim_of, in_service, show_taint
+from tests.support.records import position_of
 from tests.support.world import World
 
 
@@ -123,6 +124,19 @@ def test_why_a_pod_has_no_place_and_what_would_help(capsys: pytest.CaptureFixtur
         "or: 1 type would do if the NodePool's limits left 1 more cpu, c first",
         "no nearest miss: no single change would let a type through",
     ]
+
+
+def test_each_kind_of_pods_on_a_new_node_says_what_it_asks_for(capsys: pytest.CaptureFixture[str]) -> None:
+    world = World()
+    world.prepare()
+    world.pending("a", cpu=750, memory=2 << 30)
+    world.pending("b", "c", cpu=500, memory=1 << 30)
+    world.after(1_000)
+    position = position_of(world.store, "decision.made")
+    decision_text(Printer(), explain_decision(world.store, position), [])
+    told = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert "1 pod of this kind: 750m cpu, 2Gi memory each" in told
+    assert "another kind: default/b, default/c: 500m cpu, 1Gi memory each" in told
 
 
 def test_a_type_that_nobody_sells_now_has_no_price(capsys: pytest.CaptureFixture[str]) -> None:
