@@ -1,4 +1,4 @@
-"""The explanation of a NodeClaim, as text."""
+"""The explanation of a NodeClaim, as text: first why it goes or stays, then what it was launched for, and its life."""
 
 from __future__ import annotations
 
@@ -25,16 +25,41 @@ def claim_text(printer: Printer, explained: ClaimExplanation) -> None:
         f"as of position {explained.position} ({moment(explained.at)}), {_cost(explained)}",
         "title",
     )
+    if explained.waiting is not None:
+        printer.line(f"it waits: {sentence(explained.waiting)}")
+    _leaving(printer, explained)
+    if explained.removal is not None:
+        removal_text(printer, explained.removal, explained.removed)
+    if explained.staying is not None:
+        _staying(printer, explained.staying)
+    methods_text(printer, explained.methods)
+    _origin(printer, explained)
+    printer.line("its life:", "title")
+    for step in explained.steps:
+        detail = f" ({step.detail})" if step.detail else ""
+        printer.line(f"  {moment(step.at)}  +{duration(step.took):<9} {step.position:>7}  {step.type}{detail}")
+    if explained.verdicts and not explained.methods:  # which have their own histories
+        printer.line("what was found about removing it:", "title")
+    for judged in () if explained.methods else explained.verdicts:
+        verdict = judged.verdict
+        text = f"{verdict.action}: {judged_words(verdict.reason, verdict.differences)}"
+        printer.line(f"  {moment(judged.at)}             {judged.position:>7}  {text}")
+    if explained.unknown:
+        printer.line(f"not known, for the record is partial: {', '.join(map(words_of, explained.unknown))}")
+
+
+def _origin(printer: Printer, explained: ClaimExplanation) -> None:
+    """Print what it was launched for, and how it became what it is."""
     if explained.adopted and explained.unknown:
-        printer.line("it was there before the record begins")
+        printer.line("it was there before the record begins", "title")
     elif explained.adopted:
-        printer.line("it was found in the cluster without a record, and adopted")
+        printer.line("it was found in the cluster without a record, and adopted", "title")
     elif explained.launched_for:
-        printer.line(f"launched for {some(explained.launched_for, MAX_NAMES_SHOWN)}, by decision {explained.decision}")
+        who = some(explained.launched_for, MAX_NAMES_SHOWN)
+        printer.line(f"launched for {who}, by decision {explained.decision}", "title")
     elif explained.decider == "static":
-        printer.line(
-            f"launched so that NodePool {explained.node_pool} keeps its size, by decision {explained.decision}"
-        )
+        size = f"so that NodePool {explained.node_pool} keeps its size"
+        printer.line(f"launched {size}, by decision {explained.decision}", "title")
     if explained.replaces:
         printer.line(f"it came in the place of {some(explained.replaces, MAX_NAMES_SHOWN)}")
     if explained.how is not None:
@@ -43,26 +68,6 @@ def claim_text(printer: Printer, explained: ClaimExplanation) -> None:
         printer.line(CUT_SINCE)
     if explained.launch is not None:
         launch_text(printer, explained.launch)
-    printer.line("its life:", "title")
-    for step in explained.steps:
-        detail = f" ({step.detail})" if step.detail else ""
-        printer.line(f"  {moment(step.at)}  +{duration(step.took):<9} {step.position:>7}  {step.type}{detail}")
-    if explained.waiting is not None:
-        printer.line(f"it waits: {sentence(explained.waiting)}")
-    _leaving(printer, explained)
-    if explained.verdicts and not explained.methods:  # which have their own histories
-        printer.line("what was found about removing it:", "title")
-    for judged in () if explained.methods else explained.verdicts:
-        verdict = judged.verdict
-        text = f"{verdict.action}: {judged_words(verdict.reason, verdict.differences)}"
-        printer.line(f"  {moment(judged.at)}             {judged.position:>7}  {text}")
-    if explained.removal is not None:
-        removal_text(printer, explained.removal, explained.removed)
-    if explained.staying is not None:
-        _staying(printer, explained.staying)
-    methods_text(printer, explained.methods)
-    if explained.unknown:
-        printer.line(f"not known, for the record is partial: {', '.join(map(words_of, explained.unknown))}")
 
 
 def _cost(explained: ClaimExplanation) -> str:

@@ -73,6 +73,22 @@ def test_explain_as_of_then(kerf: Any, record: Path) -> None:
     assert "it is still here: its pods need a node, and none is cheaper than $0.0960/h" in out
 
 
+@pytest.mark.parametrize(
+    ("at", "titles"),
+    [
+        ("31", ["it is still here: ", "what each method says", "launched for ", "its life:"]),
+        ("end", ["it had to go because of: ", "launched for ", "its life:", "what was found about removing it:"]),
+    ],
+)
+def test_why_a_node_stays_or_goes_comes_before_how_it_was_launched(
+    kerf: Any, record: Path, at: str, titles: list[str]
+) -> None:
+    _, out, _ = kerf("explain", record, "node", "n1", "--at", at)
+    found = [line for line in out.splitlines() if line.startswith(tuple(titles))]
+    assert [line.startswith(title) for line, title in zip(found, titles, strict=True)] == [True] * len(titles)
+    assert out.splitlines()[1].startswith(titles[0])
+
+
 @pytest.mark.parametrize(("kind", "name"), [("node", "n1"), ("pod", "default/a")])
 def test_story_takes_the_kind_as_a_word_of_its_own_as_explain_does(
     kerf: Any, record: Path, kind: str, name: str
