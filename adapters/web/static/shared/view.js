@@ -19,16 +19,38 @@ export function readUrl() {
   if (told.has("sel") && !told.has("tab")) view.tab = "why";
 }
 
+// Another selection or tab is a step that the browser's Back undoes; all else, like the cursor, only rewrites the URL.
 export function change(changes) {
+  const stepped = ["sel", "tab"].some((name) => name in changes && changes[name] !== view[name]);
+  if (stepped && writing) writeUrl("replaceState");
   Object.assign(view, changes);
-  view.at = clamp(view.at, view.since, view.until);
-  if (view.to - view.from < SHORTEST) view.to = view.from + SHORTEST;
+  keepInside();
   clearTimeout(writing);
-  writing = setTimeout(writeUrl, 150);
+  if (stepped) writeUrl("pushState");
+  else writing = setTimeout(writeUrl, 150, "replaceState");
   for (const listener of listeners) listener(changes);
 }
 
-function writeUrl() {
+function keepInside() {
+  view.at = clamp(view.at, view.since, view.until);
+  if (view.to - view.from < SHORTEST) view.to = view.from + SHORTEST;
+}
+
+// Back and Forward: what the URL says is shown again.
+addEventListener("popstate", () => {
+  clearTimeout(writing);
+  writing = 0;
+  const before = { ...view };
+  Object.assign(view, { from: view.since, to: view.until, sel: "", tab: "first", zone: "utc", pin: 0 });
+  readUrl();
+  keepInside();
+  const changes = Object.fromEntries(Object.entries(view).filter(([name, value]) => value !== before[name]));
+  for (const listener of listeners) listener(changes);
+});
+
+function writeUrl(how) {
+  clearTimeout(writing);
+  writing = 0;
   const told = new URLSearchParams();
   told.set("at", iso(view.at));
   if (view.from !== view.since || view.to !== view.until) {
@@ -37,7 +59,7 @@ function writeUrl() {
   }
   if (view.pin) told.set("pin", iso(view.pin));
   for (const [name, usual] of [["sel", ""], ["tab", view.sel ? "why" : "first"], ["zone", "utc"]]) if (view[name] !== usual) told.set(name, view[name]);
-  history.replaceState(null, "", FROM_DISK ? `#${told}` : `${location.pathname}?${told}`);
+  history[how](null, "", FROM_DISK ? `#${told}` : `${location.pathname}?${told}`);
 }
 
 export function zoom(factor, around = view.at) {
