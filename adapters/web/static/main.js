@@ -2,6 +2,7 @@
 import { ask, useToken } from "./shared/api.js";
 import * as curves from "./time/curves.js";
 import { drawNodes } from "./cluster/cluster.js";
+import { el } from "./shared/dom.js";
 import { exported, exportNote } from "./shared/exported.js";
 import { fail } from "./shared/failing.js";
 import "./keys.js";
@@ -30,6 +31,7 @@ async function start() {
     readUrl();
     onTheme(draw);
     tellTime();
+    tellReading(get("record").textContent);
     draw();
     const looked = record.last - record.first > LONG ? lookFirst() : undefined;
     await takeTimes();
@@ -59,6 +61,14 @@ function lookFirst() {
 function tellTime() {
   get("clock").textContent = clockText(view.at);
   get("zone").textContent = view.zone === "utc" ? "UTC" : "local";
+}
+
+// What the page waits for, until the first answers are there.
+function tellReading(name) {
+  const state = `Reading the cluster's state at ${clockText(view.at)}`;
+  get("grounds").replaceChildren(el("span", "reading", `${state} from ${name} …`));
+  get("totals").replaceChildren(el("span", "reading", `${state} …`));
+  get("text").replaceChildren(el("p", "reading", `Reading lanes, costs and marks of ${name} …`));
 }
 
 function changed(changes) {

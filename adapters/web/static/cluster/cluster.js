@@ -25,6 +25,7 @@ export function setCluster(answer) {
   const totals = document.getElementById("totals");
   totals.textContent = `nodes: ${status.totals.nodes}, ${dollars(status.totals.price)}; pods: ${pods || "none"}`;
   totals.dataset.command = answer.command;
+  document.getElementById("exactness").hidden = false;
   totals.onclick = () => change({ sel: "", tab: "why" });
   lead(answer);
   drawWaiting(status.waiting);

@@ -19,13 +19,35 @@ const EXAMPLES = {
   set: "nodepool/default.spec.disruption.consolidateAfter=30s", remove: "node/NAME", delete: "pod/NAMESPACE/NAME",
   price: "m5.large/spot=+20%", "no-capacity": "m5.large/spot", setting: "batch_idle=5s",
 };
-let asked = 0, timer = 0;
+let asked = 0, timer = 0, headed = "";
 
-// Shows the panel anew once the view rests for a moment.
+// Shows the panel anew once the view rests for a moment. What is there until then grows dim (panel.css), and goes at once
+// if it is of something else.
 export function panelSoon() {
   clearTimeout(timer);
+  asked++;
+  const tab = tabNow(), subject = ofSelection(tab) ? view.sel : "";
+  if (headed !== `${tab} ${subject}`) {
+    headed = `${tab} ${subject}`;
+    head(tab);
+    text.style.minHeight = `${text.offsetHeight}px`; // what stands below it on a narrow page does not jump
+    text.replaceChildren(el("p", "reading", `Reading ${whatIsRead(tab)} …`));
+    command.textContent = "";
+  }
   text.setAttribute("aria-busy", "true");
   timer = setTimeout(showPanel, 80);
+}
+
+function whatIsRead(tab) {
+  const named = view.sel.replace("/", " "), here = `at ${clockText(view.at)}`;
+  if (tab === "first") return `what stands out in ${document.getElementById("record").textContent}`;
+  if (tab === "why") return !view.sel ? `the cluster's state ${here}` : view.sel.startsWith("decision/") ? named : `why ${named} is as it is ${here}`;
+  if (tab === "story") return `the story of ${named}`;
+  return { log: `what happened around ${clockText(view.at)}`, diff: "both moments", whatif: `the next decision after ${clockText(view.at)}` }[tab];
+}
+
+function ofSelection(tab) {
+  return ["why", "story", "log"].includes(tab);
 }
 
 function tabNow() {
@@ -33,9 +55,7 @@ function tabNow() {
   return view.tab === "story" && view.sel.startsWith("decision/") ? "why" : view.tab;
 }
 
-async function showPanel() {
-  const number = ++asked;
-  const tab = tabNow();
+function head(tab) {
   form.hidden = tab !== "whatif";
   document.getElementById("subject").textContent = (view.sel && ["why", "story"].includes(tab) ? view.sel.replace("/", " ") : TITLES[tab]);
   document.getElementById("subject").parentElement.hidden = tab === "first";
@@ -44,6 +64,12 @@ async function showPanel() {
     button.setAttribute("aria-selected", button.dataset.tab === tab);
     button.disabled = OF_SUBJECT.includes(button.dataset.tab) && (!view.sel || (button.dataset.tab === "story" && view.sel.startsWith("decision/")));
   }
+}
+
+async function showPanel() {
+  const number = ++asked;
+  const tab = tabNow();
+  head(tab);
   let children, told;
   try {
     if (tab === "first") ({ children, told } = await findingsView());
@@ -62,6 +88,7 @@ async function showPanel() {
   }
   if (number !== asked) return; // overtaken
   text.replaceChildren(...children);
+  text.style.minHeight = "";
   text.setAttribute("aria-busy", "false");
   command.textContent = told && `$ ${told}`;
   text.querySelector(".now")?.scrollIntoView({ block: "center" });

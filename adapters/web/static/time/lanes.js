@@ -71,8 +71,8 @@ export function draw() {
   context.restore();
   signs(context, byClaim.get("") ?? [], width, 24);
   if (!rows.length) {
-    context.fillStyle = colour("quiet");
-    context.fillText(loaded ? "No NodeClaim in this part of the record." : "Reading …", gutter(width) + 12, TOP + 12);
+    context.fillStyle = colour(loaded ? "quiet" : "text");
+    context.fillText(loaded ? "No NodeClaim in this part of the record." : `Reading the NodeClaims of ${document.getElementById("record").textContent} …`, gutter(width) + 12, TOP + 12);
   }
   if (brushed) shade(drawing, ...brushed);
   cursor(drawing);
