@@ -8,7 +8,8 @@ from typing import Any
 
 from playwright.sync_api import expect
 
-from tests.support.explorer.page import opened, show
+from kerf.projections.prose.amounts import moment
+from tests.support.explorer.page import ask, opened, show
 
 Links = Callable[[str], str]
 
@@ -55,10 +56,9 @@ def test_back_returns_to_the_moment_of_the_selection_and_a_moved_cursor_is_no_st
 
 
 def test_what_is_read_is_said_in_place_of_what_was_shown_before(page: Any, links: Links) -> None:
-    held = list[Any]()
     opened(page, links("demo"))
     page.wait_for_selector("#text[aria-busy=false] .title")
-    page.route("**/api/v1/explain?*", lambda route: held.append(route))
+    held = hold(page, "explain?*")
     page.keyboard.press("j")
     expect(page.locator("#subject")).to_contain_text("nodeclaim")
     name = page.text_content("#subject")
@@ -71,9 +71,7 @@ def test_what_is_read_is_said_in_place_of_what_was_shown_before(page: Any, links
 
 
 def test_a_page_that_waits_for_its_first_answers_says_what_it_reads_of_which_record(page: Any, links: Links) -> None:
-    held = list[Any]()
-    page.route("**/api/v1/status*", lambda route: held.append(route))
-    page.route("**/api/v1/findings*", lambda route: held.append(route))
+    held = hold(page, "status*", "findings*")
     page.goto(links("demo"))
     expect(page.locator("#lead")).to_have_text(re.compile(r"Reading the cluster's state at .* from demo\.kerf …"))
     expect(page.locator("#text")).to_have_text("Reading what stands out in demo.kerf …")
@@ -86,3 +84,69 @@ def test_a_page_that_waits_for_its_first_answers_says_what_it_reads_of_which_rec
     page.wait_for_selector("#text[aria-busy=false]")
     assert page.locator(".reading").count() == 0
     expect(page.locator("#exactness")).to_be_visible()
+
+
+def hold(page: Any, *questions: str) -> list[Any]:
+    """The questions to the API that wait for `continue_()`, as they come."""
+    held = list[Any]()
+
+    def keep(route: Any) -> None:
+        held.append(route)
+
+    for question in questions:
+        page.route(f"**/api/v1/{question}", keep)
+    return held
+
+
+def test_a_finding_inside_what_is_shown_keeps_the_part_of_the_record(page: Any, links: Links) -> None:
+    opened(page, links("demo"))
+    found = ask(page, "findings")["findings"]
+    page.wait_for_selector("#text[aria-busy=false] .card")
+    page.locator("#text .card").first.click()
+    page.wait_for_url("**sel=*")
+    expect(page.locator("#clock")).to_have_text(clock(found[0]["at"]))
+    assert "from=" not in page.url
+    span = ask(page, "timeline")
+    page.goto(f"{page.url.partition('?')[0]}?from={moment(span['until'] - 1000)}&to={moment(span['until'])}")
+    page.wait_for_selector("#text[aria-busy=false] .card")
+    assert found[0]["at"] < span["until"] - 1000
+    page.keyboard.press("n")
+    page.wait_for_url("**from=*sel=*")
+    shown = page.evaluate("['from', 'to'].map((n) => Date.parse(new URLSearchParams(location.search).get(n)))")
+    assert shown[0] <= found[0]["at"] <= shown[1]
+
+
+def test_the_header_says_which_moment_is_pinned(page: Any, links: Links) -> None:
+    opened(page, links("demo"))
+    end = page.text_content("#clock")
+    expect(page.locator("#pin")).to_have_attribute("aria-pressed", "false")
+    page.keyboard.press("p")
+    expect(page.locator("#pin")).to_have_text(f"pin {end[11:19]}")
+    expect(page.locator("#pin")).to_have_attribute("aria-pressed", "true")
+    page.keyboard.press("p")
+    expect(page.locator("#pin")).to_have_text("pin")
+
+
+def test_a_tip_covers_no_text_of_the_panel_and_goes_when_the_lanes_scroll(page: Any, links: Links) -> None:
+    opened(page, links("day"))
+    box = page.locator("#lanes").bounding_box()
+    page.mouse.move(box["x"] + box["width"] - 12, box["y"] + 80)
+    expect(page.locator("#tip")).to_be_visible()
+    tip, panel = page.locator("#tip").bounding_box(), page.locator("#panel").bounding_box()
+    assert tip["x"] + tip["width"] <= panel["x"]
+    page.locator("#lanes-scroll").evaluate("lanes => { lanes.scrollTop = 40; }")
+    expect(page.locator("#tip")).to_be_hidden()
+
+
+def test_the_tab_story_says_why_it_cannot_be_opened(page: Any, links: Links) -> None:
+    opened(page, links("demo"))
+    story = page.locator("#tabs [data-tab=story]")
+    expect(story).to_be_disabled()
+    expect(story).to_have_attribute("title", re.compile("Select a pod, node"))
+    page.keyboard.press("j")
+    expect(story).to_be_enabled()
+    expect(story).to_have_attribute("title", re.compile("What happened to it"))
+
+
+def clock(at: int) -> str:
+    return moment(at).replace("T", " ").removesuffix("Z")

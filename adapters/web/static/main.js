@@ -61,6 +61,9 @@ function lookFirst() {
 function tellTime() {
   get("clock").textContent = clockText(view.at);
   get("zone").textContent = view.zone === "utc" ? "UTC" : "local";
+  get("pin").textContent = view.pin ? `pin ${clockText(view.pin, false)}` : "pin";
+  get("pin").setAttribute("aria-pressed", Boolean(view.pin));
+  get("pin").title = view.pin ? `${clockText(view.pin)} is pinned: Compare tells what differs. Once more at that moment: unpin (p)` : "Pin this moment, to compare another one with it (p)";
 }
 
 // What the page waits for, until the first answers are there.

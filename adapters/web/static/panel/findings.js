@@ -35,14 +35,13 @@ function when({ since, until, more }) {
   return `${until - since > 1000 ? `${clockText(since).slice(5, 19)}, for ${duration(until - since)}` : clockText(since).slice(5, 19)} · ${more}`;
 }
 
-// Goes where it happened: the moment, the part of the record, the reason.
+// Goes where it happened: the moment and the reason; and the part of the record, where the moment is outside of what is shown.
 function show(finding) {
   chosen = found.indexOf(finding);
+  const there = { at: finding.at, sel: finding.subject, tab: "why" };
+  if (finding.at >= view.from && finding.at <= view.to) return change(there);
   const room = Math.max((finding.until - finding.since) * 0.2, (view.until - view.since) * 0.04, 30_000);
-  change({
-    at: finding.at, sel: finding.subject, tab: "why",
-    from: Math.max(view.since, Math.round(finding.since - room)), to: Math.min(view.until, Math.round(finding.until + room)),
-  });
+  change({ ...there, from: Math.max(view.since, Math.round(finding.since - room)), to: Math.min(view.until, Math.round(finding.until + room)) });
 }
 
 // The next finding, for the keyboard.
