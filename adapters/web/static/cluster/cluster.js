@@ -180,7 +180,7 @@ function podButton({ pod, x, y, w, h }, side) {
   const said = `${pod.pod}\n${Math.round(pod.share * 100)}% of the node${pod.daemon ? ", of a DaemonSet" : ""}${pod.leaving ? ", is being deleted" : ""}`;
   button.setAttribute("aria-label", said);
   button.setAttribute("aria-pressed", view.sel === `pod/${pod.pod}`);
-  if (!pod.daemon && !pod.leaving && w * side > 40 && h * side > 15) button.append(el("span", "said", pod.workload.slice(pod.workload.indexOf("/") + 1)));
+  if (!pod.leaving && w * side > 40 && h * side > 15) button.append(el("span", "said", pod.workload.slice(pod.workload.indexOf("/") + 1)));
   button.onclick = () => change({ sel: `pod/${pod.pod}`, tab: "why" });
   button.onpointermove = (event) => showTip(event, said);
   button.onpointerleave = (event) => showTip(event, "");

@@ -13,7 +13,6 @@ const text = document.getElementById("text");
 const command = document.getElementById("command");
 const AROUND = 300_000; // ms of log on either side of the cursor
 const form = document.getElementById("change"), flag = document.getElementById("flag"), value = document.getElementById("value");
-const OF_SUBJECT = ["story"];
 const TITLES = { why: "The cluster", diff: "Compare", whatif: "What if", log: "What happened" };
 const EXAMPLES = {
   set: "nodepool/default.spec.disruption.consolidateAfter=30s", remove: "node/NAME", delete: "pod/NAMESPACE/NAME",
@@ -51,7 +50,7 @@ function ofSelection(tab) {
 }
 
 function tabNow() {
-  if (!view.sel && OF_SUBJECT.includes(view.tab)) return "first";
+  if (!view.sel && view.tab === "story") return "first";
   return view.tab === "story" && view.sel.startsWith("decision/") ? "why" : view.tab;
 }
 
@@ -62,8 +61,15 @@ function head(tab) {
   document.getElementById("close").hidden = !view.sel;
   for (const button of document.querySelectorAll("#tabs button")) {
     button.setAttribute("aria-selected", button.dataset.tab === tab);
-    button.disabled = OF_SUBJECT.includes(button.dataset.tab) && (!view.sel || (button.dataset.tab === "story" && view.sel.startsWith("decision/")));
+    if (button.dataset.tab === "story") offerStory(button);
   }
+}
+
+// Not all that is selected has a story: the tab says why not.
+function offerStory(button) {
+  const decision = view.sel.startsWith("decision/");
+  button.disabled = !view.sel || decision;
+  button.title = decision ? "Why shows what brought a decision about, and what came of it. Select a node or a pod for its story" : view.sel ? "What happened to it (3)" : "Select a pod, node, NodeClaim or NodePool first: click its lane or box";
 }
 
 async function showPanel() {

@@ -76,7 +76,7 @@ function axisText(time, step) {
 
 export function cursor(drawing) {
   if (view.hover) upright(drawing, view.hover, [1, 3], 1);
-  if (view.pin) upright(drawing, view.pin, [4, 3]);
+  if (view.pin) upright(drawing, view.pin, [4, 3], 2, "accent");
   upright(drawing, view.at, []);
 }
 
@@ -92,10 +92,10 @@ export function handle({ context, width }) {
   context.fill();
 }
 
-function upright({ context, width, height }, time, dashes, thick = 1.5) {
+function upright({ context, width, height }, time, dashes, thick = 1.5, hue = "cursor") {
   if (time < view.from || time > view.to) return;
   const x = Math.round(xOf(time, width)) + 0.5;
-  context.strokeStyle = colour("cursor");
+  context.strokeStyle = colour(hue);
   context.lineWidth = thick;
   context.setLineDash(dashes);
   context.beginPath();
@@ -105,15 +105,20 @@ function upright({ context, width, height }, time, dashes, thick = 1.5) {
   context.setLineDash([]);
 }
 
+// The tip stays in the section of what it tells of, and so covers no text of the panel.
 const tip = document.getElementById("tip");
 export function showTip(event, text) {
   tip.hidden = !text;
   if (!text) return;
   tip.textContent = text;
+  const { right, bottom } = event.target.closest("section").getBoundingClientRect();
   const { offsetWidth: width, offsetHeight: height } = tip;
-  tip.style.left = `${Math.min(event.clientX + 12, innerWidth - width - 8)}px`;
-  tip.style.top = `${event.clientY + 16 + height > innerHeight ? event.clientY - height - 10 : event.clientY + 16}px`;
+  tip.style.left = `${Math.max(8, Math.min(event.clientX + 12, right - width - 8))}px`;
+  tip.style.top = `${event.clientY + 16 + height > Math.min(bottom, innerHeight) ? Math.max(0, event.clientY - height - 10) : event.clientY + 16}px`;
 }
+
+// What it told of is no longer below the pointer.
+for (const kind of ["scroll", "wheel"]) addEventListener(kind, () => { tip.hidden = true; }, { capture: true, passive: true });
 
 const MANY = 12;
 // The side of a node's box, for its cores as a share of the largest node's. Boxes of many nodes are small, and `few` is

@@ -29,8 +29,8 @@ export function draw() {
     bars(drawing, curves.evictions);
     scale(drawing);
   }
-  drawEvents(drawing, EVENTS);
   cursor(drawing);
+  drawEvents(drawing, EVENTS);
   handle(drawing);
 }
 

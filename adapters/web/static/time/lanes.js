@@ -60,22 +60,31 @@ export function draw() {
   axis(drawing);
   const top = scroll.scrollTop;
   context.save();
-  context.beginPath();
-  context.rect(0, TOP - 2, width, height);
-  context.clip();
-  for (let i = indexAt(rows, top + TOP); i < rows.length && rows[i].top < top + height; i++) {
-    const row = rows[i];
+  below(context, width, height);
+  const seen = rows.slice(indexAt(rows, top + TOP), indexAt(rows, top + height) + 1);
+  for (const row of seen) {
     if (row.lane) drawLane(context, width, row, row.top - top);
     else poolName(context, row, row.top - top);
   }
   context.restore();
-  signs(context, byClaim.get("") ?? [], width, 24);
   if (!rows.length) {
     context.fillStyle = colour(loaded ? "quiet" : "text");
     context.fillText(loaded ? "No NodeClaim in this part of the record." : `Reading the NodeClaims of ${document.getElementById("record").textContent} …`, gutter(width) + 12, TOP + 12);
   }
   if (brushed) shade(drawing, ...brushed);
   cursor(drawing);
+  context.save();
+  below(context, width, height);
+  for (const row of seen) if (row.lane) signs(context, byClaim.get(row.lane.claim) ?? [], width, row.top - top + row.height / 2);
+  context.restore();
+  signs(context, byClaim.get("") ?? [], width, 24);
+}
+
+// Draws on only below the time axis.
+function below(context, width, height) {
+  context.beginPath();
+  context.rect(0, TOP - 2, width, height);
+  context.clip();
 }
 
 function poolName(context, row, top) {
@@ -95,7 +104,6 @@ function drawLane(context, width, { lane, height }, top) {
     context.fillStyle = colour(span.state);
     context.fillRect(x, top + 1, Math.max(1, xOf(Math.min(span.to, view.to), width) - x), height - 2);
   }
-  signs(context, byClaim.get(lane.claim) ?? [], width, top + height / 2);
   context.fillStyle = colour(chosen ? "accent" : "text");
   context.textAlign = "left";
   context.fillText(fitted(context, laneName(lane, left), left - 16), 8, top + height / 2);
