@@ -161,6 +161,20 @@ def test_a_budgets_name_does_not_lead_to_the_pod_that_is_called_like_it(page: An
     assert "PodDisruptionBudget <a" not in said.inner_html()
 
 
+def test_why_a_node_stays_is_read_in_full_and_no_word_of_a_verdict_is_broken(page: Any, links: Links) -> None:
+    opened(page, links("budget"))
+    stays = page.locator(".node .stays")
+    expect(stays).to_have_text("stays: PodDisruptionBudget used up")
+    assert stays.evaluate("one => one.scrollHeight <= one.clientHeight && one.scrollWidth <= one.clientWidth")
+    (claim,) = (node["claim"] for node in ask(page, "status")["status"]["nodes"])
+    methods = ask(page, f"explain?name=nodeclaim/{claim}")["explanation"]["methods"]
+    position = next(method["history"][-1]["position"] for method in methods if method.get("history"))
+    page.goto(f"{page.url.partition('?')[0]}?sel=decision/{position}")
+    action = page.locator(".verdicts .word").first
+    expect(action).to_be_visible()
+    assert action.evaluate("one => one.getClientRects().length") == 1
+
+
 @pytest.fixture(scope="module")
 def export(records: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What `--export` writes."""

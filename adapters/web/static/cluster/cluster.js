@@ -117,7 +117,7 @@ function nodeBox(node, most) {
   near.observe(box);
   const foot = el("div", "what quiet");
   const gauges = few ? ["cpu", "memory"].filter((name) => node.usage[name]?.allocatable) : [];
-  foot.append(...gauges.map((name) => gauge(name, node.usage[name])), stays(node));
+  foot.append(...gauges.map((name) => gauge(name, node.usage[name])), el("span", few ? "stays" : "", ...broken(stays(node))));
   box.append(head, inside, foot);
   box.onpointermove = (event) => { if (event.target === head || foot.contains(event.target) || event.target === inside) showTip(event, nodeText(node)); };
   box.onpointerleave = (event) => showTip(event, "");
@@ -127,6 +127,11 @@ function nodeBox(node, most) {
 // Why it goes or stays, in few words.
 function stays(node) {
   return node.reason && !node.few_words.startsWith("goes") ? `stays: ${node.few_words}` : node.few_words || node.state;
+}
+
+// A text that may go on in the next line within a word like PodDisruptionBudget.
+function broken(said) {
+  return said.split(/(?<=[a-z])(?=[A-Z])/).flatMap((part, i) => (i ? [el("wbr"), part] : [part]));
 }
 
 // How much of what a node has its pods ask for.

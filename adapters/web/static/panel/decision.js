@@ -107,8 +107,8 @@ function moves(list) {
 }
 
 function verdicts(list) {
-  const rows = list.slice(0, 100).map((verdict) => [subjectLink(`nodeclaim/${verdict.claim}`), verdict.action, linked(verdict.text)]);
-  return section("Considered, and why or why not", table(["NodeClaim", "", "because"], rows));
+  const rows = list.slice(0, 100).map((verdict) => [subjectLink(`nodeclaim/${verdict.claim}`), el("span", "word", verdict.action), linked(verdict.text)]);
+  return section("Considered, and why or why not", table(["NodeClaim", "", "because"], rows, "verdicts"));
 }
 
 // ── causes and consequences ──────────────────────────────────────────────────────────────────────────────────────────
