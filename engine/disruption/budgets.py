@@ -17,8 +17,8 @@ from kerf.engine.lifecycle.step import soonest
 from kerf.engine.model.cron import next_after, parse
 from kerf.engine.model.disruption_reasons import BUDGET_REASONS, DisruptionCode, DisruptionReason
 from kerf.engine.model.karpenter.nodepools import Budget, NodePool
-from kerf.engine.model.made_once import once
 from kerf.engine.model.reasons import Reason
+from kerf.engine.scheduling.made_once import once
 
 UNLIMITED = 2_147_483_647
 

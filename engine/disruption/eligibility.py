@@ -15,8 +15,8 @@ from kerf.engine.model.instance_types import InstanceType
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.labels import CAPACITY_TYPE, DO_NOT_DISRUPT, INSTANCE_TYPE, NODEPOOL, ZONE
-from kerf.engine.model.made_once import once
 from kerf.engine.model.reasons import Reason
+from kerf.engine.scheduling.made_once import once
 
 WHEN_EMPTY = "WhenEmpty"
 

@@ -8,11 +8,11 @@ from kerf.engine.model import labels as lbl
 from kerf.engine.model.karpenter.nodepool_validation import violations
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import Pod, PodShape, Resources, Taint, scored
-from kerf.engine.model.made_once import once
 from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.ephemeral_taints import counting_taints
 from kerf.engine.nodeclaim.state_table import GOING, REQUESTED
 from kerf.engine.scheduling.launchable.pool_catalogues import PoolCatalogues
+from kerf.engine.scheduling.made_once import once
 from kerf.engine.scheduling.matching.resources import total
 from kerf.engine.scheduling.problem.capacity_buffers import BufferSources, virtual_pods
 from kerf.engine.scheduling.problem.default_spread import SelectorSources, with_default_spread

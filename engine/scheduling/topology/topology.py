@@ -17,8 +17,8 @@ from msgspec.structs import replace
 
 from kerf.engine.model.kubernetes.pods import AffinityTerm, PodShape, SpreadConstraint
 from kerf.engine.model.labels import HOSTNAME, normalise
-from kerf.engine.model.made_once import once
 from kerf.engine.scheduling.launchable.templates import NarrowedTemplate, Template
+from kerf.engine.scheduling.made_once import once
 from kerf.engine.scheduling.matching.label_selectors import PodSelector, spread_selector, term_selector
 from kerf.engine.scheduling.matching.requirements import NO_REQUIREMENTS, Requirement, Requirements
 from kerf.engine.scheduling.packing.existing_node import ExistingNode
