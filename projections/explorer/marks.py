@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct
 
-from kerf.projections.timeline.event import Event, event_sentence
+from kerf.projections.timeline.event import DEBUG, Event, event_sentence
 
 DECISION, CHANGE, INTERRUPTION, CAPACITY, DRIFT, TROUBLE = (
     "decision", "change", "interruption", "capacity", "drift", "trouble",
@@ -20,6 +20,9 @@ KINDS = {
     "nodepool-changed": CHANGE,
     "nodepool-gone": CHANGE,
     "nodeclass-changed": CHANGE,
+    "object-created": CHANGE,
+    "object-fields-changed": CHANGE,
+    "object-gone": CHANGE,
     "deletion-seen": CHANGE,
     "interruption-announced": INTERRUPTION,
     "claim-instance-vanished": INTERRUPTION,
@@ -51,9 +54,10 @@ class Mark(Struct, frozen=True, kw_only=True):
 
 
 def marks_of(events: Iterable[Event], claims: Callable[[Iterable[str]], tuple[str, ...]]) -> Iterator[Mark]:
-    """Give the marks among events. `claims` tells the NodeClaims of an event's subjects."""
+    """Give the marks among events. `claims` tells the NodeClaims of an event's subjects. A change that is a detail, as
+    one of a status is, is none."""
     for event in events:
         kind = KINDS.get(event.code)
-        if kind is not None:
+        if kind is not None and not (kind == CHANGE and event.level == DEBUG):
             own = claims((event.subject, *event.related))
             yield Mark(position=event.position, at=event.at, kind=kind, claims=own, text=event_sentence(event))

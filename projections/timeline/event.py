@@ -80,6 +80,7 @@ SENTENCES: dict[str, str] = {
     "catalogue-seen": "the instance types and prices of NodeClass {name} are known anew",
     "reservations-seen": "left of the capacity reservations of NodeClass {name}: {left}",
     "object-seen": "{kind} {name} is there",
+    "object-created": "{kind} {name} was created: {fields}",
     "workload-changed": "pods of {kind} {name} ask for something else: {fields}",
     "object-fields-changed": "{kind} {name} was changed: {fields}",
     "object-gone": "{kind} {name} is gone",
@@ -150,6 +151,7 @@ _WITHOUT: dict[str, tuple[tuple[str, str], ...]] = {
         ("took", "{name} is launched: {instance_type} ({capacity_type}) in {zone}"),
         ("price", "{name} is launched: {instance_type} ({capacity_type}) in {zone}, after {took}"),
     ),
+    "object-created": (("fields", "{kind} {name} was created"),),
     "claim-adopted": (("state", "{name} is there, in which state is not known"),),
     "claim-registered": (
         ("node", "{name} has registered; as which node is not known"),

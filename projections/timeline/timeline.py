@@ -155,6 +155,7 @@ class Timeline:
         return make_event(entry, "pod-bound", INFO, subject, (f"node/{pod.node}",), node=pod.node)
 
     def _node(self, node: Node, entry: Entry) -> list[Event]:
+        self._objects.listed = True
         old = self._nodes.get(node.name)
         self._nodes[node.name] = node
         subject = f"node/{node.name}"
@@ -196,8 +197,7 @@ class Timeline:
             if was_told is None and gone.kind == "node":
                 return []  # its end was told before: by another source of an import
             return [make_event(entry, f"{gone.kind}-gone", INFO, f"{gone.kind}/{gone.key}")]
-        self._objects.forget(gone)
-        return [make_event(entry, "object-gone", DEBUG, f"{gone.kind}/{gone.key}", kind=gone.kind)]
+        return self._objects.gone(gone, entry)
 
     def _claim_object(self, claim: NodeClaimObject, entry: Entry) -> list[Event]:
         """Tell that an object is there, and later that it goes. Its other changes bring claim events."""
@@ -302,6 +302,7 @@ class Timeline:
     # ── decisions and claims ───────────────────────────────────────────────────────────────────────────────────
 
     def _decision(self, decision: Decision, entry: Entry) -> list[Event]:
+        self._objects.listed = True
         for index, intent in enumerate(decision.intents):
             self._intents[f"{entry.position}.{index}"] = intent
         result = decision.result

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from msgspec import Struct
 
+from kerf.engine.model.kinds.watched import WATCHED
 from kerf.engine.model.settings import Settings
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import ABSENT, REQUESTED
@@ -72,7 +73,8 @@ def state_as_entries(
 
 
 def _objects(facts: Facts) -> Iterator[Struct]:
-    for objects in (facts.pools, facts.node_classes, facts.nodes, facts.buffers, facts.pods):
+    watched = (getattr(facts, kind.facts) for kind in WATCHED if kind.facts)
+    for objects in (facts.node_classes, *watched):
         for _, obj in sorted(objects.items()):
             yield obj
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from kerf.adapters.store.open import AnyStore
 from kerf.engine.record.entries import Entry
@@ -30,6 +31,6 @@ def entries_since(store: AnyStore, since: int) -> tuple[Iterator[Entry], Timelin
     if position - store.first_position() < FAR:
         return store.scan(), timeline_from_base(store)
     facts, timeline = load(store, position).facts, Timeline(Blobs(store.blob).shape)
-    for entry in state_as_entries(facts, position, facts.at):
+    for entry in chain(store.scan(until=1), state_as_entries(facts, position, facts.at)):
         timeline.apply(entry)
     return store.scan(position), timeline

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.nodeclaim.state_table import (
     DRAINING,
     INITIALIZED,
@@ -11,6 +15,7 @@ from kerf.engine.nodeclaim.state_table import (
     TAINTED,
     TERMINATED,
 )
+from kerf.engine.record.observations import ObjectGone, Observation
 from kerf.engine.state.indexes import Blobs
 from kerf.engine.state.load import load
 from kerf.projections.cost import CostFold
@@ -18,7 +23,7 @@ from kerf.projections.explorer.boxes import boxes
 from kerf.projections.explorer.curves import CurvesFold
 from kerf.projections.explorer.drawn import Drawn
 from kerf.projections.explorer.lanes import LanesFold, Span
-from kerf.projections.explorer.marks import DECISION, Mark
+from kerf.projections.explorer.marks import CHANGE, DECISION, Mark
 from kerf.projections.explorer.overview import OverviewFold
 from kerf.projections.timeline.timeline import Timeline
 from tests.support.records import whole_life
@@ -55,6 +60,18 @@ def test_marks_are_on_the_lanes_that_they_concern() -> None:
     assert overview.marks
     assert {claim for mark in overview.marks for claim in mark.claims} == known
     assert DECISION in {mark.kind for mark in overview.marks}
+
+
+def test_a_budget_that_is_made_changed_and_deleted_is_marked_and_its_counts_are_not() -> None:
+    world, budget = World(), PodDisruptionBudget("u1", "default", "web", min_available="2")
+    counts = replace(budget, expected_pods=2, desired_healthy=2)
+    for thing in (Node("n1", created=1), budget, counts, replace(counts, min_available="1"), ObjectGone("pdb", "u1")):
+        world.see(Observation(thing))
+    assert [(mark.kind, mark.text) for mark in folded(world).marks] == [
+        (CHANGE, "PodDisruptionBudget default/web was created: minAvailable 2"),
+        (CHANGE, "PodDisruptionBudget default/web was changed: minAvailable 2 → 1"),
+        (CHANGE, "PodDisruptionBudget default/web is gone"),
+    ]
 
 
 def test_the_curve_of_cost_is_the_rate_of_the_cost_report() -> None:

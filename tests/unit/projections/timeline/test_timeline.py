@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
@@ -9,11 +12,13 @@ from kerf.engine.model.content_digest import content
 from kerf.engine.model.karpenter.nodeclass_terms import NodeClassTerms
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.daemonsets import DaemonSet
+from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import Pod, PodShape
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import (
+    Imported,
     InputRefused,
     InterruptionSeen,
     LaunchAnswered,
@@ -22,6 +27,7 @@ from kerf.engine.record.observations import (
     NodeClassSeen,
     ObjectGone,
     Observation,
+    RecordStarted,
     WatchGap,
 )
 from kerf.projections.prose.nearest_reasons import nearest_first
@@ -263,6 +269,45 @@ def test_a_changed_object_is_told_with_its_fields_and_not_again() -> None:
         "PodDisruptionBudget web is there".replace("web", "default/web"),
         "PodDisruptionBudget default/web was changed: disruptionsAllowed 1 → 0",
     ]
+
+
+def infos(world: World, shapes: dict[str, PodShape], seen: Sequence[Any]) -> list[str]:
+    """What is told without --all of objects that are seen one after the other."""
+    for thing in seen:
+        world.see(Observation(thing, dict(shapes)))
+    timeline, own = Timeline(shapes.__getitem__), ("poddisruptionbudget/", "daemonset/")
+    events = [event for entry in world.store.entries for event in timeline.apply(entry)]
+    return [event_sentence(e) for e in events if e.level == INFO and e.subject.startswith(own)]
+
+
+def test_budgets_and_daemonsets_that_are_made_and_deleted_are_told_with_what_they_ask() -> None:
+    shape = PodShape(requests={"cpu": 100}, labels={"app": "agent"})
+    digest = content(shape)[0]
+    budget = PodDisruptionBudget("u1", "default", "checkout", min_available="6")
+    agent = DaemonSet("d1", "kube-system", "agent", digest)
+    gone = (ObjectGone("pdb", "u1"), ObjectGone("daemonset", "d1"), ObjectGone("pdb", "never-seen"))
+    seen = (Node("n1", created=1), budget, replace(budget, expected_pods=6, desired_healthy=6), agent, *gone)
+    assert infos(World(), {digest: shape}, seen) == [
+        "PodDisruptionBudget default/checkout was created: minAvailable 6",
+        "DaemonSet kube-system/agent was created: template.requests.cpu 100m",
+        "PodDisruptionBudget default/checkout is gone",
+        "DaemonSet kube-system/agent is gone",
+    ]
+
+
+def test_what_the_first_lists_show_and_a_new_budget_without_numbers() -> None:
+    old, new = (PodDisruptionBudget(uid, "default", uid) for uid in ("old", "new"))
+    assert infos(World(), {}, (old, Node("n1", created=1), new)) == ["PodDisruptionBudget default/new was created"]
+
+
+def test_nobody_knows_when_what_an_imported_record_shows_first_was_created() -> None:
+    world, budget = World(), PodDisruptionBudget("u1", "default", "web", min_available="2")
+    for thing in (Node("n1", created=1), budget):
+        world.see(Observation(thing))
+    first, *others = world.store.entries
+    imported = replace(first, payload=RecordStarted("r", "test", Imported(("an audit log",))))
+    (seen,) = (event for event in told([imported, *others]) if event.subject == "poddisruptionbudget/default/web")
+    assert (seen.level, event_sentence(seen)) == (DEBUG, "PodDisruptionBudget default/web is there")
 
 
 def test_a_changed_nodeclass_is_told_with_its_fields() -> None:
