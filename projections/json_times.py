@@ -15,7 +15,7 @@ SUFFIX = "_time"
 TIMES = frozenset(
     [
         "at", "now", "since", "until", "due", "forced_at", "window_closes", "proposed", "started", "ready", "retry_at",
-        "look_at", "decided", "created", "launched", "unavailable", "first", "last", "horizon",
+        "look_at", "decided", "drifted_since", "created", "launched", "unavailable", "first", "last", "horizon",
     ]
 )  # fmt: skip
 """Fields that hold times in ms since the epoch. `unavailable` maps names to such times."""

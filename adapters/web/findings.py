@@ -89,6 +89,9 @@ def _of_verdict(status: ClusterStatus, record: str) -> Iterator[Finding]:
     for ground in status.verdict.grounds:
         if ground.level == BUSY:
             continue
+        if ground.code == "drifted-kept":
+            yield from _of_kept(status, record)
+            continue
         kind = _KINDS_OF_GROUNDS.get(ground.code, "pod")
         yield Finding(
             kind="verdict",
@@ -98,6 +101,28 @@ def _of_verdict(status: ClusterStatus, record: str) -> Iterator[Finding]:
             subject=f"{kind}/{ground.subjects[0]}",
             at=status.at,
             since=status.at,
+            until=status.at,
+            command=f"kerf status {record}",
+        )
+
+
+def _of_kept(status: ClusterStatus, record: str) -> Iterator[Finding]:
+    """Nodes that have drifted and are kept, by the PodDisruptionBudgets that keep them: the longest kept first."""
+    groups: dict[tuple[str, ...], list[NodeStatus]] = {}
+    for node in sorted(status.nodes, key=lambda node: (node.drifted_since, node.name)):
+        if node.kept_by:
+            groups.setdefault(node.kept_by, []).append(node)
+    for budgets, nodes in groups.items():
+        noun, have = ("node", "has drifted and is") if len(nodes) == 1 else ("nodes", "have drifted and are")
+        names = some([node.name for node in nodes], 2)
+        yield Finding(
+            kind="verdict",
+            level=WARNING,
+            text=f"{noun} {names} {have} kept by PodDisruptionBudget {some(budgets)}",
+            more="at the end of the record",
+            subject=f"node/{nodes[0].name}",
+            at=status.at,
+            since=nodes[0].drifted_since,
             until=status.at,
             command=f"kerf status {record}",
         )

@@ -15,10 +15,12 @@ from kerf.engine.model.kubernetes.pods import Resources, is_terminal
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import GOING, INITIALIZED, LAUNCHED, REGISTERED, REQUESTED, TAINTED
+from kerf.engine.scheduling.pods.evictability import EvictionRules
 from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.pods.on_node import pods_on_node
 from kerf.engine.state.state import State
 from kerf.projections.cluster_status.structs import NodeStatus, Usage
+from kerf.projections.cluster_status.under_way import LATE_AFTER, MOVE, budgets_of_pods
 from kerf.projections.cluster_status.waiting_pods import lacks_pods
 from kerf.projections.prose.explanation_codes import ExplanationCode
 from kerf.projections.prose.few_words import few_words
@@ -27,6 +29,7 @@ UNMANAGED = "unmanaged"
 """The state of a node that belongs to no NodeClaim."""
 ALWAYS_SHOWN = ("cpu", "memory", "pods")
 _NOT_SHOWN = ("ephemeral-storage", "hugepages-1Gi", "hugepages-2Mi")
+_HELD_BY_BUDGETS = (DisruptionCode.POD_BUDGET_EXHAUSTED, DisruptionCode.SEVERAL_POD_BUDGETS)
 _COMING = {REQUESTED: "launching", LAUNCHED: "joining", REGISTERED: "starting"}
 
 
@@ -113,7 +116,18 @@ def _of_claim(claim: NodeClaim, state: State, now: int, reason: Reason | None) -
         going=claim.why if claim.state in GOING else "",
         reason=reason,
         few_words=_few_words(claim, ready, reason),
+        drifted_since=claim.drifted_since,
+        kept_by=_kept_by(claim, state, now, reason),
     )
+
+
+def _kept_by(claim: NodeClaim, state: State, now: int, reason: Reason | None) -> tuple[str, ...]:
+    """Return the budgets that keep a drifted node for longer than a move may take, and do so until they change. One
+    that lets pods go in turn keeps nodes for a while in every rollout."""
+    held = reason is not None and reason.code in _HELD_BY_BUDGETS
+    if not held or not claim.drifted_since or now - claim.drifted_since <= LATE_AFTER[MOVE]:
+        return ()
+    return budgets_of_pods(claim, state, EvictionRules.never_letting_go)
 
 
 def _few_words(claim: NodeClaim, ready: bool, reason: Reason | None) -> str:

@@ -47,7 +47,9 @@ class NodeStatus(Struct, frozen=True, kw_only=True):
     there is no node.
 
     `state` is that of the claim; `going` says why it goes, `reason` why it stays, and `few_words` either in three words
-    or so. `usage` is by resource; `age` is since its claim was made.
+    or so. `usage` is by resource; `age` is since its claim was made. `drifted_since` is 0 for one that is as its
+    NodePool asks for; `kept_by` are the PodDisruptionBudgets (namespace/name) that keep it long after it has drifted,
+    and do so until they change.
     """
 
     name: str
@@ -65,6 +67,8 @@ class NodeStatus(Struct, frozen=True, kw_only=True):
     going: str
     reason: Reason | None
     few_words: str
+    drifted_since: int = 0
+    kept_by: tuple[str, ...] = ()
 
 
 class PoolStatus(Struct, frozen=True, kw_only=True):

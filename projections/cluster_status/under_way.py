@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
+from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import DRAINING, LAUNCHED, REGISTERED, REQUESTED, TAINTED
 from kerf.engine.scheduling.pods.evictability import EvictionRules
@@ -14,6 +18,9 @@ _KINDS = {REQUESTED: LAUNCH, LAUNCHED: JOIN, REGISTERED: START, TAINTED: TAINT, 
 LATE_AFTER = {LAUNCH: 60_000, JOIN: 300_000, START: 300_000, MOVE: 900_000, TAINT: 900_000, DRAIN: 900_000}
 """How long each may take (ms) before it is called late. A node usually joins within two minutes; a drain waits for
 pods."""
+
+Keeping = Callable[[EvictionRules, Pod], tuple[PodDisruptionBudget, ...]]
+"""Which budgets keep a pod where it is."""
 
 
 def under_way(state: State, now: int) -> tuple[UnderWay, ...]:
@@ -39,17 +46,17 @@ def _claim(claim: NodeClaim, state: State, now: int) -> UnderWay:
         why=claim.why,
         pods=on_node if kind in (TAINT, DRAIN) else expected,
         late=late,
-        budgets=_budgets(claim, state) if late and kind == DRAIN else (),
+        budgets=budgets_of_pods(claim, state, EvictionRules.blocked_now) if late and kind == DRAIN else (),
     )
 
 
-def _budgets(claim: NodeClaim, state: State) -> tuple[str, ...]:
-    """Return the PodDisruptionBudgets that keep pods on a node which is drained."""
+def budgets_of_pods(claim: NodeClaim, state: State, that_keep: Keeping) -> tuple[str, ...]:
+    """Return the PodDisruptionBudgets (namespace/name) that keep pods on a claim's node."""
     there = (state.facts.pods[uid] for uid in state.indexes.pods_by_node.get(claim.node, {}))
     pods = [pod for pod in there if not pod.deleting]
     shapes = {pod.shape: state.indexes.blobs.shape(pod.shape) for pod in pods}
     rules = EvictionRules(shapes, tuple(state.facts.pdbs.values()), state.facts.at)
-    return tuple(sorted({f"{budget.namespace}/{budget.name}" for pod in pods for budget in rules.blocked_now(pod)}))
+    return tuple(sorted({f"{budget.namespace}/{budget.name}" for pod in pods for budget in that_keep(rules, pod)}))
 
 
 def _move(found: Underway, now: int) -> UnderWay:

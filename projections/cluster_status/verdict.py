@@ -39,6 +39,7 @@ def judged(
     clocks_differ: bool = False,
 ) -> ClusterVerdict:
     """Return the verdict: the level of the worst ground."""
+    nodes = tuple(nodes)
     grounds = [
         *_of_waiting(tuple(waiting), pools),
         *_ground(DEGRADED, "pool-not-ready", [pool.name for pool in pools if pool.wrong]),
@@ -46,6 +47,7 @@ def judged(
         *_ground(
             DEGRADED, "node-not-ready", [node.name for node in nodes if node.state == INITIALIZED and not node.ready]
         ),
+        *_ground(DEGRADED, "drifted-kept", [node.name for node in nodes if node.kept_by]),
         *_ground(DEGRADED, "clocks-differ", [pool.name for pool in pools] if clocks_differ else ()),
         *_ground(DEGRADED, "orphans", orphans),
         *_ground(BUSY, "under-way", [part.subjects[0] for part in going_on]),

@@ -41,6 +41,7 @@ _GROUNDS: dict[str, tuple[str, str]] = {
     "pool-not-ready": ("NodePool", "{count} not in order"),
     "late": ("change", "{count} late"),
     "node-not-ready": ("node", "{count} in service, but not ready"),
+    "drifted-kept": ("node", "{count} drifted and kept by PodDisruptionBudgets"),
     "clocks-differ": ("NodePool", "clocks disagree about the time: no node of {count} is moved"),
     "orphans": ("instance", "{count} to be ended, of no NodeClaim"),
     "waiting": ("pod", "{count} waiting for a node"),

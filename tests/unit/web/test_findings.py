@@ -17,7 +17,10 @@ from kerf.engine.model.reasons import Reason
 from kerf.projections.explorer.troubles import MOST_SUBJECTS, TroublesFold
 from kerf.projections.timeline.event import INFO, WARNING, Event
 from tests.support.records import stored, whole_life
+from tests.support.simulation.run import Run, documents, scale, workshop
 from tests.support.world import World
+
+MINUTE = 60_000
 
 
 def event(position: int, code: str = "pods-without-place", level: str = WARNING, why: str = "limits") -> Event:
@@ -59,6 +62,22 @@ def ask(record: Path) -> FindingsAnswer:
 def test_a_record_without_trouble_has_no_findings(tmp_path: Path) -> None:
     found = ask(stored(tmp_path / "life.kerf", whole_life().store))
     assert (found.verdict, found.findings, found.hidden) == ("fine", [], 0)
+
+
+def test_a_drifted_node_that_a_budget_keeps_has_a_card_with_both_names(tmp_path: Path) -> None:
+    (pool,) = documents("workshop/nodepool.yaml")
+    pool["spec"]["template"].setdefault("metadata", {})["labels"] = {"team": "other"}
+    applied = {"at": "10m", "action": "apply", "object": pool}
+    budget = {
+        "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "all", "namespace": "other"},
+        "spec": {"minAvailable": 5, "selector": {"matchLabels": {"app": "inflate"}}},
+    }  # fmt: skip
+    run = Run([*workshop(scale("10s", 5), applied, scale("40m", 4)), budget], until=60 * MINUTE)
+    found = ask(stored(tmp_path / "r.kerf", run.memory))
+    (card,) = (finding for finding in found.findings if finding.kind == "verdict")
+    assert found.verdict == "degraded"
+    assert card.text == f"{card.subject.replace('/', ' ')} has drifted and is kept by PodDisruptionBudget other/all"
+    assert card.until - card.since > 15 * MINUTE
 
 
 def test_pods_without_a_place_come_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

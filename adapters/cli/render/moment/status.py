@@ -48,7 +48,7 @@ def status_text(printer: Printer, status: ClusterStatus, *, all_nodes: bool = Fa
     _section(printer, "NODEPOOLS", _pools(status), len(status.pools), len(status.pools), all_nodes)
     nodes = sorted(status.nodes, key=lambda node: (fullness(node), node.name))
     title = "NODES" if len(nodes) <= MAX_NODES or all_nodes else f"NODES (the emptiest {MAX_NODES} of {len(nodes)})"
-    _section(printer, title, _nodes(nodes), len(nodes), MAX_NODES, all_nodes)
+    _section(printer, title, _nodes(nodes, status.at), len(nodes), MAX_NODES, all_nodes)
 
 
 def _header(printer: Printer, status: ClusterStatus) -> None:
@@ -128,9 +128,13 @@ def _waiting(groups: Iterable[WaitingWorkload]) -> Iterator[list[str]]:
 def _under_way(status: ClusterStatus) -> Iterator[list[str]]:
     nodes = {node.claim: node for node in status.nodes if node.claim}
     for part in status.under_way:
-        kept = f": PodDisruptionBudget {some(part.budgets)} allows no eviction" if part.budgets else ""
+        kept = f": {_budgets(part.budgets)} allows no eviction" if part.budgets else ""
         late = f"  late{kept}" if part.late else ""
         yield [*_wrapped(f"{_time(part.age):>8}  {UNDER_WAY[part.kind]} {_what(part, nodes)}{late}", " " * 10)]
+
+
+def _budgets(names: tuple[str, ...]) -> str:
+    return f"PodDisruptionBudget {some(names)}"
 
 
 def _what(part: UnderWay, nodes: dict[str, NodeStatus]) -> str:
@@ -171,12 +175,14 @@ def _pools(status: ClusterStatus) -> Iterator[list[str]]:
         yield [*_named(pool.name, width, _bars(pool.usage)), *_wrapped(", ".join(told), "    "), *wrong]
 
 
-def _nodes(nodes: list[NodeStatus]) -> Iterator[list[str]]:
+def _nodes(nodes: list[NodeStatus], now: int) -> Iterator[list[str]]:
     short = _short_names(node.name for node in nodes)
     width = _name_width(short.values())
     asked = frozenset(name for node in nodes for name, part in node.usage.items() if part.requested)
     for node in nodes:
         words = f"stays: {node.few_words}" if node.reason is not None and node.ready else node.few_words
+        if node.kept_by:
+            words = f"drifted for {_time(now - node.drifted_since)}, kept by {_budgets(node.kept_by)}"
         kind = " ".join(filter(None, [node.instance_type, node.capacity_type, node.zone]))
         age = f"{_time(node.age)} old" if node.age else ""
         told = ", ".join(

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from kerf.engine.model.disruption_reasons import DisruptionCode
 from kerf.engine.model.kubernetes.nodes import Node
-from kerf.engine.model.kubernetes.pods import Pod, Taint
+from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
+from kerf.engine.model.kubernetes.pods import Pod, Selector, Taint
 from kerf.engine.record.observations import ClocksDiffer, NodeClassSeen, Observation
 from kerf.engine.state.load import load
 from kerf.projections.cluster_status import structs
@@ -77,6 +78,32 @@ def test_a_late_drain_names_the_budget_that_keeps_its_pods() -> None:
     state = load(run.memory)
     (drain,) = status_of(run.memory, state, state.facts.at).under_way
     assert (drain.kind, drain.late, drain.budgets) == ("drain", True, ("other/all",))
+
+
+def drifted(later: int, **changes: object) -> ClusterStatus:
+    """The status of a node in service whose pods a budget covers, so long after it has drifted."""
+    world = in_service()
+    budget = PodDisruptionBudget("b", "default", "checkout", selector=Selector(), expected_pods=2, desired_healthy=2)
+    world.see(Observation(replace(budget, **changes)))
+    state = load(world.store)
+    (claim,) = state.facts.claims.values()
+    claim.drifted_since = state.facts.at
+    return cluster_status(state, state.facts.at + later)
+
+
+def test_a_drifted_node_that_a_budget_keeps_for_good_degrades_after_a_quarter_of_an_hour() -> None:
+    found = drifted(16 * MINUTE)
+    (node,) = found.nodes
+    assert grounds(found) == [("degraded", "drifted-kept", 1)]
+    assert found.verdict.grounds[0].subjects == (node.name,)
+    assert node.kept_by == ("default/checkout",)
+    assert drifted(15 * MINUTE).verdict.level == "fine"
+
+
+def test_a_budget_that_lets_pods_go_in_turn_does_not_keep_a_drifted_node() -> None:
+    found = drifted(16 * MINUTE, desired_healthy=1)
+    assert found.nodes[0].few_words == "PodDisruptionBudget used up"
+    assert (found.verdict.level, found.nodes[0].kept_by) == ("fine", ())
 
 
 def test_a_pod_without_a_place_has_the_reason_of_the_pool_that_came_nearest() -> None:
