@@ -148,5 +148,24 @@ def test_the_tab_story_says_why_it_cannot_be_opened(page: Any, links: Links) -> 
     expect(story).to_have_attribute("title", re.compile("What happened to it"))
 
 
+def test_lanes_that_last_come_first_and_a_button_leads_to_the_others(page: Any, links: Links) -> None:
+    opened(page, links("day"))
+    page.keyboard.press("j")  # the first lane
+    more = page.locator("#more-lanes")
+    expect(more).to_have_text(re.compile(r"▾ \d+ more"))
+    lanes = page.evaluate("import('./time/lanes.js').then((lanes) => lanes.shownLanes())")
+    lasting = [lane["claim"] for lane in lanes if not lane["end"]]
+    assert 0 < len(lasting) < len(lanes)
+    assert page.text_content("#subject").partition(" ")[2] in lasting
+    for _ in range(40):
+        if more.is_hidden():
+            break
+        more.click()
+        page.wait_for_timeout(100)
+    expect(more).to_be_hidden()
+    end = "lanes => lanes.scrollTop + lanes.clientHeight >= lanes.scrollHeight - 4"
+    assert page.locator("#lanes-scroll").evaluate(end)
+
+
 def clock(at: int) -> str:
     return moment(at).replace("T", " ").removesuffix("Z")

@@ -119,7 +119,7 @@ function nodeBox(node, most) {
   const gauges = few ? ["cpu", "memory"].filter((name) => node.usage[name]?.allocatable) : [];
   foot.append(...gauges.map((name) => gauge(name, node.usage[name])), el("span", few ? "stays" : "", ...broken(stays(node))));
   box.append(head, inside, foot);
-  box.onpointermove = (event) => { if (event.target === head || foot.contains(event.target) || event.target === inside) showTip(event, nodeText(node)); };
+  box.onpointermove = (event) => { if (!event.target.closest(".pod")) showTip(event, nodeText(node)); };
   box.onpointerleave = (event) => showTip(event, "");
   return box;
 }

@@ -11,9 +11,11 @@ const MARKS = {
   interruption: ["▼", "error"], trouble: ["!", "error"],
 };
 const GRAVITY = Object.keys(MARKS); // the gravest last
+const HINT = 18; // pixels of the button at the foot, which tells of lanes below
 const NEAR = 6, APART = 5, LEAST_BRUSH = 4; // pixels
 const scroll = document.getElementById("lanes-scroll"), room = document.getElementById("lanes-room");
 const canvas = document.getElementById("lanes"), legend = document.getElementById("states");
+const more = document.getElementById("more-lanes");
 let lanes = [], rows = [], byClaim = new Map(), names = null, loaded = false, happened = [];
 
 legend.replaceChildren(
@@ -48,9 +50,9 @@ export function shownLanes() {
 
 export function layOut() {
   const seen = lanes.filter((lane) => lane.spans[0].at <= view.to && (!lane.end || lane.end >= view.from));
-  const laid = layRows(seen, scroll.clientHeight);
+  const laid = layRows(seen, scroll.clientHeight, view.to);
   rows = laid.rows;
-  room.style.height = `${Math.max(laid.height, scroll.clientHeight)}px`;
+  room.style.height = `${laid.height > scroll.clientHeight ? laid.height + HINT : scroll.clientHeight}px`;
   draw();
 }
 
@@ -78,6 +80,14 @@ export function draw() {
   for (const row of seen) if (row.lane) signs(context, byClaim.get(row.lane.claim) ?? [], width, row.top - top + row.height / 2);
   context.restore();
   signs(context, byClaim.get("") ?? [], width, 24);
+  tellMore(top + height - HINT);
+}
+
+// How many lanes are out of sight below.
+function tellMore(bottom) {
+  const hidden = rows.slice(indexAt(rows, bottom)).filter(({ lane }) => lane).length;
+  more.hidden = !hidden || scroll.scrollHeight <= scroll.clientHeight;
+  more.textContent = `▾ ${hidden} more`;
 }
 
 // Draws on only below the time axis.
@@ -117,8 +127,9 @@ function isChosen({ claim, node }) {
 export function reveal() {
   const row = rows.find(({ lane }) => lane && isChosen(lane));
   if (!row) return;
+  const seen = scroll.clientHeight - (more.hidden ? 0 : HINT);
   if (row.top < scroll.scrollTop + TOP) scroll.scrollTop = row.top - TOP;
-  else if (row.top + row.height > scroll.scrollTop + scroll.clientHeight) scroll.scrollTop = row.top + row.height - scroll.clientHeight;
+  else if (row.top + row.height > scroll.scrollTop + seen) scroll.scrollTop = row.top + row.height - seen;
 }
 
 // Where there is little room, a name without that of its NodePool, which stands above it.
@@ -233,6 +244,7 @@ canvas.addEventListener("wheel", (event) => {
   }
 }, { passive: false });
 scroll.addEventListener("scroll", () => requestAnimationFrame(draw));
+more.onclick = () => scroll.scrollBy({ top: scroll.clientHeight - 2 * TOP });
 
 // Why: the decision; what happened to a NodeClaim; or what happened at all.
 export function goTo({ kind, at, position, claims: [claim] }) {
@@ -246,9 +258,9 @@ export function markText(mark) {
 }
 
 function laneText(lane, time) {
-  const span = lane.spans.filter((known) => known.at <= time).at(-1) ?? lane.spans[0];
+  const span = lane.spans.findLast((known) => known.at <= time);
   const what = [lane.instance_type, lane.capacity_type, lane.zone].filter(Boolean).join(" ");
-  return `${lane.claim}${lane.node ? "  " + lane.node : ""}\n${what}  ${dollars(lane.price)}\n${span.state} since ${clockText(span.at)} (${duration(Math.max(0, time - span.at))})${lane.why ? "\n" + lane.why : ""}`;
+  return `${lane.claim}${lane.node ? "  " + lane.node : ""}\n${what}  ${dollars(lane.price)}\n${span ? `${span.state} since ${clockText(span.at)} (${duration(time - span.at)})` : `requested at ${clockText(lane.spans[0].at)}`}${lane.why ? "\n" + lane.why : ""}`;
 }
 
 export function neighbour(step) {

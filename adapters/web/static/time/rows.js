@@ -1,9 +1,10 @@
-// Which lane stands where: lanes by NodePool, in the order in which their claims came.
+// Which lane stands where: lanes by NodePool, those that last to the end of what is shown before those that are gone, and
+// each in the order in which their claims came.
 export const TOP = 34; // pixels of the time axis and of marks that are on no lane
 const HEADER = 18, TALLEST = 18, LOWEST = 12;
 
-// Lays out the lanes in `room` pixels, or in more: { rows, height }.
-export function layRows(lanes, room) {
+// Lays out the lanes in `room` pixels, or in more: { rows, height }. `until` is the end of what is shown.
+export function layRows(lanes, room, until) {
   const pools = new Map();
   for (const lane of lanes) {
     if (!pools.has(lane.node_pool)) pools.set(lane.node_pool, []);
@@ -16,7 +17,8 @@ export function layRows(lanes, room) {
   for (const pool of [...pools.keys()].sort()) {
     rows.push({ pool, count: pools.get(pool).length, top, height: HEADER });
     top += HEADER;
-    for (const lane of pools.get(pool)) {
+    const gone = ({ end }) => Boolean(end && end <= until);
+    for (const lane of pools.get(pool).sort((a, b) => gone(a) - gone(b))) {
       rows.push({ lane, top, height });
       top += height;
     }
