@@ -167,5 +167,19 @@ def test_lanes_that_last_come_first_and_a_button_leads_to_the_others(page: Any, 
     assert page.locator("#lanes-scroll").evaluate(end)
 
 
+def test_the_box_of_a_drifted_node_says_since_when(page: Any, links: Links) -> None:
+    opened(page, links("drifted"))
+    assert page.locator(".node .drifted").count() == 0
+    at = next(event["at"] for event in ask(page, "log?limit=1000")["events"] if "has drifted" in event["text"])
+    page.goto(f"{page.url.partition('?')[0]}?at={moment(at + 500)}")
+    page.wait_for_selector(".node .drifted")
+    drifted = [
+        node["name"] for node in ask(page, f"status?at={moment(at + 500)}")["status"]["nodes"] if node["drifted_since"]
+    ]
+    assert drifted == [text.strip() for text in page.locator(".node:has(.drifted) strong").all_text_contents()]
+    page.locator(".node:has(.drifted) strong").hover()
+    expect(page.locator("#tip")).to_contain_text(f"drifted since {clock(at)}")
+
+
 def clock(at: int) -> str:
     return moment(at).replace("T", " ").removesuffix("Z")

@@ -46,6 +46,11 @@ def partial(_: Path) -> Path:
     return ROOT / "tests" / "golden" / "imported-karpenter-log"
 
 
+def drifted(_: Path) -> Path:
+    """A node drifts, and another one is made before it goes."""
+    return ROOT / "tests" / "records" / "unreleased" / "golden-drifted-replacement-first.kerfb"
+
+
 def cut(_: Path) -> Path:
     return _OLD / "cut.kerfb"
 
@@ -101,5 +106,5 @@ def budget(folder: Path) -> Path:
 
 RECORDS: dict[str, Callable[[Path], Path]] = {
     maker.__name__: maker
-    for maker in (demo, day, life, observed, pseudonymised, partial, cut, corrupt, empty, hostile, budget)
+    for maker in (demo, day, life, observed, pseudonymised, partial, drifted, cut, corrupt, empty, hostile, budget)
 }

@@ -1,7 +1,7 @@
 // The cluster at one moment: nodes as boxes of their size, filled by their pods; outside of them the pods that wait.
 import { dollars, el } from "../shared/dom.js";
 import { boxOf, hueOf, showTip } from "../shared/draw.js";
-import { change, duration, view } from "../shared/view.js";
+import { change, clockText, duration, view } from "../shared/view.js";
 
 const nodes = document.getElementById("nodes");
 const waiting = document.getElementById("waiting");
@@ -109,7 +109,7 @@ function nodeBox(node, most) {
   box.style.setProperty("--side", `${side}px`);
   box.style.setProperty("--state", `var(--${node.claim ? node.state : "requested"})`);
   const head = el("button", "what");
-  head.append(el("strong", "", node.name), el("br"), `${node.instance_type || "no type yet"} $${node.price.toFixed(4)}${few ? "/h" : ""}`, el("br"), el("span", "quiet", `${node.state} · ${duration(node.age)}`));
+  head.append(el("strong", "", node.name), node.drifted_since ? el("span", "drifted", " ●") : "", el("br"), `${node.instance_type || "no type yet"} $${node.price.toFixed(4)}${few ? "/h" : ""}`, el("br"), el("span", "quiet", `${node.state} · ${duration(node.age)}`));
   head.onclick = () => change({ sel: subject, tab: "why" });
   head.setAttribute("aria-pressed", view.sel === subject || view.sel === `node/${node.name}`);
   const inside = el("div", "box");
@@ -145,7 +145,8 @@ function gauge(name, { requested, allocatable }) {
 
 function nodeText(node) {
   const usage = Object.entries(node.usage).map(([name, { requested, allocatable }]) => `  ${name} ${allocatable ? Math.round((100 * requested) / allocatable) : 0}%`);
-  return [`${node.name}  ${node.claim}`, `${node.instance_type} ${node.capacity_type} ${node.zone}, ${node.state} ${duration(node.age)}`, `${node.pods} pods ask for`, ...usage, node.few_words].filter(Boolean).join("\n");
+  const drift = node.drifted_since && `drifted since ${clockText(node.drifted_since)}: it is not as its NodePool or NodeClass asks for`;
+  return [`${node.name}  ${node.claim}`, `${node.instance_type} ${node.capacity_type} ${node.zone}, ${node.state} ${duration(node.age)}`, `${node.pods} pods ask for`, ...usage, node.few_words, drift].filter(Boolean).join("\n");
 }
 
 // A squarified treemap: the pods' areas are their shares of the node, from the bottom up.
