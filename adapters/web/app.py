@@ -39,6 +39,7 @@ QUESTIONS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 """Name of the route below /api/v1/ → what answers it. Its parameters after the reader are those of the query."""
 _LONGEST = 300  # characters of a parameter
+_LONGEST_CHANGE = 8_000  # a manifest; a request's head may have 64 KiB, and each character takes up to three there
 _ETAG_BYTES = 12
 _QUICKLY = 4  # how hard answers are compressed: harder takes longer than to send them
 
@@ -109,8 +110,9 @@ def _arguments(request: Request, parameters: list[inspect.Parameter]) -> dict[st
     for name, text in request.query_params.items():
         if name not in known:
             raise InputError(f"there is no parameter {name[:40]!r}", hint=f"Known: {', '.join(known)}", code="KERF200")
-        if len(text) > _LONGEST:
-            raise InputError(f"{name} is too long", hint=f"Give at most {_LONGEST} characters", code="KERF200")
+        most = _LONGEST_CHANGE if name == "change" else _LONGEST
+        if len(text) > most:
+            raise InputError(f"{name} is too long", hint=f"Give at most {most} characters", code="KERF200")
         whole = known[name].annotation is int
         if whole and not (text.isascii() and text.isdigit() and len(text) <= len("9999999999999")):
             raise InputError(f"{name} is no whole number", hint="Times are ms since the epoch", code="KERF200")

@@ -10,6 +10,7 @@ import asyncio
 import sys
 from asyncio.subprocess import PIPE
 from contextlib import suppress
+from tempfile import TemporaryFile
 
 from kerf.adapters.cli.limits import LIFTED, NO_LIMITS
 from kerf.engine.errors import InputError, KerfError
@@ -24,20 +25,24 @@ class Commands:
         self._turn = asyncio.Semaphore(1)
         self.flags = (NO_LIMITS,) if LIFTED.get() else ()
 
-    async def run(self, *arguments: str) -> str:
-        """Return what a command prints.
+    async def run(self, *arguments: str, given: str = "") -> str:
+        """Return what a command prints. `given` is its standard input.
 
         Raises InputError (KERF862) if it takes too long, and what the command refuses with the command's code.
         """
         async with self._turn:
-            code, out, error = await _run(*self.flags, *arguments)
+            code, out, error = await _run(given, *self.flags, *arguments)
         if code:
             raise _refused(error)
         return out
 
 
-async def _run(*arguments: str) -> tuple[int, str, str]:
-    process = await asyncio.create_subprocess_exec(sys.executable, "-m", "kerf", *arguments, stdout=PIPE, stderr=PIPE)
+async def _run(given: str, *arguments: str) -> tuple[int, str, str]:
+    with TemporaryFile() as file:  # a socket, which asyncio would make, cannot be opened as /dev/stdin
+        file.write(given.encode())
+        file.seek(0)
+        command = (sys.executable, "-m", "kerf", *arguments)
+        process = await asyncio.create_subprocess_exec(*command, stdin=file, stdout=PIPE, stderr=PIPE)
     told = asyncio.ensure_future(process.communicate())
     try:
         await asyncio.wait([told], timeout=LONGEST)

@@ -13,7 +13,7 @@ from kerf.adapters.cli.replaying.text import ROWS, checked_row, compared_row, ho
 from kerf.adapters.store.open import open_record
 from kerf.adapters.web.commands import Commands
 from kerf.adapters.web.rendered import LinesPrinter, TextLine
-from kerf.adapters.web.whatif import changed_by
+from kerf.adapters.web.whatif import changed_by, manifest_of, told_input
 from kerf.engine.passwords import without_password
 from kerf.projections.explorer.curves import Curves, CurvesFold
 from kerf.replay.modelled.comparison import Modelled
@@ -61,7 +61,14 @@ class ModelledRuns:
         with TemporaryDirectory(prefix="kerf-model-") as folder:
             kept = Path(folder) / "modelled.kerf"
             told = await self._commands.run(
-                "replay", *options, "--anyway", "--json", f"--record={kept}", "--", self._record
+                "replay",
+                *options,
+                "--anyway",
+                "--json",
+                f"--record={kept}",
+                "--",
+                self._record,
+                given=manifest_of(flag, change),
             )
             answer = msgspec.json.decode(told, type=Modelled)
             curves = _curves(kept, answer)
@@ -78,7 +85,7 @@ class ModelledRuns:
             compared=Table(head, [compared_row(row, answer.unchanged, changed) for row in ROWS]) if changed else None,
             curves=curves,
             text=lines.lines,
-            command=" ".join(("kerf replay", without_password(self._record), *options)),
+            command=" ".join(("kerf replay", without_password(self._record), *options)) + told_input(flag),
         )
 
 

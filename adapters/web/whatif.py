@@ -11,9 +11,11 @@ from kerf.adapters.web.rendered import TextLine
 from kerf.engine.errors import InputError
 from kerf.engine.passwords import without_password
 
-Flag = Literal["set", "delete", "remove", "price", "no-capacity", "setting"]
+Flag = Literal["set", "apply", "delete", "remove", "price", "no-capacity", "setting"]
 FLAGS: tuple[str, ...] = get_args(Flag)
-"""The changes that the page may ask for: those of `kerf whatif` that name no file."""
+"""The changes that the page may ask for: those of `kerf whatif` that name no file. The manifest to apply is given
+itself."""
+_APPLY = "apply"
 _STYLES = {"+": "good", "-": "error", "~": "warning"}
 _WITHOUT, _WITH = "Without the change: ", "With the change: "
 
@@ -35,18 +37,19 @@ class WhatIf:
         self._record, self._commands = record, commands
 
     async def __call__(self, flag: str, change: str, at: str = "") -> WhatIfAnswer:
-        """The next decision after a moment, with something changed. `flag` is that of `kerf whatif`: set, delete,
-        remove, price, no-capacity or setting; `change` is its value.
+        """The next decision after a moment, with something changed. `flag` is that of `kerf whatif`: set, apply,
+        delete, remove, price, no-capacity or setting; `change` is its value, or the manifest to apply as text.
 
         Raises InputError (KERF200), and what the command refuses with the command's code.
         """
         options = [*changed_by(flag, change), *([f"--at={at}"] if at else [])]
-        lines = (await self._commands.run("whatif", *options, "--", self._record)).splitlines()
+        given = manifest_of(flag, change)
+        lines = (await self._commands.run("whatif", *options, "--", self._record, given=given)).splitlines()
         return WhatIfAnswer(
             unchanged=_after(_WITHOUT, lines),
             changed=_after(_WITH, lines),
             text=[TextLine(line, _STYLES.get(line.strip()[:2].strip(), "info")) for line in lines],
-            command=" ".join(("kerf whatif", without_password(self._record), *options)),
+            command=" ".join(("kerf whatif", without_password(self._record), *options)) + told_input(flag),
         )
 
 
@@ -54,7 +57,17 @@ def changed_by(flag: str, change: str) -> list[str]:
     """Return the option of a change. Raises InputError (KERF200) for what the page may not ask for."""
     if flag not in FLAGS:
         raise InputError(f"{flag[:40]!r} is no change", hint=f"Known: {', '.join(FLAGS)}", code="KERF200")
-    return [f"--{flag}={change}"]
+    return [f"--{flag}={'-' if flag == _APPLY else change}"]
+
+
+def manifest_of(flag: str, change: str) -> str:
+    """Return what a command reads for a change on its standard input: no file is named."""
+    return change if flag == _APPLY else ""
+
+
+def told_input(flag: str) -> str:
+    """Return the end of the command that makes a change: where its manifest comes from."""
+    return " < manifest.yaml" if flag == _APPLY else ""
 
 
 def _after(title: str, lines: list[str]) -> str:

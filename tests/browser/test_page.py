@@ -245,6 +245,20 @@ def test_a_change_is_tried_in_the_form_and_told_beside_what_was_decided(page: An
     expect(page.locator("#command")).to_have_text(f"$ {told['command']}")
 
 
+def test_a_manifest_is_applied_in_the_form(page: Any, links: Links) -> None:
+    opened(page, links("budget"))
+    page.locator("#tabs button[data-tab=whatif]").click()
+    (pool,) = {node["node_pool"] for node in ask(page, "status")["status"]["nodes"]}
+    expect(page.locator("#value")).to_have_attribute("placeholder", re.compile(f"^nodepool/{pool}\\."))
+    page.select_option("#flag", "apply")
+    expect(page.locator("#value")).to_be_hidden()
+    manifest = "{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {namespace: default, name: d}, spec: {}}"
+    page.fill("#manifest", manifest)
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector(".side")
+    expect(page.locator("#command")).to_contain_text("--apply=- ")
+
+
 def test_whoever_copies_a_figure_gets_the_command_that_prints_it(page: Any, links: Links) -> None:
     opened(page, links("demo"))
     copied = page.evaluate("""() => {

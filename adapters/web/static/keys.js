@@ -23,7 +23,7 @@ const KEYS = {
 };
 
 addEventListener("keydown", (event) => {
-  if (event.target.matches("input, select, dialog *") || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.matches("input, select, textarea, dialog *") || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key === " " && event.target.matches("button")) return;
   const tab = get("tabs").children[Number(event.key) - 1];
   const action = tab ? () => tab.click() : KEYS[event.key];

@@ -41,6 +41,19 @@ ASKED = {
 URL = "postgresql://kerf:hush@db/kerf"
 
 
+LIMITED = """
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: default}
+spec:
+  limits: {cpu: 1}
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+      requirements: []
+"""
+
+
 @pytest.fixture(scope="module")
 def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return stored(tmp_path_factory.mktemp("records") / "life.kerf", whole_life().store)
@@ -135,10 +148,25 @@ def test_what_if_is_the_command(page: TestClient, record: Path, capsys: pytest.C
     assert [line["text"] for line in answer.json()["text"]] == capsys.readouterr().out.splitlines()
 
 
+def test_what_if_applies_the_manifest_that_it_is_given(
+    page: TestClient, record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    manifest = tmp_path / "manifest.yaml"
+    manifest.write_text(LIMITED, encoding="utf-8")
+    answer = get(page, "whatif", {"flag": "apply", "change": LIMITED, "at": "+1s"}).json()
+    assert main(["whatif", str(record), f"--apply={manifest}", "--at", "+1s"]) == 0
+    told, printed = [line["text"] for line in answer["text"]], capsys.readouterr().out.splitlines()
+    assert told == printed
+    assert answer["changed"] != answer["unchanged"]
+    assert answer["command"].endswith(" --apply=- --at=+1s < manifest.yaml")
+
+
 @pytest.mark.parametrize(
     ("query", "code"),
     [
-        ({"flag": "apply", "change": "/etc/passwd"}, "KERF200"),
+        ({"flag": "apply", "change": "/etc/passwd"}, "KERF"),
+        ({"flag": "apply", "change": "-"}, "KERF"),
+        ({"flag": "apply", "change": "a" * 8_001}, "KERF200"),
         ({"flag": "add-pods", "change": "/etc/passwd"}, "KERF200"),
         ({"flag": "export", "change": "/tmp/x"}, "KERF200"),
         ({"flag": "set", "change": "nodepool/nobody.spec.weight=1"}, "KERF"),
@@ -148,6 +176,7 @@ def test_what_if_is_the_command(page: TestClient, record: Path, capsys: pytest.C
 )
 def test_what_if_reads_and_writes_no_file(page: TestClient, query: dict[str, str], code: str) -> None:
     answer = get(page, "whatif", query)
+    assert "root:" not in answer.text
     assert answer.status_code == 400
     assert answer.json()["error"]["code"].startswith(code)
 

@@ -3,6 +3,7 @@ import { ask } from "../shared/api.js";
 import { el, folded, link, section, svg } from "../shared/dom.js";
 import { change, clockText, iso, view } from "../shared/view.js";
 import { paragraphs } from "./sentences.js";
+import { changeAsked } from "./whatif.js";
 
 const WIDTH = 400, HEIGHT = 74;
 let model = null, asked = false;
@@ -27,9 +28,9 @@ export async function compareView() {
 
 async function modelled() {
   asked = false;
-  const flag = document.getElementById("flag").value, change = document.getElementById("value").value.trim();
+  const supposed = changeAsked();
   const part = view.from > view.since || view.to < view.until ? { begin: iso(view.from), end: iso(view.to) } : {};
-  const answer = await ask("modelled", { ...part, ...(change ? { flag, change } : {}) });
+  const answer = await ask("modelled", { ...part, ...(supposed.change ? supposed : {}) });
   const recorded = await ask("curves", { since: answer.since, until: answer.until, points: answer.curves.times.length });
   return { ...answer, recorded };
 }

@@ -6,18 +6,13 @@ import { el } from "../shared/dom.js";
 import { findingsView } from "./findings.js";
 import { paragraph, paragraphs } from "./sentences.js";
 import { change, clockText, iso, view } from "../shared/view.js";
-import { knownNames } from "../time/lanes.js";
 import { storyView } from "./story.js";
+import { form, whatIfView } from "./whatif.js";
 
 const text = document.getElementById("text");
 const command = document.getElementById("command");
 const AROUND = 300_000; // ms of log on either side of the cursor
-const form = document.getElementById("change"), flag = document.getElementById("flag"), value = document.getElementById("value");
 const TITLES = { why: "The cluster", diff: "Compare", whatif: "What if", log: "What happened" };
-const EXAMPLES = {
-  set: "nodepool/default.spec.disruption.consolidateAfter=30s", remove: "node/NAME", delete: "pod/NAMESPACE/NAME",
-  price: "m5.large/spot=+20%", "no-capacity": "m5.large/spot", setting: "batch_idle=5s",
-};
 let asked = 0, timer = 0, headed = "";
 
 // Shows the panel anew once the view rests for a moment. What is there until then grows dim (panel.css), and goes at once
@@ -80,7 +75,7 @@ async function showPanel() {
   try {
     if (tab === "first") ({ children, told } = await findingsView());
     else if (tab === "log") ({ children, told } = await logged());
-    else if (tab === "whatif") ({ children, told } = await supposed());
+    else if (tab === "whatif") ({ children, told } = await whatIfView());
     else if (tab === "diff") ({ children, told } = await compareView());
     else if (tab === "why" && !view.sel) ({ children, told } = await clusterStatus());
     else if (tab === "story") ({ children, told } = await storyView(view.sel));
@@ -104,28 +99,6 @@ async function showPanel() {
 async function clusterStatus() {
   const answer = await ask("status", { at: iso(view.at) });
   return { children: paragraphs(answer.text), told: answer.command };
-}
-
-// The change that was asked for last is asked again at each moment, until another one is.
-async function supposed() {
-  value.placeholder = EXAMPLES[flag.value];
-  if (!value.value.trim()) return { children: [paragraph("Change one thing, and see the next decision after this moment with it and without it. For example:", "debug"), ...examples()], told: "" };
-  const answer = await ask("whatif", { flag: flag.value, change: value.value.trim(), at: iso(view.at) });
-  const sides = el("div", "sides", el("div", "side", el("b", "", "Without the change"), answer.unchanged), el("div", "side", el("b", "", "With the change"), answer.changed));
-  const beside = answer.unchanged && answer.changed ? [sides] : [];
-  return { children: [...beside, ...paragraphs(answer.text)], told: answer.command };
-}
-
-// Changes to begin with, with names of this record. A click writes one into the form.
-function examples() {
-  const named = (kind) => [...knownNames().values()].find((name) => name.startsWith(`${kind}/`));
-  return Object.entries(EXAMPLES).map(([name, example]) => {
-    const filled = example.replace("nodepool/default", named("nodepool") ?? "nodepool/default").replace("node/NAME", named("node") ?? "node/NAME");
-    const button = el("button", "example", el("b", "", name), ` ${filled}`);
-    button.type = "button";
-    button.onclick = () => { flag.value = name; value.value = filled; value.focus(); };
-    return button;
-  });
 }
 
 // What cannot be explained (a NodeClass, the record) or was not there yet is told by its log.
@@ -172,7 +145,6 @@ async function logged() {
 
 for (const button of document.querySelectorAll("#tabs button")) button.onclick = () => change({ tab: button.dataset.tab });
 form.onsubmit = (event) => { event.preventDefault(); text.replaceChildren(paragraph("Deciding …", "debug")); showPanel(); };
-flag.onchange = () => { value.placeholder = EXAMPLES[flag.value]; };
 command.onclick = async () => {
   await navigator.clipboard?.writeText(command.textContent.replace(/^\$ /, ""));
   command.classList.add("copied");
