@@ -108,6 +108,10 @@ def _may(told: inspect.Type, seen: set[type]) -> bool:
             return _may(item, seen)
         case inspect.TupleType(item_types=types):
             return any(_may(each, seen) for each in types)
+        case inspect.DictType(value_type=value):  # a key may be the name of a time
+            return not isinstance(value, inspect.CollectionType | inspect.StrType | inspect.FloatType) or _may(
+                value, seen
+            )
         case inspect.Metadata(type=inner):
             return _may(inner, seen)
         case _:

@@ -120,17 +120,20 @@ class NamedEntries:
         """Return the names (namespace/name) of those of these pods that are there before a position. Their latest
         entries alone are read."""
         found: dict[str, str] = {}
-        earlier = {uid: [each for each in self._positions(UID, [uid]) if each < position] for uid in uids}
-        while earlier := {uid: positions for uid, positions in earlier.items() if positions}:
-            latest = {uid: positions.pop() for uid, positions in earlier.items()}
+        before = dict.fromkeys(uids, min(position, self.until + 1))
+        while latest := {uid: at for uid, until in before.items() if (at := self._latest_before(uid, until))}:
             entries = {entry.position: entry for entry in self._told(sorted(set(latest.values())))}
-            for uid, at in latest.items():
-                if entries[at].uid != uid:
-                    continue  # another name with the same checksum
-                earlier[uid] = []
-                if entries[at].payload.uid:
-                    found[uid] = entries[at].payload.key
+            found.update(
+                (uid, entries[at].payload.key)
+                for uid, at in latest.items()
+                if entries[at].uid == uid and entries[at].payload.uid
+            )
+            before = {uid: at for uid, at in latest.items() if entries[at].uid != uid}  # another of the same checksum
         return found
+
+    def _latest_before(self, uid: str, position: int) -> int:
+        """Return the latest entry before a position that may be of a pod, 0 for none."""
+        return next((at for part in reversed(self.parts) if (at := part.latest_before(UID, uid, position))), 0)
 
     def uid_at(self, position: int) -> str:
         """Return which pod the entry at a position is of, "" for none."""

@@ -90,6 +90,13 @@ class Part(Struct, frozen=True):
         begin, beyond, base = bisect_left(self.named, lowest), lowest + MOST_ENTRIES, self.after - lowest
         return [base + posting for posting in takewhile(beyond.__gt__, self.named[begin:])]
 
+    def latest_before(self, what: str, name: str, position: int) -> int:
+        """Return the position of the latest of these entries before a position, 0 if there is none."""
+        lowest = _checksum(what, name) << 32
+        beyond = lowest + min(max(0, position - self.after), MOST_ENTRIES)
+        index = bisect_left(self.named, beyond) - 1
+        return self.after + self.named[index] - lowest if index >= 0 and self.named[index] >= lowest else 0
+
 
 def part_of(entries: Iterable[tuple[int, bytes]], after: int, until: int, tell: Callable[[int], None]) -> Part:
     """Return the postings of these entries, each with its position. What cannot be read as an entry of a pod is one of
