@@ -182,12 +182,12 @@ class AwsCloud:
 
     def _kept_tidy(self) -> list[Observation]:
         """What nobody uses any more goes (A-123, A-237). That templates cannot be swept is said once."""
-        unswept = []
+        refusals = list[Observation]()
         try:
-            self._templates.sweep()
+            if self._templates.sweep():
+                self._unswept.news([])  # what is refused later is news again
         except AwsError as error:
-            unswept.append(error)
-        refusals = _refusals("launch templates", self._unswept.news(unswept))
+            refusals += _refusals("launch templates", self._unswept.news([error]))
         if self._settings.isolated_vpc or self._clock() < self._collect_at:
             return refusals
         self._collect_at = self._clock() + COLLECT_EVERY

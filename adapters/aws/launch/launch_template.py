@@ -274,16 +274,19 @@ class LaunchTemplates:
         self._used.clear()
         self._adopted = False
 
-    def sweep(self) -> None:
-        """Delete unused templates (A-237). One that is gone already is no error; one that EC2 does not let go is tried
-        again a minute later, and keeps no other. Raises `AwsError` for the first of these."""
+    def sweep(self) -> bool:
+        """Delete unused templates (A-237), and return whether there were any. One that is gone already is no error; one
+        that EC2 does not let go is tried again a minute later, and keeps no other. Raises `AwsError` for the first of
+        these."""
         now = self._clock()
         if not self._adopted:
             owned = self._owned({tags.CLUSTER: self._settings.cluster})
             with self._making:
                 self._used = dict.fromkeys(owned, now) | self._used
             self._adopted = True
-        self._delete_all((name for name, used in list(self._used.items()) if used + UNUSED < now), unused_at=now)
+        unused = [name for name, used in list(self._used.items()) if used + UNUSED < now]
+        self._delete_all(unused, unused_at=now)
+        return bool(unused)
 
     def release(self, node_class: str) -> None:
         """Delete all templates of a class that is being deleted (A-238). Raises `AwsError`, once all others are
