@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Collection, Iterable
+import random
+import threading
+from collections.abc import Collection, Iterable, Mapping
 from itertools import pairwise
 from typing import Any, cast
 
@@ -107,27 +109,30 @@ async def test_a_343_a_defect_met_in_the_queue_does_not_end_the_provider(world: 
 
 
 class Sqs:
-    """A queue with a warning for each of three instances, which gives again what is not deleted."""
+    """A queue with warnings for instances, by the name of each message. It gives ten in any order, and again what is
+    not deleted."""
 
-    def __init__(self) -> None:
+    def __init__(self, instances: Mapping[str, str]) -> None:
         detail_type = "EC2 Spot Instance Interruption Warning"
         head = {"version": "0", "source": "aws.ec2", "detail-type": detail_type}
         self.bodies = {
-            name: json.dumps({**head, "id": name, "detail": {"instance-id": name}})
-            for name in ("i-1", "i-found", "i-others")
+            name: json.dumps({**head, "id": f"warning-{instance}", "detail": {"instance-id": instance}})
+            for name, instance in instances.items()
         }
-        self.deleted = asyncio.Event()
+        self.deleted, self._dice, self._one_by_one = asyncio.Event(), random.Random(18), threading.Lock()
 
     def get_queue_url(self, **_: Any) -> dict[str, str]:
         return {"QueueUrl": f"https://sqs.us-west-2.amazonaws.com/123456789012/{CLUSTER}"}
 
     def receive_message(self, **_: Any) -> dict[str, Any]:
-        messages = [{"MessageId": n, "ReceiptHandle": n, "Body": body} for n, body in list(self.bodies.items())]
-        return {"Messages": messages}
+        with self._one_by_one:
+            names = self._dice.sample(sorted(self.bodies), min(10, len(self.bodies)))
+            return {"Messages": [{"MessageId": n, "ReceiptHandle": n, "Body": self.bodies[n]} for n in names]}
 
     def delete_message_batch(self, Entries: list[dict[str, str]], **_: Any) -> dict[str, Any]:  # noqa: N803
-        for entry in Entries:
-            del self.bodies[entry["ReceiptHandle"]]
+        with self._one_by_one:
+            for entry in Entries:
+                self.bodies.pop(entry["ReceiptHandle"], None)
         self.deleted.set()
         return {}
 
@@ -137,7 +142,7 @@ async def test_a354_a_message_that_comes_before_its_claim_stays_in_the_queue_unt
     world: AwsWorld,
 ) -> None:
     """In the first minute of a new record a NodeClaim waits for its types and its Node."""
-    sqs, host = Sqs(), Host()
+    sqs, host = Sqs({name: name for name in ("i-1", "i-found", "i-others")}), Host()
     queue = AwsInterruptions(sqs, CLUSTER)
     provider = AwsProvider(
         world.environment.operator.shim, world.environment.settings, objects=None, interruptions=queue
@@ -152,6 +157,25 @@ async def test_a354_a_message_that_comes_before_its_claim_stays_in_the_queue_unt
     listening.cancel()
     assert not sqs.bodies
     assert {seen.instance for seen in host.told} == {"i-1", "i-found"}
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a343_a354_hundreds_of_messages_in_any_order_and_twice_are_recorded_and_deleted(world: AwsWorld) -> None:
+    own, others = {f"i-own-{number}" for number in range(100)}, {f"i-others-{number}" for number in range(200)}
+    sent = {f"{instance}/{again}": instance for instance in own | others for again in range(2)}
+    sqs, host = Sqs(sent), Host()
+    host.owned = own
+    queue = AwsInterruptions(sqs, CLUSTER)
+    provider = AwsProvider(
+        world.environment.operator.shim, world.environment.settings, objects=None, interruptions=queue
+    )
+    listening = asyncio.create_task(provider._listen(cast(ProviderHost, host), queue))
+    while sqs.bodies:
+        sqs.deleted.clear()
+        await while_it_runs(listening, sqs.deleted)
+    listening.cancel()
+    assert {seen.instance for seen in host.told} == own
+    assert {seen.message for seen in host.told} == {f"warning-{instance}" for instance in own}, "twice is as once"
 
 
 async def seen_after(world: AwsWorld, host: Host, **changed: str) -> tuple[NodeClassTerms, NodeClassTerms]:
