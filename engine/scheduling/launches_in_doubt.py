@@ -8,7 +8,6 @@ for the answer, ten seconds at most.
 
 from __future__ import annotations
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.engine.nodeclaim.state_table import REQUESTED
@@ -20,6 +19,7 @@ from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.problem.from_state import without_doubted
 from kerf.engine.scheduling.problem.problem import Problem
 from kerf.engine.scheduling.reasons import SchedulingCode, reason
+from kerf.engine.scheduling.relaunch_delay import DelayedPods
 from kerf.engine.state.state import Facts, State
 
 ANSWERED_WITHIN = 10_000
@@ -29,23 +29,16 @@ Offers = frozenset[tuple[str, str, str]]
 """(capacity type, instance type, zone)."""
 
 
-class AwaitingLaunch(Struct, frozen=True):
-    """The pods that wait for the answer to a launch. `until`: when they are planned for at the latest (ms since the
-    epoch); 0 if there are none."""
-
-    unplaced: tuple[Unplaced, ...] = ()
-    until: int = 0
-
-
-def launch_doubted_first(planned: Plan, problem: Problem, state: State, now: int) -> tuple[Plan, AwaitingLaunch]:
-    """The plan without the nodes that are of no use unless one that is in doubt comes."""
+def launch_doubted_first(planned: Plan, problem: Problem, state: State, now: int) -> tuple[Plan, DelayedPods]:
+    """The plan without the nodes that are of no use unless one that is in doubt comes, and the pods of these, which
+    wait for the answer to its launch."""
     certain = without_doubted(problem, state, now)
     if certain == problem or not planned.claims:
-        return planned, AwaitingLaunch()
+        return planned, DelayedPods()
     doubted = [_offers_in_doubt(claim, problem, certain) for claim in planned.claims]
     asked = _asked_in_doubt(certain, state.facts, now)
     if not any(doubted) and not asked:
-        return planned, AwaitingLaunch()
+        return planned, DelayedPods()
     concerned = _shapes_of_dependents(planned, problem, certain, frozenset(asked))
     offers = frozenset[tuple[str, str, str]]().union(*asked.values())
     first, rest = list[OpenedClaim](), list[OpenedClaim]()
@@ -107,11 +100,11 @@ def _shapes_of_dependents(planned: Plan, problem: Problem, certain: Problem, ask
 
 def _divided(
     planned: Plan, first: list[OpenedClaim], rest: list[OpenedClaim], zones: list[str], now: int
-) -> tuple[Plan, AwaitingLaunch]:
+) -> tuple[Plan, DelayedPods]:
     if not rest:
-        return planned, AwaitingLaunch()
+        return planned, DelayedPods()
     why = reason(SchedulingCode.IN_DOUBT, zones=zones)
     pods = tuple(uid for claim in rest for uid in claim.pods)
     unbound = tuple(uid for uid in planned.unbound if uid not in pods)
     kept = replace(planned, claims=tuple(first), unbound=unbound)
-    return kept, AwaitingLaunch((Unplaced(pods, (why,)),), now + ANSWERED_WITHIN)
+    return kept, DelayedPods(frozenset(pods), (Unplaced(pods, (why,)),), now + ANSWERED_WITHIN)

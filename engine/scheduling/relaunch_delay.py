@@ -23,7 +23,7 @@ RELAUNCH_DELAY = 10_000
 
 
 class DelayedPods(Struct, frozen=True):
-    """The pods that wait for another node, and why. `until`: when the first of them may get one (ms since the epoch); 0
+    """The pods that wait for a node, and why. `until`: when the first of them may get one (ms since the epoch); 0
     if there are none."""
 
     pods: frozenset[str] = frozenset()
