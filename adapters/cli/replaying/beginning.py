@@ -76,7 +76,7 @@ def _instance(model: Model, workload: Workload, claim: NodeClaim) -> None:
     )
     boot = Boot(claim.image, claim.subnet, claim.security_groups, claim.class_hash)
     token = f"recorded/{claim.name}"
-    simulation.cloud.instances[claim.instance] = Instance(machine, token, claim.launched, claim.price, boot)
+    simulation.cloud.instances[claim.instance] = Instance(machine, token, claim.launched, boot)
     known = claim_object(claim, 0)
     simulation.cluster.claims[claim.name] = known
     node = facts.nodes.get(claim.node) or next(

@@ -57,7 +57,6 @@ class Instance:
     machine: Machine
     token: str
     launched: int
-    price: float
     boot: Boot
     reservation: str = ""
     ended: int = 0
@@ -218,10 +217,10 @@ class VirtualCloud:
         return by_chance or self._clock.now < self._throttled_until
 
     def _fleet(self, order: LaunchInstance, intent: str, token: str) -> LaunchAnswered:
-        """Do as CreateFleet of type instant: buy the cheapest offering with capacity, and return an error for each that
+        """Do as CreateFleet of type instant: buy the first offering with capacity, and return an error for each that
         was tried before."""
         errors: list[LaunchError] = []
-        for price, key in sorted(self._wanted(order)):
+        for _, key in sorted(self._wanted(order)):
             code = self._lacks(key, order)
             if code:
                 capacity_type, type_name, zone = key
@@ -230,7 +229,7 @@ class VirtualCloud:
                     LaunchError(code, message, instance_type=type_name, zone=zone, capacity_type=capacity_type)
                 )
                 continue
-            instance = self._start(order, key, token, price)
+            instance = self._start(order, key, token)
             return self._launched(instance, intent, errors=tuple(errors))
         code = errors[0].code if errors else "InvalidParameter"
         return LaunchAnswered(
@@ -243,11 +242,12 @@ class VirtualCloud:
         )
 
     def _wanted(self, order: LaunchInstance) -> list[tuple[float, Key]]:
-        """The order's offers at today's prices."""
+        """The order's offers, with the price by which the cloud draws: today's, or the order's own where a NodeOverlay
+        set prices (A-275, A-276)."""
         offers = []
         for offer in order.offers:
             key = (order.capacity_type, offer.instance_type, offer.zone)
-            offering = self._offering(key, order)
+            offering = None if order.by_price else self._offering(key, order)
             offers.append((offer.price if offering is None else offering.price, key))
         return offers
 
@@ -270,7 +270,7 @@ class VirtualCloud:
             self.market.reserve(reservation, change)
             self.prices_changed()
 
-    def _start(self, order: LaunchInstance, key: Key, token: str, price: float) -> Instance:
+    def _start(self, order: LaunchInstance, key: Key, token: str) -> Instance:
         capacity_type, type_name, zone = key
         kind = self.market.type(type_name, _key(order.node_class))
         offering = self._offering(key, order)
@@ -290,7 +290,7 @@ class VirtualCloud:
             taints=order.taints,
         )
         boot = boot_of(*self._classes[_key(order.node_class)], kind, zone)
-        instance = Instance(machine, token, self._clock.now, price, boot, order.reservation)
+        instance = Instance(machine, token, self._clock.now, boot, order.reservation)
         self.instances[name] = instance
         self._reserve(order.reservation, -1)
         self._boots(machine)

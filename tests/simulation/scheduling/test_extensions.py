@@ -80,9 +80,9 @@ def test_s185_an_overlay_moves_the_choice() -> None:
                "spec": {"requirements": [wanted], "priceAdjustment": "-90%"}}  # fmt: skip
     run = Run([*pool_and_class(), overlay, deployment("app", 1, "500Mi")], until=5 * MINUTE,
               settings=Settings(node_overlays=True))  # fmt: skip
-    (claim,) = run.runtime.state.facts.claims.values()
-    assert claim.instance_type == "r5.large"
-    assert claim.price == pytest.approx(0.0126)
+    (launched,) = run.entries("claim.launched")  # the cloud draws by the overlay's price: nothing is to be replaced
+    assert launched.payload.instance_type == "r5.large"
+    assert launched.payload.price == pytest.approx(0.0126)
     assert verify(run.memory).exit_code == 0
 
 
