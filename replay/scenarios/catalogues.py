@@ -65,13 +65,23 @@ class ChangeWire(Struct, rename="camel", forbid_unknown_fields=True):
     price_factor: float | None = None
 
 
-class PatchWire(Struct, rename="camel", forbid_unknown_fields=True):
-    """A change to every offering that matches. A matcher that is left out matches all."""
+class OfferingsWire(Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """Every offering that matches. A matcher that is left out matches all."""
 
-    set: ChangeWire
     types: list[str] | None = None
     zones: list[str] | None = None
     capacity_types: list[str] | None = None
+
+    def match(self, name: str, offering: Offering) -> bool:
+        """Whether they include this offering of the instance type `name`."""
+        asked = ((self.types, name), (self.zones, offering.zone), (self.capacity_types, offering.capacity_type))
+        return all(matcher is None or value in matcher for matcher, value in asked)
+
+
+class PatchWire(OfferingsWire):
+    """A change to offerings."""
+
+    set: ChangeWire
 
 
 class ReservationWire(Struct, rename="camel", forbid_unknown_fields=True):
@@ -90,6 +100,7 @@ class SourceWire(Struct, rename="camel", forbid_unknown_fields=True):
     patches: list[PatchWire] = []
     reservations: list[ReservationWire] = []
     inline: list[InstanceTypeWire] = []
+    in_doubt: list[OfferingsWire] = []
 
 
 class Catalogues:
@@ -113,6 +124,19 @@ class Catalogues:
         if catalogue is None:
             catalogue = self._made[key] = self._make(msgspec.convert(document, SourceWire))
         return catalogue
+
+    def in_doubt(self, document: Any) -> frozenset[tuple[str, str, str]]:
+        """Return what the cloud refused when it was last asked for, of a SOURCE, as (capacity type, instance type,
+        zone): nothing is replaced by it (A-290)."""
+        doubted = msgspec.convert(document, SourceWire).in_doubt
+        if not doubted:
+            return frozenset()
+        return frozenset(
+            (offering.capacity_type, instance_type.name, offering.zone)
+            for instance_type in self.source(document).types
+            for offering in instance_type.offerings
+            if any(offerings.match(instance_type.name, offering) for offerings in doubted)
+        )
 
     def digest(self, catalogue: Catalogue) -> str:
         """Return the content digest of a catalogue that `source` gave. It is computed once."""
@@ -208,17 +232,14 @@ def _restricted(instance_type: InstanceType, zones: frozenset[str]) -> InstanceT
 
 
 def _patched(instance_type: InstanceType, patch: PatchWire) -> InstanceType:
-    if patch.types is not None and instance_type.name not in patch.types:
-        return instance_type
-    return replace(instance_type, offerings=tuple(_changed(offering, patch) for offering in instance_type.offerings))
+    changed = (
+        _changed(offering, patch.set) if patch.match(instance_type.name, offering) else offering
+        for offering in instance_type.offerings
+    )
+    return replace(instance_type, offerings=tuple(changed))
 
 
-def _changed(offering: Offering, patch: PatchWire) -> Offering:
-    if patch.zones is not None and offering.zone not in patch.zones:
-        return offering
-    if patch.capacity_types is not None and offering.capacity_type not in patch.capacity_types:
-        return offering
-    change = patch.set
+def _changed(offering: Offering, change: ChangeWire) -> Offering:
     price = offering.price if change.price is None else change.price
     return replace(
         offering,

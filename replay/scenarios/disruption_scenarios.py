@@ -22,6 +22,7 @@ from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject, condi
 from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import Resources, is_provisionable, is_terminal
 from kerf.engine.model.reasons import Reason
+from kerf.engine.scheduling.problem.problem import Problem
 from kerf.replay.scenarios.catalogues import Catalogues
 from kerf.replay.scenarios.checks import check_scenario
 from kerf.replay.scenarios.disruption_results import failed, method_of, moves_of
@@ -94,7 +95,7 @@ class _ClusterReading(ScenarioReading):
         )
         gates = (self.scenario.get("options") or {}).get("featureGates") or {}
         entries = self._list("nodes")
-        base = self.problem()
+        base = self._without_doubted(self.problem())
         waiting = [pod for pod in pods if is_provisionable(pod) and not is_terminal(pod)]
         spread = self.features.spread
         return Cluster(
@@ -108,6 +109,14 @@ class _ClusterReading(ScenarioReading):
             pod_disruption_budgets=budgets,
             spot_to_spot=bool(gates.get(GATE, False)),
         )
+
+    def _without_doubted(self, problem: Problem) -> Problem:
+        """The question without the offerings that are in doubt: nothing is replaced by them (A-290)."""
+        pools = (
+            replace(given, unavailable=self.catalogues.in_doubt(self._source(given.pool.name)))
+            for given in problem.pools
+        )
+        return replace(problem, pools=tuple(pools))
 
     def _cluster_node(self, state: StateNode, entry: Mapping[str, Any]) -> ClusterNode:
         node, claim = state.node, state.claim

@@ -366,14 +366,17 @@ class ScenarioReading:
         return nodes
 
     def _pools(self, nodes: list[StateNode]) -> tuple[tuple[PoolInput, ...], dict[str, Any]]:
-        shared = self.scenario.get("instanceTypes") or NO_SOURCE
-        own = self.scenario.get("instanceTypesByNodePool") or {}
         used: dict[str, Any] = {}
         pools = []
         for node_pool in self._list("nodePools"):
             pool: NodePool = self._object(node_pool, "karpenter.sh/v1", "NodePool", NodePool)
-            catalogue = self.catalogues.source(own.get(pool.name, shared))
+            catalogue = self.catalogues.source(self._source(pool.name))
             digest = self.catalogues.digest(catalogue)
             used[digest] = catalogue
             pools.append(PoolInput(pool, digest, usage(nodes, pool.name)))
         return tuple(pools), used
+
+    def _source(self, pool: str) -> Any:
+        """Return the SOURCE of a NodePool's instance types."""
+        shared = self.scenario.get("instanceTypes") or NO_SOURCE
+        return (self.scenario.get("instanceTypesByNodePool") or {}).get(pool, shared)

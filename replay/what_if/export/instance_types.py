@@ -12,15 +12,25 @@ from kerf.replay.what_if.export.pods import quantities
 Document = dict[str, Any]
 
 
-def source_of(catalogue: Catalogue, unavailable: frozenset[tuple[str, str, str]], left: Mapping[str, int]) -> Document:
-    """Write all types of a catalogue. `unavailable` are offerings without capacity, as (capacity type, type, zone);
-    `left` is how many instances each reservation has left."""
-    return {"inline": [_type(instance_type, unavailable, left) for instance_type in catalogue.types]}
+Offerings = frozenset[tuple[str, str, str]]
+"""(capacity type, instance type, zone); "" matches any."""
 
 
-def _type(
-    instance_type: InstanceType, unavailable: frozenset[tuple[str, str, str]], left: Mapping[str, int]
-) -> Document:
+def source_of(catalogue: Catalogue, unavailable: Offerings, in_doubt: Offerings, left: Mapping[str, int]) -> Document:
+    """Write all types of a catalogue. `unavailable` are offerings without capacity, `in_doubt` those that replace no
+    node (A-290); `left` is how many instances each reservation has left."""
+    source: Document = {"inline": [_type(instance_type, unavailable, left) for instance_type in catalogue.types]}
+    if in_doubt:
+        source["inDoubt"] = [_matchers(*offerings) for offerings in sorted(in_doubt)]
+    return source
+
+
+def _matchers(capacity_type: str, name: str, zone: str) -> Document:
+    asked = {"types": name, "zones": zone, "capacityTypes": capacity_type}
+    return {matcher: [value] for matcher, value in asked.items() if value}
+
+
+def _type(instance_type: InstanceType, unavailable: Offerings, left: Mapping[str, int]) -> Document:
     offerings = [
         _offering(
             offering, not is_unavailable(unavailable, offering.capacity_type, instance_type.name, offering.zone), left

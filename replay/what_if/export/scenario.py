@@ -18,7 +18,7 @@ from kerf.engine.scheduling.problem.departing_pods import departing_pods
 from kerf.engine.state.nodeclaims.unavailable import unavailable, unavailable_to
 from kerf.engine.state.state import State
 from kerf.projections.differences.node_pool_document import node_pool_document
-from kerf.replay.what_if.export.instance_types import source_of
+from kerf.replay.what_if.export.instance_types import Offerings, source_of
 from kerf.replay.what_if.export.nodes import claim_document, goes, node_document
 from kerf.replay.what_if.export.pods import pod_document, selector_document, spec_document
 from kerf.replay.what_if.export.volumes import volume_documents
@@ -158,12 +158,12 @@ class _Writer:
     def instance_types(self) -> Document:
         """Write the instance types once, if all NodePools have the same."""
         facts, blobs = self._state.facts, self._state.indexes.blobs
-        gone = unavailable(facts, self._now)
         keys = {name: pool.node_class.key for name, pool in sorted(facts.pools.items())}
         sources = {
             key: source_of(
                 blobs.catalogue(facts.catalogues[key]),
-                gone | unavailable_to(facts, key, self._now),
+                self._unavailable(key),
+                self._unavailable(key, in_doubt=True) - self._unavailable(key),
                 facts.reservations[key].left if key in facts.reservations else {},
             )
             for key in sorted({*keys.values()} & facts.catalogues.keys())
@@ -171,6 +171,10 @@ class _Writer:
         if len(sources) == 1 and {*keys.values()} == sources.keys():
             return {"instanceTypes": next(iter(sources.values()))}
         return {"instanceTypesByNodePool": {name: sources.get(key, {"inline": []}) for name, key in keys.items()}}
+
+    def _unavailable(self, node_class: str, *, in_doubt: bool = False) -> Offerings:
+        facts, now = self._state.facts, self._now
+        return unavailable(facts, now, in_doubt=in_doubt) | unavailable_to(facts, node_class, now, in_doubt=in_doubt)
 
     def daemon_sets(self) -> list[Document]:
         facts, shape = self._state.facts, self._state.indexes.blobs.shape

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from kerf.adapters.store.files.golden import GoldenStore
-from kerf.engine.record.decisions import Decision, ProvisionResult
+from kerf.engine.record.decisions import Decision, ProposedMovesResult, ProvisionResult
 from kerf.engine.record.store import Store
 from kerf.engine.state.load import load
 from kerf.replay.scenarios.disruption_scenarios import disrupt_scenario
@@ -53,3 +53,19 @@ def test_disrupt_can_read_it(case: str) -> None:
     decided = disrupt_scenario(scenario_of(state, state.facts.at, case).scenario, {})
     assert "error" not in decided["result"], decided["result"]
     assert {*decided["result"]} >= {"emptiness", "multiNode", "singleNode", "kerf"}
+
+
+def test_a290_disrupt_replaces_nothing_by_what_is_in_doubt() -> None:
+    """The node was launched because a cheaper type was refused. That one may be tried again, and is in doubt."""
+    store = GoldenStore(GOLDEN / "no-capacity")
+    passes = (entry.payload for entry in store.scan() if entry.type == "decision.made")
+    moved = next(p for p in passes if isinstance(p.result, ProposedMovesResult) and p.result.proposed)
+    state = load(store, moved.looked_at)  # the type is in doubt no more when that pass proposes it
+    now = max(state.facts.unavailable.values())
+    scenario = scenario_of(state, now, "no-capacity").scenario
+    source = scenario["instanceTypes"]
+    zones = sorted(offers["zones"] for offers in source["inDoubt"] if offers["types"] == ["m5.large"])
+    assert zones == [["us-west-2a"], ["us-west-2b"], ["us-west-2c"]]
+    assert disrupt_scenario(scenario, {})["result"]["kerf"]["commands"] == []
+    sure = {**scenario, "instanceTypes": {**source, "inDoubt": []}}
+    assert len(disrupt_scenario(sure, {})["result"]["kerf"]["commands"]) == 1
