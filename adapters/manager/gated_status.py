@@ -68,11 +68,11 @@ class GatedStatus:
                 self._overlays_changed = self._buffers_changed = False
             for overlay in overlays:
                 about = Commented("karpenter.sh/v1alpha1", "NodeOverlay", "nodeoverlays", overlay.name)
-                await self._writer.write(about, {}, _plain(overlay.conditions))
+                await self._writer.write(about, {}, _plain(overlay.conditions), overlay.generation)
             for buffer in buffers:
                 version = "autoscaling.x-k8s.io/v1beta1"
                 about = Commented(version, "CapacityBuffer", "capacitybuffers", buffer.name, buffer.namespace)
-                await self._writer.write(about, _buffer(buffer), _plain(buffer.conditions))
+                await self._writer.write(about, _buffer(buffer), _plain(buffer.conditions), buffer.generation)
             await asyncio.sleep(EVERY)
 
 
@@ -85,8 +85,8 @@ def _buffer(status: BufferStatus) -> dict[str, Any]:
     document: dict[str, Any] = {"provisioningStrategy": status.strategy}
     if status.template:
         document["podTemplateRef"] = {"name": status.template}
-    if status.generation is not None:
-        document["podTemplateGeneration"] = status.generation
+    if status.template_generation is not None:
+        document["podTemplateGeneration"] = status.template_generation
     if status.replicas is not None:
         document["replicas"] = status.replicas
     return document

@@ -33,24 +33,28 @@ class StatusCondition(Struct, frozen=True):
 
 
 class OverlayStatus(Struct, frozen=True):
+    """The conditions of a NodeOverlay, of this `generation` of it (L-67)."""
+
     name: str
     conditions: tuple[StatusCondition, ...]
+    generation: int
 
 
 class BufferStatus(Struct, frozen=True):
     """The status of a CapacityBuffer.
 
-    `template` names a PodTemplate and is empty for a workload's pods; `generation` is that of the object that was read.
-    `replicas` is None if nothing says how many.
+    `generation` is the buffer's that was looked at (L-67). `template` names a PodTemplate and is empty for a workload's
+    pods; `template_generation` is that of the object that was read. `replicas` is None if nothing says how many.
     """
 
     namespace: str
     name: str
     strategy: str
     conditions: tuple[StatusCondition, ...]
+    generation: int
     template: str = ""
     replicas: int | None = None
-    generation: int | None = None
+    template_generation: int | None = None
 
 
 def overlay_statuses(state: State) -> list[OverlayStatus]:
@@ -61,7 +65,9 @@ def overlay_statuses(state: State) -> list[OverlayStatus]:
     digests = [(pool, facts.catalogues.get(pool.node_class.key, "")) for _, pool in sorted(facts.pools.items())]
     pools = [(pool, blobs.catalogue(digest)) for pool, digest in digests if digest]
     conditions = evaluate_overlays(facts.overlays.values(), pools).conditions
-    return [OverlayStatus(name, _overlay(conditions[name])) for name in sorted(conditions)]
+    return [
+        OverlayStatus(name, _overlay(conditions[name]), facts.overlays[name].generation) for name in sorted(conditions)
+    ]
 
 
 def _overlay(reason: OverlayCondition) -> tuple[StatusCondition, ...]:
@@ -100,10 +106,10 @@ class BufferStatuses:
             template = facts.pod_templates.get(f"{buffer.namespace}/{buffer.template}") if ready else None
             buffer_statuses.append(
                 BufferStatus(
-                    buffer.namespace, buffer.name, buffer.strategy, tuple(conditions),
+                    buffer.namespace, buffer.name, buffer.strategy, tuple(conditions), buffer.generation,
                     template=template.name if template is not None else "",
                     replicas=resolution.replicas if ready else None,
-                    generation=template.generation if template is not None else None,
+                    template_generation=template.generation if template is not None else None,
                 )
             )  # fmt: skip
         return buffer_statuses

@@ -42,12 +42,16 @@ class StatusWriter:
         self._written: dict[Commented, dict[str, Any]] = {}
 
     async def write(
-        self, about: Commented, status: dict[str, Any], conditions: Sequence[tuple[str, bool, str, str]]
+        self,
+        about: Commented,
+        status: dict[str, Any],
+        conditions: Sequence[tuple[str, bool, str, str]],
+        generation: int,
     ) -> None:
         """Writes one status. `conditions` are type, whether it is True, reason, message. Their times are those of their
-        last change.
+        last change. `generation` is that of the object that was looked at (L-67).
         """
-        wanted = {**status, "conditions": [_condition(*condition) for condition in conditions]}
+        wanted = {**status, "conditions": [_condition(*condition, generation) for condition in conditions]}
         if self._written.get(about) == wanted:
             return
         try:
@@ -81,5 +85,11 @@ class StatusWriter:
         self._written[about] = wanted
 
 
-def _condition(kind: str, true: bool, reason: str, message: str) -> dict[str, str]:
-    return {"type": kind, "status": str(true), "reason": reason, "message": message}
+def _condition(kind: str, true: bool, reason: str, message: str, generation: int) -> dict[str, Any]:
+    return {
+        "type": kind,
+        "status": str(true),
+        "reason": reason,
+        "message": message,
+        "observedGeneration": generation,
+    }

@@ -26,6 +26,7 @@ class CapacityBuffer(Struct, frozen=True, omit_defaults=True):
     """Room to keep free for pods like those of a PodTemplate or of a workload, in the buffer's namespace.
 
     `template` is the PodTemplate's name. `workload` is the workload's name and `kind` its kind, as in `Workload`.
+    `generation` counts its changes, 0 if unknown.
     """
 
     uid: Plain
@@ -38,6 +39,7 @@ class CapacityBuffer(Struct, frozen=True, omit_defaults=True):
     percentage: int | None = None
     limits: Resources | None = None
     strategy: Plain = ACTIVE
+    generation: int = 0
 
     @property
     def key(self) -> str:

@@ -25,7 +25,7 @@ class Adjustment(Struct, frozen=True):
 class NodeOverlay(Struct, frozen=True, omit_defaults=True):
     """A NodeOverlay. `price` replaces a price (USD per hour), `adjustment` changes one; at most one of them is set.
 
-    `capacity` adds resources to a type.
+    `capacity` adds resources to a type. `generation` counts its changes, 0 if unknown.
     """
 
     name: NodeOverlayName
@@ -35,6 +35,7 @@ class NodeOverlay(Struct, frozen=True, omit_defaults=True):
     adjustment: Adjustment | None = None
     capacity: Resources = {}
     weight: int = 0
+    generation: int = 0
 
     @property
     def prices(self) -> bool:

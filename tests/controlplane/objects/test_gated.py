@@ -61,6 +61,8 @@ def test_overlays_and_buffers_say_what_became_of_them(plane: ControlPlane, kerf:
     eventually(lambda: is_true(plane.get(f"{BUFFERS}/full"), "ReadyForProvisioning"), kerf=kerf)
     full = plane.get(f"{BUFFERS}/full")["status"]
     assert (full["replicas"], full["podTemplateRef"], full["podTemplateGeneration"]) == (2, {"name": "web"}, 1)
+    for path in (f"{OVERLAYS}/b", f"{BUFFERS}/full"):
+        assert {c["observedGeneration"] for c in plane.get(path)["status"]["conditions"]} == {1}  # L-67
     assert reasons(f"{BUFFERS}/empty")["ReadyForProvisioning"] == "PodTemplateNotFound"
     eventually(lambda: is_true(plane.get(f"{BUFFERS}/full"), "Provisioning"), kerf=kerf)
     assert kerf.stop() == 0

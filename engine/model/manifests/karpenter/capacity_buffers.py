@@ -55,5 +55,6 @@ def read_capacity_buffer(data: bytes, report: Report) -> Read:
         percentage=spec.percentage,
         limits=None if spec.limits is None else read_resources(report, "spec.limits", spec.limits),
         strategy=spec.provisioning_strategy or ACTIVE,
+        generation=wire.metadata.generation,
     )
     return Read(buffer, {})

@@ -57,6 +57,7 @@ def read_node_overlay(data: bytes, report: Report) -> Read:
         adjustment=_adjustment(spec.price_adjustment),
         capacity=read_resources(report, "spec.capacity", spec.capacity),
         weight=spec.weight or 0,
+        generation=wire.metadata.generation,
     )
     return Read(overlay, {})
 

@@ -69,6 +69,7 @@ EARLY, LATE = ("kubectl-edit", "2026-01-02T00:00:00Z", ""), ("argocd", "2026-01-
 BUDGET = PodDisruptionBudget("u1", "default", "web", max_unavailable="1", disruptions_allowed=1)
 NODE_CLASS = EC2NodeClass("main", EC2NodeClassSpec(), generation=1)
 LOGS, ROOM = DaemonSet("u2", "ops", "logs", "a"), CapacityBuffer("u3", "a", "b")
+OVERLAY = NodeOverlay("spot", price=0.1, generation=1)
 NODE = Node("n1", annotations={"karpenter.sh/do-not-disrupt": "true"})
 
 
@@ -78,9 +79,9 @@ NODE = Node("n1", annotations={"karpenter.sh/do-not-disrupt": "true"})
         ("pdb", BUDGET, replace(BUDGET, max_unavailable="0"), {"budgets": ("default/web",)}),
         ("node", Node("n1"), NODE, {"nodes": ("n1",)}),
         ("nodeclass", NODE_CLASS, replace(NODE_CLASS, generation=2), {"node_classes": ("main",)}),
-        ("nodeoverlay", NodeOverlay("spot", price=0.1), NodeOverlay("spot", price=0.2), {"overlays": ("spot",)}),
+        ("nodeoverlay", OVERLAY, replace(OVERLAY, price=0.2, generation=2), {"overlays": ("spot",)}),
         ("daemonset", LOGS, replace(LOGS, shape="b"), {"daemonsets": ("ops/logs",)}),
-        ("capacitybuffer", ROOM, replace(ROOM, replicas=1), {"buffers": ("a/b",)}),
+        ("capacitybuffer", ROOM, replace(ROOM, replicas=1, generation=1), {"buffers": ("a/b",)}),
     ],
 )  # fmt: skip
 def test_whoever_changes_what_kerf_decides_by_is_presumed(kind: str, was: Struct, now: Struct, about: Any) -> None:

@@ -18,14 +18,14 @@ READY = ("ReadyForProvisioning", True, "Resolved", "")
 LONG_AGO = "2020-01-01T00:00:00Z"
 
 
-async def written(api: FakeApi, *statuses: dict[str, Any]) -> tuple[list[Any], StatusWriter]:
+async def written(api: FakeApi, *statuses: dict[str, Any], generation: int = 1) -> tuple[list[Any], StatusWriter]:
     api.answers.setdefault(f"PATCH {PATH}/status", [(200, {})])
 
     async def run() -> StatusWriter:
         async with serving(api) as session:
             writer = StatusWriter(session)
             for status in statuses:
-                await writer.write(BUFFER, status, [READY])
+                await writer.write(BUFFER, status, [READY], generation)
             return writer
 
     writer = await run()
@@ -53,6 +53,12 @@ async def test_a_condition_keeps_its_time_while_its_status_stays() -> None:
     assert body["status"]["conditions"][0]["lastTransitionTime"] == LONG_AGO
     (body,), _ = await written(there({**same, "status": "False"}), {})
     assert body["status"]["conditions"][0]["lastTransitionTime"] > LONG_AGO
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_l67_a_condition_names_the_generation_that_was_looked_at() -> None:
+    (body,), _ = await written(there(), {}, generation=7)
+    assert body["status"]["conditions"][0]["observedGeneration"] == 7
 
 
 @pytest.mark.asyncio(loop_scope="function")

@@ -159,3 +159,12 @@ def test_l57_what_a_buffer_may_not_say() -> None:
     both = refused_buffer(podTemplateRef={"name": "t"}, scalableRef={"kind": "Deployment", "name": "d"}, replicas=1)
     assert both == [("KERF317", "spec.podTemplateRef")]
     assert refused_buffer(replicas=-1, percentage=-1) == [("KERF309", "spec.replicas"), ("KERF309", "spec.percentage")]
+
+
+def test_l67_the_generation_of_overlays_and_buffers_is_read() -> None:
+    for version, kind, spec in (
+        ("karpenter.sh/v1alpha1", "NodeOverlay", {"requirements": []}),
+        ("autoscaling.x-k8s.io/v1beta1", "CapacityBuffer", {"podTemplateRef": {"name": "t"}, "replicas": 1}),
+    ):
+        metadata = {"name": "n", "namespace": "shop", "generation": 5}
+        assert decoded(version, kind, metadata=metadata, spec=spec).object.generation == 5

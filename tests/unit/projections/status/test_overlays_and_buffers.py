@@ -36,6 +36,15 @@ def test_overlays_of_equal_weight_conflict_and_ready_follows() -> None:
     assert found["a"] == {"ValidationSucceeded": (False, "Conflict"), "Ready": (False, "UnhealthyDependents")}
 
 
+def test_l67_the_status_names_the_generation_that_was_looked_at() -> None:
+    world = World(node_overlays=True, capacity_buffers=True)
+    world.prepare()
+    buffer = CapacityBuffer("u1", "shop", "b", template="t", replicas=2, generation=4)
+    world.see(Observation(overlay("a", price=1.0, generation=3)), Observation(buffer))
+    assert [status.generation for status in overlay_statuses(world.runtime.state)] == [3]
+    assert buffers(world).generation == 4
+
+
 def test_nothing_is_said_where_the_gates_are_off() -> None:
     world = World()
     world.prepare()
@@ -62,7 +71,7 @@ def test_a_buffer_without_its_template_is_not_ready() -> None:
     world.prepare()
     world.see(Observation(CapacityBuffer("u1", "shop", "b", template="t", replicas=2)))
     status = buffers(world)
-    assert (status.replicas, status.template, status.generation) == (None, "", None)
+    assert (status.replicas, status.template, status.template_generation) == (None, "", None)
     assert said(status) == {
         "ReadyForProvisioning": (False, "PodTemplateNotFound"), "Provisioning": (False, "NotReadyForProvisioning"),
     }  # fmt: skip
@@ -78,7 +87,7 @@ def test_a_buffer_says_what_it_comes_to_and_whether_its_room_is_there() -> None:
     world.see(template, Observation(CapacityBuffer("u1", "shop", "b", template="t", replicas=2)))
     world.after(20_000)
     status = buffers(world)
-    assert (status.replicas, status.template, status.generation, status.namespace) == (2, "t", 3, "shop")
+    assert (status.replicas, status.template, status.template_generation, status.namespace) == (2, "t", 3, "shop")
     assert said(status) == {
         "ReadyForProvisioning": (True, "Resolved"), "Provisioning": (False, "RequiresNewCapacity"),
     }  # fmt: skip
