@@ -27,7 +27,8 @@ class WaitingWorkload(Struct, frozen=True, kw_only=True):
 
     `outlook` is ON_ITS_WAY (`places` are the claims or nodes planned for them), NO_PLACE (`reason` is the one nearest
     to a place, `why` its sentence), NOT_PLANNED (no plan was about them yet), KEPT or IGNORED. `requests` is what one
-    pod asks for.
+    pod asks for. `daemonsets` are those (namespace/name, with what they ask for) without which types would be large
+    enough.
     """
 
     workload: str
@@ -40,6 +41,7 @@ class WaitingWorkload(Struct, frozen=True, kw_only=True):
     places: tuple[str, ...] = ()
     reason: Reason | None = None
     why: str = ""
+    daemonsets: dict[str, dict[str, int]] = {}
 
 
 class NodeStatus(Struct, frozen=True, kw_only=True):

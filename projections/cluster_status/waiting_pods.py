@@ -11,8 +11,11 @@ from kerf.engine.model.kubernetes.pods import DAEMONSET, Pod, is_active, is_untr
 from kerf.engine.model.missing_knowledge import Missing
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import ProvisionResult
+from kerf.engine.scheduling.explain.crowding_daemonsets import CrowdingDaemonSets, crowding_daemonsets
+from kerf.engine.scheduling.reasons import SchedulingCode
 from kerf.engine.state.state import State
 from kerf.projections.cluster_status.structs import WaitingWorkload
+from kerf.projections.prose.daemonsets import daemonsets_in_words
 from kerf.projections.prose.nearest_reasons import nearest_first
 from kerf.projections.prose.reasons import sentence
 from kerf.projections.workload_names import WorkloadName, workload_of
@@ -95,6 +98,7 @@ def _workload(state: State, now: int, name: WorkloadName, outlook: _Outlook, pod
     alike = sorted(pods, key=lambda pod: (pod.created, pod.key))
     since, reason = alike[0].created or now, outlook[1]
     places = {state.facts.targets.get(pod.uid, "") for pod in alike} - {""}
+    crowding = _crowding(state, reason, alike[0].shape)
     return WaitingWorkload(
         workload=name.key,
         kind=name.kind,
@@ -105,5 +109,15 @@ def _workload(state: State, now: int, name: WorkloadName, outlook: _Outlook, pod
         requests=dict(sorted(state.indexes.blobs.shape(alike[0].shape).requests.items())),
         places=tuple(sorted(places)),
         reason=reason,
-        why=sentence(reason) if reason is not None else "",
+        why=sentence(reason) + daemonsets_in_words(crowding) if reason is not None else "",
+        daemonsets=crowding.requests if crowding is not None else {},
     )
+
+
+def _crowding(state: State, reason: Reason | None, shape: str) -> CrowdingDaemonSets | None:
+    """The DaemonSets without which some type would be large enough, where the reason is that none is."""
+    if reason is None or reason.code not in (SchedulingCode.TYPES_RESOURCES, SchedulingCode.TYPES_COMBINED):
+        return None
+    named = reason.params.get("resources")
+    short = tuple(named) if isinstance(named, list) else ()
+    return crowding_daemonsets(state, str(reason.params.get("node_pool", "")), shape, short)

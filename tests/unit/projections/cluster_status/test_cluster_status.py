@@ -9,10 +9,12 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from kerf.engine.model.content_digest import content
 from kerf.engine.model.disruption_reasons import DisruptionCode
+from kerf.engine.model.kubernetes.daemonsets import DaemonSet
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
-from kerf.engine.model.kubernetes.pods import Pod, Selector, Taint
+from kerf.engine.model.kubernetes.pods import Pod, PodShape, Selector, Taint
 from kerf.engine.record.observations import ClocksDiffer, NodeClassSeen, Observation
 from kerf.engine.state.load import load
 from kerf.projections.cluster_status import structs
@@ -124,6 +126,36 @@ def test_a_pod_without_a_place_has_the_reason_of_the_pool_that_came_nearest() ->
     assert group.reason is not None
     assert group.reason.code == "types-resources"
     assert group.why.startswith("NodePool default: none of the 4 types")
+
+
+def crowded_by(requests: dict[str, int], *, cpu: int) -> structs.WaitingWorkload:
+    """What waits for this much cpu where a DaemonSet asks for this."""
+    world = World()
+    world.prepare()
+    agent = PodShape(requests=requests)
+    digest, _ = content(agent)
+    world.see(Observation(DaemonSet("d1", "kube-system", "agent", digest), {digest: agent}))
+    world.pending("web", cpu=cpu)
+    world.after(1_000)
+    (group,) = status(world).waiting
+    return group
+
+
+def test_the_daemonsets_that_leave_no_type_large_enough_are_named() -> None:
+    """The largest type has 3,930m."""
+    group = crowded_by({"cpu": 700, "memory": Mi}, cpu=3_500)
+    assert group.why == (
+        "NodePool default: none of the 4 types that meet the requirements has enough cpu; without DaemonSets 1 type "
+        "would be large enough: kube-system/agent takes 700m cpu"
+    )
+    assert group.daemonsets == {"kube-system/agent": {"cpu": 700}}
+
+
+def test_daemonsets_are_not_blamed_for_a_pod_that_no_type_could_hold() -> None:
+    group = crowded_by({"cpu": 700}, cpu=4_000)
+    assert group.why.endswith("has enough cpu")
+    assert group.daemonsets == {}
+    assert crowded_by({"memory": Mi}, cpu=4_000).daemonsets == {}
 
 
 def test_a_pod_that_selects_the_label_of_a_tainted_pool_lacks_its_toleration() -> None:
