@@ -29,7 +29,14 @@ from kerf.engine.record.decisions import (
     TaintNode,
 )
 from kerf.engine.record.entries import Entry
-from kerf.engine.record.observations import ClocksAgree, ClocksDiffer, EffectAnswered, ObjectGone, TimeSetBack
+from kerf.engine.record.observations import (
+    ClocksAgree,
+    ClocksDiffer,
+    EffectAnswered,
+    InputRefused,
+    ObjectGone,
+    TimeSetBack,
+)
 from kerf.engine.scheduling.reasons import SchedulingCode
 from kerf.engine.state.state import State
 from kerf.projections.disruption_log_lines import DEBUG, ERROR, INFO, ClaimFacts, DisruptionLines, Line
@@ -96,6 +103,11 @@ class KarpenterLog:
         return known.node_pool if known is not None else ""
 
     # ── what is kept ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def _unreadable(self, refused: InputRefused, entry: Entry) -> list[Line]:
+        """Log what of the input cannot be read: a pod's deletion cost, say (LG-14)."""
+        error = " ".join(filter(None, (refused.code, refused.field, refused.message)))
+        return [self._line(ERROR, entry, "refused input", refused.source, object=refused.object, error=error)]
 
     def _pod(self, pod: Pod, entry: Entry) -> list[Line]:
         self._pods[pod.uid] = pod.key
@@ -270,6 +282,7 @@ class KarpenterLog:
 
 
 _HANDLERS: dict[type[Struct], Callable[[KarpenterLog, Any, Entry], list[Line]]] = {
+    InputRefused: KarpenterLog._unreadable,
     Pod: KarpenterLog._pod,
     ObjectGone: KarpenterLog._gone,
     NodePool: KarpenterLog._pool,

@@ -11,12 +11,15 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from kerf.adapters.kubernetes.session import Status
+from kerf.engine.model.labels import POD_DELETION_COST
 from kerf.engine.model.manifests.decode import KINDS, decode_object
+from kerf.engine.model.manifests.kubernetes.pods import DELETION_COST_IGNORED
 from kerf.engine.model.manifests.violations import ManifestError, Report
 from kerf.engine.model.manifests.wire import Read
 from kerf.engine.record.errors import UNDECODABLE
 from kerf.engine.record.observations import InputRefused
 
+_DELETION_COST = f"metadata.annotations[{POD_DELETION_COST}]"
 ADDED, MODIFIED, DELETED, BOOKMARK, ERROR = "ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"
 
 
@@ -91,13 +94,26 @@ def reader(api: str, trim: Callable[[Struct], Struct] | None = None) -> Callable
         try:
             found = read(data, report)
             if not report.violations:
-                return found if trim is None else Read(trim(found.object), found.blobs)
+                return _trimmed(found._replace(notes=tuple(report.notes)), trim)
         except UNDECODABLE:
             pass  # the slow way repairs, or says what is wrong
         slowly = _slowly(bytes(data), api)
-        return slowly if trim is None or isinstance(slowly, InputRefused) else Read(trim(slowly.object), slowly.blobs)
+        return slowly if isinstance(slowly, InputRefused) else _trimmed(slowly, trim)
 
     return read_object
+
+
+def _trimmed(read: Read, trim: Callable[[Struct], Struct] | None) -> Read:
+    return read if trim is None else read._replace(object=trim(read.object))
+
+
+def ignored_fields(api: str, data: Raw, read: Read) -> list[InputRefused]:
+    """Returns what of an accepted object cannot be read and counts as not there (LG-14)."""
+    return [
+        InputRefused("KERF303", "watch", subject(api, data), _DELETION_COST, f"{note.params['value']!r} counts as 0")
+        for note in read.notes
+        if note.code == DELETION_COST_IGNORED
+    ]
 
 
 def _slowly(data: bytes, api: str) -> Read | InputRefused:
@@ -107,7 +123,7 @@ def _slowly(data: bytes, api: str) -> Read | InputRefused:
         first = error.violations[0]
         more = f" (and {len(error.violations) - 1} more)" if len(error.violations) > 1 else ""
         return InputRefused(first.code, "watch", subject(api, data), first.path, first.message + more)
-    return Read(decoded.object, decoded.blobs)
+    return Read(decoded.object, decoded.blobs, decoded.notes)
 
 
 def subject(api: str, data: bytes | Raw) -> str:

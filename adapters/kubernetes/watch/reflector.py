@@ -190,6 +190,7 @@ class Reflector:
         if self._raw is not None:
             self._raw(key, item)
         found[key] = read
+        refusals += self._ignored(item, read)
 
     # ── watches ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -267,9 +268,8 @@ class Reflector:
             return self._gone(key)
         if self._raw is not None:
             self._raw(key, frame.object)
-        if self._known.get(key) == read.object:
-            return []
-        return self._changed(key, read)
+        told = [] if self._known.get(key) == read.object else self._changed(key, read)
+        return told + self._ignored(frame.object, read)
 
     def _failed(self, frame: Frame) -> None:
         status = decoding.read_status(frame.object)
@@ -303,6 +303,11 @@ class Reflector:
             self._refused.clear()
         self._refused[refused.object] = said
         return [Observation(refused)]
+
+    def _ignored(self, item: Raw, read: Read) -> list[Observation]:
+        """Returns what of an accepted object cannot be read, if it was not reported already (LG-14)."""
+        fields = decoding.ignored_fields(self.resource.api, item, read) if read.notes else []
+        return [told for refused in fields for told in self._refusal(refused)]
 
     def _say(self, told: list[Observation]) -> None:
         if told:

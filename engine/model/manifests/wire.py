@@ -16,6 +16,7 @@ from kerf.engine.model.kubernetes.pods import Resources, Taint
 from kerf.engine.model.labels import RESTRICTED_DOMAINS
 from kerf.engine.model.manifests.violations import Report
 from kerf.engine.model.quantities import parse_quantity
+from kerf.engine.model.reasons import Reason
 
 Int32 = Annotated[int, Meta(ge=-(1 << 31), le=(1 << 31) - 1)]
 Int64 = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
@@ -23,10 +24,12 @@ Quantities = dict[str, str | int | float]
 
 
 class Read(NamedTuple):
-    """An object, and the content-addressed structs that its digests name."""
+    """An object, and the content-addressed structs that its digests name. `notes` says what of it counts as not there
+    although the object is accepted."""
 
     object: Struct
     blobs: dict[str, Struct]
+    notes: tuple[Reason, ...] = ()
 
 
 class Wire(Struct, rename="camel", gc=False):

@@ -7,7 +7,14 @@ import json
 import pytest
 
 from kerf.engine.model.karpenter.nodepools import Budget
-from kerf.engine.record.observations import ClocksAgree, ClocksDiffer, EffectAnswered, LaunchAnswered, Observation
+from kerf.engine.record.observations import (
+    ClocksAgree,
+    ClocksDiffer,
+    EffectAnswered,
+    InputRefused,
+    LaunchAnswered,
+    Observation,
+)
 from kerf.engine.state.evolve import evolve
 from kerf.engine.state.state import Facts, State
 from kerf.projections.disruption_log_lines import Line
@@ -64,6 +71,15 @@ def test_the_pods_and_types_are_listed_as_karpenter_does(life: list[Line]) -> No
     world.pending(*"abcdefgh")
     world.after(1_000)
     assert lines(world)[0]["Pods"] == "default/a, default/b, default/c, default/d, default/e and 3 other(s)"
+
+
+def test_lg14_input_that_cannot_be_read_is_an_error() -> None:
+    world = World()
+    field = "metadata.annotations[controller.kubernetes.io/pod-deletion-cost]"
+    world.see(Observation(InputRefused("KERF303", "watch", "Pod/default/odd", field, "'much' counts as 0")))
+    (line,) = lines(world)
+    assert (line["level"], line["message"], line["object"]) == ("ERROR", "refused input", "Pod/default/odd")
+    assert line["error"] == f"KERF303 {field} 'much' counts as 0"
 
 
 def test_without_a_build_revision_the_commit_is_left_out() -> None:

@@ -23,6 +23,9 @@ from kerf.engine.model.manifests.violations import Report
 from kerf.engine.model.manifests.wire import OwnerWire, Read, read_time
 from kerf.engine.model.quantities import LARGEST_AMOUNT
 
+DELETION_COST_IGNORED = "deletion-cost-ignored"
+"""The note on a pod whose deletion cost is no number (`value`)."""
+
 _PHASES = ("Pending", "Running", "Succeeded", "Failed", "Unknown")
 _MOST_SHAPES = 20_000
 
@@ -164,5 +167,5 @@ def _deletion_cost(metadata: ScannedMetadata, report: Report) -> int:
         cost = int(float(text))
         return max(-LARGEST_AMOUNT, min(LARGEST_AMOUNT, cost))
     except (ValueError, OverflowError):
-        report.note("deletion-cost-ignored", value=text)
+        report.note(DELETION_COST_IGNORED, value=text)
         return 0

@@ -132,6 +132,27 @@ async def test_one_broken_object_stops_nothing_and_is_told_of_once() -> None:
 
 
 @pytest.mark.asyncio(loop_scope="function")
+async def test_lg14_a_deletion_cost_that_is_no_number_is_told_of_once() -> None:
+    """The pod is there, and its cost counts as 0."""
+    odd = pod("odd")
+    odd["metadata"]["annotations"] = {"controller.kubernetes.io/pod-deletion-cost": "much"}
+    api = FakeApi()
+    api.listing(odd)
+
+    async def scene(api: FakeApi, told: Told, reflector: Reflector) -> None:
+        await told.until(2)
+        api.tell("MODIFIED", odd)
+        api.tell("ADDED", pod("b", version="102"))
+        await told.until(3)
+
+    told = [observation.payload for observation in (await play(scene, api=api)).observations]
+    assert [(p.name, p.deletion_cost) for p in told if isinstance(p, Pod)] == [("odd", 0), ("b", 0)]
+    (refused,) = [p for p in told if isinstance(p, InputRefused)]
+    field = "metadata.annotations[controller.kubernetes.io/pod-deletion-cost]"
+    assert (refused.object, refused.field, refused.message) == ("Pod/default/odd", field, "'much' counts as 0")
+
+
+@pytest.mark.asyncio(loop_scope="function")
 async def test_lines_that_come_in_pieces_are_put_together_and_garbage_is_refused() -> None:
     api = FakeApi()
     api.listing()
