@@ -253,6 +253,7 @@ async def connect(
             )
     except _NO_CONFIGURATION as error:
         wrong = "it is nested too deeply" if isinstance(error, RecursionError) else " ".join(str(error).split())
+        wrong = _without_context(kubeconfig, context) or wrong
         if not isinstance(error, config.ConfigException | OSError):
             wrong = f"this is no kubeconfig ({wrong})"
         raise NoCluster(
@@ -263,6 +264,18 @@ async def connect(
     return kind(configuration, qps=qps, burst=burst)
 
 
+def _without_context(kubeconfig: Path | None, context: str | None) -> str:
+    """Says which contexts a kubeconfig has, if none of them is this one; "" if one is, or it cannot be read."""
+    if context is None:
+        return ""
+    try:
+        contexts, _ = config.list_kube_config_contexts(kubeconfig and str(kubeconfig))  # type: ignore[no-untyped-call]
+        known = sorted(str(found["name"]) for found in contexts)
+    except _NO_CONFIGURATION:
+        return ""
+    return "" if context in known else f"there is no context {context}. There is {', '.join(known)}"
+
+
 def _in_a_pod() -> bool:
     return Path("/var/run/secrets/kubernetes.io/serviceaccount/token").is_file()
 
@@ -271,5 +284,5 @@ def _unreachable(error: BaseException, where: str) -> Unreachable:
     return Unreachable(
         f"the API server did not answer: {str(error) or type(error).__name__}",
         where=where,
-        hint="kerf tries again by itself; look at the API server and the network between",
+        hint="Look at the API server and the network between. A controller tries again by itself",
     )

@@ -99,7 +99,9 @@ def read_catalogue(data: bytes, source: str) -> Catalogue:
     for index, item in enumerate(items):
         try:
             types.append(_listed({key.lower(): value for key, value in item.items()}))
-        except (InputError, KeyError, TypeError, ValueError, AttributeError) as error:
+        except KeyError as error:
+            raise CatalogueRefused(f"an instance type without {error.args[0]}", where=f"{source}[{index}]") from error
+        except (InputError, TypeError, ValueError, AttributeError) as error:
             raise CatalogueRefused(f"no instance type: {error}", where=f"{source}[{index}]") from error
     return Catalogue(tuple(types), source=source)
 

@@ -32,10 +32,10 @@ class PodDecision(Struct, frozen=True):
 class PodHistory(Struct):
     """One pod, by its uid. Times are in ms since the epoch, 0 for not yet.
 
-    `waiting_since` is when it was first seen to wait, `bound` when it got its node, `left` when it began to end or was
-    seen no more. `gone` is the position where it went. `owner` is its controller ("" for none), and `workload` what
-    that belongs to (None for a pod by itself). `evicted_from` is the claim whose drain evicted it, `forced` whether by
-    a deletion.
+    `waiting_since` is when it was first seen to wait, or its creation if it waited before it was seen. `bound` is when
+    it got its node, `left` when it began to end or was seen no more. `gone` is the position where it went. `owner` is
+    its controller ("" for none), and `workload` what that belongs to (None for a pod by itself). `evicted_from` is the
+    claim whose drain evicted it, `forced` whether by a deletion.
     """
 
     uid: str
@@ -98,7 +98,7 @@ class PodHistories:
         if history is None:
             history = self._known[pod.uid] = PodHistory(pod.uid, pod.key, entry.position, entry.at)
         if pod.unschedulable and not pod.node and not history.waiting_since:
-            history.waiting_since = entry.at
+            history.waiting_since = _since(pod, entry) if history.first == entry.position else entry.at
         if pod.node and not history.node:
             history.node, history.bound = pod.node, entry.at
         if pod.deleting and not history.left:
@@ -242,6 +242,11 @@ class PodHistories:
                 for name in _NAMES[what](pod):
                     found.setdefault(name, []).append(pod)
         return found
+
+
+def _since(pod: Pod | PodTold, entry: Entry) -> int:
+    """Return since when a pod waits that waits when it is first seen."""
+    return min(pod.created or entry.at, entry.at)
 
 
 def _first(pod: PodHistory) -> int:

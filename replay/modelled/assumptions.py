@@ -56,10 +56,10 @@ def _beginning(workload: Workload) -> Iterator[str]:
     facts = workload.start.facts
     if facts.claims:
         going = sum(claim.state in GOING for claim in facts.claims.values())
-        under_way = f"; {count(going, 'node')} on the way out goes on draining" if going else ""
-        yield f"{count(len(facts.claims), 'node')} of the beginning is taken over at today's prices{under_way}"
+        under_way = f", {going} of them on the way out, which drain on" if going else ""
+        yield f"{count(len(facts.claims), 'node')} of the beginning taken over at today's prices{under_way}"
     if facts.moves:
-        yield f"{count(len(facts.moves), 'move')} under way at the beginning is forgotten"
+        yield f"{count(len(facts.moves), 'move')} under way at the beginning, forgotten"
     if facts.settings.observe:
         yield "another controller decided in the record; in both runs of the model kerf does"
     if facts.imported is not None and facts.imported.lacks:

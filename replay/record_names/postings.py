@@ -51,6 +51,7 @@ class PodTold(Struct, frozen=True, gc=False):
     name: str = ""
     phase: str = "Pending"
     node: str = ""
+    created: int = 0
     unschedulable: bool = False
     deleting: int = 0
     owner: Owner | None = None

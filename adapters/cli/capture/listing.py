@@ -20,7 +20,9 @@ from kerf.engine.model.settings import Settings
 from kerf.engine.record.observations import Observation
 
 NODE_CLASSES = (EC2_NODE_CLASSES, KWOK_NODE_CLASSES)
-NOT_FOUND = 404
+UNKNOWN, NOT_FOUND = 401, 404
+ALWAYS_SERVED = ("/api/v1/nodes", "/api/v1/pods")
+"""What does not serve these is no Kubernetes API: a proxy, say, at another path."""
 LISTED_AGAIN = 3
 """So often a list is begun whose version the API server forgot between two pages."""
 
@@ -38,7 +40,7 @@ class Listing(Struct):
 
 async def list_cluster(session: Session, settings: Settings) -> Listing:
     """List all kinds that kerf watches under these settings. Raises ClusterError (KERF601) that names all kinds which
-    may not be listed, and Unreachable.
+    may not be listed, or that the API server does not know who asks or is none, and Unreachable.
     """
     listing = Listing([], {kind.path: [] for kind in NODE_CLASSES}, [])
     forbidden: list[str] = []
@@ -46,6 +48,8 @@ async def list_cluster(session: Session, settings: Settings) -> Listing:
         try:
             await _list(session, kind, listing)
         except ClusterError as error:
+            if error.status == UNKNOWN:
+                raise _not_known(error) from error
             if error.forbidden:
                 forbidden.append(_named(kind))
             elif error.status == NOT_FOUND:
@@ -54,6 +58,11 @@ async def list_cluster(session: Session, settings: Settings) -> Listing:
                 raise
     if forbidden:
         raise _refused(forbidden)
+    if set(ALWAYS_SERVED) <= set(listing.missing):
+        hint = "Look at the kubeconfig's server: `kubectl get nodes` should list them"
+        raise ClusterError(
+            "it serves neither nodes nor pods: this is no Kubernetes API", status=404, where=session.host, hint=hint
+        )
     return listing
 
 
@@ -79,6 +88,15 @@ async def _list(session: Session, kind: Resource, listing: Listing) -> None:
 
 def _named(kind: Resource) -> str:
     return f"{kind.path.rpartition('/')[2]} ({kind.api.rpartition('/')[0]})"
+
+
+def _not_known(error: ClusterError) -> ClusterError:
+    return ClusterError(
+        f"the API server does not know who asks ({error.message})",
+        status=error.status,
+        where="list",
+        hint="The credentials in the kubeconfig may be over: `kubectl get nodes` should work, with the same --context",
+    )
 
 
 def _refused(forbidden: Iterable[str]) -> ClusterError:

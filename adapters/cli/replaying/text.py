@@ -35,9 +35,10 @@ def replay_text(printer: Printer, answer: Modelled) -> None:
         rows = [compared_row(row, answer.unchanged, answer.changed) for row in ROWS]
         printer.table(("MODELLED", "UNCHANGED", "CHANGED", "DIFFERENCE"), rows)
     printer.line()
-    rows = [checked_row(row, answer) for row in ROWS]
-    printer.table(("HOW GOOD IS THE MODEL?", "RECORDED", "MODELLED, UNCHANGED", "ERROR"), rows)
-    printer.line()
+    if answer.errors:
+        rows = [checked_row(row, answer) for row in ROWS]
+        printer.table(("HOW GOOD IS THE MODEL?", "RECORDED", "MODELLED, UNCHANGED", "ERROR"), rows)
+        printer.line()
     printer.line(horizon_line(answer))
     printer.line("Assumed:")
     for assumption in answer.assumptions:

@@ -37,6 +37,16 @@ async def test_a_file_that_is_not_there(tmp_path: Path, capfd: pytest.CaptureFix
 
 
 @pytest.mark.asyncio(loop_scope="function")
+async def test_an_unknown_context_is_refused_with_those_that_are_there(tmp_path: Path) -> None:
+    file = tmp_path / "config"
+    contexts = ", ".join(f"{{name: {name}, context: {{cluster: c, user: u}}}}" for name in ("prod", "dev"))
+    rest = "clusters: [{name: c, cluster: {server: 'http://localhost'}}], users: [{name: u, user: {}}]"
+    file.write_text(f"{{apiVersion: v1, kind: Config, current-context: dev, contexts: [{contexts}], {rest}}}")
+    with pytest.raises(NoCluster, match=r"there is no context prd\. There is dev, prod "):
+        await connect(file, "prd")
+
+
+@pytest.mark.asyncio(loop_scope="function")
 async def test_one_of_several_files_is_enough(tmp_path: Path) -> None:
     """As KUBECONFIG names them."""
     (tmp_path / "there").write_text("apiVersion: v1\nkind: Config\n")

@@ -113,6 +113,11 @@ def test_a_file_that_cannot_be_read_says_where(data: bytes) -> None:
         read_catalogue(data, "types.json")
 
 
+def test_a_type_that_lacks_something_is_refused_with_its_name() -> None:
+    with pytest.raises(CatalogueRefused, match=r"an instance type without resources \[types\.json\[0\]\]"):
+        read_catalogue(b'[{"name": "m5.large"}]', "types.json")
+
+
 @pytest.mark.parametrize("name", ["size", "family", "cpu", "memory"])
 def test_l469_the_types_own_labels_may_be_asked_for_and_others_of_the_domain_may_not(name: str) -> None:
     assert f"karpenter.kwok.sh/instance-{name}" in labels.WELL_KNOWN

@@ -20,7 +20,8 @@ def replay_markdown(answer: Modelled) -> str:
     if changed is not None:
         rows = [tuple(map(words, compared_row(row, answer.unchanged, changed))) for row in ROWS]
         lines += ["", *table_of(("modelled", "unchanged", "changed", "difference"), rows)]
-    rows = [tuple(map(words, checked_row(row, answer))) for row in ROWS]
-    lines += ["", *table_of(("how good is the model?", "recorded", "modelled, unchanged", "error"), rows), ""]
-    lines += [words(horizon_line(answer)), "", "Assumed:", ""]
+    if answer.errors:
+        rows = [tuple(map(words, checked_row(row, answer))) for row in ROWS]
+        lines += ["", *table_of(("how good is the model?", "recorded", "modelled, unchanged", "error"), rows)]
+    lines += ["", words(horizon_line(answer)), "", "Assumed:", ""]
     return "\n".join([*lines, *(f"- {words(assumption)}" for assumption in answer.assumptions)])

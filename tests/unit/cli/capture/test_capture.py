@@ -108,6 +108,8 @@ def test_replay_takes_a_capture_which_has_no_history_to_judge_it_by(
     assert answer["unchanged"]["launched"] > answer["changed"]["launched"] == 0
     text = said(capsys, "replay", str(file), "--until", "+30m", "--set", change)
     assert "How good the model is cannot be told" in text
+    assert "RECORDED" not in text
+    assert "2 nodes of the beginning taken over at today's prices" in text
 
 
 def test_it_asks_to_read_and_keeps_no_secret(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -131,6 +133,32 @@ def test_what_may_not_be_listed_is_no_absence(tmp_path: Path, capsys: pytest.Cap
     assert "KERF601" in error
     assert "poddisruptionbudgets (policy/v1), pods (v1)" in error
     assert "docs/capture.md" in error
+
+
+def test_credentials_that_are_over_are_no_missing_rights(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    api = served(small_cluster())
+    unauthorized = (401, {"kind": "Status", "message": "Unauthorized", "code": 401})
+    api.answers = {key: [unauthorized] for key in api.answers}
+    code, file = captured(api, tmp_path)
+    refused = capsys.readouterr().err
+    assert (code, file.exists()) == (2, False)
+    assert "KERF601: the API server does not know who asks (401: Unauthorized)" in refused
+    assert "ClusterRole" not in refused
+
+
+def test_what_serves_no_nodes_and_pods_is_no_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A proxy at another path, say: an empty cluster would be *fine*."""
+    code, file = captured(FakeApi(), tmp_path)
+    assert (code, file.exists()) == (2, False)
+    assert "KERF601: it serves neither nodes nor pods: this is no Kubernetes API" in capsys.readouterr().err
+
+
+def test_a_pod_has_waited_since_its_creation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """docs/capture.md. It was created on the first of January."""
+    code, file = captured(served(small_cluster()), tmp_path, "--types", str(types_file(tmp_path)))
+    assert code == 0
+    (waiting,) = json_of(capsys, "status", str(file))["waiting"]
+    assert json_of(capsys, "explain", str(file), "web-1-c")["waited"] == waiting["waited"] > 24 * 3_600_000
 
 
 def test_a_file_that_is_there_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
