@@ -15,6 +15,7 @@ from kerf.engine.model.kubernetes.pods import Resources, is_terminal
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import GOING, INITIALIZED, LAUNCHED, REGISTERED, REQUESTED, TAINTED
+from kerf.engine.scheduling.explain.overlaid_prices import OverlaidPrices
 from kerf.engine.scheduling.pods.evictability import EvictionRules
 from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.pods.on_node import pods_on_node
@@ -37,7 +38,8 @@ def node_statuses(state: State, now: int) -> tuple[NodeStatus, ...]:
     """Return all nodes and claims: by NodePool, the emptiest first."""
     facts = state.facts
     stays = _reasons(state, now)
-    nodes = [_of_claim(claim, state, now, stays.get(claim.name)) for claim in facts.claims.values()]
+    overlaid = OverlaidPrices(state)
+    nodes = [_of_claim(claim, state, now, stays.get(claim.name), overlaid) for claim in facts.claims.values()]
     nodes += [_unmanaged(node, state, now) for name, node in facts.nodes.items() if not _claim_of(name, state)]
     return tuple(sorted(nodes, key=lambda node: (node.node_pool, fullness(node), node.name, node.claim)))
 
@@ -96,7 +98,7 @@ def _waiting_for_budgets(reasons: dict[str, Reason], state: State) -> dict[str, 
     }
 
 
-def _of_claim(claim: NodeClaim, state: State, now: int, reason: Reason | None) -> NodeStatus:
+def _of_claim(claim: NodeClaim, state: State, now: int, reason: Reason | None, overlaid: OverlaidPrices) -> NodeStatus:
     node = node_of(claim, state)
     name = claim.node or (node.name if node is not None else "")
     ready = node is not None and (node.ready or state.facts.tells_history)  # what kubelets say is seldom in a history
@@ -118,6 +120,7 @@ def _of_claim(claim: NodeClaim, state: State, now: int, reason: Reason | None) -
         few_words=_few_words(claim, ready, reason),
         drifted_since=claim.drifted_since,
         kept_by=_kept_by(claim, state, now, reason),
+        overlaid=overlaid.of(claim),
     )
 
 

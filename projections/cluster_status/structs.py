@@ -9,6 +9,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from kerf.engine.model.reasons import Reason
+from kerf.engine.scheduling.explain.overlaid_prices import OverlaidPrice
 
 FINE, BUSY, DEGRADED, FAILING = "fine", "busy", "degraded", "failing"
 LEVELS = (FINE, BUSY, DEGRADED, FAILING)
@@ -51,7 +52,7 @@ class NodeStatus(Struct, frozen=True, kw_only=True):
     `state` is that of the claim; `going` says why it goes, `reason` why it stays, and `few_words` either in three words
     or so. `usage` is by resource; `age` is since its claim was made. `drifted_since` is 0 for one that is as its
     NodePool asks for; `kept_by` are the PodDisruptionBudgets (namespace/name) that keep it long after it has drifted,
-    and do so until they change.
+    and do so until they change. `overlaid` is the NodeOverlay that `price` is from, if it is from one.
     """
 
     name: str
@@ -71,6 +72,7 @@ class NodeStatus(Struct, frozen=True, kw_only=True):
     few_words: str
     drifted_since: int = 0
     kept_by: tuple[str, ...] = ()
+    overlaid: OverlaidPrice | None = None
 
 
 class PoolStatus(Struct, frozen=True, kw_only=True):

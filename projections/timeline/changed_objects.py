@@ -15,7 +15,11 @@ from kerf.projections.timeline.entry_events import EVENTS_OF_ENTRY, make_event
 from kerf.projections.timeline.event import DEBUG, INFO, Event, Parameter
 
 _COMPARED = {kind.struct: kind for kind in WATCHED if kind not in (NODE, NODECLAIM, NODEPOOL, POD)}
-_ASKED_BY_A_NEW_ONE = ("maxUnavailable", "minAvailable", "template.requests.")
+_ASKED_BY_A_NEW_ONE = (
+    "maxUnavailable", "minAvailable", "template.requests.",
+    "price", "adjustment.", "capacity.", "requirements[",
+    "replicas", "percentage",
+)  # fmt: skip
 """The fields that are told of a new object begin so: a whole template would be a page."""
 
 
@@ -54,7 +58,7 @@ class ChangedObjects:
         self._objects[key] = obj
         first = EVENTS_OF_ENTRY[type(obj)](obj, entry)
         if old is None:
-            created = kind.spec and self.listed and not self._partial
+            created = (kind.spec or kind.announced) and self.listed and not self._partial
             return [self._created(obj, entry, event) for event in first] if created else first
         written = kind.announced or any(getattr(old, name) != getattr(obj, name) for name in kind.spec)
         fields, level = changed_fields(old, obj, self._shapes), INFO if written else DEBUG

@@ -25,6 +25,7 @@ from kerf.engine.record.claim_events import (
 from kerf.engine.record.decisions import Offer
 from kerf.engine.record.observations import LaunchAnswered, LaunchError
 from kerf.engine.record.store import Store
+from kerf.engine.scheduling.explain.overlaid_prices import OverlaidPrice, OverlaidPrices
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.state.state import State
 from kerf.projections.prose.explanation_codes import ExplanationCode
@@ -97,8 +98,9 @@ class ClaimExplanation(Struct, frozen=True, kw_only=True):
     its plan, `replaces` the claims that it was to replace. `removed` says in short why it had to go, `removed_at` at
     which position (0 for not), and `removal` how. `staying` and `methods` say why it stays; they are empty if it goes.
     `leaving` are the pods that its drain waits for; they are deleted by force at `forced_at` (0 for never). `cost` is
-    in USD so far. `shortened`: its launch was decided before the record's base, and cannot be decided again. `unknown`:
-    what an imported record lacks (codes of `Missing`); without prices `cost` says nothing.
+    in USD so far, `overlaid` the NodeOverlay that its price is from, if it is from one. `shortened`: its launch was
+    decided before the record's base, and cannot be decided again. `unknown`: what an imported record lacks (codes of
+    `Missing`); without prices `cost` says nothing.
     """
 
     claim: str
@@ -125,6 +127,7 @@ class ClaimExplanation(Struct, frozen=True, kw_only=True):
     leaving: tuple[DrainingPod, ...]
     forced_at: int
     cost: float
+    overlaid: OverlaidPrice | None = None
     shortened: bool = False
     unknown: tuple[str, ...] = ()
 
@@ -204,6 +207,7 @@ def explain_claim(
         leaving=draining_pods(claim, state) if claim is not None and decided else (),
         forced_at=(claim.deadline or 0) if claim is not None else 0,
         cost=_cost(history, claim, state),
+        overlaid=OverlaidPrices(state).of(claim) if claim is not None else None,
         unknown=imported.lacks if imported is not None else (),
     )
 

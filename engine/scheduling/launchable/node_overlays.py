@@ -137,6 +137,11 @@ def _apply(overlay: NodeOverlay, types: Sequence[_OverlaidType]) -> OverlayCondi
     return OverlayCondition.SUCCEEDED
 
 
+def matched_offerings(overlay: NodeOverlay, pool: NodePool, instance_type: InstanceType) -> list[int]:
+    """The numbers of the type's offerings that an overlay is about in a NodePool (S-184)."""
+    return _OverlaidType(instance_type, _pool_labels(pool)).matched(Requirements.of_specs(overlay.requirements))
+
+
 def _invalid(overlay: NodeOverlay) -> bool:
     """Whether an overlay fails the validation at run time (S-183)."""
     return (

@@ -11,6 +11,7 @@ from kerf.engine.nodeclaim.state_table import TERMINATED
 from kerf.projections.prose.amounts import count, dollars, duration, moment
 from kerf.projections.prose.changes import WHAT_WOULD_FREE_IT
 from kerf.projections.prose.drift import verdict_words as judged_words
+from kerf.projections.prose.overlaid_prices import overlaid_words
 from kerf.projections.prose.reasons import sentence
 from kerf.replay.explain.claim import ClaimExplanation, Staying
 
@@ -32,6 +33,8 @@ def claim_text(printer: Printer, explained: ClaimExplanation) -> None:
         removal_text(printer, explained.removal, explained.removed)
     if explained.staying is not None:
         _staying(printer, explained.staying)
+    if explained.overlaid is not None:
+        printer.line(f"it is {overlaid_words(explained.overlaid)}")
     methods_text(printer, explained.methods)
     _origin(printer, explained)
     printer.line("its life:", "title")

@@ -28,6 +28,7 @@ from kerf.projections.cluster_status.words import OUTLOOKS, UNDER_WAY, ground_wo
 from kerf.projections.figures.capacity import OFFERING_PARTS
 from kerf.projections.figures.measures import in_common
 from kerf.projections.prose.amounts import count, duration, moment
+from kerf.projections.prose.overlaid_prices import overlaid_words
 
 WIDTH = 80
 MAX_NODES, MAX_WORKLOADS, MAX_UNDER_WAY = 20, 12, 12
@@ -185,9 +186,8 @@ def _nodes(nodes: list[NodeStatus], now: int) -> Iterator[list[str]]:
             words = f"drifted for {_time(now - node.drifted_since)}, kept by {_budgets(node.kept_by)}"
         kind = " ".join(filter(None, [node.instance_type, node.capacity_type, node.zone]))
         age = f"{_time(node.age)} old" if node.age else ""
-        told = ", ".join(
-            filter(None, [kind, count(node.pods, "pod") if node.usage else "", age, *_others(node.usage, asked)])
-        )
+        pods = count(node.pods, "pod") if node.usage else ""
+        told = ", ".join(filter(None, [kind, pods, age, *_others(node.usage, asked), overlaid_words(node.overlaid)]))
         price = _price(node.price) if node.price else "-"
         yield [
             *_named(short[node.name], width, f"{_bars(node.usage)}  {price:>8}"),

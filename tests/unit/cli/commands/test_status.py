@@ -10,7 +10,10 @@ import pytest
 
 from kerf.adapters.store.files.golden import write_golden
 from kerf.adapters.store.sqlite.store import SQLiteStore
+from kerf.engine.model.karpenter.nodeoverlays import NodeOverlay
+from kerf.engine.model.karpenter.nodepools import RequirementSpec
 from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.labels import INSTANCE_TYPE
 from kerf.engine.record.observations import Observation
 from kerf.engine.record.store import Append
 from tests.support.lives import half_empty, in_service
@@ -54,6 +57,22 @@ def test_long_names_keep_to_80_columns(kerf: Any, tmp_path: Path) -> None:
     code, out, _ = kerf("status", stored(tmp_path / "r.kerf", world.store))
     assert (code, f"  {name}\n" in out) == (0, True)
     assert max(map(len, out.splitlines())) <= 80
+
+
+def test_a_price_of_a_nodeoverlay_is_told(kerf: Any, tmp_path: Path) -> None:
+    """By the node in status, and by explain: nothing else shows that the price is not the cloud's."""
+    world = World(node_overlays=True)
+    world.prepare()
+    large = RequirementSpec(INSTANCE_TYPE, "In", ("m5.xlarge",))
+    world.see(Observation(NodeOverlay("discount", requirements=(large,), price=0.01)))
+    world.pending("a")
+    world.after(1_000)
+    ((ref, order),) = world.launches()
+    world.answer_launch(ref, order)
+    record = stored(tmp_path / "r.kerf", world.store)
+    said = "priced by NodeOverlay discount ($0.1920/h without)"
+    assert said in " ".join(kerf("status", record)[1].split())
+    assert said in kerf("explain", record, order.claim)[1]
 
 
 def test_every_form_of_a_record_has_the_same_status(kerf: Any, record: Path, tmp_path: Path) -> None:

@@ -10,11 +10,13 @@ from msgspec.structs import replace
 
 from kerf.engine.model.content_digest import content
 from kerf.engine.model.karpenter.nodeclass_terms import NodeClassTerms
-from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.karpenter.nodeoverlays import NodeOverlay
+from kerf.engine.model.karpenter.nodepools import NodePool, RequirementSpec
 from kerf.engine.model.kubernetes.daemonsets import DaemonSet
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import Pod, PodShape
+from kerf.engine.model.labels import INSTANCE_TYPE
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import (
@@ -298,6 +300,18 @@ def test_budgets_and_daemonsets_that_are_made_and_deleted_are_told_with_what_the
 def test_what_the_first_lists_show_and_a_new_budget_without_numbers() -> None:
     old, new = (PodDisruptionBudget(uid, "default", uid) for uid in ("old", "new"))
     assert infos(World(), {}, (old, Node("n1", created=1), new)) == ["PodDisruptionBudget default/new was created"]
+
+
+def test_a_new_overlay_is_told_with_what_it_changes() -> None:
+    """A price that is wrong leads to nodes that nobody understands."""
+    world = World(node_overlays=True)
+    few = RequirementSpec(INSTANCE_TYPE, "In", ("m5.xlarge",))
+    for thing in (Node("n1", created=1), NodeOverlay("discount", requirements=(few,), price=0.01)):
+        world.see(Observation(thing))
+    (event,) = (event for event in told(world.store.entries) if event.subject == "nodeoverlay/discount")
+    key = f"requirements[{INSTANCE_TYPE}]"
+    said = f"{key}.operator In, {key}.values [m5.xlarge], price 0.01"
+    assert (event.level, event_sentence(event)) == (INFO, f"NodeOverlay discount was created: {said}")
 
 
 def test_nobody_knows_when_what_an_imported_record_shows_first_was_created() -> None:
