@@ -6,7 +6,7 @@ from collections import Counter
 
 from kerf.engine.model.karpenter.nodepool_health import UNHEALTHY
 from kerf.engine.record.decisions import ProvisionResult
-from kerf.engine.state.nodeclaims.unavailable import avoided
+from kerf.engine.state.nodeclaims.unavailable import avoided, doubted
 from kerf.engine.state.provisioning_window import window_closes_at
 from kerf.engine.state.state import State
 from kerf.projections.cluster_status.nodes import node_statuses, summed
@@ -38,6 +38,7 @@ def cluster_status(state: State, now: int = 0, plan: ProvisionResult | None = No
         nodes=nodes,
         window_closes=window_closes_at(facts) if facts.batch_opened and not facts.tells_history else 0,
         unavailable=avoided(facts, now),
+        in_doubt=doubted(facts, now),
         lacks=facts.imported.lacks if facts.imported is not None else (),
     )
 

@@ -16,6 +16,7 @@ from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import GOING, INITIALIZED, LAUNCHED, REGISTERED, REQUESTED, TAINTED
 from kerf.engine.scheduling.explain.overlaid_prices import OverlaidPrices
+from kerf.engine.scheduling.explain.refused_offerings import replaced_again_at
 from kerf.engine.scheduling.pods.evictability import EvictionRules
 from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.pods.on_node import pods_on_node
@@ -121,6 +122,7 @@ def _of_claim(claim: NodeClaim, state: State, now: int, reason: Reason | None, o
         drifted_since=claim.drifted_since,
         kept_by=_kept_by(claim, state, now, reason),
         overlaid=overlaid.of(claim),
+        again=replaced_again_at(state, now, claim) if _nothing_cheaper(reason) else 0,
     )
 
 
@@ -131,6 +133,10 @@ def _kept_by(claim: NodeClaim, state: State, now: int, reason: Reason | None) ->
     if not held or not claim.drifted_since or now - claim.drifted_since <= LATE_AFTER[MOVE]:
         return ()
     return budgets_of_pods(claim, state, EvictionRules.never_letting_go)
+
+
+def _nothing_cheaper(reason: Reason | None) -> bool:
+    return reason is not None and reason.code == DisruptionCode.NOTHING_CHEAPER
 
 
 def _few_words(claim: NodeClaim, ready: bool, reason: Reason | None) -> str:

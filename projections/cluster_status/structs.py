@@ -29,7 +29,8 @@ class WaitingWorkload(Struct, frozen=True, kw_only=True):
     `outlook` is ON_ITS_WAY (`places` are the claims or nodes planned for them), NO_PLACE (`reason` is the one nearest
     to a place, `why` its sentence), NOT_PLANNED (no plan was about them yet), KEPT or IGNORED. `requests` is what one
     pod asks for. `daemonsets` are those (namespace/name, with what they ask for) without which types would be large
-    enough.
+    enough. `refused_zones` are those where the cloud refused all that would do, and `again` is when the first of it is
+    asked for again, 0 where refusals are not why.
     """
 
     workload: str
@@ -43,6 +44,8 @@ class WaitingWorkload(Struct, frozen=True, kw_only=True):
     reason: Reason | None = None
     why: str = ""
     daemonsets: dict[str, dict[str, int]] = {}
+    refused_zones: tuple[str, ...] = ()
+    again: int = 0
 
 
 class NodeStatus(Struct, frozen=True, kw_only=True):
@@ -52,7 +55,8 @@ class NodeStatus(Struct, frozen=True, kw_only=True):
     `state` is that of the claim; `going` says why it goes, `reason` why it stays, and `few_words` either in three words
     or so. `usage` is by resource; `age` is since its claim was made. `drifted_since` is 0 for one that is as its
     NodePool asks for; `kept_by` are the PodDisruptionBudgets (namespace/name) that keep it long after it has drifted,
-    and do so until they change. `overlaid` is the NodeOverlay that `price` is from, if it is from one.
+    and do so until they change. `overlaid` is the NodeOverlay that `price` is from, if it is from one. `again` is when
+    something cheaper that the cloud refused may replace it again, 0 if nothing was refused.
     """
 
     name: str
@@ -73,6 +77,7 @@ class NodeStatus(Struct, frozen=True, kw_only=True):
     drifted_since: int = 0
     kept_by: tuple[str, ...] = ()
     overlaid: OverlaidPrice | None = None
+    again: int = 0
 
 
 class PoolStatus(Struct, frozen=True, kw_only=True):
@@ -138,7 +143,9 @@ class Totals(Struct, frozen=True, kw_only=True):
 
 class ClusterStatus(Struct, frozen=True, kw_only=True):
     """The status of a cluster at the time `at`, as of the entry at `position`. `window_closes` is when the open
-    provisioning window closes, 0 if none is open. `lacks` are codes of what a partial record does not tell
+    provisioning window closes, 0 if none is open. `unavailable` and `in_doubt` name
+    offerings, each with its time: those that were refused and are not asked for until then, and those that were refused
+    when last asked for and replace no node until then. `lacks` are codes of what a partial record does not tell
     (kerf.engine.model.missing_knowledge)."""
 
     position: int
@@ -152,4 +159,5 @@ class ClusterStatus(Struct, frozen=True, kw_only=True):
     nodes: tuple[NodeStatus, ...]
     window_closes: int
     unavailable: dict[str, int]
+    in_doubt: dict[str, int] = {}
     lacks: tuple[str, ...] = ()

@@ -12,12 +12,14 @@ from kerf.engine.model.missing_knowledge import Missing
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import ProvisionResult
 from kerf.engine.scheduling.explain.crowding_daemonsets import CrowdingDaemonSets, crowding_daemonsets
+from kerf.engine.scheduling.explain.refused_offerings import refused_zones
 from kerf.engine.scheduling.reasons import SchedulingCode
 from kerf.engine.state.state import State
 from kerf.projections.cluster_status.structs import WaitingWorkload
 from kerf.projections.prose.daemonsets import daemonsets_in_words
 from kerf.projections.prose.nearest_reasons import nearest_first
 from kerf.projections.prose.reasons import sentence
+from kerf.projections.prose.refused_offerings import refused_in_words
 from kerf.projections.workload_names import WorkloadName, workload_of
 
 ON_ITS_WAY, NO_PLACE, NOT_PLANNED, KEPT, IGNORED = "on-its-way", "no-place", "not-planned", "kept", "ignored"
@@ -99,6 +101,8 @@ def _workload(state: State, now: int, name: WorkloadName, outlook: _Outlook, pod
     since, reason = alike[0].created or now, outlook[1]
     places = {state.facts.targets.get(pod.uid, "") for pod in alike} - {""}
     crowding = _crowding(state, reason, alike[0].shape)
+    refused = refused_zones(state, now, reason, alike[0].shape) if reason is not None else None
+    added = daemonsets_in_words(crowding) + refused_in_words(reason, refused) if reason is not None else ""
     return WaitingWorkload(
         workload=name.key,
         kind=name.kind,
@@ -109,8 +113,10 @@ def _workload(state: State, now: int, name: WorkloadName, outlook: _Outlook, pod
         requests=dict(sorted(state.indexes.blobs.shape(alike[0].shape).requests.items())),
         places=tuple(sorted(places)),
         reason=reason,
-        why=sentence(reason) + daemonsets_in_words(crowding) if reason is not None else "",
+        why=sentence(reason) + added if reason is not None else "",
         daemonsets=crowding.requests if crowding is not None else {},
+        refused_zones=refused.zones if refused is not None else (),
+        again=refused.again if refused is not None else 0,
     )
 
 

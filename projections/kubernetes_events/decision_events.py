@@ -29,6 +29,7 @@ from kerf.engine.record.decisions import (
 )
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import EffectAnswered, InterruptionSeen, LaunchAnswered, NodeClassSeen, ObjectGone
+from kerf.engine.scheduling.explain.refused_offerings import refused_zones
 from kerf.engine.scheduling.launchable.withheld import not_given
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.reasons import SchedulingCode
@@ -46,6 +47,7 @@ from kerf.projections.kubernetes_events.refusal_events import (
     without_spot_role,
 )
 from kerf.projections.prose.reasons import sentence, sentences
+from kerf.projections.prose.refused_offerings import refused_in_words
 
 _MAX_MESSAGE = 1024  # characters of a message, as the API server has it
 _MAX_LAUNCH_ERROR = 300  # of a launch error (L-454)
@@ -76,7 +78,8 @@ class DecisionEvents:
     def lasting(self, now: int) -> list[KubernetesEvent]:
         """Return the Events whose causes last at `now` (ms since the epoch), to be told again."""
         waiting = [uid for uid in self._left if uid in self._state.indexes.pending]
-        events = [event for uid in waiting for event in self._without_place(uid, self._left[uid])]
+        why = _WhyNoPlace(self._state, now)
+        events = [event for uid in waiting for event in self._without_place(uid, why.of(uid, self._left[uid]))]
         if self._state.facts.plan:
             without = pools_without_types(self._state, now)
             events += [event for pool in sorted(without) for event in self._pool_without_types(pool, without[pool])]
@@ -110,11 +113,12 @@ class DecisionEvents:
         if result.claims or result.placements or result.unplaced:
             events += pools_without_class(self._state)
         self._remember(result)
+        why = _WhyNoPlace(self._state, at)
         for group in (*result.unplaced, *result.ignored):
             if _is_silent(group):
                 continue
             for uid in group.pods:
-                events += self._without_place(uid, group.reasons)
+                events += self._without_place(uid, why.of(uid, group.reasons))
         for claim in result.claims:
             events += self._disruption.nominated(claim.pods, where(claim.name, ""))
         for placed in result.placements:
@@ -130,9 +134,9 @@ class DecisionEvents:
         self._left = {**self._left, **left} if self._goes_on else left
         self._goes_on = bool(result.truncated)
 
-    def _without_place(self, uid: str, reasons: tuple[Reason, ...]) -> list[KubernetesEvent]:
-        why = f"Failed to schedule pod, {escaped(sentences(reasons))}"
-        return events_about([self._objects.pod(uid)], WARNING, "FailedScheduling", why, window=5 * MINUTE)
+    def _without_place(self, uid: str, why: str) -> list[KubernetesEvent]:
+        text = f"Failed to schedule pod, {escaped(why)}"
+        return events_about([self._objects.pod(uid)], WARNING, "FailedScheduling", text, window=5 * MINUTE)
 
     def _without_types(self, result: ProvisionResult, at: int) -> list[KubernetesEvent]:
         """Tell NodePools that they can launch nothing, also where another NodePool can (L-438, S-66, S-173)."""
@@ -227,6 +231,25 @@ class DecisionEvents:
         return (
             events_about(self._objects.both(claim), kind, reason, text + " for the {kind}") if reason and claim else []
         )
+
+
+class _WhyNoPlace:
+    """Says at one time why pods have no place, and when what was refused of it is asked for again."""
+
+    def __init__(self, state: State, now: int) -> None:
+        self._state, self._now = state, now
+        self._said: dict[tuple[int, str], str] = {}  # pods of a group share their reasons
+
+    def of(self, uid: str, reasons: tuple[Reason, ...]) -> str:
+        pod = self._state.facts.pods.get(uid)
+        shape = pod.shape if pod is not None else ""
+        said = self._said.get((id(reasons), shape))
+        if said is None:
+            said = self._said[id(reasons), shape] = sentences(reasons, lambda reason: self._refused(reason, shape))
+        return said
+
+    def _refused(self, reason: Reason, shape: str) -> str:
+        return refused_in_words(reason, refused_zones(self._state, self._now, reason, shape)) if shape else ""
 
 
 def _is_silent(group: Unplaced) -> bool:

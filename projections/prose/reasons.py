@@ -7,7 +7,7 @@ in, with durations and prices in words. A code without a sentence shows as it is
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from kerf.engine.lifecycle.reasons import LifecycleCode
 from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason, DriftReason
@@ -55,10 +55,10 @@ def sentence(reason: Reason) -> str:
     return " ".join(said.split())
 
 
-def sentences(reasons: Sequence[Reason]) -> str:
+def sentences(reasons: Sequence[Reason], more: Callable[[Reason], str] = lambda reason: "") -> str:
     """Say why a pod has no place: one sentence for each NodePool that was asked, the nearest to a place first
-    (S-174)."""
-    return "; ".join(map(sentence, nearest_first(reasons)))
+    (S-174), and after each what is `more` known of it."""
+    return "; ".join(sentence(reason) + more(reason) for reason in nearest_first(reasons))
 
 
 def requirement_words(text: str) -> str:

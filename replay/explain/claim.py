@@ -26,6 +26,7 @@ from kerf.engine.record.decisions import Offer
 from kerf.engine.record.observations import LaunchAnswered, LaunchError
 from kerf.engine.record.store import Store
 from kerf.engine.scheduling.explain.overlaid_prices import OverlaidPrice, OverlaidPrices
+from kerf.engine.scheduling.explain.refused_offerings import replaced_again_at
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.state.state import State
 from kerf.projections.prose.explanation_codes import ExplanationCode
@@ -80,7 +81,8 @@ class LifeStep(Struct, frozen=True):
 class Staying(Struct, frozen=True, kw_only=True):
     """Why the claim is still there, as of the position.
 
-    `due` is when that may change by itself (0 for never). `pods` counts the pods on its node that need a place;
+    `due` is when that may change by itself (0 for never), and `again` when something cheaper that the cloud refused may
+    replace the node again (0 if nothing was refused). `pods` counts the pods on its node that need a place;
     `held_by` names the first of them.
     """
 
@@ -89,6 +91,7 @@ class Staying(Struct, frozen=True, kw_only=True):
     due: int
     pods: int
     held_by: tuple[str, ...]
+    again: int = 0
 
 
 class ClaimExplanation(Struct, frozen=True, kw_only=True):
@@ -299,6 +302,9 @@ def _staying(claim: NodeClaim, state: State, history: ClaimHistory, methods: tup
         due=finding.due,
         pods=len(holding),
         held_by=tuple(holding[:MAX_SHOWN]),
+        again=replaced_again_at(state, state.facts.at, claim)
+        if finding.reason.code == DisruptionCode.NOTHING_CHEAPER
+        else 0,
     )
 
 

@@ -7,6 +7,7 @@ from msgspec import Struct
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import ProvisionResult, Unplaced
 from kerf.engine.record.store import Store
+from kerf.engine.scheduling.explain.refused_offerings import RefusedZones, refused_zones
 from kerf.engine.state.state import State
 from kerf.projections.figures.capacity import OFFERING_PARTS, about_offering
 from kerf.projections.figures.measures import in_common
@@ -40,7 +41,8 @@ class PodExplanation(Struct, frozen=True, kw_only=True):
 
     `waited` is its time without a node, in ms. `looks` are all provisioning decisions about it. `look` is the decisive
     one, `how` explains it, and `look_again` is the latest position with the same result (0 for none). `launch` is the
-    node that was launched for it. `reasons` are the recorded ones if it has no place. `expected` is the planned node,
+    node that was launched for it. `reasons` are the recorded ones if it has no place; `refused` says of each what the
+    cloud refused of what would do, if it waits for that. `expected` is the planned node,
     if the pod was bound to another one. `came_for` is the pod that it replaced, from a node that had to go. `left` says
     why it was put off a node itself. `shortened`: the decisive decision is from before the record's base, and cannot be
     made again. `kept`: why it may not leave its going node yet. `lost` are nodes that were planned for it, and did not
@@ -66,6 +68,7 @@ class PodExplanation(Struct, frozen=True, kw_only=True):
     shortened: bool = False
     kept: tuple[Reason, ...] = ()
     lost: LostLaunches | None = None
+    refused: tuple[RefusedZones | None, ...] = ()
 
 
 def explain_pod(store: Store, name: str, position: int | None = None, now: int = 0) -> PodExplanation:
@@ -83,6 +86,7 @@ def explain_known_pod(store: Store, histories: Histories, state: State, pod: Pod
     """Explain a pod of the histories, as of a state."""
     decision = decisive_decision(pod)
     replan = replan_if_known(store, decision.position, histories.pods.named) if decision is not None else None
+    reasons = _recorded_reasons(store, decision, pod.uid) if decision is not None else ()
     claim = histories.claims.get(decision.place) if decision is not None else None
     return PodExplanation(
         pod=pod.key,
@@ -97,7 +101,8 @@ def explain_known_pod(store: Store, histories: Histories, state: State, pod: Pod
         look_again=histories.repeated.get(decision.position, 0) if decision is not None else 0,
         how=explain_placement(replan, pod.uid) if replan is not None else None,
         launch=launch_of(claim) if claim is not None else None,
-        reasons=_recorded_reasons(store, decision, pod.uid) if decision is not None else (),
+        reasons=reasons,
+        refused=_refused(state, pod.uid, reasons),
         shortened=decision is not None and replan is None,
         expected=_expected(pod, decision, histories),
         came_for=displacement_behind(histories, pod),
@@ -115,6 +120,13 @@ def decisive_decision(pod: PodHistory) -> PodDecision | None:
         on_new_nodes = [decision for decision in with_place if decision.result == NEW_CLAIM]
         return on_new_nodes[-1] if on_new_nodes else with_place[-1]
     return decisions[-1] if decisions else None
+
+
+def _refused(state: State, uid: str, reasons: tuple[Reason, ...]) -> tuple[RefusedZones | None, ...]:
+    if uid not in state.indexes.pending:
+        return ()
+    shape = state.facts.pods[uid].shape
+    return tuple(refused_zones(state, state.facts.at, reason, shape) for reason in reasons)
 
 
 def _kept(store: Store, pod: PodHistory) -> tuple[Reason, ...]:

@@ -96,11 +96,12 @@ def unavailable_to(facts: Facts, node_class: str, now: int, *, in_doubt: bool = 
 
 
 def _offerings(until: dict[str, int], since: dict[str, int], now: int) -> Offerings:
-    found = []
-    for key in _avoided(until, since, now):
-        kind, name, zone = key.split("|")
-        found.append((kind, name, zone))
-    return frozenset(found)
+    return frozenset(_offering(key) for key in _avoided(until, since, now))
+
+
+def _offering(key: str) -> tuple[str, str, str]:
+    kind, name, zone = key.split("|")
+    return kind, name, zone
 
 
 def _avoided(until: dict[str, int], since: dict[str, int], now: int) -> Iterator[str]:
@@ -144,10 +145,48 @@ def forget_lapsed(facts: Facts, at: int) -> None:
         del facts.placement_groups[name]
 
 
+def refused_offerings(
+    facts: Facts, node_class: str, now: int, *, in_doubt: bool = False
+) -> dict[tuple[str, str, str], int]:
+    """What a NodeClass (`group/kind/name`) was refused lately, as in `unavailable` and `unavailable_to`, with the time
+    until which it is unavailable; or, if that is asked for, `in_doubt`."""
+
+    def ends(until: dict[str, int], since: dict[str, int]) -> dict[str, int]:
+        times = {key: end + (_doubt(key, end, since) if in_doubt else 0) for key, end in until.items()}
+        return {key: end for key, end in times.items() if end > now}
+
+    found = {_offering(key): end for key, end in ends(facts.unavailable, facts.refused_since).items()}
+    known = facts.node_classes.get(node_class)
+    if known is None or known.terms is None:
+        return found
+    full = ends(facts.full_subnets, facts.subnets_full_since)
+    for zone, subnets in known.terms.zones.items():
+        if subnets and full.keys() >= {*subnets}:
+            found["", "", zone] = min(full[subnet] for subnet in subnets)
+    group = facts.placement_groups.get(known.terms.placement_group)
+    if group is not None:
+        found |= {_offering(key): end for key, end in ends(group.unavailable, group.refused_since).items()}
+    return found
+
+
 def avoided(facts: Facts, now: int) -> dict[str, int]:
     """What is avoided, by text, with the time until which it is: "capacity type|instance type|zone", with "|in" and a
     placement group behind it where it is avoided only there; or the id of a subnet."""
-    found = {**facts.unavailable, **facts.full_subnets}
-    for name, group in facts.placement_groups.items():
-        found |= {f"{key}|in {name}": until for key, until in group.unavailable.items()}
-    return {key: until for key, until in sorted(found.items()) if until > now}
+    return {key: until for key, (until, _) in _by_text(facts).items() if until > now}
+
+
+def doubted(facts: Facts, now: int) -> dict[str, int]:
+    """What is in doubt, by text as in `avoided`, with the time until which it is."""
+    return {key: end for key, (until, end) in _by_text(facts).items() if until <= now < end}
+
+
+def _by_text(facts: Facts) -> dict[str, tuple[int, int]]:
+    """Until when each is unavailable, and then in doubt, in the order of the texts."""
+    lacks = [("", facts.unavailable, facts.refused_since), ("", facts.full_subnets, facts.subnets_full_since)]
+    lacks += [(f"|in {name}", group.unavailable, group.refused_since) for name, group in facts.placement_groups.items()]
+    found = {
+        key + suffix: (end, end + _doubt(key, end, since))
+        for suffix, until, since in lacks
+        for key, end in until.items()
+    }
+    return dict(sorted(found.items()))

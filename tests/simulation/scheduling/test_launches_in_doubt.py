@@ -13,9 +13,17 @@ from typing import Any
 
 from kerf.adapters.simulation.build import START
 from kerf.engine.model.labels import CAPACITY_TYPE, ZONE
+from kerf.engine.record.entries import Entry
+from kerf.engine.scheduling.explain.refused_offerings import RefusedZones
 from kerf.engine.scheduling.launches_in_doubt import ANSWERED_WITHIN
 from kerf.engine.scheduling.reasons import SchedulingCode, sentence
+from kerf.engine.state.load import load
 from kerf.engine.state.moves import ABANDONED
+from kerf.projections.cluster_status.cluster_status import cluster_status
+from kerf.projections.cluster_status.waiting_pods import NO_PLACE
+from kerf.projections.kubernetes_events.decision_events import DecisionEvents
+from kerf.projections.prose.amounts import moment
+from kerf.replay.explain.pod import explain_pod
 from kerf.replay.verify.verify import verify
 from tests.support.simulation.manifests import of_cpu
 from tests.support.simulation.run import HOUR, ZONES, Run, documents, scale
@@ -84,6 +92,38 @@ def test_a290_pods_that_wait_for_the_answer_are_told_so() -> None:
     found = {sentence(reason) for reason in why if reason.code == SchedulingCode.IN_DOUBT}
     assert len(found) == 1
     assert f"a node in {LACKING} is launched first" in found.pop()
+
+
+def first_plan(code: SchedulingCode) -> Entry:
+    """The first plan with this reason."""
+    plans = (
+        e for e in spread_over_zones().store.scan() if e.type == "decision.made" and e.payload.decider == "provision"
+    )
+    return next(e for e in plans if any(r.code == code for group in e.payload.result.unplaced for r in group.reasons))
+
+
+def test_a290_a_spread_without_a_place_names_the_zone_without_capacity_and_when_it_is_asked_again() -> None:
+    """In `kerf status`, `kerf explain` and the Event: each said that the spread leaves no place."""
+    store, entry = spread_over_zones().store, first_plan(SchedulingCode.TOPOLOGY)
+    state = load(store, entry.position)
+    again = min(state.facts.unavailable.values())
+    said = f"; there was no capacity in {LACKING} when last asked for: tried again at {moment(again)}"
+    waiting = next(w for w in cluster_status(state, plan=entry.payload.result).waiting if w.outlook == NO_PLACE)
+    assert (waiting.refused_zones, waiting.again) == ((LACKING,), again)
+    assert waiting.why.endswith(said)
+    explained = explain_pod(store, waiting.pods[0], entry.position)
+    assert explained.refused == (RefusedZones((LACKING,), again),)
+    events = [e for e in DecisionEvents(state).apply(entry) if e.reason == "FailedScheduling"]
+    assert {event.about.name for event in events} == {key.partition("/")[2] for key in waiting.pods}
+    assert all(event.message.endswith(said) for event in events)
+
+
+def test_a290_pods_that_wait_for_the_answer_are_told_until_when() -> None:
+    entry = first_plan(SchedulingCode.IN_DOUBT)
+    state = load(spread_over_zones().store, entry.position)
+    events = [event.message for event in DecisionEvents(state).apply(entry) if "is launched first" in event.message]
+    assert events
+    assert all(text.endswith(f"planned again at {moment(state.facts.retry_at)} at the latest") for text in events)
 
 
 def test_the_record_verifies() -> None:

@@ -100,5 +100,7 @@ def _staying(printer: Printer, staying: Staying) -> None:
     change = WHAT_WOULD_FREE_IT.get(staying.reason.code)
     if change is not None:
         printer.line(f"  it may go when {change}")
+    if staying.again:
+        printer.line(f"  something cheaper was refused when last asked for: tried again at {moment(staying.again)}")
     if staying.due:
         printer.line(f"  it is looked at again at {moment(staying.due)} at the latest")

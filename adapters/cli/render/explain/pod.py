@@ -11,6 +11,7 @@ from kerf.adapters.cli.render.output import Printer
 from kerf.projections.prose.amounts import count, duration, moment
 from kerf.projections.prose.nearest_reasons import nearest_first
 from kerf.projections.prose.reasons import sentence
+from kerf.projections.prose.refused_offerings import refused_in_words
 from kerf.replay.explain.pod import LostLaunches, PodExplanation
 from kerf.replay.history.displacement import Displacement
 from kerf.replay.history.pod_histories import PodDecision
@@ -47,8 +48,10 @@ def pod_text(printer: Printer, explained: PodExplanation) -> None:
         printer.line(_lost(explained.lost), "warning")
     if explained.expected:
         printer.line(f"the plan meant it for {explained.expected}: kube-scheduler chose {explained.node}", "warning")
+    refused = dict(zip(map(id, explained.reasons), explained.refused, strict=False))
     for reason in nearest_first(explained.reasons):
-        printer.line(f"no place: {sentence(reason)}", "warning")
+        again = refused_in_words(reason, refused.get(id(reason)))
+        printer.line(f"no place: {sentence(reason)}{again}", "warning")
     for reason in explained.kept:
         printer.line(f"it stays for now: {sentence(reason)}")
     if explained.how is not None:

@@ -71,16 +71,23 @@ def _header(printer: Printer, status: ClusterStatus) -> None:
     printer.line(f"{nodes}{price}; pods: {pods}")
     if status.window_closes:
         printer.line(f"a plan for what waits is made at {moment(status.window_closes)}")
-    for line in (*_wrapped(_avoided(status), ""), *_wrapped(_lacking(status), "")):
-        printer.line(line)
+    avoided = _offerings("without capacity lately, not asked for", status.unavailable)
+    doubted = _offerings("refused when last asked for, replacing no node", status.in_doubt)
+    for text in (avoided, doubted, _lacking(status)):
+        for line in _wrapped(text, ""):
+            printer.line(line)
 
 
-def _avoided(status: ClusterStatus) -> str:
-    offerings = [" ".join(filter(None, key.split("|"))) for key in status.unavailable]
-    parts = [dict(zip(("capacity", "type", "zone"), key.split("|"), strict=False)) for key in status.unavailable]
+def _offerings(what: str, until: dict[str, int]) -> str:
+    """Name offerings, and until when the first of them is what it is."""
+    if not until:
+        return ""
+    offerings = [" ".join(filter(None, key.split("|"))) for key in until]
+    parts = [dict(zip(("capacity", "type", "zone"), key.split("|"), strict=False)) for key in until]
     shared = common_words(in_common(parts, OFFERING_PARTS))
     told = f" (all with {shared})" if shared else ""
-    return f"without capacity lately, not asked for{told}: {some(offerings, 5)}" if offerings else ""
+    ends = "" if len({*until.values()}) == 1 else " (the first)"
+    return f"{what}{told} until {moment(min(until.values()))}{ends}: {some(offerings, 5)}"
 
 
 def _is_coming(node: NodeStatus) -> bool:
@@ -182,6 +189,8 @@ def _nodes(nodes: list[NodeStatus], now: int) -> Iterator[list[str]]:
     asked = frozenset(name for node in nodes for name, part in node.usage.items() if part.requested)
     for node in nodes:
         words = f"stays: {node.few_words}" if node.reason is not None and node.ready else node.few_words
+        if node.again:
+            words += f", refused ones count again at {moment(node.again)}"
         if node.kept_by:
             words = f"drifted for {_time(now - node.drifted_since)}, kept by {_budgets(node.kept_by)}"
         kind = " ".join(filter(None, [node.instance_type, node.capacity_type, node.zone]))

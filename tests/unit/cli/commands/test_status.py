@@ -49,6 +49,26 @@ def test_a_nodepool_tells_nodes_that_are_coming_apart(kerf: Any) -> None:
     assert (code, out.count("0 nodes and 1 coming")) == (0, 2)
 
 
+def test_a290_what_was_refused_is_told_with_when_it_is_asked_for_again(kerf: Any) -> None:
+    """A cheaper type was refused; it is not asked for, then in doubt, and may replace the node then."""
+    golden = ROOT / "tests" / "golden" / "no-capacity"
+    asked_again, replaced_again = "2026-01-01T00:04:03.318Z", "2026-01-01T00:07:03.318Z"
+    for when, what, until in (
+        ("+3m", "without capacity lately, not asked for", asked_again),
+        ("+5m", "refused when last asked for, replacing no node", replaced_again),
+    ):
+        code, out, _ = kerf("status", golden, "--at", when)
+        flowing = " ".join(out.split())
+        assert (code, max(map(len, out.splitlines())) <= 80) == (0, True)
+        assert (
+            f"{what} (all with capacity type on-demand, instance type m5.large) until {until}: on-demand m5.large"
+            in flowing
+        )
+        assert f"stays: nothing cheaper, refused ones count again at {replaced_again}; r5.large" in flowing
+    _, out, _ = kerf("explain", golden, "node/ip-10-0-0-5", "--at", "+5m")
+    assert f"something cheaper was refused when last asked for: tried again at {replaced_again}" in out
+
+
 def test_long_names_keep_to_80_columns(kerf: Any, tmp_path: Path) -> None:
     """Pseudonyms, say."""
     world = half_empty()
