@@ -20,6 +20,7 @@ from kerf.engine.record.codec import Codec
 from kerf.engine.record.entries import Entry, UnknownEntry
 from kerf.engine.record.errors import CheckpointMissed, FormatUnsupported, RecordShortened, StoreError
 from kerf.engine.record.hash_chain import SIZE, Checkpoint
+from kerf.engine.record.store import Store
 from kerf.engine.state.load import PROGRESS_EVERY
 from kerf.projections.prose.amounts import moment
 from kerf.replay.errors import NotObserved
@@ -148,6 +149,11 @@ def refuse_control_mode(store: AnyStore, record: str) -> None:
         raise NotObserved(
             "this record was made in control mode, so it says nothing of Karpenter", where=record, hint=hint
         )
+
+
+def has_pseudonyms(store: Store) -> bool:
+    """Whether this is a bundle whose names are pseudonyms."""
+    return isinstance(store, BundleStore) and store.info.sanitised
 
 
 def located(store: AnyStore, when: str) -> Moment:

@@ -62,12 +62,31 @@ class Assertion(Struct, frozen=True, kw_only=True):
 
 
 def hold_against(
-    store: Store, assertions: Sequence[Assertion], record: str, progress: Progress | None = None
+    store: Store,
+    assertions: Sequence[Assertion],
+    record: str,
+    progress: Progress | None = None,
+    *,
+    pseudonyms: bool = False,
 ) -> RecordResults:
-    """Hold a record, called `record` in the commands that explain, against assertions. Raises StoreError, and
-    PolicyRefused (KERF221) for a time that the record does not have."""
+    """Hold a record, called `record` in the commands that explain, against assertions. Where its names are
+    `pseudonyms`, what selects nothing by a name is unknown. Raises StoreError, and PolicyRefused (KERF221) for a time
+    that the record does not have."""
     evidence = Evidence(store, progress)
-    return RecordResults(record=record, results=tuple(_result(evidence, each, record) for each in assertions))
+    results = [_result(evidence, assertion, record) for assertion in assertions]
+    if pseudonyms:
+        results = [
+            _unknown_names(result, assertion.selector) for result, assertion in zip(results, assertions, strict=True)
+        ]
+    return RecordResults(record=record, results=tuple(results))
+
+
+def _unknown_names(result: Result, selector: Selector) -> Result:
+    """Nobody knows what has a name where all names are pseudonyms."""
+    if result.looked_at or result.outcome == UNKNOWN or not selector.by_name:
+        return result
+    note = f"the record has nothing of {selector.words}, for its names are pseudonyms: ask one that keeps its names"
+    return replace(result, outcome=UNKNOWN, broken=0, breaches=(), note=note)
 
 
 def _result(evidence: Evidence, assertion: Assertion, record: str) -> Result:

@@ -19,9 +19,9 @@ class Breach(Struct, frozen=True, kw_only=True):
 
 
 class Result(Struct, frozen=True, kw_only=True):
-    """An assertion over one record. `outcome` is HOLDS, BROKEN, or UNKNOWN where an imported record does not tell
-    (`note` says why). `looked_at` counts what it was about: 0 means that its selector selects nothing. `broken` counts
-    all breaches, of which the first are kept."""
+    """An assertion over one record. `outcome` is HOLDS, BROKEN, or UNKNOWN where an imported record, or one of
+    pseudonyms, does not tell (`note` says why). `looked_at` counts what it was about: 0 means that its selector selects
+    nothing. `broken` counts all breaches, of which the first are kept."""
 
     name: str
     assertion: str

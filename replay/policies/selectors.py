@@ -14,6 +14,8 @@ from kerf.replay.user_documents import mapping_of
 LABELS = "labels"
 OF_NODES = ("pool", "type", "zone", "capacity")
 OF_PODS = ("namespace", "workload", "pod", LABELS)
+_OF_THE_CLOUD = ("type", "zone", "capacity", "reason")
+"""What has no name that users give."""
 
 
 class Selector(Struct, frozen=True):
@@ -31,6 +33,11 @@ class Selector(Struct, frozen=True):
     def of_pods(self) -> Selector:
         """The part that tells pods apart."""
         return Selector({key: names for key, names in self.names.items() if key in OF_PODS}, self.labels)
+
+    @property
+    def by_name(self) -> bool:
+        """Whether it asks for names or labels that users have given."""
+        return bool(self.labels) or not self.names.keys() <= frozenset(_OF_THE_CLOUD)
 
     @property
     def words(self) -> str:

@@ -163,7 +163,9 @@ def _milliseconds(moment_read: datetime) -> int:
 
 
 def _checked_position(store: Store, digits: str, last: int) -> int:
-    first = _first(store).position
+    first, base = _first(store).position, store.base()
+    if base is not None:
+        first = min(first, base.position)  # the state there is known
     position = int(digits[-LONGEST_NUMBER:])
     if len(digits.lstrip("0")) > LONGEST_NUMBER or not first <= position <= last:
         shown = digits if len(digits) <= LONGEST_NUMBER else f"of {len(digits)} digits"

@@ -23,7 +23,7 @@ from kerf.engine.nodeclaim.state_table import GOING
 from kerf.engine.record.observations import NodeClaimDeletionSeen, ObjectGone, Observation
 from kerf.engine.state.state import State
 from kerf.projections.differences.documents import changed_fields
-from kerf.projections.prose.amounts import count
+from kerf.projections.prose.amounts import count, first_names
 from kerf.projections.workload_names import WorkloadName, owner_name
 from kerf.replay.errors import ChangeRefused
 from kerf.replay.subject_names import kind_of
@@ -76,10 +76,16 @@ def applied(document: Document, said: str) -> Change:
         known = _known(kind, decoded.object, state)
         made = _as_admitted(decoded.object, known, kind, state)
         made = made if kind.trim is None else kind.trim(made)
-        told = f"{what} applied" if known is None else f"{what}: {_changes(known, made)}"
+        told = f"{what} is new{_others(kind, state)}" if known is None else f"{what}: {_changes(known, made)}"
         return Applied(told, (Observation(made, decoded.blobs),))
 
     return change
+
+
+def _others(kind: WatchedKind, state: State) -> str:
+    """Say what the record has of the kind: a new object may be one whose name is another there."""
+    names = sorted("/".join(filter(None, _key(found)[1:])) for found in _objects(kind, state))
+    return f": the record has {first_names(names)}" if names else ""
 
 
 def _changes(known: Struct, made: Struct) -> str:

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from kerf.adapters.cli.records import opened
-from kerf.adapters.store.files.bundle import BundleStore
+from kerf.adapters.cli.records import has_pseudonyms, opened
 from kerf.adapters.store.pseudonyms.key_file import read_key
 from kerf.adapters.store.pseudonyms.record import Pseudonymised
 from kerf.engine.errors import InputError
@@ -22,7 +21,7 @@ def mapped_back(record: str, key: Path, asked: Iterable[str]) -> dict[str, str |
     Raises StoreError, and InputError (KERF207) for a file that is no key, (KERF201) for a record of pseudonyms.
     """
     with opened(record) as store:
-        if isinstance(store, BundleStore) and store.info.sanitised:
+        if has_pseudonyms(store):
             hint = "Give the record that the bundle was made of, and the key that was written beside the bundle"
             raise InputError("the names in this bundle are pseudonyms", where=record, hint=hint, code="KERF201")
         given = Pseudonymised(store, key=read_key(key), base=store.base()).names()

@@ -55,6 +55,7 @@ def check(
     """
     from kerf.adapters.cli.checking.policy_file import policy_of
     from kerf.adapters.cli.checking.subjects import store_of, subjects
+    from kerf.adapters.cli.records import has_pseudonyms
     from kerf.adapters.cli.render.lines import print_text
     from kerf.adapters.cli.render.markdown.policy import markdown_of
     from kerf.adapters.cli.render.output import Printer, emit_json
@@ -70,7 +71,7 @@ def check(
     held = []
     for subject in subjects(records, until, record):
         with store_of(subject) as store, progress_line("read up to position") as progress:
-            held.append(hold_against(store, assertions, subject.name, progress))
+            held.append(hold_against(store, assertions, subject.name, progress, pseudonyms=has_pseudonyms(store)))
     report = PolicyReport(policy=str(policy), records=tuple(held))
     if junit is not None:
         write_whole(junit, junit_of(report), replace=True)

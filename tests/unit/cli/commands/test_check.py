@@ -112,6 +112,24 @@ def test_bad_input_is_refused_with_a_code(
     assert not (tmp_path / "x.kerf").exists()
 
 
+def test_names_find_nothing_among_pseudonyms_which_is_no_success(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is not of a name holds as ever."""
+    bundle, policy = tmp_path / "safe.kerfb", tmp_path / "names.yaml"
+    assert main(["bundle", "export", str(SPOT), str(bundle), "--pseudonymise"]) == 0
+    policy.write_text(
+        "policy: [{max_nodes: 9, for: {pool: default}}, {max_evictions: 99, for: {workload: other/inflate}},"
+        " {max_nodes: 9}, {max_nodes: 9, for: {zone: mars}}]"
+    )
+    capsys.readouterr()
+    assert main(["check", str(policy), str(bundle), "--json"]) == 2
+    (record,) = json.loads(capsys.readouterr().out)["records"]
+    assert [one["outcome"] for one in record["results"]] == ["unknown", "unknown", "holds", "holds"]
+    assert "nothing of pool default, for its names are pseudonyms" in record["results"][0]["note"]
+    assert main(["check", str(policy), str(SPOT)]) == 0
+
+
 def test_a_whatif_is_told_as_markdown(capsys: pytest.CaptureFixture[str]) -> None:
     change = ["--set", "nodepool/default.spec.limits.cpu=1"]
     assert main(["whatif", str(SPOT), "--at", "+1m", *change, "--markdown"]) == 0
@@ -130,9 +148,11 @@ def test_a_manifest_that_is_applied_says_which_fields_change(
     (tmp_path / "pool.yaml").write_text(pool.replace("consolidateAfter: 1m", "consolidateAfter: 5m"))
     (tmp_path / "same.yaml").write_text(pool)
     scaled = str(ROOT / "tests/golden/workshop-scale-up-and-down")
+    (tmp_path / "new.yaml").write_text(pool.replace("name: default", "name: defalt", 1))
     for file, told in (
-        ("pool.yaml", "spec.disruption.consolidateAfter 1m0s → 5m0s"),
-        ("same.yaml", "as it is in the record"),
+        ("new.yaml", "NodePool defalt is new: the record has default"),
+        ("pool.yaml", "NodePool default: spec.disruption.consolidateAfter 1m0s → 5m0s"),
+        ("same.yaml", "NodePool default: as it is in the record"),
     ):
         assert main(["whatif", scaled, "--at", "+5m", "--apply", str(tmp_path / file), "--markdown"]) == 0
-        assert f"- `NodePool default: {told}`" in capsys.readouterr().out
+        assert f"- `{told}`" in capsys.readouterr().out

@@ -37,6 +37,18 @@ def test_the_answer_sets_both_runs_beside_each_other_and_apart_the_record(kerf: 
     assert "Assumed:" in out
 
 
+def test_a_bundle_of_a_part_is_modelled_from_its_beginning(kerf: Any, record: Path, tmp_path: Path) -> None:
+    """Its first entry comes after its base."""
+    part = tmp_path / "part.kerfb"
+    assert kerf("bundle", "export", record, part, "--since", "+5m")[0] == 0
+
+    code, out, err = kerf("replay", part, *CHANGE, "--json")
+
+    assert (code, err) == (0, "")
+    assert json.loads(out)["unchanged"]["gone"] == 1
+    assert kerf("replay", part, "--from", "1")[0] == 2
+
+
 def test_json_has_figures_errors_and_the_horizon(kerf: Any, record: Path) -> None:
     code, out, _ = kerf("replay", record, *CHANGE, "--json")
 
