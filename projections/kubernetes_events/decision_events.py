@@ -34,7 +34,7 @@ from kerf.engine.scheduling.launchable.withheld import not_given
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.reasons import SchedulingCode
 from kerf.engine.state.state import State
-from kerf.projections.kubernetes_events.disruption_events import DisruptionEvents, where
+from kerf.projections.kubernetes_events.disruption_events import DisruptionEvents
 from kerf.projections.kubernetes_events.drain_events import DrainEvents
 from kerf.projections.kubernetes_events.event import MINUTE, WARNING, KubernetesEvent, ObjectReference
 from kerf.projections.kubernetes_events.events_by_code import INTERRUPTION_EVENTS, NOT_REPORTED
@@ -120,9 +120,9 @@ class DecisionEvents:
             for uid in group.pods:
                 events += self._without_place(uid, why.of(uid, group.reasons))
         for claim in result.claims:
-            events += self._disruption.nominated(claim.pods, where(claim.name, ""))
+            events += self._disruption.nominated(claim.pods, claim.name)
         for placed in result.placements:
-            events += self._disruption.nominated(placed.pods, where(placed.claim, placed.node))
+            events += self._disruption.nominated(placed.pods, placed.claim, placed.node)
         return events
 
     def _remember(self, result: ProvisionResult) -> None:

@@ -29,7 +29,7 @@ from kerf.projections.kubernetes_events.events_by_code import (
     REJECTED_FOR,
 )
 from kerf.projections.kubernetes_events.references import References, escaped, events_about
-from kerf.projections.prose.amounts import count, dollars
+from kerf.projections.prose.amounts import count
 from kerf.projections.prose.reasons import sentence
 
 NOMINATIONS = "nominated"
@@ -149,7 +149,7 @@ class DisruptionEvents:
         events: list[KubernetesEvent] = []
         if move.replacements and move.why == DisruptionReason.UNDERUTILIZED:  # D-98, step 9
             command = self._command(move)
-            text = escaped(f"{command} (savings: {dollars(move.savings)}/h{_likely_type(move)})")
+            text = escaped(f"{command} (savings: {_dollars(move.savings)}{_likely_type(move)})")
             events += events_about(about, NORMAL, "ConsolidationCandidate", text, command)
         for score in move.scores:
             scored = about if len(move.claims) == 1 else [self._objects.pool(score.node_pool)]
@@ -174,7 +174,7 @@ class DisruptionEvents:
             return []
         about = [reference for name in known.claims for reference in self._objects.both(name)]
         command, category = self._command(known), REJECTED_FOR.get(result.reason.code, "unknown")
-        text = f"{command} (savings: {dollars(known.savings)}/h), rejected: {category}: {sentence(result.reason)}"
+        text = f"{command} (savings: {_dollars(known.savings)}), rejected: {category}: {sentence(result.reason)}"
         return events_about(about, NORMAL, "ConsolidationRejected", escaped(text), command, category)
 
     def _begun(self, move: Move) -> list[KubernetesEvent]:
@@ -182,13 +182,15 @@ class DisruptionEvents:
         replacements = [self._objects.claim(replacement.name) for replacement in move.replacements]
         events = events_about(replacements, NORMAL, "DisruptionLaunching", f"Launching {{kind}}: {why}", why)
         for placed in move.placements:  # D-115, step 8
-            events += self.nominated(placed.pods, where(placed.claim, placed.node))
+            events += self.nominated(placed.pods, placed.claim, placed.node)
         return events
 
-    def nominated(self, pods: Sequence[str], target: str) -> list[KubernetesEvent]:
-        """Tell pods which node a plan gives them (L-437, EV-12)."""
+    def nominated(self, pods: Sequence[str], claim: str, node: str = "") -> list[KubernetesEvent]:
+        """Tell pods which node a plan gives them (L-437, EV-12): NodeClaim and Node, those that exist (S-173). A plan
+        calls a node that has not joined like its claim."""
         references = [reference for reference in map(self._objects.pod, pods) if reference is not None]
-        message = f"Pod should schedule on: {target}"
+        named = [*([f"nodeclaim/{claim}"] if claim else []), *([f"node/{node}"] if self._objects.node(node) else [])]
+        message = f"Pod should schedule on: {', '.join(named)}"
         return [
             KubernetesEvent(reference, NORMAL, "Nominated", message, (reference.uid,), limit=NOMINATIONS)
             for reference in references
@@ -205,9 +207,9 @@ class DisruptionEvents:
         return events_about(about, NORMAL, "DisruptionTerminating", f"Disrupting {{kind}}: {why}", why)
 
 
-def where(claim: str, node: str) -> str:
-    """Name a pod's target: NodeClaim, Node or both (L-437)."""
-    return ", ".join([*([f"nodeclaim/{claim}"] if claim else []), *([f"node/{node}"] if node else [])])
+def _dollars(savings: float) -> str:
+    """Write savings an hour as Karpenter does, in cents (EV-8, EV-9)."""
+    return f"${savings:.2f}/h"
 
 
 def _approval_message(score: Score) -> str:

@@ -3,6 +3,8 @@ D-105, D-106, D-169, D-170)."""
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from msgspec.structs import replace
 
@@ -160,6 +162,7 @@ def test_ev9_d112_a_rejected_move_is_told_with_its_category() -> None:
     assert {event.message.partition(", rejected: ")[2].partition(":")[0] for event in events} == {"churn"}
     assert {event.message.partition(" (savings: $")[0] for event in events} == {"replace: [n1] -> [1 replacement]"}
     assert {event.key[1:] for event in events} == {("replace: [n1] -> [1 replacement]", "churn")}
+    assert all(re.search(r" \(savings: \$\d+\.\d\d/h\), rejected", event.message) for event in events), "EV-9"
 
 
 @pytest.mark.parametrize(("why", "told_of"), [("drifted", False), ("empty", False), ("underutilized", True)])
@@ -227,4 +230,7 @@ def test_d106_the_commands_text() -> None:
     command = f"replace: [{node}] -> [1 replacement]"
     events = of(world, "ConsolidationCandidate")
     assert {event.message.partition(" (savings: $")[0] for event in events} == {command}
+    assert {event.message.partition(" (savings: ")[2] for event in events} == {
+        f"${move.savings:.2f}/h, by {move.replacements[0].instance_types[0]})"
+    }
     assert {event.key[1] for event in events} == {command}, "EV-8's de-duplication values"

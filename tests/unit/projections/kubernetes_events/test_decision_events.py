@@ -42,6 +42,17 @@ def test_planned_pods_are_nominated() -> None:
     assert {event.limit for event in nominated} == {"nominated"}
 
 
+def test_ev12_s173_a_pod_is_told_no_node_that_has_not_joined() -> None:
+    """A plan calls it like its claim."""
+    world = launched()
+    since = world.runtime.state.facts.position
+    world.pending("c")
+    world.after(1_000)
+    (claim,) = world.runtime.state.facts.claims
+    nominated = [event for event in told(world, since) if event.reason == "Nominated" and event.about.name == "c"]
+    assert [event.message for event in nominated] == [f"Pod should schedule on: nodeclaim/{claim}"]
+
+
 def test_a_pod_without_a_place_is_told_why() -> None:
     """L-436: once in five minutes, by uid."""
     world = World()
