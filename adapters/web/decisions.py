@@ -160,7 +160,7 @@ def decision(reader: RecordReader, position: int) -> DecisionAnswer:
         more=links.more,
         raw=msgspec.json.format(msgspec.json.encode(entry)).decode(),
         text=printer.lines,
-        command=f"kerf explain {reader.record} decision/{position}",
+        command=f"kerf explain {reader.quoted} decision/{position}",
     )
 
 
@@ -168,7 +168,7 @@ def again(reader: RecordReader, position: int) -> AgainAnswer:
     """Decide the turn of a position again, on the state that the record had before it: the same, or what differs."""
     report, printer = verify_turn(reader.store, position), LinesPrinter()
     turn_report_text(printer, report)
-    return AgainAnswer(report.answer, printer.lines, f"kerf verify {reader.record} --turn {position}")
+    return AgainAnswer(report.answer, printer.lines, f"kerf verify {reader.quoted} --turn {position}")
 
 
 def funnels_of(explained: Explanation) -> list[Funnel]:

@@ -76,10 +76,10 @@ def findings(reader: RecordReader) -> FindingsAnswer:
     known = drawn if read >= 1 else Drawn()
     loops = [loop for loop in known.loops if not (unserved and loop.kind == UNUSED)]
     found = [
-        *_of_verdict(status, reader.record),
-        *(_of_loop(loop, reader.record) for loop in loops),
-        *_of_idle(status, reader.record),
-        *(_of_trouble(trouble, reader.record) for trouble in sorted(known.troubles, key=_rank)),
+        *_of_verdict(status, reader.quoted),
+        *(_of_loop(loop, reader.quoted) for loop in loops),
+        *_of_idle(status, reader.quoted),
+        *(_of_trouble(trouble, reader.quoted) for trouble in sorted(known.troubles, key=_rank)),
     ]
     hidden = max(0, len(found) - MOST)
     return FindingsAnswer(verdict=status.verdict.level, findings=found[:MOST], hidden=hidden, read=round(read, 2))

@@ -135,7 +135,7 @@ def status(reader: RecordReader, at: str = "") -> StatusAnswer:
     found, printer = status_of(reader.store, state, asked.at), LinesPrinter()
     status_text(printer, found, all_nodes=False)
     grounds = [ground_words(ground) for ground in found.verdict.grounds]
-    return StatusAnswer(found, grounds, boxes(state), printer.lines, f"kerf status {reader.record}{_at(at)}")
+    return StatusAnswer(found, grounds, boxes(state), printer.lines, f"kerf status {reader.quoted}{_at(at)}")
 
 
 def log(reader: RecordReader, since: int = 0, until: int = 0, subject: str = "", limit: int = 200) -> LogAnswer:
@@ -148,7 +148,7 @@ def log(reader: RecordReader, since: int = 0, until: int = 0, subject: str = "",
         for event in found[:limit]
     ]
     window = [f"--since {moment(since)}" if since else "", f"--until {moment(until)}" if until else ""]
-    asked = [f"kerf log {reader.record}", *window, f"--subject {subject}" if subject else ""]
+    asked = [f"kerf log {reader.quoted}", *window, f"--subject {subject}" if subject else ""]
     return LogAnswer(told, len(found) > limit, " ".join(filter(None, asked)))
 
 
@@ -178,7 +178,7 @@ def explain(reader: RecordReader, name: str, at: str = "") -> ExplainAnswer:
         state = partial(stack.enter_context, reader.state_then(asked))
         found = explain_subject(reader.store, name, asked.position, asked.at, named, state)
     explanation_text(printer, found)
-    return ExplainAnswer(found, funnels_of(found), printer.lines, f"kerf explain {reader.record} {name}{_at(at)}")
+    return ExplainAnswer(found, funnels_of(found), printer.lines, f"kerf explain {reader.quoted} {name}{_at(at)}")
 
 
 def story(reader: RecordReader, name: str, at: str = "") -> StoryAnswer:
@@ -186,14 +186,14 @@ def story(reader: RecordReader, name: str, at: str = "") -> StoryAnswer:
     printer, start, until = LinesPrinter(), moment_of(reader.store, "start"), reader.moment(at).position
     found = story_of(reader.store, name, until, reader.named(until))
     story_text(printer, found, start.at)
-    return StoryAnswer(found, story_events(found), printer.lines, f"kerf story {reader.record} {name}{_at(at)}")
+    return StoryAnswer(found, story_events(found), printer.lines, f"kerf story {reader.quoted} {name}{_at(at)}")
 
 
 def diff(reader: RecordReader, before: str, after: str) -> DiffAnswer:
     """What is different between two moments."""
     printer, found = LinesPrinter(), difference_of(reader.store, reader.moment(before), reader.moment(after))
     difference_text(printer, found)
-    return DiffAnswer(found, printer.lines, f"kerf diff {reader.record} {before} {after}")
+    return DiffAnswer(found, printer.lines, f"kerf diff {reader.quoted} {before} {after}")
 
 
 def _at(at: str) -> str:

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
+from shlex import quote
 from typing import TypeVar
 
 import msgspec
@@ -44,9 +45,10 @@ class RecordReader:
     """
 
     def __init__(self, record: str) -> None:
-        """`opened` is the record as it was named; `record` is what of it may be shown. Raises what `open_record`
-        raises, and LimitReached (KERF128)."""
+        """`opened` is the record as it was named; `record` is what of it may be shown, and `quoted` that for a shell.
+        Raises what `open_record` raises, and LimitReached (KERF128)."""
         self.opened, self.record = record, without_password(record)
+        self.quoted = quote(self.record)
         self._thread = ThreadPoolExecutor(1, "explorer")
         self._states: list[State] = []  # the latest that were asked for
         self._status: ClusterStatus | None = None  # at the end

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from shlex import quote
+
 from kerf.adapters.cli.capture.capture import Captured
 from kerf.adapters.cli.render.text import some
 from kerf.engine.model.missing_knowledge import words_of
@@ -23,7 +25,7 @@ def capture_text(captured: Captured) -> list[str]:
         f"  Instance types and prices: {market}" if market else "  Instance types and prices are not known",
         *_unread(captured),
         f"  Partial; not in it: {', '.join(words_of(code) for code in mark.lacks)}",
-        f"Next: kerf status {captured.file}",
+        f"Next: kerf status {quote(captured.file)}",
     ]
 
 

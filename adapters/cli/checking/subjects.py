@@ -20,6 +20,7 @@ from kerf.adapters.store.files.golden import RECORD
 from kerf.adapters.store.open import file_of, in_database
 from kerf.engine.errors import InputError
 from kerf.engine.model.settings import Settings
+from kerf.engine.passwords import without_password
 from kerf.engine.record.store import Store
 from kerf.replay.errors import PolicyRefused
 
@@ -39,8 +40,8 @@ class Subject(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """What commands call it."""
-        return self.record or str(self.keep or SIMULATED)
+        """What commands and results call it: without the password of a database."""
+        return without_password(self.record) or str(self.keep or SIMULATED)
 
 
 def subjects(named: Sequence[str], until: str, keep: Path | None) -> list[Subject]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from shlex import quote
 
 from kerf.adapters.cli.importing.record import FileRead, Summary
 from kerf.engine.model.missing_knowledge import words_of
@@ -19,7 +20,7 @@ def import_text(summary: Summary) -> list[str]:
         f"{count(summary.decisions, 'decision')} of Karpenter's to remove nodes, "
         f"{count(summary.workloads, 'workload')}, {count(summary.pods, 'pod')}",
         f"  Partial; not in it: {', '.join(words_of(code) for code in mark.lacks)}",
-        f"Next: kerf log {summary.record}",
+        f"Next: kerf log {quote(summary.record)}",
     ]
 
 

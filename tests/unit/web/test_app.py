@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import groupby
@@ -56,7 +57,7 @@ spec:
 
 @pytest.fixture(scope="module")
 def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return stored(tmp_path_factory.mktemp("records") / "life.kerf", whole_life().store)
+    return stored(tmp_path_factory.mktemp("my records") / "life.kerf", whole_life().store)
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +136,7 @@ def test_the_command_of_a_log_prints_its_events(page: TestClient, capsys: pytest
     middle = str((span["since"] + span["until"]) // 2)
     for query in ({"since": middle}, {"until": middle}, {"since": middle, "subject": "nodepool/default"}):
         found = get(page, "log", query | {"limit": "1000"}).json()
-        main(found["command"].split()[1:])
+        main(shlex.split(found["command"])[1:])
         printed = capsys.readouterr().out.splitlines()
         assert len(printed) == len(found["events"]), query
         assert all(line.endswith(event["text"]) for line, event in zip(printed, found["events"], strict=True))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from shlex import quote
 
 from kerf.adapters.cli.render.lines import print_text
 from kerf.adapters.cli.render.output import Printer
 from kerf.adapters.cli.render.text import MAX_NAMES_SHOWN, dollars, some
+from kerf.engine.passwords import without_password
 from kerf.projections.figures.loops import CHAIN, DRIFTS_AT_ONCE, EVICTED_AGAIN, UNUSED, Loop
 from kerf.projections.prose.amounts import count, moment
 
@@ -24,7 +26,7 @@ def show_loops(loops: Iterable[Loop], record: str) -> None:
     for rank, loop in enumerate(found, start=1):
         printer.line(f"{rank}. {loop_words(loop)}", "warning")
         printer.line(f"   from {moment(loop.since)} to {moment(loop.until)}: {loop_costs(loop)}")
-        printer.line(f"   look at: kerf story {record} {loop.claims[-1]}")
+        printer.line(f"   look at: kerf story {quote(without_password(record))} {loop.claims[-1]}")
 
 
 def loop_words(loop: Loop) -> str:

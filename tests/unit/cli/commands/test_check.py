@@ -8,6 +8,7 @@ from xml.etree import ElementTree as Xml
 
 import pytest
 
+from kerf.adapters.cli.checking.subjects import subjects
 from kerf.adapters.cli.main import main
 from tests.support.repository import ROOT
 
@@ -110,6 +111,12 @@ def test_bad_input_is_refused_with_a_code(
     assert main(["check", *arguments]) == 2
     assert said in capsys.readouterr().err
     assert not (tmp_path / "x.kerf").exists()
+
+
+def test_a_database_has_no_password_in_results() -> None:
+    """They go into JUnit's XML, and into comments on pull requests."""
+    (subject,) = subjects(["postgresql://reader:hush@db.example.com/kerf?schema=kerf"], "", None)
+    assert subject.name == "postgresql://reader@db.example.com/kerf?schema=kerf"
 
 
 def test_names_find_nothing_among_pseudonyms_which_is_no_success(

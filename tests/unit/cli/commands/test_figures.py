@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from kerf.adapters.cli.render.figures.loops import show_loops
+from kerf.projections.figures.loops import UNUSED, Loop
 from tests.support.repository import ROOT
 
 RECORD = ROOT / "tests" / "golden" / "workshop-scale-up-and-down"
@@ -73,6 +75,20 @@ def test_an_unknown_dimension_is_refused(kerf: Any) -> None:
 
 def test_churn_says_that_nothing_goes_round_in_circles(kerf: Any) -> None:
     assert "No node goes round in circles." in kerf("churn", RECORD)[1]
+
+
+@pytest.mark.parametrize(
+    ("record", "shown"),
+    [("my day.kerf", "'my day.kerf'"), ("postgresql://r:hush@h/d?schema=s", "'postgresql://r@h/d?schema=s'")],
+)
+def test_the_command_that_tells_of_a_loop_can_be_pasted_and_has_no_password(
+    record: str, shown: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    loop = Loop(
+        kind=UNUSED, about="general", claims=("a", "b"), since=0, until=1, nodes=2, evicted=0, cost=0.1, reasons=()
+    )
+    show_loops([loop], record)
+    assert f"look at: kerf story {shown} b\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("command", ["cost", "evictions", "churn", "capacity"])
