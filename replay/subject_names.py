@@ -15,12 +15,16 @@ _KINDS: dict[str, tuple[str, ...]] = {
     "decision": ("decisions",),
     "instance": ("instances",),
     "nodepool": ("nodepools", "np"),
+    "poddisruptionbudget": ("poddisruptionbudgets", "pdb", "pdbs"),
     "workload": (
         "workloads", "deployment", "deployments", "deploy", "replicaset", "replicasets", "rs", "statefulset",
         "statefulsets", "sts", "daemonset", "daemonsets", "ds", "job", "jobs", "cronjob", "cronjobs", "cj",
     ),
 }  # fmt: skip
-_GROUPS = {"nodeclaim": ("karpenter.sh",), "nodepool": ("karpenter.sh",), "workload": ("apps", "batch")}
+_GROUPS = {
+    "nodeclaim": ("karpenter.sh",), "nodepool": ("karpenter.sh",), "poddisruptionbudget": ("policy",),
+    "workload": ("apps", "batch"),
+}  # fmt: skip
 
 
 def kind_of(word: str) -> str:

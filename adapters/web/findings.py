@@ -120,7 +120,7 @@ def _of_kept(status: ClusterStatus, record: str) -> Iterator[Finding]:
             level=WARNING,
             text=f"{noun} {names} {have} kept by PodDisruptionBudget {some(budgets)}",
             more="at the end of the record",
-            subject=f"node/{nodes[0].name}",
+            subject=f"poddisruptionbudget/{budgets[0]}",
             at=status.at,
             since=nodes[0].drifted_since,
             until=status.at,

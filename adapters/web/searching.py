@@ -13,7 +13,7 @@ from kerf.replay.history.histories_until import histories_of
 from kerf.replay.subject_names import similar_names
 
 MOST_OF_A_KIND, MOST_SAID = 12, 20
-_KINDS = ("nodepool", "workload", "nodeclaim", "node", "pod")
+_KINDS = ("nodepool", "poddisruptionbudget", "workload", "nodeclaim", "node", "pod")
 """Those of which there are few come first: hundreds of pods are called like their workload."""
 
 
@@ -48,6 +48,7 @@ def _all_names(store: AnyStore) -> list[str]:
     known = {f"nodeclaim/{name}" for name in histories.claims}
     known |= {f"node/{name}" for name in histories.claims_of_node}
     known |= {f"nodepool/{claim.node_pool}" for claim in histories.claims.values() if claim.node_pool}
+    known |= {f"poddisruptionbudget/{name}" for name in histories.budgets}
     for pod in histories.pods.every():
         known.add(f"pod/{pod.key}")
         if pod.workload is not None:

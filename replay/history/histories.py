@@ -9,6 +9,8 @@ from msgspec import Struct, field
 
 from kerf.engine.model.karpenter.capacity_buffers import CapacityBuffer, virtual_key
 from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.kinds.watched import POD_DISRUPTION_BUDGET
+from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.claim_events import (
@@ -44,6 +46,7 @@ from kerf.engine.record.observations import (
     RecordStarted,
 )
 from kerf.engine.state.moves import STARTED
+from kerf.replay.history.budget_history import BudgetHistory
 from kerf.replay.history.pod_histories import PodDecision, PodHistories
 from kerf.replay.record_names.named_entries import NamedEntries
 
@@ -148,7 +151,9 @@ class Histories:
         self.ended_pools: dict[str, list[Entry]] = {}  # NodePool → the entries that say that it is gone
         self.imported: Imported | None = None  # what the record was made of, if kerf did not write it itself
         self.buffers: dict[str, CapacityBuffer] = {}
+        self.budgets: dict[str, BudgetHistory] = {}  # PodDisruptionBudgets, by namespace/name
         self.changes = Changes()
+        self._budget_of: dict[str, str] = {}  # uid → its name
         self._instances: dict[str, str] = {}  # instance → its claim
         self._had_to_go: dict[str, int] | None = None  # until there is another event of a claim
 
@@ -163,6 +168,12 @@ class Histories:
         elif isinstance(entry.payload, CapacityBuffer):
             self.buffers[entry.payload.uid] = entry.payload
             self.changes.buffers.append((entry.position, entry.payload))
+        elif isinstance(entry.payload, PodDisruptionBudget):
+            self._budget(entry.payload, entry)
+
+    def _budget(self, budget: PodDisruptionBudget, entry: Entry) -> None:
+        key = self._budget_of[budget.uid] = f"{budget.namespace}/{budget.name}"
+        self.budgets.setdefault(key, BudgetHistory(key, entry.position)).seen(budget, entry)
 
     def pod_name(self, uid: str) -> str:
         """Return a pod's namespace/name, also for a pod that only stands for a buffer's room; its uid if it was never
@@ -198,6 +209,8 @@ class Histories:
             self.ended_pools.setdefault(gone.key, []).append(entry)
         elif gone.kind == "pod":
             self.pods.gone(gone.key, entry)
+        elif gone.kind == POD_DISRUPTION_BUDGET.name and gone.key in self._budget_of:
+            self.budgets[self._budget_of[gone.key]].gone(entry)
 
     def _decision(self, decision: Decision, entry: Entry) -> None:
         self.decisions[entry.position] = decision.decider

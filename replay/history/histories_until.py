@@ -74,6 +74,7 @@ def _up_to(whole: Histories, named: NamedEntries) -> Histories:
         if ends[0].position <= until:
             found.ended_pools[pool] = [entry for entry in ends if entry.position <= until]
     found.imported = next((told for position, told in reversed(changes.imported) if position <= until), None)
+    found.budgets = {key: one.up_to(until) for key, one in whole.budgets.items() if one.first <= until}
     found.buffers = {buffer.uid: buffer for position, buffer in changes.buffers if position <= until}
     return found
 

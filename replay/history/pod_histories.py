@@ -35,7 +35,8 @@ class PodHistory(Struct):
     `waiting_since` is when it was first seen to wait, or its creation if it waited before it was seen. `bound` is when
     it got its node, `left` when it began to end or was seen no more. `gone` is the position where it went. `owner` is
     its controller ("" for none), and `workload` what that belongs to (None for a pod by itself). `evicted_from` is the
-    claim whose drain evicted it, `forced` whether by a deletion.
+    claim whose drain evicted it, `forced` whether by a deletion. `shape` is the digest of
+    its shape.
     """
 
     uid: str
@@ -52,6 +53,7 @@ class PodHistory(Struct):
     workload: WorkloadName | None = None
     evicted_from: str = ""
     forced: bool = False
+    shape: str = ""
     decisions: list[PodDecision] = field(default_factory=list)
 
     def workload_names(self) -> tuple[str, ...]:
@@ -106,7 +108,7 @@ class PodHistories:
         if pod.owner is not None:
             history.owner = f"{pod.namespace}/{pod.owner.kind}/{pod.owner.name}"
             history.workload = history.workload or owner_name(pod.namespace, pod.owner)
-        history.phase = pod.phase
+        history.phase, history.shape = pod.phase, pod.shape
 
     def gone(self, uid: str, entry: Entry) -> None:
         history = self._known.get(uid)

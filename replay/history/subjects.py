@@ -1,4 +1,5 @@
-"""Find what a name stands for in a record: a pod, workload, node, NodeClaim, NodePool or instance."""
+"""Find what a name stands for in a record: a pod, workload, node, NodeClaim, NodePool, instance or
+PodDisruptionBudget."""
 
 from __future__ import annotations
 
@@ -16,12 +17,13 @@ from kerf.replay.record_names.named_entries import NamedEntries
 from kerf.replay.subject_names import kind_of, unknown_subject
 
 CLAIM, NODE, POD, INSTANCE, POOL, WORKLOAD = "nodeclaim", "node", "pod", "instance", "nodepool", "workload"
+BUDGET = "poddisruptionbudget"
 MAX_MEANINGS_SHOWN = 5
 """At most so many of the things are named that a name may stand for."""
 
 
 class Subject(Struct, frozen=True):
-    """What a name stands for. Pods and workloads are named namespace/name."""
+    """What a name stands for. Pods, workloads and PodDisruptionBudgets are named namespace/name."""
 
     kind: str
     name: str
@@ -32,7 +34,7 @@ class Subject(Struct, frozen=True):
 
 def subject_of(histories: Histories, text: str) -> Subject:
     """Find what a name stands for. A kind before it decides ("node/n1", "deploy/web"), else the first kind of `KINDS`
-    that has it. The namespace of a pod or workload may be left out.
+    that has it. The namespace may be left out.
 
     Raises SubjectUnknown (KERF203), with the names most like it, SubjectAmbiguous (KERF210) for a name of several
     namespaces, and PartialRecord (KERF211) for a pod in a record that was imported without pods.
@@ -84,7 +86,7 @@ def subject_at(
 
 def kind_words(kinds: Iterable[str]) -> str:
     """Name kinds as a message does."""
-    words = [{CLAIM: "NodeClaim", POOL: "NodePool"}.get(kind, kind) for kind in kinds]
+    words = [{CLAIM: "NodeClaim", POOL: "NodePool", BUDGET: "PodDisruptionBudget"}.get(kind, kind) for kind in kinds]
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]} called"
 
 
@@ -97,6 +99,7 @@ def _exactly(histories: Histories, kind: str, name: str) -> bool:
 _CALLED: dict[str, Callable[[Histories, str], list[str]]] = {
     POD: lambda histories, name: histories.pods.keys_called(name),
     WORKLOAD: lambda histories, name: histories.pods.workloads_called(name),
+    BUDGET: lambda histories, name: sorted(key for key in histories.budgets if key.partition("/")[2] == name),
 }
 """Kind → the names with their namespaces that have this name."""
 _NAMES: dict[str, Callable[[Histories], Iterable[str]]] = {
@@ -106,6 +109,7 @@ _NAMES: dict[str, Callable[[Histories], Iterable[str]]] = {
     INSTANCE: lambda histories: {claim.instance for claim in histories.claims.values() if claim.instance},
     POOL: lambda histories: histories.node_pools,
     WORKLOAD: lambda histories: {name for pod in histories.pods.every() for name in pod.workload_names()},
+    BUDGET: lambda histories: histories.budgets,
 }
 KINDS = tuple(_NAMES)
 """The kinds in the order in which a name without one is looked for."""

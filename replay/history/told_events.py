@@ -46,6 +46,11 @@ class ToldEvents(Struct):
     odd: dict[int, list[Event]] = field(default_factory=dict)
     about: dict[str, array[int]] = field(default_factory=dict)
 
+    def every(self) -> Iterator[int]:
+        """Give the positions at which something is told, and not by a plan."""
+        yield from self.packed
+        yield from self.odd
+
     def of(self, position: int) -> list[Event]:
         """Return the events of an entry."""
         packed = self.packed.get(position)

@@ -49,6 +49,7 @@ class PodTold(Struct, frozen=True, gc=False):
     uid: str = ""
     namespace: str = ""
     name: str = ""
+    shape: str = ""
     phase: str = "Pending"
     node: str = ""
     created: int = 0

@@ -152,13 +152,18 @@ def test_a_decision_shows_what_the_api_says_and_is_decided_again(page: Any, link
     assert page.text_content(".again .good") == ask(page, f"again?position={position}")["text"][0]["text"]
 
 
-def test_a_budgets_name_does_not_lead_to_the_pod_that_is_called_like_it(page: Any, links: Links) -> None:
+def test_a_budgets_name_leads_to_the_budget_and_not_to_the_pod_that_is_called_like_it(page: Any, links: Links) -> None:
     opened(page, links("budget"))
     page.locator(".node .what").first.click()
     said = page.locator("#text .title", has_text="it is still here")
     expect(said).to_contain_text("pod default/d may not be evicted: PodDisruptionBudget default/d allows none")
-    expect(said.locator("a")).to_have_text(["default/d"])
-    assert "PodDisruptionBudget <a" not in said.inner_html()
+    expect(said.locator("a")).to_have_text(["default/d", "default/d"])
+    said.locator("a").nth(1).click()
+    expect(page.locator("#subject")).to_have_text("poddisruptionbudget default/d")
+    told = ask(page, "explain?name=poddisruptionbudget/default/d")["text"]
+    expect(page.locator("#text > p")).to_have_text([line["text"] for line in told], use_inner_text=False)
+    page.locator("#text a", has_text="n1").first.click()
+    expect(page.locator("#subject")).to_have_text("node n1")
 
 
 def test_why_a_node_stays_is_read_in_full_and_no_word_of_a_verdict_is_broken(page: Any, links: Links) -> None:

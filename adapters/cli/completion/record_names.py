@@ -16,7 +16,8 @@ MAX_DECISIONS = 20
 
 
 def _kinds() -> dict[str, dict[str, None]]:
-    return {kind: {} for kind in ("nodeclaim", "node", "nodepool", "workload", "pod", "instance")}
+    kinds = ("nodeclaim", "node", "nodepool", "workload", "pod", "instance", "poddisruptionbudget")
+    return {kind: {} for kind in kinds}
 
 
 class Known(Struct):
@@ -45,6 +46,8 @@ class Known(Struct):
         self.objects.setdefault(kind, {})[name] = None
         if kind in self.subjects:
             self._name(kind, name)
+        if kind == "pdb":
+            self._name("poddisruptionbudget", name)
         if kind == "nodepool":
             self.pools.setdefault(name, entry)
         if kind == "pod" and "owner" in payload:

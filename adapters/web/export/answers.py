@@ -122,6 +122,8 @@ def _names(answers: Answers, drawn: Drawn) -> dict[str, list[int]]:
         add(finding["subject"], finding["at"])
         add(finding["subject"], until)
     for told in answers.status:
+        for name in sorted({name for node in told.answer["status"]["nodes"] for name in _budgets_of(node)}):
+            add(f"poddisruptionbudget/{name}", told.at)
         for workload in told.answer["status"]["waiting"]:
             add(f"pod/{workload['pods'][0]}", told.at)
     for lane in drawn.lanes:
@@ -138,6 +140,12 @@ def _names(answers: Answers, drawn: Drawn) -> dict[str, list[int]]:
                 if f"pod/{pod['pod']}" not in names:
                     add(f"pod/{pod['pod']}", told.at)
     return {name: sorted(times) for name, times in names.items() if not name.startswith("decision/")}
+
+
+def _budgets_of(node: Any) -> list[str]:
+    """Return the PodDisruptionBudgets that a node stays for."""
+    reason = node["reason"] or {}
+    return [*reason.get("params", {}).get("budgets", ())]
 
 
 def _names_explained(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kerf.adapters.cli.render.explain.budget import budget_text
 from kerf.adapters.cli.render.explain.claim import claim_text
 from kerf.adapters.cli.render.explain.decision import decision_text
 from kerf.adapters.cli.render.explain.pod import pod_text
@@ -12,6 +13,7 @@ from kerf.engine.model.quantities import format_quantity
 from kerf.projections.prose.amounts import count, dollars, duration, moment
 from kerf.projections.prose.few_words import few_words
 from kerf.projections.prose.reasons import sentence
+from kerf.replay.explain.budget import BudgetExplanation
 from kerf.replay.explain.claim import ClaimExplanation
 from kerf.replay.explain.decision import DecisionExplanation
 from kerf.replay.explain.nodepool import GONE, PoolBudget, PoolExplanation
@@ -31,6 +33,8 @@ def explanation_text(printer: Printer, explained: Explanation) -> None:
         decision_text(printer, explained, decision_lines(explained.result))
     elif isinstance(explained, WorkloadExplanation):
         workload_text(printer, explained)
+    elif isinstance(explained, BudgetExplanation):
+        budget_text(printer, explained)
     else:
         pool_text(printer, explained)
 

@@ -19,9 +19,16 @@ export function paragraph(said, style) {
   return made;
 }
 
-// Kinds that a name may belong to, beside those that are explained: a PodDisruptionBudget is often called like its
-// Deployment, a NodeClass like its NodePool. Their names lead nowhere.
+// A name after one of these words is of that kind: a PodDisruptionBudget is often called like its Deployment. Names of
+// other kinds, such as a NodeClass, which is often called like its NodePool, lead nowhere.
+const KINDS = [[/^PodDisruptionBudgets?$/, "poddisruptionbudget/"], [/^(Deployment|ReplicaSet|StatefulSet|CronJob|Job)$/, "workload/"]];
 const OTHER_KIND = /(Budget|Class|ConfigMap|Volume|VolumeClaim|Secret|Service|Namespace)s?$/;
+
+function named(name, kind, found) {
+  const known = KINDS.find(([word]) => word.test(kind)), bare = name.replace(/\.$/, "");
+  if (known) return bare.includes("/") ? known[1] + bare : null;
+  return OTHER_KIND.test(kind) ? null : found(name) ?? found(bare);
+}
 
 // A sentence within another element.
 export function linked(said) {
@@ -32,7 +39,7 @@ export function linked(said) {
   for (const [i, part] of parts.entries()) {
     if (i % 2) kind = parts[i - 1] === " " ? parts[i - 2] : parts[i - 1] === ", " ? kind : ""; // "Kind NAME, NAME"
     const position = part.match(/^(?:position|decision) (\d+)$/);
-    const subject = position ? `decision/${position[1]}` : OTHER_KIND.test(kind) ? null : found(part) ?? found(part.replace(/\.$/, ""));
+    const subject = position ? `decision/${position[1]}` : named(part, kind, found);
     if (subject && subject !== view.sel) {
       const link = el("a", "", part);
       link.tabIndex = 0;
