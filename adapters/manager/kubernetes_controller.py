@@ -234,7 +234,9 @@ class KubernetesController:
         if not are_written_by_people(resource.kind):
             return Reflector(self._session, resource, tell, known=known, interpret=interpret, raw=raw)
         writers = Writers(resource.kind, raw, interpret)
-        return Reflector(self._session, resource, tell, known=known, interpret=writers.changed, raw=writers.seen)
+        reflector = Reflector(self._session, resource, tell, known=known, interpret=writers.changed, raw=writers.seen)
+        writers.listed = reflector.listed.is_set
+        return reflector
 
     def _node_changed(self, change: Change) -> list[Observation]:
         """The observations of a changed Node. Deleting a Node deletes its NodeClaim (L-193)."""

@@ -173,8 +173,10 @@ def _controller_said(said: seen.ControllerSaid, entry: Entry) -> list[Event]:
     about = tuple(f"{kind}/{name}" for kind, group in names for name in group)
     level = said.level if said.level in (INFO, WARNING, ERROR) else DEBUG
     subject = about[0] if about else "record"
-    return [make_event(entry, "controller-said", level, subject, about[1:], controller=said.controller or said.actor,
-                       text=said.text)]  # fmt: skip
+    code = "controller-said" if said.controller or not said.actor else "who-changed"
+    return [
+        make_event(entry, code, level, subject, about[1:], controller=said.controller or said.actor, text=said.text)
+    ]
 
 
 def _unknown(unknown: UnknownEntry, entry: Entry) -> list[Event]:

@@ -47,6 +47,7 @@ SENTENCES: dict[str, str] = {
     "controller-decided": "{controller} takes away {who} ({why}{first}{saves})",
     "controller-gave-up": "{controller} did not carry out its decision: {who}",
     "controller-said": "{controller}: {text}",
+    "who-changed": "{controller}: {text}",
     "office-taken": "{holder} takes office (epoch {epoch})",
     "record-cut": "the record is cut: it begins after position {base} from now on",
     "clocks-differ": "the clocks disagree: nothing expires, is consolidated or repaired until they agree{how}",

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 
 from msgspec import Struct
 
+from kerf.engine.model.kinds.watched import WATCHED
 from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.record.entries import Entry
 from kerf.projections.timeline.event import Event
@@ -14,6 +15,15 @@ from kerf.projections.workload_names import workload_of
 from kerf.replay.subject_names import kind_of, with_canonical_kind
 
 _POD, _WORKLOAD = "pod", "workload"
+_OBJECTS = {
+    **{
+        word: kind.struct.__name__.lower()
+        for kind in WATCHED
+        for word in (kind.name, f"{kind.name}s", *(served.plural for served in kind.served))
+    },
+    **dict.fromkeys(("nodeclasses", "ec2nodeclass", "ec2nodeclasses", "kwoknodeclass", "kwoknodeclasses"), "nodeclass"),
+}
+"""A word for a kind of object, as kubectl takes it → the kind in the subjects of events."""
 
 
 class Asked(Struct, frozen=True):
@@ -40,8 +50,10 @@ class EventFilter:
 
     def __init__(self, asked: Asked) -> None:
         self.asked = asked
-        self._kind = kind_of(asked.kind) or asked.kind.lower()
-        self._spellings = (asked.subject, with_canonical_kind(asked.subject))
+        self._kind = kind_of(asked.kind) or _kind_of_object(asked.kind)
+        word, slash, key = asked.subject.partition("/")
+        known = with_canonical_kind(asked.subject)
+        self._spellings = (asked.subject, known, f"{_kind_of_object(word)}/{key}" if slash else "")
         self._objects = bool(asked.kind or asked.name or asked.namespace or asked.workload)
         self._workloads: dict[str, str] = {}  # by pod
         self.other_reasons: set[str] = set()
@@ -86,6 +98,11 @@ class EventFilter:
         """The names of the workload that an object is of, or is."""
         found = self._workloads.get(key, "") if kind == _POD else key if kind_of(kind) == _WORKLOAD else ""
         return (found, found.rpartition("/")[2]) if found else ()
+
+
+def _kind_of_object(word: str) -> str:
+    name = word.lower().partition(".")[0]
+    return _OBJECTS.get(name, name)
 
 
 def _reasons(event: Event) -> tuple[str, ...]:

@@ -83,6 +83,8 @@ class Writers:
         interpret: Callable[[Change], list[Observation]],
     ) -> None:
         self._kind, self._then, self._interpret = kind, then, interpret
+        self.listed: Callable[[], bool] = lambda: False
+        """Whether the first list is over: what shows later is new."""
         self._latest: dict[str, tuple[str, str]] = {}  # by the object's key: actor and time
         self._told: dict[str, tuple[str, str]] = {}  # as of the change before
 
@@ -101,14 +103,21 @@ class Writers:
     def changed(self, change: Change) -> list[Observation]:
         """Return the observations of a change; after one that a user may have made, a sentence on who it was."""
         observations, latest = self._interpret(change), self._latest.get(change.key, ("", ""))
-        if change.new is None or change.old is None or not self._is_rewritten(change.old, change.new):
+        if change.new is None or not (
+            self._is_created() if change.old is None else self._is_rewritten(change.old, change.new)
+        ):
             return observations
         told, self._told[change.key] = self._told.get(change.key), latest
         if not latest[0] or latest == told:
             return observations
         (names,) = (about := _ABOUT[self._kind](change.new)).values()
-        text = f"wrote {type(change.new).__name__} {names[0]} last: presumed, by its managedFields"
+        done = "created {}" if change.old is None else "wrote {} last"
+        text = f"{done.format(f'{type(change.new).__name__} {names[0]}')}: presumed, by its managedFields"
         return [*observations, Observation(ControllerSaid("", "info", text, actor=latest[0], **about))]
+
+    def _is_created(self) -> bool:
+        """Return whether an object that was not known is new, and the work of a user. Nodes are the kubelet's."""
+        return self._kind != NODE.name and self.listed()
 
     def _is_rewritten(self, old: Struct, new: Struct) -> bool:
         """Return whether what users write of an object has changed, and not its status alone."""

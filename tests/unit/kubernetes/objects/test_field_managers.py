@@ -107,3 +107,24 @@ def test_what_a_controller_changes_on_a_node_is_not_the_work_of_whom_the_first_l
     writers.seen("n1", written(EARLY, kubelet))
     tainted = Node("n1", taints=(Taint("node.kubernetes.io/unreachable", effect="NoExecute"),))
     assert len(writers.changed(Change("node", "n1", Node("n1"), tainted))) == 1
+
+
+def test_whoever_creates_an_object_is_presumed_but_not_of_the_first_list() -> None:
+    writers = Writers("pdb", None, as_it_is)
+    writers.seen("key", written(LATE))
+    assert len(writers.changed(Change("pdb", "key", None, BUDGET))) == 1
+    writers.listed = lambda: True
+    writers.seen("other", written(LATE))
+    said = writers.changed(Change("pdb", "other", None, BUDGET))[-1].payload
+    assert isinstance(said, ControllerSaid)
+    assert (said.actor, said.text) == (
+        "argocd",
+        "created PodDisruptionBudget default/web: presumed, by its managedFields",
+    )
+
+
+def test_nobody_creates_a_node_but_its_kubelet() -> None:
+    writers = Writers("node", None, as_it_is)
+    writers.listed = lambda: True
+    writers.seen("n1", written(("cilium", "2026-01-02T00:00:00Z", "")))
+    assert len(writers.changed(Change("node", "n1", None, Node("n1")))) == 1

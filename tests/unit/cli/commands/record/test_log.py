@@ -8,8 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
+from kerf.engine.record.observations import ControllerSaid, Observation
+from tests.support.records import stored
 from tests.support.repository import ROOT
+from tests.support.world import World
 
 
 def test_log_tells_the_story_and_filters(kerf: Any, record: Path) -> None:
@@ -54,6 +59,20 @@ def test_log_filters_by_kind_name_namespace_workload_and_reason(kerf: Any) -> No
     assert {event["code"] for event in interrupted} >= {"claim-condemned", "claim-terminated"}
     launched = [event for event in everything if event["code"] == "claim-launched"]
     assert told("--reason", "claim-launched") == launched
+
+
+def test_who_changed_a_budget_is_among_the_changes_and_found_by_kubectls_words(kerf: Any, tmp_path: Path) -> None:
+    """docs/incident.md asks for --reason '*changed'."""
+    world, budget = World(), PodDisruptionBudget("u1", "default", "web", max_unavailable="1")
+    text = "wrote PodDisruptionBudget default/web last: presumed, by its managedFields"
+    said = ControllerSaid("", "info", text, actor="argocd", budgets=("default/web",))
+    for seen in (budget, replace(budget, max_unavailable="0"), said):
+        world.see(Observation(seen))
+    record = stored(tmp_path / "r.kerf", world.store)
+    for asked in (["--reason", "*changed"], ["--kind", "pdb"], ["--subject", "pdb/default/web"]):
+        code, out, _ = kerf("log", record, *asked)
+        changed, who = out.splitlines()[-2:]
+        assert (code, changed.endswith("maxUnavailable 1 → 0"), who.endswith(f"argocd: {text}")) == (0, True, True)
 
 
 @pytest.mark.parametrize(
