@@ -74,9 +74,9 @@ def _waiting(state: State) -> list[Pod]:
 
 def is_not_asked_for(pod: Pod, state: State) -> bool:
     """Whether a pod has no node, and kube-scheduler neither looks for one nor says that there is none."""
-    if state.facts.tells_history or not is_active(pod) or owned_by(pod, DAEMONSET):
+    if pod.node or state.facts.tells_history or not is_active(pod) or owned_by(pod, DAEMONSET):
         return False
-    return not (pod.node or pod.nominated or pod.untried or pod.unschedulable)
+    return not (pod.nominated or pod.untried or pod.unschedulable)
 
 
 def _outlooks(plan: ProvisionResult | None, state: State) -> dict[str, _Outlook]:

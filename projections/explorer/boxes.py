@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec import Struct
 
-from kerf.engine.model.kubernetes.pods import DAEMONSET, Pod, Resources, is_terminal, owned_by
+from kerf.engine.model.kubernetes.nodes import Node
+from kerf.engine.model.kubernetes.pods import DAEMONSET, Resources, is_terminal, owned_by
 from kerf.engine.state.pods.on_node import pods_on_node
 from kerf.engine.state.state import State
 from kerf.projections.workload_names import workload_of
@@ -25,16 +28,37 @@ class BoxPod(Struct, frozen=True):
 
 def boxes(state: State) -> dict[str, tuple[BoxPod, ...]]:
     """Return the pods of each Node by its name, the largest first. Pods that have ended are left out."""
-    return {name: _pods(name, state) for name in sorted(state.facts.nodes)}
+    share_of = _Shares(state)
+    return {name: _pods(node, state, share_of) for name, node in sorted(state.facts.nodes.items())}
 
 
-def _pods(node: str, state: State) -> tuple[BoxPod, ...]:
-    room = state.facts.nodes[node].allocatable
-    here = (pod for pod in pods_on_node(state, node).ordered if not is_terminal(pod))
-    return tuple(sorted((_box_pod(pod, room, state) for pod in here), key=lambda box: (-box.share, box.pod)))
+class _Shares:
+    """Shares of nodes by what a pod asks for. Many pods are alike, and so are many nodes."""
+
+    def __init__(self, state: State) -> None:
+        self._shape_of = state.indexes.blobs.shape
+        self._known: dict[tuple[Any, ...], float] = {}
+
+    def __call__(self, shape: str, room: Resources) -> float:
+        key = (shape, *map(room.get, _SHARED))
+        share = self._known.get(key)
+        if share is None:
+            requests = self._shape_of(shape).requests
+            share = max((requests.get(name, 0) / room[name] for name in _SHARED if room.get(name)), default=0.0)
+            share = self._known[key] = round(share, 4)
+        return share
 
 
-def _box_pod(pod: Pod, room: Resources, state: State) -> BoxPod:
-    requests = state.indexes.blobs.shape(pod.shape).requests
-    share = max((requests.get(name, 0) / room[name] for name in _SHARED if room.get(name)), default=0.0)
-    return BoxPod(pod.key, workload_of(pod).key, round(share, 4), owned_by(pod, DAEMONSET), bool(pod.deleting))
+def _pods(node: Node, state: State, share_of: _Shares) -> tuple[BoxPod, ...]:
+    here = [
+        BoxPod(
+            pod.key,
+            workload_of(pod).key,
+            share_of(pod.shape, node.allocatable),
+            owned_by(pod, DAEMONSET),
+            bool(pod.deleting),
+        )
+        for pod in pods_on_node(state, node.name).ordered
+        if not is_terminal(pod)
+    ]
+    return tuple(sorted(here, key=lambda box: (-box.share, box.pod)))
