@@ -9,7 +9,7 @@ from kerf.replay.history.histories import Histories
 from kerf.replay.history.pod_histories import PodHistory
 from kerf.replay.history.removal import planned_places
 from kerf.replay.history.replacement_chain import started_move
-from kerf.replay.history.successor_pods import successor_pods
+from kerf.replay.history.successor_pods import Successors
 
 
 class Displacement(Struct, frozen=True, kw_only=True):
@@ -31,7 +31,7 @@ class Displacement(Struct, frozen=True, kw_only=True):
 
 def displacement_behind(histories: Histories, pod: PodHistory) -> Displacement | None:
     """Return the pod that this one replaced, or None if it replaced nobody."""
-    old_uid = next((uid for uid, new in successor_pods(histories, [pod]).items() if new == pod.uid), "")
+    old_uid = Successors(histories).replaced_by(pod)
     return _displacement(histories, histories.pods[old_uid], histories.pods[old_uid]) if old_uid else None
 
 
@@ -39,7 +39,7 @@ def displacement_of(histories: Histories, pod: PodHistory) -> Displacement | Non
     """Say why the pod was evicted and which pod replaced it ("" for none). Return None if it was not evicted."""
     if not pod.evicted_from:
         return None
-    return _displacement(histories, pod, histories.pods.get(successor_pods(histories, [pod]).get(pod.uid, "")))
+    return _displacement(histories, pod, histories.pods.get(Successors(histories).of([pod]).get(pod.uid, "")))
 
 
 def _displacement(histories: Histories, old: PodHistory, named: PodHistory | None) -> Displacement:

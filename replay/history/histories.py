@@ -135,11 +135,11 @@ class Histories:
     """The histories of all pods, claims and moves. Fold entries with `apply`.
 
     `claims_of_node` maps nodes to the claims that have had them, in their order. Where `named` finds entries of pods,
-    no others need to be folded.
+    no others need to be folded. `whole` are those of the whole record, if these were cut out of them.
     """
 
-    def __init__(self, named: NamedEntries | None = None) -> None:
-        self.pods = PodHistories(named)
+    def __init__(self, named: NamedEntries | None = None, whole: Histories | None = None) -> None:
+        self.pods, self.whole = PodHistories(named), whole
         self.claims: dict[str, ClaimHistory] = {}
         self.claims_of_node: dict[str, list[str]] = {}
         self.nodes: dict[str, int] = {}  # every node ever seen → the position where it was seen first
@@ -155,7 +155,7 @@ class Histories:
         self.changes = Changes()
         self._budget_of: dict[str, str] = {}  # uid → its name
         self._instances: dict[str, str] = {}  # instance → its claim
-        self._had_to_go: dict[str, int] | None = None  # until there is another event of a claim
+        self._had_to_go: dict[str, Entry] | None = None  # until there is another event of a claim
 
     def apply(self, entry: Entry) -> None:
         handler = _HANDLERS.get(type(entry.payload))
@@ -187,14 +187,15 @@ class Histories:
         self.pods.load(named)
         return tuple(self.pod_name(uid) for uid in named)
 
-    def nodes_that_had_to_go(self) -> dict[str, int]:
-        """Map each node whose claim had to go to when that was (ms since the epoch)."""
+    def nodes_that_had_to_go(self) -> dict[str, Entry]:
+        """Map each node whose claim had to go to the entry that says so."""
         if self._had_to_go is None:
             since = self._had_to_go = {}
             for claim in self.claims.values():
-                had_to = next((entry.at for entry in claim.events if isinstance(entry.payload, _GOING_EVENTS)), None)
-                if claim.node and had_to is not None:
-                    since[claim.node] = max(had_to, since.get(claim.node, 0))
+                had_to = next((entry for entry in claim.events if isinstance(entry.payload, _GOING_EVENTS)), None)
+                known = since.get(claim.node)
+                if claim.node and had_to is not None and (known is None or known.position < had_to.position):
+                    since[claim.node] = had_to
         return self._had_to_go
 
     def _pod(self, pod: Pod, entry: Entry) -> None:

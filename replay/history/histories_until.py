@@ -54,7 +54,7 @@ def _folded(store: Store, entries: Iterable[Entry], named: NamedEntries | None) 
 def _up_to(whole: Histories, named: NamedEntries) -> Histories:
     """Return the histories as they were up to the end of `named`, which is not before the record's base. What does not
     change any more is that of the whole."""
-    until, found, changes = named.until, Histories(named), whole.changes
+    until, found, changes = named.until, Histories(named, whole), whole.changes
     found.pods = whole.pods.up_to(named)
     found.claims = {
         name: claim if claim.last <= until else _claim_up_to(whole, claim, until)

@@ -35,8 +35,8 @@ class PodHistory(Struct):
     `waiting_since` is when it was first seen to wait, or its creation if it waited before it was seen. `bound` is when
     it got its node, `left` when it began to end or was seen no more. `gone` is the position where it went. `owner` is
     its controller ("" for none), and `workload` what that belongs to (None for a pod by itself). `evicted_from` is the
-    claim whose drain evicted it, `forced` whether by a deletion. `shape` is the digest of
-    its shape.
+    claim whose drain evicted it, `forced` whether by a deletion. `owned`, `ended` and `evicted` are the positions that
+    told the owner, that it leaves, and its eviction. `shape` is the digest of its shape.
     """
 
     uid: str
@@ -54,6 +54,9 @@ class PodHistory(Struct):
     evicted_from: str = ""
     forced: bool = False
     shape: str = ""
+    owned: int = 0
+    ended: int = 0
+    evicted: int = 0
     decisions: list[PodDecision] = field(default_factory=list)
 
     def workload_names(self) -> tuple[str, ...]:
@@ -104,9 +107,11 @@ class PodHistories:
         if pod.node and not history.node:
             history.node, history.bound = pod.node, entry.at
         if pod.deleting and not history.left:
-            history.left = entry.at
+            history.left, history.ended = entry.at, entry.position
         if pod.owner is not None:
-            history.owner = f"{pod.namespace}/{pod.owner.kind}/{pod.owner.name}"
+            owner = f"{pod.namespace}/{pod.owner.kind}/{pod.owner.name}"
+            if owner != history.owner:
+                history.owner, history.owned = owner, entry.position
             history.workload = history.workload or owner_name(pod.namespace, pod.owner)
         history.phase, history.shape = pod.phase, pod.shape
 
@@ -114,7 +119,7 @@ class PodHistories:
         history = self._known.get(uid)
         if history is not None:
             history.gone = entry.position
-            history.left = history.left or entry.at
+            history.left, history.ended = history.left or entry.at, history.ended or entry.position
 
     def decided(self, uids: Iterable[str], decision: PodDecision) -> None:
         """Note a decision about pods. Of one that nobody has seen yet nothing is noted."""
@@ -139,7 +144,8 @@ class PodHistories:
             history.decisions.append(note)
         else:
             history.evicted_from, history.forced = note.payload.claim, isinstance(note.payload, PodForced)
-            history.left = history.left or note.at
+            history.left, history.ended = history.left or note.at, history.ended or note.position
+            history.evicted = note.position
 
     # ── questions ──────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -23,7 +23,7 @@ from kerf.engine.state.nodeclaims.drift import DRIFTED as HAS_DRIFTED
 from kerf.projections.prose.amounts import count
 from kerf.projections.prose.explanation_codes import UNKNOWN_ACTOR, ExplanationCode
 from kerf.replay.history.histories import ClaimHistory, Histories, MoveHistory, RecordedVerdict
-from kerf.replay.history.successor_pods import pods_to_move, successor_pods
+from kerf.replay.history.successor_pods import Successors, pods_to_move
 from kerf.replay.what_if.blockers import budget_use
 
 GARBAGE_COLLECTOR = "garbage collector"
@@ -348,7 +348,7 @@ def _drained_pods(
 ) -> tuple[DrainedPod, ...]:
     planned = planned_places(histories, move.move) if move is not None else {}
     on_node = pods_to_move(histories, claim, drained)
-    successor_of = successor_pods(histories, on_node)
+    successor_of = Successors(histories).of(on_node)
     drained_pods = []
     for pod in on_node:
         new = histories.pods.get(successor_of.get(pod.uid, ""))

@@ -14,7 +14,7 @@ from kerf.replay.record_names.postings import UID, Part, PodEntry, has_name, pod
 
 MOST_KEPT = 150_000
 """What so many entries of anything but pods tell is kept for the next question; more are decoded again."""
-MOST_WORKED_OUT = 12
+MOST_WORKED_OUT = 40
 """So many things that were worked out of the entries are kept for the next question."""
 MOST_BYTES = 16 << 20
 """So much of what was read lately is kept: a story reads the same pods several times, and so does the next one."""

@@ -33,6 +33,7 @@ from kerf.replay.history.event_filter import Asked
 from kerf.replay.history.histories import ClaimHistory
 from kerf.replay.history.histories_until import histories_of
 from kerf.replay.history.story import story
+from kerf.replay.history.successor_pods import Successors
 from kerf.replay.record_names import named_entries
 from kerf.replay.record_names.named_entries import NamedEntries, uid_of
 from kerf.replay.record_names.postings import part_of
@@ -109,12 +110,29 @@ def test_histories_that_are_cut_are_those_that_are_folded_up_to_there(record: Me
         for until in range(whole.after, store.last_position() + 1, 7):
             cut, folded = (histories_of(store, until, one) for one in (whole.up_to(until), named(store, until)))
             for name, like in vars(folded).items():
-                if name not in ("pods", "changes", "_instances"):
+                if name not in ("pods", "changes", "whole", "_instances"):
                     found = getattr(cut, name)
                     assert told(found) == told(like), (name, until)
         if not again:
             middle = next(entry.turn - 1 for entry in record.entries if entry.turn > len(record.entries) // 2)
             cut_now(store, Due(middle, 0))
+    store.close()
+
+
+def test_which_pod_replaced_which_is_read_once_for_all_moments(record: MemoryStore, tmp_path: Path) -> None:
+    store = SQLiteStore(stored(tmp_path / "a.kerf", record), "read")
+    whole = named(store, store.last_position())
+    pods, found = list(histories_of(store).pods.every()), 0
+    moments = {edge for pod in pods if pod.left for edge in (pod.ended, pod.evicted, pod.evicted - 1) if edge > 0}
+    for until in sorted(moments)[:: max(1, len(moments) // 60)]:
+        cut, folded = histories_of(store, until, whole.up_to(until)), histories_of(store, until)
+        there = list(folded.pods.every())
+        successor_of = Successors(folded).of(there)
+        assert Successors(cut).of(cut.pods[pod.uid] for pod in there) == successor_of, until
+        found = max(found, len(successor_of))
+        for pod in there[-20:]:
+            assert Successors(cut).replaced_by(cut.pods[pod.uid]) == Successors(folded).replaced_by(pod), until
+    assert found > 5
     store.close()
 
 
