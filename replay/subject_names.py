@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
+from itertools import islice
 
 from kerf.engine.model.did_you_mean import did_you_mean, is_it
 from kerf.replay.errors import SubjectUnknown
 
 _MAX_SUGGESTIONS = 3
+_FEW, _SAME_END = 5_000, 3
+"""So many names are all compared with one that somebody typed, letter by letter: that takes some 5 µs each."""
 _KINDS: dict[str, tuple[str, ...]] = {
     "pod": ("pods", "po"),
     "node": ("nodes", "no"),
@@ -47,7 +51,7 @@ def similar_names(name: str, known: Iterable[str]) -> tuple[str, ...]:
     """Return the most similar names, best first: those spelt alike, then those that contain it. If there
     are none, those spelt alike but for their namespace."""
     names = sorted(set(known))
-    alike = did_you_mean(name, names, most=_MAX_SUGGESTIONS)
+    alike = did_you_mean(name, _worth_comparing(name, names), most=_MAX_SUGGESTIONS)
     parts = [known_name for known_name in names if name and name in known_name]
     return tuple(dict.fromkeys([*alike, *parts]) or _alike_but_for_namespace(name, names))[:_MAX_SUGGESTIONS]
 
@@ -56,7 +60,18 @@ def _alike_but_for_namespace(name: str, names: Iterable[str]) -> list[str]:
     bare: dict[str, list[str]] = {}
     for known_name in names:
         bare.setdefault(known_name.rpartition("/")[2], []).append(known_name)
-    return [full for near in did_you_mean(name, bare, most=_MAX_SUGGESTIONS) for full in bare[near]]
+    near = did_you_mean(name, _worth_comparing(name, sorted(bare)), most=_MAX_SUGGESTIONS)
+    return [full for found in near for full in bare[found]]
+
+
+def _worth_comparing(name: str, names: list[str]) -> list[str]:
+    """Return those of many sorted names that begin or end as a name does; all of a few. Most slips leave one end of a
+    name as it was."""
+    if len(names) <= _FEW:
+        return names
+    place, end = bisect_left(names, name), name[-_SAME_END:]
+    ending = islice((known for known in names if known.endswith(end)), _FEW)
+    return list(dict.fromkeys([*names[max(0, place - _FEW) : place + _FEW], *ending]))
 
 
 def unknown_subject(

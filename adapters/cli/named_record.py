@@ -36,7 +36,9 @@ def named_record(
     try:
         parts = [part for part in known if known[0].after == after and part.until - part.after >= SHORTEST_KEPT]
         begin = parts[-1].until if parts else after
-        parts += [Part(part.after, part.until, part.named, part.others) for part in read_parts(store, begin, last)]
+        parts += [
+            Part(part.after, part.until, part.named, part.others, part.names) for part in read_parts(store, begin, last)
+        ]
         begin = parts[-1].until if parts else after
         if not make and last - begin > SHORTEST_KEPT:
             return None
@@ -53,6 +55,6 @@ def _new_parts(store: ChainedStore | BundleStore, after: int, last: int) -> Iter
             # Checked against the chain: else a forged record could leave its index behind for the true one.
             part = part_of(enumerate(store.encoded(after, until), after + 1), after, until, tell)
             if until - after >= SHORTEST_KEPT:
-                keep_part(store, after, until, array("Q", part.named), array("I", part.others))
+                keep_part(store, after, until, array("Q", part.named), array("I", part.others), part.names)
             yield part
             after = until

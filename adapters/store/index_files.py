@@ -22,10 +22,9 @@ from msgspec import Struct
 from kerf.adapters.store.files.private_files import write_whole
 from kerf.engine.errors import KerfError
 
-_MAGIC = b"kerfnames\x00\x01" + sys.byteorder[:1].encode()
+_MAGIC = b"kerfnames\x00\x02" + sys.byteorder[:1].encode()
 """With the number of the format, and the order of bytes of this machine."""
 _DIGEST, _LENGTH = 32, 8
-_START = len(_MAGIC) + _DIGEST + _LENGTH
 _NAME = re.compile(r"(?P<after>[0-9]{1,18})-(?P<until>[0-9]{1,18})-(?P<seal>[0-9a-f]{32})\.names")
 MOST_KEPT = 1 << 30
 """All files together have at most so many bytes; those that were written first go."""
@@ -36,12 +35,13 @@ class Sealed(Protocol):
 
 
 class IndexFile(Struct, frozen=True):
-    """A part of an index: two lists of numbers about the entries with after < position <= until."""
+    """A part of an index: two lists of numbers, and names, about the entries with after < position <= until."""
 
     after: int
     until: int
     named: memoryview  # of 64-bit numbers
     others: memoryview  # of 32-bit numbers
+    names: bytes
 
 
 def folder() -> Path:
@@ -78,15 +78,19 @@ def _read(path: Path, after: int, until: int) -> IndexFile | None:
         data = path.read_bytes()
         digest, body = data[len(_MAGIC) : len(_MAGIC) + _DIGEST], memoryview(data)[len(_MAGIC) + _DIGEST :]
         if data.startswith(_MAGIC) and blake2b(body, digest_size=_DIGEST).digest() == digest:
-            split = _LENGTH + 8 * int.from_bytes(body[:_LENGTH])
-            return IndexFile(after, until, body[_LENGTH:split].cast("Q"), body[split:].cast("I"))
+            first = 2 * _LENGTH
+            second = first + 8 * int.from_bytes(body[:_LENGTH])
+            third = second + 4 * int.from_bytes(body[_LENGTH:first])
+            named, others = body[first:second].cast("Q"), body[second:third].cast("I")
+            return IndexFile(after, until, named, others, bytes(body[third:]))
     return None
 
 
-def keep_part(record: Sealed, after: int, until: int, named: array[int], others: array[int]) -> None:
+def keep_part(record: Sealed, after: int, until: int, named: array[int], others: array[int], names: bytes) -> None:
     """Writes a part, if that can be: a cache that cannot be written is none. Removes the oldest ones if they get too
     many."""
-    body = len(named).to_bytes(_LENGTH) + named.tobytes() + others.tobytes()
+    lengths = len(named).to_bytes(_LENGTH) + len(others).to_bytes(_LENGTH)
+    body = lengths + named.tobytes() + others.tobytes() + names
     place = folder() / record.seal(after) / f"{after}-{until}-{record.seal(until)}.names"
     with suppress(OSError, KerfError):
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -20,6 +20,7 @@ from kerf.adapters.cli.render.record import story_text
 from kerf.adapters.web.decisions import Funnel, decision, funnels_of
 from kerf.adapters.web.reader import RecordReader
 from kerf.adapters.web.rendered import LinesPrinter, TextLine
+from kerf.adapters.web.searching import search
 from kerf.adapters.web.stories import StoryEvent, story_events
 from kerf.adapters.web.timeline.window import entries_since
 from kerf.engine.model.missing_knowledge import words_of
@@ -201,5 +202,5 @@ def _at(at: str) -> str:
 
 
 def looks_for_a_name(question: Callable[..., Any], asked: Mapping[str, Any]) -> bool:
-    """Return whether a question is about one thing, whose entries are looked for in the whole record."""
-    return question in (explain, story, decision) or (question is log and bool(asked.get("subject")))
+    """Return whether a question is about names, which are looked for in the whole record."""
+    return question in (explain, story, decision, search) or (question is log and bool(asked.get("subject")))

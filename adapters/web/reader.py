@@ -125,11 +125,12 @@ class RecordReader:
             self._named = named_record(self.store, self.store.last_position(), known=known)
         return self._named.up_to(position) if self._named is not None else None
 
-    def names(self, read: Callable[[AnyStore], list[str]]) -> list[str]:
-        """Return the names in the record, which `read` reads. They are kept, packed, until more is written."""
+    def names(self, read: Callable[[AnyStore, NamedEntries | None], list[str]]) -> list[str]:
+        """Return the names in the record, which `read` reads, with its index if it is long. They are kept, packed,
+        until more is written."""
         last = self.store.last_position()
         if self._names is None or self._names[0] != last:
-            self._names = last, msgspec.msgpack.encode(read(self.store))
+            self._names = last, msgspec.msgpack.encode(read(self.store, self.named(last)))
         return msgspec.msgpack.decode(self._names[1], type=list[str])
 
     def moment(self, when: str) -> Moment:

@@ -10,6 +10,7 @@ from kerf.adapters.store.open import AnyStore
 from kerf.adapters.web.reader import RecordReader
 from kerf.projections.explorer.marks import DECISION
 from kerf.replay.history.histories_until import histories_of
+from kerf.replay.record_names.named_entries import NamedEntries
 from kerf.replay.subject_names import similar_names
 
 MOST_OF_A_KIND, MOST_SAID = 12, 20
@@ -42,17 +43,15 @@ def _names(reader: RecordReader, q: str) -> list[Found]:
     return [Found(kind=kind, name=name) for kind, name in kinds_and_names]
 
 
-def _all_names(store: AnyStore) -> list[str]:
-    """Return all names of a record with their kind, in order. Reads all of it."""
-    histories = histories_of(store)
+def _all_names(store: AnyStore, named: NamedEntries | None) -> list[str]:
+    """Return all names of a record with their kind, in order. Without an index, reads all of it."""
+    histories = histories_of(store, None, named)
     known = {f"nodeclaim/{name}" for name in histories.claims}
     known |= {f"node/{name}" for name in histories.claims_of_node}
     known |= {f"nodepool/{claim.node_pool}" for claim in histories.claims.values() if claim.node_pool}
     known |= {f"poddisruptionbudget/{name}" for name in histories.budgets}
-    for pod in histories.pods.every():
-        known.add(f"pod/{pod.key}")
-        if pod.workload is not None:
-            known.add(f"workload/{pod.workload.key}")
+    known |= {f"pod/{name}" for name in histories.pods.names()}
+    known |= {f"workload/{name}" for name in histories.pods.workloads()}
     return sorted(known)
 
 

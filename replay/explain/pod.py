@@ -77,8 +77,7 @@ def explain_pod(store: Store, name: str, position: int | None = None, now: int =
     histories = histories_of(store, position)
     uids = histories.pods.uids_of(name)
     if not uids:
-        known = (pod.key for pod in histories.pods.every())
-        raise unknown_subject(f"the record knows no pod {name!r}", name, known)
+        raise unknown_subject(f"the record knows no pod {name!r}", name, histories.pods.names())
     return explain_known_pod(store, histories, state_at(store, position, now), histories.pods[uids[-1]])
 
 

@@ -17,7 +17,7 @@ from kerf.engine.record.claim_events import PodEvicted, PodForced
 from kerf.engine.record.entries import Entry
 from kerf.projections.workload_names import WorkloadName, owner_name
 from kerf.replay.record_names.named_entries import NamedEntries
-from kerf.replay.record_names.postings import NAME, NODE, WORKLOAD, PodEntry, PodTold, bare
+from kerf.replay.record_names.postings import CONTROLLER, NAME, NODE, WORKLOAD, PodEntry, PodTold, bare
 
 
 class PodDecision(Struct, frozen=True):
@@ -90,11 +90,6 @@ class PodHistories:
         found._known = {uid: replace(pod, decisions=list(pod.decisions)) for uid, pod in self._known.items()}
         return found
 
-    @property
-    def whole(self) -> bool:
-        """Whether all pods are known, and not only those that were asked for."""
-        return self.named is None
-
     # ── the fold ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def seen(self, pod: Pod | PodTold, entry: Entry) -> None:
@@ -163,8 +158,29 @@ class PodHistories:
 
     def every(self) -> Iterable[PodHistory]:
         """Return all pods in the order in which they were seen first. Only where all are known."""
-        assert self.whole
+        assert self.named is None
         return self._known.values()
+
+    def names(self) -> set[str]:
+        """Return the names (namespace/name) of all pods. Where they are found by an index, of those that come later,
+        too."""
+        return self._all(NAME, lambda pod: pod.key)
+
+    def workloads(self) -> set[str]:
+        """Return the names of all workloads, as `names` does those of pods."""
+        return self._all(WORKLOAD, lambda pod: pod.workload.key if pod.workload is not None else "")
+
+    def controllers(self) -> set[str]:
+        """Return the names of all that own pods, as `names` does those of pods."""
+        return self._all(CONTROLLER, lambda pod: next(iter(pod.workload_names()[1:]), ""))
+
+    def _all(self, what: str, of_pod: Callable[[PodHistory], str]) -> set[str]:
+        found = {of_pod(pod) for pod in self._first_known()}
+        return (found | self.named.names(what) if self.named is not None else found) - {""}
+
+    def _first_known(self) -> Iterable[PodHistory]:
+        """Return the pods whose names no index has: all of them where there is none."""
+        return self._known.values() if self.named is None else (self._known[uid] for uid in self._of_base())
 
     def uids_of(self, key: str) -> list[str]:
         """Return the pods that have had this name (namespace/name), in the order in which they were seen first."""

@@ -55,8 +55,7 @@ def subject_of(histories: Histories, text: str) -> Subject:
     what = kind_words(kinds)
     if kinds in ((POD,), (WORKLOAD,)) or "/" in name:
         require(histories.imported, Missing.PODS, f"whether there was a {what} {name!r}")
-    known_kinds = kinds if histories.pods.whole else ()
-    names = (known for kind in known_kinds for known in _NAMES[kind](histories))
+    names = (known for kind in kinds for known in _NAMES[kind](histories))
     otherwise = f"A decision is asked for as decision/{name}. " if name.isascii() and name.isdigit() else ""
     raise unknown_subject(f"the record knows no {what} {name!r}", name, names, otherwise=otherwise)
 
@@ -72,11 +71,10 @@ def subject_at(
     try:
         return histories, subject_of(histories, text)
     except SubjectUnknown:
-        if named is not None:  # names that are like it are found among all
-            return subject_at(store, text, position)
         if position is None or position >= store.last_position():
             raise
-    later = subject_of(histories_of(store), text)
+    last = store.last_position()
+    later = subject_of(histories_of(store, last, named.up_to(last) if named is not None else None), text)
     raise SubjectUnknown(
         f"{later.kind} {later.name} was not there yet",
         where=f"position {position}",
@@ -105,10 +103,10 @@ _CALLED: dict[str, Callable[[Histories, str], list[str]]] = {
 _NAMES: dict[str, Callable[[Histories], Iterable[str]]] = {
     CLAIM: lambda histories: [name for name, claim in histories.claims.items() if claim.events],
     NODE: lambda histories: {**histories.nodes, **dict.fromkeys(histories.claims_of_node, 0)},
-    POD: lambda histories: {pod.key for pod in histories.pods.every()},
+    POD: lambda histories: histories.pods.names(),
     INSTANCE: lambda histories: {claim.instance for claim in histories.claims.values() if claim.instance},
     POOL: lambda histories: histories.node_pools,
-    WORKLOAD: lambda histories: {name for pod in histories.pods.every() for name in pod.workload_names()},
+    WORKLOAD: lambda histories: histories.pods.workloads() | histories.pods.controllers(),
     BUDGET: lambda histories: histories.budgets,
 }
 KINDS = tuple(_NAMES)

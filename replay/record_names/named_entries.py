@@ -74,7 +74,7 @@ class NamedEntries:
     def up_to(self, until: int) -> NamedEntries:
         """Return what finds the entries up to another position."""
         found = NamedEntries(self._entries, self.parts, until, self._codec)
-        if until <= self.until:
+        if until <= self.whole.until:
             found._kept, found._folds, found.whole = self._kept, self._folds, self.whole
             found._lately = self._lately
         return found
@@ -100,6 +100,11 @@ class NamedEntries:
         found = NamedEntries(entries, self.parts, self.until, self._codec)
         found._kept, found._folds = self._kept, self._folds
         return found
+
+    def names(self, what: str) -> set[str]:
+        """Return the names (namespace/name) of all pods (NAME), workloads (WORKLOAD) or controllers (CONTROLLER) of the
+        record, but for those that it begins with. Some may come up after `until` alone."""
+        return {name for part in self.parts for name in part.names_of(what)}
 
     def uids(self, what: str, name: str) -> set[str]:
         """Return the pods that have had a name (see `postings`), if only for a while."""

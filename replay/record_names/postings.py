@@ -41,6 +41,8 @@ _TYPE_WITHIN = 96
 _MARKS = tuple(msgspec.msgpack.encode(name) for name in (_SEEN, _GONE))
 _SEEDS = {what: crc32(what.encode()) for what in (UID, NAME, NODE, WORKLOAD)}
 _OF_UID = _SEEDS[UID]
+CONTROLLER = "controller"
+"""What stands between a pod and its workload, or is the workload: names of it are kept, and found as a workload's."""
 
 
 class PodTold(Struct, frozen=True, gc=False):
@@ -75,16 +77,23 @@ class PodEntry(Entry, array_like=True, frozen=True, gc=False):
 
 
 _decode = msgspec.msgpack.Decoder(PodEntry).decode
+_decode_names = msgspec.msgpack.Decoder(dict[str, list[str]]).decode
 
 
 class Part(Struct, frozen=True):
     """The postings of the entries with after < position <= until. `named` are those of pods, in order; `others` are the
-    entries of anything else, as distances from `after`."""
+    entries of anything else, as distances from `after`. `names` are those of pods and of workloads, packed."""
 
     after: int
     until: int
     named: memoryview
     others: memoryview
+    names: bytes
+
+    def names_of(self, what: str) -> list[str]:
+        """Return the names (namespace/name) of all pods (NAME), workloads (WORKLOAD) or controllers (CONTROLLER), in
+        order."""
+        return _decode_names(self.names)[what]
 
     def positions(self, what: str, name: str) -> list[int]:
         """Return the positions of the entries of pods that may have this name, in order."""
@@ -105,6 +114,7 @@ def part_of(entries: Iterable[tuple[int, bytes]], after: int, until: int, tell: 
     `others`: whoever reads it is told what is wrong with it. `tell` is told the positions reached."""
     groups, others = [array("Q") for _ in range(_GROUPS)], array("I")
     pods: dict[str, tuple[str, Owner | None]] = {}  # the node and the controller of each pod so far
+    names: dict[str, set[str]] = {NAME: set(), WORKLOAD: set(), CONTROLLER: set()}
     for position, encoded in entries:
         distance = position - after
         if distance % PROGRESS_EVERY == 0:
@@ -119,12 +129,21 @@ def part_of(entries: Iterable[tuple[int, bytes]], after: int, until: int, tell: 
         if entry.type == _SEEN and pods.get(uid) != (now := (pod.node, pod.owner)):
             pods[uid] = now
             checksums += [_checksum(what, name) for what, name in _names(pod)]
+            _note_names(pod, names)
         for checksum in checksums:
             groups[checksum // _GROUP].append(checksum << 32 | distance)
     named = array("Q")
     for group in groups:
         named.fromlist(sorted(group))
-    return Part(after, until, memoryview(named), memoryview(others))
+    packed = msgspec.msgpack.encode({what: sorted(found) for what, found in names.items()})
+    return Part(after, until, memoryview(named), memoryview(others), packed)
+
+
+def _note_names(pod: PodTold, names: dict[str, set[str]]) -> None:
+    names[NAME].add(pod.key)
+    if pod.owner is not None:
+        names[WORKLOAD].add(owner_name(pod.namespace, pod.owner).key)
+        names[CONTROLLER].add(f"{pod.namespace}/{pod.owner.name}")
 
 
 def pod_entry(encoded: bytes) -> PodEntry | None:

@@ -28,11 +28,13 @@ from kerf.engine.record.errors import RecordCorrupt
 from kerf.projections.figures.evictions import EvictedAgain, EvictionsFold, evicted_pods
 from kerf.projections.figures.lives import LivesFold
 from kerf.projections.figures.measures import Measure
+from kerf.replay.errors import SubjectUnknown
 from kerf.replay.explain.subject import explain
 from kerf.replay.history.event_filter import Asked
 from kerf.replay.history.histories import ClaimHistory
 from kerf.replay.history.histories_until import histories_of
 from kerf.replay.history.story import story
+from kerf.replay.history.subjects import subject_at
 from kerf.replay.history.successor_pods import Successors
 from kerf.replay.record_names import named_entries
 from kerf.replay.record_names.named_entries import NamedEntries, uid_of
@@ -74,11 +76,12 @@ def names_of(store: AnyStore, each: int) -> Iterator[str]:
         list(histories.claims),
         sorted({claim.instance for claim in histories.claims.values() if claim.instance}),
         [f"nodepool/{name}" for name in histories.node_pools],
+        [f"pdb/{name}" for name in histories.budgets],
         [f"decision/{position}" for position in histories.decisions],
     )
     for names in known:
         yield from names[:: max(1, len(names) // each)][:each]
-    yield from ("nobody", "pod/default/nobody")
+    yield from ("nobody", "pod/default/nobody", *(f"pod/{pod.key}x" for pod in pods[-1:]))
 
 
 def answers(store: AnyStore, name: str, until: int, index: NamedEntries | None) -> list[Any]:
@@ -101,6 +104,21 @@ def compare(store: AnyStore, each: int, most: int = 100) -> None:
         until = last if number % 3 else first + (last - first) * (number % 7 + 1) // 8
         index = whole.up_to(until) if number % 5 else named(store, until)
         assert answers(store, name, until, index) == answers(store, name, until, None), (name, until)
+
+
+def test_an_unknown_name_is_compared_with_those_of_the_index(
+    record: MemoryStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Folding a record of a million entries for the names in it takes 10 s."""
+    store = SQLiteStore(stored(tmp_path / "a.kerf", record), "write")
+    last, key = store.last_position(), list(histories_of(store).pods.every())[-1].key
+    index = named(store, last)
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "scan", None)
+        for until in (last, last - 10):
+            with pytest.raises(SubjectUnknown, match=f"Is it .*{key}"):
+                subject_at(store, f"pod/{key}x", until, index.up_to(until))
+    store.close()
 
 
 def test_histories_that_are_cut_are_those_that_are_folded_up_to_there(record: MemoryStore, tmp_path: Path) -> None:

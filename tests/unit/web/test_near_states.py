@@ -185,9 +185,9 @@ def test_the_names_of_a_record_are_read_once_and_again_when_it_grows(
 ) -> None:
     read: list[int] = []
 
-    def noted(store: AnyStore) -> Histories:
+    def noted(store: AnyStore, *given: Any) -> Histories:
         read.append(store.last_position())
-        return histories_of(store)
+        return histories_of(store, *given)
 
     monkeypatch.setattr(searching, "histories_of", noted)
     with closing(reader.RecordReader(str(record))) as opened:
