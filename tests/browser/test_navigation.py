@@ -167,6 +167,28 @@ def test_lanes_that_last_come_first_and_a_button_leads_to_the_others(page: Any, 
     assert page.locator("#lanes-scroll").evaluate(end)
 
 
+def test_lanes_of_the_cursors_moment_come_first_and_the_button_covers_none(page: Any, links: Links) -> None:
+    page.set_viewport_size({"width": 1280, "height": 620})
+    opened(page, links("day"))
+    lanes = page.evaluate("import('./time/lanes.js').then((lanes) => lanes.shownLanes())")
+    pool = min(lane["node_pool"] for lane in lanes)
+    lanes = [lane for lane in lanes if lane["node_pool"] == pool]
+    early = min(lane["end"] for lane in lanes if lane["end"]) - 1_000
+    begun = [lane for lane in lanes if lane["spans"][0]["at"] <= early]
+    there = {lane["claim"] for lane in begun if not lane["end"] or lane["end"] > early}
+    assert any(lane["end"] for lane in begun)
+    assert any(not lane["end"] for lane in lanes if lane["claim"] not in there)
+    page.evaluate(f"import('./shared/view.js').then(({{ change }}) => change({{ at: {early} }}))")
+    page.wait_for_timeout(700)
+    first = set()
+    for _ in there:
+        page.keyboard.press("j")
+        first.add(page.text_content("#subject").partition(" ")[2])
+    assert first == there
+    above, button = page.locator("#lanes-scroll").bounding_box(), page.locator("#more-lanes").bounding_box()
+    assert above["y"] + above["height"] <= button["y"] + 0.5
+
+
 def test_the_box_of_a_drifted_node_says_since_when(page: Any, links: Links) -> None:
     opened(page, links("drifted"))
     assert page.locator(".node .drifted").count() == 0

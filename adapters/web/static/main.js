@@ -80,6 +80,7 @@ function changed(changes) {
   drawSoon();
   if ("at" in changes || "zone" in changes) look();
   if ("sel" in changes) { drawNodes(); lanes.reveal(); }
+  if ("at" in changes) lanes.layOutSoon();
   if ("at" in changes || "sel" in changes || "tab" in changes || "pin" in changes || "zone" in changes) panelSoon();
 }
 

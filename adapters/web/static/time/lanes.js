@@ -2,7 +2,7 @@
 // in view are drawn.
 import { dollars, el, legendEntry } from "../shared/dom.js";
 import { axis, begin, colour, cursor, gutter, shade, showTip, timeOf, xOf } from "../shared/draw.js";
-import { TOP, indexAt, layRows, rowAt } from "./rows.js";
+import { TOP, indexAt, isThere, layRows, rowAt } from "./rows.js";
 import { change, clockText, duration, view, zoom } from "../shared/view.js";
 
 export const STATES = ["requested", "launched", "registered", "initialized", "tainted", "draining"];
@@ -11,12 +11,12 @@ const MARKS = {
   interruption: ["▼", "error"], trouble: ["!", "error"],
 };
 const GRAVITY = Object.keys(MARKS); // the gravest last
-const HINT = 18; // pixels of the button at the foot, which tells of lanes below
+const REST = 400; // ms for which the cursor rests before lanes change places
 const NEAR = 6, APART = 5, LEAST_BRUSH = 4; // pixels
 const scroll = document.getElementById("lanes-scroll"), room = document.getElementById("lanes-room");
 const canvas = document.getElementById("lanes"), legend = document.getElementById("states");
 const more = document.getElementById("more-lanes");
-let lanes = [], rows = [], byClaim = new Map(), names = null, loaded = false, happened = [];
+let lanes = [], rows = [], byClaim = new Map(), names = null, loaded = false, happened = [], laidAt = 0, resting = 0;
 
 legend.replaceChildren(
   ...STATES.map((state) => legendEntry(state, `var(--${state})`)), el("hr"),
@@ -50,10 +50,21 @@ export function shownLanes() {
 
 export function layOut() {
   const seen = lanes.filter((lane) => lane.spans[0].at <= view.to && (!lane.end || lane.end >= view.from));
-  const laid = layRows(seen, scroll.clientHeight, view.to);
+  const lay = () => layRows(seen, scroll.clientHeight, view.to, view.at);
+  more.hidden = true;
+  let laid = lay();
+  more.hidden = laid.height <= scroll.clientHeight;
+  if (!more.hidden) laid = lay(); // the button takes room, too
   rows = laid.rows;
-  room.style.height = `${laid.height > scroll.clientHeight ? laid.height + HINT : scroll.clientHeight}px`;
+  laidAt = view.at;
+  room.style.height = `${Math.max(laid.height, scroll.clientHeight)}px`;
   draw();
+}
+
+// Those that are there at the cursor come first once it rests, where not all lanes are in sight.
+export function layOutSoon() {
+  clearTimeout(resting);
+  if (!more.hidden) resting = setTimeout(() => { if (!dragged && lanes.some((lane) => isThere(lane, laidAt) !== isThere(lane, view.at))) { layOut(); reveal(); } }, REST);
 }
 
 export function draw() {
@@ -80,13 +91,13 @@ export function draw() {
   for (const row of seen) if (row.lane) signs(context, byClaim.get(row.lane.claim) ?? [], width, row.top - top + row.height / 2);
   context.restore();
   signs(context, byClaim.get("") ?? [], width, 24);
-  tellMore(top + height - HINT);
+  tellMore(top + height);
 }
 
 // How many lanes are out of sight below.
 function tellMore(bottom) {
   const hidden = rows.slice(indexAt(rows, bottom)).filter(({ lane }) => lane).length;
-  more.hidden = !hidden || scroll.scrollHeight <= scroll.clientHeight;
+  more.style.visibility = hidden ? "" : "hidden"; // its room stays: nothing moves
   more.textContent = `▾ ${hidden} more`;
 }
 
@@ -127,9 +138,8 @@ function isChosen({ claim, node }) {
 export function reveal() {
   const row = rows.find(({ lane }) => lane && isChosen(lane));
   if (!row) return;
-  const seen = scroll.clientHeight - (more.hidden ? 0 : HINT);
   if (row.top < scroll.scrollTop + TOP) scroll.scrollTop = row.top - TOP;
-  else if (row.top + row.height > scroll.scrollTop + seen) scroll.scrollTop = row.top + row.height - seen;
+  else if (row.top + row.height > scroll.scrollTop + scroll.clientHeight) scroll.scrollTop = row.top + row.height - scroll.clientHeight;
 }
 
 // Where there is little room, a name without that of its NodePool, which stands above it.
