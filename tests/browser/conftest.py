@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -55,13 +56,46 @@ def links(records: Callable[[str], Path]) -> Iterator[Callable[[str], str]]:
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
+def playwright() -> Iterator[Any]:
+    """Playwright, and its event loop, which runs until the last test: between the tests of a browser this thread is
+    said to run none, so that those of the same process may run theirs."""
     from playwright.sync_api import sync_playwright
 
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-lcd-text"])
-        yield launched
-        launched.close()
+    with sync_playwright() as started:
+        loop = asyncio.get_running_loop()
+        asyncio._set_running_loop(None)
+        yield started, loop
+        asyncio._set_running_loop(loop)
+
+
+@pytest.fixture
+def _loop(playwright: Any) -> Iterator[None]:
+    asyncio._set_running_loop(playwright[1])
+    yield
+    asyncio._set_running_loop(None)
+
+
+@pytest.fixture(scope="session")
+def launch(playwright: Any) -> Iterator[Callable[[], Any]]:
+    """Gives the browser, which one test starts for all."""
+    started: list[Any] = []
+
+    def browser() -> Any:
+        if not started:
+            options = {"executable_path": CHROMIUM, "args": ["--no-sandbox", "--disable-lcd-text"]}
+            started.append(playwright[0].chromium.launch(**options))
+        return started[0]
+
+    yield browser
+    asyncio._set_running_loop(playwright[1])
+    for one in started:
+        one.close()
+    asyncio._set_running_loop(None)
+
+
+@pytest.fixture
+def browser(launch: Callable[[], Any], _loop: None) -> Any:
+    return launch()
 
 
 @pytest.fixture
