@@ -141,6 +141,18 @@ class Totals(Struct, frozen=True, kw_only=True):
     usage: dict[str, Usage]
 
 
+class Recent(Struct, frozen=True, kw_only=True):
+    """What happened from `since` on: nodes that were `launched`, launches that `failed`, nodes that are `gone` by why,
+    and pods that a drain has `evicted` or `forced`."""
+
+    since: int
+    launched: int
+    failed: int
+    gone: dict[str, int]
+    evicted: int
+    forced: int
+
+
 class ClusterStatus(Struct, frozen=True, kw_only=True):
     """The status of a cluster at the time `at`, as of the entry at `position`. `window_closes` is when the open
     provisioning window closes, 0 if none is open. `unavailable` and `in_doubt` name
@@ -161,3 +173,4 @@ class ClusterStatus(Struct, frozen=True, kw_only=True):
     unavailable: dict[str, int]
     in_doubt: dict[str, int] = {}
     lacks: tuple[str, ...] = ()
+    recent: Recent | None = None

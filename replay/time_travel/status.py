@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from kerf.engine.record.decisions import Decision, ProvisionResult
 from kerf.engine.record.store import Store
 from kerf.engine.state.state import State
 from kerf.projections.cluster_status.cluster_status import cluster_status
+from kerf.projections.cluster_status.recent import READ, recent_of
 from kerf.projections.cluster_status.structs import ClusterStatus
+from kerf.replay.time_travel.moments import last_before
+
+LATELY = 3_600_000
+"""What happened so long (ms) before a moment is told with its status."""
 
 
 def status_of(store: Store, state: State, now: int = 0) -> ClusterStatus:
     """Return the status of a state of this record at the time `now` (see `cluster_status`)."""
     return cluster_status(state, now, latest_plan(store, state))
+
+
+def with_recent(store: Store, status: ClusterStatus) -> ClusterStatus:
+    """Return a status with what happened in the hour before, which no state knows."""
+    since = status.at - LATELY
+    entries = store.scan(last_before(store, since), status.position, READ)
+    return replace(status, recent=recent_of(entries, since))
 
 
 def latest_plan(store: Store, state: State) -> ProvisionResult | None:

@@ -55,6 +55,10 @@ spec:
 """
 
 
+LATELY = "in the hour before: "
+"""What a command counts of the hour before, a page that shows the timeline does not."""
+
+
 @pytest.fixture(scope="module")
 def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return stored(tmp_path_factory.mktemp("my records") / "life.kerf", whole_life().store)
@@ -90,10 +94,14 @@ def test_the_answers_are_those_of_the_commands(
         ("diff", "difference", ["diff", str(record), "start", "end", "--json"]),
     ):
         assert main(tokens) == 0
-        assert get(page, name, ASKED[name]).json()[key] == json.loads(capsys.readouterr().out), name
+        wanted = json.loads(capsys.readouterr().out)
+        if name == "status":
+            wanted["recent"] = None
+        assert get(page, name, ASKED[name]).json()[key] == wanted, name
         assert main(tokens[:-1]) == 0
+        printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
         text = "\n".join(line["text"].rstrip() for line in get(page, name, ASKED[name]).json()["text"])
-        assert text == "\n".join(line.rstrip() for line in capsys.readouterr().out.splitlines()), name
+        assert text == "\n".join(line for line in printed if not line.startswith(LATELY)), name
 
 
 @pytest.mark.parametrize("path", ["/", "/main.js", "/api/v1/record", "/api/openapi.json", "/nothing"])

@@ -20,6 +20,7 @@ from kerf.projections.cluster_status.structs import (
     FINE,
     ClusterStatus,
     NodeStatus,
+    Recent,
     UnderWay,
     Usage,
     WaitingWorkload,
@@ -28,6 +29,7 @@ from kerf.projections.cluster_status.words import OUTLOOKS, UNDER_WAY, ground_wo
 from kerf.projections.figures.capacity import OFFERING_PARTS
 from kerf.projections.figures.measures import in_common
 from kerf.projections.prose.amounts import count, duration, moment
+from kerf.projections.prose.few_words import few_words
 from kerf.projections.prose.overlaid_prices import overlaid_words
 
 WIDTH = 80
@@ -69,6 +71,8 @@ def _header(printer: Printer, status: ClusterStatus) -> None:
     nodes = "nodes: not known" if _lacks(status, Missing.NODES) else nodes
     price = "" if _lacks(status, Missing.PRICES) else f", {_price(totals.price)}/h"
     printer.line(f"{nodes}{price}; pods: {pods}")
+    for line in _wrapped(_recently(status.recent), ""):
+        printer.line(line)
     if status.window_closes:
         printer.line(f"a plan for what waits is made at {moment(status.window_closes)}")
     avoided = _offerings("without capacity lately, not asked for", status.unavailable)
@@ -76,6 +80,20 @@ def _header(printer: Printer, status: ClusterStatus) -> None:
     for text in (avoided, doubted, _lacking(status)):
         for line in _wrapped(text, ""):
             printer.line(line)
+
+
+def _recently(recent: Recent | None) -> str:
+    """Say what happened in the hour before; "" if nothing did."""
+    if recent is None:
+        return ""
+    gone = ", ".join(f"{number} {few_words(why)}" for why, number in recent.gone.items())
+    told = [
+        f"{count(recent.launched, 'node')} launched" if recent.launched else "",
+        f"{recent.failed:,} launch{'es' if recent.failed > 1 else ''} failed" if recent.failed else "",
+        f"{count(sum(recent.gone.values()), 'node')} gone ({gone})" if recent.gone else "",
+        f"{count(recent.evicted + recent.forced, 'pod')} evicted" if recent.evicted + recent.forced else "",
+    ]
+    return f"in the hour before: {', '.join(filter(None, told))}" if any(told) else ""
 
 
 def _offerings(what: str, until: dict[str, int]) -> str:

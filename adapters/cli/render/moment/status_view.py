@@ -12,10 +12,11 @@ from kerf.adapters.store.chained import ChainedStore
 from kerf.adapters.store.open import AnyStore
 from kerf.engine.state.evolve import evolve
 from kerf.engine.state.load import load
+from kerf.engine.state.state import State
 from kerf.projections.cluster_status.structs import ClusterStatus
 from kerf.projections.json_times import with_times
 from kerf.replay.time_travel.moments import MOST_AFTER_END, end_of
-from kerf.replay.time_travel.status import status_of
+from kerf.replay.time_travel.status import status_of, with_recent
 
 LOOKED_EVERY = 2.0  # seconds between looks at a record that is watched
 _CLEAR = "\x1b[H\x1b[2J"
@@ -33,7 +34,7 @@ class StatusView:
         moment = located(self._store, at or "end")
         state = load(self._store, moment.position)
         captured = state.facts.imported is not None  # nobody writes it any more
-        found = status_of(self._store, state, moment.at if at or captured else _now(moment.at))
+        found = self._status(state, moment.at if at or captured else _now(moment.at))
         if self._json:
             emit_json(with_times(found))
         else:
@@ -50,8 +51,11 @@ class StatusView:
                 evolve(state, entry)
             if state.facts.position > shown or sys.stdout.isatty():
                 shown = state.facts.position
-                self._print_next(status_of(self._store, state, _now(state.facts.at)))
+                self._print_next(self._status(state, _now(state.facts.at)))
             time.sleep(LOOKED_EVERY)
+
+    def _status(self, state: State, now: int) -> ClusterStatus:
+        return with_recent(self._store, status_of(self._store, state, now))
 
     def _print_next(self, found: ClusterStatus) -> None:
         if self._json:

@@ -95,6 +95,21 @@ def test_a_price_of_a_nodeoverlay_is_told(kerf: Any, tmp_path: Path) -> None:
     assert said in kerf("explain", record, order.claim)[1]
 
 
+def test_the_hour_before_tells_what_a_state_does_not(kerf: Any, tmp_path: Path) -> None:
+    """Five pods' node is interrupted: the state afterwards says nothing of that."""
+    record = ROOT / "tests" / "golden" / "spot-interruption"
+    code, out, _ = kerf("status", record, "--json")
+    recent = json.loads(out)["recent"]
+    told = json.loads(kerf("churn", record, "--json")[1])["total"]
+    evicted = json.loads(kerf("evictions", record, "--json")[1])["total"]["evicted"]
+    assert (code, recent["launched"], recent["evicted"]) == (0, told["launched"], evicted)
+    assert sum(recent["gone"].values()) == told["gone"] > 0
+    words = " ".join(kerf("status", record)[1].split())
+    assert f"{recent['launched']} nodes launched, " in words
+    assert f" gone ({', '.join(f'{number} {why}' for why, number in recent['gone'].items())}), " in words
+    assert "in the hour before" not in kerf("status", record, "--at", "+1s")[1]
+
+
 def test_every_form_of_a_record_has_the_same_status(kerf: Any, record: Path, tmp_path: Path) -> None:
     wanted = kerf("status", record, "--json")[1]
     assert kerf("bundle", "export", record, tmp_path / "b.kerfb")[0] == 0
