@@ -32,8 +32,10 @@ MAX_DIVERGENCES_KEPT = 100
 """At most this many divergences are kept in full; all are counted."""
 LONG = 50_000
 """Entries of a record whose bytes another process checks meanwhile."""
+LOOK_FOR = 0.3
+"""Seconds of CPU time after which one process looks how long the rest will take."""
 ALONE_FOR = 2.0
-"""Seconds of CPU time for which one process verifies alone: to start others costs about as much."""
+"""Seconds of CPU time that one process verifies alone: to start others costs about as much."""
 
 
 def verify(
@@ -48,9 +50,9 @@ def verify(
 
     What differs as `changes` declare it is no divergence; without them a decision of an older VERSION is unsupported.
 
-    With `workers`, other processes help with what takes longer than `ALONE_FOR`; the report is the same. After a fault
-    the turns before it are still decided. Raises BeginningMissing (KERF204) for a part of a record without a base. What
-    else is wrong with the record stands in the report.
+    With `workers`, other processes help with what would take longer than `ALONE_FOR`; the report is the same. After a
+    fault the turns before it are still decided. Raises BeginningMissing (KERF204) for a part of a record without a
+    base. What else is wrong with the record stands in the report.
     """
     started = perf_counter()
     try:
@@ -121,7 +123,7 @@ class _Run:
             self._snapshots.compare(self._verifier.recorded)
             self._tell_progress()
             took, done = process_time() - began, self._last - self._first
-            if workers is not None and took > ALONE_FOR and took * (length - done) / done > ALONE_FOR:
+            if workers is not None and took > LOOK_FOR and took * (length - done) / done > ALONE_FOR:
                 self._decide_together(recorded, workers)
 
     def _decide_together(self, recorded: Iterator[list[Entry]], workers: Workers) -> None:

@@ -54,6 +54,7 @@ def test_verify_says_the_same_with_any_number_of_jobs(
     alone: list[object] = []
     together: list[object] = []
     monkeypatch.setattr(segments, "SEGMENT_ENTRIES", 20)
+    monkeypatch.setattr(verify, "LOOK_FOR", -1.0)
     for reports, jobs, alone_for in ((alone, "1", 2.0), (together, "2", -1.0)):
         monkeypatch.setattr(verify, "ALONE_FOR", alone_for)
         assert main(["verify", str(record), "--jobs", jobs, "--json"]) == 0

@@ -49,6 +49,7 @@ class Inline:
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers help from the second turn on, and each segment has a few turns."""
+    monkeypatch.setattr(verifying, "LOOK_FOR", -1.0)
     monkeypatch.setattr(verifying, "ALONE_FOR", -1.0)
     monkeypatch.setattr(verifying, "LONG", 0)
     monkeypatch.setattr(segments, "SEGMENT_ENTRIES", 5)
