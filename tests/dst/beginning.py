@@ -234,6 +234,17 @@ def crowd(name: str, dice: random.Random) -> Document:
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
 
 
+def spread_over_zones(name: str, replicas: int) -> Document:
+    """A Deployment whose pods must be spread over all zones."""
+    document = crowd(name, random.Random(name))
+    spread = {"topologyKey": "topology.kubernetes.io/zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
+    pod = document["spec"]["template"]["spec"]
+    pod["topologySpreadConstraints"] = [{**spread, "labelSelector": document["spec"]["selector"]}]
+    pod["containers"][0]["resources"] = {"requests": {"cpu": "1", "memory": "256Mi"}}
+    document["spec"]["replicas"] = replicas
+    return document
+
+
 def disruption_budget(name: str, dice: random.Random) -> Document:
     """Of the workload of this name; some never allow an eviction."""
     rule: Document = dice.choice(

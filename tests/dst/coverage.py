@@ -36,6 +36,8 @@ FEATURES = {
     "launch: given up after its time": "record: claim.launch-timed-out",
     "launch: NodeClass is not ready": "failed: nodeclass-not-ready",
     "launch: no capacity": "failed: insufficient-capacity",
+    "launch: zones that refuse for hours": "scenario: zones that refuse for hours",
+    "launch: what is in doubt comes first": "planned: in-doubt",
     "a NodePool of a fixed size: grows": "decided: static-scale-up",
     "a NodePool of a fixed size: shrinks": "record: why overprovisioned",
     "a NodePool of a fixed size: drifts": "proposed: drifted, static",
@@ -78,6 +80,7 @@ FEATURES = {
 """What it is → by what it is counted."""
 
 
+_COUNTED = {SchedulingCode.IN_DOUBT.value, SchedulingCode.LABEL_NOT_GIVEN.value}
 _CLOCKS: dict[type, str] = {
     ClocksDiffer: "seen: clocks differ",
     ClocksAgree: "seen: clocks agree",
@@ -115,7 +118,7 @@ def _decided(decision: Decision) -> Iterator[str]:
         yield "decided: static-scale-up"
     if isinstance(result, ProvisionResult):
         codes = {reason.code for group in result.unplaced for reason in group.reasons}
-        yield from (f"planned: {code}" for code in codes & {SchedulingCode.LABEL_NOT_GIVEN.value})
+        yield from (f"planned: {code}" for code in codes & _COUNTED)
         yield from ("planned: overlaid" for claim in result.claims if claim.overlaid)
         yield from ("planned: for devices" for claim in result.claims if claim.drivers)
         yield from ("planned: for a buffer" for claim in result.claims if any("buffer" in pod for pod in claim.pods))

@@ -26,6 +26,7 @@ from tests.dst.beginning import ODD, STATIC, keeps_its_nodes
 from tests.dst.coverage import counted
 from tests.dst.scenario import CALM, END, MINUTE, STORM, Scenario
 from tests.support.invariants.ledger import Broken
+from tests.support.invariants.refusals import refusals_taken_ill
 from tests.support.invariants.witness import CLOCKS_OFF, Witness
 from tests.support.memory import MemoryStore
 from tests.support.simulation.run import Run
@@ -207,7 +208,7 @@ def _still(run: Run) -> list[Broken]:
     if len(launched) > 20 + nodes:
         what = f"{len(launched)} launches in the calm, of {nodes} nodes that there were"
         broken.append(Broken("no oscillation", what, launched[-1].position, launched[-1].at))
-    return broken
+    return broken + [Broken(name, what, calm[-1].position, calm[-1].at) for name, what in refusals_taken_ill(calm)]
 
 
 def _acts(entry: Entry) -> bool:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from kerf.adapters.simulation.faults import FaultPlan, Kill, KillPoint
 from kerf.engine.model.kubernetes.devices import ResourceSlice
 from kerf.engine.model.settings import Settings
-from tests.dst import beginning, wrong_clocks
+from tests.dst import beginning, refusals, wrong_clocks
 from tests.dst.beginning import NAMESPACE, STATIC, Document
 from tests.support.simulation.run import ZONES
 
@@ -24,6 +24,8 @@ CALM = 5 * 60 * MINUTE
 """How long they do not, after that, with work to do."""
 END = 60 * MINUTE
 """How long after that all work is taken away."""
+REFUSING = 2 * 60 * MINUTE
+"""How long into the calm zones refuse that do so for hours. What is in doubt then is so for an hour at most."""
 TRAITS = 0.35
 OPEN = "open budgets"
 """A trait: see `_open_budgets`."""
@@ -104,15 +106,29 @@ def scenario(seed: int, *, forgets: bool | None = None) -> Scenario:
     _tell_nodes(drawn)
     _open_budgets(drawn)
     _Storm(drawn, dice).draw()
+    _refuse_for_hours(drawn)
     _wrong_clocks(drawn)
     return drawn
+
+
+def _refuse_for_hours(drawn: Scenario) -> None:
+    restored = [_second(action) for action in drawn.actions if action["action"] == "restore-capacity"]
+    found = refusals.draw(drawn.seed, restored, STORM // 1000, (STORM + REFUSING) // 1000, (STORM + CALM) // 1000)
+    drawn.traits["zones that refuse for hours"] += bool(found.actions)
+    drawn.documents += found.documents
+    drawn.actions += found.actions
+    drawn.actions.sort(key=_second)  # stable: what is given back is refused again in the same second
+
+
+def _second(action: Document) -> int:
+    return int(str(action["at"])[:-1])
 
 
 def _wrong_clocks(drawn: Scenario) -> None:
     clocks = wrong_clocks.draw(drawn.seed, STORM // 1000)
     drawn.traits += clocks.traits
     drawn.actions += clocks.actions
-    drawn.actions.sort(key=lambda action: int(str(action["at"])[:-1]))
+    drawn.actions.sort(key=_second)
     drawn.faults = replace(drawn.faults, host_clocks=clocks.host_clocks)
     drawn.ahead = 0 if drawn.forgets else clocks.ahead
 
@@ -206,7 +222,7 @@ class _Storm:
                 self._illness(dice.randint(240, 1200))
         self._calm(STORM // 1000)
         self._end((STORM + CALM) // 1000)
-        self._scenario.actions.sort(key=lambda each: int(str(each["at"])[:-1]))
+        self._scenario.actions.sort(key=_second)
 
     def _kinds(self) -> dict[str, int]:
         found = {

@@ -2,30 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import pytest
+from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.engine.model.karpenter.nodepools import Budget, NodeClassRef, NodePool, RequirementSpec
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import Pod
-from kerf.engine.record.claim_events import DrainStarted, Initialized, Launched, Requested, Tainted
+from kerf.engine.record.claim_events import (
+    DrainStarted,
+    Initialized,
+    Launched,
+    LaunchFailed,
+    Registered,
+    Requested,
+    Tainted,
+    Terminated,
+)
 from kerf.engine.record.decisions import Decision, MoveStepResult, ProposedMovesResult
 from kerf.engine.record.entries import Entry
+from kerf.engine.scheduling import provision
+from kerf.engine.scheduling.relaunch_delay import DelayedPods
 from tests.dst.play import Outcome, play
 from tests.dst.scenario import scenario
 from tests.support.invariants.clocks import ClockRules
 from tests.support.invariants.grounds import Picture
 from tests.support.invariants.launches import FOR_A_POD, Launches
 from tests.support.invariants.ledger import Ledger
+from tests.support.invariants.refusals import IDLE, REFUSED, refusals_taken_ill
 from tests.support.slow import slow
 
 RECORDED = 5
 """A seed whose record has moves of every kind that the tests below tamper with."""
+REFUSING = 3
+"""A seed with a zone that refuses for hours."""
 
 
-@pytest.mark.parametrize("seed", [0, 3, *slow(1, 2, 4, 5)])
+@pytest.mark.parametrize("seed", [0, 2, *slow(1, 3, 4, 5)])
 def test_all_invariants_hold(seed: int) -> None:
     assert play(scenario(seed)).broken == []
 
@@ -184,6 +199,47 @@ def test_s57_too_many_launches_for_a_pod_are_seen() -> None:
 def test_s57_launches_for_virtual_pods_are_no_loop() -> None:
     launches = Launches()
     assert not any(list(launches.see(event)) for number in range(FOR_A_POD + 1) for event in launched_again(number))
+
+
+def refused(number: int, at: int) -> Iterator[Entry]:
+    """A launch for one pod that the cloud refuses."""
+    request, _ = launched_again(number)
+    failed = LaunchFailed(request.claim, "insufficient-capacity", "InsufficientInstanceCapacity")
+    yield from (entry_of(event, at) for event in (request, failed))
+
+
+def idle(number: int, *pods: Pod) -> Iterator[Entry]:
+    """A node that comes, and goes as empty."""
+    request, launched = launched_again(number)
+    registered = Registered(request.claim, "n1", 1)
+    for event in (request, launched, registered, *pods, Terminated(request.claim, "empty", 1, 0.0)):
+        yield entry_of(event, number)
+
+
+def entry_of(payload: Struct, at: int) -> Entry:
+    return Entry(1, 1, "nodeclaim/default", 1, "", 1, at, 0, 1, payload)
+
+
+def test_a290_nodes_that_come_and_go_without_a_pod_are_seen() -> None:
+    nodes = [list(idle(number)) for number in range(IDLE + 1)]
+    assert not list(refusals_taken_ill(entry for node in nodes[:-1] for entry in node))
+    assert [name for name, _ in refusals_taken_ill(e for node in nodes for e in node)] == ["no nodes for nobody"]
+    pod = Pod("u", "other", "p", "", node="n1")
+    assert not list(refusals_taken_ill(entry for number in range(IDLE + 1) for entry in idle(number, pod)))
+
+
+def test_a290_launches_that_are_refused_again_and_again_are_seen() -> None:
+    launches = [entry for number in range(REFUSED + 1) for entry in refused(number, 0)]
+    assert [name for name, _ in refusals_taken_ill(launches)] == ["few launches while the cloud refuses"]
+    assert not list(refusals_taken_ill(launches[2:]))
+    assert not list(refusals_taken_ill(e for number in range(REFUSED + 1) for e in refused(number, number * 60_000)))
+
+
+@pytest.mark.slow
+def test_a290_without_launching_what_is_in_doubt_first_nodes_come_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scenario has a zone that refuses for hours, and pods that are spread over all zones."""
+    monkeypatch.setattr(provision, "launch_doubted_first", lambda planned, *_: (planned, DelayedPods()))
+    assert "no nodes for nobody" in {violation.invariant for violation in play(scenario(REFUSING)).broken}
 
 
 def test_a_claim_that_begins_twice_is_seen(recorded: Outcome) -> None:
