@@ -48,7 +48,8 @@ class Subject(Struct, frozen=True):
 
 
 class Happening(Struct, frozen=True):
-    """One event. `window` is in ms; `limit` is a name in SHARED_RATES, or empty."""
+    """One event. `window` is in ms; `limit` is a name in SHARED_RATES, or empty. `lasting` is what stays of a message
+    that names a time, by which the event is the same as an earlier one; "" for the whole message."""
 
     about: Subject
     type: str
@@ -57,6 +58,7 @@ class Happening(Struct, frozen=True):
     key: tuple[str, ...]
     window: int
     limit: str = ""
+    lasting: str = ""
 
 
 class _Bucket(Struct):
@@ -153,21 +155,22 @@ class EventRecorder:
         namespace = about.namespace or "default"
         path = f"/api/v1/namespaces/{namespace}/events"
         count = self._written.get(name, 0)
-        if count and await self._counted(path, name, count):
+        changed = {"message": happening.message} if happening.lasting else {}
+        if count and await self._counted(path, name, count, changed):
             return
         document = self._document(happening, name, namespace, await self._uid(about))
         answer = await self._session.request("POST", path, body=document)
         if answer.status == CONFLICT:
-            await self._counted(path, name, 0)
+            await self._counted(path, name, 0, changed)
             return
         answer.checked(f"Event of {about.kind} {name}")
         _remember(self._written, name, 1)
 
-    async def _counted(self, path: str, name: str, count: int) -> bool:
-        """Says of an Event that it has happened again. Returns False if the API server has forgotten it. `count` is 0
-        if it is not known.
+    async def _counted(self, path: str, name: str, count: int, changed: dict[str, str]) -> bool:
+        """Says of an Event that it has happened again, and what has changed of it. Returns False if the API server has
+        forgotten it. `count` is 0 if it is not known.
         """
-        body: dict[str, Any] = {"lastTimestamp": _now(), **({"count": count + 1} if count else {})}
+        body: dict[str, Any] = {"lastTimestamp": _now(), **({"count": count + 1} if count else {}), **changed}
         answer = await self._session.request("PATCH", f"{path}/{name}", body=body, content_type=MERGE)
         if answer.status == NOT_FOUND:
             self._written.pop(name, None)
@@ -213,9 +216,9 @@ def _key(happening: Happening) -> tuple[str, ...]:
 
 
 def _name(happening: Happening) -> str:
-    """The Event's name: the same for the same words about the same object."""
-    about = happening.about
-    said = "\0".join((about.kind, about.namespace, about.uid, happening.type, happening.reason, happening.message))
+    """The Event's name: the same for the same lasting words about the same object."""
+    about, words = happening.about, happening.lasting or happening.message
+    said = "\0".join((about.kind, about.namespace, about.uid, happening.type, happening.reason, words))
     return f"{about.name[:MAX_NAME]}.{hashlib.sha256(said.encode()).hexdigest()[:16]}"
 
 

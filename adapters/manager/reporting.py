@@ -97,7 +97,9 @@ async def restarted(work: Callable[[], Awaitable[None]], where: str) -> None:
 def _happening(event: KubernetesEvent) -> Happening:
     about = event.about
     subject = Subject(about.api_version, about.kind, about.name, about.namespace, about.uid)
-    return Happening(subject, event.type, event.reason, event.message, event.key, event.window, event.limit)
+    return Happening(
+        subject, event.type, event.reason, event.message, event.key, event.window, event.limit, event.lasting
+    )
 
 
 class LogOutput:

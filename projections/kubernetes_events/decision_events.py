@@ -134,9 +134,11 @@ class DecisionEvents:
         self._left = {**self._left, **left} if self._goes_on else left
         self._goes_on = bool(result.truncated)
 
-    def _without_place(self, uid: str, why: str) -> list[KubernetesEvent]:
-        text = f"Failed to schedule pod, {escaped(why)}"
-        return events_about([self._objects.pod(uid)], WARNING, "FailedScheduling", text, window=5 * MINUTE)
+    def _without_place(self, uid: str, why: tuple[str, str]) -> list[KubernetesEvent]:
+        text, lasting = why
+        about = [self._objects.pod(uid)]
+        found = events_about(about, WARNING, "FailedScheduling", escaped(text), window=5 * MINUTE)
+        return [replace(event, lasting=lasting) for event in found] if text != lasting else found
 
     def _without_types(self, result: ProvisionResult, at: int) -> list[KubernetesEvent]:
         """Tell NodePools that they can launch nothing, also where another NodePool can (L-438, S-66, S-173)."""
@@ -234,18 +236,20 @@ class DecisionEvents:
 
 
 class _WhyNoPlace:
-    """Says at one time why pods have no place, and when what was refused of it is asked for again."""
+    """Says at one time why pods have no place: with when what was refused of it is asked for again, and without."""
 
     def __init__(self, state: State, now: int) -> None:
         self._state, self._now = state, now
-        self._said: dict[tuple[int, str], str] = {}  # pods of a group share their reasons
+        self._said: dict[tuple[int, str], tuple[str, str]] = {}  # pods of a group share their reasons
 
-    def of(self, uid: str, reasons: tuple[Reason, ...]) -> str:
+    def of(self, uid: str, reasons: tuple[Reason, ...]) -> tuple[str, str]:
         pod = self._state.facts.pods.get(uid)
         shape = pod.shape if pod is not None else ""
         said = self._said.get((id(reasons), shape))
         if said is None:
-            said = self._said[id(reasons), shape] = sentences(reasons, lambda reason: self._refused(reason, shape))
+            whole = sentences(reasons, lambda reason: self._refused(reason, shape))
+            said = f"Failed to schedule pod, {whole}", f"Failed to schedule pod, {sentences(reasons)}"
+            self._said[id(reasons), shape] = said
         return said
 
     def _refused(self, reason: Reason, shape: str) -> str:

@@ -24,7 +24,8 @@ class KubernetesEvent(Struct, frozen=True):
     """One Event to be sent.
 
     Events with the same `key` within `window` (ms) of the first are sent once. `limit` names a rate limit that Events
-    share, or is empty.
+    share, or is empty. `lasting` is what stays of a message that names a time; "" for the whole message. Events of one
+    object with the same lasting words are one Event that repeats.
     """
 
     about: ObjectReference
@@ -34,3 +35,4 @@ class KubernetesEvent(Struct, frozen=True):
     key: tuple[str, ...]
     window: int = 2 * MINUTE
     limit: str = ""
+    lasting: str = ""

@@ -139,6 +139,18 @@ async def test_l435_what_lasts_is_told_again_by_patching_the_same_event(monkeypa
 
 
 @pytest.mark.asyncio(loop_scope="function")
+async def test_l435_an_event_that_names_another_time_is_the_same_event() -> None:
+    """When what the cloud refused is tried again changes every three minutes, for hours."""
+    early, late = (happening(text=f"no; again at {at}", key=("k",), lasting="no") for at in (1, 2))
+    ((_, _, body),) = await written(early)
+    api = FakeApi()
+    api.answers[f"PATCH {PATH}/{body['metadata']['name']}"] = [(200, {"count": 2})]
+    requests = await written(early, 300.0, late, api=api)
+    assert [method for method, _, _ in requests] == ["POST", "PATCH"]
+    assert [body["message"] for _, _, body in requests] == ["no; again at 1", "no; again at 2"]
+
+
+@pytest.mark.asyncio(loop_scope="function")
 async def test_l435_a_new_process_goes_on_with_the_event_of_the_one_before() -> None:
     first = await written(happening())
     name = first[0][2]["metadata"]["name"]
