@@ -14,8 +14,8 @@ from kerf.adapters.web.reader import RecordReader
 from kerf.engine.model.missing_knowledge import Missing
 from kerf.engine.nodeclaim.state_table import INITIALIZED
 from kerf.projections.cluster_status.nodes import fullness
-from kerf.projections.cluster_status.structs import BUSY, FAILING, ClusterStatus, NodeStatus
-from kerf.projections.cluster_status.words import ground_words
+from kerf.projections.cluster_status.structs import BUSY, FAILING, ClusterStatus, NodeStatus, UnderWay
+from kerf.projections.cluster_status.words import UNDER_WAY, ground_words, late_words
 from kerf.projections.explorer.drawn import Drawn
 from kerf.projections.explorer.troubles import Trouble
 from kerf.projections.figures.loops import UNUSED, Loop
@@ -27,7 +27,7 @@ MOST = 40
 IDLE = 0.3
 """A node that is less full than this costs more than it serves."""
 _KINDS_OF_GROUNDS = {
-    "pool-not-ready": "nodepool", "node-not-ready": "node", "late": "nodeclaim", "orphans": "instance",
+    "pool-not-ready": "nodepool", "node-not-ready": "node", "orphans": "instance",
     "clocks-differ": "nodepool", "under-way": "nodeclaim",
 }  # fmt: skip
 """Code of a ground → the kind of what it is about. All others are about pods."""
@@ -89,8 +89,8 @@ def _of_verdict(status: ClusterStatus, record: str) -> Iterator[Finding]:
     for ground in status.verdict.grounds:
         if ground.level == BUSY:
             continue
-        if ground.code == "drifted-kept":
-            yield from _of_kept(status, record)
+        if ground.code in _APART:
+            yield from _APART[ground.code](status, record)
             continue
         kind = _KINDS_OF_GROUNDS.get(ground.code, "pod")
         yield Finding(
@@ -126,6 +126,31 @@ def _of_kept(status: ClusterStatus, record: str) -> Iterator[Finding]:
             until=status.at,
             command=f"kerf status {record}",
         )
+
+
+def _of_late(status: ClusterStatus, record: str) -> Iterator[Finding]:
+    """What takes too long, with what it waits for, the oldest first; of several that wait for the same, the first."""
+    groups: dict[str, list[UnderWay]] = {}
+    for part in status.under_way:
+        if part.late:
+            groups.setdefault(f"{UNDER_WAY[part.kind]} {late_words(part)}", []).append(part)
+    for first, *others in groups.values():
+        waits, more = late_words(first), f" and {len(others)} more" if others else ""
+        yield Finding(
+            kind="verdict",
+            level=WARNING,
+            text=f"{UNDER_WAY[first.kind]} {first.subjects[0]}{more} is late{': ' if waits else ''}{waits}",
+            more="at the end of the record",
+            subject=f"nodeclaim/{first.subjects[0]}",
+            at=status.at,
+            since=first.since,
+            until=status.at,
+            command=f"kerf status {record}",
+        )
+
+
+_APART = {"drifted-kept": _of_kept, "late": _of_late}
+"""Code of a ground → what has a card for each thing that it is about."""
 
 
 def _of_idle(status: ClusterStatus, record: str) -> Iterator[Finding]:

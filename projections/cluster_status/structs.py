@@ -100,7 +100,8 @@ class UnderWay(Struct, frozen=True, kw_only=True):
     `kind` is launch, join, start, move, taint or drain. `subjects` are the claims it is about, `onto` those that come
     in their place, `why` is the reason of what goes, `pods` how many it is for, or how many are still to leave. `late`:
     it takes longer than it should. `budgets` are the PodDisruptionBudgets (namespace/name) for which pods of a late
-    drain may not be evicted.
+    drain may not be evicted. `waits` is what something late waits for, and `pod` (namespace/name) the first pod that it
+    waits for.
     """
 
     kind: str
@@ -113,6 +114,8 @@ class UnderWay(Struct, frozen=True, kw_only=True):
     savings: float = 0.0
     late: bool = False
     budgets: tuple[str, ...] = ()
+    waits: Reason | None = None
+    pod: str = ""
 
 
 class Ground(Struct, frozen=True):

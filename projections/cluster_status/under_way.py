@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from kerf.engine.lifecycle.drain.draining import drain
+from kerf.engine.lifecycle.launch_to_initialized import advance
 from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import Pod
+from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.nodeclaim.state_table import DRAINING, LAUNCHED, REGISTERED, REQUESTED, TAINTED
+from kerf.engine.nodeclaim.state_table import DRAINING, GOING, LAUNCHED, REGISTERED, REQUESTED, TAINTED
 from kerf.engine.scheduling.pods.evictability import EvictionRules
 from kerf.engine.state.moves import proposal_order
 from kerf.engine.state.state import State, Underway
+from kerf.projections.cluster_status.draining_pods import draining_pods
 from kerf.projections.cluster_status.structs import UnderWay
 
 LAUNCH, JOIN, START, MOVE, TAINT, DRAIN = "launch", "join", "start", "move", "taint", "drain"
@@ -38,6 +42,7 @@ def _claim(claim: NodeClaim, state: State, now: int) -> UnderWay:
     on_node = len(state.indexes.pods_by_node.get(claim.node, {}))
     late = now - since > LATE_AFTER[kind]
     expected = len(state.indexes.waiting_for.get(claim.name, {}))
+    waits, pod = _waits(claim, state, now) if late and not state.facts.tells_history else (None, "")
     return UnderWay(
         kind=kind,
         subjects=(claim.name,),
@@ -47,7 +52,17 @@ def _claim(claim: NodeClaim, state: State, now: int) -> UnderWay:
         pods=on_node if kind in (TAINT, DRAIN) else expected,
         late=late,
         budgets=budgets_of_pods(claim, state, EvictionRules.blocked_now) if late and kind == DRAIN else (),
+        waits=waits,
+        pod=pod,
     )
+
+
+def _waits(claim: NodeClaim, state: State, now: int) -> tuple[Reason | None, str]:
+    """Return what a claim that is on its way waits for; of a drain, the first pod that is still there, and why."""
+    leaving = draining_pods(claim, state)
+    if leaving:
+        return leaving[0].reason, leaving[0].pod
+    return (drain if claim.state in GOING else advance)(claim, state, now).reason, ""
 
 
 def budgets_of_pods(claim: NodeClaim, state: State, that_keep: Keeping) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kerf.projections.cluster_status.structs import Ground
+from kerf.projections.cluster_status.structs import Ground, UnderWay
 from kerf.projections.cluster_status.under_way import DRAIN, JOIN, LAUNCH, MOVE, START, TAINT
 from kerf.projections.cluster_status.waiting_pods import (
     IGNORED,
@@ -14,6 +14,7 @@ from kerf.projections.cluster_status.waiting_pods import (
     ON_ITS_WAY,
 )
 from kerf.projections.prose.amounts import count
+from kerf.projections.prose.reasons import sentence
 
 OUTLOOKS: dict[str, str] = {
     ON_ITS_WAY: "its place is on the way:",
@@ -48,6 +49,16 @@ _GROUNDS: dict[str, tuple[str, str]] = {
     "under-way": ("change", "{count} under way"),
 }
 """What is counted, and what is said of it."""
+
+
+def late_words(part: UnderWay) -> str:
+    """Say what something late waits for; "" where that is not known."""
+    if part.budgets:
+        more = f" and {len(part.budgets) - 3} more" if len(part.budgets) > 3 else ""
+        return f"PodDisruptionBudget {', '.join(part.budgets[:3])}{more} allows no eviction"
+    if part.waits is None:
+        return f"it waits for {', '.join(part.onto)}" if part.onto else ""
+    return f"pod {part.pod}: {sentence(part.waits)}" if part.pod else sentence(part.waits)
 
 
 def ground_words(ground: Ground) -> str:

@@ -21,6 +21,7 @@ from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import FAILED, ControllerDecided, ObjectGone
 from kerf.engine.state.moves import ABANDONED, STARTED
 from kerf.projections.cost import CostFold, PriceOf
+from kerf.projections.prose.drift import verdict_words
 from kerf.projections.workload_names import workload_of
 
 FOR_PODS, STATIC, ADOPTED = "for pods", "static NodePool", "adopted"
@@ -33,7 +34,8 @@ class Life(Struct, kw_only=True):
     there already. `launched_for` says why it was launched: for pods, for a static NodePool, adopted, or "replaces"
     with the reason of the move. `replaces` are the claims of this move, `replaced_by` what a move launched for this
     one. `served` counts pods that were bound here and are no DaemonSet's; `workloads` are theirs. `orders` counts the
-    requests to the cloud, `evicted` pods that were made to leave (by `EvictionsFold`).
+    requests to the cloud, `evicted` pods that were made to leave (by `EvictionsFold`). `differs` says by what it has
+    drifted.
     """
 
     claim: str
@@ -44,6 +46,7 @@ class Life(Struct, kw_only=True):
     came: int = 0
     initialized: int = 0
     drifted: int = 0
+    differs: str = ""
     tainted: int = 0
     over: int = 0
     why: str = ""
@@ -145,7 +148,8 @@ class LivesFold:
         elif isinstance(result, DisruptResult):
             for verdict in result.verdicts:
                 life = self.life(verdict.claim)
-                life.drifted = life.drifted or (entry.at if verdict.action == "drifted" else 0)
+                if verdict.action == "drifted" and not life.drifted:
+                    life.drifted, life.differs = entry.at, verdict_words(verdict.reason, verdict.differences)
 
     def _moved(self, result: MoveStepResult) -> None:
         if result.step == STARTED and result.begun is not None:

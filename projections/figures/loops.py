@@ -3,6 +3,7 @@ there, or launched in vain."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from math import fsum
@@ -38,6 +39,7 @@ class Loop(Struct, frozen=True, kw_only=True):
     `since` and `until` are ms since the epoch. `nodes` were launched, or asked for, beyond the first; `evicted` pods
     had to leave; `cost` is what the nodes cost in USD. `same_type` counts replacements of the type, zone and capacity
     type that was there before. `reasons` are why the nodes went, or why launches failed, the most frequent first.
+    `differs` is by what nodes had drifted, the most frequent first.
     """
 
     kind: str
@@ -50,6 +52,7 @@ class Loop(Struct, frozen=True, kw_only=True):
     cost: float
     same_type: int = 0
     reasons: tuple[str, ...] = ()
+    differs: tuple[str, ...] = ()
 
 
 def find_loops(fold: LivesFold, since: int, until: int, again: Iterable[EvictedAgain] = ()) -> list[Loop]:
@@ -146,7 +149,6 @@ def _evicted_again(fold: LivesFold, evictions: Iterable[EvictedAgain]) -> Iterat
 def _loop(fold: LivesFold, kind: str, about: str, lives: list[Life], *, same_type: int = 0) -> Loop:
     lives = sorted(lives, key=lambda life: (life.launched or life.requested, life.claim))
     reasons = [life.failed if kind == LAUNCH_FAILURES else life.why for life in lives]
-    counted = {reason: reasons.count(reason) for reason in reasons if reason}
     return Loop(
         kind=kind,
         about=about,
@@ -157,5 +159,11 @@ def _loop(fold: LivesFold, kind: str, about: str, lives: list[Life], *, same_typ
         evicted=sum(life.evicted for life in lives),
         cost=fsum(fold.cost.paid[life.claim].cost(fold.at) for life in lives if life.claim in fold.cost.paid),
         same_type=same_type,
-        reasons=tuple(sorted(counted, key=lambda reason: (-counted[reason], reason))),
+        reasons=_most_frequent_first(reasons),
+        differs=_most_frequent_first(life.differs for life in lives),
     )
+
+
+def _most_frequent_first(words: Iterable[str]) -> tuple[str, ...]:
+    counted = Counter(filter(None, words))
+    return tuple(sorted(counted, key=lambda word: (-counted[word], word)))

@@ -16,8 +16,8 @@ from kerf.engine.nodeclaim.state_table import INITIALIZED
 from kerf.engine.scheduling.matching.label_selectors import selector_matches
 from kerf.engine.scheduling.pods.evictability import EvictionRules
 from kerf.engine.state.state import State
+from kerf.projections.cluster_status.draining_pods import draining_pods
 from kerf.projections.workload_names import WorkloadName, workload_of
-from kerf.replay.explain.draining_pods import draining_pods
 from kerf.replay.history.budget_history import names_budget
 from kerf.replay.history.histories import ClaimHistory, Histories
 

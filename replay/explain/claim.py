@@ -29,9 +29,9 @@ from kerf.engine.scheduling.explain.overlaid_prices import OverlaidPrice, Overla
 from kerf.engine.scheduling.explain.refused_offerings import replaced_again_at
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.state.state import State
+from kerf.projections.cluster_status.draining_pods import DrainingPod, draining_pods
 from kerf.projections.prose.explanation_codes import ExplanationCode
 from kerf.replay.errors import SubjectUnknown
-from kerf.replay.explain.draining_pods import DrainingPod, draining_pods
 from kerf.replay.explain.funnels import PlacementExplanation, explain_new_node, replan_if_known
 from kerf.replay.explain.method_verdicts import MethodVerdict, method_verdicts
 from kerf.replay.history.histories import ClaimHistory, Histories, RecordedVerdict

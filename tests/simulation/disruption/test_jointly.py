@@ -11,7 +11,7 @@ from kerf.adapters.simulation.faults import FaultPlan, Kill, KillPoint
 from kerf.engine.lifecycle.drain.eviction_waves import WAVE_INTERVAL
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Decision, LaunchInstance, MoveStepResult, ProposedMovesResult
-from kerf.replay.explain.draining_pods import draining_pods
+from kerf.projections.cluster_status.draining_pods import draining_pods
 from tests.support.records import re_derived
 from tests.support.simulation.run import Run, scale, workshop
 

@@ -16,6 +16,7 @@ from kerf.adapters.web.reader import RecordReader
 from kerf.engine.model.reasons import Reason
 from kerf.projections.explorer.troubles import MOST_SUBJECTS, TroublesFold
 from kerf.projections.timeline.event import INFO, WARNING, Event
+from tests.support.lives import claim_of, launched
 from tests.support.records import stored, whole_life
 from tests.support.simulation.run import Run, documents, scale, workshop
 from tests.support.world import World
@@ -79,6 +80,17 @@ def test_a_drifted_node_that_a_budget_keeps_has_a_card_with_both_names(tmp_path:
     assert card.text.endswith(" has drifted and is kept by PodDisruptionBudget other/all")
     assert card.subject == "poddisruptionbudget/other/all"
     assert card.until - card.since > 15 * MINUTE
+
+
+def test_what_is_late_has_a_card_that_says_what_it_waits_for(tmp_path: Path) -> None:
+    world = launched()
+    claim = claim_of(world).name
+    world.after(11 * MINUTE)
+    world.pending("later", memory=10**13)
+    cards = [card for card in ask(stored(tmp_path / "r.kerf", world.store)).findings if card.subject.endswith(claim)]
+    assert [card.text for card in cards if card.kind == "verdict"] == [
+        f"joining {claim} is late: no node has joined with its provider id yet"
+    ]
 
 
 def test_pods_without_a_place_come_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -32,13 +32,18 @@ def show_loops(loops: Iterable[Loop], record: str) -> None:
 def loop_words(loop: Loop) -> str:
     """Say what goes round in circles."""
     why = f" ({', '.join(loop.reasons)})" if loop.reasons else ""
+    differs = some(loop.differs, 1)
     if loop.kind == CHAIN:
         same = f", {loop.same_type} of them by the same type and zone" if loop.same_type else ""
-        return f"{loop.about}: one node was replaced {loop.nodes} times in a row{why}{same}: {' → '.join(loop.claims)}"
+        return (
+            f"{loop.about}: one node was replaced {loop.nodes} times in a row{why}{same}: {' → '.join(loop.claims)}"
+            + (f"; {differs}" if differs else "")
+        )
     if loop.kind == UNUSED:
         return f"NodePool {loop.about}: {count(loop.nodes, 'node')} came for pods and went without one{why}"
     if loop.kind == DRIFTS_AT_ONCE:
-        return f"NodePool {loop.about}: {count(loop.nodes, 'node')} had drifted within ten minutes of their start{why}"
+        nodes = f"{count(loop.nodes, 'node')} had drifted within ten minutes of their start{why}"
+        return f"NodePool {loop.about}: {nodes}: {differs}"
     if loop.kind == EVICTED_AGAIN:
         pods, nodes = count(loop.evicted, "pod"), some(loop.claims, MAX_NAMES_SHOWN)
         left = "that had come for evicted ones had to leave in their turn within half an hour"

@@ -25,7 +25,7 @@ from kerf.projections.cluster_status.structs import (
     Usage,
     WaitingWorkload,
 )
-from kerf.projections.cluster_status.words import OUTLOOKS, UNDER_WAY, ground_words
+from kerf.projections.cluster_status.words import OUTLOOKS, UNDER_WAY, ground_words, late_words
 from kerf.projections.figures.capacity import OFFERING_PARTS
 from kerf.projections.figures.measures import in_common
 from kerf.projections.prose.amounts import count, duration, moment
@@ -154,8 +154,8 @@ def _waiting(groups: Iterable[WaitingWorkload]) -> Iterator[list[str]]:
 def _under_way(status: ClusterStatus) -> Iterator[list[str]]:
     nodes = {node.claim: node for node in status.nodes if node.claim}
     for part in status.under_way:
-        kept = f": {_budgets(part.budgets)} allows no eviction" if part.budgets else ""
-        late = f"  late{kept}" if part.late else ""
+        waits = late_words(part)
+        late = f"  late{': ' if waits else ''}{waits}" if part.late else ""
         yield [*_wrapped(f"{_time(part.age):>8}  {UNDER_WAY[part.kind]} {_what(part, nodes)}{late}", " " * 10)]
 
 

@@ -15,15 +15,15 @@ from kerf.engine.model.kubernetes.daemonsets import DaemonSet
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import Pod, PodShape, Selector, Taint
-from kerf.engine.record.observations import ClocksDiffer, NodeClassSeen, Observation
+from kerf.engine.record.observations import ClocksDiffer, NodeClaimDeletionSeen, NodeClassSeen, Observation
 from kerf.engine.state.load import load
 from kerf.projections.cluster_status import structs
 from kerf.projections.cluster_status.cluster_status import cluster_status
 from kerf.projections.cluster_status.structs import ClusterStatus, Ground, Usage
-from kerf.projections.cluster_status.words import ground_words
+from kerf.projections.cluster_status.words import ground_words, late_words
 from kerf.projections.prose.few_words import few_words
 from kerf.replay.time_travel.status import latest_plan, status_of
-from tests.support.lives import asked, half_empty, in_service, launched
+from tests.support.lives import asked, claim_of, half_empty, in_service, launched, show_taint
 from tests.support.repository import ROOT
 from tests.support.simulation.run import Run, scale, workshop
 from tests.support.world import NODE_CLASS, World, pool
@@ -66,6 +66,7 @@ def test_what_takes_too_long_is_late_and_degrades() -> None:
     assert found.verdict.level == "degraded"
     assert {code for _, code, _ in grounds(found)} == {"late", "waiting-long", "under-way"}
     assert [part.late for part in status(asked(), 2 * MINUTE).under_way] == [True]
+    assert late_words(found.under_way[0]) == "no node has joined with its provider id yet"
 
 
 def test_a_late_drain_names_the_budget_that_keeps_its_pods() -> None:
@@ -80,6 +81,21 @@ def test_a_late_drain_names_the_budget_that_keeps_its_pods() -> None:
     state = load(run.memory)
     (drain,) = status_of(run.memory, state, state.facts.at).under_way
     assert (drain.kind, drain.late, drain.budgets) == ("drain", True, ("other/all",))
+    assert late_words(drain) == "PodDisruptionBudget other/all allows no eviction"
+
+
+def test_a_late_drain_names_the_pod_that_it_waits_for() -> None:
+    world = in_service()
+    world.see(Observation(replace(world.pods["b"], do_not_disrupt="true")))
+    world.see(Observation(NodeClaimDeletionSeen(claim_of(world).name)))
+    world.answer_all()
+    show_taint(world)
+    world.answer_all()
+    for name in "acde":
+        world.gone(name)
+    (drain,) = status(world, 20 * MINUTE).under_way
+    assert (drain.late, drain.pod) == (True, "default/b")
+    assert late_words(drain) == "pod default/b: the annotation karpenter.sh/do-not-disrupt forbids it"
 
 
 def drifted(later: int, **changes: object) -> ClusterStatus:

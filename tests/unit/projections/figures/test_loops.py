@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import pairwise
 
+from kerf.adapters.cli.render.figures.loops import loop_words
+from kerf.engine.model.karpenter.nodeclaim_templates import Difference
 from kerf.engine.model.kubernetes.pods import Owner, Pod
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.claim_events import (
@@ -110,13 +112,16 @@ def test_nodes_that_ran_no_pod_are_told_by_nodepool() -> None:
 
 def test_nodes_that_drift_at_once_are_told() -> None:
     def drifts(claim: str, at: int) -> Happened:
-        return at, decided(DisruptResult((Verdict(claim, "drifted", "drifted", Reason("nodepool-drifted")),)))
+        differences = (Difference("labels", "team", "a", "b"),)
+        verdict = Verdict(claim, "drifted", "drifted", Reason("nodepool-drifted"), differences)
+        return at, decided(DisruptResult((verdict,)))
 
     (loop,) = loops(
         came("a", 0), [drifts("a", 2 * MINUTE)], came("b", 0), [drifts("b", 3 * MINUTE)],
         came("late", 0), [drifts("late", 60 * MINUTE)],
     )  # fmt: skip
     assert (loop.kind, loop.about, loop.claims) == ("drifts-at-once", "p", ("a", "b"))
+    assert "labels[team] a → b" in loop_words(loop)
 
 
 def test_launches_that_fail_for_the_same_pods_are_told_by_workload() -> None:
