@@ -32,6 +32,7 @@ _WHO_ASKS = {
 def cut_sentence(cut: Cut) -> str:
     wanted = format_quantity(int(cut.wanted), cut.key) if cut.what == "resource" and cut.wanted else cut.wanted
     besides = f" and up to {format_quantity(cut.daemons, cut.key)} for daemons" if cut.daemons else ""
+    besides += f"; tolerated is {', '.join(cut.tolerated)}" if cut.tolerated else ""
     return _FILTER_KINDS[cut.what].sentence.format(key=cut.key, wanted=requirement_words(wanted)) + besides
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kerf.engine.model.did_you_mean import did_you_mean
+from kerf.engine.model.kubernetes.pods import Toleration
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.explain.near_misses import near_misses, near_misses_of_dropped_pool
 from kerf.engine.scheduling.explain.tracer import Cut, NearMiss, PricedType, Tracer, TypeFunnel
@@ -30,7 +32,7 @@ from kerf.engine.scheduling.launchable.withheld import not_given
 from kerf.engine.scheduling.matching.host_ports import port_conflicts
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.resources import added
-from kerf.engine.scheduling.matching.taints import taint_text, untolerated
+from kerf.engine.scheduling.matching.taints import taint_text, toleration_text, untolerated
 from kerf.engine.scheduling.packing.packed_claim import PackedClaim
 from kerf.engine.scheduling.pods.pod_class import PodClass
 from kerf.engine.scheduling.reasons import SchedulingCode, conflict_reason, reason, topology_reason
@@ -227,20 +229,30 @@ def _type_funnel(template: Template, pod_class: PodClass, filters: list[TypeFilt
     return TypeFunnel(
         template.name,
         len(template.catalogue.types),
-        _cuts(template.catalogue, filters),
+        _cuts(template.catalogue, filters, pod_class.tolerations),
         tuple(types_by_price(template, template.at(template.base.requirements.merged(pod_class.requirements)), left)),
         near_misses(template, pod_class, filters),
     )
 
 
-def _cuts(catalogue: CompiledCatalogue, filters: list[TypeFilter]) -> tuple[Cut, ...]:
+def _cuts(
+    catalogue: CompiledCatalogue, filters: list[TypeFilter], tolerations: tuple[Toleration, ...] = ()
+) -> tuple[Cut, ...]:
     left, cuts = catalogue.everything, []
     for type_filter in filters:
         gone = (left & ~type_filter.passed).bit_count()
         left &= type_filter.passed
         if gone:
-            cuts.append(Cut(type_filter.kind.value, gone, type_filter.key, type_filter.wanted, type_filter.daemons))
+            kind, key = type_filter.kind, type_filter.key
+            nearly = _nearly(key, tolerations) if kind is FilterKind.TAINT else ()
+            cuts.append(Cut(kind.value, gone, key, type_filter.wanted, type_filter.daemons, nearly))
     return tuple(cuts)
+
+
+def _nearly(key: str, tolerations: tuple[Toleration, ...]) -> tuple[str, ...]:
+    """What is tolerated of a taint's key, or of one that is nearly spelt so."""
+    near = did_you_mean(key, sorted({toleration.key for toleration in tolerations}))
+    return tuple(sorted({toleration_text(toleration) for toleration in tolerations if toleration.key in near}))
 
 
 def types_by_price(template: Template, narrowed: NarrowedTemplate, types: int) -> Iterator[PricedType]:

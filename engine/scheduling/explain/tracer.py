@@ -17,13 +17,15 @@ from kerf.engine.scheduling.problem.problem import PendingPod
 
 class Cut(Struct, frozen=True, omit_defaults=True):
     """One step of a funnel: `types` were ruled out by a filter of kind `what` (`type_filters.FilterKind`). `key`: the
-    label or resource; `wanted`: what was asked of it; `daemons`: the most that daemons take of a resource besides."""
+    label or resource; `wanted`: what was asked of it; `daemons`: the most that daemons take of a resource besides;
+    `tolerated`: what the pods tolerate of a taint's key, or of one that is nearly spelt so."""
 
     what: str
     types: int
     key: str = ""
     wanted: str = ""
     daemons: int = 0
+    tolerated: tuple[str, ...] = ()
 
 
 class NearMiss(Struct, frozen=True, omit_defaults=True):

@@ -55,3 +55,9 @@ def tolerates_all(taints: Iterable[Taint], tolerations: tuple[Toleration, ...]) 
 def taint_text(taint: Taint) -> str:
     """A taint as `key[=value]:effect`."""
     return f"{taint.key}{'=' + taint.value if taint.value else ''}:{taint.effect}"
+
+
+def toleration_text(toleration: Toleration) -> str:
+    """A toleration as `key[=value][:effect]`, as far as it names them."""
+    value = f"={toleration.value}" if toleration.value else ""
+    return f"{toleration.key}{value}{':' if toleration.effect else ''}{toleration.effect}"

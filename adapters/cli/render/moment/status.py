@@ -91,7 +91,8 @@ def _recently(recent: Recent | None) -> str:
         f"{count(recent.launched, 'node')} launched" if recent.launched else "",
         f"{recent.failed:,} launch{'es' if recent.failed > 1 else ''} failed" if recent.failed else "",
         f"{count(sum(recent.gone.values()), 'node')} gone ({gone})" if recent.gone else "",
-        f"{count(recent.evicted + recent.forced, 'pod')} evicted" if recent.evicted + recent.forced else "",
+        f"{count(recent.evicted, 'pod')} evicted" if recent.evicted else "",
+        f"{count(recent.forced, 'pod')} deleted by force" if recent.forced else "",
     ]
     return f"in the hour before: {', '.join(filter(None, told))}" if any(told) else ""
 

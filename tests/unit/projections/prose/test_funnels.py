@@ -24,6 +24,8 @@ def test_every_step_of_a_funnel_has_its_sentence() -> None:
     assert all(cut_sentence(Cut(kind.value, 1, "memory", "4")) for kind in FilterKind)
     assert cut_sentence(Cut("resource", 3, "memory", str(2**30))) == "too little memory for 1Gi"
     assert cut_sentence(Cut("resource", 3, "cpu", "100", 50)) == "too little cpu for 100m and up to 50m for daemons"
+    told = cut_sentence(Cut("taint", 3, "team", "team=a:NoSchedule", tolerated=("team=b", "team=c")))
+    assert told == "the taint team=a:NoSchedule, which is not tolerated; tolerated is team=b, team=c"
 
 
 @pytest.mark.parametrize(

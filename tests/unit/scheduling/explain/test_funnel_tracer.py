@@ -9,7 +9,15 @@ from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
-from kerf.engine.model.kubernetes.pods import AffinityTerm, HostPort, Selector, SpreadConstraint, Taint, VolumeRef
+from kerf.engine.model.kubernetes.pods import (
+    AffinityTerm,
+    HostPort,
+    Selector,
+    SpreadConstraint,
+    Taint,
+    Toleration,
+    VolumeRef,
+)
 from kerf.engine.model.kubernetes.volumes import Volume, VolumeClaim, VolumeFacts
 from kerf.engine.scheduling.explain.funnel_tracer import Funnel, FunnelTracer
 from kerf.engine.scheduling.explain.tracer import Cut, NearMiss
@@ -54,6 +62,23 @@ def test_near_miss_of_a_zone() -> None:
     assert look.reason.code == SchedulingCode.REQUIREMENTS
     assert NearMiss("requirement", 2, "a", lbl.ZONE, ("z4",), side="node-pool") in look.funnel.near
     assert NearMiss("requirement", 2, "a", lbl.ZONE, ("z1", "z2"), side="pod") in look.funnel.near
+
+
+@pytest.mark.parametrize(
+    ("tolerated", "told"),
+    [
+        (Toleration("dedicated", value="bacth", effect="NoSchedule"), ("dedicated=bacth:NoSchedule",)),
+        (Toleration("dedicatde", operator="Exists"), ("dedicatde",)),
+        (Toleration("node.kubernetes.io/not-ready", operator="Exists", effect="NoExecute"), ()),
+    ],
+)
+def test_a_taint_shows_what_is_tolerated_of_its_key(tolerated: Toleration, told: tuple[str, ...]) -> None:
+    work = Workloads().add("x", 1, shape(tolerations=(tolerated,)))
+    funnel = funnel_of(
+        problem(work, ladder(2), replace(pool("p"), taints=(Taint("dedicated", "NoSchedule", "batch"),)))
+    )
+    (look,) = funnel.classes[0].pools
+    assert look.funnel.cuts == (Cut("taint", 1, "dedicated", "dedicated=batch:NoSchedule", tolerated=told),)
 
 
 @pytest.mark.parametrize(("asked", "meant"), [("m5.lagre", ("m5.large",)), ("c5.large", ()), ("z9", ())])
