@@ -114,7 +114,7 @@ class _Run:
 
     def _decide(self, recorded: Iterator[list[Entry]], workers: Workers | None) -> None:
         """Decide all turns: alone at first, and with workers what takes long. Raises StoreError."""
-        length, began = self._length(), process_time()
+        began = process_time()
         for turn in recorded:
             try:
                 self._verifier.turn(turn)
@@ -122,9 +122,13 @@ class _Run:
                 self._last = self._verifier.trial.facts.position
             self._snapshots.compare(self._verifier.recorded)
             self._tell_progress()
-            took, done = process_time() - began, self._last - self._first
-            if workers is not None and took > LOOK_FOR and took * (length - done) / done > ALONE_FOR:
+            if workers is not None and self._takes_long(process_time() - began):
                 self._decide_together(recorded, workers)
+
+    def _takes_long(self, took: float) -> bool:
+        """Return whether the rest takes others' help, after so many seconds of CPU time."""
+        done = self._last - self._first
+        return took > LOOK_FOR and took * (self._length() - done) / done > ALONE_FOR
 
     def _decide_together(self, recorded: Iterator[list[Entry]], workers: Workers) -> None:
         cutter = Cutter(self._verifier.recorded, self._heard, self._keep, self._changes, self._snapshots.compare)
