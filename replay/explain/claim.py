@@ -33,6 +33,7 @@ from kerf.projections.cluster_status.draining_pods import DrainingPod, draining_
 from kerf.projections.prose.explanation_codes import ExplanationCode
 from kerf.replay.errors import SubjectUnknown
 from kerf.replay.explain.funnels import PlacementExplanation, explain_new_node, replan_if_known
+from kerf.replay.explain.last_pod_change import PodChange, last_pod_change
 from kerf.replay.explain.method_verdicts import MethodVerdict, method_verdicts
 from kerf.replay.history.histories import ClaimHistory, Histories, RecordedVerdict
 from kerf.replay.history.histories_until import histories_of
@@ -101,7 +102,8 @@ class ClaimExplanation(Struct, frozen=True, kw_only=True):
     its plan, `replaces` the claims that it was to replace. `removed` says in short why it had to go, `removed_at` at
     which position (0 for not), and `removal` how. `staying` and `methods` say why it stays; they are empty if it goes.
     `leaving` are the pods that its drain waits for; they are deleted by force at `forced_at` (0 for never). `cost` is
-    in USD so far, `overlaid` the NodeOverlay that its price is from, if it is from one. `shortened`: its launch was
+    in USD so far, `overlaid` the NodeOverlay that its price is from, if it is from one. `disturbed` are the pods for
+    which consolidateAfter has not passed yet. `shortened`: its launch was
     decided before the record's base, and cannot be decided again. `unknown`: what an imported record lacks (codes of
     `Missing`); without prices `cost` says nothing.
     """
@@ -131,6 +133,7 @@ class ClaimExplanation(Struct, frozen=True, kw_only=True):
     forced_at: int
     cost: float
     overlaid: OverlaidPrice | None = None
+    disturbed: PodChange | None = None
     shortened: bool = False
     unknown: tuple[str, ...] = ()
 
@@ -210,6 +213,7 @@ def explain_claim(
         leaving=draining_pods(claim, state) if claim is not None and decided else (),
         forced_at=(claim.deadline or 0) if claim is not None else 0,
         cost=_cost(history, claim, state),
+        disturbed=last_pod_change(claim, methods, histories) if claim is not None else None,
         overlaid=OverlaidPrices(state).of(claim) if claim is not None else None,
         unknown=imported.lacks if imported is not None else (),
     )

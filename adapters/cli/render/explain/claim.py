@@ -14,6 +14,7 @@ from kerf.projections.prose.drift import verdict_words as judged_words
 from kerf.projections.prose.overlaid_prices import overlaid_words
 from kerf.projections.prose.reasons import sentence
 from kerf.replay.explain.claim import ClaimExplanation, Staying
+from kerf.replay.explain.last_pod_change import PodChange
 
 MAX_DRAINED_PODS_SHOWN = 10
 """How many of the pods that hold up a drain are named."""
@@ -33,6 +34,8 @@ def claim_text(printer: Printer, explained: ClaimExplanation) -> None:
         removal_text(printer, explained.removal, explained.removed)
     if explained.staying is not None:
         _staying(printer, explained.staying)
+    if explained.disturbed is not None:
+        printer.line(f"its pods last changed at {moment(explained.disturbed.at)}{_changed(explained.disturbed)}")
     if explained.overlaid is not None:
         printer.line(f"it is {overlaid_words(explained.overlaid)}")
     methods_text(printer, explained.methods)
@@ -90,6 +93,13 @@ def _leaving(printer: Printer, explained: ClaimExplanation) -> None:
         printer.line(f"  those still there are deleted by force, to be gone by {moment(explained.forced_at)}")
     elif explained.leaving:
         printer.line("  without a terminationGracePeriod it waits for as long as they stay")
+
+
+def _changed(change: PodChange) -> str:
+    told = [
+        f"{some(who, MAX_NAMES_SHOWN)} {what}" for who, what in ((change.came, "came"), (change.left, "left")) if who
+    ]
+    return f": {', '.join(told)}" if told else ""
 
 
 def _staying(printer: Printer, staying: Staying) -> None:

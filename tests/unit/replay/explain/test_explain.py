@@ -24,6 +24,7 @@ from kerf.projections.timeline.event import event_sentence
 from kerf.replay.errors import SubjectUnknown
 from kerf.replay.explain.claim import explain_claim, explain_node
 from kerf.replay.explain.decision import explain_decision
+from kerf.replay.explain.last_pod_change import PodChange
 from kerf.replay.explain.nodepool import explain_pool
 from kerf.replay.explain.pod import LostLaunches, explain_pod
 from kerf.replay.history.histories_until import histories_of
@@ -42,6 +43,18 @@ def store() -> MemoryStore:
 @pytest.fixture(scope="module")
 def claim(store: MemoryStore) -> str:
     return str(store.entries[position_of(store, "claim.requested") - 1].payload.claim)
+
+
+def test_the_pods_that_set_the_quiet_time_back_are_named() -> None:
+    """Who left last, and nobody once consolidateAfter has passed."""
+    world = half_empty(consolidate_after=300_000)
+    found = explain_node(world.store, "n1", now=world.now + 1_000)
+    assert found.disturbed == PodChange(world.now, came=(), left=("default/a", "default/b", "default/c"))
+    assert explain_node(world.store, "n1", now=world.now + 24 * 3_600_000).disturbed is None
+    begun = in_service(consolidate_after=300_000)
+    came = explain_node(begun.store, "n1", now=begun.now + 1_000).disturbed
+    assert came is not None
+    assert came.came == tuple(f"default/{name}" for name in PODS)
 
 
 def test_a_bound_pod_with_its_funnel_and_its_launch(store: MemoryStore, claim: str) -> None:
