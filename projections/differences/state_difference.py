@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
-from kerf.engine.model.kinds.watched import NODE, WATCHED
+from kerf.engine.model.kinds.watched import NODE, NODEPOOL, WATCHED
 from kerf.engine.model.kubernetes.pods import DAEMONSET, Pod, is_terminal, owned_by
 from kerf.engine.model.missing_knowledge import Missing
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.errors import BlobMissing
 from kerf.engine.state.indexes import Blobs
 from kerf.engine.state.state import State
-from kerf.projections.differences.documents import document_of, pod_document
+from kerf.projections.differences.documents import camel_case, document_of, pod_document
 from kerf.projections.differences.field_changes import FieldChange, field_changes
 from kerf.projections.differences.structs import (
     CAME,
@@ -33,6 +33,8 @@ SETTINGS = "settings"
 """The kind under which changed settings of the controller stand."""
 _TOLD_ELSEWHERE = ("pod", "nodeclaim")
 """Kinds of which the difference tells in another way."""
+_WRITTEN = ("spec.", "template.")
+"""What a field begins with that somebody writes, of kinds whose documents have such parts."""
 
 
 def state_difference(before: State, after: State, reasons: Mapping[str, str]) -> StateDifference:
@@ -55,12 +57,22 @@ def state_difference(before: State, after: State, reasons: Mapping[str, str]) ->
 def _objects(before: State, after: State) -> Iterator[ObjectChange]:
     settings = field_changes(document_of(before.facts.settings), document_of(after.facts.settings))
     if settings:
-        yield ObjectChange(SETTINGS, "", CHANGED, settings)
+        yield ObjectChange(SETTINGS, "", CHANGED, settings, asked=True)
     for kind in WATCHED:
         if kind.name not in _TOLD_ELSEWHERE:
-            found = _of_kind(kind.name, before, after, kind.facts)
+            asked = kind is not NODE and bool(kind.spec or kind.announced or kind is NODEPOOL)
+            written = (*_WRITTEN, *map(camel_case, kind.spec)) if asked else ()
+            found = _of_kind(kind.name, before, after, kind.facts, written)
             yield from (change for change in found if not _is_of_claim(change, before, after))
-    yield from _of_kind("nodeclass", before, after, "node_classes")
+    yield from _of_kind("nodeclass", before, after, "node_classes", _WRITTEN)
+
+
+def _told(kind: str, name: str, change: str, written: tuple[str, ...], fields: tuple[FieldChange, ...]) -> ObjectChange:
+    """Return the change of an object. `written` are what fields that somebody writes begin with; none of a kind that
+    asks for nothing."""
+    ordered = sorted(fields, key=lambda field: not field.field.startswith(written))
+    asked = bool(written) and (change != CHANGED or ordered[0].field.startswith(written))
+    return ObjectChange(kind, name, change, tuple(ordered), asked)
 
 
 def _is_of_claim(changed: ObjectChange, before: State, after: State) -> bool:
@@ -69,7 +81,7 @@ def _is_of_claim(changed: ObjectChange, before: State, after: State) -> bool:
     return changed.kind == NODE.name and changed.change != CHANGED and changed.name in claims
 
 
-def _of_kind(kind: str, before: State, after: State, facts: str) -> Iterator[ObjectChange]:
+def _of_kind(kind: str, before: State, after: State, facts: str, written: tuple[str, ...]) -> Iterator[ObjectChange]:
     """Give the changed objects of a kind, which the facts keep in this field."""
     old: Mapping[str, Struct] = getattr(before.facts, facts)
     new: Mapping[str, Struct] = getattr(after.facts, facts)
@@ -79,11 +91,11 @@ def _of_kind(kind: str, before: State, after: State, facts: str) -> Iterator[Obj
         if was is None or now is None:
             there = now if now is not None else was
             assert there is not None
-            yield ObjectChange(kind, _name(there, key), CAME if was is None else GONE)
+            yield _told(kind, _name(there, key), CAME if was is None else GONE, written, ())
         elif was != now:
             fields = field_changes(document_of(was, shapes), document_of(now, shapes))
             if fields:
-                yield ObjectChange(kind, _name(now, key), CHANGED, fields)
+                yield _told(kind, _name(now, key), CHANGED, written, fields)
 
 
 def _name(obj: Struct, key: str) -> str:

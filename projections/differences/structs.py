@@ -13,12 +13,14 @@ CAME, GONE, CHANGED = "came", "gone", "changed"
 
 
 class ObjectChange(Struct, frozen=True):
-    """An object that came, is gone or changed. `fields` are those that changed."""
+    """An object that came, is gone or changed. `fields` are those that changed, those that somebody wrote first.
+    `asked`: something is asked for otherwise, and not only said otherwise by its status."""
 
     kind: str
     name: str
     change: str
     fields: tuple[FieldChange, ...] = ()
+    asked: bool = False
 
 
 class NodeChange(Struct, frozen=True, kw_only=True):

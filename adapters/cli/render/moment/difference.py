@@ -1,40 +1,72 @@
-"""The difference of two moments as text: "+" came, "-" is gone, "~" changed."""
+"""The difference of two moments as text: "+" came, "-" is gone, "~" changed. First what is asked for otherwise, then
+nodes, pods and the price, and last what statuses alone say."""
 
 from __future__ import annotations
 
 from kerf.adapters.cli.render.output import Printer
-from kerf.projections.differences.structs import CAME, CHANGED, GONE, NodeChange, StateDifference, WorkloadChange
+from kerf.projections.differences.structs import (
+    CAME,
+    CHANGED,
+    GONE,
+    NodeChange,
+    ObjectChange,
+    PriceChange,
+    StateDifference,
+    WorkloadChange,
+)
 from kerf.projections.prose.amounts import count, dollars, duration, moment
 from kerf.projections.prose.few_words import few_words
 
 _SIGNS = {CAME: "+", GONE: "-", CHANGED: "~"}
+_FIRST = ("settings", "nodepool", "nodeclass", "nodeoverlay", "daemonset", "pdb")
 _STYLES = {CAME: "good", GONE: "warning", CHANGED: "info"}
 
 
 def difference_text(printer: Printer, found: StateDifference) -> None:
-    """Print the moments, the price, and what is different."""
+    """Print the moments, and what is different."""
     printer.line(
         f"from {moment(found.since)} (position {found.first}) to {moment(found.until)} (position {found.last}), "
         f"{duration(found.until - found.since)}",
         "title",
     )
-    everything, pools = found.prices[:1], found.prices[1:]
+    asked = [changed for changed in found.objects if changed.asked]
+    asked_workloads = [workload for workload in found.workloads if workload.fields]
+    others = [workload for workload in found.workloads if not workload.fields]
+    for changed in sorted(asked, key=_rank):
+        _object(printer, changed)
+    for workload in asked_workloads:
+        _workload(printer, workload)
+    for node in found.nodes:
+        _node(printer, node)
+    for workload in others:
+        _workload(printer, workload)
+    _prices(printer, found.prices)
+    for changed in found.objects:
+        if not changed.asked:
+            _object(printer, changed)
+    if not (found.objects or found.nodes or found.workloads):
+        printer.line("nothing is different")
+
+
+def _rank(changed: ObjectChange) -> int:
+    """What decides most about nodes first."""
+    return _FIRST.index(changed.kind) if changed.kind in _FIRST else len(_FIRST)
+
+
+def _object(printer: Printer, changed: ObjectChange) -> None:
+    name = f"{changed.kind}/{changed.name}".rstrip("/")
+    printer.line(f"{_SIGNS[changed.change]} {name}", _STYLES[changed.change] if changed.asked else "debug")
+    for field in changed.fields:
+        printer.line(f"    {field.words}", "info" if changed.asked else "debug")
+
+
+def _prices(printer: Printer, prices: tuple[PriceChange, ...]) -> None:
+    everything, pools = prices[:1], prices[1:]
     for price in everything:
         printer.line(f"price: {_price(price.was, price.now)}")
     if len(pools) > 1:
         for pool in pools:
             printer.line(f"  NodePool {pool.node_pool}: {_price(pool.was, pool.now)}")
-    for changed in found.objects:
-        name = f"{changed.kind}/{changed.name}".rstrip("/")
-        printer.line(f"{_SIGNS[changed.change]} {name}", _STYLES[changed.change])
-        for field in changed.fields:
-            printer.line(f"    {field.words}")
-    for node in found.nodes:
-        _node(printer, node)
-    for workload in found.workloads:
-        _workload(printer, workload)
-    if not (found.objects or found.nodes or found.workloads):
-        printer.line("nothing is different")
 
 
 def _price(was: float, now: float) -> str:
