@@ -13,7 +13,9 @@ import msgspec
 from msgspec import Struct
 
 from kerf.engine.model.instance_types import Catalogue, InstanceType
+from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
 from kerf.engine.model.kubernetes.pods import PodShape, Resources
+from kerf.engine.record.errors import BlobMissing
 from kerf.engine.state.claim_timers import ClaimTimers
 
 _MAX_EXTREMES_KEPT = 1_000
@@ -60,6 +62,14 @@ class Blobs:
         if found is None:
             found = self._shapes[digest] = msgspec.msgpack.decode(self.source(digest), type=PodShape)
         return found
+
+    def node_class(self, digest: str) -> EC2NodeClass | None:
+        """An EC2NodeClass as it was recorded; None for a NodeClass of another provider, or one that is not kept. Read
+        again each time: nothing but texts for people asks for it."""
+        try:
+            return msgspec.msgpack.decode(self.source(digest), type=EC2NodeClass)
+        except (BlobMissing, msgspec.DecodeError):
+            return None
 
     def catalogue(self, digest: str) -> Catalogue:
         found = self._catalogues.get(digest)

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kinds.watched import WATCHED
 from kerf.engine.model.kubernetes.pods import Pod, PodShape
@@ -34,11 +35,15 @@ _OF_ONE_POD = frozenset(
 _SHAPE_FIELDS = {kind.struct: kind.digest_field for kind in WATCHED if kind.digest_field}
 Shapes = Callable[[str], PodShape]
 """The shape of a digest. Raises BlobMissing."""
+Classes = Callable[[str], EC2NodeClass | None]
+"""The EC2NodeClass of a digest; None where it is not known."""
 
 
-def document_of(obj: Struct, shapes: Shapes | None = None) -> Document:
+def document_of(obj: Struct, shapes: Shapes | None = None, classes: Classes | None = None) -> Document:
     """Return an object as a document: what a user may have changed in it, and what its status says. `shapes` tell what
-    its pods ask for, where only a digest stands in the object."""
+    its pods ask for, and `classes` how images are selected, where only a digest stands in the object."""
+    if isinstance(obj, NodeClassSeen):
+        return _node_class(obj, classes(obj.digest) if classes is not None and obj.digest else None)
     special = _SPECIAL.get(type(obj))
     if special is not None:
         return special(obj)
@@ -76,11 +81,11 @@ def _set(part: Any) -> Any:
     return {name: _set(value) for name, value in part.items() if value not in (None, [], {})}
 
 
-def changed_fields(was: Struct, now: Struct, shapes: Shapes | None = None) -> list[str]:
+def changed_fields(was: Struct, now: Struct, shapes: Shapes | None = None, classes: Classes | None = None) -> list[str]:
     """Return the fields in which an object differs, in words: "spec.weight 10 → 20"."""
     if was == now:
         return []
-    return [change.words for change in field_changes(document_of(was, shapes), document_of(now, shapes))]
+    return [change.words for change in field_changes(*(document_of(one, shapes, classes) for one in (was, now)))]
 
 
 def camel_case(name: str) -> str:
@@ -110,8 +115,9 @@ def _node_pool(pool: NodePool) -> Document:
     return {"spec": node_pool_document(pool)["spec"], "status": status}
 
 
-def _node_class(seen: NodeClassSeen) -> Document:
-    """Return what a NodeClass asks of its instances (its terms), and whether it is ready."""
+def _node_class(seen: NodeClassSeen, known: EC2NodeClass | None) -> Document:
+    """Return what a NodeClass asks of its instances (its terms), and whether it is ready. Where it is `known`, also how
+    it selects images, and their names."""
     terms = seen.terms
     spec: Document = {}
     for path, text in (terms.static if terms is not None else {}).items():
@@ -123,8 +129,11 @@ def _node_class(seen: NodeClassSeen) -> Document:
             spec.setdefault(field, {})[key] = text
         else:
             spec[field] = text
+    names = {image.id: image.name for image in known.status.amis} if known is not None else {}
+    if known is not None:
+        spec["amiSelectorTerms"] = [_set(_plain(term)) for term in known.spec.ami_selector_terms]
     resolved = {
-        "amis": [image.id for image in terms.images],
+        "amis": [f"{names[image.id]} ({image.id})" if names.get(image.id) else image.id for image in terms.images],
         "subnets": list(terms.subnets),
         "securityGroups": list(terms.security_groups),
         "capacityReservations": list(terms.reservations),
@@ -134,4 +143,4 @@ def _node_class(seen: NodeClassSeen) -> Document:
     return {"spec": spec, "status": {"ready": seen.ready, "reason": seen.reason, **told}}
 
 
-_SPECIAL: dict[type[Struct], Callable[[Any], Document]] = {NodePool: _node_pool, NodeClassSeen: _node_class}
+_SPECIAL: dict[type[Struct], Callable[[Any], Document]] = {NodePool: _node_pool}

@@ -85,7 +85,7 @@ def _of_kind(kind: str, before: State, after: State, facts: str, written: tuple[
     """Give the changed objects of a kind, which the facts keep in this field."""
     old: Mapping[str, Struct] = getattr(before.facts, facts)
     new: Mapping[str, Struct] = getattr(after.facts, facts)
-    shapes = after.indexes.blobs.shape
+    blobs = after.indexes.blobs
     for key in sorted(old.keys() | new.keys(), key=lambda key: (_name(new.get(key) or old[key], key), key)):
         was, now = old.get(key), new.get(key)
         if was is None or now is None:
@@ -93,7 +93,7 @@ def _of_kind(kind: str, before: State, after: State, facts: str, written: tuple[
             assert there is not None
             yield _told(kind, _name(there, key), CAME if was is None else GONE, written, ())
         elif was != now:
-            fields = field_changes(document_of(was, shapes), document_of(now, shapes))
+            fields = field_changes(*(document_of(one, blobs.shape, blobs.node_class) for one in (was, now)))
             if fields:
                 yield _told(kind, _name(now, key), CHANGED, written, fields)
 

@@ -37,7 +37,7 @@ from kerf.engine.record.decisions import (
 from kerf.engine.record.entries import Entry
 from kerf.engine.state.moves import ABANDONED
 from kerf.engine.state.nodeclaims.drift import DRIFT
-from kerf.projections.differences.documents import Shapes, changed_fields
+from kerf.projections.differences.documents import Classes, Shapes, changed_fields
 from kerf.projections.prose.amounts import count, first_names
 from kerf.projections.prose.nearest_reasons import nearest_first
 from kerf.projections.timeline.changed_objects import ChangedObjects
@@ -61,9 +61,9 @@ def _subject(intent: Intent) -> str:
 
 class Timeline:
     """Gives the events of one entry with `apply`, in order. Most entries give one event, repetitions none. `shapes` say
-    what pods ask for; without them their digests are told."""
+    what pods ask for; without them their digests are told. `classes` say how EC2NodeClasses select images."""
 
-    def __init__(self, shapes: Shapes | None = None) -> None:
+    def __init__(self, shapes: Shapes | None = None, classes: Classes | None = None) -> None:
         self.started = 0
         """The time of the first entry (ms since the epoch): relative times count from here."""
         self._pods: dict[str, Pod] = {}
@@ -72,6 +72,7 @@ class Timeline:
         self._buffers: dict[str, CapacityBuffer] = {}
         self._classes: dict[str, seen.NodeClassSeen] = {}
         self._objects = ChangedObjects(shapes)
+        self._known_classes = classes
         self._intents: dict[str, Intent] = {}
         self._targets: dict[str, str] = {}  # pod uid → the claim or node it is planned onto
         self._claim_objects: dict[str, bool] = {}  # NodeClaim object → whether it is being deleted
@@ -225,7 +226,7 @@ class Timeline:
         old = self._classes.get(key)
         self._classes[key] = node_class
         if old is not None and old.ready == node_class.ready:
-            fields = changed_fields(old, node_class)
+            fields = changed_fields(old, node_class, classes=self._known_classes)
             subject = f"nodeclass/{node_class.name}"
             return [make_event(entry, "nodeclass-changed", INFO, subject, fields=fields)] if fields else []
         code, level = ("nodeclass-ready", INFO) if node_class.ready else ("nodeclass-not-ready", WARNING)

@@ -19,7 +19,6 @@ from kerf.engine.record.decisions import Decision, ProvisionResult
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.store import Store
 from kerf.engine.state.indexes import Blobs
-from kerf.projections.differences.documents import Shapes
 from kerf.projections.timeline.event import Event
 from kerf.projections.timeline.timeline import Timeline
 from kerf.replay.history.histories_until import with_histories
@@ -36,8 +35,8 @@ Choose = Callable[[Timeline, Iterable[Entry]], Iterator[Event]]
 class _NotingTimeline(Timeline):
     """Notes the pods that it was asked to name and does not know, by the position of the entry."""
 
-    def __init__(self, shapes: Shapes) -> None:
-        super().__init__(shapes)
+    def __init__(self, blobs: Blobs) -> None:
+        super().__init__(blobs.shape, blobs.node_class)
         self.unknown: dict[int, set[str]] = {}
         self._unnamed: set[str] = set()
 
@@ -58,8 +57,8 @@ class _NotingTimeline(Timeline):
 class _PodsTimeline(_NotingTimeline):
     """Tells of pods and plans; of anything else what is told of it already."""
 
-    def __init__(self, shapes: Shapes, told: ToldEvents) -> None:
-        super().__init__(shapes)
+    def __init__(self, blobs: Blobs, told: ToldEvents) -> None:
+        super().__init__(blobs)
         self._told, self._latest = told, 0
 
     def apply(self, entry: Entry) -> list[Event]:
@@ -88,8 +87,8 @@ class _Every:
         self._named = named
         self._others = list(named.others()) if named.keeps else None
 
-    def timeline(self, shapes: Shapes) -> _NotingTimeline:
-        return _NotingTimeline(shapes)
+    def timeline(self, blobs: Blobs) -> _NotingTimeline:
+        return _NotingTimeline(blobs)
 
     def entries(self, uids: Collection[str]) -> Iterable[Entry]:
         return self._named.others() if self._others is None else self._others
@@ -111,8 +110,8 @@ class _Found:
         events = [event for position in self._wanted for event in told.of(position)]
         self._wanted.update(event.cause for event in events if event.cause >= event.turn)
 
-    def timeline(self, shapes: Shapes) -> _NotingTimeline:
-        return _PodsTimeline(shapes, self._told)
+    def timeline(self, blobs: Blobs) -> _NotingTimeline:
+        return _PodsTimeline(blobs, self._told)
 
     def entries(self, uids: Collection[str]) -> Iterable[Entry]:
         told, wanted = self._told, {*self._wanted, *(entry.position for entry in self._told.buffers)}
@@ -153,13 +152,13 @@ def chosen_events(
 
     Where `subjects` are given, it chooses events of these alone, or at `plans`, or pods' own, and what brought them
     about. Then what is about others is not read."""
-    base, shapes = list(base_as_entries(store)), Blobs(store.blob).shape
+    base, blobs = list(base_as_entries(store)), Blobs(store.blob)
     told = told_of(store, named) if subjects is not None else None
     given_too: _Every | _Found = _Every(named) if told is None else _Found(named, told, subjects or (), plans)
     uids = _pods_about(named, set(names), plans, given_too.plans()) | {uid_of(entry) for entry in base} | set(pods)
     read_of, of_pods = set[str](), list[Entry]()
     while True:
-        timeline, given = given_too.timeline(shapes), set[int]()
+        timeline, given = given_too.timeline(blobs), set[int]()
         for entry in base:
             timeline.apply(entry)
         timeline.started = 0
@@ -198,7 +197,8 @@ def told_of(store: Store, named: NamedEntries) -> ToldEvents | None:
         return None
 
     def work() -> ToldEvents | None:
-        timeline = Timeline(Blobs(store.blob).shape)
+        blobs = Blobs(store.blob)
+        timeline = Timeline(blobs.shape, blobs.node_class)
         for entry in base_as_entries(store):
             timeline.apply(entry)
         return told_events(timeline, with_histories(store, whole))

@@ -91,7 +91,8 @@ def _selected_events(
 
 def timeline_from_base(store: Store) -> Timeline:
     """Make a timeline that knows what the record begins with, before the first entry."""
-    timeline = Timeline(Blobs(store.blob).shape)
+    blobs = Blobs(store.blob)
+    timeline = Timeline(blobs.shape, blobs.node_class)
     for entry in base_as_entries(store):
         timeline.apply(entry)
     timeline.started = 0

@@ -30,7 +30,8 @@ def entries_since(store: AnyStore, since: int) -> tuple[Iterator[Entry], Timelin
         position = 0  # before the record begins
     if position - store.first_position() < FAR:
         return store.scan(), timeline_from_base(store)
-    facts, timeline = load(store, position).facts, Timeline(Blobs(store.blob).shape)
+    facts, blobs = load(store, position).facts, Blobs(store.blob)
+    timeline = Timeline(blobs.shape, blobs.node_class)
     for entry in chain(store.scan(until=1), state_as_entries(facts, position, facts.at)):
         timeline.apply(entry)
     return store.scan(position), timeline
