@@ -26,8 +26,7 @@ def story(record: Record, name: _Name, rest: _Rest = "", /, *, at: Until = "end"
     Parameters
     ----------
     name
-        A pod, workload, node, NodeClaim, NodePool, PodDisruptionBudget or instance id, alone or with its kind before it
-        (see kerf explain).
+        A pod, workload, node, NodeClaim, NodePool, PodDisruptionBudget or instance id, alone or after its kind.
     rest
         The name, where its kind stands before it: node ip-10-0-1-2.
     json
