@@ -31,7 +31,7 @@ class PoolFunnel(Struct, frozen=True, kw_only=True):
 
     Of its `types`, each of `cuts` ruled some out. `left` counts those that remain, `cheapest` are the first of these.
     `near` are single changes that would let more types through. If a node was opened here, `claim` is its name and
-    `reason` is None.
+    `reason` is None. NodePools of more `weight` are asked first (S-63).
     """
 
     node_pool: str
@@ -42,6 +42,7 @@ class PoolFunnel(Struct, frozen=True, kw_only=True):
     cheapest: tuple[PricedType, ...]
     near: tuple[NearMiss, ...]
     reason: Reason | None
+    weight: int = 0
 
 
 class RefusalCount(Struct, frozen=True):
@@ -241,4 +242,5 @@ def _pool_funnel(look: PoolAttempt, names: Mapping[int, str]) -> PoolFunnel:
         cheapest=funnel.left[:MAX_TYPES_SHOWN],
         near=funnel.near,
         reason=look.reason,
+        weight=funnel.weight,
     )

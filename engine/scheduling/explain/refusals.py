@@ -81,7 +81,9 @@ def explain_dropped(template: Template, tracer: Tracer | None) -> Reason:
         def near(pod_class: PodClass) -> tuple[NearMiss, ...]:
             return near_misses_of_dropped_pool(template, pod_class, [*type_filters(template, pod_class), *few])
 
-        tracer.pool_dropped(why, TypeFunnel(name, len(catalogue.types), _cuts(catalogue, filters)), near)
+        tracer.pool_dropped(
+            why, TypeFunnel(name, len(catalogue.types), _cuts(catalogue, filters), weight=template.pool.weight), near
+        )
     return why
 
 
@@ -232,6 +234,7 @@ def _type_funnel(template: Template, pod_class: PodClass, filters: list[TypeFilt
         _cuts(template.catalogue, filters, pod_class.tolerations),
         tuple(types_by_price(template, template.at(template.base.requirements.merged(pod_class.requirements)), left)),
         near_misses(template, pod_class, filters),
+        template.pool.weight,
     )
 
 

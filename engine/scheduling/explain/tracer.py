@@ -62,6 +62,7 @@ class TypeFunnel(Struct, frozen=True, omit_defaults=True):
     * `cuts`: in the order in which they were applied; each counts only types that were still there.
     * `left`: the remaining types, cheapest first.
     * `near`: the single changes that would let more types through, the one for most types first.
+    * `weight`: the NodePool's; those of more weight are asked first (S-63).
     """
 
     node_pool: str
@@ -69,6 +70,7 @@ class TypeFunnel(Struct, frozen=True, omit_defaults=True):
     cuts: tuple[Cut, ...] = ()
     left: tuple[PricedType, ...] = ()
     near: tuple[NearMiss, ...] = ()
+    weight: int = 0
 
 
 NearMissesFor = Callable[[PodClass], tuple[NearMiss, ...]]

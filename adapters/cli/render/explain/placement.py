@@ -65,7 +65,8 @@ def _otherwise(how: PlacementExplanation) -> str:
 
 def _pool(printer: Printer, pool: PoolFunnel) -> None:
     new = f" for the new node {pool.claim}" if pool.claim else ""
-    printer.line(f"  NodePool {pool.node_pool}: {count(pool.types, 'instance type')} considered{new}")
+    weight = f", of weight {pool.weight}" if pool.weight else ""
+    printer.line(f"  NodePool {pool.node_pool}{weight}: {count(pool.types, 'instance type')} considered{new}")
     for cut in pool.cuts:
         printer.line(f"    -{cut.types:<5} {cut_sentence(cut)}")
     cheapest = ", ".join(map(_choice, pool.cheapest))

@@ -214,7 +214,7 @@ def _nodes(nodes: list[NodeStatus], now: int) -> Iterator[list[str]]:
             words = f"drifted for {_time(now - node.drifted_since)}, kept by {_budgets(node.kept_by)}"
         kind = " ".join(filter(None, [node.instance_type, node.capacity_type, node.zone]))
         age = f"{_time(node.age)} old" if node.age else ""
-        pods = count(node.pods, "pod") if node.usage else ""
+        pods = _pods(node)
         told = ", ".join(filter(None, [kind, pods, age, *_others(node.usage, asked), overlaid_words(node.overlaid)]))
         price = _price(node.price) if node.price else "-"
         yield [
@@ -240,6 +240,14 @@ def _bar(usage: Usage) -> str:
     share = usage.requested / usage.allocatable
     filled = min(_BAR, round(share * _BAR))
     return full * filled + empty * (_BAR - filled) + f"{min(share, 9.99):5.0%}"
+
+
+def _pods(node: NodeStatus) -> str:
+    """Count the pods of a node; of one that takes no more, with how many it takes: nothing else may show why."""
+    room = node.usage.get("pods", Usage(0, 0))
+    if room.allocatable and room.requested >= room.allocatable:
+        return f"{node.pods} of {count(room.allocatable, 'pod')}"
+    return count(node.pods, "pod") if node.usage else ""
 
 
 def _others(usage: dict[str, Usage], asked: frozenset[str]) -> list[str]:

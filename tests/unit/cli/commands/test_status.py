@@ -95,6 +95,20 @@ def test_a_price_of_a_nodeoverlay_is_told(kerf: Any, tmp_path: Path) -> None:
     assert said in kerf("explain", record, order.claim)[1]
 
 
+def test_a_node_that_takes_no_more_pods_says_how_many_it_takes(kerf: Any, tmp_path: Path) -> None:
+    """Its CPU and memory are half empty."""
+    world = World()
+    world.prepare()
+    small, large = ({"cpu": 8_000, "memory": 2**33, "pods": pods} for pods in (2, 110))
+    for name, room in (("n1", small), ("n2", large)):
+        world.see(Observation(Node(name, ready=True, allocatable=room)))
+        for pod in "ab":
+            world.pending(f"{name}{pod}")
+            world.bind(f"{name}{pod}", name)
+    out = kerf("status", stored(tmp_path / "r.kerf", world.store))[1]
+    assert (out.count("2 of 2 pods"), out.count("2 pods")) == (1, 2)
+
+
 def test_the_hour_before_tells_what_a_state_does_not(kerf: Any, tmp_path: Path) -> None:
     """Five pods' node is interrupted: the state afterwards says nothing of that."""
     record = ROOT / "tests" / "golden" / "spot-interruption"

@@ -89,13 +89,15 @@ def explained(plan: PlanExplanation) -> DecisionExplanation:
 )
 def test_the_counts_of_a_funnel_add_up(capsys: pytest.CaptureFixture[str], types: int, said: str) -> None:
     """S-162: a NodeClaim names the cheapest types only, which the last step of the funnel says."""
-    pool = PoolFunnel(node_pool="p", types=900, cuts=(), left=900, cheapest=(), near=(), reason=None)
+    pool = PoolFunnel(node_pool="p", types=900, cuts=(), left=900, cheapest=(), near=(), reason=None, weight=7)
     how = PlacementExplanation(
         decision=1, version=1, same=True, pods=1, requests={}, requirements=(), refused=(), pools=(pool,),
         chosen=(PricedType("c5.large", 0.085),), chosen_types=types, reasons=(),
     )  # fmt: skip
     decision_text(Printer(), explained(PlanExplanation(claim="p-1", pods=("default/a",), how=how)), [])
-    assert f"    -{900 - types:<5} too small for all pods that {said}" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert f"    -{900 - types:<5} too small for all pods that {said}" in told
+    assert "  NodePool p, of weight 7: 900 instance types considered" in told
 
 
 def test_why_a_pod_has_no_place_and_what_would_help(capsys: pytest.CaptureFixture[str]) -> None:

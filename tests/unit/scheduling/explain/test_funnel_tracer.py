@@ -52,6 +52,13 @@ def test_a_placed_class_shows_cuts_what_is_left_and_where_it_went() -> None:
     assert funnel.claims[0].left == look.funnel.left
 
 
+def test_a_nodepool_is_shown_with_its_weight() -> None:
+    """It is why a dearer one is asked first."""
+    pools = (replace(pool("heavy"), weight=90), pool("light"))
+    funnel = funnel_of(problem(Workloads().add("x", 1, shape(100)), ladder(2), *pools))
+    assert [(look.funnel.node_pool, look.funnel.weight) for look in funnel.classes[0].pools] == [("heavy", 90)]
+
+
 def test_near_miss_of_a_zone() -> None:
     """'2 types fit if zone z4 were allowed', and for the pod's side 'if it did not ask for z4'."""
     types = (instance_type("a", 2, zones=("z1", "z4")), instance_type("b", 4, zones=("z4",)), instance_type("c", 8))
