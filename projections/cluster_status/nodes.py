@@ -21,6 +21,7 @@ from kerf.engine.scheduling.pods.evictability import EvictionRules
 from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.pods.on_node import pods_on_node
 from kerf.engine.state.state import State
+from kerf.projections.cluster_status.closed_budgets import held_by_closed_budgets
 from kerf.projections.cluster_status.structs import NodeStatus, Usage
 from kerf.projections.cluster_status.under_way import LATE_AFTER, MOVE, budgets_of_pods
 from kerf.projections.cluster_status.waiting_pods import lacks_pods
@@ -85,7 +86,9 @@ def _reasons(state: State, now: int) -> dict[str, Reason]:
             if state.facts.clocks_differ and found is None:
                 found = Reason.of(DisruptionCode.CLOCKS_DIFFER)
             reasons[claim.name] = found or Reason(claim.verdict or DisruptionCode.NOT_LOOKED_AT.value)
-    return reasons | _waiting_for_budgets(reasons, state)
+    held = [state.facts.claims[name] for name, reason in reasons.items() if reason.code == DisruptionCode.BUDGET]
+    closed = dict.fromkeys(held_by_closed_budgets(held, state, now), Reason.of(ExplanationCode.BUDGET_ALLOWS_NONE))
+    return reasons | _waiting_for_budgets(reasons, state) | closed
 
 
 def _waiting_for_budgets(reasons: dict[str, Reason], state: State) -> dict[str, Reason]:

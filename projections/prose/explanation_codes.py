@@ -18,6 +18,10 @@ class ExplanationCode(ReasonCode):
     CONTROLLER_GAVE_UP = "controller-gave-up", "{controller} did not carry out its decision"
     DELETION_ASKED = "deletion-asked", "{actor} asked for its deletion"
     FITS_ON_A_CHEAPER_NODE = "fits-on-a-cheaper-node", "its pods fit on a node that costs less"
+    BUDGET_ALLOWS_NONE = (
+        "budget-allows-none",
+        "the disruption budgets of its NodePool let no node go now, however few are going",
+    )
     GOES_AT_ONCE = "goes-at-once", "it may go, within the disruption budgets, and does so at once"
     GOES_AS_EMPTY = "goes-as-empty", "it is empty: emptiness decides about it"
     HAS_ROOM_ELSEWHERE = "has-room-elsewhere", "its pods have room on other nodes"

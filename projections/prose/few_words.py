@@ -10,6 +10,7 @@ _FEW_WORDS: dict[str, str] = {
     DisruptionCode.BAD_BUDGET: "unreadable budget",
     DisruptionCode.BEING_DISRUPTED: "move under way",
     DisruptionCode.BUDGET: "budget used up",
+    ExplanationCode.BUDGET_ALLOWS_NONE: "budget allows none",
     DisruptionCode.CLOCKS_DIFFER: "clocks disagree",
     DisruptionCode.CHURN: "pods changed meanwhile",
     DisruptionCode.CONSOLIDATE_AFTER_NEVER: "consolidateAfter Never",

@@ -9,12 +9,15 @@ from msgspec import Struct
 
 from kerf.engine.disruption.budgets import UNLIMITED, Use, allowance, value
 from kerf.engine.disruption.moves.budget_headroom import budget_use
-from kerf.engine.model.disruption_reasons import BUDGET_REASONS, DisruptionReason
+from kerf.engine.model.disruption_reasons import BUDGET_REASONS, DisruptionCode, DisruptionReason
 from kerf.engine.model.karpenter.nodepools import Budget, NodePool
 from kerf.engine.model.reasons import Reason
+from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.decisions import ProvisionResult
 from kerf.engine.record.store import Store
 from kerf.engine.state.state import State
+from kerf.projections.cluster_status.closed_budgets import held_by_closed_budgets
+from kerf.projections.prose.explanation_codes import ExplanationCode
 from kerf.projections.prose.nearest_reasons import nearest_first
 from kerf.projections.status.nodepool import nodepool_status
 from kerf.replay.explain.funnels import decision_at
@@ -90,11 +93,21 @@ def explain_pool(store: Store, histories: Histories, state: State, name: str) ->
             for resource, limit in sorted(((pool.limits if pool is not None else None) or {}).items())
         },
         budgets=_budgets(state, name),
-        reasons=dict(sorted(Counter(claim.why or claim.verdict for claim in claims if claim.initialized).items())),
+        reasons=_reasons(claims, state),
         refused=_refused(store, histories, state, name),
         launches=len(histories_of_pool),
         failed=sum(not claim.instance for claim in histories_of_pool if claim.answers),
     )
+
+
+def _reasons(claims: list[NodeClaim], state: State) -> dict[str, int]:
+    """Count the codes of why nodes go or stay."""
+    codes = {claim.name: claim.why or claim.verdict for claim in claims if claim.initialized}
+    held = [claim for claim in claims if codes.get(claim.name) == DisruptionCode.BUDGET]
+    codes |= dict.fromkeys(
+        held_by_closed_budgets(held, state, state.facts.at), ExplanationCode.BUDGET_ALLOWS_NONE.value
+    )
+    return dict(sorted(Counter(codes.values()).items()))
 
 
 def _budgets(state: State, name: str) -> tuple[PoolBudget, ...]:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from kerf.engine.model.content_digest import content
 from kerf.engine.model.disruption_reasons import DisruptionCode
+from kerf.engine.model.karpenter.nodepools import Budget
 from kerf.engine.model.kubernetes.daemonsets import DaemonSet
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
@@ -96,6 +97,14 @@ def test_a_late_drain_names_the_pod_that_it_waits_for() -> None:
     (drain,) = status(world, 20 * MINUTE).under_way
     assert (drain.late, drain.pod) == (True, "default/b")
     assert late_words(drain) == "pod default/b: the annotation karpenter.sh/do-not-disrupt forbids it"
+
+
+@pytest.mark.parametrize(("nodes", "said"), [("0", "budget allows none"), ("1", "about to go")])
+def test_a_budget_that_allows_none_is_not_used_up(nodes: str, said: str) -> None:
+    world = half_empty(budgets=(Budget(nodes=nodes),))
+    world.after(MINUTE)
+    (node,) = status(world).nodes
+    assert node.few_words == said
 
 
 def drifted(later: int, **changes: object) -> ClusterStatus:
