@@ -212,7 +212,8 @@ class DisruptionCode(ReasonCode):
     SEARCH_ENDED = "search-ended", "the search for moves had done all its work before it came to this node"
     SEVERAL_POD_BUDGETS = (
         "several-pod-budgets",
-        "pod {pod} may not be evicted: it is under several, PodDisruptionBudgets {budgets}",
+        "pod {pod} may not be evicted: PodDisruptionBudgets {budgets} select it, "
+        "and the API server evicts no pod under several",
     )
     SEVERAL_REPLACEMENTS = "several-replacements", "its pods would need {count} nodes instead"
     SPOT_TO_SPOT_OFF = "spot-to-spot-off", "spot nodes are not replaced by spot nodes unless the feature gate is on"
