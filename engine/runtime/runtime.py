@@ -20,11 +20,20 @@ from kerf.engine.model.settings import Settings
 from kerf.engine.nodeclaim.aggregate import ClaimAggregates
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import DRAINING, TAINTED
-from kerf.engine.record.decisions import Decision, DisruptResult, FindInstance, Intent, LaunchInstance, LifecycleResult
+from kerf.engine.record.decisions import (
+    Decision,
+    DeletePod,
+    DisruptResult,
+    FindInstance,
+    Intent,
+    LaunchInstance,
+    LifecycleResult,
+)
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.errors import EpochRefused, StoreError
 from kerf.engine.record.observations import (
     ClocksDiffer,
+    EffectAnswered,
     Imported,
     InstanceSeen,
     InstancesListed,
@@ -46,7 +55,7 @@ from kerf.engine.state.load import Progress, load
 from kerf.engine.state.nodeclaims import adoption
 from kerf.engine.state.nodeclaims.consistency import CONSISTENCY
 from kerf.engine.state.nodeclaims.drift import reservation_in_question
-from kerf.engine.state.state import State
+from kerf.engine.state.state import Facts, State
 
 SNAPSHOT_EVERY = 20_000  # entries
 SNAPSHOT_DAILY = 1_000
@@ -99,15 +108,20 @@ class Runtime:
     ) -> None:
         facts = self.state.facts
         settings = settings_of_one_cluster(facts.settings, settings)
-        self._unanswered = [(ref, _to_reconcile(a.intent, self.state)) for ref, a in sorted(facts.intents.items())]
         self.fresh = started = not facts.position
+        now = now if clocks is None or started else _believed(facts.at, now, clocks)
+        too_early = _forced_too_early(facts, now)
+        asked = [(ref, asked.intent) for ref, asked in sorted(facts.intents.items()) if ref not in too_early]
+        self._unanswered = [(ref, _to_reconcile(intent, self.state)) for ref, intent in asked]
         facts.epoch = self._office  # the entries of this turn are the first that carry it
-        draft = self._draft(now if clocks is None or started else _believed(facts.at, now, clocks))
+        draft = self._draft(now)
         if started:
             draft.add(beginning)
         draft.add(OfficeTaken(self._office, holder))
         if clocks is not None:
             draft.add(clocks)
+        for ref in too_early:
+            draft.add(EffectAnswered(ref, ok=False, message="decided by a clock that was ahead"))
         if started or facts.settings != settings:
             draft.add(SettingsSeen(settings))
         react(draft)
@@ -280,6 +294,14 @@ def _to_reconcile(intent: Intent, state: State) -> Intent:
     if isinstance(intent, LaunchInstance) and intent.claim not in state.facts.claims:
         return FindInstance(intent.claim, intent)
     return intent
+
+
+def _forced_too_early(facts: Facts, now: int) -> list[str]:
+    """The intents of pods that were to go by force, at a time which is set back: their node's deadline is not near."""
+    ahead = now + TOLERANCE
+    return [
+        ref for ref, asked in sorted(facts.intents.items()) if isinstance(asked.intent, DeletePod) and asked.at > ahead
+    ]
 
 
 def _believed(record: int, server: int, clocks: ClocksDiffer) -> int:

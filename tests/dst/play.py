@@ -16,7 +16,6 @@ from kerf.engine.record.decisions import Decision, EvictPod, Intent
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.errors import StoreError, StoreLocked
 from kerf.engine.record.observations import InputRefused, Observation
-from kerf.engine.record.store import Store
 from kerf.engine.runtime.runtime import Runtime
 from kerf.engine.state import snapshot
 from kerf.engine.state.evolve import evolve
@@ -80,10 +79,9 @@ class Play(Run):
         clock.at(START + STORM + CALM - 1, "calm is over", lambda: self._look(simulation))
 
     def _office(self, now: int) -> Runtime:
-        """A process that cannot open the record does not begin. By the clock of an older one that is ahead, pods of
-        nodes with a deadline would go by force."""
+        """A process that cannot open the record does not begin."""
         self._fail(None)
-        if self.scenario.ahead and self.driver.offices == 2 and not _has_deadlines(self.store):
+        if self.scenario.ahead and self.driver.offices == 2:
             Runtime(
                 self.store, holder="old", settings=self.settings, record="", engine="old", now=now + self.scenario.ahead
             )
@@ -154,10 +152,6 @@ def play(scenario: Scenario) -> Outcome:
     outcome.broken += _launched_once(run)
     outcome.exercised = _exercised(scenario, run, witness)
     return outcome
-
-
-def _has_deadlines(store: Store) -> bool:
-    return any(claim.deadline is not None for claim in load(store).facts.claims.values())
 
 
 def _heal(simulation: Simulation) -> None:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from kerf.engine.model.disruption_reasons import DisruptionCode
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.record.decisions import Decision, LaunchInstance, TaintNode
+from kerf.engine.record.decisions import Decision, DeletePod, LaunchInstance, TaintNode
 from kerf.engine.record.observations import (
     ClocksAgree,
     ClocksDiffer,
@@ -43,6 +43,24 @@ def sound(world: World) -> bool:
 
 
 # ── a record that is ahead of the clock ────────────────────────────────────────────────────────────────────────────
+
+
+def test_what_was_to_go_by_force_tomorrow_is_not_deleted_today() -> None:
+    """A process decides it by a clock that is ahead, and dies. The next one has the right time."""
+    world = half_empty(expire_after=60 * MINUTE, termination_grace_period=30 * MINUTE, consolidation_policy="WhenEmpty")
+    world.after(60 * MINUTE)
+    show_taint(world)
+    world.now += DAY
+    world.see()
+    forced = [ref for ref, intent in world.intents if isinstance(intent, DeletePod)]
+    assert forced
+    world.now -= DAY
+    world.runtime = world.start()
+    assert not {*forced}.intersection(ref for ref, _ in world.runtime.unanswered())
+    assert not {*forced}.intersection(world.runtime.state.facts.intents)
+    assert not [intent for _ in range(30) for intent in world.after(MINUTE) if isinstance(intent, DeletePod)]
+    assert [type(intent) for intent in world.after(MINUTE)].count(DeletePod) == len(forced)
+    assert sound(world)
 
 
 def test_a_turn_of_tomorrow_holds_no_pod_back_once_the_clock_is_right() -> None:
