@@ -11,6 +11,7 @@ from kerf.projections.prose.amounts import count, moment
 
 SHOWN = 3
 """So many of the objects that cannot be read are shown."""
+NO_NODEPOOL = "  There is no NodePool of karpenter.sh/v1 (Karpenter 1.0 and later): kerf plans nothing here"
 _KINDS = {"NodeClaimObject": "NodeClaim", "InputRefused": "object that cannot be read"}
 _FIRST = ("Node", "Pod", "NodePool", "NodeClaimObject", "PodDisruptionBudget")
 
@@ -23,6 +24,7 @@ def capture_text(captured: Captured) -> list[str]:
         f"{captured.file}: the cluster at {moment(captured.at)}",
         f"  {counts}",
         f"  Instance types and prices: {market}" if market else "  Instance types and prices are not known",
+        *([] if captured.objects.get("NodePool") else [NO_NODEPOOL]),
         *_unread(captured),
         f"  Partial; not in it: {', '.join(words_of(code) for code in mark.lacks)}",
         f"Next: kerf status {quote(captured.file)}",

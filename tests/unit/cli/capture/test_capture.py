@@ -153,6 +153,16 @@ def test_what_serves_no_nodes_and_pods_is_no_cluster(tmp_path: Path, capsys: pyt
     assert "KERF601: it serves neither nodes nor pods: this is no Kubernetes API" in capsys.readouterr().err
 
 
+def test_a_cluster_without_nodepools_says_that_nothing_is_planned(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a Karpenter before 1.0, say."""
+    api = served(small_cluster())
+    del api.answers["GET /apis/karpenter.sh/v1/nodepools"]
+    assert captured(api, tmp_path)[0] == 0
+    assert "There is no NodePool of karpenter.sh/v1" in capsys.readouterr().out
+
+
 def test_a_pod_has_waited_since_its_creation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """docs/capture.md. It was created on the first of January."""
     code, file = captured(served(small_cluster()), tmp_path, "--types", str(types_file(tmp_path)))
