@@ -16,13 +16,13 @@ from kerf.engine.model.kinds.kind import WatchedKind
 from kerf.engine.model.kinds.watched import DAEMONSET, NODEPOOL, WATCHED
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
-from kerf.engine.model.kubernetes.pods import Owner, Pod, is_reschedulable
+from kerf.engine.model.kubernetes.pods import Owner, Pod, PodShape, is_reschedulable
 from kerf.engine.model.manifests.decode import Decoded, decode_object
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import GOING
 from kerf.engine.record.observations import NodeClaimDeletionSeen, ObjectGone, Observation
 from kerf.engine.state.state import State
-from kerf.projections.differences.documents import changed_fields
+from kerf.projections.differences.documents import Shapes, changed_fields
 from kerf.projections.prose.amounts import count, first_names
 from kerf.projections.workload_names import WorkloadName, owner_name
 from kerf.replay.errors import ChangeRefused
@@ -73,10 +73,11 @@ def applied(document: Document, said: str) -> Change:
         kind = _BY_STRUCT.get(type(decoded.object))
         if kind is None or not kind.watched_with(state.facts.settings) or isinstance(decoded.object, NodeClaimObject):
             raise ChangeRefused(f"kerf would not look at {what}", where=said, hint=_instead(document, kind))
+        shapes = partial(_shape, {**decoded.blobs}, state)
         known = _known(kind, decoded.object, state)
         made = _as_admitted(decoded.object, known, kind, state)
         made = made if kind.trim is None else kind.trim(made)
-        told = f"{what} is new{_others(kind, state)}" if known is None else f"{what}: {_changes(known, made)}"
+        told = f"{what} is new{_others(kind, state)}" if known is None else f"{what}: {_changes(known, made, shapes)}"
         return Applied(told, (Observation(made, decoded.blobs),))
 
     return change
@@ -88,9 +89,15 @@ def _others(kind: WatchedKind, state: State) -> str:
     return f": the record has {first_names(names)}" if names else ""
 
 
-def _changes(known: Struct, made: Struct) -> str:
+def _shape(new: dict[str, Struct], state: State, digest: str) -> PodShape:
+    """Return what pods of a template ask for: one that is new with a manifest, or of the record."""
+    found = new.get(digest)
+    return found if isinstance(found, PodShape) else state.indexes.blobs.shape(digest)
+
+
+def _changes(known: Struct, made: Struct, shapes: Shapes) -> str:
     """Say which fields of an object change, and how."""
-    fields = changed_fields(known, made)
+    fields = changed_fields(known, made, shapes)
     more = f" and {count(len(fields) - MAX_FIELDS_SHOWN, 'other field')}" if len(fields) > MAX_FIELDS_SHOWN else ""
     return ", ".join(fields[:MAX_FIELDS_SHOWN]) + more if fields else "as it is in the record"
 
@@ -110,7 +117,8 @@ def _instead(document: Document, kind: WatchedKind | None) -> str:
     if kind is not None and kind.name == "nodeclaim":
         return "--add-pods asks for nodes, --remove takes one away"
     if kind is not None and kind.name == "workload":
-        return "--add-pods adds its pods"
+        instead = f"with --delete {name.lower()}/{_named(document).partition(' ')[2]} in place of those that are there"
+        return f"--add-pods adds its pods, {instead}"
     return "It looks at it only with other settings" if kind is not None else "Leave it out"
 
 

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from kerf.engine.record.decisions import Decision
 from tests.support.records import changed, stored, tampered, whole_life
 from tests.support.repository import ROOT
+from tests.support.simulation.run import Run, scale, workshop
 from tests.support.world import World
 
 GOLDEN = ROOT / "tests" / "golden" / "workshop-scale-up-and-down"
@@ -213,6 +214,28 @@ def test_manifests_that_only_the_cloud_could_answer_are_refused(kerf: Any) -> No
     code, _, err = kerf("whatif", GOLDEN, "--apply", manifest)
     assert (code, err[:7]) == (2, "KERF208")
     assert "What the cloud makes of a NodeClass is not in the record" in err
+
+
+def test_a_changed_daemonset_and_a_workload_are_told_in_words(kerf: Any, tmp_path: Path) -> None:
+    """No digest of a template, and what to do about a workload, whose pods alone are in the record."""
+
+    def manifest(kind: str, cpu: str) -> Path:
+        pod = {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]}
+        spec = {
+            "selector": {"matchLabels": {"app": "a"}},
+            "template": {"metadata": {"labels": {"app": "a"}}, "spec": pod},
+        }
+        file = tmp_path / f"{kind}-{cpu}.json"
+        metadata = {"name": "agent", "namespace": "kube-system"}
+        file.write_text(json.dumps({"apiVersion": "apps/v1", "kind": kind, "metadata": metadata, "spec": spec}))
+        return file
+
+    run = Run([*workshop(scale("10s", 1)), json.loads(manifest("DaemonSet", "700m").read_text())], until=60_000)
+    record = stored(tmp_path / "r.kerf", run.memory)
+    out = kerf("whatif", record, "--apply", manifest("DaemonSet", "50m"))[1]
+    assert "  DaemonSet agent: template.requests.cpu 700m → 50m\n" in out
+    err = kerf("whatif", record, "--apply", manifest("Deployment", "50m"))[2]
+    assert "--add-pods adds its pods, with --delete deployment/agent in place of those that are there" in err
 
 
 def test_another_decision_in_the_record_and_an_older_version_are_told(kerf: Any, life: World, tmp_path: Path) -> None:
