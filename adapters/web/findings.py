@@ -11,6 +11,7 @@ from msgspec import Struct
 from kerf.adapters.cli.render.figures.loops import loop_costs, loop_words
 from kerf.adapters.cli.render.text import dollars, some
 from kerf.adapters.web.reader import RecordReader
+from kerf.engine.model.disruption_reasons import DisruptionCode
 from kerf.engine.model.missing_knowledge import Missing
 from kerf.engine.nodeclaim.state_table import INITIALIZED
 from kerf.projections.cluster_status.nodes import fullness
@@ -20,6 +21,8 @@ from kerf.projections.explorer.drawn import Drawn
 from kerf.projections.explorer.troubles import Trouble
 from kerf.projections.figures.loops import UNUSED, Loop
 from kerf.projections.prose.amounts import count, duration
+from kerf.projections.prose.explanation_codes import ExplanationCode
+from kerf.projections.prose.reasons import sentence
 from kerf.projections.timeline.event import ERROR, INFO, WARNING
 from kerf.replay.partial_records import imported_from
 
@@ -31,6 +34,10 @@ _KINDS_OF_GROUNDS = {
     "clocks-differ": "nodepool", "under-way": "nodeclaim",
 }  # fmt: skip
 """Code of a ground → the kind of what it is about. All others are about pods."""
+_BY_POOLS_BUDGETS = (
+    DisruptionCode.BUDGET, DisruptionCode.BAD_BUDGET, ExplanationCode.WAITS_FOR_BUDGET,
+    ExplanationCode.BUDGET_ALLOWS_NONE,
+)  # fmt: skip
 _GRAVE = frozenset(
     [
         "pods-not-reached", "pods-without-place", "nodeclass-not-ready", "claim-launch-timed-out",
@@ -75,11 +82,13 @@ def findings(reader: RecordReader) -> FindingsAnswer:
     unserved = imported is not None and Missing.BINDINGS in imported.lacks
     known = drawn if read >= 1 else Drawn()
     loops = [loop for loop in known.loops if not (unserved and loop.kind == UNUSED)]
+    troubles = sorted(known.troubles, key=_rank)
     found = [
         *_of_verdict(status, reader.quoted),
         *(_of_loop(loop, reader.quoted) for loop in loops),
+        *(_of_trouble(trouble, reader.quoted) for trouble in troubles if trouble.code not in _USUAL),
         *_of_idle(status, reader.quoted),
-        *(_of_trouble(trouble, reader.quoted) for trouble in sorted(known.troubles, key=_rank)),
+        *(_of_trouble(trouble, reader.quoted) for trouble in troubles if trouble.code in _USUAL),
     ]
     hidden = max(0, len(found) - MOST)
     return FindingsAnswer(verdict=status.verdict.level, findings=found[:MOST], hidden=hidden, read=round(read, 2))
@@ -155,25 +164,45 @@ _APART = {"drifted-kept": _of_kept, "late": _of_late}
 
 def _of_idle(status: ClusterStatus, record: str) -> Iterator[Finding]:
     """Nodes that little is asked of and that stay, by the reason: the dearest reason first."""
-    groups: dict[str, list[NodeStatus]] = {}
+    groups: dict[tuple[str, str], list[NodeStatus]] = {}
     for node in status.nodes:
         if node.state == INITIALIZED and node.reason is not None and not node.going and fullness(node) < IDLE:
-            groups.setdefault(node.few_words, []).append(node)
-    for words, nodes in sorted(groups.items(), key=lambda item: (-fsum(node.price for node in item[1]), item[0])):
+            groups.setdefault((node.few_words, _pool_that_holds(node)), []).append(node)
+    for _, nodes in sorted(groups.items(), key=lambda item: (-fsum(node.price for node in item[1]), item[0])):
         price = fsum(node.price for node in nodes)
         stay = "stays" if len(nodes) == 1 else "stay"
         shown = some([node.name for node in nodes], 2)
+        words, subject = _cause(nodes)
         yield Finding(
             kind="idle",
             level=INFO,
             text=f"{count(len(nodes), 'node')} under {IDLE:.0%} full, and {stay}: {words} ({shown})",
             more=f"{dollars(price)}/h, at the end of the record",
-            subject=f"node/{nodes[0].name}",
+            subject=subject,
             at=status.at,
             since=status.at,
             until=status.at,
             command=f"kerf status {record} --all",
         )
+
+
+def _pool_that_holds(node: NodeStatus) -> str:
+    """Return the NodePool whose disruption budgets keep a node, "" for another reason."""
+    return node.node_pool if node.reason is not None and node.reason.code in _BY_POOLS_BUDGETS else ""
+
+
+def _cause(nodes: list[NodeStatus]) -> tuple[str, str]:
+    """Return why nodes stay that stay for the same reason, and what is to be looked at: what holds all of them, or else
+    the first."""
+    first = nodes[0]
+    reasons = [node.reason.params for node in nodes if node.reason is not None]
+    pool, held = _pool_that_holds(first), reasons[0].get("budgets")
+    if pool:
+        return f"{first.few_words}, of NodePool {pool}", f"nodepool/{pool}"
+    if isinstance(held, list) and all(params.get("budgets") == held for params in reasons):
+        return f"PodDisruptionBudget {some(held)} allows no eviction", f"poddisruptionbudget/{held[0]}"
+    words = sentence(first.reason) if len(nodes) == 1 and first.reason is not None and reasons[0] else first.few_words
+    return words, f"node/{first.name}"
 
 
 def _of_loop(loop: Loop, record: str) -> Finding:
@@ -196,7 +225,7 @@ def _of_trouble(trouble: Trouble, record: str) -> Finding:
     decided = subject.startswith("decision/") or subject == "record"
     about = f", of {len(trouble.subjects)} subjects" if len(trouble.subjects) > 1 else ""
     return Finding(
-        kind="trouble",
+        kind="usual" if trouble.code in _USUAL else "trouble",
         level=trouble.level,
         text=trouble.text,
         more=f"{count(trouble.count, 'time')}{lasted}{about}" if trouble.count > 1 else "once",

@@ -11,13 +11,14 @@ import pytest
 pytest.importorskip("starlette", reason="the explorer's extra is not installed")
 
 from kerf.adapters.cli.main import main
-from kerf.adapters.web.findings import FindingsAnswer, findings
+from kerf.adapters.web.findings import FindingsAnswer, _of_trouble, findings
 from kerf.adapters.web.reader import RecordReader
 from kerf.engine.model.reasons import Reason
-from kerf.projections.explorer.troubles import MOST_SUBJECTS, TroublesFold
+from kerf.projections.explorer.troubles import MOST_SUBJECTS, Trouble, TroublesFold
 from kerf.projections.timeline.event import INFO, WARNING, Event
 from tests.support.lives import claim_of, launched
 from tests.support.records import stored, whole_life
+from tests.support.simulation.budgets import budget, given
 from tests.support.simulation.run import Run, documents, scale, workshop
 from tests.support.world import World
 
@@ -91,6 +92,26 @@ def test_what_is_late_has_a_card_that_says_what_it_waits_for(tmp_path: Path) -> 
     assert [card.text for card in cards if card.kind == "verdict"] == [
         f"joining {claim} is late: no node has joined with its provider id yet"
     ]
+
+
+def test_what_costs_more_than_it_serves_names_what_holds_it_and_comes_before_what_is_usual(tmp_path: Path) -> None:
+    closed = [{"nodes": "0", "schedule": "0 0 * * *", "duration": "24h"}]
+    run = Run(given(scale("10s", 12), scale("20m", 1), budgets=closed), until=60 * MINUTE)
+    (card,) = ask(stored(tmp_path / "pool.kerf", run.memory)).findings
+    assert (card.kind, card.subject) == ("idle", "nodepool/default"), card.text
+    assert "stays: budget allows none, of NodePool default" in card.text
+    run = Run(given(scale("10s", 12), scale("20m", 1), more=(budget(0),)), until=60 * MINUTE)
+    (card,) = ask(stored(tmp_path / "pdb.kerf", run.memory)).findings
+    assert card.subject == "poddisruptionbudget/other/inflate"
+    assert "stays: PodDisruptionBudget other/inflate allows no eviction" in card.text
+
+
+def test_what_comes_and_goes_on_most_days_is_last() -> None:
+    elsewhere = Trouble(
+        code="pod-bound-elsewhere", why="", level=WARNING, text="bound elsewhere", count=1, since=1, until=1,
+        positions=(1, 1), subjects=["pod/default/a"],
+    )  # fmt: skip
+    assert _of_trouble(elsewhere, "r.kerf").kind == "usual"
 
 
 def test_pods_without_a_place_come_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

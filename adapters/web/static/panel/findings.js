@@ -4,7 +4,7 @@ import { el, section } from "../shared/dom.js";
 import { change, clockText, duration, view } from "../shared/view.js";
 
 const SIGNS = { error: "✕", warning: "!", info: "i" };
-const TITLES = { verdict: "Not in order at the end", loop: "Going round in circles", trouble: "Went wrong on the way", idle: "Costs more than it serves" };
+const TITLES = { verdict: "Not in order at the end", loop: "Going round in circles", trouble: "Went wrong on the way", idle: "Costs more than it serves", usual: "Comes and goes on most days" };
 let found = [], chosen = -1;
 
 export async function findingsView() {
