@@ -144,13 +144,14 @@ def _of_late(status: ClusterStatus, record: str) -> Iterator[Finding]:
         if part.late:
             groups.setdefault(f"{UNDER_WAY[part.kind]} {late_words(part)}", []).append(part)
     for first, *others in groups.values():
-        waits, more = late_words(first), f" and {len(others)} more" if others else ""
+        waits = late_words(first)
+        are = f" and {len(others)} more are" if others else " is"
         yield Finding(
             kind="verdict",
             level=WARNING,
-            text=f"{UNDER_WAY[first.kind]} {first.subjects[0]}{more} is late{': ' if waits else ''}{waits}",
+            text=f"{UNDER_WAY[first.kind]} {first.subjects[0]}{are} late{': ' if waits else ''}{waits}",
             more="at the end of the record",
-            subject=f"nodeclaim/{first.subjects[0]}",
+            subject=f"poddisruptionbudget/{first.budgets[0]}" if first.budgets else f"nodeclaim/{first.subjects[0]}",
             at=status.at,
             since=first.since,
             until=status.at,

@@ -94,6 +94,15 @@ def test_what_is_late_has_a_card_that_says_what_it_waits_for(tmp_path: Path) -> 
     ]
 
 
+def test_drains_that_a_budget_holds_are_one_card_that_leads_to_the_budget(tmp_path: Path) -> None:
+    docs = given(scale("10s", 16), scale("60m", 16), more=(budget(0),))
+    pool = next(document for document in docs if document["kind"] == "NodePool")
+    pool["spec"]["template"]["spec"]["expireAfter"] = "10m"
+    (card,) = (card for card in ask(stored(tmp_path / "r.kerf", Run(docs).memory)).findings if card.kind == "verdict")
+    assert card.text.endswith(" and 1 more are late: PodDisruptionBudget other/inflate allows no eviction")
+    assert card.subject == "poddisruptionbudget/other/inflate"
+
+
 def test_what_costs_more_than_it_serves_names_what_holds_it_and_comes_before_what_is_usual(tmp_path: Path) -> None:
     closed = [{"nodes": "0", "schedule": "0 0 * * *", "duration": "24h"}]
     run = Run(given(scale("10s", 12), scale("20m", 1), budgets=closed), until=60 * MINUTE)

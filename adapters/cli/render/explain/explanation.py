@@ -76,7 +76,10 @@ def pool_text(printer: Printer, explained: PoolExplanation) -> None:
         who = f"{count(len(refused.pods), 'pod')} not taken ({some(refused.pods)})"
         printer.line(f"{who}: {sentence(refused.reason)}", "warning")
     if explained.status != GONE:
-        printer.line("its disruption budgets leave " + _budget_words(explained.budgets))
+        closed = any(budget.nodes == 0 for budget in explained.budgets)
+        printer.line(
+            "its disruption budgets leave " + _budget_words(explained.budgets), "warning" if closed else "info"
+        )
     for code, number in explained.reasons.items():
         printer.line(f"{count(number, 'node')}: {few_words(code) if code else 'not judged yet'}")
     failed = f", {explained.failed} of which gave nothing" if explained.failed else ""
