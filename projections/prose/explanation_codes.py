@@ -58,6 +58,10 @@ class ChangeCode(ReasonCode):
         "nodes now, {consuming} of them going or not ready)",
     )
     READABLE_BUDGET = "readable-budget", "budget {budget} of NodePool {nodepool} could be read: {error}"
+    UNDER_ONE_POD_BUDGET = (
+        "under-one-pod-budget",
+        "its pods were each under one PodDisruptionBudget that allowed an eviction, and not under {budgets} ({terms})",
+    )
     WITH_CONSOLIDATE_AFTER = "with-consolidate-after", "NodePool {nodepool} had a consolidateAfter other than Never"
     WITH_SPOT_TO_SPOT = "with-spot-to-spot", "the feature gate SpotToSpotConsolidation were on"
     WITHOUT_BUFFERS = "without-buffers", "no room for buffered pods were held on it"

@@ -90,7 +90,9 @@ def _pod_budgets(cluster: Cluster, node: ClusterNode, method: DisruptionReason) 
     named = sorted((f"{budget.namespace}/{budget.name}", _terms(budget)) for budget in holding.values())
     left = tuple(budget for budget in cluster.pod_disruption_budgets if budget.uid not in holding)
     names, terms = [name for name, _ in named], [said for _, said in named]
-    change = Reason.of(ChangeCode.WITHOUT_POD_BUDGET, budgets=names, terms=terms)
+    several = any(len(rules.matching(pod)) > 1 for pod in node.pods)  # the API evicts no such pod, whatever they allow
+    code = ChangeCode.UNDER_ONE_POD_BUDGET if several else ChangeCode.WITHOUT_POD_BUDGET
+    change = Reason.of(code, budgets=names, terms=terms)
     return WithoutBlocker(change, replace(cluster, pod_disruption_budgets=left))
 
 

@@ -131,6 +131,17 @@ def test_without_the_pod_budget_the_node_goes_as_is_said(capsys: pytest.CaptureF
     assert f"it would go if {asked}: for a m5.large" in told(found, capsys)
 
 
+def test_two_budgets_on_one_pod_hold_it_whatever_they_allow(capsys: pytest.CaptureFixture[str]) -> None:
+    second = {**budget(3), "metadata": {"name": "second", "namespace": "other"}}
+    held = Run(given(scale("1m", 12), scale("10m", 5), more=(budget(3), second)), until=HOUR // 2)
+    found = explain_claim(held.store, claims(held)[0])
+    way = method(found, "consolidation").way
+    assert way is not None
+    assert [change.code for change in way.changes] == ["under-one-pod-budget"]
+    words = "it would go if its pods were each under one PodDisruptionBudget that allowed an eviction, and not under "
+    assert f"{words}other/inflate, other/second (maxUnavailable 3: " in told(found, capsys)
+
+
 def test_two_obstacles_are_both_named_and_both_needed() -> None:
     held: dict[str, Any] = {"consolidationPolicy": "WhenEmpty", "budgets": [{"nodes": "0"}]}
     run = Run(given(scale("1m", 12), scale("10m", 5), **held), until=HOUR // 2)
