@@ -39,9 +39,28 @@ def subject_of(histories: Histories, text: str) -> Subject:
     Raises SubjectUnknown (KERF203), with the names most like it, SubjectAmbiguous (KERF210) for a name of several
     namespaces, and PartialRecord (KERF211) for a pod in a record that was imported without pods.
     """
+    found = _find(histories, text)
+    if found is not None:
+        return found
+    kinds, name = _asked(histories, text)
+    what = kind_words(kinds)
+    if kinds in ((POD,), (WORKLOAD,)) or "/" in name:
+        require(histories.imported, Missing.PODS, f"whether there was a {what} {name!r}")
+    names = (known for kind in kinds for known in _NAMES[kind](histories))
+    otherwise = f"A decision is asked for as decision/{name}. " if name.isascii() and name.isdigit() else ""
+    raise unknown_subject(f"the record knows no {what} {name!r}", name, names, otherwise=otherwise)
+
+
+def _asked(histories: Histories, text: str) -> tuple[tuple[str, ...], str]:
+    """Return the kinds that a text may name, and the name."""
     word, _, rest = text.partition("/")
     kind = kind_of(word)
-    kinds, name = ((kind,), rest) if kind in _NAMES and rest and not _exactly(histories, POD, text) else (KINDS, text)
+    return ((kind,), rest) if kind in _NAMES and rest and not _exactly(histories, POD, text) else (KINDS, text)
+
+
+def _find(histories: Histories, text: str) -> Subject | None:
+    """As `subject_of`; None for an unknown name."""
+    kinds, name = _asked(histories, text)
     for kind in kinds:
         if _exactly(histories, kind, name):
             return Subject(kind, name)
@@ -52,12 +71,7 @@ def subject_of(histories: Histories, text: str) -> Subject:
             raise SubjectAmbiguous(f"{name!r} stands for several: {listed}", hint="Write the namespace before the name")
         if meant:
             return Subject(kind, meant[0])
-    what = kind_words(kinds)
-    if kinds in ((POD,), (WORKLOAD,)) or "/" in name:
-        require(histories.imported, Missing.PODS, f"whether there was a {what} {name!r}")
-    names = (known for kind in kinds for known in _NAMES[kind](histories))
-    otherwise = f"A decision is asked for as decision/{name}. " if name.isascii() and name.isdigit() else ""
-    raise unknown_subject(f"the record knows no {what} {name!r}", name, names, otherwise=otherwise)
+    return None
 
 
 def subject_at(
@@ -68,12 +82,12 @@ def subject_at(
     As `subject_of`. A name that comes up only later is refused as such.
     """
     histories = histories_of(store, position, named)
-    try:
-        return histories, subject_of(histories, text)
-    except SubjectUnknown:
-        if position is None or position >= store.last_position():
-            raise
     last = store.last_position()
+    if position is None or position >= last:
+        return histories, subject_of(histories, text)
+    found = _find(histories, text)
+    if found is not None:
+        return histories, found
     later = subject_of(histories_of(store, last, named.up_to(last) if named is not None else None), text)
     raise SubjectUnknown(
         f"{later.kind} {later.name} was not there yet",
