@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from kerf.adapters.cli.input.bounded_yaml import read_document
 from kerf.adapters.cli.named_record import named_record
-from kerf.adapters.cli.records import located
+from kerf.adapters.cli.records import beginning_at, located
 from kerf.adapters.store.open import AnyStore
 from kerf.engine.errors import InputError
 from kerf.engine.model.kubernetes.pods import Pod
@@ -47,7 +47,7 @@ class Window(Struct, frozen=True):
 
 def window_of(store: AnyStore, since: str, until: str) -> Window:
     """The part between two moments. Raises PositionUnknown (KERF202) for one that ends before it begins."""
-    begin, end = located(store, since), located(store, until)
+    begin, end = beginning_at(store, since), located(store, until)
     window = Window(begin.at, end.at, end.position)
     if window.until < window.since:
         hint = "Give the earlier one to --since"

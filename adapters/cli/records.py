@@ -165,6 +165,18 @@ def located(store: AnyStore, when: str) -> Moment:
     return found
 
 
+def beginning_at(store: AnyStore, when: str) -> Moment:
+    """The moment that a part of a record begins with. Of a time before the record, it is the record's start, which is
+    noted on standard error: a young record has less than `-7d`."""
+    text = spelled(when)
+    if text != "start" and not is_position(text.strip()):
+        start, (time, _) = moment_of(store, "start"), time_of(store, text)
+        if time < start.at:
+            print_error(f"Note: {when} is before the record begins: taken from its start, {moment(start.at)}")
+            return start
+    return located(store, when)
+
+
 def usual_moment(store: AnyStore) -> str:
     """The moment that a what-if is about where nobody names one: the end. Of a captured record it is that of its lists,
     so that what kerf decided in it is decided anew."""

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 from msgspec import Struct
 
-from kerf.adapters.cli.records import located, opened
+from kerf.adapters.cli.records import beginning_at, located, opened
 from kerf.adapters.cli.render.lines import print_error
 from kerf.adapters.cli.render.progress import progress_line
 from kerf.adapters.store.files.bundle import export_bundle
@@ -84,7 +84,7 @@ def _key(part: Part, beside: Path | None) -> Iterator[bytes]:
 
 def _export(store: AnyStore, file: Path, part: Part, key: bytes) -> BundleInfo:
     last = None if part.until == "end" else located(store, part.until).position
-    after = 0 if part.since == "start" else before_turn(store, located(store, part.since).position)
+    after = 0 if part.since == "start" else before_turn(store, beginning_at(store, part.since).position)
     if last is not None and last <= after:
         hint = "Give the earlier one to --since"
         raise PositionUnknown(f"--since {part.since} is later than --until {part.until}", hint=hint)

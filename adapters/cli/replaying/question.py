@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from kerf.adapters.cli.figures import fold_into
-from kerf.adapters.cli.records import located
+from kerf.adapters.cli.records import beginning_at, located
 from kerf.adapters.cli.render.progress import ProgressLine, progress_line
 from kerf.adapters.cli.render.simulation.live_story import elapsed_text
 from kerf.adapters.cli.replaying.modelled_run import ModelledRun
@@ -33,7 +33,7 @@ def window_of(store: AnyStore, begin: str, end: str) -> Window:
     Raises PositionUnknown (KERF202) for what lies outside of the record, or ends before it begins.
     """
     earliest = located(store, str(first_listed(store)))
-    since = earliest if begin == "start" else located(store, begin)
+    since = earliest if begin == "start" else beginning_at(store, begin)
     since = since if since.position > earliest.position else earliest
     until = located(store, end)
     if until.at <= since.at:

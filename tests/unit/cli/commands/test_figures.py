@@ -63,6 +63,12 @@ def test_a_part_is_counted_alone_and_one_without_nodes_says_so(kerf: Any) -> Non
     assert sum(cost["total"]["cost"] for cost in costs) == pytest.approx(whole)
 
 
+def test_a_part_that_would_begin_before_the_record_begins_with_it_and_says_so(kerf: Any) -> None:
+    code, out, err = kerf("cost", RECORD, "--since", "-7d", "--json")
+    assert (code, out) == (0, kerf("cost", RECORD, "--json")[1])
+    assert err.startswith("Note: -7d is before the record begins: taken from its start, 20")
+
+
 def test_a_part_that_ends_before_it_begins_is_refused(kerf: Any) -> None:
     code, _, err = kerf("evictions", RECORD, "--since", "end", "--until", "start")
     assert (code, err[:9]) == (2, "KERF202: ")
