@@ -61,9 +61,10 @@ def rebuild(state: State) -> None:
             indexes.going[claim.name] = None
     look_at_all_pools(state)
     for pod in facts.pods.values():
-        if pod.node and not is_terminal(pod):
-            indexes.pods_by_node.setdefault(pod.node, {})[pod.uid] = None
-        if waits(facts, pod) or (pod.untried and is_planned(state, pod.uid) and waits_untried(facts, pod)):
+        if pod.node:
+            if not is_terminal(pod):
+                indexes.pods_by_node.setdefault(pod.node, {})[pod.uid] = None
+        elif waits(facts, pod) or (pod.untried and is_planned(state, pod.uid) and waits_untried(facts, pod)):
             indexes.pending[pod.uid] = None
     index_messages(state)
     index_moves(state)
