@@ -5,7 +5,6 @@ Each pass asks for every node, and between two passes few nodes change.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
@@ -52,22 +51,27 @@ def pods_on_node(state: State, node: str) -> PodsOnNode:
 
 def _summed(pods: list[Pod], state: State) -> PodsOnNode:
     shapes = {pod.shape: state.indexes.blobs.shape(pod.shape) for pod in pods}
-    daemons = Counter(pod.shape for pod in pods if owned_by(pod, DAEMONSET))
-    everything = Counter(pod.shape for pod in pods)
+    everything: dict[str, int] = {}
+    daemons: dict[str, int] = {}
+    for pod in pods:
+        everything[pod.shape] = everything.get(pod.shape, 0) + 1
+        if owned_by(pod, DAEMONSET):
+            daemons[pod.shape] = daemons.get(pod.shape, 0) + 1
+    others = {digest: number - daemons.get(digest, 0) for digest, number in everything.items()}
     return PodsOnNode(
         pods,
         tuple(sorted(pods, key=lambda pod: (pod.namespace, pod.name, pod.uid))),
         _requests(everything, shapes),
         _requests(daemons, shapes),
-        _times((assumed(shapes[digest].requests), count) for digest, count in (everything - daemons).items()),
+        _times((assumed(shapes[digest].requests), count) for digest, count in others.items() if count),
         tuple(sorted({port for shape in shapes.values() for port in shape.host_ports})),
         frozenset(shapes),
     )
 
 
-def _requests(counts: Counter[str], shapes: Mapping[str, PodShape]) -> Resources:
+def _requests(counts: Mapping[str, int], shapes: Mapping[str, PodShape]) -> Resources:
     summed = _times((shapes[digest].requests, count) for digest, count in counts.items())
-    return {**summed, "pods": counts.total()} if counts else summed
+    return {**summed, "pods": sum(counts.values())} if counts else summed
 
 
 def _times(amounts: Iterable[tuple[Resources, int]]) -> Resources:
