@@ -56,12 +56,13 @@ def _totals(state: State, nodes: tuple[NodeStatus, ...]) -> Totals:
 def pods_by_phase(state: State) -> dict[str, int]:
     """Count the pods by what they do: waiting, terminating, or by their phase."""
     total: Counter[str] = Counter()
+    pending, tells_history = state.indexes.pending, state.facts.tells_history
     for uid, pod in state.facts.pods.items():
         if pod.deleting:
             total["terminating"] += 1
-        elif uid in state.indexes.pending:
+        elif uid in pending:
             total["waiting"] += 1
-        elif state.facts.tells_history and pod.node and pod.phase == "Pending":
+        elif tells_history and pod.node and pod.phase == "Pending":
             total["bound"] += 1  # what kubelets say is seldom in a history
         else:
             total[pod.phase.lower()] += 1

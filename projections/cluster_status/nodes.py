@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from kerf.engine.disruption.cluster import ClusterNode
@@ -54,12 +55,12 @@ def fullness(node: NodeStatus) -> float:
 
 def summed(usages: Iterable[dict[str, Usage]]) -> dict[str, Usage]:
     """Return the sums over nodes, by resource."""
-    sums: dict[str, Usage] = {}
+    requested, allocatable = Counter[str](), Counter[str]()
     for usage in usages:
         for name, part in usage.items():
-            so_far = sums.get(name, Usage(0, 0))
-            sums[name] = Usage(so_far.requested + part.requested, so_far.allocatable + part.allocatable)
-    return dict(sorted(sums.items()))
+            requested[name] += part.requested
+            allocatable[name] += part.allocatable
+    return {name: Usage(requested[name], allocatable[name]) for name in sorted(requested)}
 
 
 def _counts(name: str, usage: Usage) -> bool:

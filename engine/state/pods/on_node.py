@@ -50,13 +50,13 @@ def pods_on_node(state: State, node: str) -> PodsOnNode:
 
 
 def _summed(pods: list[Pod], state: State) -> PodsOnNode:
-    shapes = {pod.shape: state.indexes.blobs.shape(pod.shape) for pod in pods}
     everything: dict[str, int] = {}
     daemons: dict[str, int] = {}
     for pod in pods:
         everything[pod.shape] = everything.get(pod.shape, 0) + 1
         if owned_by(pod, DAEMONSET):
             daemons[pod.shape] = daemons.get(pod.shape, 0) + 1
+    shapes = {digest: state.indexes.blobs.shape(digest) for digest in everything}
     others = {digest: number - daemons.get(digest, 0) for digest, number in everything.items()}
     return PodsOnNode(
         pods,
