@@ -187,7 +187,7 @@ def _held_by_pods(node: ClusterNode, cluster: Cluster) -> Reason | None:
     )
     if blocked:
         pod, budgets = min(blocked, key=lambda each: _by_name(each[0]))
-        names = [f"{budget.namespace}/{budget.name}" for budget in budgets]
+        names = [budget.key for budget in budgets]
         code = DisruptionCode.POD_BUDGET_EXHAUSTED if len(names) == 1 else DisruptionCode.SEVERAL_POD_BUDGETS
         return Reason.of(code, pod=pod.key, budgets=names)
     return None

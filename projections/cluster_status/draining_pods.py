@@ -56,7 +56,7 @@ def _why(claim: NodeClaim, pod: Pod, effect: Effect | None, state: State) -> Rea
     budgets = EvictionRules(shapes, tuple(state.facts.pdbs.values()), state.facts.at).blocked_now(pod)
     if not budgets:
         return Reason.of(LifecycleCode.WAITING_TO_RETRY, effect=f"the eviction ({effect.code})")
-    budget_names = [f"{budget.namespace}/{budget.name}" for budget in budgets]
+    budget_names = [budget.key for budget in budgets]
     one = DisruptionCode.POD_BUDGET_EXHAUSTED
     code = one if len(budget_names) == 1 else DisruptionCode.SEVERAL_POD_BUDGETS
     return Reason.of(code, budgets=budget_names)

@@ -71,7 +71,7 @@ def budgets_of_pods(claim: NodeClaim, state: State, that_keep: Keeping) -> tuple
     pods = [pod for pod in there if not pod.deleting]
     shapes = {pod.shape: state.indexes.blobs.shape(pod.shape) for pod in pods}
     rules = EvictionRules(shapes, tuple(state.facts.pdbs.values()), state.facts.at)
-    return tuple(sorted({f"{budget.namespace}/{budget.name}" for pod in pods for budget in that_keep(rules, pod)}))
+    return tuple(sorted({budget.key for pod in pods for budget in that_keep(rules, pod)}))
 
 
 def _move(found: Underway, now: int) -> UnderWay:

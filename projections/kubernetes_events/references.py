@@ -40,7 +40,7 @@ class References:
     def pod_disruption_budget(self, key: str) -> ObjectReference | None:
         """Return the PodDisruptionBudget with this "namespace/name"."""
         for budget in self._facts.pdbs.values():
-            if f"{budget.namespace}/{budget.name}" == key:
+            if budget.key == key:
                 return ObjectReference("policy/v1", "PodDisruptionBudget", budget.name, budget.namespace, budget.uid)
         return None
 

@@ -87,7 +87,7 @@ class BudgetExplanation(Struct, frozen=True, kw_only=True):
 def explain_budget(histories: Histories, state: State, name: str) -> BudgetExplanation:
     """Explain the PodDisruptionBudget `name` (namespace/name), which the histories know."""
     facts = state.facts
-    budget = next((pdb for pdb in facts.pdbs.values() if _key(pdb) == name), None)
+    budget = next((pdb for pdb in facts.pdbs.values() if pdb.key == name), None)
     if budget is None:
         return BudgetExplanation(budget=name, position=facts.position, at=facts.at, status=GONE)
     pods = _selected(budget, state)
@@ -113,14 +113,10 @@ def explain_budget(histories: Histories, state: State, name: str) -> BudgetExpla
         pods=tuple(pod.key for pod in pods),
         workloads=_workloads(pods),
         nodes=dict(sorted(Counter(pod.node for pod in pods if pod.node).items())),
-        overlaps=tuple(sorted({_key(other) for pod in pods for other in rules.matching(pod)} - {name})),
+        overlaps=tuple(sorted({other.key for pod in pods for other in rules.matching(pod)} - {name})),
         drains=_drains(state, name),
         stays=_stays(histories, state, name, held),
     )
-
-
-def _key(budget: PodDisruptionBudget) -> str:
-    return f"{budget.namespace}/{budget.name}"
 
 
 def _healthy(pod: Pod) -> bool:

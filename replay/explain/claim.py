@@ -103,9 +103,8 @@ class ClaimExplanation(Struct, frozen=True, kw_only=True):
     which position (0 for not), and `removal` how. `staying` and `methods` say why it stays; they are empty if it goes.
     `leaving` are the pods that its drain waits for; they are deleted by force at `forced_at` (0 for never). `cost` is
     in USD so far, `overlaid` the NodeOverlay that its price is from, if it is from one. `disturbed` are the pods for
-    which consolidateAfter has not passed yet. `shortened`: its launch was
-    decided before the record's base, and cannot be decided again. `unknown`: what an imported record lacks (codes of
-    `Missing`); without prices `cost` says nothing.
+    which consolidateAfter has not passed yet. `shortened`: its launch was decided before the record's base, and cannot
+    be decided again. `unknown`: what an imported record lacks (codes of `Missing`); without prices `cost` says nothing.
     """
 
     claim: str

@@ -172,7 +172,7 @@ class Histories:
             self._budget(entry.payload, entry)
 
     def _budget(self, budget: PodDisruptionBudget, entry: Entry) -> None:
-        key = self._budget_of[budget.uid] = f"{budget.namespace}/{budget.name}"
+        key = self._budget_of[budget.uid] = budget.key
         self.budgets.setdefault(key, BudgetHistory(key, entry.position)).seen(budget, entry)
 
     def pod_name(self, uid: str) -> str:

@@ -87,7 +87,7 @@ def _pod_budgets(cluster: Cluster, node: ClusterNode, method: DisruptionReason) 
     """Drop the PodDisruptionBudgets that let no pod of the node be evicted."""
     rules = cluster.eviction_rules
     holding = {budget.uid: budget for pod in node.pods for budget in rules.blocked_now(pod)}
-    named = sorted((f"{budget.namespace}/{budget.name}", _terms(budget)) for budget in holding.values())
+    named = sorted((budget.key, _terms(budget)) for budget in holding.values())
     left = tuple(budget for budget in cluster.pod_disruption_budgets if budget.uid not in holding)
     names, terms = [name for name, _ in named], [said for _, said in named]
     several = any(len(rules.matching(pod)) > 1 for pod in node.pods)  # the API evicts no such pod, whatever they allow

@@ -35,7 +35,7 @@ _ABOUT: dict[str, Callable[[Any], dict[str, Any]]] = {
     NODE.name: lambda node: {"nodes": (node.name,)},
     NODE_OVERLAY.name: lambda overlay: {"overlays": (overlay.name,)},
     CAPACITY_BUFFER.name: lambda buffer: {"buffers": (buffer.key,)},
-    POD_DISRUPTION_BUDGET.name: lambda budget: {"budgets": (f"{budget.namespace}/{budget.name}",)},
+    POD_DISRUPTION_BUDGET.name: lambda budget: {"budgets": (budget.key,)},
     DAEMONSET.name: lambda daemons: {"daemonsets": (f"{daemons.namespace}/{daemons.name}",)},
 }
 """The kinds that people write, and kerf decides by: what a sentence about an object is about."""

@@ -25,3 +25,7 @@ class PodDisruptionBudget(Struct, frozen=True, omit_defaults=True):
     always_allow_unhealthy: bool = False
     expected_pods: int = 0
     desired_healthy: int = 0
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from kerf.engine.model.kubernetes.pods import Resources
-from kerf.engine.scheduling.explain.type_filters import requirement_filters, types_passing
+from kerf.engine.scheduling.explain.type_filters import large_enough
 from kerf.engine.scheduling.launchable.compiled_catalogue import compiled_catalogue
 from kerf.engine.scheduling.launchable.daemons import daemon_of_shape
 from kerf.engine.scheduling.launchable.pool_catalogues import PoolCatalogues
@@ -32,7 +32,9 @@ def crowding_daemonsets(
     if pool is None or not digest:
         return None
     template = Template(pool, {}, compiled_catalogue(digest, blobs.catalogue(digest)), frozenset(), (), strict=False)
-    types = _large_enough(template, state, shape)
+    pod = blobs.shape(shape)
+    wanted = template.base.requirements.merged(requirements_of(pod, preferences=False))
+    types = large_enough(template, wanted, pod.requests)
     found = {}
     for daemonset in state.facts.daemonsets.values():
         daemon = daemon_of_shape(blobs.shape(daemon_shape(state, daemonset)))
@@ -44,11 +46,3 @@ def crowding_daemonsets(
         if requests and daemon.types(pool.taints, template.base.requirements, template.catalogue, types):
             found[f"{daemonset.namespace}/{daemonset.name}"] = requests
     return CrowdingDaemonSets(types.bit_count(), dict(sorted(found.items()))) if types and found else None
-
-
-def _large_enough(template: Template, state: State, shape: str) -> int:
-    """The types that meet what the pod asks for and are large enough for it alone."""
-    pod = state.indexes.blobs.shape(shape)
-    wanted = template.base.requirements.merged(requirements_of(pod, preferences=False))
-    met = types_passing(template.types, requirement_filters(template.catalogue, wanted))
-    return met & template.catalogue.fitting({**pod.requests, "pods": 1})

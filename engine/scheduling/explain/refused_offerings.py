@@ -6,11 +6,11 @@ from __future__ import annotations
 from msgspec import Struct
 
 from kerf.engine.model.karpenter.nodepools import NodePool
-from kerf.engine.model.kubernetes.pods import PodShape, Resources
+from kerf.engine.model.kubernetes.pods import PodShape
 from kerf.engine.model.labels import ZONE
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.scheduling.explain.type_filters import requirement_filters, types_passing
+from kerf.engine.scheduling.explain.type_filters import large_enough
 from kerf.engine.scheduling.launchable.compiled_catalogue import (
     CompiledCatalogue,
     OfferingSlot,
@@ -20,7 +20,6 @@ from kerf.engine.scheduling.launchable.compiled_catalogue import (
 )
 from kerf.engine.scheduling.launchable.pool_catalogues import PoolCatalogues
 from kerf.engine.scheduling.launchable.templates import Template, available_types
-from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.pods.pod_requirements import requirements_of
 from kerf.engine.scheduling.reasons import SchedulingCode
 from kerf.engine.state.nodeclaims.unavailable import refused_offerings
@@ -88,7 +87,7 @@ class _Offered(Struct, frozen=True):
         wanted = template.base.requirements.merged(requirements_of(pod, preferences=False))
         demands = [slot.requirements() for slot in catalogue.slots]
         return cls(
-            catalogue, _large_enough(template, wanted, pod.requests), admitted_slots(catalogue.slots, demands, wanted)
+            catalogue, large_enough(template, wanted, pod.requests), admitted_slots(catalogue.slots, demands, wanted)
         )
 
     def zones(self, unavailable: frozenset[tuple[str, str, str]]) -> frozenset[str]:
@@ -111,11 +110,6 @@ class _Offered(Struct, frozen=True):
 
 def _has_cheaper(slot: OfferingSlot, types: int, price: float) -> bool:
     return any(slot.prices[number] < price for number in bits(slot.types & types))
-
-
-def _large_enough(template: Template, wanted: Requirements, requests: Resources) -> int:
-    met = types_passing(template.types, requirement_filters(template.catalogue, wanted))
-    return met & template.catalogue.fitting({**requests, "pods": requests.get("pods", 1)})
 
 
 def _needed(reason: Reason, zones: frozenset[str]) -> frozenset[str]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
+from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.model.reasons import ReasonCode
 from kerf.engine.scheduling.launchable.compiled_catalogue import CompiledCatalogue
 from kerf.engine.scheduling.launchable.daemons import DaemonGroup
@@ -205,3 +206,10 @@ def _types_outside(template: Template, asked: int, left: int) -> int:
 
 def _requirements_text(requirements: Requirements) -> str:
     return " and ".join(str(requirement) for requirement in requirements)
+
+
+def large_enough(template: Template, wanted: Requirements, requests: Resources) -> int:
+    """The types that meet these requirements and are by themselves large enough for these requests, those of one pod if
+    they do not count `pods`."""
+    met = types_passing(template.types, requirement_filters(template.catalogue, wanted))
+    return met & template.catalogue.fitting({**requests, "pods": requests.get("pods", 1)})

@@ -109,7 +109,7 @@ class _Departures:
         if at == FOREVER:
             return FOREVER, ()
         budgets = replace(self._rules, now=at).never_letting_go(pod)
-        return FOREVER if budgets else at, tuple(f"{budget.namespace}/{budget.name}" for budget in budgets)
+        return FOREVER if budgets else at, tuple(budget.key for budget in budgets)
 
     def _lead(self, pod: Pod) -> int:
         """A pod that has its place already keeps it, also when nodes are in service sooner by now."""
