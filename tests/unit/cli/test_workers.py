@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -35,6 +37,11 @@ class Endless(Struct, frozen=True):
             pass
 
 
+class HowStarted(Struct, frozen=True):
+    def run(self, store: Store) -> str:
+        return type(multiprocessing.current_process()).__name__
+
+
 class Dies(Struct, frozen=True):
     def run(self, store: Store) -> None:
         os._exit(9)
@@ -61,6 +68,25 @@ def test_verify_says_the_same_with_any_number_of_jobs(
         reports.append(json.loads(capsys.readouterr().out) | {"seconds": 0})
     assert alone == together
     assert list(tmp_path.iterdir()) == [record]
+
+
+THREADS = "threading.Thread(target=threading.Event().wait, daemon=True).start()"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has workers that start as copies")
+@pytest.mark.parametrize(("before", "started"), [("", "ForkProcess"), (THREADS, "SpawnProcess")])
+def test_workers_start_as_copies_where_no_other_thread_may_hold_a_lock(before: str, started: str) -> None:
+    script = f"""
+import threading
+from kerf.adapters.cli.workers import workers_on
+from tests.unit.cli.test_workers import RECORD, HowStarted
+{before}
+with workers_on(str(RECORD), 2) as workers:
+    print(workers.submit(HowStarted()).result())
+"""
+    ran = subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True, capture_output=True, text=True)
+    assert ran.stdout.split() == [started]
 
 
 @pytest.mark.slow
