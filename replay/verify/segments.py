@@ -15,7 +15,7 @@ from concurrent.futures import Future
 from msgspec import Struct
 
 from kerf.engine.errors import KerfError, summary_of
-from kerf.engine.record.decisions import Decision
+from kerf.engine.record.decisions import Decision, ProposedMovesResult
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.errors import INCONSISTENT, StoreError
 from kerf.engine.record.store import Store
@@ -30,6 +30,9 @@ from kerf.replay.workers import Workers
 
 SEGMENT_ENTRIES, SEGMENT_DECISIONS = 10_000, 200
 """A segment ends with the turn that reaches one of these."""
+LONG_PASS = 20
+"""So many decisions stands a disruption pass for that used up its steps: such passes come one after the other, and the
+segments of a record are to take about as long."""
 WAITING_PER_JOB = 3
 """Segments that wait or are under way, for each worker: their states are in memory."""
 
@@ -102,7 +105,7 @@ class Cutter:
                 self._told(self.state)
                 self.heard.listen(turn)
                 entries += len(turn)
-                decisions += sum(isinstance(entry.payload, Decision) for entry in turn)
+                decisions += sum(_weight(entry.payload) for entry in turn)
                 if entries >= SEGMENT_ENTRIES or decisions >= SEGMENT_DECISIONS:
                     yield self._segment(*begin)
                     begin, entries, decisions = self._begin(), 0, 0
@@ -118,6 +121,14 @@ class Cutter:
     def _segment(self, after: int, state: bytes, heard: Heard) -> tuple[Segment, str]:
         segment = Segment(after, self.state.facts.position, state, heard, self.keep, self.changes)
         return segment, snapshot.digest(self.state)
+
+
+def _weight(payload: object) -> int:
+    """How many decisions an entry stands for."""
+    if not isinstance(payload, Decision):
+        return 0
+    result = payload.result
+    return LONG_PASS if isinstance(result, ProposedMovesResult) and result.exhausted else 1
 
 
 def parts(segments: Iterable[tuple[Segment, str]], workers: Workers) -> Iterator[Part]:

@@ -32,10 +32,10 @@ MAX_DIVERGENCES_KEPT = 100
 """At most this many divergences are kept in full; all are counted."""
 LONG = 50_000
 """Entries of a record whose bytes another process checks meanwhile."""
-LOOK_FOR = 0.3
+LOOK_FOR = 0.1
 """Seconds of CPU time after which one process looks how long the rest will take."""
-ALONE_FOR = 2.0
-"""Seconds of CPU time that one process verifies alone: to start others costs about as much."""
+ALONE_FOR = 0.5
+"""Seconds of CPU time that one process verifies alone: with less than that others would help little."""
 
 
 def verify(

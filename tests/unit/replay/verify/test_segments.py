@@ -10,15 +10,17 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.adapters.store.files.golden import GoldenStore
-from kerf.engine.record.decisions import Decision
+from kerf.engine.record.decisions import Decision, ProposedMovesResult
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.errors import BlobCorrupt
 from kerf.engine.record.store import Store
+from kerf.engine.state.load import beginning
 from kerf.replay.verify import segments
 from kerf.replay.verify import verify as verifying
-from kerf.replay.verify.declared_changes import DeclaredChanges
+from kerf.replay.verify.declared_changes import NOTHING_DECLARED, DeclaredChanges
 from kerf.replay.verify.report import Report
-from kerf.replay.verify.segments import Segment
+from kerf.replay.verify.segments import Cutter, Segment
+from kerf.replay.verify.verifier import Heard, turns
 from kerf.replay.verify.verify import verify
 from tests.support.memory import DamagedStore, MemoryStore
 from tests.support.records import changed, position_of, tampered, whole_life, without
@@ -145,6 +147,35 @@ def test_segments_hold_all_turns_once(store: MemoryStore) -> None:
     assert len(found) > 3
     assert [later.after for later in found[1:]] == [earlier.until for earlier in found[:-1]]
     assert found[-1].until == len(store.entries)
+
+
+def _exhausted(entry: Entry) -> bool:
+    return isinstance(entry.payload, Decision) and getattr(entry.payload.result, "exhausted", False)
+
+
+def exhausting(entries: list[Entry]) -> list[Entry]:
+    """Each disruption pass used up its steps."""
+    return [
+        replace(entry, payload=replace(entry.payload, result=replace(entry.payload.result, exhausted=True)))
+        if isinstance(entry.payload, Decision) and isinstance(entry.payload.result, ProposedMovesResult)
+        else entry
+        for entry in entries
+    ]
+
+
+def test_a_pass_that_used_up_its_steps_stands_for_many_decisions(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(segments, "SEGMENT_ENTRIES", 10_000)
+    monkeypatch.setattr(segments, "SEGMENT_DECISIONS", segments.LONG_PASS)
+    made = []
+    for record in (store, tampered(store, exhausting)):
+        cutter = Cutter(beginning(record), Heard(), 0, NOTHING_DECLARED, lambda _state: None)
+        made.append({segment.until for segment, _digest in cutter.segments(turns(record.scan()))})
+    passes = [turn[-1].position for turn in turns(tampered(store, exhausting).scan()) if any(map(_exhausted, turn))]
+    assert passes
+    assert set(passes) <= made[1]
+    assert not set(passes) <= made[0]
 
 
 def test_a_short_record_is_left_to_one_process(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
