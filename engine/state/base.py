@@ -8,6 +8,7 @@ by the upcasters that its entries have anyway (docs/adr/0007).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -26,12 +27,16 @@ FACTS = EntryType("record.base", 1, Facts)
 """Raise the number, with an upcaster, for each change of the facts but a further field with a default.
 tests/unit/state/test_base.py has the shape of each number, and says when that is due."""
 
-_TREE = inspect.type_info(Facts)
+
+@cache
+def _tree() -> inspect.Type:
+    """The facts' types. To work them out takes a tenth of a command's start, and few commands ask."""
+    return inspect.type_info(Facts)
 
 
 def base_of(data: bytes, digest: str, *, at: int, position: int, chain: bytes, engine: str) -> Base:
     """The base after `position`, of the bytes and digest of a snapshot of today's schema."""
-    types = {name: TYPES[name].schema for name in _held(_TREE)}
+    types = {name: TYPES[name].schema for name in _held(_tree())}
     return Base(
         position=position, at=at, chain=chain, engine=engine, schema=FACTS.schema, types=types, state=data,
         digest=digest,
@@ -89,7 +94,7 @@ def upcast_facts(
         inner = {field.encode_name: field.type for field in struct.fields}
         return {key: each(part, inner[key]) if key in inner else part for key, part in value.items()}
 
-    changed: dict[str, Any] = each(upcast(facts, schema, plain, position=position), _TREE)
+    changed: dict[str, Any] = each(upcast(facts, schema, plain, position=position), _tree())
     return changed
 
 

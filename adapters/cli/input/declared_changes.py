@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import yaml
-
-from kerf.adapters.cli.input.user_document import read_user_document
 from kerf.adapters.cli.render.lines import print_error
 from kerf.adapters.store.files.private_files import write_whole
 from kerf.replay.errors import DeclarationRefused
@@ -26,6 +23,8 @@ def declared_changes(read: Path | None, write: Path | None) -> DeclaredChanges:
         return DeclaredChanges(all_of_them=True)
     if read is None:
         return NOTHING_DECLARED
+    from kerf.adapters.cli.input.user_document import read_user_document
+
     return read_changes(read_user_document(read, DeclarationRefused), str(read))
 
 
@@ -34,6 +33,8 @@ def write_declaration(report: Report, file: Path) -> None:
     if not report.declared:
         print_error("Note: there is nothing to declare: every decision is of today's version")
         return
+    import yaml  # which takes a twentieth of a command's start
+
     text = yaml.safe_dump(changes_document(report.declared), sort_keys=False, allow_unicode=True, width=120)
     write_whole(file, text.encode())
     print_error(f"Written to {file}. Say in it why each may differ")

@@ -7,6 +7,7 @@ tests.unit.state.test_base`). After any other change: raise FACTS.schema, write 
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,12 @@ def test_only_a_further_field_with_a_default_keeps_the_number() -> None:
     """If this fails: see the module's docstring."""
     locked = msgspec.json.decode((HERE / f"schema-{FACTS.schema}.json").read_bytes())
     assert changed(locked, shape()) == []
+
+
+def test_a_snapshot_of_another_shape_is_told_by_its_schema() -> None:
+    """If this fails: write the right value down in engine/state/snapshot.py."""
+    shown = msgspec.json.encode([shape(), snapshot.MEANING], order="sorted")
+    assert blake2b(shown, digest_size=8).hexdigest() == snapshot.SCHEMA
 
 
 def test_what_is_noticed() -> None:
