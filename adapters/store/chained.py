@@ -319,8 +319,8 @@ class ChainedStore(SnapshotGiver):
 
     def check(self) -> None:
         """As `Store.check`. Raises `RecordCorrupt` or `BlobCorrupt`."""
-        for position, entry in enumerate(self._codec.decode_all(self.encoded()), self.first_position()):
-            if entry.position != position:
+        for position, encoded in enumerate(self.encoded(), self.first_position()):
+            if self._codec.position_of(encoded) != position:
                 raise damage(position, "the entry names another position")
         self.head()
         last = ""

@@ -80,7 +80,7 @@ class Codec:
         try:
             position, turn, stream, version, name, schema, at, cause, epoch, raw = self._envelope(encoded)
         except UNDECODABLE as error:
-            raise EntryUndecodable(f"these bytes are not an entry: {error}") from error
+            raise _no_entry(error) from error
         current = self._current.get(name)
         try:
             if current is not None and current[0] == schema:
@@ -94,6 +94,13 @@ class Codec:
                 hint="The type changed without a new schema number; read it with the version of kerf that wrote it",
             ) from error
         return Entry(position, turn, stream, version, name, schema, at, cause, epoch, payload)
+
+    def position_of(self, encoded: bytes) -> int:
+        """Returns the position that these bytes name, without a look at the payload. Raises `EntryUndecodable`."""
+        try:
+            return self._envelope(encoded)[0]
+        except UNDECODABLE as error:
+            raise _no_entry(error) from error
 
     def decode_all(self, encoded: Iterable[bytes], only: Collection[str] | None = None) -> Iterator[Entry]:
         """Yields the entries that these bytes hold; `only` those of some types, if they are given. Raises as `decode`.
@@ -122,6 +129,10 @@ class Codec:
             return schema, UnknownEntry(name, schema, raw.copy())
         plain = upcast(known, schema, msgspec.msgpack.decode(raw, type=dict[str, Any]), position=position)
         return known.schema, msgspec.convert(plain, known.payload)
+
+
+def _no_entry(error: Exception) -> EntryUndecodable:
+    return EntryUndecodable(f"these bytes are not an entry: {error}")
 
 
 def _refused(entry: Entry, why: str) -> EntryRefused:
