@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from errno import EPIPE
 from typing import Any
 
 import msgspec
@@ -28,11 +29,21 @@ def emit_json_line(value: Any) -> None:
     print_json(msgspec.json.encode(value).decode())
 
 
+class _Lines(Console):
+    """Leaves it to `main` what a reader means that has seen enough: rich would exit with 1, as what diverged does."""
+
+    def __init__(self) -> None:
+        super().__init__(soft_wrap=True, highlight=False, markup=False, emoji=False)
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError(EPIPE, "the reader has seen enough")
+
+
 class Printer:
     """Lines of text; colour only on a terminal; never wrapped, so that pipes and `grep` see whole lines."""
 
     def __init__(self, indent: str = "") -> None:
-        self._console = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
+        self._console = _Lines()
         self._indent = indent
 
     @property

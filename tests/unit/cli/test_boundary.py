@@ -162,3 +162,17 @@ def test_a_closed_stream_is_no_defect(closed: str) -> None:
     command = f'exec "{sys.executable}" -m kerf --version {closed}>&-'
     done = subprocess.run(["/bin/sh", "-c", command], cwd=ROOT, capture_output=True, check=False, env=dict(os.environ))
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("command", [["status"], ["log"], ["log", "--json"]])
+def test_a_reader_that_has_seen_enough_is_no_failure(command: list[str]) -> None:
+    """1 would say that something was found, to a script with `set -o pipefail`."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    record = str(ROOT / "tests" / "golden" / "workshop-scale-up-and-down")
+    try:
+        ran = [sys.executable, "-m", "kerf", *command, record]
+        done = subprocess.run(ran, cwd=ROOT, stdout=writer, stderr=subprocess.PIPE, check=False)
+    finally:
+        os.close(writer)
+    assert (done.returncode, done.stderr) == (0, b"")
