@@ -1,15 +1,19 @@
 """kerf beside a large cluster: what it takes of memory, and whether it goes on answering while it decides.
 
-    python benchmarks/large_cluster.py [--nodes 5000] [--pods 50000] [--seconds 120] [--explorer] [--json]
+    python benchmarks/large_cluster.py [--nodes 5000] [--pods 50000] [--seconds 120] [--half-filled] [--explorer]
 
 An API server that only serves these objects (HTTP on 127.0.0.1, in this process) stands for the cluster: Nodes of
-`c-2x`, their NodeClaims, and pods as real ones are. `kerf run` takes office with an empty record, so it adopts all
-NodeClaims, and looks for moves. Nothing that it then asks for comes true.
+`c-2x`, their NodeClaims, and pods as real ones are, which fill them. `kerf run` takes office with an empty record, so
+it adopts all NodeClaims, and looks for moves. Nothing that it then asks for comes true. With `--half-filled` the nodes
+have 8 CPUs and the pods are of 40 sizes, as in disruption.py's `pass`: nodes may go, so a pass has much to do. `--json`
+prints one line.
 
 `synced_s` is until /readyz says so, `passes_s` when each disruption pass began, and `entries` how many entries the
 record then had; `memory_synced_mb`, `memory_mb` and `memory_peak_mb` what was resident when synced, in the end, and at
-most. `lease_gap_s` is the longest time between two renewals of the Lease (lost after 10), `ready_max_s` the longest
-that /readyz let somebody wait. The API server of this process, which serves megabytes a page, has its part in both.
+most. `lease_gap_s` is the longest time between two renewals of the Lease (lost after 10; every 2 s where kerf is idle),
+`pass_s` how long the longest pass took until its decision was in the record, `pass_lease_gap_s` the longest time in it
+without a renewal, and `ready_max_s` the longest that /readyz let somebody wait. The API server of this process, which
+serves megabytes a page, has its part in these.
 
 With `--explorer` a `kerf ui` of the same record runs beside it, as the chart has it, and is asked without a pause as
 soon as kerf is synced; `explorer_answers` is how many answers it gave.
@@ -26,35 +30,58 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from functools import partial
 from itertools import cycle, pairwise
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 from aiohttp import web
+from msgspec import Struct
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.scheduling import baseline
 from benchmarks.ui import serving
 from benchmarks.watch import pod
-from kerf.adapters.store.open import open_record
+from kerf.adapters.store.open import AnyStore, open_record
+from kerf.engine.errors import KerfError
 from kerf.engine.record.decisions import Decision, ProposedMovesResult
 
 TARGET_MB = 1000.0
-TYPE, ZONES = "c-2x-amd64-linux", ("a", "b", "c", "d")
+ZONES = "a", "b", "c", "d"
 LONG_AGO = "2026-01-01T00:00:00Z"
 Document = dict[str, Any]
 
 
-def labels(number: int) -> dict[str, str]:
+class Kind(Struct, frozen=True):
+    """Of the nodes: an instance type, and what it has."""
+
+    name: str
+    capacity: dict[str, str]
+    allocatable: dict[str, str]
+
+
+FULL = Kind(
+    "c-2x-amd64-linux",
+    {"cpu": "2", "memory": "4Gi", "pods": "32", "ephemeral-storage": "20Gi"},
+    {"cpu": "1900m", "memory": "4086Mi", "pods": "32", "ephemeral-storage": "20Gi"},
+)
+HALF_FILLED = Kind(
+    "c-8x-amd64-linux",
+    {"cpu": "8", "memory": "16Gi", "pods": "128", "ephemeral-storage": "20Gi"},
+    {"cpu": "7900m", "memory": "16374Mi", "pods": "128", "ephemeral-storage": "20Gi"},
+)
+
+
+def labels(kind: Kind, number: int) -> dict[str, str]:
     return {
         "karpenter.sh/nodepool": "default",
         "karpenter.sh/capacity-type": "on-demand",
         "karpenter.sh/registered": "true",
         "karpenter.sh/initialized": "true",
         "karpenter.kwok.sh/kwoknodeclass": "default",
-        "node.kubernetes.io/instance-type": TYPE,
+        "node.kubernetes.io/instance-type": kind.name,
         "kubernetes.io/arch": "amd64",
         "kubernetes.io/os": "linux",
         "kubernetes.io/hostname": f"node-{number}",
@@ -62,16 +89,12 @@ def labels(number: int) -> dict[str, str]:
     }
 
 
-CAPACITY = {"cpu": "2", "memory": "4Gi", "pods": "32", "ephemeral-storage": "20Gi"}
-ALLOCATABLE = {**CAPACITY, "cpu": "1900m", "memory": "4086Mi"}
-
-
-def node(number: int) -> Document:
+def node(kind: Kind, number: int) -> Document:
     kinds = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")
     conditions = [
-        {"type": kind, "status": str(kind == "Ready"), "reason": "x" * 20, "message": "x" * 60,
+        {"type": each, "status": str(each == "Ready"), "reason": "x" * 20, "message": "x" * 60,
          "lastHeartbeatTime": LONG_AGO, "lastTransitionTime": LONG_AGO}
-        for kind in kinds
+        for each in kinds
     ]  # fmt: skip
     images = [
         {"names": [f"registry.example/image-{image}@sha256:{'0' * 64}"], "sizeBytes": image} for image in range(20)
@@ -79,26 +102,26 @@ def node(number: int) -> Document:
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": _metadata(f"node-{number}", f"node-uid-{number}", labels(number)),
+        "metadata": _metadata(f"node-{number}", f"node-uid-{number}", labels(kind, number)),
         "spec": {"providerID": f"kwok://node-{number}"},
-        "status": {"capacity": CAPACITY, "allocatable": ALLOCATABLE, "conditions": conditions, "images": images,
-                   "nodeInfo": {"architecture": "amd64", "operatingSystem": "linux"}},
+        "status": {"capacity": kind.capacity, "allocatable": kind.allocatable, "conditions": conditions,
+                   "images": images, "nodeInfo": {"architecture": "amd64", "operatingSystem": "linux"}},
     }  # fmt: skip
 
 
-def claim(number: int) -> Document:
+def claim(kind: Kind, number: int) -> Document:
     kinds = ("Launched", "Registered", "Initialized", "Ready")
-    true = [{"type": kind, "status": "True", "reason": kind, "lastTransitionTime": LONG_AGO} for kind in kinds]
-    requirement = {"key": "node.kubernetes.io/instance-type", "operator": "In", "values": [TYPE]}
+    true = [{"type": each, "status": "True", "reason": each, "lastTransitionTime": LONG_AGO} for each in kinds]
+    requirement = {"key": "node.kubernetes.io/instance-type", "operator": "In", "values": [kind.name]}
     return {
         "apiVersion": "karpenter.sh/v1",
         "kind": "NodeClaim",
-        "metadata": {**_metadata(f"claim-{number}", f"claim-uid-{number}", labels(number)),
+        "metadata": {**_metadata(f"claim-{number}", f"claim-uid-{number}", labels(kind, number)),
                      "finalizers": ["karpenter.sh/termination"]},
         "spec": {"nodeClassRef": CLASS_REF, "requirements": [requirement], "expireAfter": "Never",
                  "resources": {"requests": {"cpu": "1", "memory": "2Gi"}}},
-        "status": {"providerID": f"kwok://node-{number}", "nodeName": f"node-{number}", "capacity": CAPACITY,
-                   "allocatable": ALLOCATABLE, "conditions": true},
+        "status": {"providerID": f"kwok://node-{number}", "nodeName": f"node-{number}", "capacity": kind.capacity,
+                   "allocatable": kind.allocatable, "conditions": true},
     }  # fmt: skip
 
 
@@ -106,9 +129,14 @@ def _metadata(name: str, uid: str, labelled: dict[str, str]) -> Document:
     return {"name": name, "uid": uid, "resourceVersion": "1", "creationTimestamp": LONG_AGO, "labels": labelled}
 
 
-def running(number: int, nodes: int) -> Document:
+def running(kind: Kind, number: int, nodes: int) -> Document:
     made = pod(number, "running", number + 1)
     made["spec"]["nodeName"] = f"node-{number % nodes}"
+    if kind is HALF_FILLED:
+        size = 1 + number * 17 % 40
+        requests = {"cpu": f"{10 * size}m", "memory": f"{16 * size}Mi"}
+        made["spec"]["containers"][0]["resources"]["requests"] = requests
+        made["metadata"]["labels"]["app"] = f"app-{size}"
     return made
 
 
@@ -133,11 +161,11 @@ NODE_CLASS = {
 class Api:
     """Serves the objects page by page; takes every write and forgets it, but the Lease's."""
 
-    def __init__(self, nodes: int, pods: int) -> None:
+    def __init__(self, nodes: int, pods: int, kind: Kind) -> None:
         self.renewed: list[float] = []
         self._lease: Document = {}
         self._version = 1
-        self._nodes, self._pods = nodes, pods
+        self._nodes, self._pods, self._kind = nodes, pods, kind
 
     def items(self, path: str, start: int, end: int) -> tuple[Iterator[Document], int]:
         def of(count: int, make: Any) -> tuple[Iterator[Document], int]:
@@ -145,11 +173,11 @@ class Api:
 
         match path:
             case "/api/v1/pods":
-                return of(self._pods, lambda number: running(number, self._nodes))
+                return of(self._pods, lambda number: running(self._kind, number, self._nodes))
             case "/api/v1/nodes":
-                return of(self._nodes, node)
+                return of(self._nodes, partial(node, self._kind))
             case "/apis/karpenter.sh/v1/nodeclaims":
-                return of(self._nodes, claim)
+                return of(self._nodes, partial(claim, self._kind))
             case "/apis/karpenter.sh/v1/nodepools":
                 return of(1, lambda _: POOL)
             case "/apis/karpenter.kwok.sh/v1alpha1/kwoknodeclasses":
@@ -187,9 +215,9 @@ class Api:
         return web.json_response(self._lease)
 
 
-async def measure(nodes: int, pods: int, seconds: float, explorer: bool) -> dict[str, Any]:
+async def measure(nodes: int, pods: int, seconds: float, *, half_filled: bool, explorer: bool) -> dict[str, Any]:
     loop_seconds = baseline()
-    api = Api(nodes, pods)
+    api = Api(nodes, pods, HALF_FILLED if half_filled else FULL)
     app = web.Application(client_max_size=1 << 26)
     app.router.add_route("*", "/{path:.*}", api.handle)
     runner = web.AppRunner(app, access_log=None)
@@ -221,14 +249,16 @@ async def _beside(folder: Path, port: int, api: Api, seconds: float, explorer: b
             str(folder / "kubeconfig"), stdout=log, stderr=log,
             env={**os.environ, "METRICS_PORT": "0", "HEALTH_PROBE_PORT": str(probe), "LOG_LEVEL": "error"},
         )  # fmt: skip
-    began, started = time.monotonic(), time.time()
+    began, ahead = time.monotonic(), time.time() - time.monotonic()
     memory: list[float] = []
     waits: list[float] = []
+    growth = Growth(record)
     synced, at_sync = 0.0, 0.0
     asking: asyncio.Future[int] | None = None
     async with aiohttp.ClientSession() as session:
         while time.monotonic() - began < seconds and process.returncode is None:
             memory.append(_resident(process.pid))
+            growth.look()
             asked = time.monotonic()
             ready = await _answers(session, probe)
             if ready is not None:
@@ -247,16 +277,21 @@ async def _beside(folder: Path, port: int, api: Api, seconds: float, explorer: b
         raise SystemExit(f"kerf has ended:\n{(folder / 'log').read_text()[-3000:]}")
     process.kill()
     await process.wait()
-    passes, entries = _passes(record, started)
+    passes, entries = growth.passes(ahead)
+    longest = max(passes, key=lambda each: each.end - each.begin, default=Pass(0.0, 0.0, 0))
+    gaps = [(before, after) for before, after in pairwise(renewed)]
+    during = [min(after, longest.end) - max(before, longest.begin) for before, after in gaps]
     return {
         **({"explorer_answers": await asking} if asking is not None else {}),
         "synced_s": round(synced, 1),
         "memory_synced_mb": at_sync,
         "memory_mb": memory[-1],
         "memory_peak_mb": max(memory),
-        "passes_s": passes,
+        "passes_s": [f"{each.begin - began:.1f}: {each.moves} moves" for each in passes],
+        "pass_s": round(longest.end - longest.begin, 1),
+        "pass_lease_gap_s": round(max(during, default=0.0), 2),
         "entries": entries,
-        "lease_gap_s": round(max((b - a for a, b in pairwise(renewed)), default=0.0), 2),
+        "lease_gap_s": round(max((after - before for before, after in gaps), default=0.0), 2),
         "ready_max_s": round(max(waits, default=0.0), 2),
         "record_mb": round(record.stat().st_size / (1 << 20), 1),
     }
@@ -283,20 +318,43 @@ async def _answers(session: aiohttp.ClientSession, port: int) -> bool | None:
         return None
 
 
-def _passes(record: Path, since: float) -> tuple[list[str], int]:
-    """After how many seconds each disruption pass began, and how many moves it proposes; how many entries there are."""
-    store = open_record(f"sqlite://{record}", "read")
-    try:
-        found = [entry.payload for entry in store.scan() if isinstance(entry.payload, Decision)]
-        entries = store.last_position()
-    finally:
-        store.close()
-    passes = [
-        (decision.now / 1000 - since, decision.result)
-        for decision in found
-        if isinstance(decision.result, ProposedMovesResult)
-    ]
-    return [f"{at:.1f}: {len(result.proposed)} moves" for at, result in passes], entries
+class Pass(Struct):
+    """A disruption pass: from its turn's begin until its decision was in the record, in monotonic seconds."""
+
+    begin: float
+    end: float
+    moves: int
+
+
+class Growth:
+    """When the record had so many entries: `look` at it now and then."""
+
+    def __init__(self, record: Path) -> None:
+        self._record, self._seen = record, [(time.monotonic(), 0)]
+        self._store: AnyStore | None = None
+
+    def look(self) -> None:
+        if self._store is None and not self._record.exists():
+            return
+        if self._store is None:
+            try:
+                self._store = open_record(f"sqlite://{self._record}", "read")
+            except KerfError:
+                return  # it is just being made
+        if (position := self._store.last_position()) > self._seen[-1][1]:
+            self._seen.append((time.monotonic(), position))
+
+    def passes(self, ahead: float) -> tuple[list[Pass], int]:
+        """All passes, and how many entries there are. Wall time is so far ahead of monotonic time."""
+        self.look()
+        assert self._store is not None
+        found = []
+        for entry in self._store.scan():
+            if isinstance(entry.payload, Decision) and isinstance(entry.payload.result, ProposedMovesResult):
+                end = next(at for at, position in self._seen if position >= entry.position)
+                found.append(Pass(entry.payload.now / 1000 - ahead, end, len(entry.payload.result.proposed)))
+        self._store.close()
+        return found, self._seen[-1][1]
 
 
 def _resident(process: int) -> float:
@@ -315,10 +373,13 @@ def main() -> int:
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--pods", type=int, default=50_000)
     parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--half-filled", action="store_true", help="large nodes with small pods: some may go")
     parser.add_argument("--explorer", action="store_true", help="with an explorer beside it that is asked all the time")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     asked = parser.parse_args()
-    figures = asyncio.run(measure(asked.nodes, asked.pods, asked.seconds, asked.explorer))
+    figures = asyncio.run(
+        measure(asked.nodes, asked.pods, asked.seconds, half_filled=asked.half_filled, explorer=asked.explorer)
+    )
     print(json.dumps(figures, indent=None if asked.json else 2))
     return 0 if figures["memory_peak_mb"] < TARGET_MB else 1
 

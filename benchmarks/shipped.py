@@ -5,8 +5,8 @@
 Each row has what was measured (`figures`), the figures of before issue 14 (`today`), those that are wanted, and whether
 these are `reached`: of `ratio` and `pods_per_s` at least, of seconds at most. ROW is the name of a row, or the
 beginning of several (`diverse`). Rows that need what is not built here say so in `absent`. A row's `cpu_s` are seconds
-of processor time; `ratio` alone goes by wall clock. `baseline_seconds` is a fixed loop of plain Python, to compare
-machines.
+of processor time; `ratio` and the row `lease` alone go by wall clock. `baseline_seconds` is a fixed loop of plain
+Python, to compare machines.
 
 A new row is one line in a table like `PLANNER_ROWS`: its figures wanted, and a function of the number of runs.
 """

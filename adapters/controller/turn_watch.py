@@ -42,6 +42,11 @@ class TurnWatch:
         self._began, self._batch, self._thread = None, (), 0
         return took
 
+    def seconds(self) -> float:
+        """How long the turn under way has taken; 0 where none is."""
+        began = self._began
+        return 0.0 if began is None else self._clock() - began
+
     def overdue(self, limit: float) -> TurnHangs | None:
         """What the turn under way is doing, if it has taken over `limit` seconds. 0 is no limit."""
         began, batch, thread = self._began, self._batch, self._thread

@@ -20,6 +20,7 @@ from kerf.adapters.kubernetes.errors import ClusterError, LeaseLost, Unreachable
 from kerf.adapters.kubernetes.session import Answer, Session
 
 DURATION, RENEW_WITHIN, RETRY = 15.0, 10.0, 2.0  # seconds, as the reference's
+LOOK = 0.4  # seconds: so often it is renewed while the process is busy
 CONFLICT, NOT_FOUND = 409, 404
 NAME = "karpenter-leader-election"
 
@@ -41,7 +42,7 @@ class _Lease(Struct):
 
 class Lease:
     """The Lease: `acquire` it, `hold` it while there is work, then `release` it. `waits` is called with each other
-    holder.
+    holder. While the process is `busy` the Lease is renewed more often: who computes for long may be late.
     """
 
     def __init__(
@@ -52,13 +53,14 @@ class Lease:
         identity: str,
         name: str = NAME,
         waits: Callable[[str], None] = lambda holder: None,
+        busy: Callable[[], bool] = lambda: False,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.holder = ""
         self.transitions = 0
         self.identity = identity
-        self._session, self._waits, self._clock, self._sleep = session, waits, clock, sleep
+        self._session, self._waits, self._busy, self._clock, self._sleep = session, waits, busy, clock, sleep
         self._path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
         self._name, self._where = name, f"Lease {namespace}/{name}"
         self._version = ""
@@ -86,8 +88,12 @@ class Lease:
         """Renews the Lease for ever. Raises LeaseLost (KERF604) if another process has it, or if it could not be
         renewed in time.
         """
+        tried = self._clock()
         while True:
-            await self._sleep(RETRY)
+            await self._sleep(min(LOOK, RETRY))
+            if self._clock() - tried < RETRY and not self._busy():
+                continue
+            tried = self._clock()
             try:
                 if not await self._try():
                     raise self._lost(f"{self.holder} has taken it")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
+from collections.abc import Callable
 from hashlib import blake2b
 from pathlib import Path
 from tempfile import gettempdir
@@ -88,8 +89,11 @@ def lock_file(store: str) -> Path:
     return Path(gettempdir()) / f"kerf-{blake2b(store.encode(), digest_size=8).hexdigest()}.lock"
 
 
-def leadership(store: str, session: Session, options: Options, identity: str, *, observe: bool) -> Leadership:
-    """The leadership that this process needs while it works. `store` is the record's URL."""
+def leadership(
+    store: str, session: Session, options: Options, identity: str, *, observe: bool, busy: Callable[[], bool]
+) -> Leadership:
+    """The leadership that this process needs while it works. `store` is the record's URL; `busy` says whether the
+    process computes for long."""
     if observe:
         return FileLock(lock_file(store))
     if not options.leader_election:
@@ -99,4 +103,4 @@ def leadership(store: str, session: Session, options: Options, identity: str, *,
     def waits(holder: str) -> None:
         print_error(f"waiting for the Lease {namespace}/{name}, which {holder} holds")
 
-    return Lease(session, namespace=namespace, identity=identity, name=name, waits=waits)
+    return Lease(session, namespace=namespace, identity=identity, name=name, waits=waits, busy=busy)

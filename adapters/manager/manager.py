@@ -79,7 +79,6 @@ class Manager:
     def __init__(self, config: ManagerConfig, session: Session) -> None:
         self._config, self._options, self._session = config, config.options, session
         self._identity = f"{socket.gethostname()}_{secrets.token_hex(8)}"
-        self._leadership = leadership(config.store, session, config.options, self._identity, observe=config.observe)
         self._holding: asyncio.Task[None] | None = None  # of the leadership: it ends only with an error
         self._stopping = asyncio.Event()
         self._telemetry = Telemetry(
@@ -87,6 +86,14 @@ class Manager:
             state_metrics=config.options.state_metrics,
             per_object=config.options.condition_metrics_per_object,
             longest_turn=config.options.longest_turn,
+        )
+        self._leadership = leadership(
+            config.store,
+            session,
+            config.options,
+            self._identity,
+            observe=config.observe,
+            busy=self._telemetry.busy,
         )
         session.note = self._telemetry.requests.note
         self._clocks = self._telemetry.clocks = ProcessClocks()

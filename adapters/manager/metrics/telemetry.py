@@ -29,6 +29,7 @@ from kerf.projections.metrics.families import GAUGE, Family
 from kerf.projections.metrics.offerings import offering_families
 
 SCRAPE_CACHED = 5.0  # seconds for which a scrape is answered with the last one: it looks at every pod
+LONG = 0.1  # seconds of a turn, from which the process counts as busy
 MAX_TURN_WAIT = 2.0
 """Seconds that a scrape waits for the end of a turn. A plan for thousands of pods takes longer: then the scrape gets
 the text of the last one, with its age."""
@@ -99,6 +100,10 @@ class Telemetry:
     def notes(self) -> list[str]:
         """What an operator should know although kerf is ready."""
         return clock_notes(self.clocks)
+
+    def busy(self) -> bool:
+        """Whether a thread computes for long: it reads the record, or is in a turn that is no short one."""
+        return self._reading is not None or (self._world is not None and self._world.controller.watch.seconds() > LONG)
 
     def hangs(self) -> KerfError | None:
         """The turn that takes too long: it will not end by itself, and nothing is decided meanwhile. Printed once,

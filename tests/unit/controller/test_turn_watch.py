@@ -47,6 +47,24 @@ def test_a_turn_is_overdue_after_the_limit_and_not_before() -> None:
     assert watch.overdue(LIMIT) is None
 
 
+def test_the_process_is_busy_while_a_turn_takes_long_and_while_the_record_is_read() -> None:
+    """The Lease is renewed more often then (L-296)."""
+    clock, telemetry = Clock(), Telemetry(provider="kwok", state_metrics=False)
+    watch = TurnWatch(clock)
+    assert not telemetry.busy(), "it waits for the Lease"
+    telemetry.read(1, 10)
+    assert telemetry.busy()
+    telemetry._reading = None
+    telemetry.watch(cast(KubernetesController, SimpleNamespace(controller=SimpleNamespace(watch=watch))))
+    assert not telemetry.busy(), "no turn"
+    watch.begin(())
+    assert not telemetry.busy(), "a short turn"
+    clock.now += 0.2
+    assert telemetry.busy()
+    watch.end()
+    assert not telemetry.busy()
+
+
 def test_slow_turns_one_after_another_are_not_one_that_hangs() -> None:
     """A start that adopts a large cluster is slow, and goes on."""
     clock = Clock()
