@@ -105,6 +105,16 @@ def survived_defects_shown(*, debug: bool) -> Iterator[None]:
             FAULT_WATCHERS.remove(watcher)
 
 
+@contextmanager
+def reader_may_leave() -> Iterator[None]:
+    """Lets a reader stop before all is printed that is printed within: what was found is still the exit code."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        silence_output()
+
+
 def silence_output() -> None:
     """Lets what is still to be written to standard output go nowhere: nobody can take it."""
     with suppress(OSError, ValueError):

@@ -38,6 +38,7 @@ def doctor(
     import asyncio
     import os
 
+    from kerf.adapters.cli.boundary import reader_may_leave
     from kerf.adapters.cli.doctor.checks import check_all
     from kerf.adapters.cli.doctor.finding import BAD
     from kerf.adapters.cli.render.findings import findings_text
@@ -54,8 +55,9 @@ def doctor(
     print_gate_notes(options.notes)
     kubeconfig = kubeconfig or kubeconfig_of_environment()
     findings = asyncio.run(check_all(mode, provider, store, kubeconfig, context, options))
-    if json:
-        emit_json(findings)
-    else:
-        findings_text(Printer(), findings)
+    with reader_may_leave():
+        if json:
+            emit_json(findings)
+        else:
+            findings_text(Printer(), findings)
     return int(any(finding.level == BAD for finding in findings))

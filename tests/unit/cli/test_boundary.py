@@ -17,6 +17,7 @@ from kerf.engine.errors import fault_of
 from kerf.engine.passwords import without_secrets
 from tests.support.repository import ROOT
 
+RECORD = ROOT / "tests" / "golden" / "workshop-scale-up-and-down"
 SECRET = "wJalrXUtnFEMI"
 
 
@@ -164,15 +165,26 @@ def test_a_closed_stream_is_no_defect(closed: str) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-@pytest.mark.parametrize("command", [["status"], ["log"], ["log", "--json"]])
-def test_a_reader_that_has_seen_enough_is_no_failure(command: list[str]) -> None:
-    """1 would say that something was found, to a script with `set -o pipefail`."""
+def unread(*command: str) -> tuple[int, bytes]:
+    """The exit code and the errors of a command whose output nobody reads."""
     reader, writer = os.pipe()
     os.close(reader)
-    record = str(ROOT / "tests" / "golden" / "workshop-scale-up-and-down")
     try:
-        ran = [sys.executable, "-m", "kerf", *command, record]
+        ran = [sys.executable, "-m", "kerf", *command]
         done = subprocess.run(ran, cwd=ROOT, stdout=writer, stderr=subprocess.PIPE, check=False)
     finally:
         os.close(writer)
-    assert (done.returncode, done.stderr) == (0, b"")
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("command", [["status"], ["log"], ["log", "--json"], ["verify"]])
+def test_a_reader_that_has_seen_enough_is_no_failure(command: list[str]) -> None:
+    """1 would say that something was found, to a script with `set -o pipefail`."""
+    assert unread(*command, str(RECORD)) == (0, b"")
+
+
+@pytest.mark.parametrize("form", [[], ["--json"], ["--markdown"]])
+def test_what_was_found_is_the_exit_code_also_if_nobody_reads_it(tmp_path: Path, form: list[str]) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("policy:\n- max_hourly_cost: 0.001\n")
+    assert unread("check", str(policy), str(RECORD), *form) == (1, b"")

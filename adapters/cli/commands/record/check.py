@@ -53,6 +53,7 @@ def check(
     json
         Print JSON.
     """
+    from kerf.adapters.cli.boundary import reader_may_leave
     from kerf.adapters.cli.checking.policy_file import policy_of
     from kerf.adapters.cli.checking.subjects import store_of, subjects
     from kerf.adapters.cli.records import has_pseudonyms
@@ -75,10 +76,11 @@ def check(
     report = PolicyReport(policy=str(policy), records=tuple(held))
     if junit is not None:
         write_whole(junit, junit_of(report), replace=True)
-    if json:
-        emit_json(with_times(report))
-    elif markdown:
-        print_text(markdown_of(report))
-    else:
-        policy_text(Printer(), report)
+    with reader_may_leave():
+        if json:
+            emit_json(with_times(report))
+        elif markdown:
+            print_text(markdown_of(report))
+        else:
+            policy_text(Printer(), report)
     return report.exit_code

@@ -55,6 +55,7 @@ def verify(
     json
         Print the whole report as JSON.
     """
+    from kerf.adapters.cli.boundary import reader_may_leave
     from kerf.adapters.cli.input.declared_changes import declared_changes, write_declaration
     from kerf.adapters.cli.records import compare_with_checkpoint, opened, telling_share
     from kerf.adapters.cli.render.output import Printer, emit_json
@@ -74,12 +75,13 @@ def verify(
         kept = [compare_with_checkpoint(store, text).position for text in checkpoint]
         tell = telling_share(store, progress)
         report = decide_again(store, keep=limit, progress=tell, changes=declared, workers=workers)
-    if json:
-        emit_json(report)
-    else:
-        for position in kept:
-            Printer().line(f"as the checkpoint at position {position} says", "good")
-        report_text(Printer(), report)
+    with reader_may_leave():
+        if json:
+            emit_json(report)
+        else:
+            for position in kept:
+                Printer().line(f"as the checkpoint at position {position} says", "good")
+            report_text(Printer(), report)
     if write_changes is not None:
         write_declaration(report, write_changes)
     return report.exit_code
@@ -87,6 +89,7 @@ def verify(
 
 def _verify_turn(record: str, position: int, *, json: bool) -> int:
     """Decide one turn again."""
+    from kerf.adapters.cli.boundary import reader_may_leave
     from kerf.adapters.cli.records import opened
     from kerf.adapters.cli.render.output import Printer, emit_json
     from kerf.adapters.cli.render.record import turn_report_text
@@ -94,8 +97,9 @@ def _verify_turn(record: str, position: int, *, json: bool) -> int:
 
     with opened(record, tells_newer=True) as store:
         report = verify_turn(store, position)
-    if json:
-        emit_json(report)
-    else:
-        turn_report_text(Printer(), report)
+    with reader_may_leave():
+        if json:
+            emit_json(report)
+        else:
+            turn_report_text(Printer(), report)
     return report.exit_code
