@@ -25,6 +25,11 @@ class Workers(Protocol):
         """How many tasks run at once."""
         ...
 
+    @property
+    def alone_for(self) -> float:
+        """Seconds of CPU of work that one process does sooner alone, since the others have to start."""
+        ...
+
     def submit(self, task: Task[T]) -> Future[T]:
         """Begin a task, or let it wait for its turn. Its result raises what the task raises."""
         ...

@@ -27,6 +27,7 @@ from kerf.replay.workers import Task, Workers
 
 T = TypeVar("T")
 _LONGEST_END = 5.0  # seconds that a process takes that was told to end
+_COPIED, _BEGUN = 0.5, 2.0  # seconds of CPU of work that is worth processes, by how they start
 
 
 class WorkerDied(KerfError):
@@ -59,23 +60,22 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def how_to_start() -> multiprocessing.context.BaseContext:
-    """Returns how a process starts: as a copy of this one, which has kerf imported and its caches filled. Where other
-    threads may hold locks, or not on Linux, it starts empty, which costs a third of a second of CPU."""
-    copies = sys.platform == "linux" and threading.active_count() == 1
-    return multiprocessing.get_context("fork" if copies else "spawn")
-
-
 class _Processes:
+    """They start as copies of this process, which has kerf imported and its caches filled. Where other threads may hold
+    locks (the pool of a database), and off Linux, they start empty, which costs each a third of a second of CPU."""
+
     def __init__(self, record: str, jobs: int) -> None:
         self.jobs = jobs
+        copied = sys.platform == "linux" and threading.active_count() == 1
+        self.alone_for = _COPIED if copied else _BEGUN
+        self._context = multiprocessing.get_context("fork" if copied else "spawn")
         self._begin = record, LIFTED.get()
         self._pool: ProcessPoolExecutor | None = None
         self._others = multiprocessing.active_children()
 
     def submit(self, task: Task[T]) -> Future[T]:
         if self._pool is None:
-            self._pool = ProcessPoolExecutor(self.jobs, how_to_start(), initializer=_begin, initargs=self._begin)
+            self._pool = ProcessPoolExecutor(self.jobs, self._context, initializer=_begin, initargs=self._begin)
         with _ctrl_c_held_back():
             return self._pool.submit(_run, task, share_told())
 

@@ -34,8 +34,6 @@ LONG = 50_000
 """Entries of a record whose bytes another process checks meanwhile."""
 LOOK_FOR = 0.1
 """Seconds of CPU time after which one process looks how long the rest will take."""
-ALONE_FOR = 0.5
-"""Seconds of CPU time that one process verifies alone: with less than that others would help little."""
 
 
 def verify(
@@ -50,7 +48,7 @@ def verify(
 
     What differs as `changes` declare it is no divergence; without them a decision of an older VERSION is unsupported.
 
-    With `workers`, other processes help with what would take longer than `ALONE_FOR`; the report is the same. After a
+    With `workers`, other processes help with what takes longer than `alone_for`; the report is the same. After a
     fault the turns before it are still decided. Raises BeginningMissing (KERF204) for a part of a record without a
     base. What else is wrong with the record stands in the report.
     """
@@ -122,13 +120,13 @@ class _Run:
                 self._last = self._verifier.trial.facts.position
             self._snapshots.compare(self._verifier.recorded)
             self._tell_progress()
-            if workers is not None and self._takes_long(process_time() - began):
+            if workers is not None and self._left(process_time() - began) > workers.alone_for:
                 self._decide_together(recorded, workers)
 
-    def _takes_long(self, took: float) -> bool:
-        """Return whether the rest takes others' help, after so many seconds of CPU time."""
+    def _left(self, took: float) -> float:
+        """Return the seconds of CPU time that the rest will take after so many; 0 while these tell too little."""
         done = self._last - self._first
-        return took > LOOK_FOR and took * (self._length() - done) / done > ALONE_FOR
+        return took * (self._length() - done) / done if took > LOOK_FOR else 0.0
 
     def _decide_together(self, recorded: Iterator[list[Entry]], workers: Workers) -> None:
         cutter = Cutter(self._verifier.recorded, self._heard, self._keep, self._changes, self._snapshots.compare)

@@ -34,7 +34,8 @@ class Inline:
 
     jobs = 2
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, alone_for: float = -1.0) -> None:
+        self.alone_for = alone_for
         self.tasks: list[Any] = []
         self._store = store
 
@@ -52,7 +53,6 @@ class Inline:
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers help from the second turn on, and each segment has a few turns."""
     monkeypatch.setattr(verifying, "LOOK_FOR", -1.0)
-    monkeypatch.setattr(verifying, "ALONE_FOR", -1.0)
     monkeypatch.setattr(verifying, "LONG", 0)
     monkeypatch.setattr(segments, "SEGMENT_ENTRIES", 5)
 
@@ -179,8 +179,7 @@ def test_a_pass_that_used_up_its_steps_stands_for_many_decisions(
 
 
 def test_a_short_record_is_left_to_one_process(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verifying, "ALONE_FOR", 60.0)
     monkeypatch.setattr(verifying, "LONG", 50_000)
-    asked = Inline(store)
+    asked = Inline(store, alone_for=60.0)
     assert verify(store, workers=asked).exit_code == 0
     assert asked.tasks == []
