@@ -11,9 +11,8 @@ from kerf.engine.model.kubernetes.pods import DAEMONSET, Pod, is_active, is_untr
 from kerf.engine.model.missing_knowledge import Missing
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import ProvisionResult
-from kerf.engine.scheduling.explain.crowding_daemonsets import CrowdingDaemonSets, crowding_daemonsets
+from kerf.engine.scheduling.explain.crowding_daemonsets import crowding_behind
 from kerf.engine.scheduling.explain.refused_offerings import refused_zones
-from kerf.engine.scheduling.reasons import SchedulingCode
 from kerf.engine.state.state import State
 from kerf.projections.cluster_status.structs import WaitingWorkload
 from kerf.projections.prose.daemonsets import daemonsets_in_words
@@ -100,7 +99,7 @@ def _workload(state: State, now: int, name: WorkloadName, outlook: _Outlook, pod
     alike = sorted(pods, key=lambda pod: (pod.created, pod.key))
     since, reason = alike[0].created or now, outlook[1]
     places = {state.facts.targets.get(pod.uid, "") for pod in alike} - {""}
-    crowding = _crowding(state, reason, alike[0].shape)
+    crowding = crowding_behind(state, reason, alike[0].shape) if reason is not None else None
     refused = refused_zones(state, now, reason, alike[0].shape) if reason is not None else None
     added = daemonsets_in_words(crowding) + refused_in_words(reason, refused) if reason is not None else ""
     return WaitingWorkload(
@@ -118,12 +117,3 @@ def _workload(state: State, now: int, name: WorkloadName, outlook: _Outlook, pod
         refused_zones=refused.zones if refused is not None else (),
         again=refused.again if refused is not None else 0,
     )
-
-
-def _crowding(state: State, reason: Reason | None, shape: str) -> CrowdingDaemonSets | None:
-    """The DaemonSets without which some type would be large enough, where the reason is that none is."""
-    if reason is None or reason.code not in (SchedulingCode.TYPES_RESOURCES, SchedulingCode.TYPES_COMBINED):
-        return None
-    named = reason.params.get("resources")
-    short = tuple(named) if isinstance(named, list) else ()
-    return crowding_daemonsets(state, str(reason.params.get("node_pool", "")), shape, short)

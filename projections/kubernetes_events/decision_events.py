@@ -29,6 +29,7 @@ from kerf.engine.record.decisions import (
 )
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import EffectAnswered, InterruptionSeen, LaunchAnswered, NodeClassSeen, ObjectGone
+from kerf.engine.scheduling.explain.crowding_daemonsets import crowding_behind
 from kerf.engine.scheduling.explain.refused_offerings import refused_zones
 from kerf.engine.scheduling.launchable.withheld import not_given
 from kerf.engine.scheduling.matching.requirements import Requirements
@@ -46,6 +47,7 @@ from kerf.projections.kubernetes_events.refusal_events import (
     pools_without_class,
     without_spot_role,
 )
+from kerf.projections.prose.daemonsets import daemonsets_in_words
 from kerf.projections.prose.reasons import sentence, sentences
 from kerf.projections.prose.refused_offerings import refused_in_words
 
@@ -247,10 +249,14 @@ class _WhyNoPlace:
         shape = pod.shape if pod is not None else ""
         said = self._said.get((id(reasons), shape))
         if said is None:
-            whole = sentences(reasons, lambda reason: self._refused(reason, shape))
-            said = f"Failed to schedule pod, {whole}", f"Failed to schedule pod, {sentences(reasons)}"
+            whole = sentences(reasons, lambda reason: self._crowding(reason, shape) + self._refused(reason, shape))
+            lasting = sentences(reasons, lambda reason: self._crowding(reason, shape))
+            said = f"Failed to schedule pod, {whole}", f"Failed to schedule pod, {lasting}"
             self._said[id(reasons), shape] = said
         return said
+
+    def _crowding(self, reason: Reason, shape: str) -> str:
+        return daemonsets_in_words(crowding_behind(self._state, reason, shape)) if shape else ""
 
     def _refused(self, reason: Reason, shape: str) -> str:
         return refused_in_words(reason, refused_zones(self._state, self._now, reason, shape)) if shape else ""

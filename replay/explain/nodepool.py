@@ -15,6 +15,7 @@ from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.decisions import ProvisionResult
 from kerf.engine.record.store import Store
+from kerf.engine.scheduling.explain.crowding_daemonsets import CrowdingDaemonSets, crowding_behind
 from kerf.engine.state.state import State
 from kerf.projections.cluster_status.closed_budgets import held_by_closed_budgets
 from kerf.projections.prose.explanation_codes import ExplanationCode
@@ -38,10 +39,12 @@ class PoolBudget(Struct, frozen=True):
 
 
 class RefusedPods(Struct, frozen=True):
-    """Pods that the latest plan had no place for, and why not on nodes of this NodePool."""
+    """Pods that the latest plan had no place for, and why not on nodes of this NodePool: with the DaemonSets that leave
+    the first of them no type."""
 
     pods: tuple[str, ...]
     reason: Reason
+    crowding: CrowdingDaemonSets | None = None
 
 
 class PoolExplanation(Struct, frozen=True, kw_only=True):
@@ -132,8 +135,10 @@ def _refused(store: Store, histories: Histories, state: State, name: str) -> tup
     result = decision_at(store, state.facts.plan).result if state.facts.plan else None
     found = []
     for group in result.unplaced if isinstance(result, ProvisionResult) else ():
-        pods = tuple(sorted(histories.pod_names(uid for uid in group.pods if uid in state.indexes.pending)))
+        waiting = [uid for uid in group.pods if uid in state.indexes.pending]
+        pods = tuple(sorted(histories.pod_names(waiting)))
         own = nearest_first(reason for reason in group.reasons if reason.params.get("node_pool") == name)
         if pods and own:
-            found.append(RefusedPods(pods, own[0]))
+            shape = state.facts.pods[waiting[0]].shape
+            found.append(RefusedPods(pods, own[0], crowding_behind(state, own[0], shape)))
     return tuple(found)

@@ -7,6 +7,7 @@ from msgspec import Struct
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import ProvisionResult, Unplaced
 from kerf.engine.record.store import Store
+from kerf.engine.scheduling.explain.crowding_daemonsets import CrowdingDaemonSets, crowding_behind
 from kerf.engine.scheduling.explain.refused_offerings import RefusedZones, refused_zones
 from kerf.engine.state.state import State
 from kerf.projections.figures.capacity import OFFERING_PARTS, about_offering
@@ -42,11 +43,11 @@ class PodExplanation(Struct, frozen=True, kw_only=True):
     `waited` is its time without a node, in ms. `looks` are all provisioning decisions about it. `look` is the decisive
     one, `how` explains it, and `look_again` is the latest position with the same result (0 for none). `launch` is the
     node that was launched for it. `reasons` are the recorded ones if it has no place; `refused` says of each what the
-    cloud refused of what would do, if it waits for that. `expected` is the planned node,
-    if the pod was bound to another one. `came_for` is the pod that it replaced, from a node that had to go. `left` says
-    why it was put off a node itself. `shortened`: the decisive decision is from before the record's base, and cannot be
-    made again. `kept`: why it may not leave its going node yet. `lost` are nodes that were planned for it, and did not
-    come.
+    cloud refused of what would do, if it waits for that, and `crowding` which DaemonSets leave it no type. `expected`
+    is the planned node, if the pod was bound to another one. `came_for` is the pod that it replaced, from a node that
+    had to go. `left` says why it was put off a node itself. `shortened`: the decisive decision is from before the
+    record's base, and cannot be made again. `kept`: why it may not leave its going node yet. `lost` are nodes that were
+    planned for it, and did not come.
     """
 
     pod: str
@@ -69,6 +70,7 @@ class PodExplanation(Struct, frozen=True, kw_only=True):
     kept: tuple[Reason, ...] = ()
     lost: LostLaunches | None = None
     refused: tuple[RefusedZones | None, ...] = ()
+    crowding: tuple[CrowdingDaemonSets | None, ...] = ()
 
 
 def explain_pod(store: Store, name: str, position: int | None = None, now: int = 0) -> PodExplanation:
@@ -102,6 +104,7 @@ def explain_known_pod(store: Store, histories: Histories, state: State, pod: Pod
         launch=launch_of(claim) if claim is not None else None,
         reasons=reasons,
         refused=_refused(state, pod.uid, reasons),
+        crowding=_crowding(state, pod.uid, reasons),
         shortened=decision is not None and replan is None,
         expected=_expected(pod, decision, histories),
         came_for=displacement_behind(histories, pod),
@@ -126,6 +129,12 @@ def _refused(state: State, uid: str, reasons: tuple[Reason, ...]) -> tuple[Refus
         return ()
     shape = state.facts.pods[uid].shape
     return tuple(refused_zones(state, state.facts.at, reason, shape) for reason in reasons)
+
+
+def _crowding(state: State, uid: str, reasons: tuple[Reason, ...]) -> tuple[CrowdingDaemonSets | None, ...]:
+    if uid not in state.indexes.pending:
+        return ()
+    return tuple(crowding_behind(state, reason, state.facts.pods[uid].shape) for reason in reasons)
 
 
 def _kept(store: Store, pod: PodHistory) -> tuple[Reason, ...]:

@@ -11,18 +11,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec import Struct
 
 from kerf.engine.model.reasons import Reason
+from kerf.engine.scheduling.explain.crowding_daemonsets import CrowdingDaemonSets
 from kerf.replay.what_if.outcome import LeavingNode, NewNode, Outcome, Waiting
 
 LAUNCHED, NOT_LAUNCHED, OTHER_LAUNCH = "launched", "not-launched", "launched-otherwise"
 GOES, STAYS, GOES_OTHERWISE = "goes", "stays", "goes-otherwise"
 PLACED, NO_PLACE, MOVED, NOT_PLANNED = "placed", "no-place", "placed-elsewhere", "not-planned"
+_NOT_REFUSED = Waiting((), ())
 
 
 class Difference(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One line of the plan. `what` is a code; `name` is a NodeClaim, "" for pods.
 
     `old` and `new` are the nodes of both decisions, or the places of the pods. `reasons` say why, where the decision
-    says it.
+    says it, and `crowding` which DaemonSets leave pods no type, for each of them.
     """
 
     sign: str
@@ -32,6 +34,7 @@ class Difference(Struct, frozen=True, kw_only=True, omit_defaults=True):
     old: NewNode | LeavingNode | str = ""
     new: NewNode | LeavingNode | str = ""
     reasons: tuple[Reason, ...] = ()
+    crowding: tuple[CrowdingDaemonSets | None, ...] = ()
 
 
 def differences(old: Outcome, new: Outcome) -> tuple[Difference, ...]:
@@ -114,7 +117,7 @@ def _pods(old: Outcome, new: Outcome, same_node: Mapping[str, str]) -> Iterator[
     staying = {pod for node in old.leaving if node.name not in going for pod in node.evicted}
     refused_old, refused_new = _refused(old.waiting), _refused(new.waiting)
     groups: dict[tuple[str, str, str, tuple[str, ...]], list[str]] = {}
-    reasons: dict[tuple[str, ...], tuple[Reason, ...]] = {}
+    refused: dict[tuple[str, ...], Waiting] = {}
     for pod in sorted({*old.places, *new.places, *refused_old, *refused_new}):
         was, place = old.places.get(pod, ""), new.places.get(pod, "")
         if same_node.get(was, was) == place and (place or (pod in refused_old) == (pod in refused_new)):
@@ -123,13 +126,16 @@ def _pods(old: Outcome, new: Outcome, same_node: Mapping[str, str]) -> Iterator[
             continue
         if not place and pod not in refused_new and (was in told_old or pod in staying):
             continue
-        why = refused_new.get(pod, ()) if not place else ()
-        key = tuple(reason.code for reason in why)
-        reasons[key] = reasons.get(key) or why
+        why = refused_new.get(pod, _NOT_REFUSED) if not place else _NOT_REFUSED
+        key = tuple(reason.code for reason in why.reasons)
+        refused.setdefault(key, why)
         groups.setdefault((_what(was, place, pod in refused_new), was, place, key), []).append(pod)
     for (what, was, place, key), pods in groups.items():
         sign = {PLACED: "+", MOVED: "~"}.get(what, "-")
-        yield Difference(sign=sign, what=what, pods=tuple(pods), old=was, new=place, reasons=reasons[key])
+        why = refused[key]
+        yield Difference(
+            sign=sign, what=what, pods=tuple(pods), old=was, new=place, reasons=why.reasons, crowding=why.crowding
+        )
 
 
 def _what(was: str, place: str, refused: bool) -> str:
@@ -138,5 +144,5 @@ def _what(was: str, place: str, refused: bool) -> str:
     return NO_PLACE if refused else NOT_PLANNED
 
 
-def _refused(waiting: Iterable[Waiting]) -> dict[str, tuple[Reason, ...]]:
-    return {pod: group.reasons for group in waiting for pod in group.pods}
+def _refused(waiting: Iterable[Waiting]) -> dict[str, Waiting]:
+    return {pod: group for group in waiting for pod in group.pods}

@@ -21,9 +21,11 @@ from kerf.engine.record.decisions import (
     ProposedMovesResult,
     ProvisionResult,
     StaticResult,
+    Unplaced,
     Verdict,
 )
 from kerf.engine.record.entries import Entry
+from kerf.engine.scheduling.explain.crowding_daemonsets import CrowdingDaemonSets, crowding_behind
 from kerf.engine.state.state import State
 from kerf.projections.prose.explanation_codes import ExplanationCode
 from kerf.projections.prose.nearest_reasons import nearest_first
@@ -56,10 +58,12 @@ class LeavingNode(Struct, frozen=True, kw_only=True):
 
 
 class Waiting(Struct, frozen=True):
-    """Pods that get no place, with the reasons, the nearest to a place first."""
+    """Pods that get no place, with the reasons, the nearest to a place first, and for each of these the DaemonSets that
+    leave the first pod no type."""
 
     pods: tuple[str, ...]
     reasons: tuple[Reason, ...]
+    crowding: tuple[CrowdingDaemonSets | None, ...] = ()
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
@@ -182,9 +186,15 @@ class _Found:
         for placement in result.placements:
             self.places |= dict.fromkeys(self._keys(placement.pods), placement.node)
         for group in (*result.unplaced, *result.ignored):
-            self.waiting.append(Waiting(self._keys(group.pods), tuple(nearest_first(group.reasons))))
+            self.waiting.append(self._without_place(group))
         if result.truncated:
             self.waiting.append(Waiting(self._keys(result.truncated), (Reason.of(ExplanationCode.NOT_REACHED),)))
+
+    def _without_place(self, group: Unplaced) -> Waiting:
+        reasons = tuple(nearest_first(group.reasons))
+        pod = self._state.facts.pods.get(group.pods[0])
+        crowding = tuple(crowding_behind(self._state, reason, pod.shape) for reason in reasons if pod is not None)
+        return Waiting(self._keys(group.pods), reasons, crowding if any(crowding) else ())
 
     def _launches(self, claims: Iterable[PlannedClaim], replaces: tuple[str, ...] = ()) -> None:
         for claim in claims:

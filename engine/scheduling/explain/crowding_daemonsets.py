@@ -5,12 +5,14 @@ from __future__ import annotations
 from msgspec import Struct
 
 from kerf.engine.model.kubernetes.pods import Resources
+from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.explain.type_filters import large_enough
 from kerf.engine.scheduling.launchable.compiled_catalogue import compiled_catalogue
 from kerf.engine.scheduling.launchable.daemons import daemon_of_shape
 from kerf.engine.scheduling.launchable.pool_catalogues import PoolCatalogues
 from kerf.engine.scheduling.launchable.templates import Template
 from kerf.engine.scheduling.pods.pod_requirements import requirements_of
+from kerf.engine.scheduling.reasons import SchedulingCode
 from kerf.engine.state.objects.daemonsets import daemon_shape
 from kerf.engine.state.state import State
 
@@ -20,6 +22,16 @@ class CrowdingDaemonSets(Struct, frozen=True):
 
     types: int
     requests: dict[str, Resources]
+
+
+def crowding_behind(state: State, reason: Reason, shape: str) -> CrowdingDaemonSets | None:
+    """The DaemonSets without which some type would be large enough for a pod of this shape, where the reason is that
+    none is."""
+    if reason.code not in (SchedulingCode.TYPES_RESOURCES, SchedulingCode.TYPES_COMBINED):
+        return None
+    named = reason.params.get("resources")
+    short = tuple(named) if isinstance(named, list) else ()
+    return crowding_daemonsets(state, str(reason.params.get("node_pool", "")), shape, short)
 
 
 def crowding_daemonsets(

@@ -11,6 +11,7 @@ from kerf.adapters.cli.render.text import MAX_NAMES_SHOWN, some
 from kerf.engine.model.karpenter.nodepools import Budget
 from kerf.engine.model.quantities import format_quantity
 from kerf.projections.prose.amounts import count, dollars, duration, moment
+from kerf.projections.prose.daemonsets import daemonsets_in_words
 from kerf.projections.prose.few_words import few_words
 from kerf.projections.prose.reasons import sentence
 from kerf.replay.explain.budget import BudgetExplanation
@@ -74,7 +75,7 @@ def pool_text(printer: Printer, explained: PoolExplanation) -> None:
         printer.line(f"limit: {amounts}", "warning" if used >= limit else "info")
     for refused in explained.refused:
         who = f"{count(len(refused.pods), 'pod')} not taken ({some(refused.pods)})"
-        printer.line(f"{who}: {sentence(refused.reason)}", "warning")
+        printer.line(f"{who}: {sentence(refused.reason)}{daemonsets_in_words(refused.crowding)}", "warning")
     if explained.status != GONE:
         closed = any(budget.nodes == 0 for budget in explained.budgets)
         printer.line(

@@ -6,7 +6,10 @@ from collections.abc import Iterator
 
 from kerf.adapters.cli.render.output import Printer
 from kerf.adapters.cli.render.text import some
+from kerf.engine.model.reasons import Reason
+from kerf.engine.scheduling.explain.crowding_daemonsets import CrowdingDaemonSets
 from kerf.projections.prose.amounts import count, dollars, duration, moment
+from kerf.projections.prose.daemonsets import daemonsets_in_words
 from kerf.projections.prose.reasons import sentence, sentences
 from kerf.replay.what_if.comparison import Difference
 from kerf.replay.what_if.outcome import LeavingNode, NewNode, Outcome
@@ -81,7 +84,14 @@ def _then(printer: Printer, then: Outcome, answer: WhatIf) -> None:
     for node in then.launched:
         printer.line(f"      {node.name}: {_node(node)}, for {count(len(node.pods), 'pod')}")
     for group in then.waiting:
-        printer.line(f"      without a place: {count(len(group.pods), 'pod')}: {sentences(group.reasons)}")
+        printer.line(
+            f"      without a place: {count(len(group.pods), 'pod')}: {_no_place(group.reasons, group.crowding)}"
+        )
+
+
+def _no_place(reasons: tuple[Reason, ...], crowding: tuple[CrowdingDaemonSets | None, ...]) -> str:
+    behind = dict(zip(map(id, reasons), crowding, strict=False))
+    return sentences(reasons, lambda reason: daemonsets_in_words(behind.get(id(reason))))
 
 
 def _sums(printer: Printer, answer: WhatIf) -> None:
@@ -160,5 +170,5 @@ def _pods(difference: Difference) -> str:
     if difference.what == "placed-elsewhere":
         return f"{pods}: {difference.old} → {difference.new}"
     if difference.what == "no-place":
-        return f"{pods} without a place: {sentences(difference.reasons)}"
+        return f"{pods} without a place: {_no_place(difference.reasons, difference.crowding)}"
     return f"{pods} not planned for" + (f"; without the change on {difference.old}" if difference.old else "")
