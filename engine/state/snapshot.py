@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from hashlib import blake2b
 
 import msgspec
@@ -20,13 +21,18 @@ from kerf.engine.state.pods.nominations import waits, waits_untried
 from kerf.engine.state.state import Facts, State
 
 _encoder = msgspec.msgpack.Encoder(order="deterministic")
-_decoder = msgspec.msgpack.Decoder(Facts)
 
 MEANING = 3
 """Raise it when the fold gives the same fields another meaning."""
 SCHEMA = "5c39bd363adcfd59"
 """A digest of the facts' shape and MEANING: it changes with each stored field. It is written down, since to work it out
 takes a tenth of a command's start; tests/unit/state/test_base.py says what it has to be."""
+
+
+@cache
+def _decoder() -> msgspec.msgpack.Decoder[Facts]:
+    """Reads facts. To make it takes a fifteenth of a command's start, and not every command has a snapshot."""
+    return msgspec.msgpack.Decoder(Facts)
 
 
 def encode(state: State) -> tuple[bytes, str]:
@@ -41,7 +47,7 @@ def digest(state: State) -> str:
 
 def decode(data: bytes, blobs: Blobs) -> State:
     """The state of a snapshot, with its indexes built again. Raises msgspec.DecodeError on foreign bytes."""
-    state = State(_decoder.decode(data), blobs)
+    state = State(_decoder().decode(data), blobs)
     rebuild(state)
     return state
 
