@@ -6,6 +6,9 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import closing, contextmanager, nullcontext, suppress
 from time import time_ns
+from typing import Any
+
+from msgspec import Raw
 
 from kerf.adapters.cli.boundary import USAGE, exit_code
 from kerf.adapters.cli.limits import limited, share_done
@@ -32,9 +35,9 @@ NOW = "now"
 
 
 class _NotingCodec(Codec):
-    """Keeps the first entry of a newer kerf that was decoded, and tells how many entries were read."""
+    """Keeps what the first entry of a newer kerf holds, with its position, and tells how many entries were read."""
 
-    newer: Entry | None = None
+    newer: tuple[int, UnknownEntry] | None = None
     tell: Callable[[int], None]
     _read = 0
 
@@ -48,11 +51,11 @@ class _NotingCodec(Codec):
                 self.tell(self._read)
             yield one
 
-    def decode(self, encoded: bytes) -> Entry:
-        entry = super().decode(encoded)
-        if self.newer is None and isinstance(entry.payload, UnknownEntry):
-            self.newer = entry
-        return entry
+    def read_other(self, name: str, schema: int, raw: Raw, position: int) -> tuple[int, Any]:
+        schema, payload = super().read_other(name, schema, raw, position)
+        if self.newer is None and isinstance(payload, UnknownEntry):
+            self.newer = position, payload
+        return schema, payload
 
 
 @contextmanager
@@ -75,10 +78,10 @@ def opened(
             _note_what_was_believed(store)
         except KerfError as error:
             if codec.newer is not None and not tells_newer and exit_code(error) == USAGE:
-                raise _of_newer_kerf(record, codec.newer) from error
+                raise _of_newer_kerf(record, *codec.newer) from error
             raise
     if codec.newer is not None and not tells_newer:
-        raise _of_newer_kerf(record, codec.newer)
+        raise _of_newer_kerf(record, *codec.newer)
 
 
 def telling_share(store: AnyStore, tell: Callable[[int], None]) -> Callable[[int], None]:
@@ -104,10 +107,10 @@ def _note_what_was_believed(store: AnyStore) -> None:
         print_error(f"Note: {told}. kerf verify says whether it follows from the entries")
 
 
-def _of_newer_kerf(record: str, entry: Entry) -> FormatUnsupported:
+def _of_newer_kerf(record: str, position: int, entry: UnknownEntry) -> FormatUnsupported:
     return FormatUnsupported(
         f"this version of kerf does not know entries of type {entry.type} schema {entry.schema}, and left them out",
-        position=entry.position,
+        position=position,
         where=without_password(record),
         hint="Use a newer version of kerf",
     )

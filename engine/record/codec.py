@@ -86,7 +86,7 @@ class Codec:
             if current is not None and current[0] == schema:
                 payload = current[1](raw)
             else:
-                schema, payload = self._other(name, schema, raw, position)
+                schema, payload = self.read_other(name, schema, raw, position)
         except UNDECODABLE as error:
             raise EntryUndecodable(
                 f"the payload does not fit {name!r} schema {schema}: {error}",
@@ -120,7 +120,7 @@ class Codec:
             if left_out.get(kind.type, -1) < kind.schema:
                 yield self.decode(one)
 
-    def _other(self, name: str, schema: int, raw: Raw, position: int) -> tuple[int, Any]:
+    def read_other(self, name: str, schema: int, raw: Raw, position: int) -> tuple[int, Any]:
         """Reads a payload whose type is unknown or whose schema is not the current one. Returns its schema and the
         payload.
         """
