@@ -317,6 +317,10 @@ class RecordCounters:
             pods = self._movable_pods.count(claim.node)
             self._inc("pods_disruption_initiated_total", *labels, by=pods)
 
+    def _waits(self, claim: str) -> bool:
+        """Whether a claim is a candidate of a move that launches replacements."""
+        return any(claim in move.claims for move in self._moves.values() if move.replacements)
+
     def _collected(self, claim: CountedClaim) -> None:
         """Count a claim that kerf removes because its instance is gone (L-237), once, before its pods go with its
         Node."""
@@ -346,7 +350,10 @@ class RecordCounters:
         claim = self._claims.pop(event.claim, None) or CountedClaim()
         pool = claim.node_pool
         if isinstance(event, ev.Terminated) and claim.why:
+            if not claim.goes and self._waits(event.claim):  # its instance ended before it was to go (L-237)
+                claim.why = LifecycleCode.GARBAGE_COLLECTED.value
             self._goes(claim)  # it had no node to drain
+        self._moves = {ref: move for ref, move in self._moves.items() if self._claims.keys() & set(move.claims)}
         self._inc("nodeclaims_terminated_total", pool, claim.capacity_type, claim.zone)
         self._took("nodeclaims_termination_duration_seconds", claim.tainted, entry, pool)
         asked = self._ends.pop(event.claim, 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from kerf.adapters.manager.flags import Flags
 from kerf.adapters.manager.manager import Manager, ManagerConfig
 from kerf.adapters.manager.providers.kwok import KwokProvider
 from kerf.adapters.manager.providers.provider import ProviderHost
+from kerf.adapters.manager.reporting import LogOutput
 from kerf.adapters.manager.settings import read_settings
 from kerf.adapters.store.open import open_record
 from kerf.engine.record.observations import Observation, OfficeTaken
@@ -48,11 +49,14 @@ class Leader:
 
 
 async def run(
-    folder: Path, play: Callable[[Manager, Leader], Any], answers: dict[str, list[tuple[int, Document]]] | None = None
+    folder: Path,
+    play: Callable[[Manager, Leader], Any],
+    answers: dict[str, list[tuple[int, Document]]] | None = None,
+    **given: str,
 ) -> Leader:
     """A manager on a cluster that is empty but for `answers`; `play` acts on it while it runs. Raises what the manager
     raises."""
-    flags = Flags(metrics_port="0", health_probe_port="0", log_output_paths=str(folder / "log"))
+    flags = Flags(metrics_port="0", health_probe_port="0", log_output_paths=str(folder / "log"), **given)
     store, options = f"sqlite://{folder}/record.kerf", read_settings(flags, {})
     config = ManagerConfig(False, "kwok", store, None, None, True, options)
 
@@ -94,6 +98,40 @@ async def test_it_becomes_ready_and_ends_when_told_to(tmp_path: Path) -> None:
     assert taken(tmp_path) == [5]
     await run(tmp_path, play)
     assert taken(tmp_path) == [5, 6]
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_l435_what_lasts_is_looked_after_while_it_leads(tmp_path: Path) -> None:
+    names: set[str] = set()
+
+    async def play(manager: Manager, leader: Leader) -> None:
+        await until_ready(manager)
+        names.update(task.get_name() for task in asyncio.all_tasks())
+        manager.stop()
+
+    await run(tmp_path, play)
+    assert {"events", "events that last"} <= names
+
+
+@pytest.mark.asyncio(loop_scope="function")
+@pytest.mark.parametrize("level", ["info", "debug"])
+async def test_l302_the_log_has_the_level_that_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, level: str
+) -> None:
+    levels: list[str] = []
+
+    class Log(LogOutput):
+        def __init__(self, level: str, outputs: Sequence[str]) -> None:
+            levels.append(level)
+            super().__init__(level, outputs)
+
+    async def play(manager: Manager, leader: Leader) -> None:
+        await until_ready(manager)
+        manager.stop()
+
+    monkeypatch.setattr(module, "LogOutput", Log)
+    await run(tmp_path, play, log_level=level)
+    assert levels == [level]
 
 
 @pytest.mark.asyncio(loop_scope="function")

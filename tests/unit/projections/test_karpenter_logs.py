@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
+from msgspec.structs import replace
 
 from kerf.engine.model.karpenter.nodepools import Budget
+from kerf.engine.model.reasons import Reason
+from kerf.engine.record.claim_events import Tainted
+from kerf.engine.record.decisions import Decision, Move, MoveStepResult, ProposedMovesResult, StaticResult
 from kerf.engine.record.observations import (
     ClocksAgree,
     ClocksDiffer,
@@ -228,3 +232,68 @@ def test_clocks_that_differ_and_a_record_that_is_set_back_are_error_lines() -> N
         ("INFO", "+5s"),
         ("ERROR", "-50s"),
     ]
+
+
+def test_lg1_what_leaves_no_choice_has_the_line_of_a_command() -> None:
+    world = serving(expire_after=3_600_000)
+    put(world, "a")
+    world.after(3_600_000)
+    (line,) = [told_line for told_line in lines(world) if told_line["message"] == "disrupting node(s)"]
+    assert (line["level"], line["reason"], line["decision"]) == ("INFO", "expired", "delete")
+    assert [node["Node"]["name"] for node in line["disrupted-nodes"]] == ["n1"]
+    assert (line["disrupted-node-count"], line["replacement-nodes"]) == (1, [])
+
+
+def of_result(result: ProposedMovesResult | MoveStepResult | StaticResult, *before: ProposedMovesResult) -> list[Line]:
+    """The lines at the level debug of a decision at the position 7."""
+    log, last = KarpenterLog(level="debug"), half_empty().store.entries[-1]
+    for each in before:
+        log.apply(replace(last, position=7, payload=Decision("moves", 1, 1, 1, "", each)))
+    return log.apply(replace(last, position=8, payload=Decision("moves", 1, 1, 1, "", result)))
+
+
+def test_lg5_a_search_that_ended_by_its_steps_is_a_debug_line() -> None:
+    assert of_result(ProposedMovesResult()) == []
+    (line,) = of_result(ProposedMovesResult(exhausted=True))
+    assert (line["level"], line["message"]) == ("DEBUG", "the search for moves ended by its steps")
+
+
+def test_lg6_a_move_that_does_not_pass_the_second_look_is_a_debug_line() -> None:
+    (line,) = of_result(
+        MoveStepResult("7.0", "withdrawn", Reason("churn")), ProposedMovesResult((Move("underutilized", ("a",)),))
+    )
+    assert (line["level"], line["message"], line["reason"]) == (
+        "DEBUG",
+        "disruption validation failed",
+        "underutilized",
+    )
+    assert line["error"]
+
+
+def test_lg10_an_unhealthy_node_is_an_info_line_of_its_own() -> None:
+    last = half_empty().store.entries[-1]
+    (line,) = KarpenterLog().apply(replace(last, payload=Tainted("a", "unhealthy", None, "Ready=False")))
+    assert (line["level"], line["message"], line["reason"]) == ("INFO", "deleting unhealthy node", "unhealthy")
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("static-scale-up", "provisioning static nodeclaim(s)"),
+        ("static-scale-down", "deprovisioning static nodeclaim(s)"),
+        ("static-limit", "static node limit reached"),
+    ],
+)
+def test_lg12_a_static_nodepool_says_what_it_has_and_what_it_is_to_have(code: str, message: str) -> None:
+    (line,) = of_result(StaticResult("fixed", 3, 2, Reason(code), removed=("a",)))
+    assert (line["level"], line["message"], line["NodePool"]) == ("INFO", message, {"name": "fixed"})
+    assert sorted((line["current"], line["desired"])) == [2, 3]
+    assert line["count"] == 1
+
+
+def test_l302_a_request_that_was_refused_is_told_at_debug_alone() -> None:
+    last = half_empty().store.entries[-1]
+    entry = replace(last, payload=EffectAnswered("1.0", ok=False, code="409", message="conflict"))
+    assert KarpenterLog().apply(entry) == []
+    (line,) = KarpenterLog(level="debug").apply(entry)
+    assert (line["message"], line["error"]) == ("request refused", "409 conflict")

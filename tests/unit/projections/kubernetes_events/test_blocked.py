@@ -81,6 +81,23 @@ def test_ev1_d64_a_drifted_node_whose_pods_have_no_place_is_blocked() -> None:
     }
 
 
+def test_ev1_d64_a_node_that_drifts_is_blocked_by_what_kept_it_from_consolidation() -> None:
+    """Its pods had no place before it drifted, and nobody looks again: the verdict is the same."""
+    world = drifted()
+    events, last = DecisionEvents(world.runtime.state), world.store.entries[-1]
+    name, why = claim_of(world).name, Reason("no-place", {"count": 1, "pods": ["default/d"]})
+    events.recall([replace(last, payload=decided(Verdict(name, "consolidation", "keep", why)))])
+    found = events.apply(replace(last, payload=decided(Verdict(name, "drift", "drifted", Reason("drifted")))))
+    assert {(event.about.kind, event.reason) for event in found} == {
+        ("Node", "DisruptionBlocked"),
+        ("NodeClaim", "DisruptionBlocked"),
+    }
+
+
+def decided(verdict: Verdict) -> Decision:
+    return Decision("moves", 1, 1, 1, "", ProposedMovesResult(verdicts=(verdict,)))
+
+
 def test_ev2_d52_a_drifted_node_names_drift() -> None:
     world = drifted()
     world.see(Observation(replace(world.runtime.state.facts.pools["default"], budgets=(Budget("0"),))))

@@ -15,7 +15,7 @@ from kerf.engine.model.karpenter.nodepools import Budget, NodePool
 from kerf.engine.model.reasons import Reason
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.claim_events import DrainStarted
-from kerf.engine.record.decisions import Decision, Move, MoveStepResult, ProposedMovesResult, Score
+from kerf.engine.record.decisions import Decision, Move, MoveStepResult, PlannedClaim, ProposedMovesResult, Score
 from kerf.engine.record.observations import Observation
 from kerf.projections.disruption_log_lines import Line
 from kerf.projections.karpenter_logs import KarpenterLog
@@ -163,6 +163,27 @@ def test_ev9_d112_a_rejected_move_is_told_with_its_category() -> None:
     assert {event.message.partition(" (savings: $")[0] for event in events} == {"replace: [n1] -> [1 replacement]"}
     assert {event.key[1:] for event in events} == {("replace: [n1] -> [1 replacement]", "churn")}
     assert all(re.search(r" \(savings: \$\d+\.\d\d/h\), rejected", event.message) for event in events), "EV-9"
+
+
+@pytest.mark.parametrize(("why", "told_of"), [("drifted", False), ("underutilized", True)])
+def test_ev8_d98_the_replacement_of_a_drifted_node_is_no_candidate(why: str, told_of: bool) -> None:
+    world = half_empty()
+    events, last = DecisionEvents(world.runtime.state), world.store.entries[-1]
+    planned = PlannedClaim("new", "default", ("c5.large",), (), (), {}, 0.0, ())
+    proposal = ProposedMovesResult((Move(why, (claim_of(world).name,), (planned,)),))
+    found = events.apply(replace(last, payload=Decision("moves", 1, 1, 1, "", proposal)))
+    assert any(event.reason == "ConsolidationCandidate" for event in found) == told_of
+
+
+def test_ev9_d118_a_move_that_is_given_up_after_its_start_is_no_rejected_one() -> None:
+    """Also not for a process that saw nothing of its start."""
+    world = half_empty()
+    decide(world)
+    events, last = DecisionEvents(world.runtime.state), world.store.entries[-1]
+    (move,) = world.runtime.state.facts.moves
+    given_up = MoveStepResult(move, "abandoned", Reason("replacement-lost", {"claims": ["x"]}))
+    found = events.apply(replace(last, payload=Decision("move", 1, 1, 1, "", given_up)))
+    assert not any(event.reason == "ConsolidationRejected" for event in found)
 
 
 @pytest.mark.parametrize(("why", "told_of"), [("drifted", False), ("empty", False), ("underutilized", True)])

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import Selector
+from kerf.engine.model.kubernetes.volumes import VolumeAttachment
 from kerf.engine.record.observations import EffectAnswered, Observation
 from kerf.projections.kubernetes_events.event import WARNING, KubernetesEvent
 from tests.support.events import told
+from tests.support.lives import UNREGISTERED, claim_of, decide, half_empty, show_taint
 from tests.support.world import World
 from tests.support.worlds.drain import drain, put, serving
+
+HOUR = 3_600_000
 
 
 def of(world: World, reason: str, since: int = 0) -> list[KubernetesEvent]:
@@ -86,3 +91,75 @@ def test_ev1_d30_the_pod_and_the_budget_that_block_are_told_as_well() -> None:
     (of_budget,) = {event.message for event in found if event.about.kind == "PodDisruptionBudget"}
     assert "node n1" in of_budget
     assert "default/none allows none" in of_budget
+
+
+def test_ev16_d145_pods_that_are_evicted_later_are_told_of_as_well() -> None:
+    world = serving()
+    kept = put(world, "kept", do_not_disrupt="true")
+    put(world, "stays", do_not_disrupt="true")
+    drain(world)
+    since = world.runtime.state.facts.position
+    world.see(Observation(replace(kept, do_not_disrupt="")))
+    (event,) = of(world, "FailedDraining", since)
+    assert event.message == "Failed to drain node, 2 pods are waiting to be evicted"
+
+
+def test_ev16_d150_another_answer_than_a_budgets_is_no_refusal() -> None:
+    world = serving()
+    put(world, "a")
+    drain(world)
+    ((ref, _),) = world.intents
+    since = world.runtime.state.facts.position
+    world.see(Observation(EffectAnswered(ref, ok=False, code="500", message="etcdserver: leader changed")))
+    assert of(world, "FailedDraining", since) == []
+
+
+def test_ev17_l199_a_drained_node_says_which_volumes_it_waits_for() -> None:
+    world = serving()
+    world.see(Observation(VolumeAttachment("attachment", "n1", "pv-1")))
+    drain(world)
+    world.after(5_000)
+    assert claim_of(world).drained
+    (event,) = of(world, "AwaitingVolumeDetachment")
+    assert (event.about.kind, event.about.name) == ("Node", "n1")
+    assert event.message == "Awaiting deletion VolumeAttachments bound to node (pv-1)"
+
+
+@pytest.mark.parametrize(("expires", "why"), [(None, "Deleted"), (HOUR, "Expired")])
+def test_ev14_d153_an_evicted_pod_is_told_why_its_node_goes(expires: int | None, why: str) -> None:
+    world = serving(expire_after=expires)
+    put(world, "a")
+    if expires is None:
+        drain(world)
+    else:
+        world.after(HOUR)
+        world.answer_all()
+        show_taint(world)
+    world.answer_all()
+    (event,) = of(world, "Evicted")
+    assert (event.about.kind, event.about.name, event.message) == ("Pod", "a", f"Evicted pod: {why}")
+
+
+def test_ev18_ev19_a_deadline_is_told_as_soon_as_it_is_known() -> None:
+    """Of what leaves no choice with the decision, before the Node shows its taint."""
+    world = serving(termination_grace_period=60_000, expire_after=HOUR)
+    put(world, "held", do_not_disrupt="true")
+    world.after(HOUR)
+    assert claim_of(world).drain_started == 0
+    events = of(world, "TerminationGracePeriodExpiring")
+    assert {event.about.kind for event in events} == {"Node", "NodeClaim"}
+
+
+def test_ev18_l189_a_candidate_that_waits_has_its_deadline_from_when_it_goes() -> None:
+    world = half_empty(termination_grace_period=60_000)
+    decide(world)
+    ((ref, order),) = world.launches()
+    show_taint(world)
+    assert of(world, "TerminationGracePeriodExpiring") == [], "it waits for its replacement"
+    world.answer_launch(ref, order, instance="i-2")
+    other = next(claim for claim in world.runtime.state.facts.claims.values() if claim.instance == "i-2")
+    for step in ({"taints": (UNREGISTERED,)}, {"registered": "true"}, {"registered": "true", "initialized": "true"}):
+        world.node("n2", other.provider_id, **step)
+        world.answer_all()
+    events = of(world, "TerminationGracePeriodExpiring")
+    assert {event.about.kind for event in events} == {"Node", "NodeClaim"}

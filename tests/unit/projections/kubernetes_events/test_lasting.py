@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from kerf.adapters.kubernetes.events import AGAIN_AFTER, REPEATS_EVERY
 from kerf.adapters.manager.metrics.telemetry import Telemetry
-from kerf.adapters.manager.reporting import LogOutput, TurnReports
+from kerf.adapters.manager.reporting import LOOK_EVERY, LogOutput, TurnReports
 from kerf.engine.model import labels as lbl
+from kerf.engine.model.karpenter.nodepool_health import MAX_VAIN_LAUNCHES, PoolHealth, VainLaunches
 from kerf.engine.model.karpenter.nodepools import Budget, RequirementSpec
+from kerf.engine.model.kubernetes.volumes import VolumeAttachment
 from kerf.engine.record.observations import ObjectGone, Observation
 from kerf.projections.kubernetes_events.decision_events import DecisionEvents
 from kerf.projections.kubernetes_events.object_events import ObjectEvents
@@ -74,6 +77,28 @@ def test_ev16_a_drain_that_waits_is_told_until_its_pods_are_gone() -> None:
     assert ("Node", "n1", "FailedDraining") not in lasting(world)
 
 
+def test_ev17_l199_what_volumes_a_drained_node_waits_for_is_told_until_they_are_detached() -> None:
+    world = serving()
+    world.see(Observation(VolumeAttachment("attachment", "n1", "pv-1")))
+    drain(world)
+    world.after(5_000)
+    assert ("Node", "n1", "AwaitingVolumeDetachment") in lasting(world, restarted=True)
+    world.see(Observation(ObjectGone("volumeattachment", "attachment")))
+    assert ("Node", "n1", "AwaitingVolumeDetachment") not in lasting(world)
+
+
+def test_ev16_w80_a_node_without_a_claim_is_told_to_wait_too() -> None:
+    world = serving()
+    world.node("lone", "aws:///us-west-2a/i-9", registered="true", initialized="true")
+    put(world, "kept", do_not_disrupt="true", node="lone")
+    node = world.runtime.state.facts.nodes["lone"]
+    labels = {**node.labels, lbl.EC2NODECLASS: "default"}
+    world.see(Observation(replace(node, deleting=world.now, labels=labels)))
+    assert ("Node", "lone", "FailedDraining") in lasting(world, restarted=True)
+    gone(world, "kept")
+    assert ("Node", "lone", "FailedDraining") not in lasting(world, restarted=True)
+
+
 def test_ev1_what_blocks_a_node_is_told_as_it_is_by_now() -> None:
     """Another pod blocks than the one that the record names."""
     world = serving()
@@ -119,5 +144,22 @@ def test_ev24_an_annotation_that_counts_for_nothing_is_told_until_it_is_mended()
     world = serving()
     made = put(world, "a", do_not_disrupt="tomorrow")
     assert ("Pod", "a", "InvalidDoNotDisruptAnnotation") in lasting(world, restarted=True)
+    assert ("Pod", "a", "InvalidDoNotDisruptAnnotation") in recalled(world)
     world.see(Observation(replace(made, do_not_disrupt="true")))
     assert ("Pod", "a", "InvalidDoNotDisruptAnnotation") not in lasting(world)
+
+
+def test_a_label_that_no_launch_gave_is_told_until_the_nodepool_changes() -> None:
+    """What kerf launches nothing for any more (issue 14, A4)."""
+    world = serving()
+    health = world.runtime.state.facts.health
+    rack = VainLaunches(RequirementSpec("example.com/rack", "In", ("a",)), MAX_VAIN_LAUNCHES)
+    health["default"] = replace(health.get("default", PoolHealth()), in_vain=(rack,))
+    assert ("NodePool", "default", "LabelNotGiven") in lasting(world, restarted=True)
+    health["default"] = replace(health["default"], in_vain=())
+    assert ("NodePool", "default", "LabelNotGiven") not in lasting(world, restarted=True)
+
+
+def test_l435_what_lasts_is_told_again_within_half_an_hour() -> None:
+    assert LOOK_EVERY + AGAIN_AFTER == 30 * 60
+    assert 1 / REPEATS_EVERY == 10, "a second"

@@ -122,6 +122,26 @@ def test_ev26_d12_the_end_of_a_do_not_disrupt_is_told_when_it_comes() -> None:
     assert "for 30s" in event.message
 
 
+@pytest.mark.parametrize(
+    ("later", "told_of"), [({}, True), ({"do_not_disrupt": "1h"}, False), ({"deleting": 1}, False)]
+)
+def test_ev26_d12_a_process_that_begins_later_tells_the_end_if_it_still_is_one(
+    later: dict[str, object], told_of: bool
+) -> None:
+    """An annotation that was changed since has another end; a pod that goes has none."""
+    world = lives.in_service()
+    pod = replace(world.pods["a"], started=world.now, do_not_disrupt="30s")
+    world.see(Observation(pod))
+    events = ObjectEvents(world.runtime.state)
+    if later:
+        world.see(Observation(replace(pod, **later)))
+        latest(world, events)
+    world.after(30_000)
+    world.see(Observation(replace(world.pods["b"], ready=False)))
+    reasons = [event.reason for event in latest(world, events)]
+    assert ("DoNotDisruptGracePeriodElapsed" in reasons) == told_of
+
+
 def test_ev4_a_replacement_is_waited_for_from_its_launch_on() -> None:
     """L-440; what is no replacement is not."""
     world = whole_life()

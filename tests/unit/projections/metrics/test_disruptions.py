@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from kerf.adapters.manager.metrics.exposition import exposition
+from kerf.engine.model.reasons import Reason
 from kerf.engine.model.settings import Settings
-from kerf.engine.record.claim_events import DrainStarted, InstanceVanished
-from kerf.engine.record.decisions import DeleteNode
+from kerf.engine.record.claim_events import DrainStarted, InstanceVanished, PodForced
+from kerf.engine.record.decisions import Decision, DeleteNode, Move, MoveStepResult, ProposedMovesResult
 from kerf.engine.record.observations import InterruptionSeen, LaunchAnswered, ObjectGone, Observation, SettingsSeen
 from kerf.engine.state.state import Facts, State
 from kerf.projections.metrics.cluster_gauges import cluster_gauges
 from kerf.projections.metrics.counters import RecordCounters
 from tests.support.lives import PROVIDER, UNREGISTERED, claim_of, decide, half_empty, in_service, launched, show_taint
-from tests.support.metrics import counted, scraped, value
+from tests.support.metrics import Samples, counted, scraped, value
 from tests.support.world import World
 from tests.support.worlds.drain import drain, put, serving
 
@@ -184,3 +186,115 @@ def test_m9_d50_a_node_that_drains_uses_the_budget_up() -> None:
     metrics = RecordCounters(State(Facts(), state.indexes.blobs), "aws")
     found = scraped(exposition(cluster_gauges(state, metrics, world.now)))
     assert value(found, "karpenter_nodepools_nodes_consuming_budgets", reason="Empty") == 1
+
+
+def test_m13_d165_what_somebody_deletes_is_no_disruption() -> None:
+    world = serving()
+    put(world, "a")
+    drain(world)
+    world.answer_all()
+    world.see(Observation(ObjectGone("pod", "uid-a")))
+    found = counted(world)
+    assert value(found, DISRUPTED) == value(found, PODS) == 0
+    assert value(found, LEFT, reason="Deleted") == 1
+
+
+def test_m13_m14_a_candidate_that_leaves_no_choice_meanwhile_counts_at_once() -> None:
+    """It waits for its replacement no longer, though its Node does not show the taint yet (D-132)."""
+    world = started()
+    world.see(Observation(InterruptionSeen("m-1", "spot_interrupted", "i-1")))
+    assert not any(isinstance(entry.payload, DrainStarted) for entry in world.store.entries)
+    found = counted(world)
+    assert value(found, DISRUPTED, reason="spot_interrupted") == value(found, DISRUPTED) == 1
+    assert value(found, PODS, reason="spot_interrupted") == 2
+
+
+def test_m24_d153_pods_leave_for_the_stronger_reason_that_came_meanwhile() -> None:
+    world = started()
+    world.see(Observation(InterruptionSeen("m-1", "spot_interrupted", "i-1")))
+    world.answer_all()
+    show_taint(world)
+    for _ in range(12):  # its pods wait for their new node, but not for ever
+        world.after(10_000)
+        world.answer_all()
+    assert value(counted(world), LEFT, reason="Interrupted") == value(counted(world), LEFT) >= 2
+
+
+def test_m24_d153_a_pod_of_a_claim_without_a_reason_leaves_by_force() -> None:
+    world = in_service()
+    metrics = RecordCounters(world.runtime.state, "aws")
+    last = world.store.entries[-1]
+    metrics.apply(replace(last, payload=PodForced(claim_of(world).name, "uid-a", "default/a", 1)))
+    assert value(scraped(exposition(metrics.families())), LEFT, reason="Forceful Termination") == 1
+
+
+def test_m13_d118_an_abandoned_candidate_counts_by_what_it_goes_for_in_the_end() -> None:
+    world = started()
+    ((ref, order),) = world.launches()
+    world.see(Observation(LaunchAnswered(ref, order.claim, kind="insufficient-capacity", message="none")))
+    world.answer_all()
+    world.instance("i-1", "terminated")
+    world.see(Observation(ObjectGone("node", "n1")))
+    found = counted(world)
+    assert value(found, DISRUPTED, reason="garbage_collected") == 1
+    assert value(found, DISRUPTED, reason="underutilized") == 0
+
+
+def test_l237_m13_a_candidate_whose_instance_ends_while_it_waits_is_garbage_collected() -> None:
+    """It had not gone yet: nobody deletes its NodeClaim before its replacement is there (D-116)."""
+    world = started()
+    world.instance("i-1", "terminated")
+    world.answer_all()
+    world.see(Observation(ObjectGone("node", "n1")))
+    assert "n1" not in {claim.node for claim in world.runtime.state.facts.claims.values()}
+    found = counted(world)
+    assert value(found, DISRUPTED) == value(found, DISRUPTED, reason="garbage_collected") == 1
+
+
+def test_m14_a_claim_that_never_registered_has_no_pods_to_count() -> None:
+    world = launched()
+    world.after(HOUR)
+    found = counted(world)
+    assert value(found, DISRUPTED, reason="registration_timeout") == 1
+    assert PODS not in found
+
+
+def step(world: World, *results: ProposedMovesResult | MoveStepResult) -> Samples:
+    """The counters of a process that sees these decisions at the position 7."""
+    metrics, last = RecordCounters(world.runtime.state, "aws"), world.store.entries[-1]
+    for result in results:
+        metrics.apply(replace(last, position=7, payload=Decision("moves", 1, 1, 1, "", result)))
+    return scraped(exposition(metrics.families()))
+
+
+def test_m5_failed_validations_count_candidates_and_not_moves() -> None:
+    move = Move("underutilized", ("a", "b"))
+    found = step(half_empty(), ProposedMovesResult((move,)), MoveStepResult("7.0", "withdrawn", Reason("churn")))
+    name = "karpenter_voluntary_disruption_failed_validations_total"
+    assert value(found, name, consolidation_type="multi") == value(found, name) == 2
+
+
+def test_m6_a_search_that_ended_by_its_steps_counts_as_a_timeout() -> None:
+    name = "karpenter_voluntary_disruption_consolidation_timeouts_total"
+    assert value(step(half_empty(), ProposedMovesResult()), name) == 0
+    assert value(step(half_empty(), ProposedMovesResult(exhausted=True)), name, consolidation_type="multi") == 1
+
+
+def test_a_move_is_forgotten_with_its_claims() -> None:
+    """Else what is kept of moves would grow for as long as the process runs."""
+    world = started()
+    replaced(world)
+    world.answer_all()
+    for name in ("d", "e", "daemon"):
+        world.see(Observation(ObjectGone("pod", f"uid-{name}")))
+    for _ in range(3):
+        world.after(6_000)
+        world.answer_all()
+    world.instance("i-1", "terminated")
+    world.answer_all()
+    world.see(Observation(ObjectGone("node", "n1")))
+    assert [claim.node for claim in world.runtime.state.facts.claims.values()] == ["n2"]
+    metrics = RecordCounters(State(Facts(), world.runtime.state.indexes.blobs), "aws")
+    for entry in world.store.entries:
+        metrics.apply(entry)
+    assert metrics._moves == {}
