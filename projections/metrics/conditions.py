@@ -13,6 +13,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kerf.engine.model.disruption_reasons import BUDGET_REASONS
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.nodes import Node
@@ -20,6 +21,7 @@ from kerf.engine.record import claim_events as ev
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import NodeClassSeen, ObjectGone
 from kerf.engine.state.state import State
+from kerf.projections.metrics.counted_claims import leaves_since
 from kerf.projections.metrics.families import CLIENT_DEFAULTS, COUNTER, GAUGE, HISTOGRAM, Family
 from kerf.projections.metrics.objects_with_conditions import (
     NODE_CLASS_KINDS,
@@ -114,7 +116,7 @@ class ConditionMetrics:
         own = own_labels(provider)
         labels = {"nodepool": (), self._class_kind: (), "nodeclaim": own, "node": (*own, "karpenter_sh_initialized")}
         self._kinds = {kind: _Kind(kind, names) for kind, names in labels.items()}
-        self._claims = {name: (claim_labels(claim), claim.tainted) for name, claim in state.facts.claims.items()}
+        self._claims = {name: (claim_labels(claim), leaves_since(claim)) for name, claim in state.facts.claims.items()}
         self._nodes: dict[str, Node] = dict(state.facts.nodes)
         self._known: dict[tuple[str, str, str], Condition] = {}
         self._classes: dict[str, Shown] = {}
@@ -238,8 +240,13 @@ class ConditionMetrics:
         self._kinds["nodeclaim"].took.observe(took / 1000, kind, UNKNOWN, *own)
 
     def _tainted(self, event: ev.Tainted, entry: Entry) -> None:
-        self._claims[event.claim] = self._claim(event.claim)[0], entry.at
+        if event.why not in BUDGET_REASONS:  # a candidate of a move leaves when its drain starts (D-116)
+            self._leaves(event, entry)
         self._pools(event, entry)
+
+    def _leaves(self, event: ev.Tainted | ev.ReasonRaised | ev.DrainStarted, entry: Entry) -> None:
+        own, since = self._claim(event.claim)
+        self._claims[event.claim] = own, since or entry.at
 
     def _untainted(self, event: ev.Untainted, entry: Entry) -> None:
         self._claims[event.claim] = self._claim(event.claim)[0], 0
@@ -263,6 +270,8 @@ _HANDLERS: dict[type[Struct], Callable[[ConditionMetrics, Any, Entry], None]] = 
     ev.Initialized: ConditionMetrics._reached,
     ev.Drained: ConditionMetrics._reached,
     ev.Tainted: ConditionMetrics._tainted,
+    ev.ReasonRaised: ConditionMetrics._leaves,
+    ev.DrainStarted: ConditionMetrics._leaves,
     ev.Untainted: ConditionMetrics._untainted,
     ev.LaunchFailed: ConditionMetrics._over,
     ev.LaunchTimedOut: ConditionMetrics._over,

@@ -18,7 +18,8 @@ _POLICIES = {
 
 class CountedClaim(Struct):
     """A NodeClaim, as far as the labels of its metrics need it. `kind` is that of the message that it was interrupted
-    by. `goes`: it is counted as disrupted. It no longer waits for what replaces it."""
+    by. `leaves` is since when it is on its way out (ms since the epoch): it no longer waits for what replaces it.
+    `goes`: it is counted as disrupted."""
 
     node_pool: str = ""
     capacity_type: str = ""
@@ -26,7 +27,7 @@ class CountedClaim(Struct):
     node: str = ""
     image: str = ""
     grace: int | None = None
-    tainted: int = 0
+    leaves: int = 0
     why: str = ""
     goes: bool = False
     kind: str = ""
@@ -44,9 +45,15 @@ def counted_claim(claim: NodeClaim) -> CountedClaim:
         why = LifecycleCode.GARBAGE_COLLECTED.value
     return CountedClaim(
         claim.node_pool, claim.capacity_type, claim.zone, claim.node, claim.image, claim.termination_grace_period,
-        claim.tainted, why, bool(claim.drain_started) or bool(why and why not in BUDGET_REASONS),
+        leaves_since(claim), why, bool(claim.drain_started) or bool(why and why not in BUDGET_REASONS),
         kind=claim.interruption, zone_id=claim.labels.get(ZONE_ID, ""),
     )  # fmt: skip
+
+
+def leaves_since(claim: NodeClaim) -> int:
+    """Return since when a claim is on its way out (ms since the epoch), 0 if it is not. A candidate of a move is not
+    until it goes: before, its NodeClaim is not deleted (D-116)."""
+    return claim.drain_started or (0 if claim.why in BUDGET_REASONS else claim.tainted)
 
 
 def disruption_labels(claim: CountedClaim, pool: NodePool | None) -> tuple[str, ...]:

@@ -167,7 +167,7 @@ class RecordCounters:
         elif isinstance(result, MoveStepResult):
             self._move(result)
         elif isinstance(result, LifecycleResult) and result.reason.code in _COLLECTED:
-            self._collected(self._claim(result.claim))
+            self._collected(self._claim(result.claim), entry)
 
     def _weighed(self, result: ProposedMovesResult) -> None:
         """Count moves that a NodePool approves or rejects (M-11, M-12; D-84, D-85). A node's refusal counts once until
@@ -282,10 +282,9 @@ class RecordCounters:
 
     def _tainted(self, event: ev.Tainted, entry: Entry) -> None:
         claim = self._claim(event.claim)
-        claim.tainted = entry.at
         claim.goes_for(event.why, event.detail)
         if claim.why not in BUDGET_REASONS:  # a candidate of a move counts when it goes (D-116)
-            self._goes(claim)
+            self._goes(claim, entry)
         if event.why == DisruptionReason.UNHEALTHY:
             condition = event.detail.partition("=")[0]
             labels = (_snake(condition), claim.node_pool, claim.capacity_type, claim.image)
@@ -294,20 +293,21 @@ class RecordCounters:
     def _raised(self, event: ev.ReasonRaised, entry: Entry) -> None:
         claim = self._claim(event.claim)
         claim.goes_for(event.why, event.detail)
-        self._goes(claim)
+        self._goes(claim, entry)
 
     def _untainted(self, event: ev.Untainted, entry: Entry) -> None:
         claim = self._claim(event.claim)
-        claim.tainted, claim.why, claim.goes = 0, "", False
+        claim.leaves, claim.why, claim.goes = 0, "", False
 
     def _drain(self, event: ev.DrainStarted, entry: Entry) -> None:
         claim = self._claim(event.claim)
         claim.node = event.node
-        self._goes(claim)
+        self._goes(claim, entry)
 
-    def _goes(self, claim: CountedClaim) -> None:
+    def _goes(self, claim: CountedClaim, entry: Entry) -> None:
         """Count a claim that goes, once, and the pods that need another place (M-13, M-14). What somebody else deletes
         is no disruption (D-165)."""
+        claim.leaves = claim.leaves or entry.at
         if claim.goes or is_deletion(claim.why):
             return
         claim.goes = True
@@ -321,16 +321,16 @@ class RecordCounters:
         """Whether a claim is a candidate of a move that launches replacements."""
         return any(claim in move.claims for move in self._moves.values() if move.replacements)
 
-    def _collected(self, claim: CountedClaim) -> None:
+    def _collected(self, claim: CountedClaim, entry: Entry) -> None:
         """Count a claim that kerf removes because its instance is gone (L-237), once, before its pods go with its
         Node."""
         if not claim.why:
             claim.why = LifecycleCode.GARBAGE_COLLECTED.value
-            self._goes(claim)
+            self._goes(claim, entry)
 
     def _vanished(self, event: ev.InstanceVanished, entry: Entry) -> None:
         if not self._observes:  # there another controller has removed it, and nobody knows why
-            self._collected(self._claim(event.claim))
+            self._collected(self._claim(event.claim), entry)
         self._over(event, entry)
 
     def _left(self, event: ev.PodEvicted | ev.PodForced, entry: Entry) -> None:
@@ -352,15 +352,15 @@ class RecordCounters:
         if isinstance(event, ev.Terminated) and claim.why:
             if not claim.goes and self._waits(event.claim):  # its instance ended before it was to go (L-237)
                 claim.why = LifecycleCode.GARBAGE_COLLECTED.value
-            self._goes(claim)  # it had no node to drain
+            self._goes(claim, entry)  # it had no node to drain
         self._moves = {ref: move for ref, move in self._moves.items() if self._claims.keys() & set(move.claims)}
         self._inc("nodeclaims_terminated_total", pool, claim.capacity_type, claim.zone)
-        self._took("nodeclaims_termination_duration_seconds", claim.tainted, entry, pool)
+        self._took("nodeclaims_termination_duration_seconds", claim.leaves, entry, pool)
         asked = self._ends.pop(event.claim, 0)
         self._took("nodeclaims_instance_termination_duration_seconds", asked, entry, pool)
         if claim.node:
             self._inc("nodes_terminated_total", pool, claim.zone)
-            self._took("nodes_termination_duration_seconds", claim.tainted, entry, pool)
+            self._took("nodes_termination_duration_seconds", claim.leaves, entry, pool)
             self._families["nodes_lifetime_duration_seconds"].observe(getattr(event, "lifetime", 0) / 1000, pool)
 
 

@@ -12,11 +12,11 @@ from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 from kerf.engine.model.kubernetes.nodes import READY, Node
 from kerf.engine.model.labels import INITIALIZED, NODEPOOL
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.nodeclaim.state_table import GOING
 from kerf.engine.record.errors import BlobMissing
 from kerf.engine.record.observations import NodeClassSeen
 from kerf.engine.state.indexes import Blobs
 from kerf.engine.state.state import State
+from kerf.projections.metrics.counted_claims import leaves_since
 from kerf.projections.status.nodeclaim import FALSE, TRUE, claim_conditions
 from kerf.projections.status.nodepool import nodepool_conditions
 
@@ -86,7 +86,7 @@ def node_claims(state: State, now: int) -> list[Shown]:
             claim.name,
             tuple(claim_conditions(claim, state, now)),
             claim_labels(claim),
-            claim.tainted if claim.state in GOING else 0,
+            leaves_since(claim),
         )
         for claim in state.facts.claims.values()
     ]

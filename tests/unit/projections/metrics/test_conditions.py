@@ -9,9 +9,12 @@ from kerf.engine.model.content_digest import content
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass, EC2NodeClassSpec, EC2NodeClassStatus
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 from kerf.engine.model.kubernetes.nodes import NodeCondition
-from kerf.engine.record.observations import NodeClassSeen, ObjectGone, Observation
+from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.record.claim_events import DrainStarted, ReasonRaised, Tainted, Terminated, Untainted
+from kerf.engine.record.observations import LaunchAnswered, NodeClassSeen, ObjectGone, Observation
 from kerf.engine.state.state import Facts, State
 from kerf.projections.metrics.conditions import ConditionMetrics
+from kerf.projections.metrics.counters import RecordCounters
 from tests.support import lives
 from tests.support.lives import claim_of
 from tests.support.metrics import Samples, scraped, value
@@ -20,6 +23,7 @@ from tests.support.world import NODE_CLASS, World, pool
 from tests.support.worlds.two_nodes import two_nodes
 
 OF_CLAIM = "operator_nodeclaim_status_condition"
+GOES_FOR = "operator_nodeclaim_termination_current_time_seconds"
 
 
 def test_gauges_tell_the_conditions_as_they_are() -> None:
@@ -33,7 +37,7 @@ def test_gauges_tell_the_conditions_as_they_are() -> None:
     assert age == (world.now + 5_000 - claim.initialized) / 1000
     pool = value(found, "operator_nodepool_status_condition_count", name="default", type="Ready", status="True")
     assert pool == 1
-    assert "operator_nodeclaim_termination_current_time_seconds" not in found
+    assert GOES_FOR not in found
 
 
 def test_a_claim_on_its_way_out_says_since_when() -> None:
@@ -42,9 +46,80 @@ def test_a_claim_on_its_way_out_says_since_when() -> None:
     for name in lives.PODS:
         world.gone(name)
     lives.decide(world)
-    since = claim_of(world).tainted
+    world.answer_all()
+    lives.show_taint(world)
+    since = claim_of(world).drain_started
     found = gauges(world, later=since + 7_000 - world.now)
-    assert value(found, "operator_nodeclaim_termination_current_time_seconds", name=claim_of(world).name) == 7
+    assert value(found, GOES_FOR, name=claim_of(world).name) == 7
+
+
+def test_l419_l420_d116_a_candidate_that_waits_for_its_replacement_is_not_on_its_way_out() -> None:
+    """Its NodeClaim is not deleted; if its move is given up, and it ends otherwise, that counts from its own end."""
+    world = lives.half_empty(expire_after=3_600_000)
+    metrics = ConditionMetrics(State(Facts(), world.runtime.state.indexes.blobs), "aws")
+    lives.decide(world)
+    assert claim_of_node(world).tainted
+    assert GOES_FOR not in gauges(world, later=7_000)
+    ((ref, order),) = world.launches()
+    world.see(Observation(LaunchAnswered(ref, order.claim, kind="insufficient-capacity", message="none")))
+    world.answer_all()
+    world.instance("i-1", "terminated")
+    world.see(Observation(ObjectGone("node", "n1")))
+    for entry in world.store.entries:
+        metrics.apply(entry)
+    found = scraped(exposition(metrics.families()))
+    assert value(found, "operator_nodeclaim_termination_duration_seconds_count") == 0
+
+
+def test_l420_m22_m18_a_candidate_is_timed_from_when_it_goes() -> None:
+    """One that leaves no choice meanwhile goes from then on."""
+    for hurried, expected in ((False, 20), (True, 50)):
+        world = lives.half_empty()
+        lives.decide(world)
+        world.after(30_000)
+        claim, last = claim_of_node(world), world.store.entries[-1]
+        metrics = ConditionMetrics(world.runtime.state, "aws"), RecordCounters(world.runtime.state, "aws")
+        course = [
+            (0, Tainted(claim.name, claim.why)),
+            *([(0, ReasonRaised(claim.name, "interrupted", claim.why))] if hurried else []),
+            (30_000, DrainStarted(claim.name, "n1")),
+            (50_000, Terminated(claim.name, claim.why)),
+        ]
+        for later, payload in course:
+            for each in metrics:
+                each.apply(replace(last, at=world.now + later, payload=payload))
+        found = scraped(exposition([*metrics[0].families(), *metrics[1].families()]))
+        assert value(found, "operator_nodeclaim_termination_duration_seconds_sum") == expected
+        assert value(found, "karpenter_nodeclaims_termination_duration_seconds_sum") == expected
+        assert value(found, "karpenter_nodes_termination_duration_seconds_sum") == expected
+
+
+def test_l419_l420_what_leaves_no_choice_is_on_its_way_out_from_its_taint_on() -> None:
+    world = lives.in_service(expire_after=3_600_000)
+    world.after(3_600_000)
+    claim, metrics = claim_of(world), ConditionMetrics(State(Facts(), world.runtime.state.indexes.blobs), "aws")
+    assert (claim.why, claim.drain_started) == ("expired", 0)
+    assert value(gauges(world, later=world.now - claim.tainted + 7_000), GOES_FOR, name=claim.name) == 7
+    for entry in world.store.entries:
+        metrics.apply(entry)
+    end = replace(world.store.entries[-1], at=claim.tainted + 9_000, payload=Terminated(claim.name, claim.why))
+    metrics.apply(end)
+    assert value(scraped(exposition(metrics.families())), "operator_nodeclaim_termination_duration_seconds_sum") == 9
+
+
+def test_l420_a_taint_that_was_taken_off_is_no_beginning() -> None:
+    """Another controller may take back what it began, which observe mode sees."""
+    world = lives.in_service()
+    metrics, last, name = ConditionMetrics(world.runtime.state, "aws"), world.store.entries[-1], claim_of(world).name
+    for payload in (Tainted(name, "expired"), Untainted(name, "expired"), Terminated(name, "")):
+        metrics.apply(replace(last, payload=payload))
+    assert value(scraped(exposition(metrics.families())), "operator_nodeclaim_termination_duration_seconds_count") == 0
+
+
+def claim_of_node(world: World) -> NodeClaim:
+    """The claim of `n1`."""
+    (claim,) = (claim for claim in world.runtime.state.facts.claims.values() if claim.node == "n1")
+    return claim
 
 
 def test_a_whole_life_moves_each_condition_once() -> None:
