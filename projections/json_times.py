@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct, inspect
+from msgspec.structs import astuple
 
 from kerf.projections.prose.amounts import moment
 
@@ -24,17 +25,21 @@ _EARLIEST = 10**11
 
 
 _LEAVES = frozenset((str, int, float, bool, type(None)))
+_LISTS = (list, tuple)
 
 
 def with_times(value: Any) -> Any:
     """Return structs as values for JSON, with each time of `TIMES` as text beside it. What has no times stays as it is:
     msgspec encodes that alike."""
-    if type(value) in _LEAVES:
+    kind = type(value)
+    if kind in _LEAVES:
         return value
+    if kind is dict:
+        return _beside(value)
     if isinstance(value, Struct):
         return _with_times_of(value)
-    if isinstance(value, list | tuple):
-        return [with_times(part) for part in value]
+    if isinstance(value, _LISTS):
+        return value if _LEAVES.issuperset(map(type, value)) else [with_times(part) for part in value]
     return _beside(value) if isinstance(value, dict) else value
 
 
@@ -45,15 +50,16 @@ def _with_times_of(value: Struct) -> Any:
     if not _is_plain(kind):
         return with_times(msgspec.to_builtins(value))
     told: dict[Any, Any] = {}
-    for name, may in _fields(kind):
-        part = getattr(value, name)
+    for (name, may, timed), part in zip(_fields(kind), astuple(value), strict=True):
         told[name] = with_times(part) if may else part
-        if name in TIMES:
+        if timed:
             _tell(told, name, part)
     return told
 
 
 def _beside(named: dict[Any, Any]) -> dict[Any, Any]:
+    if TIMES.isdisjoint(named) and _LEAVES.issuperset(map(type, named.values())):
+        return named
     told: dict[Any, Any] = {}
     for name, part in named.items():
         told[name] = part if type(part) in _LEAVES else with_times(part)
@@ -63,19 +69,23 @@ def _beside(named: dict[Any, Any]) -> dict[Any, Any]:
 
 
 def _tell(told: dict[Any, Any], name: Any, part: Any) -> None:
-    text = _text(part if type(part) is int else msgspec.to_builtins(part))
-    if text:
-        told[name + SUFFIX] = text
+    if type(part) is not int:
+        text = _text(msgspec.to_builtins(part))
+        if text:
+            told[name + SUFFIX] = text
+    elif part >= _EARLIEST:
+        told[name + SUFFIX] = moment(part)
 
 
 @cache
-def _fields(kind: type[Struct]) -> tuple[tuple[str, bool], ...]:
-    """Return the fields of a struct that may hold times, each with whether its value may hold some, too."""
+def _fields(kind: type[Struct]) -> tuple[tuple[str, bool, bool], ...]:
+    """Return the fields of a struct that may hold times, each with whether its value may hold some, too, and whether it
+    is one."""
     try:
         types = {field.name: field.type for field in inspect.type_info(kind).fields}  # type: ignore[attr-defined]
     except TypeError:  # a type that msgspec cannot tell of
-        return tuple((name, True) for name in kind.__struct_fields__)
-    return tuple((name, _may(types[name], set())) for name in kind.__struct_fields__)
+        return tuple((name, True, name in TIMES) for name in kind.__struct_fields__)
+    return tuple((name, _may(types[name], set()), name in TIMES) for name in kind.__struct_fields__)
 
 
 @cache

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 from starlette.applications import Starlette
+from starlette.background import BackgroundTask
 from starlette.middleware.base import BaseHTTPMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
@@ -60,8 +61,11 @@ def app(reader: RecordReader, access: Access) -> Starlette:
 
 
 def _route(reader: RecordReader, question: Callable[..., Any]) -> Callable[[Request], Any]:
-    of_record = question in QUESTIONS.values()
+    of_record, plain = question in QUESTIONS.values(), question in timeline.PLAIN
     parameters = list(inspect.signature(question, eval_str=True).parameters.values())[of_record:]
+
+    def encoded(found: Any) -> bytes:
+        return msgspec.json.encode(found if plain else with_times(found))
 
     async def answer(request: Request) -> Response:
         try:
@@ -71,13 +75,17 @@ def _route(reader: RecordReader, question: Callable[..., Any]) -> Callable[[Requ
                 return _unchanged(etag)
             if questions.looks_for_a_name(question, asked):
                 await reader.indexed()
-            found = await (reader.ask(lambda read: question(read, **asked)) if of_record else question(**asked))
+            if of_record:  # encoded where it was made: the loop goes on meanwhile, and that core has it at hand
+                body = await reader.ask(lambda read: encoded(question(read, **asked)))
+            else:
+                body = encoded(await question(**asked))
         except Exception as error:  # a defect, or a record that is not what it seems, ends no server
             return _failed(error)
-        if question in timeline.PLAIN:
-            body = msgspec.json.encode(found)
-            return _answered(request, body, f'"{blake2b(body, digest_size=_ETAG_BYTES).hexdigest()}"')
-        return _answered(request, msgspec.json.encode(with_times(found)), etag)
+        if plain:
+            etag = f'"{blake2b(body, digest_size=_ETAG_BYTES).hexdigest()}"'
+        response = _answered(request, body, etag)
+        response.background = BackgroundTask(reader.tidy)
+        return response
 
     return answer
 

@@ -186,8 +186,9 @@ def story(reader: RecordReader, name: str, at: str = "") -> StoryAnswer:
     """What happened to anything that has a name, up to a moment, why, and what came of it."""
     printer, start, until = LinesPrinter(), moment_of(reader.store, "start"), reader.moment(at).position
     found = story_of(reader.store, name, until, reader.named(until))
-    story_text(printer, found, start.at)
-    return StoryAnswer(found, story_events(found), printer.lines, f"kerf story {reader.quoted} {name}{_at(at)}")
+    grouped = list(group_events(found.events))
+    story_text(printer, found, start.at, grouped)
+    return StoryAnswer(found, story_events(grouped), printer.lines, f"kerf story {reader.quoted} {name}{_at(at)}")
 
 
 def diff(reader: RecordReader, before: str, after: str) -> DiffAnswer:

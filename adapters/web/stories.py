@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 
-from kerf.projections.timeline.event import event_sentence
-from kerf.projections.timeline.grouping import group_events
-from kerf.replay.history.story import Story
+from kerf.projections.timeline.event import Event, event_sentence
 
 
 class StoryEvent(Struct, frozen=True, kw_only=True):
@@ -20,8 +20,8 @@ class StoryEvent(Struct, frozen=True, kw_only=True):
     cause: int
 
 
-def story_events(story: Story) -> list[StoryEvent]:
-    """Return the events as `kerf story` prints them."""
+def story_events(grouped: Iterable[Event]) -> list[StoryEvent]:
+    """Return events as `kerf story` prints them: `group_events` has joined them."""
     return [
         StoryEvent(
             position=event.position,
@@ -31,5 +31,5 @@ def story_events(story: Story) -> list[StoryEvent]:
             text=event_sentence(event),
             cause=event.cause,
         )
-        for event in group_events(story.events)
+        for event in grouped
     ]

@@ -130,8 +130,11 @@ def judge_node(
     *,
     eventual: bool = False,
     types: Mapping[str, Mapping[str, InstanceType]] | None = None,
+    weighed: bool = True,
 ) -> Candidate | Reason:
-    """The node's candidate, or the first check of D-30 that excludes it. `types` are those of the cluster."""
+    """The node's candidate, or the first check of D-30 that excludes it. `types` are those of the cluster. Where its
+    weight does not say whether it is empty, it is left out for those who do not need it: without `weighed` price and
+    cost are 0."""
     types = cluster.types() if types is None else types
     pool = cluster.pool(node.node_pool)
     why = _unfit(node, cluster.now) or _unknown_pool(node, pool, types)
@@ -140,7 +143,10 @@ def judge_node(
     if why is not None or pool is None:
         return why or Reason.of(DisruptionCode.NO_NODEPOOL)
     instance_type = types[pool.name].get(node.labels.get(INSTANCE_TYPE, ""))
-    pods, price = node.reschedulable, node_price(node, instance_type)
+    pods = node.reschedulable
+    if not weighed and cluster.live:
+        return Candidate(node, pool, instance_type, pods, 0.0, 0.0, cluster.live)
+    price = node_price(node, instance_type)
     cost = once(node, "cost", lambda: rescheduling_cost(pods, cluster.shapes))
     return Candidate(node, pool, instance_type, pods, price, cost, cluster.live)
 

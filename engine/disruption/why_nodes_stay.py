@@ -53,7 +53,7 @@ def why_it_stays(claim: NodeClaim, state: State, now: int) -> Reason | None:
 
 def why_node_stays(node: ClusterNode, cluster: Cluster, state: State) -> Reason | None:
     """As `why_it_stays`, of a node of a cluster that is at hand."""
-    claim, candidate = node.place.claim, eligibility.judge_node(node, cluster)
+    claim, candidate = node.place.claim, eligibility.judge_node(node, cluster, weighed=False)
     if isinstance(candidate, Reason):
         return _exact(candidate, state, claim, None)
     reason = (eligibility.consolidation if candidate.pods else eligibility.emptiness)(candidate)

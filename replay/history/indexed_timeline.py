@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import partial
 from heapq import merge
 from itertools import chain
 
@@ -28,6 +29,9 @@ from kerf.replay.record_names.postings import NAME, NODE, bare
 from kerf.replay.time_travel.record_beginning import BASE_TURN, base_as_entries
 
 _PLAN_MADE, _POD = "plan-made", "pod/"
+FEW_PLANS = 8
+"""The names of the pods of so many plans are kept for the next story of the same; of more, they would crowd out what
+else is kept."""
 Choose = Callable[[Timeline, Iterable[Entry]], Iterator[Event]]
 """Folds entries with a timeline, and gives the events that are asked for."""
 
@@ -171,7 +175,8 @@ def chosen_events(
         needed = {uid for event in events if event.code != _PLAN_MADE for uid in _unnamed(event, timeline)}
         needed |= {named.uid_at(cause) for cause in causes}
         if not given_too.misses(causes) and needed <= uids:
-            return [_with_names(event, timeline, named) for event in events]
+            few = sum(event.code == _PLAN_MADE for event in events) <= FEW_PLANS
+            return [_with_names(event, timeline, named, keep=few) for event in events]
         uids |= needed
 
 
@@ -181,12 +186,15 @@ def _unnamed(event: Event, timeline: _NotingTimeline) -> set[str]:
     return {uid for name in event.related if (uid := name.removeprefix(_POD)) in unknown} if unknown else set()
 
 
-def _with_names(event: Event, timeline: _NotingTimeline, named: NamedEntries) -> Event:
-    """Return the event with the names of the pods that were there at its time."""
+def _with_names(event: Event, timeline: _NotingTimeline, named: NamedEntries, *, keep: bool) -> Event:
+    """Return the event with the names of the pods that were there at its time. With `keep` those of a plan are kept."""
     unnamed = _unnamed(event, timeline)
     if not unnamed:
         return event
-    names = {_POD + uid: _POD + key for uid, key in named.keys_at(unnamed, event.position).items()}
+    find = partial(named.keys_at, unnamed, event.position)
+    kept = keep and event.code == _PLAN_MADE
+    keys = named.kept(("names", event.position, frozenset(unnamed)), find) if kept else find()
+    names = {_POD + uid: _POD + key for uid, key in keys.items()}
     return replace(event, related=tuple(names.get(name, name) for name in event.related))
 
 

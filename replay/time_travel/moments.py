@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from msgspec import Struct
@@ -31,6 +32,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 
 
+Around = Callable[[int], tuple[int, int]]
+"""Tells for a time (ms since the epoch) between which positions the last entry at or before it is, both included."""
+
+
 class Moment(Struct, frozen=True):
     """A moment of a record: the `position` of its latest entry, and the time `at` (ms since the epoch).
 
@@ -43,8 +48,9 @@ class Moment(Struct, frozen=True):
     note: str = ""
 
 
-def moment_of(store: Store, text: str) -> Moment:
+def moment_of(store: Store, text: str, around: Around | None = None) -> Moment:
     """Return the moment that a text names; `MOMENT_FORMS` has the forms. A time that no zone is given with is UTC.
+    `around` tells what is known already of where a time is: to look at an entry takes several statements.
 
     Raises PositionUnknown (KERF202) for what cannot be read, and for what lies outside of the record. A time up to a
     day after the last entry is answered, with a note: nothing had happened by then.
@@ -67,7 +73,7 @@ def moment_of(store: Store, text: str) -> Moment:
     if at > end:
         late = f"{moment(at)} is {duration(at - end)} after the record's last entry (position {last})"
         note = f"{late}: it is answered as if nothing had happened since"
-    return Moment(_position_at(store, at, text), at, note)
+    return Moment(_position_at(store, at, text, around), at, note)
 
 
 def locate(store: Store, text: str) -> int:
@@ -175,7 +181,7 @@ def _checked_position(store: Store, digits: str, last: int) -> int:
     return position
 
 
-def _position_at(store: Store, time: int, text: str) -> int:
+def _position_at(store: Store, time: int, text: str, around: Around | None = None) -> int:
     """Return the last position at or before a time, by bisection: times never decrease from one position to the next.
     What a cut record still has from before its base is searched one by one."""
     base = store.base()
@@ -186,7 +192,10 @@ def _position_at(store: Store, time: int, text: str) -> int:
         return kept[-1]
     first = base.position + 1 if base is not None else _first(store).position
     last = store.last_position()
-    count = bisect_right(range(first, last + 1), time, key=lambda position: _time_at(store, position))
+    begin, end = around(time) if around is not None else (first, last)
+    begin, end = max(first, begin), min(last, end)
+    count = begin - first
+    count += bisect_right(range(begin, end + 1), time, key=lambda position: _time_at(store, position))
     if not count and base is not None:
         return base.position
     if not count:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from kerf.adapters.cli.render.output import Printer
 from kerf.adapters.cli.render.text import some
@@ -50,14 +50,15 @@ def _gained(amount: float) -> str:
     return f"{dollars(abs(amount))}/h {'less' if amount > 0 else 'more'} than the first plan"
 
 
-def story_text(printer: Printer, story: Story, started: int) -> None:
+def story_text(printer: Printer, story: Story, started: int, grouped: Sequence[Event] = ()) -> None:
+    """`grouped` are the story's events as `group_events` joins them, where they are at hand."""
     printer.line(f"The story of {story.subject.replace('/', ' ', 1)}", "title")
     if story.others:
         printer.line("with " + some([other.replace("/", " ", 1) for other in story.others], MAX_OTHERS_SHOWN))
     for number, link in enumerate(story.chain):
         printer.line(("the chain: " if not number else "           ") + _link(link))
     positions = {event.position for event in story.events}
-    for event in group_events(story.events):
+    for event in grouped or group_events(story.events):
         because = f"  (because of {event.cause})" if event.cause in positions else ""
         printer.line(event_line(event, started) + because, event.level)
 

@@ -6,6 +6,7 @@ million entries. While somebody looks at it, the explorer folds it once, and kee
 
 from __future__ import annotations
 
+import sys
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
@@ -36,9 +37,10 @@ _AT_A_TIME = 200
 
 
 class _Kept(Struct, frozen=True):
-    """A state as of the entry at `position`, packed: by itself, or beside the one of `like`."""
+    """A state as of the entry at `position` and its time, packed: by itself, or beside the one of `like`."""
 
     position: int
+    at: int
     packed: bytes
     like: _Kept | None = None
 
@@ -64,6 +66,12 @@ class NearStates:
             return None
         index = len(self._kept) if until is None else bisect_right(self._kept, until, key=lambda kept: kept.position)
         return (self._kept[index - 1].position, _unpacked(self._kept[index - 1]), "") if index else None
+
+    def around(self, time: int) -> tuple[int, int]:
+        """Return between which positions the last entry at or before a time is, as far as the states tell."""
+        index = bisect_right(self._kept, time, key=lambda kept: kept.at)
+        begin = self._kept[index - 1].position if index else 0
+        return begin, self._kept[index].position if index < len(self._kept) else sys.maxsize
 
     def advance(self, seconds: float) -> bool:
         """Fold on for some time. Return whether all is folded that is there, or can be: what is damaged is told by
@@ -101,14 +109,14 @@ class NearStates:
         return self._kept[-1].position if self._kept else 0
 
     def _keep(self, state: State) -> None:
-        position, (data, _) = state.facts.position, snapshot.encode(state)
+        position, at, (data, _) = state.facts.position, state.facts.at, snapshot.encode(state)
         if self._first is None or not len(self._kept) % _LIKE_ONE:
-            kept = _Kept(position, _packed(data, zstandard.ZstdCompressor(level=_QUICKLY)))
+            kept = _Kept(position, at, _packed(data, zstandard.ZstdCompressor(level=_QUICKLY)))
             self._first = kept, data
         else:
             first, beside = self._first
             compressor = zstandard.ZstdCompressor(compression_params=_DIFFERENCES, dict_data=_as_dictionary(beside))
-            kept = _Kept(position, _packed(data, compressor), first)
+            kept = _Kept(position, at, _packed(data, compressor), first)
         self._kept.append(kept)
         self._bytes += len(kept.packed)
 

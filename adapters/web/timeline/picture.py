@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from kerf.adapters.cli.limits import NO_LIMITS, LimitReached
 from kerf.adapters.store.chained import ChainedStore
 from kerf.adapters.store.open import AnyStore
-from kerf.adapters.web.timeline.kept import keep, read_kept
+from kerf.adapters.web.timeline.kept import close_together, keep, read_kept
 from kerf.engine.errors import KerfError
 from kerf.engine.model.kinds.watched import POD
 from kerf.engine.record.claim_events import PodEvicted, PodForced
@@ -121,6 +121,7 @@ class Picture:
         if not self.fault and fold.position > SHORT and time.monotonic() > self._keep_again:
             self._keep_again = time.monotonic() + KEPT_EVERY
             keep(self._store, self._drawn)
+            self._drawn = close_together(self._drawn)
 
     def _first_look(self) -> Drawn:
         """Return what entries that are not of pods tell. What is damaged is told once all is read."""

@@ -273,3 +273,18 @@ def test_d40_candidates_stand_by_savings_ratio_then_name() -> None:
         node("c", "small", pod("p1")), node("a", "small", pod("p2")), node("b", "large", pod("p3"), pod("p4"))
     )
     assert [chosen.name for chosen in find_candidates(given, eligibility.consolidation).chosen] == ["b", "a", "c"]
+
+
+@pytest.mark.parametrize("changes", [{}, {"queued": True}, {"pool": "other"}])
+def test_d30_d35_without_its_weight_a_node_is_judged_alike(changes: dict[str, Any]) -> None:
+    for live in (True, False):
+        for pods in ((), (web(),)):
+            given = node("n1", "large", *pods, **changes)
+            around = cluster(given, live=live)
+            weighed, light = judge_node(given, around), judge_node(given, around, weighed=False)
+            assert type(weighed) is type(light)
+            if isinstance(weighed, Candidate) and isinstance(light, Candidate):
+                assert (light.empty, light.pods) == (weighed.empty, weighed.pods)
+                assert light.cost == (0.0 if live else weighed.cost)
+            else:
+                assert light == weighed

@@ -23,9 +23,12 @@ from kerf.adapters.web.timeline.near_states import NearStates
 from kerf.engine.state import snapshot
 from kerf.engine.state.load import load
 from kerf.engine.state.state import State
+from kerf.projections.prose.amounts import moment
+from kerf.replay.errors import PositionUnknown
 from kerf.replay.history.histories import Histories
 from kerf.replay.history.histories_until import histories_of
 from kerf.replay.record_names.named_entries import NamedEntries
+from kerf.replay.time_travel.moments import moment_of
 from tests.support.records import stored, whole_life
 
 
@@ -201,3 +204,43 @@ def test_the_names_of_a_record_are_read_once_and_again_when_it_grows(
         monkeypatch.setattr(opened.store, "last_position", lambda: read[0] - 1)
         asyncio.run(opened.ask(partial(searching.search, q="default")))
         assert len(read) == 2
+
+
+def test_a_time_is_found_between_the_states_that_are_kept(record: Path) -> None:
+    with closing(open_record(record)) as store:
+        near = NearStates(store)
+        while not near.advance(0.001):
+            pass
+        entries = list(store.scan())
+        looked: list[int] = []
+
+        def around(time: int) -> tuple[int, int]:
+            begin, end = near.around(time)
+            looked.append(min(end, len(entries)) - begin)
+            return begin, end
+
+        for at in sorted({entry.at + aside for entry in entries for aside in (0, 1)}):
+            assert moment_of(store, moment(at), around) == moment_of(store, moment(at))
+        assert max(looked) < len(entries) / 2
+        with pytest.raises(PositionUnknown):
+            moment_of(store, moment(entries[0].at - 1), around)
+
+
+def test_a_state_that_is_dropped_is_freed_after_the_answer(record: Path) -> None:
+    async def look(read: reader.RecordReader) -> None:
+        for position in (45, 30, 20):
+            await read.ask(partial(_state_at, position))
+        assert [state.facts.position for state in read._states] == [30, 20]
+        assert [state.facts.position for state in read._dropped] == [45]
+        await read.tidy()
+        assert not read._dropped
+        await read.ask(partial(_state_at, 15))
+        await read.ask(partial(_state_at, 10))
+        assert len(read._dropped) == 1, "where nobody tidies up, no more than one waits for it"
+
+    with closing(reader.RecordReader(str(record))) as read:
+        asyncio.run(look(read))
+
+
+def _state_at(position: int, read: reader.RecordReader) -> State:
+    return read.state(read.moment(str(position)))
