@@ -22,8 +22,10 @@ from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Decision, ProvisionResult
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import InputRefused
+from kerf.engine.scheduling.explain.crowding_daemonsets import crowding_behind
 from kerf.engine.state.state import State
 from kerf.projections.cost import CostFold
+from kerf.projections.prose.daemonsets import daemonsets_in_words
 from kerf.projections.prose.nearest_reasons import nearest_first
 from kerf.projections.prose.reasons import sentence
 from kerf.replay.subject_names import similar_names
@@ -164,11 +166,20 @@ class ReportFold:
             for group in (*plan.unplaced, *plan.ignored)
             for uid in group.pods
         }
+        said: dict[tuple[int, str], str] = {}  # pods of a group share their reasons
+
+        def in_words(reason: Reason, shape: str) -> str:
+            key = id(reason), shape
+            if key not in said:
+                said[key] = sentence(reason) + daemonsets_in_words(crowding_behind(state, reason, shape))
+            return said[key]
+
         alike: dict[tuple[str, ...], list[str]] = {}
         reasons: dict[tuple[str, ...], tuple[WaitReason, ...]] = {}
         for uid in sorted(state.indexes.pending, key=lambda uid: (state.facts.pods[uid].key, uid)):
             nearest = nearest_first(reasons_by_pod.get(uid, ()))
-            why = tuple(WaitReason(reason.code, sentence(reason), reason.params) for reason in nearest)
+            shape = state.facts.pods[uid].shape
+            why = tuple(WaitReason(reason.code, in_words(reason, shape), reason.params) for reason in nearest)
             why = why or (_on_its_way(state.facts.targets.get(uid, "")),)
             key = tuple(wait_reason.text for wait_reason in why)
             alike.setdefault(key, []).append(state.facts.pods[uid].key)

@@ -1,9 +1,12 @@
-"""Who explains why a pod has no place names the DaemonSets that take the room: pods, NodePools, what-ifs and Events.
+"""Who explains why a pod has no place names the DaemonSets that take the room: pods, NodePools, what-ifs,
+Events and simulations.
 
 The plan's reason says only that no type has enough; the DaemonSets are looked up as it is told.
 """
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 
@@ -24,6 +27,7 @@ from kerf.replay.history.histories_until import histories_of
 from kerf.replay.what_if.changes import Applied
 from kerf.replay.what_if.whatif import what_if
 from tests.support.events import told
+from tests.support.simulation.command import WORKSHOP, simulated, written
 from tests.support.world import World
 
 NAMED = "has enough cpu; without DaemonSets 1 type would be large enough: kube-system/agent takes 700m cpu"
@@ -84,3 +88,29 @@ def test_a_what_if_names_the_daemonset_that_it_applies(capsys: pytest.CaptureFix
 def test_s170_a_pods_event_names_them() -> None:
     (event,) = [event for event in told(crowded()) if event.reason == "FailedScheduling"]
     assert event.message.endswith(NAMED)
+
+
+MANIFESTS = """
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: agent, namespace: kube-system}
+spec:
+  selector: {matchLabels: {app: agent}}
+  template:
+    metadata: {labels: {app: agent}}
+    spec:
+      containers: [{name: c, image: x, resources: {requests: {cpu: 700m}}}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web, namespace: shop}
+spec:
+  containers: [{name: c, image: x, resources: {requests: {cpu: 3500m}}}]
+"""
+
+
+def test_the_report_of_a_simulation_names_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, found = simulated(capsys, WORKSHOP, written(tmp_path, MANIFESTS), "--until", "5m")
+    (waiting,) = found["waiting"]
+    (why,) = waiting["reasons"]
+    assert why["text"].endswith(NAMED)
