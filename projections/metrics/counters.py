@@ -349,14 +349,14 @@ class RecordCounters:
     def _over(self, event: Any, entry: Entry) -> None:
         claim = self._claims.pop(event.claim, None) or CountedClaim()
         pool = claim.node_pool
+        asked = self._ends.pop(event.claim, 0)
         if isinstance(event, ev.Terminated) and claim.why:
-            if not claim.goes and self._waits(event.claim):  # its instance ended before it was to go (L-237)
+            if not (claim.goes or asked) and self._waits(event.claim):  # its instance ended by itself (L-237)
                 claim.why = LifecycleCode.GARBAGE_COLLECTED.value
             self._goes(claim, entry)  # it had no node to drain
         self._moves = {ref: move for ref, move in self._moves.items() if self._claims.keys() & set(move.claims)}
         self._inc("nodeclaims_terminated_total", pool, claim.capacity_type, claim.zone)
         self._took("nodeclaims_termination_duration_seconds", claim.leaves, entry, pool)
-        asked = self._ends.pop(event.claim, 0)
         self._took("nodeclaims_instance_termination_duration_seconds", asked, entry, pool)
         if claim.node:
             self._inc("nodes_terminated_total", pool, claim.zone)

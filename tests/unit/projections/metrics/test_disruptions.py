@@ -251,6 +251,16 @@ def test_l237_m13_a_candidate_whose_instance_ends_while_it_waits_is_garbage_coll
     assert value(found, DISRUPTED) == value(found, DISRUPTED, reason="garbage_collected") == 1
 
 
+def test_m13_a_candidate_whose_node_is_gone_goes_for_its_move() -> None:
+    """There is nothing to drain: its instance is ended at once."""
+    world = started()
+    world.see(Observation(ObjectGone("node", "n1")))
+    world.answer_all()
+    world.instance("i-1", "terminated")
+    assert "i-1" not in {claim.instance for claim in world.runtime.state.facts.claims.values()}
+    assert value(counted(world), DISRUPTED) == value(counted(world), DISRUPTED, reason="underutilized") == 1
+
+
 def test_m14_a_claim_that_never_registered_has_no_pods_to_count() -> None:
     world = launched()
     world.after(HOUR)
