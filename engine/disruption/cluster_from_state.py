@@ -57,7 +57,7 @@ def _as_before(nodes: Iterable[ClusterNode], state: State) -> tuple[ClusterNode,
     """Replace each node that equals one of the latest cluster by that object, which keeps its computed values."""
     before: dict[str, ClusterNode] = state.indexes.cluster_nodes
     kept = tuple([known if (known := before.get(node.place.name)) == node else node for node in nodes])
-    state.indexes.cluster_nodes = {node.name: node for node in kept}
+    state.indexes.cluster_nodes = {node.place.name: node for node in kept}
     return kept
 
 

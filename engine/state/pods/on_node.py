@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 from msgspec import Struct
@@ -14,6 +15,7 @@ from msgspec import Struct
 from kerf.engine.model.kubernetes.pods import DAEMONSET, HostPort, Pod, PodShape, Resources, assumed, owned_by
 from kerf.engine.state.state import State
 
+_BY_NAME = attrgetter("namespace", "name", "uid")
 MAX_GONE_NODES = 1_000
 """So many nodes that are gone are remembered at most."""
 
@@ -60,7 +62,7 @@ def _summed(pods: list[Pod], state: State) -> PodsOnNode:
     others = {digest: number - daemons.get(digest, 0) for digest, number in everything.items()}
     return PodsOnNode(
         pods,
-        tuple(sorted(pods, key=lambda pod: (pod.namespace, pod.name, pod.uid))),
+        tuple(sorted(pods, key=_BY_NAME)),
         _requests(everything, shapes),
         _requests(daemons, shapes),
         _times((assumed(shapes[digest].requests), count) for digest, count in others.items() if count),
