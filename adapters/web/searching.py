@@ -30,7 +30,7 @@ class Found(Struct, frozen=True, kw_only=True):
 
 def search(reader: RecordReader, q: str) -> list[Found]:
     """Names that are like a text, of each kind, those that are it first; then decisions, refusals and troubles whose
-    sentence has it."""
+    sentence has it, as far as the record is read for the timeline by now."""
     return [*_names(reader, q), *_said(reader, q)]
 
 
@@ -58,7 +58,7 @@ def _all_names(store: AnyStore, named: NamedEntries | None) -> list[str]:
 def _said(reader: RecordReader, q: str) -> list[Found]:
     """The same sentence is found once, where it was said first."""
     wanted, found = q.casefold(), dict[str, Found]()
-    for mark in reader.picture.whole().marks:
+    for mark in reader.picture.now().marks:
         if len(found) >= MOST_SAID:
             break
         if wanted in mark.text.casefold() and mark.text not in found:

@@ -33,6 +33,7 @@ async function find() {
   if (q !== input.value.trim()) return;
   list.hidden = !q;
   list.replaceChildren(...(names.length ? names.map(found) : [el("li", "quiet", "Nothing in this record is called so, and nothing was said of it. Try a part of a name, or a word of a reason: capacity, budget, limit.")]));
+  if (!document.getElementById("reading").hidden) list.append(el("li", "quiet", "The record is still being read: more of what was said may be found in a moment."));
   choose(0);
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shlex
 from collections.abc import Iterator
@@ -19,12 +20,13 @@ from kerf.adapters.cli.main import main
 from kerf.adapters.store.open import open_record
 from kerf.adapters.web import app as app_module
 from kerf.adapters.web import commands as commands_module
-from kerf.adapters.web import questions
+from kerf.adapters.web import questions, searching
 from kerf.adapters.web import reader as reader_module
 from kerf.adapters.web.access import HEADERS, Access, token_check
 from kerf.adapters.web.app import QUESTIONS, app
 from kerf.adapters.web.reader import RecordReader
 from kerf.adapters.web.static.files import media_type, page_files
+from kerf.adapters.web.timeline import picture
 from kerf.adapters.web.timeline.live import news
 from tests.support.records import position_of, stored, whole_life
 
@@ -276,6 +278,15 @@ def test_search_finds_names_and_what_was_said(page: TestClient) -> None:
     assert names[0]["name"] == "default/a"
     said = get(page, "search", {"q": "5 PODS"}).json()
     assert any("5 pods" in found["text"] and found["kind"] == "decision" for found in said)
+
+
+def test_a_search_does_not_wait_until_all_is_read(record: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(picture, "SHORT", 0)
+    monkeypatch.setattr(picture, "read_kept", lambda store: None)
+    with closing(RecordReader(str(record))) as reader:
+        found = asyncio.run(reader.ask(lambda read: searching.search(read, "5 pods")))
+        assert any("5 pods" in each.text for each in found)
+        assert not reader.picture.complete
 
 
 def test_search_finds_that_first_of_which_there_is_little(page: TestClient) -> None:
