@@ -80,6 +80,12 @@ def test_nothing_is_wider_than_the_page(new_page: NewPage, links: Links, width: 
     assert page.get_attribute("html", "data-theme") == scheme
 
 
+def test_two_boxes_stand_in_a_row_of_a_phone(new_page: NewPage, links: Links) -> None:
+    page = opened(new_page(viewport={"width": 390, "height": 844}), links("demo"))
+    widths = page.locator(".node").evaluate_all("boxes => boxes.map(box => box.offsetWidth)")
+    assert 0 < 2 * max(widths) + 8 <= page.evaluate("document.getElementById('nodes').clientWidth")
+
+
 def test_the_keyboard_leads_everywhere(page: Any, links: Links) -> None:
     opened(page, links("demo"))
     end = page.text_content("#clock")

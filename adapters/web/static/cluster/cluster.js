@@ -67,7 +67,7 @@ export function drawNodes() {
   if (!shown) return;
   const by = document.getElementById("group").value;
   const groups = grouped(shown.status.nodes, by);
-  const most = Math.max(1, ...shown.status.nodes.map(cores));
+  const most = Math.max(1, ...shown.status.nodes.map(cores)), width = nodes.clientWidth;
   near.disconnect();
   nodes.replaceChildren(...[...groups].map(([name, members]) => {
     const pool = el("div", "pool"), title = el("h3");
@@ -81,7 +81,7 @@ export function drawNodes() {
     title.append(el("span", "quiet", ` ${members.length} ${members.length === 1 ? "node" : "nodes"}, ${dollars(price)}`));
     pool.append(title);
     const row = el("div");
-    row.append(...members.map((node) => nodeBox(node, most)));
+    row.append(...members.map((node) => nodeBox(node, most, width)));
     pool.append(row);
     return pool;
   }));
@@ -102,8 +102,8 @@ function cores(node) {
   return (node.usage.cpu?.allocatable ?? 0) / 1000;
 }
 
-function nodeBox(node, most) {
-  const { side, few } = boxOf(cores(node) / most, shown.status.nodes.length);
+function nodeBox(node, most, width) {
+  const { side, few } = boxOf(cores(node) / most, shown.status.nodes.length, width);
   const subject = node.claim ? `nodeclaim/${node.claim}` : `node/${node.name}`;
   const box = el("div", "node");
   box.style.setProperty("--side", `${side}px`);

@@ -70,7 +70,7 @@ function lay(there, width) {
     y += HEADING;
     let x = 0, row = 0;
     for (const node of groups.get(name).sort((a, b) => (a.lane.node < b.lane.node ? -1 : 1))) {
-      const { side, few } = boxOf(node.lane.cpu / most, there.length), height = side + HEAD + FOOT + (few ? GAUGES : 0);
+      const { side, few } = boxOf(node.lane.cpu / most, there.length, width), height = side + HEAD + FOOT + (few ? GAUGES : 0);
       if (x && x + side > width) { x = 0; y += row + GAP; row = 0; }
       items.push({ ...node, x, y, side, few, height });
       x += side + GAP;

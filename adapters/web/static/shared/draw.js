@@ -120,12 +120,15 @@ export function showTip(event, text) {
 // What it told of is no longer below the pointer.
 for (const kind of ["scroll", "wheel"]) addEventListener(kind, () => { tip.hidden = true; }, { capture: true, passive: true });
 
-const MANY = 12;
+const MANY = 12, LARGEST = 192, BETWEEN = 8, NARROW = 600;
 // The side of a node's box, for its cores as a share of the largest node's. Boxes of many nodes are small, and `few` is
-// whether there is room for more than a line below them.
-export function boxOf(share, count) {
-  const few = count <= MANY, side = 104 + 88 * Math.sqrt(share);
-  return { few, side: Math.round(few ? side : 0.7 * side) };
+// whether there is room for more than a line below them. Where there is little width, those of few are so much smaller
+// that one more of the largest stands in a row; smaller ones of many would cut off what they say.
+export function boxOf(share, count, width) {
+  const few = count <= MANY, side = (few ? 1 : 0.7) * (104 + 88 * Math.sqrt(share));
+  if (!few || width >= NARROW) return { few, side: Math.round(side) };
+  const columns = Math.ceil((width + BETWEEN) / (LARGEST + BETWEEN));
+  return { few, side: Math.floor((side * ((width + BETWEEN) / columns - BETWEEN)) / LARGEST) };
 }
 
 // Muted hues: the same workload or NodePool has the same colour everywhere.
