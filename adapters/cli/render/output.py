@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from errno import EPIPE
 from typing import Any
 
 import msgspec
-from rich.console import Console
-from rich.text import Text
 
 from kerf.adapters.cli.render.lines import print_json
 from kerf.adapters.cli.render.progress import clear_progress
@@ -29,21 +26,13 @@ def emit_json_line(value: Any) -> None:
     print_json(msgspec.json.encode(value).decode())
 
 
-class _Lines(Console):
-    """Leaves it to `main` what a reader means that has seen enough: rich would exit with 1, as what diverged does."""
-
-    def __init__(self) -> None:
-        super().__init__(soft_wrap=True, highlight=False, markup=False, emoji=False)
-
-    def on_broken_pipe(self) -> None:
-        raise BrokenPipeError(EPIPE, "the reader has seen enough")
-
-
 class Printer:
     """Lines of text; colour only on a terminal; never wrapped, so that pipes and `grep` see whole lines."""
 
     def __init__(self, indent: str = "") -> None:
-        self._console = _Lines()
+        from kerf.adapters.cli.render.console import Lines
+
+        self._console = Lines()
         self._indent = indent
 
     @property
@@ -57,14 +46,12 @@ class Printer:
 
     def line(self, text: str = "", style: str = "info") -> None:
         clear_progress()
-        self._console.print(Text(self._indent + printable(text) if text else "", style=STYLES[style]))
+        self._console.say((self._indent + printable(text) if text else "", STYLES[style]))
 
     def timed(self, time: str, text: str, style: str = "info") -> None:
         """A line with a time in the margin."""
         clear_progress()
-        self._console.print(
-            Text(f"{self._indent}{time:>{_MARGIN - 2}}  ", "dim") + Text(printable(text), STYLES[style])
-        )
+        self._console.say((f"{self._indent}{time:>{_MARGIN - 2}}  ", "dim"), (printable(text), STYLES[style]))
 
     def table(self, header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
         """Columns as wide as their widest cell."""

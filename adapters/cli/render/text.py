@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
 from kerf.projections.prose.printable import printable
 
 
 def table_lines(rows: Iterable[Sequence[str]], indent: str = "  ") -> list[str]:
     """The rows as lines in columns. Nothing is wrapped or cut off, whatever the terminal's width: a line is copied, or
     searched by `grep`, whole."""
-    table = Table.grid(padding=(0, 2))
-    for row in rows:
-        table.add_row(*(Text(printable(cell), no_wrap=True, overflow="ignore") for cell in row))
-    console = Console(width=10_000, color_system=None, force_terminal=False)
-    lines = console.render_lines(table, pad=False)
-    return [(indent + "".join(segment.text for segment in line)).rstrip() for line in lines]
+    from kerf.adapters.cli.render.console import columns
+
+    return [(indent + line).rstrip() for line in columns([printable(cell) for cell in row] for row in rows)]
 
 
 def counted(number: int, noun: str) -> str:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 
 from kerf.adapters.cli.main import main
+from tests.support.repository import ROOT
 
 
 def test_a_command_looks_for_garbage_less_often_than_python_does() -> None:
@@ -16,3 +19,16 @@ def test_a_command_looks_for_garbage_less_often_than_python_does() -> None:
         assert gc.isenabled()
     finally:
         gc.set_threshold(*before)
+
+
+def test_a_command_does_not_look_for_garbage_as_it_ends() -> None:
+    """The look comes after what `atexit` runs: nothing is left for it to look at."""
+    script = """
+import atexit, gc
+atexit.register(lambda: print(gc.get_freeze_count() > 10_000))
+from kerf.adapters.cli.main import main
+main(["--help"])
+main(["--help"])
+"""
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "True"

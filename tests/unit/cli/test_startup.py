@@ -115,3 +115,17 @@ def test_a_docstring_fits_a_help_page(command: Command) -> None:
         assert not [line for line in text.splitlines()[1:] if len(line) > 80]
         indented = [line.startswith(" ") for line in parameters.splitlines()]
         assert not any(first and second for first, second in itertools.pairwise(indented))
+
+
+@pytest.mark.parametrize("command", ["verify", "status"])
+def test_json_is_printed_without_what_prints_text(command: str) -> None:
+    record = str(ROOT / "tests" / "golden" / "workshop-scale-up-and-down")
+    program = f"""\
+import json, sys
+from kerf.adapters.cli.main import main
+assert main([{command!r}, {record!r}, "--json"]) == 0
+print(*[name for name in ("rich", "yaml") if name in sys.modules], file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)
+    assert done.stderr.split() == []

@@ -60,7 +60,6 @@ def verify(
     from kerf.adapters.cli.records import compare_with_checkpoint, opened, telling_share
     from kerf.adapters.cli.render.output import Printer, emit_json
     from kerf.adapters.cli.render.progress import progress_line
-    from kerf.adapters.cli.render.record import report_text
     from kerf.adapters.cli.workers import workers_on
     from kerf.replay.verify.verify import verify as decide_again
 
@@ -81,6 +80,8 @@ def verify(
         else:
             for position in kept:
                 Printer().line(f"as the checkpoint at position {position} says", "good")
+            from kerf.adapters.cli.render.record import report_text
+
             report_text(Printer(), report)
     if write_changes is not None:
         write_declaration(report, write_changes)
@@ -92,7 +93,6 @@ def _verify_turn(record: str, position: int, *, json: bool) -> int:
     from kerf.adapters.cli.boundary import reader_may_leave
     from kerf.adapters.cli.records import opened
     from kerf.adapters.cli.render.output import Printer, emit_json
-    from kerf.adapters.cli.render.record import turn_report_text
     from kerf.replay.verify.one_turn import verify_turn
 
     with opened(record, tells_newer=True) as store:
@@ -101,5 +101,7 @@ def _verify_turn(record: str, position: int, *, json: bool) -> int:
         if json:
             emit_json(report)
         else:
+            from kerf.adapters.cli.render.record import turn_report_text
+
             turn_report_text(Printer(), report)
     return report.exit_code
