@@ -48,7 +48,7 @@ def test_a_turn_is_overdue_after_the_limit_and_not_before() -> None:
 
 
 def test_the_process_is_busy_while_a_turn_takes_long_and_while_the_record_is_read() -> None:
-    """The Lease is renewed more often then (L-296)."""
+    """The Lease is renewed more often then (L-341)."""
     clock, telemetry = Clock(), Telemetry(provider="kwok", state_metrics=False)
     watch = TurnWatch(clock)
     assert not telemetry.busy(), "it waits for the Lease"

@@ -149,7 +149,7 @@ async def test_it_is_renewed_while_it_is_held() -> None:
 
 @pytest.mark.asyncio(loop_scope="function")
 async def test_it_is_renewed_more_often_while_the_process_is_busy() -> None:
-    """Beside a turn that takes long each renewal may be late: the longest gap stays under a second (L-296)."""
+    """Beside a turn that takes long each renewal may be late: the longest gap stays under a second (L-341)."""
 
     async def scene(api: LeaseApi, lease: Make, time: Time) -> None:
         mine, versions = lease("me"), list[int]()
