@@ -23,8 +23,8 @@ from kerf.replay.what_if.changes import Change
 from kerf.replay.what_if.next_decision import turn_of
 from kerf.replay.workers import Workers
 
-LONG = 5_000
-"""Entries of a part from which on its two runs go on side by side. Shorter ones end before another process is there."""
+LONG = 1_000
+"""Entries of a part from which on its two runs go on side by side. Shorter ones gain little by another process."""
 
 
 def window_of(store: AnyStore, begin: str, end: str) -> Window:
