@@ -132,9 +132,11 @@ def judge_node(
     types: Mapping[str, Mapping[str, InstanceType]] | None = None,
     weighed: bool = True,
 ) -> Candidate | Reason:
-    """The node's candidate, or the first check of D-30 that excludes it. `types` are those of the cluster. Where its
-    weight does not say whether it is empty, it is left out for those who do not need it: without `weighed` price and
-    cost are 0."""
+    """The node's candidate, or the first check of D-30 that excludes it. `types` are those of the cluster.
+
+    Without `weighed` the candidate's price and cost are 0, which saves looking them up. A cluster that is not live
+    needs the cost: there it says whether a node is empty.
+    """
     types = cluster.types() if types is None else types
     pool = cluster.pool(node.node_pool)
     why = _unfit(node, cluster.now) or _unknown_pool(node, pool, types)
