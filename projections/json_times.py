@@ -39,7 +39,7 @@ def with_times(value: Any) -> Any:
     if isinstance(value, Struct):
         return _with_times_of(value)
     if isinstance(value, _LISTS):
-        return value if _LEAVES.issuperset(map(type, value)) else [with_times(part) for part in value]
+        return value if all(map(_timeless, set(map(type, value)))) else [with_times(part) for part in value]
     return _beside(value) if isinstance(value, dict) else value
 
 
@@ -94,6 +94,12 @@ def _is_plain(kind: type[Struct]) -> bool:
     how = kind.__struct_config__
     as_named = kind.__struct_encode_fields__ == kind.__struct_fields__
     return as_named and how.tag is None and not how.array_like and not how.omit_defaults
+
+
+@cache
+def _timeless(kind: type) -> bool:
+    """Return whether no value of a kind holds a time."""
+    return kind in _LEAVES or (issubclass(kind, Struct) and not _has_times(kind))
 
 
 @cache

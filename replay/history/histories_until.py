@@ -25,7 +25,7 @@ def histories_of(store: Store, until: int | None = None, named: NamedEntries | N
     if named.until < named.after or not named.whole.keeps:  # before the base: what it begins with was told for later
         return _folded(store, named.others(), named)
     whole = named.whole.folded("histories", partial(_whole, store, named.whole))
-    return _up_to(whole, named)
+    return named.worked_out_here("histories-until", partial(_up_to, whole, named))
 
 
 def with_histories(store: Store, named: NamedEntries) -> Iterator[Entry]:

@@ -95,6 +95,15 @@ class NamedEntries:
         found: Worked = self._folds[what]
         return found
 
+    def worked_out_here(self, what: str, work: Callable[[], Worked]) -> Worked:
+        """Return what `work` makes of the entries up to `until`. It is kept until another position is asked about:
+        several questions are asked about one."""
+        known = self._folds.get(what)
+        if known is None or known[0] != self.until:
+            known = self._folds[what] = self.until, work()
+        found: Worked = known[1]
+        return found
+
     def read_from(self, entries: Entries) -> NamedEntries:
         """Return the same of the same record, which is opened once more as `entries`."""
         found = NamedEntries(entries, self.parts, self.until, self._codec)
