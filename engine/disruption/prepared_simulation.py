@@ -98,8 +98,11 @@ class PreparedSimulations:
         self._takers_of: dict[int, frozenset[str] | None] = {}  # by class
         self._others: dict[tuple[int, ...], PreparedSimulations] = {}  # by the types that limits leave
 
-    def plan(self, leaving: frozenset[str], most_claims: float) -> Answer | None:
-        """The plan with these nodes gone. None if it has to be made from the beginning, because:
+    def plan(
+        self, leaving: frozenset[str], most_claims: float, affordable: Mapping[str, int] | None = None
+    ) -> Answer | None:
+        """The plan with these nodes gone. `most_claims`, `affordable`: as in `planner.plan`. None if it has to be made
+        from the beginning, because:
 
         some nodes are no places or are settling; or they have pods that may go where others are; or nothing else keeps
         a domain known in which they are (S-129); or the limits leave other types too often.
@@ -112,7 +115,7 @@ class PreparedSimulations:
             within = self._limits(freed)
             if within != self._within:
                 other = self._other(within, freed)
-                return None if other is None else other.plan(leaving, most_claims)
+                return None if other is None else other.plan(leaving, most_claims, affordable)
         if not self._ground.topology.keeps_domains(leaving):
             return None
         leavers = [self._leaver(node) for node in going]
@@ -122,7 +125,7 @@ class PreparedSimulations:
         for node in going:
             nodes[self._numbers[node.name]] = nodes[self._numbers[node.name]].gone()
         lines = [*(leaver.line for leaver in leavers), self._free_line]
-        planned = self._ground.plan(lines, nodes, None, most_claims, told=False)
+        planned = self._ground.plan(lines, nodes, None, most_claims, told=False, affordable=affordable)
         seen = self._free_seen or any(leaver.seen for leaver in leavers)
         counted = len(self._bound) - sum(leaver.bound for leaver in leavers) if seen else 0
         return Answer(planned, asked, len(nodes) - len(going), counted)

@@ -4,7 +4,7 @@ this module says whether the plan is good enough."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.engine.disruption.cluster import Cluster, moving_pods, what_if
-from kerf.engine.disruption.prepared_simulation import Answer, PreparedSimulations, suited
+from kerf.engine.disruption.prepared_simulation import PreparedSimulations, suited
 from kerf.engine.disruption.pricing import Market, market_of
 from kerf.engine.model.disruption_reasons import DisruptionCode
 from kerf.engine.model.labels import RESERVED
@@ -29,11 +29,12 @@ MAX_PODS_NAMED = 5
 
 class SimulationOutcome(Struct, frozen=True):
     """What a plan without the nodes launches and where it places pods. `failure` says why the nodes cannot go: pods
-    that are not pending have no place (D-96)."""
+    that are not pending have no place (D-96). `too_dear`: what it would launch costs as much as the nodes."""
 
     claims: tuple[OpenedClaim, ...] = ()
     placements: tuple[Placement, ...] = ()
     failure: Reason | None = None
+    too_dear: bool = False
 
 
 STEPS_PER_PLAN, STEPS_PER_POD = 40, 2
@@ -58,7 +59,7 @@ class Simulator:
         self.decided: dict[tuple[str, ...], Any] = {}  # what `consolidation.decide` says of candidates, by their names
         self._suited = prepared and suited(cluster)
         self._asked: dict[bool, PreparedSimulations] = {}
-        self._done: dict[tuple[frozenset[str], bool], SimulationOutcome] = {}
+        self._done: dict[tuple[frozenset[str], bool, bool], SimulationOutcome] = {}
 
     def following(self, cluster: Cluster) -> Simulator:
         """The simulator for the cluster that a command on this one leads to."""
@@ -70,19 +71,25 @@ class Simulator:
         base = self.cluster.base
         return market_of(given.catalogue, base.catalogues[given.catalogue], base.unavailable_to(given))
 
-    def without(self, names: Iterable[str], *, consolidating: bool = True) -> SimulationOutcome:
+    def without(
+        self, names: Iterable[str], *, consolidating: bool = True, affordable: Mapping[str, int] | None = None
+    ) -> SimulationOutcome:
         """The outcome without these nodes. With `consolidating`, nodes under consolidateAfter take no pods that move
-        (D-93)."""
-        key = frozenset(names), consolidating
+        (D-93). `affordable`: the types, by NodePool, of which a replacement has to be; they follow from the names."""
+        key = frozenset(names), consolidating, affordable is not None
         found = self._done.get(key)
         if found is None:
-            found = self._done[key] = self._simulate(*key)
+            found = self._done[key] = self._simulate(key[0], consolidating, affordable)
         return found
 
-    def _simulate(self, leaving: frozenset[str], consolidating: bool) -> SimulationOutcome:
+    def _simulate(
+        self, leaving: frozenset[str], consolidating: bool, affordable: Mapping[str, int] | None
+    ) -> SimulationOutcome:
         if not usable_pools(self.cluster.pools):
             return SimulationOutcome(failure=Reason.of(DisruptionCode.NO_USABLE_NODEPOOL))  # D-90
-        planned, asked = self._plan(leaving, consolidating)
+        planned, asked = self._plan(leaving, consolidating, affordable)
+        if planned.too_dear:
+            return SimulationOutcome(too_dear=True)
         if len(planned.claims) > self._most_claims:
             return SimulationOutcome(planned.claims)
         failed = self._failed(planned, asked, leaving)
@@ -92,23 +99,22 @@ class Simulator:
             )
         return SimulationOutcome(planned.claims, planned.placements)
 
-    def _plan(self, leaving: frozenset[str], consolidating: bool) -> tuple[Plan, tuple[PendingPod, ...]]:
+    def _plan(
+        self, leaving: frozenset[str], consolidating: bool, affordable: Mapping[str, int] | None = None
+    ) -> tuple[Plan, tuple[PendingPod, ...]]:
         """The plan, and the pods that it is about. It uses reserved capacity while there is any; no pod waits for it
         (D-90)."""
-        answer = self._prepared(leaving, consolidating)
+        asked = self._simulations(consolidating)
+        answer = None if asked is None else asked.plan(leaving, self._most_claims, affordable)
         if answer is not None and not _short(answer.planned):
             self._charge(answer.planned, len(answer.asked), answer.nodes, answer.bound)
             return answer.planned, answer.asked
         problem = what_if(self.cluster, leaving, respect_settling=consolidating)
-        planned = self._planned(problem)
+        planned = self._planned(problem, affordable)
         if _short(planned):
-            planned = self._planned(replace(problem, unavailable=problem.unavailable | {(RESERVED, "", "")}))
+            without_reserved = replace(problem, unavailable=problem.unavailable | {(RESERVED, "", "")})
+            planned = self._planned(without_reserved, affordable)
         return planned, problem.pods
-
-    def _prepared(self, leaving: frozenset[str], consolidating: bool) -> Answer | None:
-        """The plan from prepared simulations, where these can tell."""
-        asked = self._simulations(consolidating)
-        return None if asked is None else asked.plan(leaving, self._most_claims)
 
     def _simulations(self, consolidating: bool) -> PreparedSimulations | None:
         if not self._suited:
@@ -123,8 +129,8 @@ class Simulator:
         asked = self._simulations(consolidating=True)
         return None if asked is None else asked.homeless(names)
 
-    def _planned(self, problem: Problem) -> Plan:
-        planned = plan(problem, most_claims=self._most_claims, told=False)
+    def _planned(self, problem: Problem, affordable: Mapping[str, int] | None) -> Plan:
+        planned = plan(problem, most_claims=self._most_claims, told=False, affordable=affordable)
         self._charge(planned, len(problem.pods), len(problem.nodes), len(problem.bound))
         return planned
 

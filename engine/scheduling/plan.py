@@ -53,6 +53,7 @@ class Plan(Struct, frozen=True, omit_defaults=True):
       least (0: not known).
     * `touches`: the effort spent, in touches (see `optimizer.effort`).
     * `unbound`: pods (uids) that the cluster's scheduler would find no place for (see `kube_scheduler`).
+    * `too_dear`: the plan was broken off, because a claim could be of none of the types asked for (see `planner.plan`).
     """
 
     claims: tuple[OpenedClaim, ...] = ()
@@ -66,6 +67,7 @@ class Plan(Struct, frozen=True, omit_defaults=True):
     rated: bool = False
     uneven: bool = False
     touches: int = 0
+    too_dear: bool = False
 
     @property
     def placed(self) -> frozenset[str]:

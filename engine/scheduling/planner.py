@@ -6,7 +6,7 @@ It is pure. Equal problems give equal plans, byte for byte, in whatever order po
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from operator import itemgetter
 from typing import NamedTuple
@@ -53,18 +53,27 @@ class PodQueue(NamedTuple):
     failures: list[Failure]
 
 
-def plan(problem: Problem, tracer: Tracer | None = None, most_claims: float = math.inf, *, told: bool = True) -> Plan:
+def plan(
+    problem: Problem,
+    tracer: Tracer | None = None,
+    most_claims: float = math.inf,
+    *,
+    told: bool = True,
+    affordable: Mapping[str, int] | None = None,
+) -> Plan:
     """Find a place for each pending pod: on an existing node, on a new claim, or nowhere, with the reasons.
 
     `most_claims`: stop when the plan opens more claims than this. It then has more claims than asked for, and truncated
-    pods. Without `told`, the reasons of pods without a place are left out, but for those that wait for reserved
-    capacity.
+    pods. `affordable`: stop when a claim can be of none of these types (by NodePool, as numbers in its catalogue). The
+    plan is `too_dear` then, and says nothing else. Neither has an effect where there is reserved capacity. Without
+    `told`, the reasons of pods without a place are left out, but for those that wait for reserved capacity.
 
     Raises KeyError if a pod or DaemonSet names a shape, or a NodePool a catalogue, that the problem does not hold.
     Callers build problems, so this is a defect and not bad input.
     """
     compiled = CompiledProblem(problem, tracer)
-    return compiled.plan([compiled.queue_of(problem.pods)], compiled.nodes, tracer, most_claims, told=told)
+    queue = compiled.queue_of(problem.pods)
+    return compiled.plan([queue], compiled.nodes, tracer, most_claims, told=told, affordable=affordable)
 
 
 class CompiledProblem:
@@ -112,9 +121,11 @@ class CompiledProblem:
         most_claims: float,
         *,
         told: bool = True,
+        affordable: Mapping[str, int] | None = None,
     ) -> Plan:
         """Plan for the pods of these queues. `nodes`: the nodes of this problem, in their order; some may be `gone`.
-        This uses up the limits of the templates and the counts of topology."""
+        This uses up the limits of the templates and the counts of topology. `most_claims`, `told`, `affordable`: as in
+        `plan`."""
         settings = self._problem.settings
         queues = list(queues)
         queue = [
@@ -133,8 +144,11 @@ class CompiledProblem:
             tracer,
             most_claims,
             told,
+            affordable,
         )
         failures += [(pod, pod_class, (*self._dropped, *why)) for pod, pod_class, why in packing.run(queue)]
+        if packing.too_dear:
+            return Plan(truncated=tuple(pod.uid for pod in packing.truncated), too_dear=True)
         claims, unmet = _finished_claims(packing, settings.max_instance_types, self._strict, tracer, self._devices)
         by_uid = {pod.uid: (pod, pod_class) for pod, pod_class in queue} if unmet else {}
         failures += [(*by_uid[uid], (why,)) for uid, why in unmet]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -70,17 +70,36 @@ def removal(candidates: Sequence[Candidate]) -> Command:
     )
 
 
-def decide(simulator: Simulator, candidates: Sequence[Candidate]) -> Command | Reason:
-    """The command for exactly these nodes, or the first reason why they stay (D-98)."""
+class Cheaper(Struct, frozen=True):
+    """The types, by NodePool, of which a replacement may be (numbers in the catalogue); and why nodes stay whose pods
+    need another one."""
+
+    types: Mapping[str, int]
+    otherwise: Reason
+
+
+WhatIsCheaper = Callable[[Sequence[Candidate]], Cheaper]
+
+
+def decide(
+    simulator: Simulator, candidates: Sequence[Candidate], cheaper: WhatIsCheaper | None = None
+) -> Command | Reason:
+    """The command for exactly these nodes, or the first reason why they stay (D-98). With `cheaper` the simulation is
+    broken off as soon as they certainly stay."""
     names = tuple(candidate.name for candidate in candidates)
     found = simulator.decided.get(names)
     if found is None:
-        found = simulator.decided[names] = _decided(simulator, candidates)
+        found = simulator.decided[names] = _decided(simulator, candidates, cheaper)
     return found
 
 
-def _decided(simulator: Simulator, candidates: Sequence[Candidate]) -> Command | Reason:
-    outcome = simulator.without(candidate.name for candidate in candidates)
+def _decided(simulator: Simulator, candidates: Sequence[Candidate], asked: WhatIsCheaper | None) -> Command | Reason:
+    cheaper = None if asked is None else asked(candidates)
+    outcome = simulator.without(
+        (candidate.name for candidate in candidates), affordable=None if cheaper is None else cheaper.types
+    )
+    if cheaper is not None and outcome.too_dear:
+        return cheaper.otherwise
     if outcome.failure is not None:
         return outcome.failure
     total = math.fsum(candidate.price for candidate in candidates)
@@ -189,3 +208,13 @@ def without_same_type(command: Command, market: Market) -> Command | Reason:
     left = replacement(found.claim, names, found.requirements, market)
     total = math.fsum(candidate.price for candidate in command.candidates)
     return replace(command, replacements=(left,), savings=total - left.price)
+
+
+def placed(placements: Iterable[Placement], candidates: Iterable[Candidate]) -> tuple[Placement, ...]:
+    """The placements of these candidates' pods only."""
+    own = frozenset(pod.uid for candidate in candidates for pod in candidate.pods)
+    there = [
+        Placement(placement.node, placement.claim, tuple(uid for uid in placement.pods if uid in own))
+        for placement in placements
+    ]
+    return tuple(placement for placement in there if placement.pods)

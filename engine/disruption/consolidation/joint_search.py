@@ -22,9 +22,9 @@ from kerf.engine.disruption import eligibility
 from kerf.engine.disruption.budgets import allowed_disruptions
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation.balanced_policy import approves, pool_totals, price_of
-from kerf.engine.disruption.consolidation.commands import Command, decide, removal
+from kerf.engine.disruption.consolidation.commands import Command, decide, placed, removal
 from kerf.engine.disruption.consolidation.replacement_bound import RESOURCES
-from kerf.engine.disruption.consolidation.sequential_search import MIN_SAVINGS, STEPS_PER_CHECK, ChosenCommands, placed
+from kerf.engine.disruption.consolidation.sequential_search import MIN_SAVINGS, STEPS_PER_CHECK, ChosenCommands
 from kerf.engine.disruption.eligibility import Candidate, Candidates, NodeEligibility, find_candidates, judge_nodes
 from kerf.engine.disruption.rebinding import Rebinding
 from kerf.engine.disruption.simulation import STEPS_PER_POD, Simulator
@@ -92,6 +92,7 @@ class _Search:
         self.waves = wave_grades(shapes[pod.shape] for candidate in worth for pod in candidate.pods)
         self._rebinding = Rebinding(cluster, self.waves)
         self._simulator = Simulator(cluster, most_claims=1)
+        self._nothing = {pool_input.pool.name: 0 for pool_input in cluster.pools}
         self.left = steps
         self._needs = {
             candidate.name: total(shapes[pod.shape].requests for pod in candidate.pods) for candidate in worth
@@ -165,9 +166,9 @@ class _Search:
         if self.left <= 0 or self._rebinding.unbound(names, ()):
             return False
         before = self._simulator.work
-        outcome = self._simulator.without(names)
+        outcome = self._simulator.without(names, affordable=self._nothing)
         self.left -= self._simulator.work - before
-        return outcome.failure is None and not outcome.claims
+        return outcome.failure is None and not outcome.claims and not outcome.too_dear
 
     def _has_room(self, going: Sequence[Candidate]) -> bool:
         """Whether the nodes that stay have as much free as all pods ask for."""

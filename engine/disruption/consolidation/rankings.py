@@ -1,13 +1,14 @@
-"""Which of several commands consolidation makes first."""
+"""Which of several commands consolidation makes first, and in which order nodes are tried together."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation.balanced_policy import price_of
 from kerf.engine.disruption.consolidation.commands import Command
+from kerf.engine.disruption.eligibility import Candidate
 
 EVICTION_SHARE = 0.5
 """With none of it a scale-in has half as many evictions again; with more of it the fleet that is left is dearer."""
@@ -57,3 +58,14 @@ def price_of_pod(cluster: Cluster) -> float:
     stay = [node for node in cluster.nodes if not node.marked]
     pods = sum(len(node.bound) for node in stay)
     return math.fsum(price_of(node, types) for node in stay) / pods if pods else 0.0
+
+
+def orders_of(candidates: list[Candidate]) -> Iterator[list[Candidate]]:
+    """Orders of the candidates. Their prefixes are tried: by savings ratio, disruption cost, price, and by savings
+    ratio within each NodePool."""
+    yield candidates
+    yield sorted(candidates, key=lambda candidate: (candidate.cost, candidate.name))
+    yield sorted(candidates, key=lambda candidate: (candidate.price, candidate.name))
+    pools = sorted({candidate.pool.name for candidate in candidates})
+    if len(pools) > 1:
+        yield from ([candidate for candidate in candidates if candidate.pool.name == pool] for pool in pools)

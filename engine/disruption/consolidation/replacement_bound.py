@@ -7,21 +7,23 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import accumulate, islice
-from operator import add, gt, itemgetter, le, sub
+from operator import add, gt, itemgetter, le, or_, sub
 from typing import NamedTuple
 
 from kerf.engine.disruption.cluster import moving_pods
+from kerf.engine.disruption.consolidation.commands import Cheaper
 from kerf.engine.disruption.eligibility import Candidate
 from kerf.engine.disruption.pricing import Market
 from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.model.disruption_reasons import DisruptionCode
 from kerf.engine.model.karpenter.nodepools import NodePool
-from kerf.engine.model.kubernetes.pods import Pod, PodShape, Resources
+from kerf.engine.model.kubernetes.pods import Pod, PodShape, Resources, Taint
 from kerf.engine.model.labels import CAPACITY_TYPE, SPOT
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.launchable.compiled_catalogue import CompiledCatalogue
 from kerf.engine.scheduling.made_once import once
 from kerf.engine.scheduling.matching.requirements import Requirements
+from kerf.engine.scheduling.matching.taints import PREFER_NO_SCHEDULE, tolerates_all
 from kerf.engine.scheduling.planner import usable_pools
 from kerf.engine.scheduling.pods.pod_requirements import mentions
 
@@ -30,8 +32,8 @@ AXES = range(len(RESOURCES))
 Amounts = tuple[int, ...]
 """Amounts of `RESOURCES`, in their order."""
 NOTHING = tuple(0 for _ in RESOURCES)
-MAX_KEPT = 4
-"""How many lists of offers are kept from one pass to the next."""
+MAX_KEPT, MAX_POOLS = 4, 64
+"""How many lists of offers are kept from one pass to the next: of all NodePools, and of single ones."""
 
 
 class Bound:
@@ -53,13 +55,16 @@ class Bound:
         self._all_free = [sum(room[n] for room in free.values()) for n in AXES]
         self._with_it: dict[str, Amounts] = {}
         self._refused: dict[tuple[str, ...], Reason | None] = {}
+        self._pools_by_shape: dict[str, frozenset[str]] = {}
+        self._pools_by_node: dict[str, frozenset[str]] = {}
         if before is None:
             self._needs: dict[str, list[Amounts]] = {}
             self._together: dict[str, tuple[Amounts, Amounts]] = {}
-            self._offers, self._not_spot = _offers_of(simulator)
+            self._markets = _markets_of(simulator)
+            self._offers, self._not_spot = _offers_of(self._markets)
         else:
             self._needs, self._together = before._needs, before._together
-            self._offers, self._not_spot = before._offers, before._not_spot
+            self._markets, self._offers, self._not_spot = before._markets, before._offers, before._not_spot
 
     def refusal(self, candidates: Sequence[Candidate]) -> Reason | None:
         """Why these nodes certainly cannot go. None if only a simulation can tell."""
@@ -67,6 +72,24 @@ class Bound:
         if names not in self._refused:
             self._refused[names] = self._refusal(candidates)
         return self._refused[names]
+
+    def cheaper(self, candidates: Sequence[Candidate]) -> Cheaper:
+        """What may replace these nodes at most."""
+        limit = math.fsum(candidate.price for candidate in candidates)
+        pools = frozenset[str]().union(*map(self.pools_of, candidates))
+        below = {market.pool: market.below(limit) if market.pool in pools else 0 for market in self._markets}
+        if not any(below.values()) or not self._no_spot_for(candidates):
+            return Cheaper(below, Reason.of(DisruptionCode.NOTHING_CHEAPER, limit=limit))
+        types = {market.pool: 0 if market.spot else below[market.pool] for market in self._markets}
+        return Cheaper(types, Reason.of(DisruptionCode.SPOT_TO_SPOT_OFF))
+
+    def pools_of(self, candidate: Candidate) -> frozenset[str]:
+        """The NodePools that might launch a node for a pod of the candidate, or for one that has no node."""
+        found = self._pools_by_node.get(candidate.name)
+        if found is None:
+            pools = map(self._pools, {pod.shape for pod in candidate.pods})
+            found = self._pools_by_node[candidate.name] = self._pools_of_free_pods.union(*pools)
+        return found
 
     def _refusal(self, candidates: Sequence[Candidate]) -> Reason | None:
         limit = math.fsum(candidate.price for candidate in candidates)
@@ -102,6 +125,19 @@ class Bound:
             return False
         shapes = {pod.shape for candidate in candidates for pod in candidate.pods}
         return not self._free_pods_mention_it and not any(map(self._mentions_capacity_type, shapes))
+
+    @cached_property
+    def _pools_of_free_pods(self) -> frozenset[str]:
+        _, gone = moving_pods(self._cluster, frozenset())
+        return frozenset[str]().union(*[self._pools(pod.shape) for pod in (*self._cluster.pending, *gone)])
+
+    def _pools(self, shape: str) -> frozenset[str]:
+        found = self._pools_by_shape.get(shape)
+        if found is None:
+            asked = self._cluster.shapes[shape]
+            found = frozenset([market.pool for market in self._markets if market.may_run(asked)])
+            self._pools_by_shape[shape] = found
+        return found
 
     @cached_property
     def _free_pods_mention_it(self) -> bool:
@@ -166,38 +202,85 @@ def _none_holds(needs: Amounts, offers: Offers, limit: float) -> bool:
     return not any(all(map(le, needs, room)) for _, room in islice(offers.by_price, first, cheaper))
 
 
-def _offers_of(simulator: Simulator) -> tuple[Offers, Offers]:
+class PoolMarket(NamedTuple):
+    """The types that a NodePool may launch.
+
+    `taints` are those that keep pods away. With `spot` each of its nodes is a spot node, unless the pods ask for
+    another. `prices` are those of the types (USD per hour), lowest first; `types` are those before each of them, and at
+    the end all.
+    """
+
+    pool: str
+    market: Market
+    asked: Requirements
+    taints: tuple[Taint, ...]
+    spot: bool
+    prices: list[float]
+    types: list[int]
+
+    def may_run(self, shape: PodShape) -> bool:
+        """Whether pods of a shape tolerate its nodes and fit on one."""
+        fits = self.market.compiled.fitting(shape.requests) & self.types[-1]
+        return bool(fits) and tolerates_all(self.taints, shape.tolerations)
+
+    def below(self, limit: float) -> int:
+        """The types with an offering below the limit (USD per hour)."""
+        return self.types[bisect_left(self.prices, limit)]
+
+
+def _markets_of(simulator: Simulator) -> list[PoolMarket]:
+    found = []
+    for pool_input in usable_pools(simulator.cluster.pools):
+        if pool_input.catalogue:
+            pool, market = pool_input.pool, simulator.market(pool_input.pool.name)
+            asked = _asked(pool)
+            spot = asked.get(CAPACITY_TYPE).has(SPOT) and not market.reserved
+            taints = tuple(taint for taint in pool.taints if taint.effect != PREFER_NO_SCHEDULE)
+            found.append(PoolMarket(pool.name, market, asked, taints, spot, *_by_price(market, asked)))
+    return found
+
+
+def _offers_of(markets: Iterable[PoolMarket]) -> tuple[Offers, Offers]:
     """Those of all NodePools; and those of NodePools that may launch a node which is certainly no spot node."""
-    pools = [pool_input.pool for pool_input in usable_pools(simulator.cluster.pools) if pool_input.catalogue]
-    asked = [(simulator.market(pool.name), _asked(pool)) for pool in pools]
-    not_spot = [
-        (market, requirements)
-        for pool, (market, requirements) in zip(pools, asked, strict=True)
-        if market.reserved or not _admits_spot(pool)
-    ]
-    return _offers(tuple(asked)), _offers(tuple(not_spot))
+    every = tuple((each.market, each.asked) for each in markets)
+    return _offers(every), _offers(tuple((each.market, each.asked) for each in markets if not each.spot))
 
 
 def _asked(pool: NodePool) -> Requirements:
-    return once(pool, "requirements", lambda: Requirements.of_specs(pool.requirements))
+    def asked() -> Requirements:
+        return Requirements.of_specs(pool.requirements).merged(Requirements.of_labels(pool.labels))
+
+    return once(pool, "requirements", asked)
 
 
-def _admits_spot(pool: NodePool) -> bool:
-    return _asked(pool).merged(Requirements.of_labels(pool.labels)).get(CAPACITY_TYPE).has(SPOT)
+@lru_cache(maxsize=MAX_POOLS)
+def _by_price(market: Market, asked: Requirements) -> tuple[list[float], list[int]]:
+    """`prices` and `types` of a `PoolMarket`."""
+    admitted = _admitted(market.compiled, asked)
+    order = [(price, number) for price, number in market.by_price(asked) if admitted >> number & 1]
+    return [price for price, _ in order], list(accumulate((1 << n for _, n in order), or_, initial=0))
 
 
 @lru_cache(maxsize=MAX_KEPT)
 def _offers(asked: tuple[tuple[Market, Requirements], ...]) -> Offers:
     found: list[tuple[float, Amounts]] = []
     for market, requirements in asked:
-        rooms = _rooms(market.compiled)
-        found += [(price, rooms[number]) for price, number in market.by_price(requirements)]
+        rooms, admitted = _rooms(market.compiled), _admitted(market.compiled, requirements)
+        found += [(price, rooms[number]) for price, number in market.by_price(requirements) if admitted >> number & 1]
     kept: list[tuple[float, Amounts]] = []
     largest = _Largest()
     for price, room in sorted(found):
         if largest.add(room):
             kept.append((price, room))
     return Offers(kept, list(accumulate((room for _, room in kept), lambda one, other: tuple(map(max, one, other)))))
+
+
+def _admitted(catalogue: CompiledCatalogue, requirements: Requirements) -> int:
+    """The types that these requirements allow."""
+    types = catalogue.everything
+    for requirement in requirements:
+        types &= catalogue.admitting(requirement)
+    return types
 
 
 class _Largest:

@@ -22,7 +22,7 @@ from kerf.engine.disruption.budgets import Ledger, Use, budget_usage
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation.after_command import after
 from kerf.engine.disruption.consolidation.balanced_policy import Totals, approves, hopeless, pool_totals, price_of
-from kerf.engine.disruption.consolidation.commands import Command, decide, on_offer, removal, without_same_type
+from kerf.engine.disruption.consolidation.commands import Command, decide, on_offer, placed, removal, without_same_type
 from kerf.engine.disruption.consolidation.karpenter_methods import decide_for_several, longest_prefix
 from kerf.engine.disruption.consolidation.rankings import (
     Rank,
@@ -30,6 +30,7 @@ from kerf.engine.disruption.consolidation.rankings import (
     by_node,
     by_savings,
     by_worth,
+    orders_of,
     price_of_eviction,
     price_of_pod,
 )
@@ -39,7 +40,6 @@ from kerf.engine.disruption.eligibility import Candidate, NodeEligibility, find_
 from kerf.engine.disruption.simulation import STEPS_PER_POD, Simulator
 from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
 from kerf.engine.model.reasons import Reason
-from kerf.engine.record.decisions import Placement
 
 MAX_STEPS = 90_000
 """Steps of one choice, at most (`Simulator.work`), so that it takes about as long in any cluster."""
@@ -49,6 +49,11 @@ STEPS_PER_CHECK = 4
 """Steps that asking `fits` costs for each node of the cluster."""
 MIN_SAVINGS = 1e-9
 """A command that saves less (USD per hour) is not worth making."""
+
+TOO_MANY = (DisruptionCode.SEVERAL_REPLACEMENTS, DisruptionCode.NO_PLACE)
+"""Why a set of nodes cannot go, nor one that has more nodes besides."""
+NEEDS_A_NODE = (*TOO_MANY, DisruptionCode.NOTHING_CHEAPER, DisruptionCode.SPOT_TO_SPOT_OFF)
+"""Why a node cannot go whose pods do not all fit on other nodes."""
 
 Tried = tuple[float, tuple[str, ...], list[Candidate]]
 """A set of nodes to try: the best rank that a command of them can have, their names, the candidates."""
@@ -150,7 +155,7 @@ class _Search:
         self._ledger, self._at_once = start.ledger.copy(), start.at_once
         self._fits = start.fits
         self._unfit: set[tuple[str, ...]] = set()  # what would leave pods over
-        self._failed: set[tuple[str, ...]] = set()  # what there is no room for, or no gain in; room only shrinks
+        self._failed: dict[tuple[str, ...], Reason] = {}  # what there is no room for, or no gain in; room only shrinks
         self._commands: list[Command] = []
         self._settled: set[str] = set()  # nodes that go, or take pods that move
         self._refusals: dict[str, Reason] = {}
@@ -230,7 +235,7 @@ class _Search:
         longest = self._longest(bounds)
         if longest is not None:
             best = min(filter(None, (best, self._ranked(longest))), key=lambda each: each[0])
-        for least, names, tried in self._sets():
+        for least, names, tried in self._sets(bounds):
             if self._left <= 0:
                 break
             if names in self._unfit or names in self._failed:
@@ -238,9 +243,7 @@ class _Search:
             if best is not None and least >= best[0][0]:
                 break
             found = self._decided(names, tried, bounds)
-            if found is None:
-                self._failed.add(names)
-            elif best is None or found[0] < best[0]:
+            if not isinstance(found, Reason) and (best is None or found[0] < best[0]):
                 best = found
         return None if best is None else best[1]
 
@@ -254,7 +257,7 @@ class _Search:
         """The command that Karpenter's search finds: with it, the result is never dearer than Karpenter's."""
 
         def decided(candidates: list[Candidate]) -> Command | Reason:
-            return bounds.refusal(candidates) or decide_for_several(self._simulator, candidates)
+            return self._refused(candidates, bounds) or decide_for_several(self._simulator, candidates, bounds.cheaper)
 
         if self._left <= 0:
             return None
@@ -275,21 +278,48 @@ class _Search:
 
     def _decided(
         self, names: tuple[str, ...], candidates: list[Candidate], bounds: Bound
-    ) -> tuple[Rank, Command] | None:
-        known = self._ways.get(names)
+    ) -> tuple[Rank, Command] | Reason:
+        known = self._ways.get(names) or self._failed.get(names)
         if known is not None:
             return known
-        tried: Command | Reason = bounds.refusal(candidates) or self._simulated(candidates)
+        tried: Command | Reason = self._refused(candidates, bounds) or self._simulated(candidates, bounds)
         if isinstance(tried, Command):
             found = self._ways[names] = self._ranked(tried)
             return found
+        self._failed[names] = tried
         if len(candidates) == 1:
             self._refusals[candidates[0].name] = tried
+        return tried
+
+    def _refused(self, candidates: list[Candidate], bounds: Bound) -> Reason | None:
+        """Why these nodes certainly cannot go: found without simulating them together."""
+        found = bounds.refusal(candidates)
+        if found is not None or len(candidates) == 1:
+            return found
+        alone = (self._failed.get((candidate.name,)) for candidate in candidates)
+        found = next((why for why in alone if why is not None and why.code in TOO_MANY), None)
+        return found or self._without_common_node(candidates, bounds)
+
+    def _without_common_node(self, candidates: list[Candidate], bounds: Bound) -> Reason | None:
+        """Why a node of the set cannot go, if pods of it need a new node that is none for the pods of others: all have
+        to go onto the same one."""
+        cheaper = bounds.cheaper(candidates).types
+        pools = frozenset(pool for pool, types in cheaper.items() if types)
+        if pools.intersection(*map(bounds.pools_of, candidates)):
+            return None
+        for candidate in candidates:
+            if self._left <= 0:
+                return None
+            alone = self._decided((candidate.name,), [candidate], bounds)
+            if isinstance(alone, Reason) and alone.code in NEEDS_A_NODE:
+                pools &= bounds.pools_of(candidate)
+                if not pools:
+                    return alone
         return None
 
-    def _simulated(self, candidates: list[Candidate]) -> Command | Reason:
+    def _simulated(self, candidates: list[Candidate], bounds: Bound) -> Command | Reason:
         before = self._simulator.work
-        tried = decide(self._simulator, candidates)
+        tried = decide(self._simulator, candidates, bounds.cheaper)
         self._left -= self._simulator.work - before
         if isinstance(tried, Command) and tried.replacements:
             market = self._simulator.market(tried.replacements[0].claim.node_pool)
@@ -302,11 +332,11 @@ class _Search:
     def _too_soon(self, command: Command) -> Reason | None:
         return too_soon(command.savings, command.candidates, self._pod_price, self._first.now)
 
-    def _sets(self) -> list[Tried]:
+    def _sets(self, bounds: Bound) -> list[Tried]:
         """The sets of nodes to try, best possible rank first. They stay the same until a command is taken."""
         if self._open is None:
             found: dict[tuple[str, ...], list[Candidate]] = {}
-            for candidates in self._candidate_sets():
+            for candidates in self._candidate_sets(bounds):
                 found.setdefault(_names(candidates), candidates)
             ranked = sorted(self._in_order(names, candidates) for names, candidates in found.items())
             self._open = [(order[0], names, found[names]) for order, names in ranked]
@@ -322,12 +352,26 @@ class _Search:
             self._alone[names] = order
         return order
 
-    def _candidate_sets(self) -> Iterator[list[Candidate]]:
+    def _candidate_sets(self, bounds: Bound) -> Iterator[list[Candidate]]:
         chosen = self._within_all(self._busy.chosen)
         yield from ([candidate] for candidate in chosen if not hopeless(candidate, self._totals))
-        for order in _orders(chosen):
+        for order in orders_of(chosen):
             kept = self._within(order, DisruptionReason.UNDERUTILIZED)[:MAX_NODES]
-            yield from (kept[:size] for size in range(2, len(kept) + 1))
+            yield from (kept[:size] for size in range(2, self._most(kept, bounds) + 1))
+
+    def _most(self, candidates: list[Candidate], bounds: Bound) -> int:
+        """How many of these may go together, found by bisection: with more of them, too, their pods need several new
+        nodes, or have no place."""
+        sizes = range(len(candidates), 1, -1)
+        low, high = 1, next((size for size in sizes if bounds.refusal(candidates[:size]) is None), 1)
+        while low < high and self._left > 0:
+            middle = (low + high + 1) // 2
+            found = self._decided(_names(candidates[:middle]), candidates[:middle], bounds)
+            if isinstance(found, Reason) and found.code in TOO_MANY:
+                high = middle - 1
+            else:
+                low = middle
+        return low
 
     def _within_all(self, candidates: Iterable[Candidate]) -> list[Candidate]:
         """The candidates that a command may still take."""
@@ -378,30 +422,9 @@ class _Search:
         return kept
 
 
-def placed(placements: Iterable[Placement], candidates: Iterable[Candidate]) -> tuple[Placement, ...]:
-    """The placements of these candidates' pods only."""
-    own = frozenset(pod.uid for candidate in candidates for pod in candidate.pods)
-    there = [
-        Placement(placement.node, placement.claim, tuple(uid for uid in placement.pods if uid in own))
-        for placement in placements
-    ]
-    return tuple(placement for placement in there if placement.pods)
-
-
 def _names(candidates: Iterable[Candidate]) -> tuple[str, ...]:
     return tuple(sorted(candidate.name for candidate in candidates))
 
 
 def _price(candidates: Iterable[Candidate]) -> float:
     return math.fsum(candidate.price for candidate in candidates)
-
-
-def _orders(candidates: list[Candidate]) -> Iterator[list[Candidate]]:
-    """Orders of the candidates. Their prefixes are tried: by savings ratio, disruption cost, price, and by savings
-    ratio within each NodePool."""
-    yield candidates
-    yield sorted(candidates, key=lambda candidate: (candidate.cost, candidate.name))
-    yield sorted(candidates, key=lambda candidate: (candidate.price, candidate.name))
-    pools = sorted({candidate.pool.name for candidate in candidates})
-    if len(pools) > 1:
-        yield from ([candidate for candidate in candidates if candidate.pool.name == pool] for pool in pools)

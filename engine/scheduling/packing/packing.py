@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.explain.refusals import explain_template, trace_opening
@@ -61,6 +61,7 @@ class Packing:
         tracer: Tracer | None,
         most_claims: float = math.inf,
         told: bool = True,
+        affordable: Mapping[str, int] | None = None,
     ) -> None:
         """Set up one pass.
 
@@ -70,8 +71,8 @@ class Packing:
 
         `most_claims`: a plan with more claims is of no use. Once more are opened, the pods without a place are
         `truncated`. It has no effect where there is reserved capacity: how many claims a plan has depends on whether
-        that is used. `told`: whether somebody reads the reasons; else only pods that wait for reserved capacity get
-        one."""
+        that is used. `affordable`: likewise a plan is of no use in which a claim can be of none of these types, by
+        NodePool. `told`: whether somebody reads the reasons; else only pods that wait for reserved capacity get one."""
         self.nodes = list(nodes)
         self.filled: dict[int, ExistingNode] = {}  # those that have been given pods
         self.templates = templates
@@ -88,6 +89,8 @@ class Packing:
         self._grown = 0
         self._steps = max(1, steps)
         self._most_claims = math.inf if self.reservations.left else most_claims
+        self._affordable = None if self.reservations.left else affordable
+        self.too_dear = False
         self.truncated: list[PendingPod] = []
 
     def run(
@@ -110,7 +113,7 @@ class Packing:
         waiting = deque(queue)
         failed_in_a_row = 0
         while failed_in_a_row < len(waiting):
-            if len(self.claims) > self._most_claims:
+            if len(self.claims) > self._most_claims or self.too_dear:
                 self.truncated += [pod for pod, _ in waiting]
                 return []
             if self._steps <= 0:
@@ -176,6 +179,8 @@ class Packing:
                 pod_class.devices.take_site(place.name)
         else:
             place.take(pod, pod_class)
+            if self._affordable is not None and not place.types & self._affordable[place.template.name]:
+                self.too_dear = True
             if pod_class.devices is not None:
                 pod_class.devices.take_claim(place.index, place.narrowed, place)
             if len(place.pods) > 1:
