@@ -42,11 +42,12 @@ def _scored(pool: str, totals: Totals | None, savings: float, disruption: float)
 
 
 def pool_totals(cluster: Cluster, eligible: Iterable[Candidate]) -> dict[str, Totals]:
-    """The totals of every NodePool that has a candidate (D-78). `eligible` are candidates before a method's own
-    filter."""
+    """The totals of every Balanced NodePool that has a candidate (D-78). `eligible` are candidates before a method's
+    own filter."""
     by_pool: dict[str, dict[str, Candidate]] = {}
     for candidate in eligible:
-        by_pool.setdefault(candidate.pool.name, {})[candidate.name] = candidate
+        if candidate.pool.consolidation_policy == BALANCED:
+            by_pool.setdefault(candidate.pool.name, {})[candidate.name] = candidate
     return {pool: _totals(cluster, pool, by_pool[pool]) for pool in sorted(by_pool)}
 
 

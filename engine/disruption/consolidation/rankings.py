@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation.balanced_policy import price_of
@@ -50,14 +50,18 @@ def price_of_eviction(pod_price: float) -> float:
     return EVICTION_SHARE * pod_price
 
 
+def prices(cluster: Cluster, without: Container[str] = ()) -> list[float]:
+    """What the nodes cost that are not on their way out, but for those of these names (USD per hour)."""
+    types = cluster.types()
+    return [price_of(node, types) for node in cluster.nodes if not node.marked and node.name not in without]
+
+
 def price_of_pod(cluster: Cluster) -> float:
     """What a pod costs on average (USD per hour). 0 for `kerf disrupt`."""
     if not cluster.live:
         return 0.0
-    types = cluster.types()
-    stay = [node for node in cluster.nodes if not node.marked]
-    pods = sum(len(node.bound) for node in stay)
-    return math.fsum(price_of(node, types) for node in stay) / pods if pods else 0.0
+    pods = sum([len(node.bound) for node in cluster.nodes if not node.marked])
+    return math.fsum(prices(cluster)) / pods if pods else 0.0
 
 
 def orders_of(candidates: list[Candidate]) -> Iterator[list[Candidate]]:

@@ -21,7 +21,7 @@ from kerf.engine.disruption import eligibility
 from kerf.engine.disruption.budgets import Ledger, Use, budget_usage
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation.after_command import after
-from kerf.engine.disruption.consolidation.balanced_policy import Totals, approves, hopeless, pool_totals, price_of
+from kerf.engine.disruption.consolidation.balanced_policy import Totals, approves, hopeless, pool_totals
 from kerf.engine.disruption.consolidation.commands import Command, decide, on_offer, placed, removal, without_same_type
 from kerf.engine.disruption.consolidation.karpenter_methods import decide_for_several, longest_prefix
 from kerf.engine.disruption.consolidation.rankings import (
@@ -33,6 +33,7 @@ from kerf.engine.disruption.consolidation.rankings import (
     orders_of,
     price_of_eviction,
     price_of_pod,
+    prices,
 )
 from kerf.engine.disruption.consolidation.replacement_bound import Bound
 from kerf.engine.disruption.consolidation.second_moves import too_soon
@@ -171,10 +172,8 @@ class _Search:
             else:
                 self._unfit.add(command.names)
         removed = frozenset(name for taken in self._commands for name in taken.names)
-        stay = [node for node in self._first.nodes if node.name not in removed and not node.marked]
         launched = [new.price for taken in self._commands for new in taken.replacements]
-        types = self._first.types()
-        price = math.fsum([*(price_of(node, types) for node in stay), *launched])
+        price = math.fsum([*prices(self._first, removed), *launched])
         return ChosenCommands(tuple(self._commands), price, self._kept(removed), self._left <= 0)
 
     def _leaves_none_over(self, command: Command) -> bool:
