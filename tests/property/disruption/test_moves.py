@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
+from collections.abc import Callable
 
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from kerf.engine.disruption.budgets import Use, allowance, allowed_disruptions, budget_usage
+from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation.after_command import after
 from kerf.engine.disruption.consolidation.commands import decide
 from kerf.engine.disruption.consolidation.karpenter_methods import emptiness, multi_node, single_node
 from kerf.engine.disruption.consolidation.replacement_bound import Bound
-from kerf.engine.disruption.consolidation.sequential_search import ChosenCommands, choose_commands
+from kerf.engine.disruption.consolidation.sequential_search import NEEDS_A_NODE, ChosenCommands, choose_commands
 from kerf.engine.disruption.eligibility import Candidate, consolidation, find_candidates, judge_node
 from kerf.engine.disruption.moves.cluster_with_moves import with_moves
 from kerf.engine.disruption.moves.proposal import move_of
@@ -22,7 +25,7 @@ from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.model.disruption_reasons import DisruptionReason
 from kerf.engine.model.reasons import Reason
 from tests.support.scenarios.clusters import SIZES, capacity
-from tests.support.strategies.clusters import SEEDS, bill, made
+from tests.support.strategies.clusters import SEEDS, bill, made, of_different_pools
 from tests.support.strategies.examples import examples
 
 SHARES = ("100%", "50%", "2", "1")
@@ -81,16 +84,47 @@ def test_the_end_is_no_dearer_than_after_any_method_of_the_reference(seed: int) 
 
 
 @settings(max_examples=examples(60), deadline=None)
-@given(seed=SEEDS)
-def test_the_bound_excludes_only_what_a_simulation_refuses(seed: int) -> None:
-    start, dice = made(seed), random.Random(seed)
-    chosen = list(find_candidates(start, consolidation).chosen)
+@given(seed=SEEDS, draw=st.sampled_from([made, of_different_pools]))
+def test_the_bound_excludes_only_what_a_simulation_refuses(seed: int, draw: Callable[[int], Cluster]) -> None:
+    start = draw(seed)
     simulator = Simulator(start)
     bound = Bound(simulator)
-    for size in range(1, len(chosen) + 1):
-        tried = dice.sample(chosen, size)
+    for tried in sets(start, seed):
         if bound.refusal(tried):
             assert isinstance(decide(simulator, tried), Reason)
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(seed=SEEDS, draw=st.sampled_from([made, of_different_pools]))
+def test_a_simulation_that_is_broken_off_would_have_ended_without_a_command(
+    seed: int, draw: Callable[[int], Cluster]
+) -> None:
+    start = draw(seed)
+    whole, simulator = Simulator(start, most_claims=1), Simulator(start, most_claims=1)
+    bound = Bound(simulator)
+    for tried in sets(start, seed):
+        expected, found = decide(whole, tried), decide(simulator, tried, bound.cheaper)
+        assert found == expected or (isinstance(found, Reason) and isinstance(expected, Reason))
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(seed=SEEDS)
+def test_nodes_that_need_nodes_of_different_nodepools_do_not_go_together(seed: int) -> None:
+    start = of_different_pools(seed)
+    simulator = Simulator(start, most_claims=1)
+    bound = Bound(simulator)
+    for tried in sets(start, seed):
+        alone = [(one, decide(simulator, [one], bound.cheaper)) for one in tried]
+        needing = [one for one, found in alone if isinstance(found, Reason) and found.code in NEEDS_A_NODE]
+        launched = {pool for pool, types in bound.cheaper(tried).types.items() if types}
+        if needing and not launched.intersection(*map(bound.pools_of, needing)):
+            assert isinstance(decide(simulator, tried), Reason)
+
+
+def sets(start: Cluster, seed: int) -> list[list[Candidate]]:
+    """Candidates to try together: of each number, some."""
+    chosen, dice = list(find_candidates(start, consolidation).chosen), random.Random(seed)
+    return [dice.sample(chosen, size) for size in range(1, len(chosen) + 1)]
 
 
 @settings(max_examples=examples(30), deadline=None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
@@ -9,10 +11,12 @@ from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation.replacement_bound import Bound
 from kerf.engine.disruption.consolidation.sequential_search import choose_commands
 from kerf.engine.disruption.eligibility import consolidation, find_candidates
-from kerf.engine.disruption.simulation import Simulator
+from kerf.engine.disruption.simulation import SimulationOutcome, Simulator
 from kerf.engine.model.instance_types import Catalogue
-from kerf.engine.model.karpenter.nodepools import Budget
-from tests.support.scenarios.clusters import CATALOGUE, cluster, node, pending, pod, pool, price
+from kerf.engine.model.karpenter.nodepools import Budget, RequirementSpec
+from kerf.engine.model.kubernetes.pods import AffinityTerm, Selector, Taint, Toleration
+from kerf.engine.model.labels import HOSTNAME, INSTANCE_TYPE
+from tests.support.scenarios.clusters import CATALOGUE, ON_DEMAND, cluster, node, pending, pod, pool, price
 
 
 def test_nodes_that_go_without_a_replacement_go_each_by_itself() -> None:
@@ -163,3 +167,52 @@ def test_d98_what_is_launched_where_there_is_no_spot_has_its_price() -> None:
     (new,) = command.replacements
     assert (new.instance_types[0], new.capacity_types) == ("small", ("on-demand",))
     assert command.savings == pytest.approx(price("large") - price("small"))
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[frozenset[str]]:
+    """The sets of nodes that are simulated."""
+    found: list[frozenset[str]] = []
+    simulate = Simulator._simulate
+
+    def noted(simulator: Simulator, leaving: frozenset[str], *more: Any) -> SimulationOutcome:
+        found.append(leaving)
+        return simulate(simulator, leaving, *more)
+
+    monkeypatch.setattr(Simulator, "_simulate", noted)
+    return found
+
+
+def test_the_longest_set_that_may_go_is_found_by_bisection(asked: list[frozenset[str]]) -> None:
+    """No two of these pods may share a node, so the set of all 30 needs 30 new ones."""
+    apart = AffinityTerm(HOSTNAME, Selector({"app": "web"}))
+    pods = [pod(f"p{n}", 100, labels={"app": "web"}, anti_affinity=(apart,)) for n in range(30)]
+    moves = choose_commands(cluster(*(node(f"n{n:02}", "small", each) for n, each in enumerate(pods))))
+    assert (moves.commands, moves.exhausted) == ((), False)
+    assert 0 < sum(len(names) > 1 for names in asked) <= 3 * 5  # three orders, of 30 nodes each
+
+
+def test_a_node_of_the_cheapest_type_that_its_nodepool_allows_is_not_replaced() -> None:
+    """Smaller types cost less, but none is launched for it."""
+    sizes = RequirementSpec(INSTANCE_TYPE, "In", ("medium", "large"))
+    nodes = [node("a", "medium", pod("p", 600), pod("q", 600)), node("b", "large", pod("r", 7_000))]
+    given = cluster(*nodes, pools=(pool(requirements=(ON_DEMAND, sizes)),))
+    bound = Bound(Simulator(given))
+    candidates = {candidate.name: candidate for candidate in find_candidates(given, consolidation).chosen}
+    assert bound.cheaper([candidates["a"]]).types == {"default": 0}
+    assert bound.cheaper([candidates["b"]]).types == {"default": 1 << 1}
+    kept = choose_commands(given).kept
+    assert {name: kept[name].code for name in kept} == {"a": "nothing-cheaper", "b": "nothing-cheaper"}
+
+
+def test_nodes_that_need_nodes_of_two_nodepools_are_not_simulated_together(asked: list[frozenset[str]]) -> None:
+    nodes, pools = [], []
+    for name in ("a", "b"):
+        taints = (Taint(name, "NoSchedule", ""),)
+        pools.append(pool(name, taints=taints))
+        for n in range(2):
+            one = pod(f"p-{name}{n}", 1_100, tolerations=(Toleration(name, "Exists"),))
+            made = node(f"{name}{n}", "small", one, pool=name)
+            nodes.append(replace(made, place=replace(made.place, taints=taints)))
+    assert choose_commands(cluster(*nodes, pools=tuple(pools))).commands == ()
+    assert not [names for names in asked if {name[0] for name in names} == {"a", "b"}]
