@@ -28,7 +28,7 @@ from kerf.replay.verify.declared_turns import DeclaredTurns
 from kerf.replay.verify.verifier import Findings, Heard, Verifier, turns
 from kerf.replay.workers import Workers
 
-SEGMENT_ENTRIES, SEGMENT_DECISIONS = 10_000, 200
+SEGMENT_ENTRIES, SEGMENT_DECISIONS = 10_000, 60
 """A segment ends with the turn that reaches one of these."""
 LONG_PASS = 20
 """So many decisions stands a disruption pass for that used up its steps: such passes come one after the other, and the
