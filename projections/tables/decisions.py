@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import (
@@ -15,6 +15,7 @@ from kerf.engine.record.decisions import (
     Result,
     StaticResult,
     Unplaced,
+    Verdict,
 )
 from kerf.engine.record.entries import Entry
 from kerf.projections.prose.reasons import sentence
@@ -27,7 +28,9 @@ class DecisionsFold:
     def __init__(self, node_pool: Callable[[str], str]) -> None:
         self._node_pool = node_pool
         self.decisions: list[DecisionRow] = []
-        self.verdicts: list[VerdictRow] = []
+        self._said: list[tuple[int, int, Verdict]] = []  # position, time (ms since the epoch)
+        self._followed: dict[int, int] = {}  # of one of them, by its place: when another verdict followed
+        self._latest: dict[tuple[str, str], int] = {}
 
     def apply(self, entry: Entry) -> None:
         if isinstance(entry.payload, Decision):
@@ -35,15 +38,25 @@ class DecisionsFold:
             self._verdicts(entry, entry.payload.result)
 
     def _verdicts(self, entry: Entry, result: Result) -> None:
+        """Each method of forced disruption has verdicts of its own. Those of all the others follow one another."""
         if isinstance(result, DisruptResult | ProposedMovesResult | MoveStepResult):
             for verdict in result.verdicts:
-                self.verdicts.append(
-                    VerdictRow(
-                        position=entry.position, time=entry.at, claim=verdict.claim,
-                        node_pool=self._node_pool(verdict.claim), method=verdict.method, action=verdict.action,
-                        reason=verdict.reason.code, because=sentence(verdict.reason),
-                    )
-                )  # fmt: skip
+                line = verdict.claim, verdict.method if isinstance(result, DisruptResult) else ""
+                if line in self._latest:
+                    self._followed[self._latest[line]] = entry.at
+                self._latest[line] = len(self._said)
+                self._said.append((entry.position, entry.at, verdict))
+
+    def verdicts(self, until: int, going: Callable[[str], int]) -> Iterator[VerdictRow]:
+        """The verdicts up to a time. `going` tells when a claim began to go, 0 for not yet (ms since the epoch)."""
+        for place, (position, at, verdict) in enumerate(self._said):
+            ends = [end for end in (self._followed.get(place, 0), going(verdict.claim)) if end]
+            end = max(at, min(ends)) if ends else 0
+            yield VerdictRow(
+                position=position, time=at, claim=verdict.claim, node_pool=self._node_pool(verdict.claim),
+                method=verdict.method, action=verdict.action, reason=verdict.reason.code,
+                because=sentence(verdict.reason), until=end, seconds=((end or until) - at) / 1000,
+            )  # fmt: skip
 
 
 def _row(entry: Entry, decision: Decision) -> DecisionRow:

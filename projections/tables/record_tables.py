@@ -96,7 +96,7 @@ class RecordTables:
         yield "claims", (self._claim(life, until) for _, life in sorted(self._lives.lives.items()) if life.position)
         yield "claim_states", self._states.rows(until)
         yield "decisions", self._decisions.decisions
-        yield "verdicts", self._decisions.verdicts
+        yield "verdicts", self._decisions.verdicts(until, self._going)
         yield "evictions", map(_eviction, self._evictions.measures)
         yield "pods", self._pods.rows(until, self._lives.by_node)
         yield "prices", self._prices.rows()
@@ -114,6 +114,11 @@ class RecordTables:
     def _node_pool(self, claim: str) -> str:
         life = self._lives.lives.get(claim)
         return life.node_pool if life is not None else ""
+
+    def _going(self, claim: str) -> int:
+        """When a claim began to go or was over (ms since the epoch), 0 for not yet."""
+        life = self._lives.lives.get(claim)
+        return min((at for at in (life.tainted, life.over) if at), default=0) if life is not None else 0
 
     def _usd(self, amount: float) -> float | None:
         return None if self._imported is not None and Missing.PRICES in self._imported.lacks else amount

@@ -122,6 +122,8 @@ class VerdictRow(Struct, frozen=True, kw_only=True):
     action: Annotated[Text, "keep, remove, note, drifted or not-drifted"]
     reason: ReasonCode
     because: Because
+    until: Annotated[Time, "when another one followed or the node began to go; NULL while it holds"]
+    seconds: Annotated[Seconds, "how long it held, up to the end of the record"]
 
 
 class EvictionRow(Struct, frozen=True, kw_only=True):

@@ -128,6 +128,24 @@ def test_states_follow_one_another_without_a_gap(records: Database) -> None:
     assert answer(records, ends) == [(0,)]
 
 
+def test_a_reason_keeps_a_node_until_the_next_one_or_until_the_node_begins_to_go(records: Database) -> None:
+    overlapping = """SELECT claim, until, lead(time) OVER (PARTITION BY record, claim ORDER BY position) AS next
+        FROM verdicts WHERE action = 'keep' QUALIFY until > next"""
+    assert answer(records, overlapping) == []
+    kept = """SELECT v.reason, v.seconds, v.until = c.tainted FROM verdicts v JOIN claims c USING (record, claim)
+        WHERE record = 'workshop-scale-up-and-down' AND claim = 'default-2tkt8' AND action = 'keep'
+        ORDER BY v.position"""
+    assert answer(records, kept) == [
+        ("not-consolidatable", 60.0, False),
+        ("nothing-cheaper", 1039.501, False),
+        ("empty-not-long-enough", 59.0, False),
+        ("move-proposed", 15.0, True),
+    ]
+    still = """SELECT count(*) FROM verdicts v JOIN claims c USING (record, claim)
+        WHERE v.until IS NULL AND c.ended IS NOT NULL"""
+    assert answer(records, still) == [(0,)]
+
+
 def test_moves_end_as_their_decisions_say(records: Database) -> None:
     rows = answer(records, "SELECT outcome, len(claims), started <= ended, because FROM moves WHERE outcome = 'over'")
     assert rows
