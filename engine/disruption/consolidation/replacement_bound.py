@@ -77,11 +77,12 @@ class Bound:
         """What may replace these nodes at most."""
         limit = math.fsum(candidate.price for candidate in candidates)
         pools = frozenset[str]().union(*map(self.pools_of, candidates))
-        below = {market.pool: market.below(limit) if market.pool in pools else 0 for market in self._markets}
-        if not any(below.values()) or not self._no_spot_for(candidates):
-            return Cheaper(below, Reason.of(DisruptionCode.NOTHING_CHEAPER, limit=limit))
-        types = {market.pool: 0 if market.spot else below[market.pool] for market in self._markets}
-        return Cheaper(types, Reason.of(DisruptionCode.SPOT_TO_SPOT_OFF))
+        no_spot = self._no_spot_for(candidates)
+        types = {
+            market.pool: market.below(limit) if market.pool in pools and not (no_spot and market.spot) else 0
+            for market in self._markets
+        }
+        return Cheaper(types, _too_dear(limit, no_spot=no_spot))
 
     def pools_of(self, candidate: Candidate) -> frozenset[str]:
         """The NodePools that might launch a node for a pod of the candidate, or for one that has no node."""
@@ -98,11 +99,10 @@ class Bound:
         if not homeless and max(beyond) <= 0:
             return None
         needs = tuple(map(max, _sum(homeless), beyond))
-        if _none_holds(needs, self._offers, limit):
-            return Reason.of(DisruptionCode.NOTHING_CHEAPER, limit=limit)
-        if _none_holds(needs, self._not_spot, limit) and self._no_spot_for(candidates):
-            return Reason.of(DisruptionCode.SPOT_TO_SPOT_OFF)
-        return None
+        if not _none_holds(needs, self._not_spot, limit):
+            return None
+        no_spot = self._no_spot_for(candidates)
+        return _too_dear(limit, no_spot=no_spot) if no_spot or _none_holds(needs, self._offers, limit) else None
 
     def _homeless(self, candidates: Sequence[Candidate]) -> list[Amounts]:
         """What the pods need that fit on no other node."""
@@ -193,6 +193,12 @@ class Offers(NamedTuple):
 
     by_price: list[tuple[float, Amounts]]
     largest: list[Amounts]
+
+
+def _too_dear(limit: float, *, no_spot: bool) -> Reason:
+    """Why nodes stay that nothing may replace: as D-98 has it, the feature gate comes before the price."""
+    code = DisruptionCode.SPOT_TO_SPOT_OFF if no_spot else DisruptionCode.NOTHING_CHEAPER
+    return Reason.of(code) if no_spot else Reason.of(code, limit=limit)
 
 
 def _none_holds(needs: Amounts, offers: Offers, limit: float) -> bool:
