@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import accumulate, islice
-from operator import add, gt, itemgetter, le, or_, sub
+from operator import add, gt, itemgetter, le, sub
 from typing import NamedTuple
 
 from kerf.engine.disruption.cluster import moving_pods
@@ -32,8 +32,8 @@ AXES = range(len(RESOURCES))
 Amounts = tuple[int, ...]
 """Amounts of `RESOURCES`, in their order."""
 NOTHING = tuple(0 for _ in RESOURCES)
-MAX_KEPT, MAX_POOLS = 4, 64
-"""How many lists of offers are kept from one pass to the next: of all NodePools, and of single ones."""
+MAX_KEPT = 4
+"""How many lists of offers are kept from one pass to the next."""
 
 
 class Bound:
@@ -242,7 +242,7 @@ def _markets_of(simulator: Simulator) -> list[PoolMarket]:
             asked = _asked(pool)
             spot = asked.get(CAPACITY_TYPE).has(SPOT) and not market.reserved
             taints = tuple(taint for taint in pool.taints if taint.effect != PREFER_NO_SCHEDULE)
-            found.append(PoolMarket(pool.name, market, asked, taints, spot, *_by_price(market, asked)))
+            found.append(PoolMarket(pool.name, market, asked, taints, spot, *market.cheaper_types(asked)))
     return found
 
 
@@ -259,19 +259,11 @@ def _asked(pool: NodePool) -> Requirements:
     return once(pool, "requirements", asked)
 
 
-@lru_cache(maxsize=MAX_POOLS)
-def _by_price(market: Market, asked: Requirements) -> tuple[list[float], list[int]]:
-    """`prices` and `types` of a `PoolMarket`."""
-    admitted = _admitted(market.compiled, asked)
-    order = [(price, number) for price, number in market.by_price(asked) if admitted >> number & 1]
-    return [price for price, _ in order], list(accumulate((1 << n for _, n in order), or_, initial=0))
-
-
 @lru_cache(maxsize=MAX_KEPT)
 def _offers(asked: tuple[tuple[Market, Requirements], ...]) -> Offers:
     found: list[tuple[float, Amounts]] = []
     for market, requirements in asked:
-        rooms, admitted = _rooms(market.compiled), _admitted(market.compiled, requirements)
+        rooms, admitted = _rooms(market.compiled), market.allowed(requirements)
         found += [(price, rooms[number]) for price, number in market.by_price(requirements) if admitted >> number & 1]
     kept: list[tuple[float, Amounts]] = []
     largest = _Largest()
@@ -279,14 +271,6 @@ def _offers(asked: tuple[tuple[Market, Requirements], ...]) -> Offers:
         if largest.add(room):
             kept.append((price, room))
     return Offers(kept, list(accumulate((room for _, room in kept), lambda one, other: tuple(map(max, one, other)))))
-
-
-def _admitted(catalogue: CompiledCatalogue, requirements: Requirements) -> int:
-    """The types that these requirements allow."""
-    types = catalogue.everything
-    for requirement in requirements:
-        types &= catalogue.admitting(requirement)
-    return types
 
 
 class _Largest:
