@@ -97,7 +97,7 @@ def mangled(draw: st.DrawFn) -> Document:
     for *above, key in draw(st.lists(st.sampled_from(inside), min_size=1, max_size=2)) if inside else ():
         try:
             holder = at(document, tuple(above))
-            value = draw(st.sampled_from(VALUES))
+            value = copy.deepcopy(draw(st.sampled_from(VALUES)))  # the second change may be within it
             match draw(st.sampled_from(["replace", "drop", "add"])):
                 case "drop":
                     del holder[key]
