@@ -4,6 +4,7 @@ S-204…S-207)."""
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import accumulate
@@ -32,7 +33,7 @@ class Market:
         self._demands = tuple(slot.requirements() for slot in compiled.slots)
         self._usable: dict[Requirements, tuple[int, ...]] = {}
         self._launch_prices: dict[Requirements, dict[str, float]] = {}
-        self._cheaper_types: dict[Requirements, tuple[list[float], list[int]]] = {}
+        self._below: dict[Requirements, tuple[list[float], list[int]]] = {}  # prices, and the types before each of them
 
     @cached_property
     def reserved(self) -> bool:
@@ -52,25 +53,19 @@ class Market:
         """All types as (lowest price of an available offering, number in the catalogue), the cheapest first."""
         return self.compiled.by_price(tuple((slot, self._available[slot]) for slot in self.usable(requirements)))
 
-    def allowed(self, requirements: Requirements) -> int:
-        """The types that these requirements allow, whatever their offerings."""
-        types = self.compiled.everything
-        for requirement in requirements:
-            types &= self.compiled.admitting(requirement)
-        return types
-
-    def cheaper_types(self, requirements: Requirements) -> tuple[list[float], list[int]]:
-        """The prices of the types that these requirements allow, as in `by_price`; and for each the types before it, at
-        the end all of them."""
-        found = self._cheaper_types.get(requirements)
+    def below(self, limit: float, requirements: Requirements) -> int:
+        """The types that these requirements allow and that have an available offering below the limit (USD per
+        hour)."""
+        found = self._below.get(requirements)
         if found is None:
-            if len(self._cheaper_types) >= MAX_REQUIREMENTS:
-                self._cheaper_types.clear()
-            allowed = self.allowed(requirements)
+            if len(self._below) >= MAX_REQUIREMENTS:
+                self._below.clear()
+            allowed = self.compiled.admitting_all(requirements)
             order = [(price, number) for price, number in self.by_price(requirements) if allowed >> number & 1]
             types = list(accumulate((1 << number for _, number in order), or_, initial=0))
-            found = self._cheaper_types[requirements] = [price for price, _ in order], types
-        return found
+            found = self._below[requirements] = [price for price, _ in order], types
+        prices, types = found
+        return types[bisect_left(prices, limit)]
 
     def cheapest(self, name: str, requirements: Requirements) -> float:
         """The lowest price of an available offering of a type; infinity for none (S-204)."""

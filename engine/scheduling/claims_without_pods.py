@@ -72,9 +72,7 @@ def claim_without_pods(
     if digest:
         catalogue = state.indexes.blobs.catalogue(digest)
         types = compiled_catalogue(digest, catalogue)
-        left = types.fitting(requests)
-        for requirement in requirements:
-            left &= types.admitting(requirement)
+        left = types.fitting(requests) & types.admitting_all(requirements)
         partition = partition_label(requirements, types)
         names = tuple(types.names[number] for number in bits(left))
         most = state.facts.settings.max_launch_types

@@ -1,4 +1,5 @@
-"""A bound that spares simulations: it finds nodes whose pods certainly need more than one cheaper node (D-98)."""
+"""A bound that spares simulations: it finds nodes whose pods certainly need more than one cheaper node, and what may
+replace nodes at most, so that simulations end early (D-98)."""
 
 from __future__ import annotations
 
@@ -79,8 +80,8 @@ class Bound:
         pools = frozenset[str]().union(*map(self.pools_of, candidates))
         no_spot = self._no_spot_for(candidates)
         types = {
-            market.pool: market.below(limit) if market.pool in pools and not (no_spot and market.spot) else 0
-            for market in self._markets
+            each.pool: 0 if each.pool not in pools or (no_spot and each.spot) else each.market.below(limit, each.asked)
+            for each in self._markets
         }
         return Cheaper(types, _too_dear(limit, no_spot=no_spot))
 
@@ -197,8 +198,9 @@ class Offers(NamedTuple):
 
 def _too_dear(limit: float, *, no_spot: bool) -> Reason:
     """Why nodes stay that nothing may replace: as D-98 has it, the feature gate comes before the price."""
-    code = DisruptionCode.SPOT_TO_SPOT_OFF if no_spot else DisruptionCode.NOTHING_CHEAPER
-    return Reason.of(code) if no_spot else Reason.of(code, limit=limit)
+    if no_spot:
+        return Reason.of(DisruptionCode.SPOT_TO_SPOT_OFF)
+    return Reason.of(DisruptionCode.NOTHING_CHEAPER, limit=limit)
 
 
 def _none_holds(needs: Amounts, offers: Offers, limit: float) -> bool:
@@ -212,8 +214,7 @@ class PoolMarket(NamedTuple):
     """The types that a NodePool may launch.
 
     `taints` are those that keep pods away. With `spot` each of its nodes is a spot node, unless the pods ask for
-    another. `prices` are those of the types (USD per hour), lowest first; `types` are those before each of them, and at
-    the end all.
+    another.
     """
 
     pool: str
@@ -221,17 +222,12 @@ class PoolMarket(NamedTuple):
     asked: Requirements
     taints: tuple[Taint, ...]
     spot: bool
-    prices: list[float]
-    types: list[int]
 
     def may_run(self, shape: PodShape) -> bool:
         """Whether pods of a shape tolerate its nodes and fit on one."""
-        fits = self.market.compiled.fitting(shape.requests) & self.types[-1]
+        types = self.market.compiled
+        fits = types.fitting(shape.requests) & types.admitting_all(self.asked)
         return bool(fits) and tolerates_all(self.taints, shape.tolerations)
-
-    def below(self, limit: float) -> int:
-        """The types with an offering below the limit (USD per hour)."""
-        return self.types[bisect_left(self.prices, limit)]
 
 
 def _markets_of(simulator: Simulator) -> list[PoolMarket]:
@@ -242,7 +238,7 @@ def _markets_of(simulator: Simulator) -> list[PoolMarket]:
             asked = _asked(pool)
             spot = asked.get(CAPACITY_TYPE).has(SPOT) and not market.reserved
             taints = tuple(taint for taint in pool.taints if taint.effect != PREFER_NO_SCHEDULE)
-            found.append(PoolMarket(pool.name, market, asked, taints, spot, *market.cheaper_types(asked)))
+            found.append(PoolMarket(pool.name, market, asked, taints, spot))
     return found
 
 
@@ -263,7 +259,7 @@ def _asked(pool: NodePool) -> Requirements:
 def _offers(asked: tuple[tuple[Market, Requirements], ...]) -> Offers:
     found: list[tuple[float, Amounts]] = []
     for market, requirements in asked:
-        rooms, admitted = _rooms(market.compiled), market.allowed(requirements)
+        rooms, admitted = _rooms(market.compiled), market.compiled.admitting_all(requirements)
         found += [(price, rooms[number]) for price, number in market.by_price(requirements) if admitted >> number & 1]
     kept: list[tuple[float, Amounts]] = []
     largest = _Largest()

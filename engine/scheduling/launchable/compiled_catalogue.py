@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from msgspec import Struct
@@ -275,6 +275,13 @@ class CompiledCatalogue:
         if index is None:
             return self.everything
         return index.admitted(requirement) | self.everything & ~index.known
+
+    def admitting_all(self, requirements: Iterable[Requirement]) -> int:
+        """The types that conflict with none of the requirements."""
+        types = self.everything
+        for requirement in requirements:
+            types &= self.admitting(requirement)
+        return types
 
     def distinct_values(self, key: str, types: int) -> int:
         """How many values of a label occur among these types (S-108)."""

@@ -239,8 +239,7 @@ class Template:
         viable = 0
         for number in slots:
             viable |= self.available[number]
-        for requirement in requirements:
-            viable &= self.catalogue.admitting(requirement)
+        viable &= self.catalogue.admitting_all(requirements)
         if self._withheld and self.withheld(requirements):
             viable = 0
         reservable = any(self.slots[number].capacity_type == RESERVED for number in slots)
