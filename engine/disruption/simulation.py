@@ -29,7 +29,7 @@ MAX_PODS_NAMED = 5
 
 class SimulationOutcome(Struct, frozen=True):
     """What a plan without the nodes launches and where it places pods. `failure` says why the nodes cannot go: pods
-    that are not pending have no place (D-96). `too_dear`: what it would launch costs as much as the nodes."""
+    that are not pending have no place (D-96). `too_dear`: it would launch a node of none of the affordable types."""
 
     claims: tuple[OpenedClaim, ...] = ()
     placements: tuple[Placement, ...] = ()

@@ -23,7 +23,7 @@ from kerf.engine.disruption.budgets import allowed_disruptions
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation.balanced_policy import approves, pool_totals
 from kerf.engine.disruption.consolidation.commands import Command, decide, placed, removal
-from kerf.engine.disruption.consolidation.rankings import prices
+from kerf.engine.disruption.consolidation.rankings import prices_of_nodes
 from kerf.engine.disruption.consolidation.replacement_bound import RESOURCES
 from kerf.engine.disruption.consolidation.sequential_search import MIN_SAVINGS, STEPS_PER_CHECK, ChosenCommands
 from kerf.engine.disruption.eligibility import Candidate, Candidates, NodeEligibility, find_candidates, judge_nodes
@@ -193,7 +193,7 @@ class _Search:
         ]
         commands = ([removal(self._empty.chosen)] if self._empty.chosen else []) + single
         removed = self._idle | {candidate.name for candidate in going}
-        price = math.fsum(prices(self._cluster, removed))
+        price = math.fsum(prices_of_nodes(self._cluster, removed))
         takers = {placement.node for command in single for placement in command.placements}
         return ChosenCommands(tuple(commands), price, self._kept(removed, takers), self.left <= 0)
 

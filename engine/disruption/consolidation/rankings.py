@@ -50,7 +50,7 @@ def price_of_eviction(pod_price: float) -> float:
     return EVICTION_SHARE * pod_price
 
 
-def prices(cluster: Cluster, without: Container[str] = ()) -> list[float]:
+def prices_of_nodes(cluster: Cluster, without: Container[str] = ()) -> list[float]:
     """What the nodes cost that are not on their way out, but for those of these names (USD per hour)."""
     types = cluster.types()
     return [price_of(node, types) for node in cluster.nodes if not node.marked and node.name not in without]
@@ -61,7 +61,7 @@ def price_of_pod(cluster: Cluster) -> float:
     if not cluster.live:
         return 0.0
     pods = sum([len(node.bound) for node in cluster.nodes if not node.marked])
-    return math.fsum(prices(cluster)) / pods if pods else 0.0
+    return math.fsum(prices_of_nodes(cluster)) / pods if pods else 0.0
 
 
 def orders_of(candidates: list[Candidate]) -> Iterator[list[Candidate]]:

@@ -33,7 +33,7 @@ from kerf.engine.disruption.consolidation.rankings import (
     orders_of,
     price_of_eviction,
     price_of_pod,
-    prices,
+    prices_of_nodes,
 )
 from kerf.engine.disruption.consolidation.replacement_bound import Bound
 from kerf.engine.disruption.consolidation.second_moves import too_soon
@@ -173,7 +173,7 @@ class _Search:
                 self._unfit.add(command.names)
         removed = frozenset(name for taken in self._commands for name in taken.names)
         launched = [new.price for taken in self._commands for new in taken.replacements]
-        price = math.fsum([*prices(self._first, removed), *launched])
+        price = math.fsum([*prices_of_nodes(self._first, removed), *launched])
         return ChosenCommands(tuple(self._commands), price, self._kept(removed), self._left <= 0)
 
     def _leaves_none_over(self, command: Command) -> bool:
@@ -256,7 +256,9 @@ class _Search:
         """The command that Karpenter's search finds: with it, the result is never dearer than Karpenter's."""
 
         def decided(candidates: list[Candidate]) -> Command | Reason:
-            return self._refused(candidates, bounds) or decide_for_several(self._simulator, candidates, bounds.cheaper)
+            return self._certain_refusal(candidates, bounds) or decide_for_several(
+                self._simulator, candidates, bounds.cheaper
+            )
 
         if self._left <= 0:
             return None
@@ -281,7 +283,7 @@ class _Search:
         known = self._ways.get(names) or self._failed.get(names)
         if known is not None:
             return known
-        tried: Command | Reason = self._refused(candidates, bounds) or self._simulated(candidates, bounds)
+        tried: Command | Reason = self._certain_refusal(candidates, bounds) or self._simulated(candidates, bounds)
         if isinstance(tried, Command):
             found = self._ways[names] = self._ranked(tried)
             return found
@@ -290,7 +292,7 @@ class _Search:
             self._refusals[candidates[0].name] = tried
         return tried
 
-    def _refused(self, candidates: list[Candidate], bounds: Bound) -> Reason | None:
+    def _certain_refusal(self, candidates: list[Candidate], bounds: Bound) -> Reason | None:
         """Why these nodes certainly cannot go: found without simulating them together."""
         found = bounds.refusal(candidates)
         if found is not None or len(candidates) == 1:
