@@ -44,6 +44,8 @@ def sentence(reason: Reason) -> str:
     by_nobody = DELETED.get(str(reason.params.get("detail", "")))
     if reason.code == DisruptionReason.DELETED and by_nobody is not None:
         return by_nobody
+    if reason.code == DisruptionReason.EMPTY and "quiet" not in reason.params:  # of a move, not of one of its nodes
+        return "nothing that needs a place runs on it"
     template = _TEMPLATES.get(reason.code)
     if template is None or "node_pool" in reason.params:
         return scheduling.sentence(

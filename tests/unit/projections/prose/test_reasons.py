@@ -158,3 +158,8 @@ def test_disruption_names_pods_and_prices() -> None:
 )
 def test_a_deletion_by_nobody_known_says_what_was_deleted(detail: str, said: str) -> None:
     assert sentence(Reason("deleted", {"detail": detail})) == said
+
+
+def test_a_move_of_empty_nodes_does_not_say_for_how_long() -> None:
+    assert sentence(Reason("empty")) == "nothing that needs a place runs on it"
+    assert sentence(Reason("empty", {"quiet": 60_000})) == "nothing that needs a place has run on it for 1m"
