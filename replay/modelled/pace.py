@@ -8,24 +8,29 @@ from msgspec import Struct
 
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import Pod
-from kerf.engine.record.decisions import Decision, LaunchInstance
-from kerf.engine.record.observations import LaunchAnswered, ObjectGone
+from kerf.engine.nodeclaim.claim import ENDED
+from kerf.engine.record.decisions import Decision, LaunchInstance, TerminateInstance
+from kerf.engine.record.observations import EffectAnswered, InstanceSeen, LaunchAnswered, ObjectGone
 from kerf.engine.state.state import State
-from kerf.replay.modelled.workload import Pace
+from kerf.replay.modelled.workload import USUAL, Pace
 
 _LONGEST = 1_800_000
 """What took longer (ms) is no measure of what is usual."""
 NEVER_JOINED_AFTER = 600_000
 """An instance that has not joined so long (ms) after its launch never does."""
+_DESCRIBED_EVERY = 5_000
+"""The cloud is asked so often (ms) whether an instance has ended (D-157). It ended half of that before it was seen."""
 
 
 class PaceFold:
     """Collects durations. Give it each entry before the state has it."""
 
     def __init__(self) -> None:
-        self._took: dict[str, list[int]] = {"ready": [], "pod_start": [], "pod_stop": []}
+        self._took: dict[str, list[int]] = {name: [] for name in USUAL}
         self._bound: dict[str, int] = {}
         self._deleted: dict[str, int] = {}
+        self._terminated: dict[str, str] = {}  # intent → instance
+        self._ending: dict[str, int] = {}  # instance → when EC2 agreed to end it
         self._asked: dict[str, tuple[int, int]] = {}  # intent → its number, and when
         self._answers: dict[int, tuple[int, str]] = {}
         self._launched: dict[str, tuple[int, int]] = {}  # provider id → the intent's number, when it was launched
@@ -42,6 +47,16 @@ class PaceFold:
             for index, intent in enumerate(payload.intents):
                 if isinstance(intent, LaunchInstance):
                     self._asked[f"{position}.{index}"] = len(self._asked), at
+                elif isinstance(intent, TerminateInstance):
+                    self._terminated[f"{position}.{index}"] = intent.instance
+        elif isinstance(payload, EffectAnswered):
+            instance = self._terminated.pop(payload.intent, "")
+            if instance and payload.ok:
+                self._ending[instance] = at
+        elif isinstance(payload, InstanceSeen):
+            if payload.status in ENDED and payload.instance in self._ending:
+                took = at - self._ending.pop(payload.instance)
+                self._note("shutdown", max(0, took - _DESCRIBED_EVERY // 2))
         elif isinstance(payload, ObjectGone) and payload.kind == "pod":
             self._bound.pop(payload.key, None)
             if payload.key in self._deleted:

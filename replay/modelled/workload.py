@@ -125,7 +125,8 @@ class Pace(Struct, frozen=True):
 
     `joins` are those of the instances one after the other, from launch to Node; None for one that never joined.
     `answers` are those of the cloud to the launches one after the other; `failures` say which of these failed for
-    another reason than capacity, by EC2's code ("" for none). The others are medians.
+    another reason than capacity, by EC2's code ("" for none). The others are medians; `shutdown` is how long instances
+    take to end.
     """
 
     joins: tuple[int | None, ...] = ()
@@ -134,6 +135,11 @@ class Pace(Struct, frozen=True):
     ready: int | None = None
     pod_start: int | None = None
     pod_stop: int | None = None
+    shutdown: int | None = None
+
+
+USUAL = ("ready", "pod_start", "pod_stop", "shutdown")
+"""The medians of a Pace."""
 
 
 class Workload(Struct, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ from kerf.adapters.simulation.clock import Clock
 from kerf.adapters.simulation.simulation import Simulation
 from kerf.adapters.simulation.timing import Timing
 from kerf.engine.errors import KerfError
-from kerf.replay.modelled.workload import Pace, Replicas, Timed, Workload
+from kerf.replay.modelled.workload import USUAL, Pace, Replicas, Timed, Workload
 
 
 def build_model(workload: Workload, *, changed: bool, seed: int = 0) -> Model:
@@ -51,5 +51,5 @@ def _perform(model: Model, timed: Timed) -> None:
 
 def _timing(pace: Pace) -> Timing:
     """The usual durations, where the record does not say others."""
-    known = {name: took for name in ("ready", "pod_start", "pod_stop") if (took := getattr(pace, name)) is not None}
+    known = {name: took for name in USUAL if (took := getattr(pace, name)) is not None}
     return replace(Timing(), **known)

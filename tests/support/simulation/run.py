@@ -13,6 +13,7 @@ from kerf.adapters.simulation.build import START, build_simulation
 from kerf.adapters.simulation.driver import Driver
 from kerf.adapters.simulation.faults import FaultPlan
 from kerf.adapters.simulation.simulation import Simulation
+from kerf.adapters.simulation.timing import Timing
 from kerf.engine.model.instance_types import Catalogue, InstanceType, Offering
 from kerf.engine.model.kubernetes.devices import ResourceSlice
 from kerf.engine.model.labels import RESERVED
@@ -94,6 +95,7 @@ class Run:
         faults: FaultPlan | None = None,
         store: Store | None = None,
         settings: Settings | None = None,
+        timing: Timing | None = None,
         forgets: bool = False,
         reservations: dict[str, tuple[str, str, int]] | None = None,
         slices: dict[str, tuple[ResourceSlice, ...]] | None = None,
@@ -108,7 +110,7 @@ class Run:
         self.store: Store = store if store is not None else self.memory
         offered = with_slices(reserved(catalogue(), reservations or {}), slices or {})
         self.simulation: Simulation = build_simulation(
-            given, catalogue=offered, seed=seed, faults=faults, settings=self.settings
+            given, catalogue=offered, seed=seed, faults=faults, settings=self.settings, timing=timing
         )
         self.driver = Driver(self.simulation, self._office, listener=self.after_turn)
         self.prepare(self.simulation)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kerf.adapters.simulation.simulation import Simulation
+from kerf.adapters.simulation.timing import Timing
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.record.observations import LaunchAnswered
 from kerf.replay.modelled.comparison import errors_of
@@ -16,7 +17,7 @@ from kerf.replay.modelled.figures import FiguresFold
 from kerf.replay.what_if.changes import set_pool_field
 from kerf.replay.what_if.offering_changes import without_capacity
 from tests.support.simulation.chaos import chaos
-from tests.support.simulation.modelled import modelled
+from tests.support.simulation.modelled import modelled, workload_of
 from tests.support.simulation.run import HOUR, Run, scale, workshop
 
 ACTIONS = (
@@ -67,6 +68,17 @@ def test_instances_whose_nodes_are_seen_before_the_answer_join_as_fast_in_the_mo
 
     assert max(answer.errors.values()) < 0.001
     assert answer.unchanged.pending_seconds == pytest.approx(answer.recorded.pending_seconds, rel=0.01)
+
+
+@pytest.mark.parametrize("shutdown", [1_000, 60_000])
+def test_instances_take_as_long_to_end_in_the_model(shutdown: int) -> None:
+    """Each end is a moment at which kerf may decide something else: days later it adds up."""
+    store = Run(workshop(*ACTIONS), until=3 * HOUR, timing=Timing(shutdown=shutdown)).store
+
+    answer = modelled(store)
+
+    assert workload_of(store).pace.shutdown == pytest.approx(shutdown, abs=2_500)
+    assert max(answer.errors.values()) < 0.0001
 
 
 def test_a_modelled_change_comes_to_what_a_simulation_of_it_comes_to() -> None:
