@@ -10,6 +10,7 @@ from kerf.adapters.simulation.clock import Clock
 from kerf.adapters.simulation.cluster.apiserver import KIND_OF, ApiServer, Object
 from kerf.adapters.simulation.cluster.controllers.devices import DeviceControllers
 from kerf.adapters.simulation.cluster.controllers.garbage_collector import GarbageCollector
+from kerf.adapters.simulation.cluster.controllers.jobs import Jobs
 from kerf.adapters.simulation.cluster.controllers.node_lifecycle import NodeLifecycle
 from kerf.adapters.simulation.cluster.controllers.pod_disruption_budgets import EvictionAnswer, PodDisruptionBudgets
 from kerf.adapters.simulation.cluster.controllers.volumes import Volumes
@@ -71,6 +72,7 @@ class VirtualCluster:
         )
         record_workloads = bool(settings.default_spread) or settings.capacity_buffers
         self.workloads = Workloads(self.api, clock, rng, pins, record_workloads=record_workloads)
+        self.jobs = Jobs(self.api, clock, rng, self.workloads.recorded)
         plan = faults if faults is not None else FaultPlan()
         self.kubelets = Kubelets(self.api, clock, rng, timing, plan, self.volumes, self.devices.publish)
         self.lifecycle = NodeLifecycle(self.api, clock, self.kubelets, timing, self.ask_node_deletion)

@@ -12,6 +12,15 @@ from kerf.adapters.simulation.cluster.apiserver import HELD
 from kerf.adapters.simulation.cluster.controllers.workloads import Deployment, StatefulSet
 from kerf.adapters.simulation.cluster.controllers.workloads import PodTemplate as Template
 from kerf.adapters.simulation.documents.ignored_kinds import is_ignored_kind
+from kerf.adapters.simulation.documents.jobs import (
+    apply_job,
+    is_job_with_end,
+    let_it_end,
+    part_of,
+    pod_of_job,
+    runs_for,
+    template_of,
+)
 from kerf.adapters.simulation.errors import DocumentError
 from kerf.adapters.simulation.scheduler.scheduling_gates import other_scheduler_name, scheduling_gates
 from kerf.adapters.simulation.simulation import Simulation
@@ -62,7 +71,7 @@ def apply_document(simulation: Simulation, document: Document) -> Refused:
 
 def identify(document: Document) -> str:
     """Return kind and name of a document, as far as it has them, for messages."""
-    metadata = _mapping(document, "metadata")
+    metadata = part_of(document, "metadata")
     namespace = metadata.get("namespace")
     name = metadata.get("name", "?")
     return f"{document.get('kind', '?')} {namespace}/{name}" if namespace else f"{document.get('kind', '?')} {name}"
@@ -76,14 +85,15 @@ def _apply(simulation: Simulation, document: Document) -> None:
     if is_ignored_kind(document) and not _is_wanted(simulation, document):
         simulation.ignore(identify(document))
         return
-    decoded = decode_object(dict(document))
+    is_job = is_job_with_end(document)
+    decoded = decode_object(pod_of_job(document) if is_job else dict(document))
     for note in (*decoded.notes, *mistyped(decoded.object, decoded.blobs.values(), simulation.known)):
         simulation.note(identify(document), note)
     item = decoded.object
     if str(document.get("kind", "")).endswith("NodeClass"):
         _apply_node_class(simulation, document, item)
         return
-    apply = _APPLY.get(type(item))
+    apply = _apply_job if is_job else _APPLY.get(type(item))
     if apply is None:
         raise DocumentError(
             f"the simulated cluster holds no {document.get('kind')}",
@@ -97,9 +107,11 @@ def _apply(simulation: Simulation, document: Document) -> None:
 
 
 def _is_wanted(simulation: Simulation, document: Document) -> bool:
-    """Whether the settings ask for this object: Services only matter where pods are spread by default."""
+    """Whether it is simulated all the same: a Job that says how long its pods run, or a Service where pods are spread
+    by default."""
     spread = bool(simulation.settings.default_spread)
-    return spread and (document.get("apiVersion"), document.get("kind")) == ("v1", "Service")
+    is_service = (document.get("apiVersion"), document.get("kind")) == ("v1", "Service")
+    return (spread and is_service) or is_job_with_end(document)
 
 
 def _check_head(document: Document) -> None:
@@ -200,7 +212,7 @@ def _apply_node(simulation: Simulation, document: Document, item: Node) -> None:
     """Apply a Node that kerf does not manage. Without conditions it is ready; without allocatable, all its capacity
     is."""
     now = simulation.clock.now
-    if "conditions" not in _mapping(document, "status"):
+    if "conditions" not in part_of(document, "status"):
         item = replace(item, ready=True, ready_since=now)
     simulation.cluster.apply(
         replace(
@@ -217,7 +229,7 @@ def _apply_pod(simulation: Simulation, document: Document, item: Pod) -> None:
     """Apply a bare pod. Applied again, only its annotations change, and scheduling gates may go, as in the API."""
     api = simulation.cluster.api
     known = api.pod_named(item.namespace, item.name)
-    gates = scheduling_gates(_mapping(document, "spec"))
+    gates, runs = scheduling_gates(part_of(document, "spec")), runs_for(document)
     if known is not None:
         if known.uid in api.gated and not gates:
             del api.gated[known.uid]
@@ -229,10 +241,13 @@ def _apply_pod(simulation: Simulation, document: Document, item: Pod) -> None:
     came = item.created or simulation.clock.now
     if gates:
         api.gated[uid] = gates
-    _note_scheduler(simulation, document, _mapping(document, "spec"))
+    _note_scheduler(simulation, document, part_of(document, "spec"))
     refused = item.unschedulable and not gates
     # the scheduler comes to each at once
-    api.put(replace(item, uid=uid, shape=shape, created=came, unschedulable=refused, untried=False))
+    made = replace(item, uid=uid, shape=shape, created=came, unschedulable=refused, untried=False)
+    api.put(made)
+    if runs:
+        let_it_end(simulation, made, runs)
 
 
 # ── workloads and NodeClasses ───────────────────────────────────────────────────────────────────────────────
@@ -246,7 +261,7 @@ def _apply_workload(simulation: Simulation, document: Document, item: Workload) 
     if kind == "Deployment":
         workloads.apply(Deployment(uid, item.namespace, item.name, item.replicas, template, item.selector))
     elif kind == "StatefulSet":
-        parallel = _mapping(document, "spec").get("podManagementPolicy") == "Parallel"
+        parallel = part_of(document, "spec").get("podManagementPolicy") == "Parallel"
         claims = item.volume_claims
         workloads.apply(
             StatefulSet(uid, item.namespace, item.name, item.replicas, template, parallel, claims, item.selector)
@@ -257,6 +272,11 @@ def _apply_workload(simulation: Simulation, document: Document, item: Workload) 
         )
 
 
+def _apply_job(simulation: Simulation, document: Document, item: Any) -> None:
+    uid = _uid(simulation, document, "Job", item.namespace, item.name)
+    apply_job(simulation, document, item, _template(simulation, document, item.shape), uid)
+
+
 def _apply_daemon_set(simulation: Simulation, document: Document, item: DaemonSet) -> None:
     uid = _uid(simulation, document, "daemonset", item.namespace, item.name)
     template = _template(simulation, document, item.shape)
@@ -264,13 +284,13 @@ def _apply_daemon_set(simulation: Simulation, document: Document, item: DaemonSe
 
 
 def _template(simulation: Simulation, document: Document, shape: str) -> Template:
-    template = _mapping(_mapping(document, "spec"), "template")
-    annotations = _mapping(_mapping(template, "metadata"), "annotations")
+    template = template_of(document)
+    annotations = part_of(part_of(template, "metadata"), "annotations")
     try:
         cost = int(annotations.get(names.POD_DELETION_COST, 0))
     except ValueError:
         cost = 0  # as its controller reads it
-    spec = _mapping(template, "spec")
+    spec = part_of(template, "spec")
     _note_scheduler(simulation, document, spec)
     return Template(
         shape=simulation.cluster.api.shapes[shape],
@@ -290,9 +310,9 @@ def _apply_node_class(simulation: Simulation, document: Document, item: Struct) 
     """Apply a NodeClass. The virtual cloud resolves it at once: it is ready unless its own status says otherwise, or
     nothing can be launched with its kubelet (A-50). Then it is there as not ready, as in a cluster, and ManifestError
     is raised."""
-    metadata = _mapping(document, "metadata")
+    metadata = part_of(document, "metadata")
     name = str(metadata.get("name", ""))
-    conditions = _mapping(document, "status").get("conditions") or ()
+    conditions = part_of(document, "status").get("conditions") or ()
     unready = [c for c in conditions if c.get("type") == "Ready" and c.get("status") != "True"]
     if isinstance(item, EC2NodeClass) and simulation.resolve is not None:
         item = simulation.resolve(item)
@@ -317,14 +337,8 @@ def _apply_node_class(simulation: Simulation, document: Document, item: Struct) 
 
 
 def _uid(simulation: Simulation, document: Document, kind: str, namespace: str, name: str) -> str:
-    given = _mapping(document, "metadata").get("uid")
+    given = part_of(document, "metadata").get("uid")
     return str(given) if given else simulation.rng.uid(kind, namespace, name)
-
-
-def _mapping(document: Document, key: str) -> Document:
-    """Return a part of a document that must be a mapping if it is there."""
-    part = document.get(key)
-    return part if isinstance(part, Mapping) else {}
 
 
 _APPLY: dict[type[Struct], Callable[[Simulation, Document, Any], None]] = {

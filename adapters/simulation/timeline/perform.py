@@ -144,6 +144,7 @@ _DELETE: dict[str, Callable[[Simulation, t.Delete], bool]] = {
     "Deployment": _delete_workload,
     "StatefulSet": _delete_workload,
     "DaemonSet": _delete_daemon_set,
+    "Job": lambda simulation, action: simulation.cluster.jobs.delete(action.namespace, action.name),
     "PodDisruptionBudget": _delete_budget,
     "PersistentVolumeClaim": lambda simulation, action: simulation.cluster.volumes.delete_claim(
         f"{action.namespace}/{action.name}"
