@@ -17,13 +17,16 @@ def imported_from(store: Store) -> Imported | None:
     return first.payload.imported if first is not None and isinstance(first.payload, RecordStarted) else None
 
 
-def require(imported: Imported | None, missing: Missing, question: str) -> None:
-    """Raises PartialRecord (KERF211) if the record lacks what the question needs."""
+TOLD_ELSEWHERE = "kerf log and kerf story tell what is known"
+
+
+def require(imported: Imported | None, missing: Missing, question: str, instead: str = TOLD_ELSEWHERE) -> None:
+    """Raises PartialRecord (KERF211) if the record lacks what the question needs. `instead` says what answers it."""
     if imported is None or missing not in imported.lacks:
         return
     made = "captured" if imported.captured else "imported"
     sources = imported.sources[0] if imported.captured else " and ".join(imported.sources)
     raise PartialRecord(
         f"this record was {made} from {sources}, which does not tell {missing.sentence}: {question} is not known",
-        hint="kerf log and kerf story tell what is known; docs/import.md says which format tells what",
+        hint=f"{instead}; docs/import.md says which format tells what",
     )

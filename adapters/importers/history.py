@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
+from typing import Any
 
 from msgspec import Struct, field, structs
 
@@ -32,11 +33,22 @@ class Unread(Struct, frozen=True):
     text: str
 
 
+class Applied(Struct, frozen=True):
+    """An object of a workload as it was applied at `at` (ms since the epoch), as a document; or that it was deleted
+    (`gone`), with its kind and name. `runs`: how long a bare pod, or each pod of a Job, ran (ms); 0 if it is not
+    known."""
+
+    at: int
+    document: dict[str, Any]
+    gone: bool = False
+    runs: int = 0
+
+
 class History(Struct):
     """What one file tells. `told` is in order of time; equal times stand in the order of the file (F-4).
 
     `until` is when the source ends, if it says so. `read` counts the lines or events that tell something, `other` those
-    that do not concern nodes, pods or workloads.
+    that do not concern nodes, pods or workloads. `applied` are the objects from which `told` was read, as documents.
     """
 
     source: str
@@ -48,6 +60,7 @@ class History(Struct):
     other: int = 0
     unread: int = 0
     first_unread: list[Unread] = field(default_factory=list)
+    applied: list[Applied] = field(default_factory=list)
 
     def tell(self, at: int, *payloads: Struct, blobs: dict[str, Struct] | None = None) -> None:
         """Adds what was told at one instant. Each call is a turn of its own."""

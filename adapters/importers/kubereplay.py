@@ -6,9 +6,9 @@ import re
 from typing import Any
 
 from kerf.adapters.importers.files import MAX_BYTES
-from kerf.adapters.importers.history import History
+from kerf.adapters.importers.history import Applied, History
 from kerf.adapters.importers.untrusted import json_of, text_of, time_of, whole_number
-from kerf.adapters.importers.workloads import Document, Workloads, dangling_terms, wanted_of
+from kerf.adapters.importers.workloads import Document, Workloads, dangling_terms, rounds_of, wanted_of
 from kerf.engine.model.durations import format_duration
 from kerf.engine.model.missing_knowledge import OF_HISTORIES
 
@@ -71,8 +71,9 @@ class _Capture:
             del self._documents[key]
             self._workloads.remove(at, _DEPLOYMENT, key)
         elif type(event.get("replicas")) is int:
-            document = self._documents[key]
-            document["spec"] = {**document["spec"], "replicas": whole_number(event["replicas"])}
+            known = self._documents[key]
+            document = {**known, "spec": {**known["spec"], "replicas": whole_number(event["replicas"])}}
+            self._documents[key] = document
             self._workloads.apply(at, document, number)
         else:
             self._history.not_read(number, "a scale does not say to how many", key)
@@ -87,6 +88,8 @@ class _Capture:
         document = {**document, "apiVersion": _API[kind], "kind": kind}
         document["metadata"] = {**_object(document.get("metadata")), "name": name, "namespace": namespace}
         if kind == "Job":
+            runs = whole_number(event.get("duration")) // 1_000_000 // rounds_of(document)
+            self._history.applied.append(Applied(at, document, runs=runs))
             self._workloads.say(at, _job(document, key, event))
             self._history.read += 1
         else:

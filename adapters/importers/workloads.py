@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from kerf.adapters.importers.history import History
+from kerf.adapters.importers.history import Applied, History
 from kerf.adapters.importers.objects import BY_API, gone, observed
 from kerf.adapters.importers.untrusted import name_of, text_of, whole_number
 from kerf.engine.errors import InputError
@@ -37,6 +37,7 @@ class Workloads:
         self._history.read += 1
         found = BY_API.get(api)
         if found is None:
+            self._history.applied.append(Applied(at, document))
             self.say(at, f"{text_of(document.get('kind'))} {name} is there", "debug")
             return
         try:
@@ -44,6 +45,7 @@ class Workloads:
         except InputError as error:
             self._history.not_read(number, f"{found[1].api} {name} cannot be read", str(error))
             return
+        self._history.applied.append(Applied(at, document))
         before = self._shown.get((api, name))
         if before == obj:
             return
@@ -54,6 +56,11 @@ class Workloads:
 
     def remove(self, at: int, api: str, name: str) -> bool:
         """Tells that an object is gone; False if it was never there."""
+        version, _, kind = api.rpartition("/")
+        namespace, _, own = name.rpartition("/")
+        metadata = {"namespace": namespace, "name": own} if namespace else {"name": own}
+        was = {"apiVersion": version, "kind": kind, "metadata": metadata}
+        self._history.applied.append(Applied(at, was, gone=True))
         obj = self._shown.pop((api, name), None)
         if obj is None:
             return False
@@ -76,6 +83,12 @@ def wanted_of(document: Document, field: str) -> int:
     spec = document.get("spec")
     value = spec.get(field) if isinstance(spec, dict) else None
     return whole_number(value) if type(value) is int else 1
+
+
+def rounds_of(job: Document) -> int:
+    """How many times a Job begins as many pods as may run at once, at least 1."""
+    at_once = max(1, wanted_of(job, "parallelism"))
+    return max(1, -(-wanted_of(job, "completions") // at_once))
 
 
 def dangling_terms(template: Document) -> Iterator[str]:

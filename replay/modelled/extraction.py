@@ -46,8 +46,9 @@ _MADE_IN_THE_MODEL = ("pod", "node", "nodeclaim", "pv", "csinode", "volumeattach
 _REPEATED = {kind.struct: kind.name for kind in WATCHED if kind.name not in _MADE_IN_THE_MODEL}
 _REPEATED_KINDS = frozenset((*_REPEATED.values(), "nodeclass"))
 _NEEDED = (Missing.PODS, Missing.NODES, Missing.POLICY, Missing.CATALOGUE)
-_FIRST_LISTS = 100
-"""The first lists are among so many first turns."""
+_SIMULATED_INSTEAD = (
+    "kerf import FILE --timeline makes of its workloads a file that kerf simulate runs under NodePools of yours"
+)
 Progress = Callable[[int], None]
 
 
@@ -88,7 +89,7 @@ def workload_of_record(
     """
     start, state = load(store, window.position), load(store, window.position)
     for missing in _NEEDED:
-        require(start.facts.imported, missing, "what a model would do")
+        require(start.facts.imported, missing, "what a model would do", _SIMULATED_INSTEAD)
     _require_what_is_needed(start)
     _, applied = changed_state(store, window.position, changes, now=window.since)
     fold = _Fold(store, start, window, changes, applied)

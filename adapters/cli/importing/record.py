@@ -61,7 +61,7 @@ def import_files(files: Sequence[Path], record: Path) -> Summary:
     LimitReached (KERF128); there is no record then.
     """
     with limited(*files):
-        histories = joined([_read(file) for file in files])
+        histories = joined(histories_of(files))
         mark = imported(histories)
         with new_record(record, IMPORT_HOLDER, say=print_error) as new, progress_line("written up to entry") as told:
             entries = _write(histories, mark, new.store, told)
@@ -77,6 +77,11 @@ def import_files(files: Sequence[Path], record: Path) -> Summary:
         workloads=len({entry.payload.key for entry in entries if isinstance(entry.payload, Workload)}),
         pods=len({entry.payload.uid for entry in entries if isinstance(entry.payload, Pod)}),
     )
+
+
+def histories_of(files: Sequence[Path]) -> list[History]:
+    """What each file tells. Raises InputError (KERF36x)."""
+    return [_read(file) for file in files]
 
 
 def _read(file: Path) -> History:

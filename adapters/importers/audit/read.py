@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from kerf.adapters.importers.audit.documents import Document, Nameless, merged
 from kerf.adapters.importers.audit.events import REFUSED_BY_BUDGET, AuditEvent, audit_event, events_in, is_complete
-from kerf.adapters.importers.history import History
+from kerf.adapters.importers.history import Applied, History
 from kerf.adapters.importers.objects import SERVED, gone, observed
 from kerf.adapters.importers.untrusted import name_of, object_of, text_of, time_of, whole_number
 from kerf.adapters.importers.wrapped_lines import Line
@@ -39,6 +39,14 @@ LACKS = (
 """What an audit log does not tell (F-143). Pods and bindings are there if the level includes their bodies, evictions if
 requests about pods are logged at all."""
 _WORKERS = {"deployments", "statefulsets", "daemonsets", "replicasets", "jobs", "cronjobs"}
+_OF_WORKLOADS = {
+    ("apps", "deployments"): ("apps/v1", "Deployment"),
+    ("apps", "statefulsets"): ("apps/v1", "StatefulSet"),
+    ("apps", "daemonsets"): ("apps/v1", "DaemonSet"),
+    ("batch", "jobs"): ("batch/v1", "Job"),
+    ("policy", "poddisruptionbudgets"): ("policy/v1", "PodDisruptionBudget"),
+}
+"""Group and resource of objects that users apply → their apiVersion and kind."""
 Key = tuple[str, str, str, str]  # group, resource, namespace, name
 
 
@@ -85,11 +93,24 @@ class _Reader:
     def take(self, event: AuditEvent) -> None:
         told = len(self._history.told)
         if event.resource in _WORKERS or (event.group, event.resource) in SERVED:
+            key = _key(event, event.name or _name(event.response or {}))
+            before = self._documents.get(key)
             _VERBS.get(event.subresource, _Reader._object)(self, event)
+            self._applied(key, event, before)
         if len(self._history.told) > told:
             self._history.read += 1
         else:
             self._history.other += 1
+
+    def _applied(self, key: Key, event: AuditEvent, before: Document | None) -> None:
+        """Keep a workload's object as it is applied, once its spec is known whole, and that it is deleted."""
+        api, now = _OF_WORKLOADS.get(key[:2]), self._documents.get(key)
+        if api is None or now is before or not (whole := now or before or {}).get("spec"):
+            return
+        going = now is None or bool(_metadata(now).get("deletionTimestamp"))
+        metadata = {**_metadata(whole), "name": key[3], "namespace": key[2]}
+        document = {**whole, "apiVersion": api[0], "kind": api[1], "metadata": metadata}
+        self._history.applied.append(Applied(event.at, document, gone=going))
 
     # ── what was asked for ─────────────────────────────────────────────────────────────────────────────────────
 

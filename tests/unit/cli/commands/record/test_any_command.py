@@ -46,7 +46,7 @@ def test_what_a_command_has_no_use_for_is_named(kerf: Any, record: Path) -> None
     ("arguments", "said"),
     [
         (["story"], "kerf story needs RECORD."),
-        (["import", "k.log"], "kerf import needs --record."),
+        (["import", "k.log"], "kerf import needs --record or --timeline."),
         (["import", "k.log", "--record"], "kerf import needs --record with a value."),
     ],
 )
