@@ -11,25 +11,27 @@ from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Decision, DeletePod, EvictPod
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.entry_types import NAME_OF
-from kerf.engine.record.observations import ControllerSaid, EffectAnswered
+from kerf.engine.record.observations import ControllerDecided, ControllerSaid, EffectAnswered
 from kerf.projections.cluster_status.structs import Recent
+from kerf.projections.cluster_status.trouble import TroubleFold
 from kerf.projections.figures.evictions import EVICTED, FORCED, GONE_ALREADY
 
 VANISHED = "vanished"
 _NODES = (ev.Launched, ev.LaunchFailed, ev.LaunchTimedOut, ev.Terminated, ev.InstanceVanished)
 _PODS = (Decision, EffectAnswered, ControllerSaid, ev.PodEvicted, ev.PodForced)
-READ = frozenset(NAME_OF[kind] for kind in (*_NODES, *_PODS))
+READ = frozenset(NAME_OF[kind] for kind in (*_NODES, *_PODS, ControllerDecided))
 """The types of the entries that count."""
 
 
-def recent_of(entries: Iterable[Entry], since: int) -> Recent:
-    """Count what the entries since a time (ms since the epoch) tell. An instance that vanished is gone, and not again
-    when its claim ends."""
+def recent_of(entries: Iterable[Entry], since: int, now: int) -> Recent:
+    """Count what the entries between two times (ms since the epoch) tell. An instance that vanished is gone, and not
+    again when its claim ends."""
     counts: Counter[type[Struct]] = Counter()
     gone: dict[str, str] = {}  # by claim: why
-    evictions = _Evictions()
+    evictions, trouble = _Evictions(), TroubleFold()
     for entry in entries:
         payload = entry.payload
+        trouble.apply(entry)
         if isinstance(payload, ev.InstanceVanished):
             gone[payload.claim] = VANISHED
         elif isinstance(payload, ev.Terminated):
@@ -45,6 +47,7 @@ def recent_of(entries: Iterable[Entry], since: int) -> Recent:
         gone=dict(sorted(Counter(gone.values()).items())),
         evicted=what[EVICTED],
         forced=what[FORCED],
+        trouble=trouble.found(now),
     )
 
 

@@ -146,7 +146,8 @@ class Totals(Struct, frozen=True, kw_only=True):
 
 class Recent(Struct, frozen=True, kw_only=True):
     """What happened from `since` on: nodes that were `launched`, launches that `failed`, nodes that are `gone` by why,
-    and pods that a drain has `evicted` or `forced`."""
+    and pods that a drain has `evicted` or `forced`. `trouble`: the claims of what comes again and again, by the code of
+    the verdict's ground."""
 
     since: int
     launched: int
@@ -154,6 +155,7 @@ class Recent(Struct, frozen=True, kw_only=True):
     gone: dict[str, int]
     evicted: int
     forced: int
+    trouble: dict[str, tuple[str, ...]] = {}
 
 
 class ClusterStatus(Struct, frozen=True, kw_only=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.state_table import INITIALIZED
@@ -52,6 +52,16 @@ def judged(
         *_ground(DEGRADED, "orphans", orphans),
         *_ground(BUSY, "under-way", [part.subjects[0] for part in going_on]),
     ]
+    return _worst(grounds)
+
+
+def with_trouble(verdict: ClusterVerdict, trouble: Mapping[str, tuple[str, ...]]) -> ClusterVerdict:
+    """Return the verdict with what came again and again lately (see `Recent`)."""
+    more = (ground for code, claims in trouble.items() for ground in _ground(DEGRADED, code, claims))
+    return _worst([*verdict.grounds, *more])
+
+
+def _worst(grounds: list[Ground]) -> ClusterVerdict:
     grounds.sort(key=lambda ground: -LEVELS.index(ground.level))
     return ClusterVerdict(grounds[0].level if grounds else FINE, tuple(grounds))
 

@@ -43,6 +43,8 @@ _GROUNDS: dict[str, tuple[str, str]] = {
     "late": ("change", "{count} late"),
     "node-not-ready": ("node", "{count} in service, but not ready"),
     "drifted-kept": ("node", "{count} drifted and kept by PodDisruptionBudgets"),
+    "replaced-again": ("node", "{count} replaced again and again: kerf churn tells why"),
+    "launches-fail": ("launch", "{count} failed in the hour before, more than succeeded: kerf capacity tells which"),
     "clocks-differ": ("NodePool", "clocks disagree about the time: no node of {count} is moved"),
     "orphans": ("instance", "{count} to be ended, of no NodeClaim"),
     "waiting": ("pod", "{count} waiting for a node"),

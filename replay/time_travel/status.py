@@ -10,6 +10,7 @@ from kerf.engine.state.state import State
 from kerf.projections.cluster_status.cluster_status import cluster_status
 from kerf.projections.cluster_status.recent import READ, recent_of
 from kerf.projections.cluster_status.structs import ClusterStatus
+from kerf.projections.cluster_status.verdict import with_trouble
 from kerf.replay.time_travel.moments import last_before
 
 LATELY = 3_600_000
@@ -22,10 +23,10 @@ def status_of(store: Store, state: State, now: int = 0) -> ClusterStatus:
 
 
 def with_recent(store: Store, status: ClusterStatus) -> ClusterStatus:
-    """Return a status with what happened in the hour before, which no state knows."""
+    """Return a status with what happened in the hour before, which no state knows. It counts for the verdict, too."""
     since = status.at - LATELY
-    entries = store.scan(last_before(store, since), status.position, READ)
-    return replace(status, recent=recent_of(entries, since))
+    recent = recent_of(store.scan(last_before(store, since), status.position, READ), since, status.at)
+    return replace(status, recent=recent, verdict=with_trouble(status.verdict, recent.trouble))
 
 
 def latest_plan(store: Store, state: State) -> ProvisionResult | None:

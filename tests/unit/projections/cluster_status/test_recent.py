@@ -31,8 +31,8 @@ def test_events_of_claims_are_counted_and_a_vanished_node_is_gone_once() -> None
         ev.InstanceVanished("d", "i-1"),
         ev.Terminated("d", "instance-vanished"),
     )
-    assert recent_of(told, 5) == Recent(
-        since=5, launched=0, failed=2, gone={"expired": 1, "vanished": 1}, evicted=1, forced=1
+    assert recent_of(told, 5, 10) == Recent(
+        since=5, launched=0, failed=2, gone={"expired": 1, "vanished": 1}, evicted=1, forced=1, trouble={}
     )
 
 
