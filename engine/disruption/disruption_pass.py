@@ -22,6 +22,7 @@ from kerf.engine.disruption.consolidation.sequential_search import (
     MAX_STEPS,
     MIN_SAVINGS,
     ChosenCommands,
+    Tell,
     choose_commands,
 )
 from kerf.engine.disruption.drift.replacement import MAX_SIMULATIONS, ROTATION, replace_drifted
@@ -82,8 +83,9 @@ def _last_quiet_at(state: State) -> int:
     return max((at for at in times if at < NEVER), default=0)
 
 
-def run_pass(state: State, now: int) -> ProposedMovesResult:
-    """One pass over the state at `now` (ms since the epoch)."""
+def run_pass(state: State, now: int, tell: Tell | None = None) -> ProposedMovesResult:
+    """One pass over the state at `now` (ms since the epoch). `tell` is told of the sets of nodes that the search one
+    after the other tries."""
     real = cluster_of(state, now)
     proposed = [underway.move for _, underway in sorted(state.facts.moves.items()) if not underway.started]
     cluster = with_moves(real, proposed)
@@ -95,7 +97,7 @@ def run_pass(state: State, now: int) -> ProposedMovesResult:
     next_rotation = now + ROTATION if not drifted and _simulated_in_vain(refused) else 0
     moves += [without_late_pods(move, real, proposed) for move in drifted]
     known = None if moves else eligible
-    chosen, waves = cheapest_commands(cluster, known, refused)
+    chosen, waves = cheapest_commands(cluster, known, refused, tell)
     moves += proposed_moves(cluster, chosen.commands, waves, known)
     reasons = {**chosen.kept, **reasons_of_empty_nodes(cluster, not_empty), **refused}
     said = tuple(verdicts(state, cluster, reasons, moves, proposed))
@@ -106,7 +108,7 @@ def run_pass(state: State, now: int) -> ProposedMovesResult:
 
 
 def cheapest_commands(
-    cluster: Cluster, known: NodeEligibility | None, refused: dict[str, Reason]
+    cluster: Cluster, known: NodeEligibility | None, refused: dict[str, Reason], tell: Tell | None = None
 ) -> tuple[ChosenCommands, tuple[int, ...]]:
     """kerf's own choice of commands, and the eviction waves in which their pods leave.
 
@@ -116,7 +118,7 @@ def cheapest_commands(
     known = judge_nodes(cluster) if known is None else known
     joint, rebinding = find_joint_removal(cluster, known), Rebinding(cluster)
     steps = max(MAX_STEPS // 3, MAX_STEPS - joint.steps)
-    chosen = choose_commands(cluster, steps=steps, known=known, rounds=ROUNDS_AHEAD, fits=rebinding.fits)
+    chosen = choose_commands(cluster, steps=steps, known=known, rounds=ROUNDS_AHEAD, fits=rebinding.fits, tell=tell)
     joint_price = joint.commands.end_price if joint.commands is not None else math.inf
     bindable = rebinding.fitting(chosen.commands) if chosen.end_price <= joint_price + MIN_SAVINGS else []
     dropped = [command for command in chosen.commands if command not in bindable]

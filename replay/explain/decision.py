@@ -19,6 +19,7 @@ from kerf.replay.explain.funnels import (
     kinds_among,
     replan_if_known,
 )
+from kerf.replay.explain.tried_sets import TriedSet, tried_sets
 from kerf.replay.history.histories_until import histories_of
 from kerf.replay.history.removal import budgets_before
 from kerf.replay.record_names.named_entries import NamedEntries
@@ -43,7 +44,7 @@ class DecisionExplanation(Struct, frozen=True, kw_only=True):
     provisioning decision piece by piece; for one that repeats another, they explain that one. `shortened`: it looked at
     a state before the record's base, and cannot be decided again. `links` are the events that brought it about, and
     those that came of it. `budgets`: what the disruption budgets allowed before it, of the NodePools whose nodes it
-    moves.
+    moves. `tried`: the sets of nodes that a disruption pass tried (see `tried_sets`), None if that is not known.
     """
 
     position: int
@@ -60,6 +61,7 @@ class DecisionExplanation(Struct, frozen=True, kw_only=True):
     shortened: bool = False
     links: DecisionLinks = DecisionLinks()
     budgets: tuple[Reason, ...] = ()
+    tried: tuple[TriedSet, ...] | None = None
 
 
 def explain_decision(store: Store, position: int, named: NamedEntries | None = None) -> DecisionExplanation:
@@ -87,6 +89,7 @@ def explain_decision(store: Store, position: int, named: NamedEntries | None = N
         shortened=isinstance(result, ProvisionResult) and replan is None,
         links=links,
         budgets=_budgets(store, position, decision, named),
+        tried=tried_sets(store, decision),
     )
 
 

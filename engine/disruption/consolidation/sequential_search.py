@@ -61,6 +61,8 @@ Tried = tuple[float, tuple[str, ...], list[Candidate]]
 Order = tuple[float, float, int, list[str]]
 """By which sets are tried: that best rank, the highest price, the fewest nodes, their names in their order."""
 Fits = Callable[[Sequence[Command]], bool]
+Tell = Callable[[tuple[str, ...], Command | Reason], None]
+"""Is told of each set of nodes (by names) that is tried: the command for it, or why it cannot go."""
 
 
 class ChosenCommands(Struct, frozen=True):
@@ -87,14 +89,15 @@ def choose_commands(
     known: NodeEligibility | None = None,
     rounds: int = 1,
     fits: Fits | None = None,
+    tell: Tell | None = None,
 ) -> ChosenCommands:
     """The commands to carry out now. Equal clusters give equal commands.
 
     `known` is what `judge_nodes` says of the cluster, if that is known. With several `rounds`, that many times as many
     nodes are chosen as the budgets let go at once; the others wait for the budgets. `fits` says whether commands may be
-    carried out together. The searches end when `steps` are done.
+    carried out together. The searches end when `steps` are done. `tell` changes nothing.
     """
-    start = _Start(cluster, known, rounds, fits)
+    start = _Start(cluster, known, rounds, fits, tell)
     shares = ((by_savings, steps - 2 * (steps // 3)), (by_worth, steps // 3), (by_node, steps // 3))
     found: list[ChosenCommands] = []
     for ranking, share in shares:
@@ -114,13 +117,20 @@ def choose_commands(
 class _Start:
     """What the searches under all rankings begin with."""
 
-    def __init__(self, cluster: Cluster, known: NodeEligibility | None, rounds: int, fits: Fits | None) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        known: NodeEligibility | None,
+        rounds: int,
+        fits: Fits | None,
+        tell: Tell | None,
+    ) -> None:
         used, pools = budget_usage(cluster), [pool_input.pool for pool_input in cluster.pools]
         self.ledger = Ledger(pools, used, cluster.now, rounds)
         self.at_once = self.ledger
         if rounds > 1:
             self.at_once = Ledger(pools, {name: Use(use.total) for name, use in used.items()}, cluster.now)
-        self.fits = fits
+        self.fits, self.tell = fits, tell
         self.pod_price = price_of_pod(cluster)
         self.eviction_price = price_of_eviction(self.pod_price)
         known = judge_nodes(cluster) if known is None else known
@@ -154,7 +164,7 @@ class _Search:
         self._left = steps
         self._empty, self._busy, self._totals = start.empty, start.busy, start.totals
         self._ledger, self._at_once = start.ledger.copy(), start.at_once
-        self._fits = start.fits
+        self._fits, self._tell = start.fits, start.tell
         self._unfit: set[tuple[str, ...]] = set()  # what would leave pods over
         self._failed: dict[tuple[str, ...], Reason] = {}  # what there is no room for, or no gain in; room only shrinks
         self._commands: list[Command] = []
@@ -183,6 +193,8 @@ class _Search:
         self._left -= STEPS_PER_CHECK * len(self._first.nodes) + STEPS_PER_POD * sum(taken.evictions for taken in made)
         if self._fits(made):
             return True
+        if self._tell is not None:
+            self._tell(command.names, Reason.of(DisruptionCode.LEFT_OVER))
         if len(command.candidates) == 1:
             self._refusals[command.names[0]] = Reason.of(DisruptionCode.LEFT_OVER)
         return False
@@ -284,6 +296,8 @@ class _Search:
         if known is not None:
             return known
         tried: Command | Reason = self._certain_refusal(candidates, bounds) or self._simulated(candidates, bounds)
+        if self._tell is not None:
+            self._tell(names, tried)
         if isinstance(tried, Command):
             found = self._ways[names] = self._ranked(tried)
             return found
