@@ -120,7 +120,11 @@ class SingleClaims:
         else:
             problem = problem_of_group(self._problem, pods, pool_with_usage, largest)
         shapes = tuple(sorted(self._shape_without_labels(pod.shape) for pod in pods))
-        key = None if used else (group.template, group.type_number, tuple(sorted(labels.items())), shapes)
+        limits = pool.pool.limits or {}
+        roomy = all(
+            usage[name] + largest[name] < limits[name] for name in used
+        )  # the limits leave out none of the types
+        key = (group.template, group.type_number, tuple(sorted(labels.items())), shapes) if roomy else None
         claim = self.claim(problem, key)
         return None if claim is None else CandidateClaim(claim, -1, problem)
 
