@@ -6,6 +6,10 @@ one is taken that costs least for the value of the pods on it, and the group is 
 Pods are added that suit what is left of the node: one that is short of memory gets pods that want CPU. A first-fit
 order cannot do that.
 
+Pods of which few may be on one node need many nodes, whatever these cost. Groups begin with them, and each such node
+gets its share of all other pods: else the first nodes would take what the others could be filled up with. The pods are
+also grouped without that, and the cheaper groups count.
+
 The result is a proposal: the planner plans every group again.
 """
 
@@ -54,8 +58,9 @@ class Grouped(NamedTuple):
     touches: int
 
 
-Known = dict[tuple[tuple[PodKind, ...], tuple[int, ...], int], Grouped]
-"""What was found, by kinds of pods, how many there are of each, and how many types were tried."""
+Known = dict[tuple[tuple[PodKind, ...], tuple[int, ...], int, bool], Grouped]
+"""What was found, by kinds of pods, how many there are of each, how many types were tried, and whether pods are shared
+among nodes."""
 
 
 class Regrouping:
@@ -71,7 +76,7 @@ class Regrouping:
         self._kinds = kinds
         self._counts = tuple(counts)
         self._left = list(counts)
-        self._types_tried = 0
+        self._types_tried, self._shared = 0, False
         self._touches = 0
         self._prices = ResourcePrices((), 0.0)
         self._value_when_priced = 0.0
@@ -85,26 +90,38 @@ class Regrouping:
             min(len(self._compatible_with(kind)), MAX_KINDS_CONSIDERED) for kind in range(len(self._kinds))
         )
         expected_touches = PICKS_PER_GROUP * kinds_looked_at * TYPES_TRIED[0]
+        ways = self._ways
         for types_tried in TYPES_TRIED:
-            if expected_touches > effort.left // EFFORT_SHARE:
-                break
-            groups, touches = self._grouped(types_tried, effort.left // EFFORT_SHARE)
-            effort.charge(touches)
-            if groups is None:
-                break
-            if best is None or _total_price(groups) < _total_price(best):
-                best = groups
+            prices: dict[bool, float] = {}
+            touches = 0
+            for shared in ways:
+                if expected_touches > effort.left // EFFORT_SHARE:
+                    return best
+                groups, touches = self._grouped(types_tried, shared, effort.left // EFFORT_SHARE)
+                effort.charge(touches)
+                if groups is None:
+                    return best
+                prices[shared] = _total_price(groups)
+                if best is None or prices[shared] < _total_price(best):
+                    best = groups
             if types_tried >= self._most_choices:
                 break
             expected_touches = WIDTH_GROWTH * touches
+            ways = (min(prices, key=prices.__getitem__),)
         return best
 
-    def _grouped(self, types_tried: int, max_touches: int) -> Grouped:
+    @property
+    def _ways(self) -> tuple[bool, ...]:
+        """Whether pods are shared among the nodes that are needed anyway: both is tried if there are such, with few
+        types. More types are tried with what was cheaper."""
+        return (True, False) if any(kind.max_per_node for kind in self._kinds) else (False,)
+
+    def _grouped(self, types_tried: int, shared: bool, max_touches: int) -> Grouped:
         """The groups when so many types are tried for each. If that takes more than `max_touches`, there are none."""
-        key = tuple(self._kinds), self._counts, types_tried
+        key = tuple(self._kinds), self._counts, types_tried, shared
         found = self._known.get(key)
         if found is None or found.touches > max_touches:
-            self._types_tried, self._touches, self._left = types_tried, 0, list(self._counts)
+            self._types_tried, self._shared, self._touches, self._left = types_tried, shared, 0, list(self._counts)
             found = Grouped(self._groups(max_touches), self._touches)
             if found.touches <= max_touches:
                 self._known[key] = found
@@ -155,17 +172,24 @@ class Regrouping:
         return self._prices.value(self._demand_left())
 
     def _seed_order(self) -> list[int]:
-        """The kinds in the order in which groups begin with them: those with the fewest types, then the most valuable
-        pods."""
+        """The kinds in the order in which groups begin with them: those with the fewest types, then those that need the
+        most nodes, then the most valuable pods."""
         return sorted(
             range(len(self._kinds)),
             key=lambda i: (
                 len(self._options.choices(self._kinds[i])),
+                -self._nodes_needed(i),
                 -self._prices.value(self._kinds[i].amounts),
                 self._kinds[i].amounts,
                 i,
             ),
         )
+
+    def _nodes_needed(self, kind: int) -> int:
+        """How many nodes the pods of a kind that are left need at least, since few may be on each; 0 if any number may
+        be, or pods are not shared."""
+        limit = self._kinds[kind].max_per_node
+        return -(-self._left[kind] // limit[2]) if limit is not None and self._shared else 0
 
     # ── one group ──────────────────────────────────────
 
@@ -173,7 +197,8 @@ class Regrouping:
         """The group that costs least for the value of its pods with the seed's demands. Its other pods are taken off
         the price at their value."""
         kind = self._kinds[seed]
-        demand = self._demand_left()
+        nodes = max(1, self._nodes_needed(seed))
+        demand = [-(-amount // nodes) for amount in self._demand_left()]
         rated = []
         for option in self._options.choices(kind):
             room = self._options.room(option.template, option.type_number)
@@ -211,8 +236,9 @@ class Regrouping:
         taken = {seed: 1}
         narrowed, ports = option.narrowed, first.ports
         candidates = self._kinds_to_add(seed)
+        nodes = max(1, self._nodes_needed(seed))
         while True:
-            pick = self._pick(candidates, room, whole, taken)
+            pick = self._pick(candidates, room, whole, taken, nodes)
             if pick is None:
                 return self._on_cheapest_size(option, narrowed, taken, first)
             index, count = pick
@@ -279,12 +305,12 @@ class Regrouping:
         return [left[i * len(left) // MAX_KINDS_CONSIDERED] for i in range(MAX_KINDS_CONSIDERED)]
 
     def _pick(
-        self, candidates: list[int], room: Sequence[int], whole: Sequence[int], taken: dict[int, int]
+        self, candidates: list[int], room: Sequence[int], whole: Sequence[int], taken: dict[int, int], nodes: int
     ) -> tuple[int, int] | None:
         """The kind that suits what is left best, and how many pods of it to add before looking again.
 
         The best has the highest value, each resource weighted by the part of it that is free. Kinds that fit no more
-        are removed from the candidates.
+        are removed from the candidates. Each of so many `nodes` takes its share of every kind.
         """
         weights = [u * r / w if w else 0.0 for u, r, w in zip(self._prices.units, room, whole, strict=True)]
         best: tuple[float, int, int] | None = None
@@ -293,7 +319,8 @@ class Regrouping:
         for index in candidates:
             kind = self._kinds[index]
             limit = kind.max_per_node
-            fit = self._left[index] if limit is None else min(self._left[index], limit[2])
+            fit = -(-self._left[index] // nodes)
+            fit = fit if limit is None else min(fit, limit[2])
             fit -= taken.get(index, 0)
             for amount, free in zip(kind.amounts, room, strict=True):
                 if amount and amount * fit > free:

@@ -115,7 +115,26 @@ def test_s208_pods_of_two_zones_share_no_node() -> None:
 
 def test_s208_a_group_has_no_more_pods_of_a_kind_than_one_node_may_have() -> None:
     kinds = [kind(900, max_per_node=("default", "web", 2)), kind(500)]
-    assert groups(problem(Workloads(), ladder(8)), kinds, [4, 2]) == [("t08", 2), ("t08", 4)]
+    assert groups(problem(Workloads(), ladder(8)), kinds, [4, 2]) == [("t08", 3), ("t08", 3)]
+
+
+def test_s208_nodes_that_are_needed_anyway_are_filled_up_with_other_pods() -> None:
+    """Eight pods keep apart by host. A core is cheapest on the largest type: without a share for each node, the other
+    pods would fill that, and seven of the eight would stand alone."""
+    types = Catalogue(
+        (instance_type("t02", 2, price=0.3), instance_type("t04", 4, price=0.42), instance_type("t16", 16, price=1.6))
+    )
+    apart = kind(950, max_per_node=("default", "web", 1))
+    assert groups(problem(Workloads(), types), [apart, kind(900)], [8, 24]) == [("t04", 4)] * 8
+
+
+def test_s208_pods_are_not_shared_among_nodes_where_that_is_dearer() -> None:
+    """Two pods keep apart. Shared among their nodes, the ten others would fill two dear ones."""
+    types = Catalogue((instance_type("t01", 1, price=0.1), instance_type("t04", 4, price=0.3)))
+    apart = kind(100, max_per_node=("default", "web", 1))
+    found = groups(problem(Workloads(), types), [apart, kind(370)], [2, 10])
+    assert found is not None
+    assert [name for name, _ in found].count("t04") == 1
 
 
 def test_s208_there_are_no_groups_without_effort() -> None:
