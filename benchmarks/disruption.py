@@ -53,10 +53,12 @@ Course = list[tuple[float, float, int]]
 
 
 def cluster(documents: list[dict[str, Any]], store: MemoryStore) -> Driver:
-    simulation = build_simulation(documents, catalogue=built_in(), seed=1, timing=AS_KWOK)
+    """As `kerf run` is by default: pods are told their nodes."""
+    settings = Settings(nominations=True)
+    simulation = build_simulation(documents, catalogue=built_in(), seed=1, timing=AS_KWOK, settings=settings)
 
     def office(now: int) -> Runtime:
-        return Runtime(store, holder="benchmark", settings=Settings(), record="r", engine="e", now=now)
+        return Runtime(store, holder="benchmark", settings=settings, record="r", engine="e", now=now)
 
     return Driver(simulation, office)
 
