@@ -34,11 +34,15 @@ VERSION_RULES = "docs/CONTRIBUTING.md of kerf"
 """Where it is written when a decider's VERSION is raised."""
 _MOVES = re.compile(r"(launch|remove|propose to remove|evict) ")
 """How lines begin that say which nodes come or go (`decision_lines`)."""
+_VARYING = re.compile(r"\d\S*|\S+-[a-z0-9]{5}\b")
+"""What differs between lines that say the same of other times, amounts and nodes: numbers, and generated names."""
 _GUARDS = re.compile(r"It (?:guards|shows): (.*)")
 """How a README says what its case guards."""
 _PROPERTY = "kerf-golden"
 _MAX_DIVERGENCES_SHOWN = 5
 """At most this many divergences of a failed case are shown."""
+_MAX_PLACES_NAMED = 6
+"""So many of the positions at which a divergence is met again are named."""
 
 Open = Callable[[Path], "Store"]
 Held = list[tuple[str, str]]
@@ -201,12 +205,27 @@ def _policies(path: Path) -> Iterator[Path]:
             return
 
 
-def _most_telling(divergences: Sequence[Divergence]) -> list[Divergence]:
-    """Return the first divergence, and of the others those first by which nodes come or go; in their order."""
-    first, others = divergences[:1], divergences[1:]
-    moving = sorted(others, key=lambda found: not any(map(_MOVES.match, {*found.outcome_was} ^ {*found.outcome_now})))
+def _most_telling(divergences: Sequence[Divergence]) -> list[list[Divergence]]:
+    """Return the first divergence, and of the others those first by which nodes come or go; in their order. Divergences
+    that say the same but for names and numbers stand together."""
+    alike: dict[object, list[Divergence]] = {}
+    for found in divergences:
+        alike.setdefault(_likeness(found), []).append(found)
+    groups = list(alike.values())
+    first, others = groups[:1], groups[1:]
+    moving = sorted(others, key=lambda group: not any(map(_MOVES.match, _changed_lines(group[0]))))
     chosen = [*first, *moving[: _MAX_DIVERGENCES_SHOWN - 1]]
-    return sorted(chosen, key=lambda found: found.position)
+    return sorted(chosen, key=lambda group: group[0].position)
+
+
+def _changed_lines(found: Divergence) -> set[str]:
+    return {*found.outcome_was} ^ {*found.outcome_now}
+
+
+def _likeness(found: Divergence) -> object:
+    """What two divergences have in common that say the same of several times, or of several nodes."""
+    words = (found.outcome_was, found.outcome_now) if _changed_lines(found) else (found.was, found.now)
+    return found.kind, found.type, found.decider, _VARYING.sub("", f"{found.path} {words}")
 
 
 def guarded_by(readme: Path) -> str:
@@ -221,16 +240,40 @@ def failure(report: Report, guarded: str = "") -> str:
     """Say in words what is decided otherwise, what the case guards, and what to do."""
     from kerf.replay.verify.report_lines import divergence_lines, obstacle_lines, verdict
 
-    lines = [verdict(report)]
+    first = report.divergences[0] if report.divergences else None
+    by = f" by {first.decider}" if first is not None and first.decider else ""
+    lines = [verdict(report) + (f", the first at position {first.position}{by}" if first is not None else "")]
     shown = _most_telling(report.divergences)
-    for found in shown:
-        title, *rest = divergence_lines(found)
-        lines += [title, *(f"  {line}" for line in rest)]
-    hidden = report.diverged - len(shown)
+    for group in shown:
+        title, *rest = divergence_lines(group[0])
+        lines += [title, *(f"  {line}" for line in rest), *_repeated(group[1:])]
+    hidden = report.diverged - sum(map(len, shown))
     if hidden > 0:
         lines.append(f"… and {hidden} more")
     lines += obstacle_lines(report)
     lines += [f"What this case guards: {guarded}"] if guarded else []
-    lines.append(f"If this is meant, raise the decider's VERSION and run pytest {OPTION}, and look at the difference.")
-    lines.append(f"When a VERSION is raised: {VERSION_RULES}")
+    lines.append(
+        f"If this is meant, raise {_version_to_raise(report)}, run pytest {OPTION}, and look at the difference."
+    )
+    lines.append(f"When a VERSION is raised, and what is declared then: {VERSION_RULES}")
     return "\n".join(lines)
+
+
+def _repeated(group: Sequence[Divergence]) -> list[str]:
+    """Say where else a divergence is met that was shown."""
+    if not group:
+        return []
+    places = [str(found.position) for found in group[:_MAX_PLACES_NAMED]]
+    more = len(group) - len(places)
+    return [f"  likewise at position {', '.join(places)}{f' and {more} more' if more else ''}"]
+
+
+def _version_to_raise(report: Report) -> str:
+    """Name the VERSION of what differs first, and where it stands: what differs later may follow from that."""
+    from kerf.replay.verify.decide_again import DECIDERS, VERSIONS
+
+    decider = report.divergences[0].decider if report.divergences else ""
+    if decider not in DECIDERS:
+        return "the decider's VERSION"
+    file = DECIDERS[decider].__name__.removeprefix("kerf.").replace(".", "/") + ".py"
+    return f"the VERSION of {decider} ({file}, now {VERSIONS[decider]})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from types import ModuleType
 
 from msgspec import Struct
 
@@ -29,19 +30,22 @@ from kerf.engine.state import snapshot
 from kerf.engine.state.evolve import evolve
 from kerf.engine.state.state import State
 
-VERSIONS: dict[str, int] = {
-    "drift": detection.VERSION,
-    "provision": provisioning.VERSION,
-    "disrupt": forced_disruption.VERSION,
-    "adopt": adopting.VERSION,
-    "lone": nodes_without_claim.VERSION,
-    "moves": disruption_pass.VERSION,
-    "move": execution.VERSION,
-    "advance": advancing.VERSION,
-    "drain": draining.VERSION,
-    "consistency": consistency.VERSION,
-    "static": static_nodepools.VERSION,
+DECIDERS: dict[str, ModuleType] = {
+    "drift": detection,
+    "provision": provisioning,
+    "disrupt": forced_disruption,
+    "adopt": adopting,
+    "lone": nodes_without_claim,
+    "moves": disruption_pass,
+    "move": execution,
+    "advance": advancing,
+    "drain": draining,
+    "consistency": consistency,
+    "static": static_nodepools,
 }
+"""Decider → the module that has its VERSION."""
+
+VERSIONS: dict[str, int] = {decider: module.VERSION for decider, module in DECIDERS.items()}
 """Decider → its decision version today."""
 
 _OBSERVED = frozenset(t.name for t in OBSERVATIONS)

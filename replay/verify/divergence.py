@@ -36,6 +36,7 @@ def divergence(recorded: Sequence[Entry], remade: Sequence[Entry]) -> Divergence
         outcome_was=decided_lines(recorded),
         outcome_now=decided_lines(remade),
         engine=kerf.__version__,
+        decider=_decider(entry, recorded if old is not None else remade),
         version_recorded=old.payload.version if old is not None and isinstance(old.payload, Decision) else 0,
         version=VERSIONS.get(entry.payload.decider, 0) if isinstance(entry.payload, Decision) else 0,
     )
@@ -52,8 +53,21 @@ def refusal(recorded: Sequence[Entry], entry: Entry, error: Exception) -> Diverg
         recorded=plain(entry),
         outcome_was=decided_lines(recorded),
         engine=kerf.__version__,
+        decider=_decider(entry, recorded),
         detail=str(error) or type(error).__name__,
     )
+
+
+def _decider(entry: Entry, turn: Sequence[Entry]) -> str:
+    """Name the decider of a decision; of a claim event that of the decision of its turn that it follows from, or else
+    of the decision about the same claim. "" if there is none."""
+    if isinstance(entry.payload, Decision):
+        return entry.payload.decider
+    decisions = [(other.position, other.payload) for other in turn if isinstance(other.payload, Decision)]
+    causes = [decision.decider for position, decision in decisions if position == entry.cause]
+    claim = getattr(entry.payload, "claim", "")
+    same = [decision.decider for _, decision in decisions if claim and getattr(decision.result, "claim", "") == claim]
+    return next(iter((*causes, *same)), "")
 
 
 def first_differing(recorded: Sequence[Entry], remade: Sequence[Entry]) -> tuple[int, Entry | None, Entry | None]:

@@ -23,6 +23,7 @@ class Divergence(Struct, frozen=True, kw_only=True, omit_defaults=True):
     `kind`: "missing" (the record lacks an entry that is made now), "extra" (the record has an entry that is not made
     now), "different", or "refused" (the recorded entry cannot follow what stands before it). `path` is the first
     differing field, `was` and `now` its values. `outcome_was` and `outcome_now` say in words what the turn decided.
+    `decider` made the entry, or the decision of the turn that a claim event belongs to; "" for other entries.
     Versions are those of the decider, 0 where the entry is no decision.
     """
 
@@ -40,6 +41,7 @@ class Divergence(Struct, frozen=True, kw_only=True, omit_defaults=True):
     outcome_now: tuple[str, ...] = ()
     engine_recorded: str = ""
     engine: str = ""
+    decider: str = ""
     version_recorded: int = 0
     version: int = 0
     detail: str = ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from kerf.engine.record.entry_types import DECISION
 from kerf.projections.prose.amounts import count, moment
 from kerf.replay.verify.report import Divergence, Report
 
@@ -35,16 +36,18 @@ def divergence_lines(divergence: Divergence) -> list[str]:
     was = [f"- {line}" for line in divergence.outcome_was if line not in divergence.outcome_now]
     now = [f"+ {line}" for line in divergence.outcome_now if line not in divergence.outcome_was]
     lines = [
-        f"position {divergence.position} ({divergence.type}, {moment(divergence.at)}): {_KINDS[divergence.kind]}",
+        f"position {divergence.position} ({_made(divergence)}, {moment(divergence.at)}): {_KINDS[divergence.kind]}",
         *was,
         *now,
         *([f"= {line}" for line in divergence.outcome_now] if not was and not now else []),
     ]
+    # a decision that its words tell of is not shown as JSON besides
+    in_words = divergence.type == DECISION.name and bool(was or now)
     if divergence.path:
         lines.append(f"{divergence.path}: {_value(divergence.was)} → {_value(divergence.now)}")
-    elif divergence.kind == "missing":
+    elif divergence.kind == "missing" and not in_words:
         lines.append(f"made now: {_value((divergence.remade or {}).get('payload'))}")
-    elif divergence.kind == "extra":
+    elif divergence.kind == "extra" and not in_words:
         lines.append(f"recorded: {_value((divergence.recorded or {}).get('payload'))}")
     if divergence.detail:
         lines.append(divergence.detail)
@@ -52,6 +55,11 @@ def divergence_lines(divergence: Divergence) -> list[str]:
     if divergence.version_recorded or divergence.version:
         versions += f"; decision version {divergence.version_recorded or '-'}, today's is {divergence.version or '-'}"
     return [*lines, versions]
+
+
+def _made(divergence: Divergence) -> str:
+    """Say what differs: the type of the entry, and who decided it."""
+    return f"{divergence.type} by {divergence.decider}" if divergence.decider else divergence.type
 
 
 def declared_lines(report: Report) -> list[str]:

@@ -13,7 +13,9 @@ import pytest
 
 from kerf.adapters.store.files.golden import write_golden
 from kerf.adapters.store.sqlite.store import SQLiteStore
+from kerf.engine.disruption.moves import execution
 from kerf.engine.lifecycle import launch_to_initialized
+from kerf.engine.scheduling import provision
 from kerf.replay.golden.pytest_plugin import failure, guarded_by
 from kerf.replay.verify.report import Divergence, Report
 from tests.support.records import whole_life
@@ -105,7 +107,9 @@ def test_a_changed_decision_fails_with_what_would_be_launched(told: str) -> None
     assert re.search(r"- launch default-\w+: m5.xlarge or 3 other types", out)
     assert re.search(r"\+ launch default-\w+: m5.large or 2 other types", out)
     assert "payload.result.claims[0].instance_types[0]" in out
-    assert "raise the decider's VERSION and run pytest --golden-update" in out
+    assert re.search(r"position \d+ \(decision.made by provision, ", out)
+    assert f"raise the VERSION of provision (engine/scheduling/provision.py, now {provision.VERSION})" in out
+    assert "run pytest --golden-update" in out
     assert "docs/CONTRIBUTING.md" in out
     assert "Traceback" not in told
 
@@ -180,22 +184,43 @@ def test_what_a_case_guards_stands_in_its_readme(tmp_path: Path, readme: str, gu
     assert guarded_by(tmp_path / "README.md") == guarded
 
 
+def diverged(position: int, *now: str, decider: str = "moves", was: tuple[str, ...] = ()) -> Divergence:
+    return Divergence(
+        position=position, turn=position, at=1, kind="different", type="decision.made", decider=decider,
+        outcome_was=was, outcome_now=now,
+    )  # fmt: skip
+
+
+def report_of(*divergences: Divergence) -> Report:
+    return Report(
+        record="r", engine_recorded="1", engine="1", last=99, entries=99, turns=99, observations=0, decisions=99,
+        claim_events=0, diverged=len(divergences), divergences=divergences, unsupported=(), fault=None, seconds=1,
+    )  # fmt: skip
+
+
 def test_a_failure_shows_first_which_nodes_come_and_go() -> None:
     """The first divergence, and of many more those that launch or remove."""
-
-    def diverged(position: int, *now: str) -> Divergence:
-        return Divergence(
-            position=position, turn=position, at=1, kind="different", type="decision.made", outcome_now=now
-        )
-
-    divergences = [diverged(number, "keep a: not now") for number in range(1, 20)]
+    divergences = [diverged(number, f"keep a: not now, {'for' * number}") for number in range(1, 20)]
     divergences += [diverged(20, "remove a: empty"), diverged(21, "launch b: m5.large, for 1 pod")]
-    report = Report(
-        record="r", engine_recorded="1", engine="1", last=21, entries=21, turns=21, observations=0, decisions=21,
-        claim_events=0, diverged=21, divergences=tuple(divergences), unsupported=(), fault=None, seconds=1,
-    )  # fmt: skip
-    text = failure(report, "nodes stay (D-30)")
-    assert re.findall(r"position (\d+)", text) == ["1", "2", "3", "20", "21"]
+    text = failure(report_of(*divergences), "nodes stay (D-30)")
+    assert re.findall(r"^position (\d+)", text, re.MULTILINE) == ["1", "2", "3", "20", "21"]
     assert "  + remove a: empty" in text
     assert "… and 16 more" in text
     assert "What this case guards: nodes stay (D-30)" in text
+
+
+def test_a_failure_says_once_what_differs_again_and_again() -> None:
+    """Other times, amounts and nodes make no other divergence; another reason does."""
+    divergences = [diverged(number, f"remove default-js8s{number}: empty for {number}m44s") for number in range(1, 10)]
+    text = failure(report_of(*divergences, diverged(10, "remove default-js8sd: expired")))
+    assert re.findall(r"^position (\d+)", text, re.MULTILINE) == ["1", "10"]
+    assert "\n  likewise at position 2, 3, 4, 5, 6, 7 and 2 more\n" in text
+    assert "… and" not in text
+
+
+def test_a_failure_names_the_decider_that_differs_first_and_where_its_version_stands() -> None:
+    text = failure(report_of(diverged(7, "remove a: empty", decider="move"), diverged(9, "drained", decider="drain")))
+    assert text.startswith("diverged: 2 turns would be decided otherwise today, the first at position 7 by move\n")
+    assert f"raise the VERSION of move (engine/disruption/moves/execution.py, now {execution.VERSION})," in text
+    unknown = failure(report_of(diverged(7, "remove a: empty", decider="")))
+    assert "raise the decider's VERSION," in unknown

@@ -58,6 +58,7 @@ def test_a_flipped_price_is_found(store: MemoryStore) -> None:
     assert (found.was, found.now) == (0.001, 0.096)
     assert found.outcome_was != found.outcome_now
     assert (found.engine_recorded, found.version_recorded, found.version) == ("test", VERSION, VERSION)
+    assert found.decider == "provision"
     assert report.diverged == 1, "the next turns go on from what is recorded"
 
 
@@ -77,6 +78,13 @@ def test_a_missing_claim_event_is_found(store: MemoryStore) -> None:
     assert first.recorded is None
     assert first.remade is not None
     assert any(d.kind == "refused" and d.type == "claim.initialized" for d in report.divergences)
+
+
+@pytest.mark.parametrize(("event", "decider"), [("claim.requested", "provision"), ("claim.drained", "drain")])
+def test_a_claim_event_that_differs_names_its_decider(store: MemoryStore, event: str, decider: str) -> None:
+    """That of the decision that it follows from, or of the one about its claim in the same turn."""
+    found = verify(tampered(store, without(position_of(store, event)))).divergences[0]
+    assert (found.type, found.decider) == (event, decider)
 
 
 def test_an_extra_decision_is_found(store: MemoryStore) -> None:
