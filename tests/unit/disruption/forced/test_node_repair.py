@@ -97,6 +97,12 @@ def test_a405_the_conditions_of_the_monitoring_agent(condition: str, minutes: in
     assert isinstance(taint, TaintNode)
 
 
+def test_l248_a_node_of_kwok_may_be_unhealthy_for_ten_minutes() -> None:
+    illness = first_due(Node("n", ready=False, ready_since=5 * MINUTE), POLICIES["karpenter.kwok.sh"])
+    assert illness is not None
+    assert (illness.type, illness.due) == ("Ready", 15 * MINUTE)
+
+
 def test_a405_unknown_matches_only_ready() -> None:
     assert first_due(Node("n", ready=True, conditions=(NodeCondition("KernelReady", "Unknown", 1),)), AWS) is None
     assert first_due(Node("n", ready=False, ready_since=1), AWS) is not None

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from kerf.engine.disruption.drift.replacement import replace_drifted
 from kerf.engine.disruption.moves.cluster_with_moves import with_moves
 from kerf.engine.disruption.moves.due_moves import validate, validate_beside
+from kerf.engine.model.disruption_reasons import DisruptionCode
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Move, Placement
 from tests.support.scenarios.clusters import NOW, cluster, node, pod
@@ -74,6 +75,14 @@ def test_d110_pods_that_came_to_a_node_after_a_move_of_it_was_proposed_are_no_pa
     found = validate(move, given, [other])
     assert isinstance(found, Move)
     assert sorted(uid for place in found.placements for uid in place.pods) == ["uid-going", "uid-mine"]
+
+
+def test_d110_a_move_of_several_nodes_goes_as_a_whole_or_not_at_all() -> None:
+    going, expected = node("a", "small", pod("mine", 500)), node("b", "small", pod("other", 500))
+    move = Move("underutilized", ("claim-a", "claim-b"), savings=0.2)
+    assert isinstance(validate(move, cluster(going, expected, node("c", "medium")), ()), Move)
+    withdrawn = validate(move, cluster(going, replace(expected, nominated=True), node("c", "medium")), ())
+    assert withdrawn == Reason.of(DisruptionCode.CHURN, claims=["claim-b"])
 
 
 def test_d110_a_move_takes_the_room_of_those_that_save_less() -> None:
