@@ -63,6 +63,7 @@ def test_a_pod_leaves_when_its_next_node_is_in_service() -> None:
     world.answer_all()
     world.node("n2", SECOND, registered="true")
     world.answer_all()
+    assert world.see(Observation(replace(world.pods["a"], started=world.now))) == [], "it has registered, and no more"
     assert last(world) == []
     world.node("n2", SECOND, registered="true", initialized="true")
     assert last(world) == ["a"]
