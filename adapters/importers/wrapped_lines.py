@@ -18,7 +18,13 @@ _CRI = re.compile(r"(\S{20,40}) (stdout|stderr) ([FP]) ?(.*)", re.DOTALL)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\S+")
 _END_OF_OBJECT = re.compile(rb"(?m)^\}\r?$")
 _DEEPEST = 4  # wrappers around one line
+_OBJECT = re.compile(r'\{\s*"')
+"""How a JSON object begins, and no set of labels (`{app="karpenter"}`, as logcli writes them before a line)."""
+_BEGIN = re.compile(r'\{\s*"(?:level|time|message|kind)"')
+"""How a line of Karpenter's log, or of an audit log, begins."""
 _LONGEST_PREFIX = 300  # characters before the JSON that `kubectl logs --timestamps` or stern writes
+_LONGEST_REST = 300  # characters after the JSON: a table's next column, a quotation mark
+_MOST_PARTS = 60  # lines over which one object is spread
 _MESSAGE = "@message"
 """The column of CloudWatch Logs Insights that holds the line."""
 _LONGEST_HEADER = 4_000  # bytes of a table's first line
@@ -46,8 +52,7 @@ def lines_of(data: bytes) -> Iterator[Line]:
         yield from whole
         return
     parts: dict[str, str] = {}  # of a CRI line that is not complete yet, by stream
-    for number, raw in enumerate(data.split(b"\n"), start=1):
-        text = raw.decode(errors="replace").strip("\r\n ")
+    for number, text in _unbroken(data):
         cri = _CRI.fullmatch(text)
         if cri is not None:
             stream, joined = cri[2], parts.pop(cri[2], "") + cri[4]
@@ -57,6 +62,41 @@ def lines_of(data: bytes) -> Iterator[Line]:
             yield from peeled(Line(number, joined, time_of(cri[1])))
         elif text:
             yield from peeled(Line(number, text))
+
+
+def _unbroken(data: bytes) -> Iterator[tuple[int, str]]:
+    """The lines of a file with their numbers, from 1. An object that a terminal or a page has broken into several lines
+    is one line again, and has the number of its first."""
+    broken: list[tuple[int, str]] = []
+    for number, raw in enumerate(data.split(b"\n"), start=1):
+        text = raw.decode(errors="replace").rstrip("\r\n")
+        if broken and (len(broken) >= _MOST_PARTS or _BEGIN.search(text, 0, _LONGEST_PREFIX)):
+            yield from _as_they_are(broken)  # another one begins: the rest is not there
+            broken = []
+        if not broken and not _breaks_off(text):
+            yield number, text.strip()
+            continue
+        broken.append((number, text))
+        if text.rstrip().endswith("}") and _is_whole(joined := "".join(part for _, part in broken)):
+            yield broken[0][0], joined.strip()
+            broken = []
+    yield from _as_they_are(broken)
+
+
+def _breaks_off(text: str) -> bool:
+    """Whether a log line begins in the text and does not end there. containerd says itself which lines go on."""
+    begins = not text.rstrip().endswith("}") and _BEGIN.search(text, 0, _LONGEST_PREFIX) is not None
+    return begins and not _is_whole(text) and _CRI.fullmatch(text) is None
+
+
+def _as_they_are(lines: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    return ((number, text.strip()) for number, text in lines)
+
+
+def _is_whole(text: str) -> bool:
+    """Whether a JSON object stands in the text, with what may be before and after it."""
+    begins = _OBJECT.search(text, 0, _LONGEST_PREFIX)
+    return begins is not None and object_of(_without_rest(text[begins.start() :])) is not None
 
 
 def _document(data: bytes) -> list[Line] | None:
@@ -153,23 +193,30 @@ def peeled(line: Line, depth: int = 0) -> Iterator[Line]:
     if depth >= _DEEPEST:
         yield line
         return
-    if not text.startswith("{"):
-        before, brace, after = text.partition("{")
-        if brace and len(before) <= _LONGEST_PREFIX:
-            stamp = _TIME.match(before)
-            at = time_of(stamp[0]) if stamp else None
-            yield from peeled(Line(line.number, brace + after, at or line.at, line.version), depth + 1)
-            return
+    begins = _OBJECT.search(text, 0, _LONGEST_PREFIX)
+    if begins is not None and begins.start():
+        stamp = _TIME.match(text)
+        at = time_of(stamp[0]) if stamp else None
+        yield from peeled(Line(line.number, text[begins.start() :], at or line.at, line.version), depth + 1)
+        return
+    text = _without_rest(text)
     fields = object_of(text) if any(word in text for word in _WRAPPING) else None
     if fields is not None and isinstance(fields.get("logEvents"), list):
         yield from _batched(line.number, fields)
         return
     inner = _inner(fields) if fields is not None else ""
     if fields is None or not inner:
-        yield line
+        yield line if text == line.text else Line(line.number, text, line.at, line.version)
         return
     at = next((at for key in _TIMES if (at := time_of(fields.get(key))) is not None), line.at)
     yield from peeled(Line(line.number, inner, at, line.version), depth + 1)
+
+
+def _without_rest(text: str) -> str:
+    """The object that a text begins with, without what stands after it; the text as it is if there is none."""
+    end = text.rfind("}") + 1
+    short = text.startswith("{") and end < len(text) <= end + _LONGEST_REST
+    return text[:end] if short and object_of(text[:end]) is not None else text
 
 
 _TEXTS = ("message", "line", "MESSAGE")

@@ -13,7 +13,16 @@ import pytest
 
 from kerf.adapters.cli.importing.record import import_files
 from kerf.adapters.importers.errors import Unreadable, Unrecognised
-from kerf.engine.record.claim_events import Adopted, Cancelled, Initialized, Launched, LaunchFailed, Tainted, Terminated
+from kerf.engine.record.claim_events import (
+    Adopted,
+    Cancelled,
+    Initialized,
+    Launched,
+    LaunchFailed,
+    Registered,
+    Tainted,
+    Terminated,
+)
 from kerf.engine.record.observations import ControllerDecided, ControllerSaid, RecordStarted
 from kerf.replay.explain.claim import explain_claim
 from kerf.replay.verify.verify import verify
@@ -125,6 +134,11 @@ def test_f2_a_grafana_export_is_turned_round(tmp_path: Path) -> None:
         lambda text: f"2026-03-02T09:00:00.123456789Z stdout F {text}",
         lambda text: f"2026-03-02T09:00:00.1Z {text}",
         lambda text: f"karpenter-7d-x controller {text}",
+        lambda text: f'2026-03-02T10:00:00+01:00 {{app="karpenter", pod="karpenter-7d-x"}} {text}',
+        lambda text: f"| 1772442000707 | 2026-03-02T09:00:00.707Z stdout F {text}     | karpenter-7d-x.controller |",
+        lambda text: f'"{text}"',
+        lambda text: text.replace(', "', ',\n "').replace(": {", ":\n  {"),
+        lambda text: "  {" + f"{text[1:60]}\r\n{text[60:]}",
         lambda text: json.dumps({"log": text + "\n", "stream": "stdout", "time": "2026-03-02T09:00:00Z"}),
         lambda text: json.dumps({"log": text, "log_processed": json.loads(text), "kubernetes": {"pod_name": "x"}}),
         lambda text: json.dumps({"@timestamp": "2026-03-02T09:00:00Z", "message": text, "level": "info"}),
@@ -249,6 +263,18 @@ def test_a_table_that_is_no_log_is_refused(tmp_path: Path) -> None:
     file = written(tmp_path, "table", '@timestamp,@message\n2026-03-02,"hello\n')
     with pytest.raises(Unrecognised):
         import_files([file], tmp_path / "r.kerf")
+
+
+def test_f2_a_line_whose_rest_is_missing_takes_no_other_with_it(tmp_path: Path) -> None:
+    made, joined = (
+        line("09:00:01.000", "created nodeclaim", "provisioner", **named("a-1")),
+        line("09:00:30.000", "registered nodeclaim", Node={"name": "ip-1"}, **named("a-1")),
+    )
+    lost = line("09:00:02.000", "launched nodeclaim", **named("a-1"))[:70]
+    with imported(tmp_path, written(tmp_path, "log", made, lost, "of another container", joined)) as (summary, store):
+        assert "a-1 is requested" in told(store)
+        assert [claim.claim for claim in payloads(store, Registered)] == ["a-1"]
+        assert summary.imported.unread == 2
 
 
 def test_f2_a_line_in_parts_is_joined(tmp_path: Path) -> None:
