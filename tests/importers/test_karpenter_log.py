@@ -285,10 +285,6 @@ def test_f2_a_line_in_parts_is_joined(tmp_path: Path) -> None:
 
 
 def test_f89_flat_keys_of_0_36_and_older_are_read(tmp_path: Path) -> None:
-    def old(at: str, logger: str, message: str, **fields: Any) -> str:
-        known = {"level": "INFO", "time": f"2024-02-15T{at}Z", "logger": f"controller.{logger}", "message": message}
-        return json.dumps(known | {key.replace("_", "-"): value for key, value in fields.items()})
-
     node = "ip-10-0-0-1.ec2.internal"
     replaced = f"terminating 1 nodes (2 pods) {node}/m5.large/spot and replacing with spot node from types a, b"
     file = written(
@@ -314,6 +310,78 @@ def test_f89_flat_keys_of_0_36_and_older_are_read(tmp_path: Path) -> None:
             "underutilized", ("general-aaaaa",), ("general-bbbbb",), 2,
         )  # fmt: skip
         assert [t.why for t in payloads(store, Tainted)] == ["underutilized"]
+
+
+def old(at: str, logger: str, message: str, **fields: Any) -> str:
+    """A line as 0.32 to 0.36 write it."""
+    known = {"level": "INFO", "time": f"2024-02-15T{at}Z", "logger": f"controller.{logger}", "message": message}
+    return json.dumps(known | {key.replace("_", "-"): value for key, value in fields.items()})
+
+
+def test_f89_errors_that_are_the_message_in_0_36_and_older_are_read(tmp_path: Path) -> None:
+    why = 'incompatible with nodepool "general", did not tolerate gpu=1:NoSchedule'
+    file = written(
+        tmp_path, "log",
+        old("09:00:00.000", "provisioner", f"Could not schedule pod, {why}", level="ERROR", pod="shop/web-1"),
+        old("09:00:01.000", "provisioner", "created nodeclaim", nodepool="general", nodeclaim="general-aaaaa"),
+        old("09:00:02.000", "nodeclaim.lifecycle", "insufficient capacity, all requested instance types were"
+            " unavailable during launch", level="ERROR", nodeclaim="general-aaaaa"),
+        old("09:00:02.100", "nodeclaim.termination", "deleted nodeclaim", nodeclaim="general-aaaaa", node=""),
+    )  # fmt: skip
+    with imported(tmp_path, file) as (_, store):
+        (said,) = payloads(store, ControllerSaid)
+        assert (said.text, said.pods) == (f"no place for pod shop/web-1: {why}", ("shop/web-1",))
+        (failed,) = payloads(store, LaunchFailed)
+        assert (failed.claim, failed.kind) == ("general-aaaaa", "insufficient-capacity")
+
+
+@pytest.mark.parametrize(
+    ("said", "least"),
+    [("0 spot and 4 on-demand, from types a, b", 4), ("3 spot and 3 on-demand, from types a and 55 other(s)", 3),
+     ("2 spot and 0 on-demand, from types a", 2), ("on-demand node from types a", 1), ("node from types a", 1)],
+)  # fmt: skip
+def test_f81_a_decision_for_several_new_nodes_counts_them(tmp_path: Path, said: str, least: int) -> None:
+    nodes = "terminating 1 nodes (33 pods) ip-1.ec2.internal/t3.xlarge/on-demand"
+    text = f"disrupting via drift replace, {nodes} and replacing with {said}"
+    with imported(tmp_path, written(tmp_path, "log", old("09:00:00.000", "disruption", text))) as (_, store):
+        assert [decided.new_nodes for decided in payloads(store, ControllerDecided)] == [least]
+
+
+def test_f79_why_a_nodepool_is_not_used_is_told_with_its_name(tmp_path: Path) -> None:
+    pool: dict[str, Any] = {"NodePool": {"name": "gpu"}}
+    nothing = "skipping, nodepool requirements filtered out all instance types"
+    file = written(
+        tmp_path, "log",
+        line("09:00:00.000", nothing, "provisioner", **pool),
+        line("09:00:01.000", nothing, "provisioner", minValuesIncompatibleErr="minValues of 3 are not met", **pool),
+        line("09:00:02.000", "ignoring nodepool, not ready", "provisioner", level="ERROR", **pool),
+        line("09:00:03.000", "40 out of 458 instance types were excluded because they would breach limits",
+             "provisioner", level="DEBUG", **pool),
+    )  # fmt: skip
+    with imported(tmp_path, file) as (_, store):
+        assert [text for text in told(store) if text.startswith("karpenter: ")] == [
+            f"karpenter: NodePool gpu: {nothing}",
+            f"karpenter: NodePool gpu: {nothing}: minValues of 3 are not met",
+            "karpenter: NodePool gpu: ignoring nodepool, not ready",
+            "karpenter: NodePool gpu: 40 out of 458 instance types were excluded because they would breach limits",
+        ]
+        assert {pool for said in payloads(store, ControllerSaid) for pool in said.node_pools} == {"gpu"}
+
+
+def test_errors_of_other_containers_are_not_karpenters(tmp_path: Path) -> None:
+    other = {"level": "error", "time": "2026-03-02T09:00:01Z", "message": "cannot reach the data base"}
+    file = written(
+        tmp_path, "log",
+        line("09:00:00.000", "created nodeclaim", "provisioner", **named("a-1")),
+        json.dumps(other),
+        line("09:00:02.000", "Reconciler error", level="ERROR", error="conflict", **named("a-1")),
+        json.dumps({**other, "level": "ERROR", "message": "Reconciler error", "error": "x", "commit": "490ef94"}),
+    )  # fmt: skip
+    with imported(tmp_path, file) as (summary, store):
+        assert [text for text in told(store) if text.startswith("karpenter: ")] == [
+            "karpenter: Reconciler error: x", "karpenter: NodeClaim a-1: Reconciler error: conflict",
+        ]  # fmt: skip
+        assert summary.imported.other == 1
 
 
 def test_f61_lines_that_the_logger_dropped_are_noticed(tmp_path: Path) -> None:

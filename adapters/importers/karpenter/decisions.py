@@ -26,7 +26,8 @@ _METHODS = {
     "expiration": DisruptionReason.EXPIRED,
 }
 """What a method of up to 0.37 means (F-81)."""
-_NEW_NODES = re.compile(r"(\d{1,6}) \w+")
+_NEW_NODES = re.compile(r"(\d{1,6}) spot and (\d{1,6}) on-demand\b")
+"""Of several new nodes. One that may become either counts as both, so that the larger number is what is certain."""
 
 
 def decision_of(line: LogLine) -> Decided | None:
@@ -83,7 +84,7 @@ def _of_prose(line: LogLine, found: re.Match[str]) -> Decided:
         why=_METHODS.get(found["method"] or "", _why(line.text("reason")) or DisruptionReason.UNKNOWN),
         action=found["action"],
         targets=targets,
-        new_nodes=(int(new[1]) if new else 1) if found["new"] else 0,
+        new_nodes=(max(int(new[1]), int(new[2])) if new else 1) if found["new"] else 0,
         pods=int(found["pods"] or 0),
         command=line.text("command-id"),
         run=line.text("reconcileID"),

@@ -59,6 +59,11 @@ def is_karpenters(line: LogLine) -> bool:
     return logger == _LOGGER or logger.startswith(f"{_LOGGER}.") or "controller" in line.fields
 
 
+def may_be_karpenters(line: LogLine) -> bool:
+    """As `is_karpenters`; also of a line whose logger a collector has dropped, which names Karpenter's commit."""
+    return is_karpenters(line) or "commit" in line.fields
+
+
 @cache
 def _releases() -> dict[str, str]:
     """Commit of a release of the AWS provider → its version (F-56)."""

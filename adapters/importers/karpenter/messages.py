@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from kerf.adapters.importers import claim_steps as st
 from kerf.adapters.importers.karpenter.decisions import decision_of
-from kerf.adapters.importers.karpenter.lines import LogLine
+from kerf.adapters.importers.karpenter.lines import LogLine, may_be_karpenters
 from kerf.adapters.importers.untrusted import key_of, name_of, resources_of, whole_number
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.disruption_reasons import DisruptionReason
@@ -18,6 +18,11 @@ from kerf.engine.model.karpenter.launch_reasons import fleet_errors
 from kerf.engine.record.observations import LaunchError
 
 _OTHERS = re.compile(r" and (\d{1,9}) other\(s\)$")
+_OLD_NO_PLACE = "could not schedule pod, "
+"""Up to 0.36 the error is in the message (F-89)."""
+_OLD_NO_CAPACITY = "insufficient capacity, "
+"""Up to 0.36 the message is the error of a launch that failed (F-89)."""
+_TOO_LARGE = re.compile(r"\d{1,6} out of \d{1,6} instance types were excluded because they would breach limits")
 _UNREADY = re.compile(r"computed (\d{1,9}) unready node\(s\) will fit (\d{1,9}) pod\(s\)")
 _LONGEST_TEXT = 2_000  # characters of an error that are kept
 _LONGEST_REASON = 100  # characters of EC2's code
@@ -31,12 +36,23 @@ def steps_of(line: LogLine) -> tuple[st.Step, ...] | None:
     known = _MEANING.get(line.message)
     if known is not None:
         return known(line) or None
-    if line.message.lower().startswith("successfully acquired lease"):
+    failed = line.level == "ERROR" and may_be_karpenters(line)  # other containers have errors, too
+    return _by_its_beginning(line) or ((_error(line),) if failed else None)
+
+
+def _by_its_beginning(line: LogLine) -> tuple[st.Step, ...]:
+    """The steps of a message with names, numbers or an error in it."""
+    message = line.message.lower()
+    if message.startswith("successfully acquired lease"):
         return (_said(line, "info", "is the leader from now on: what was under way before may be missing"),)
+    if message.startswith(_OLD_NO_PLACE):
+        return _no_place(line, line.message[len(_OLD_NO_PLACE) :])
+    if message.startswith(_OLD_NO_CAPACITY) and line.level == "ERROR":
+        return _launch_failed(line, line.message)
     unready = _UNREADY.fullmatch(line.message)
     if unready is not None:
         return (_said(line, "info", f"{unready[2]} pods fit on {unready[1]} nodes that are not ready yet"),)
-    return (_error(line),) if line.level == "ERROR" else None
+    return _told("info")(line) if _TOO_LARGE.match(line.message) else ()
 
 
 def _said(
@@ -48,8 +64,10 @@ def _said(
     about: bool = False,
     refused: tuple[LaunchError, ...] = (),
 ) -> st.Said:
-    """A sentence about these pods, and with `about` also about the objects that the line names."""
+    """A sentence about these pods, and with `about` also about the objects that the line names. It names them."""
     names = {kind: (name,) if about and (name := line.name(kind)) else () for kind in ("NodeClaim", "Node", "NodePool")}
+    unnamed = [f"{kind} {name}" for kind, found in names.items() for name in found if name not in text]
+    text = f"{', '.join(unnamed)}: {text}" if unnamed else text
     return st.Said(
         at=line.at, level=level, text=text[:_LONGEST_TEXT], pods=pods, claims=names["NodeClaim"], nodes=names["Node"],
         node_pools=names["NodePool"], refused=refused,
@@ -90,9 +108,9 @@ def _unready(line: LogLine) -> tuple[st.Step, ...]:
     return (_said(line, "info", f"{pods} pods fit on {nodes} nodes that are not ready yet"),)
 
 
-def _no_place(line: LogLine) -> tuple[st.Step, ...]:
+def _no_place(line: LogLine, error: str = "") -> tuple[st.Step, ...]:
     pod = key_of(line.fields.get("Pod")) or _pod_key(line.text("pod"))
-    text = f"no place for pod {pod or '(not named)'}: {line.text('error')}"
+    text = f"no place for pod {pod or '(not named)'}: {error or line.text('error')}"
     return (_said(line, "warning", text, pods=(pod,) if pod else ()),)
 
 
@@ -118,10 +136,9 @@ def _launched(line: LogLine) -> tuple[st.Step, ...]:
     ))  # fmt: skip
 
 
-def _launch_failed(line: LogLine) -> tuple[st.Step, ...]:
-    return _if_named(
-        line, lambda claim: st.LaunchFailed(at=line.at, claim=claim, error=line.text("error")[:_LONGEST_TEXT])
-    )
+def _launch_failed(line: LogLine, error: str = "") -> tuple[st.Step, ...]:
+    error = (error or line.text("error"))[:_LONGEST_TEXT]
+    return _if_named(line, lambda claim: st.LaunchFailed(at=line.at, claim=claim, error=error))
 
 
 def _registered(line: LogLine) -> tuple[st.Step, ...]:
@@ -205,7 +222,7 @@ def _timed_out(line: LogLine) -> tuple[st.Step, ...]:
 
 def _told(level: str) -> Callable[[LogLine], tuple[st.Step, ...]]:
     def step(line: LogLine) -> tuple[st.Step, ...]:
-        reason = line.text("reason") or line.text("error")
+        reason = line.text("reason") or line.text("error") or line.text("minValuesIncompatibleErr")
         pod = key_of(line.fields.get("Pod"))
         text = f"{line.message}: {reason}" if reason else line.message
         return (_said(line, level, text, pods=(pod,) if pod else (), about=True),)
@@ -234,6 +251,7 @@ _MEANING: dict[str, Callable[[LogLine], tuple[st.Step, ...]]] = {
     "initiating delete from interruption message": _interrupted,
     "annotated nodeclaim": _annotated,
     "tainted node": _tainted,
+    "cordoned node": _tainted,
     "deleted node": _node_gone,
     "deleted nodeclaim": _claim_gone,
     "failed terminating nodes while executing a disruption command": _gave_up,
@@ -251,6 +269,8 @@ _MEANING: dict[str, Callable[[LogLine], tuple[st.Step, ...]]] = {
     "deleting pod": _told("warning"),
     "removing offering from offerings": _no_capacity,
     "nodepool node limit reached": _told("warning"),
+    "skipping, nodepool requirements filtered out all instance types": _told("warning"),
+    "ignoring nodepool, not ready": _told("warning"),
     "no nodepools found": _told("warning"),
     "no dynamic nodepools found": _told("warning"),
     "provisioning nodeclaims to satisfy replica count": _told("info"),
