@@ -149,7 +149,7 @@ class ClaimLives:
         of = [
             name for name, decided in self._decisions.items()
             if (step.command and decided.command == step.command)
-            or any(target.node in step.nodes for target in decided.targets)
+            or any(target.node in step.nodes or target.claim in step.claims for target in decided.targets)
         ]  # fmt: skip
         failed = {name: self._decisions.pop(name) for name in of}
         claims = tuple(name for name in failed if name in self._objects)

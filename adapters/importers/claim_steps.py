@@ -79,10 +79,11 @@ class Decided(Step, frozen=True, kw_only=True):
 
 
 class GaveUp(Step, frozen=True, kw_only=True):
-    """A decision was not carried out: that of `command`, or the one about these nodes (F-78)."""
+    """A decision was not carried out: that of `command`, or the one about these nodes or claims (F-78)."""
 
     command: str = ""
     nodes: tuple[str, ...] = ()
+    claims: tuple[str, ...] = ()
     error: str = ""
 
 

@@ -426,7 +426,17 @@ def test_a_launch_is_told_as_far_as_the_log_knows_it(tmp_path: Path, known: dict
         assert any(text.split(",")[0].endswith(said) for text in told(store)), told(store)
 
 
-def test_f78_a_decision_that_failed_explains_no_later_removal(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "failed",
+    [
+        {"command_id": "c-1"},
+        {"command": "Empty/c-1: delete: nodepools=[general]: [n-1]"},
+        {"nodes": "n-0,n-1"},
+        {"disrupted_nodes": [{"Node": {"name": "n-1"}}]},
+        {"disrupted_nodes": [{"NodeClaim": {"name": "a-1"}}]},
+    ],
+)
+def test_f78_a_decision_that_failed_explains_no_later_removal(tmp_path: Path, failed: dict[str, Any]) -> None:
     target = {"Node": {"name": "n-1"}, "NodeClaim": {"name": "a-1"}}
     decision: dict[str, Any] = {
         "reason": "empty",
@@ -438,7 +448,7 @@ def test_f78_a_decision_that_failed_explains_no_later_removal(tmp_path: Path) ->
         tmp_path, "log",
         line("09:00:00.000", "disrupting node(s)", "disruption", **decision),
         line("09:00:05.000", "failed terminating nodes while executing a disruption command", "disruption.queue",
-             error="it timed out", command_id="c-1"),
+             error="it timed out", **failed),
         line("10:00:00.000", "tainted node", "node.termination", Node={"name": "n-1"}, **named("a-1")),
     )  # fmt: skip
     with imported(tmp_path, file) as (_, store):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 
-from kerf.adapters.importers.claim_steps import Decided, Target
+from kerf.adapters.importers.claim_steps import Decided, GaveUp, Target
 from kerf.adapters.importers.karpenter.lines import LogLine
 from kerf.adapters.importers.untrusted import name_of, text_of, whole_number
 from kerf.engine.model.disruption_reasons import DisruptionReason
 
 _LONGEST = 1 << 16  # characters of a text that is searched
+_LONGEST_ERROR = 2_000  # characters of an error that are kept
+_COMMAND_ID = re.compile(r"\w+/(?P<id>[\w-]+)")
 _COMMAND = re.compile(r"(?P<why>\w+)/(?P<id>[\w-]+): (?P<action>delete|replace)\b")
 _POOLS = re.compile(r"nodepools=\[([^\]]*)\]")
 _SAVINGS = re.compile(r"\(savings: \$(-?\d{1,9}(?:\.\d{1,6})?)\)")
@@ -57,6 +59,21 @@ def _of_fields(line: LogLine) -> Decided | None:
         command=line.text("command-id") or (said["id"] if said else ""),
         run=line.text("reconcileID"),
         node_pools=tuple(filter(None, (name_of(name.strip()) for name in pools[1].split(",")))) if pools else (),
+    )
+
+
+def gave_up_on(line: LogLine) -> GaveUp:
+    """Which decision failed: by its id, or by the nodes that are named as text or as in the decision (F-78)."""
+    said = _COMMAND_ID.match(line.text("command")[:_LONGEST])
+    listed = line.fields.get("disrupted-nodes")
+    targets = [_target(target) for target in listed if isinstance(target, dict)] if isinstance(listed, list) else []
+    named = (name_of(name.strip()) for name in line.text("nodes").split(","))
+    return GaveUp(
+        at=line.at,
+        command=line.text("command-id") or (said["id"] if said else ""),
+        nodes=tuple(dict.fromkeys(filter(None, (*named, *(target.node for target in targets))))),
+        claims=tuple(filter(None, (target.claim for target in targets))),
+        error=line.text("error")[:_LONGEST_ERROR] or "a disruption failed",
     )
 
 

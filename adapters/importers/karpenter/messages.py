@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 
 from kerf.adapters.importers import claim_steps as st
-from kerf.adapters.importers.karpenter.decisions import decision_of
+from kerf.adapters.importers.karpenter.decisions import decision_of, gave_up_on
 from kerf.adapters.importers.karpenter.lines import LogLine, may_be_karpenters
 from kerf.adapters.importers.untrusted import key_of, name_of, resources_of, whole_number
 from kerf.engine.model import labels as lbl
@@ -182,7 +182,9 @@ def _annotated(line: LogLine) -> tuple[st.Step, ...]:
 
 def _tainted(line: LogLine) -> tuple[st.Step, ...]:
     node = line.name("Node")
-    return (st.DrainBegan(at=line.at, node=node, claim=line.name("NodeClaim")),) if node else ()
+    if not node:  # somebody has cut it out
+        return _if_named(line, lambda claim: st.DeletionSeen(at=line.at, claim=claim))
+    return (st.DrainBegan(at=line.at, node=node, claim=line.name("NodeClaim")),)
 
 
 def _node_gone(line: LogLine) -> tuple[st.Step, ...]:
@@ -197,9 +199,7 @@ def _claim_gone(line: LogLine) -> tuple[st.Step, ...]:
 
 
 def _gave_up(line: LogLine) -> tuple[st.Step, ...]:
-    nodes = tuple(filter(None, (name_of(name.strip()) for name in line.text("nodes").split(","))))
-    error = line.text("error")[:_LONGEST_TEXT] or "a disruption failed"
-    return (st.GaveUp(at=line.at, command=line.text("command-id"), nodes=nodes, error=error),)
+    return (gave_up_on(line),)
 
 
 def _removed_because(why: str) -> Callable[[LogLine], tuple[st.Step, ...]]:
