@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from kerf.adapters.importers import claim_steps as st
 from kerf.adapters.importers.history import History
-from kerf.adapters.importers.known_claims import KnownClaims
+from kerf.adapters.importers.known_claims import KnownClaims, with_own_instances
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.disruption_reasons import DisruptionReason
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition, NodeClaimObject, condition_is_true
@@ -31,6 +31,7 @@ class ClaimLives:
     """Tells a history of steps. `steps` must be in order of time."""
 
     def __init__(self, history: History, steps: Sequence[st.Step]) -> None:
+        steps = with_own_instances(steps)
         self._history, self._steps = history, steps
         self._known = KnownClaims(steps)
         self._replacements = _replacements(steps)

@@ -6,13 +6,33 @@ addresses, which a cloud uses again, so that a node's claim is looked up by time
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kerf.adapters.importers import claim_steps as st
 
 _NEVER = 1 << 62
+
+
+_OfInstance = st.Launched | st.Registered | st.Initialized | st.ClaimGone
+
+
+def with_own_instances(steps: Sequence[st.Step]) -> list[st.Step]:
+    """The steps without the ids of instances that several claims have: somebody has masked them (`i-xxxxxxxx`), and
+    what befalls one of these instances would befall any of the claims."""
+    claims: dict[str, set[str]] = {}
+    for step in steps:
+        if isinstance(step, _OfInstance) and step.provider_id:
+            claims.setdefault(step.provider_id.rpartition("/")[2], set()).add(step.claim)
+    masked = {instance for instance, of in claims.items() if len(of) > 1}
+    return [
+        replace(step, provider_id="")
+        if isinstance(step, _OfInstance) and step.provider_id.rpartition("/")[2] in masked
+        else step
+        for step in steps
+    ]
 
 
 class Known(Struct):

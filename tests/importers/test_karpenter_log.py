@@ -456,6 +456,19 @@ def test_f78_a_decision_that_failed_explains_no_later_removal(tmp_path: Path, fa
         assert "karpenter did not carry out its decision: a-1" in told(store)
 
 
+def test_instances_whose_ids_are_masked_are_not_taken_for_one(tmp_path: Path) -> None:
+    """As people paste logs: every provider id is aws:///eu-west-1a/i-xxxxxxxx."""
+    masked = {"provider_id": "aws:///eu-west-1a/i-xxxxxxxx"}
+    launches = [
+        line(f"09:00:0{at}.000", "launched nodeclaim", instance_type="m5.large", **named(claim), **masked)
+        for at, claim in enumerate(("a-1", "a-2"))
+    ]
+    interrupted = line("09:10:00.000", "initiating delete from interruption message", "interruption",
+                       messageKind="spot_interrupted", Node={"name": "n-2"}, **named("a-2"))  # fmt: skip
+    with imported(tmp_path, written(tmp_path, "log", *launches, interrupted)) as (_, store):
+        assert {tainted.claim: tainted.why for tainted in payloads(store, Tainted)} == {"a-2": "interrupted"}
+
+
 def test_f91_a_node_that_goes_before_its_replacement_is_in_service_goes_for_another_cause(tmp_path: Path) -> None:
     decision: dict[str, Any] = {
         "reason": "underutilized", "decision": "replace", "replacement_node_count": 1, "reconcileID": "r-1",
