@@ -176,7 +176,7 @@ class ClaimLives:
         if name not in self._objects:
             claim = self._launch_known(NodeClaimObject(name, NodeClassRef("", "", ""), expire_after=None))
             known = self._known.claims.get(name)
-            if known is not None and known.node:
+            if known is not None and known.node and known.joined <= at:
                 claim = replace(claim, node=known.node, conditions=_with(claim, "Registered", at))
             if claim.node and in_service:
                 claim = replace(claim, conditions=_with(claim, "Initialized", at))

@@ -36,7 +36,8 @@ def with_own_instances(steps: Sequence[st.Step]) -> list[st.Step]:
 
 
 class Known(Struct):
-    """One claim. `begun` and `ended` bound its life as far as it is told."""
+    """One claim. `begun` and `ended` bound its life as far as it is told; `joined` is when its node is first told to
+    have registered, or to be in service."""
 
     name: str
     node_pool: str = ""
@@ -46,6 +47,7 @@ class Known(Struct):
     zone: str = ""
     capacity_type: str = ""
     begun: int = 0
+    joined: int = 0
     ended: int = _NEVER
 
 
@@ -83,6 +85,8 @@ class KnownClaims:
             self._note(step.claim, node=step.node, provider_id=step.provider_id)
         elif isinstance(step, st.Interrupted | st.DrainBegan | st.NodeGone):
             self._note(step.claim, node=step.node)
+        if isinstance(step, st.Registered | st.Initialized) and step.claim:
+            self.claims[step.claim].joined = self.claims[step.claim].joined or step.at
         if isinstance(step, st.ClaimGone) and step.claim:
             self.claims[step.claim].ended = min(self.claims[step.claim].ended, step.at)
 

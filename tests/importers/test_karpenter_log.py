@@ -469,6 +469,20 @@ def test_instances_whose_ids_are_masked_are_not_taken_for_one(tmp_path: Path) ->
         assert {tainted.claim: tainted.why for tainted in payloads(store, Tainted)} == {"a-2": "interrupted"}
 
 
+def test_f92_a_claim_that_is_first_met_at_its_launch_registers_when_the_log_says_so(tmp_path: Path) -> None:
+    node: dict[str, Any] = {"Node": {"name": "n-1"}, **named("a-1")}
+    file = written(
+        tmp_path, "log",
+        line("09:00:00.000", "launched nodeclaim", provider_id="aws:///eu-west-1a/i-1", **named("a-1")),
+        line("09:00:30.000", "registered nodeclaim", **node),
+        line("09:00:45.000", "initialized nodeclaim", **node),
+    )  # fmt: skip
+    with imported(tmp_path, file) as (_, store):
+        assert [adopted.state for adopted in payloads(store, Adopted)] == ["launched"]
+        assert [entry.at - AT for entry in entries_of(store, Registered)] == [30_000]
+        assert [entry.at - AT for entry in entries_of(store, Initialized)] == [45_000]
+
+
 def test_f91_a_node_that_goes_before_its_replacement_is_in_service_goes_for_another_cause(tmp_path: Path) -> None:
     decision: dict[str, Any] = {
         "reason": "underutilized", "decision": "replace", "replacement_node_count": 1, "reconcileID": "r-1",
