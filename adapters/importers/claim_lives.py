@@ -138,6 +138,8 @@ class ClaimLives:
         for name, node in targets:
             if name:
                 self._claim(name, step.at, in_service=True)
+            elif node and node not in self._nodes:
+                self._show(step.at, Node(node))  # its claim is not told: then nothing else says that it is there
             self._decisions[name or node] = step
         self._history.tell(step.at, seen.ControllerDecided(
             KARPENTER, step.why, step.action,

@@ -23,7 +23,7 @@ from kerf.engine.record.claim_events import (
     Terminated,
 )
 from kerf.engine.record.decisions import Offer
-from kerf.engine.record.observations import LaunchAnswered, LaunchError
+from kerf.engine.record.observations import ControllerDecided, LaunchAnswered, LaunchError
 from kerf.engine.record.store import Store
 from kerf.engine.scheduling.explain.overlaid_prices import OverlaidPrice, OverlaidPrices
 from kerf.engine.scheduling.explain.refused_offerings import replaced_again_at
@@ -152,6 +152,10 @@ def explain_node(
     if not claims:
         if name in histories.claims and histories.claims[name].events:
             return explain_claim(store, name, position, now, histories, at_hand)
+        if name in histories.nodes and histories.imported is not None:
+            raise SubjectUnknown(
+                "which NodeClaim the node had was not imported", where=f"node {name}", hint=_known_of(name, histories)
+            )
         if name in histories.nodes:
             hint = (
                 "kerf neither launched nor adopted it, and removes it only if somebody deletes it: it is room for pods"
@@ -159,6 +163,16 @@ def explain_node(
             raise SubjectUnknown("the node belongs to no NodeClaim", where=f"node {name}", hint=hint)
         raise unknown_subject(f"the record knows no node {name!r}", name, histories.nodes, where=f"node {name}")
     return explain_claim(store, claims[-1], position, now, histories, at_hand)
+
+
+def _known_of(node: str, histories: Histories) -> str:
+    """What an imported record tells of a node whose NodeClaim it does not know."""
+    entry = histories.decided_nodes.get(node)
+    tells = f"kerf story RECORD node/{node} tells what is known of it"
+    if entry is None:
+        return tells
+    decided: ControllerDecided = entry.payload
+    return f"{decided.controller} takes it away, as {decided.why} (position {entry.position}); {tells}"
 
 
 def explain_claim(

@@ -37,6 +37,7 @@ from kerf.engine.record.decisions import (
 )
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import (
+    FAILED,
     ControllerDecided,
     Imported,
     InterruptionSeen,
@@ -143,6 +144,7 @@ class Histories:
         self.claims: dict[str, ClaimHistory] = {}
         self.claims_of_node: dict[str, list[str]] = {}
         self.nodes: dict[str, int] = {}  # every node ever seen → the position where it was seen first
+        self.decided_nodes: dict[str, Entry] = {}  # node → another controller's latest decision to take it away
         self.repeated: dict[int, int] = {}  # decision → the latest one that came to the same result
         self.decisions: dict[int, str] = {}  # position → decider
         self.moves: dict[str, MoveHistory] = {}
@@ -309,6 +311,11 @@ class Histories:
     def _controller_decided(self, decided: ControllerDecided, entry: Entry) -> None:
         for name in decided.claims:
             self._claim(name, entry).signals.append(entry)
+        for node in decided.nodes:
+            if decided.action == FAILED:
+                self.decided_nodes.pop(node, None)
+            else:
+                self.decided_nodes[node] = entry
 
 
 _HANDLERS: dict[type[Struct], Callable[[Histories, Any, Entry], None]] = {

@@ -24,7 +24,8 @@ from kerf.engine.record.claim_events import (
     Terminated,
 )
 from kerf.engine.record.observations import ControllerDecided, ControllerSaid, RecordStarted
-from kerf.replay.explain.claim import explain_claim
+from kerf.replay.errors import SubjectUnknown
+from kerf.replay.explain.claim import explain_claim, explain_node
 from kerf.replay.verify.verify import verify
 from tests.support.imports.imported import SAMPLES, entries_of, imported, payloads, told, written
 
@@ -481,6 +482,17 @@ def test_f92_a_claim_that_is_first_met_at_its_launch_registers_when_the_log_says
         assert [adopted.state for adopted in payloads(store, Adopted)] == ["launched"]
         assert [entry.at - AT for entry in entries_of(store, Registered)] == [30_000]
         assert [entry.at - AT for entry in entries_of(store, Initialized)] == [45_000]
+
+
+def test_f87_of_a_node_whose_claim_no_line_names_the_decision_is_told(tmp_path: Path) -> None:
+    """Up to 1.2 a decision has the names of nodes alone."""
+    decided = "disrupting via drift delete, terminating 1 nodes (4 pods) ip-1.ec2.internal/t3a.small/on-demand"
+    file = written(tmp_path, "log", old("09:00:00.000", "disruption", decided))
+    with imported(tmp_path, file) as (_, store):
+        assert "node ip-1.ec2.internal is there" in told(store)
+        with pytest.raises(SubjectUnknown, match="which NodeClaim the node had was not imported") as refused:
+            explain_node(store, "ip-1.ec2.internal")
+        assert "karpenter takes it away, as drifted" in refused.value.hint
 
 
 def test_f91_a_node_that_goes_before_its_replacement_is_in_service_goes_for_another_cause(tmp_path: Path) -> None:
