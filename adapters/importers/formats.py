@@ -23,7 +23,11 @@ from kerf.adapters.importers.wrapped_lines import Line, lines_of
 
 _LOOKED_AT = 2_000
 """Lines at the beginning that are looked at: a log may begin with what other programs write."""
-_CONSOLE = re.compile(rb"\d{4}-\d\d-\d\dT[^\t\n]{5,40}\t(DEBUG|INFO|WARN|ERROR)\tcontroller[.\t]")
+_CONSOLE = re.compile(
+    rb"(?m)^[^\n{]{0,200}?\d{4}-\d\d-\d\dT[^\s{]{5,40}\s{1,20}(?:DEBUG|INFO|WARN|ERROR)\s{1,20}controller(?:\.\S+)?\s"
+)
+"""Also with what `kubectl logs --prefix` or stern puts before, and with the blanks that a page makes of tabs."""
+_BEGINNING = 1 << 16  # bytes in which a line in console form is looked for
 KNOWN = "Karpenter's log (JSON lines), audit logs, lp4k's CSV, kubereplay's captures and SimKube's traces"
 
 
@@ -35,17 +39,14 @@ def read_history(path: Path) -> History:
     history = _history(data, path)
     if not history.told:
         counted = f"{history.other} lines tell nothing of nodes and pods, {history.unread} cannot be read"
-        raise NothingTold(f"there is no history in it: {counted}", where=str(path), hint="Give a longer part of it")
+        because = f" ({history.first_unread[0].why})" if history.first_unread else ""
+        raise NothingTold(
+            f"there is no history in it: {counted}{because}", where=str(path), hint="Give a longer part of it"
+        )
     return history
 
 
 def _history(data: bytes, path: Path) -> History:
-    if _CONSOLE.match(data):
-        raise Unreadable(
-            "this is Karpenter's log in console form, as 0.31 and older write it",
-            where=str(path),
-            hint="Only JSON lines are read: run Karpenter with the setting logEncoding: json (LOG_LEVEL stays)",
-        )
     if is_simkube(data):
         return read_trace(data, str(path))
     capture = capture_of(data)
@@ -60,6 +61,12 @@ def _history(data: bytes, path: Path) -> History:
         if history is not None:
             return history
         looked_at = looked_at or first
+    if _CONSOLE.search(data, 0, _BEGINNING):
+        raise Unreadable(
+            "this is Karpenter's log in console form, as 0.31 and older write it",
+            where=str(path),
+            hint="Only JSON lines are read: run Karpenter with the setting logEncoding: json (LOG_LEVEL stays)",
+        )
     raise Unrecognised(_looks_like(looked_at), where=str(path), hint=f"kerf import reads {KNOWN}")
 
 
@@ -77,6 +84,8 @@ def _looks_like(first: Iterable[Line]) -> str:
     objects = [fields for line in first if (fields := object_of(line.text)) is not None]
     if not objects:
         return "this is no history that kerf knows: no line of it is JSON"
+    if any(isinstance(fields.get("message"), str) and {"controller", "logger"} & fields.keys() for fields in objects):
+        return "this looks like lines of Karpenter's log, but without a time no history can be made of them"
     keys = ", ".join(_shown_keys(objects[0]))
     return f"this is no history that kerf knows: JSON, whose first object has the fields {keys or '(none)'}"
 

@@ -110,7 +110,7 @@ def _document(data: bytes) -> list[Line] | None:
     if isinstance(document, list):
         lines = [line for number, item in enumerate(document, start=1) for line in _exported(number, item)]
         return in_order(lines)
-    return list(_batched(1, document)) if isinstance(document, dict) else None
+    return list(_batched(1, document)) if isinstance(document, dict) and _EVENTS & document.keys() else None
 
 
 def _table(data: bytes) -> list[Line] | None:
@@ -167,6 +167,9 @@ def _of_insights(item: dict[str, Any]) -> int | None:
 
 def _of_ms(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) == _DIGITS_OF_MS else time_of(text)
+
+
+_EVENTS = {"events", "logEvents"}
 
 
 def _batched(number: int, batch: dict[str, Any]) -> Iterator[Line]:

@@ -58,6 +58,17 @@ def test_lines_that_cannot_be_read_are_counted_and_the_first_three_shown(
         (gzip.compress(LOG)[:200], "KERF361", "damaged or cut off"),
         (b"2023-09-20T21:41:22.421Z\tINFO\tcontroller.provisioner\tx\t{}\n", "KERF361", "console form"),
         (
+            b'karpenter-7d-x controller 2023-09-20T21:41:22.421Z        INFO    controller.provisioner  x  {"a": 1}\n',
+            "KERF361",
+            "console form",
+        ),
+        (b'{\n "message": "tainted node",\n "controller": "node.termination"\n}\n', "KERF360", "without a time"),
+        (
+            b'{"time":"2026-03-02T09:00:00Z","logger":"controller","message":"tainted node","Node":{"name":"<x>"}}',
+            "KERF363",
+            "are their names masked?",
+        ),
+        (
             b'{"level":"INFO","time":"2026-03-02T09:00:00Z","logger":"controller","message":"x"}',
             "KERF363",
             "no history",

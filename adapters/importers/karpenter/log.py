@@ -30,7 +30,9 @@ def read_log(lines: Iterable[Line]) -> History:
     steps: list[st.Step] = []
     for line in known:
         told = steps_of(line)
-        if told is None:
+        if told == ():
+            history.not_read(line.number, "it names no NodeClaim or Node: are their names masked?", line.message)
+        elif told is None:
             history.other += 1
         else:
             history.read += 1

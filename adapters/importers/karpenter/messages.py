@@ -29,13 +29,14 @@ _LONGEST_REASON = 100  # characters of EC2's code
 
 
 def steps_of(line: LogLine) -> tuple[st.Step, ...] | None:
-    """The steps that a line tells of; None if it tells nothing of nodes and pods."""
+    """The steps that a line tells of; none if it does not name what it is about, and None if that is neither nodes nor
+    pods."""
     if line.message.startswith("disrupting "):
         decided = decision_of(line)
-        return (decided,) if decided is not None else None
+        return (decided,) if decided is not None else ()
     known = _MEANING.get(line.message)
     if known is not None:
-        return known(line) or None
+        return known(line)
     failed = line.level == "ERROR" and may_be_karpenters(line)  # other containers have errors, too
     return _by_its_beginning(line) or ((_error(line),) if failed else None)
 
@@ -188,8 +189,8 @@ def _tainted(line: LogLine) -> tuple[st.Step, ...]:
 
 
 def _node_gone(line: LogLine) -> tuple[st.Step, ...]:
-    node = line.name("Node")
-    return (st.NodeGone(at=line.at, node=node, claim=line.name("NodeClaim")),) if node else ()
+    node, claim = line.name("Node"), line.name("NodeClaim")
+    return (st.NodeGone(at=line.at, node=node, claim=claim),) if node or claim else ()
 
 
 def _claim_gone(line: LogLine) -> tuple[st.Step, ...]:
