@@ -22,6 +22,11 @@ def first_names(names: Sequence[str]) -> str:
     return f"{listed} and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else listed
 
 
+def saved(dollars: float) -> str:
+    """Write what a change saves in an hour, or what it costs."""
+    return f"to save ${dollars:.2f}/h" if dollars >= 0 else f"for ${-dollars:.2f}/h more"
+
+
 def duration(milliseconds: int) -> str:
     """Write a duration as Go does, in its two largest units: 1h30m, 12.5s, 340ms."""
     sign, rest = ("-", -milliseconds) if milliseconds < 0 else ("", milliseconds)

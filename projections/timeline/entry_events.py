@@ -15,7 +15,7 @@ from kerf.engine.model.kinds.watched import WATCHED
 from kerf.engine.model.missing_knowledge import words_of
 from kerf.engine.record import observations as seen
 from kerf.engine.record.entries import Entry, UnknownEntry
-from kerf.projections.prose.amounts import count, first_names, moment
+from kerf.projections.prose.amounts import count, first_names, moment, saved
 from kerf.projections.prose.explanation_codes import UNKNOWN_ACTOR
 from kerf.projections.timeline.event import DEBUG, ERROR, INFO, WARNING, Event, Parameter
 
@@ -155,7 +155,7 @@ def _controller_decided(decided: seen.ControllerDecided, entry: Entry) -> list[E
     first = f", {count(decided.new_nodes, 'new node')} first" if decided.new_nodes else ""
     if decided.replacements:
         first += f" ({first_names(decided.replacements)})"
-    saves = f", to save ${decided.savings:.2f}/h" if decided.savings is not None else ""
+    saves = f", {saved(decided.savings)}" if decided.savings is not None else ""
     return [
         make_event(
             entry, "controller-decided", INFO, "decision/elsewhere", related, controller=decided.controller,

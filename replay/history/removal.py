@@ -20,7 +20,7 @@ from kerf.engine.record.observations import FAILED, ControllerDecided, Interrupt
 from kerf.engine.record.store import Store
 from kerf.engine.state.load import load
 from kerf.engine.state.nodeclaims.drift import DRIFTED as HAS_DRIFTED
-from kerf.projections.prose.amounts import count
+from kerf.projections.prose.amounts import count, saved
 from kerf.projections.prose.explanation_codes import UNKNOWN_ACTOR, ExplanationCode
 from kerf.replay.history.histories import ClaimHistory, Histories, MoveHistory, RecordedVerdict
 from kerf.replay.history.successor_pods import Successors, pods_to_move
@@ -208,7 +208,7 @@ def controller_reason(decided: ControllerDecided) -> Reason:
     if decided.action == FAILED:
         return Reason.of(ExplanationCode.CONTROLLER_GAVE_UP, controller=decided.controller)
     first = f", after {count(decided.new_nodes, 'new node')}" if decided.new_nodes else ""
-    saves = f", to save ${decided.savings:.2f}/h" if decided.savings is not None else ""
+    saves = f", {saved(decided.savings)}" if decided.savings is not None else ""
     return Reason.of(
         ExplanationCode.CONTROLLER_DECIDED, controller=decided.controller, why=decided.why, first=first, saves=saves
     )

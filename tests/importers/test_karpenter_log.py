@@ -348,6 +348,14 @@ def test_f81_a_decision_for_several_new_nodes_counts_them(tmp_path: Path, said: 
         assert [decided.new_nodes for decided in payloads(store, ControllerDecided)] == [least]
 
 
+def test_f84_a_decision_that_saves_nothing_says_what_it_costs(tmp_path: Path) -> None:
+    command = "Drifted/c-1: replace: nodepools=[general]: [n-1] -> [1 replacement] (savings: $-0.05)"
+    decision: dict[str, Any] = {"command": command, "disrupted_nodes": [{"Node": {"name": "n-1"}, **named("a-1")}]}
+    file = written(tmp_path, "log", line("09:00:00.000", "disrupting node(s)", "disruption", **decision))
+    with imported(tmp_path, file) as (_, store):
+        assert "karpenter takes away a-1 (drifted, for $0.05/h more)" in told(store)
+
+
 def test_f79_why_a_nodepool_is_not_used_is_told_with_its_name(tmp_path: Path) -> None:
     pool: dict[str, Any] = {"NodePool": {"name": "gpu"}}
     nothing = "skipping, nodepool requirements filtered out all instance types"
