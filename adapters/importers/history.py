@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import Struct, field, structs
 
+from kerf.adapters.importers.claim_steps import Step
 from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.missing_knowledge import Missing
@@ -61,6 +62,8 @@ class History(Struct):
     unread: int = 0
     first_unread: list[Unread] = field(default_factory=list)
     applied: list[Applied] = field(default_factory=list)
+    steps: dict[bytes, tuple[Step, ...]] = field(default_factory=dict)
+    """Of a log: what each line tells, by its digest. Several logs are told as one."""
 
     def tell(self, at: int, *payloads: Struct, blobs: dict[str, Struct] | None = None) -> None:
         """Adds what was told at one instant. Each call is a turn of its own."""

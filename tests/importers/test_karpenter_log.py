@@ -533,6 +533,21 @@ def test_f87_a_node_name_that_is_used_again_belongs_to_the_claim_of_its_time(tmp
         assert hours == [9, 10]
 
 
+@pytest.mark.parametrize(("first", "second"), [(slice(0, 9), slice(9, None)), (slice(0, 12), slice(4, None))])
+def test_f93_several_logs_are_told_as_one(tmp_path: Path, first: slice, second: slice) -> None:
+    """As of yesterday and today, of both replicas, or fetched twice."""
+    lines = (SAMPLES / "karpenter-1.12.log").read_text().splitlines()
+    parts = [written(tmp_path, name, *lines[part]) for name, part in (("2.log", second), ("1.log", first))]
+    with imported(tmp_path, *parts) as (_, store):
+        in_parts = [entry.payload for entry in store.scan() if not isinstance(entry.payload, RecordStarted)]
+    with imported(tmp_path, written(tmp_path, "twice.log", *lines, *lines)) as (summary, store):
+        twice = [entry.payload for entry in store.scan() if not isinstance(entry.payload, RecordStarted)]
+        assert summary.imported.other == len(lines)
+    with imported(tmp_path, "karpenter-1.12.log") as (_, store):
+        whole = [entry.payload for entry in store.scan() if not isinstance(entry.payload, RecordStarted)]
+    assert in_parts == twice == whole
+
+
 def test_a_real_run_of_1_14_is_read_whole(tmp_path: Path) -> None:
     """29 of 86 NodeClaims were left in that run, and 4 were launched after the first 82."""
     with imported(tmp_path, "karpenter-1.14-kwok.log.gz") as (summary, store):

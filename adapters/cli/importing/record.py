@@ -17,6 +17,7 @@ from kerf.adapters.cli.simulate.new_record import new_record
 from kerf.adapters.importers.errors import Unreadable
 from kerf.adapters.importers.formats import read_history
 from kerf.adapters.importers.history import History, Unread, imported, in_order, joined
+from kerf.adapters.importers.karpenter.log import as_one_log
 from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.kubernetes.workloads import Workload
 from kerf.engine.model.settings import Settings
@@ -61,7 +62,7 @@ def import_files(files: Sequence[Path], record: Path) -> Summary:
     LimitReached (KERF128); there is no record then.
     """
     with limited(*files):
-        histories = joined(histories_of(files))
+        histories = joined(as_one_log(histories_of(files)))
         mark = imported(histories)
         with new_record(record, IMPORT_HOLDER, say=print_error) as new, progress_line("written up to entry") as told:
             entries = _write(histories, mark, new.store, told)
