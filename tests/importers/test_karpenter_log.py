@@ -348,6 +348,22 @@ def test_f81_a_decision_for_several_new_nodes_counts_them(tmp_path: Path, said: 
         assert [decided.new_nodes for decided in payloads(store, ControllerDecided)] == [least]
 
 
+def test_f79_pods_whose_preferences_can_prevent_consolidation_are_told(tmp_path: Path) -> None:
+    many = "pod(s) have a preferred Anti-Affinity which can prevent consolidation"
+    file = written(
+        tmp_path, "log",
+        line("09:00:00.000", many, "provisioner", pods="shop/web-1, shop/web-2 and 3 other(s)"),
+        line("09:00:01.000", "pod shop/db-1 has a preferred TopologySpreadConstraint which can prevent consolidation",
+             "provisioner"),
+    )  # fmt: skip
+    with imported(tmp_path, file) as (_, store):
+        assert [(said.text, said.pods) for said in payloads(store, ControllerSaid)] == [
+            ("a preferred Anti-Affinity can prevent consolidation, that of shop/web-1, shop/web-2 and 3 other(s)",
+             ("shop/web-1", "shop/web-2")),
+            ("a preferred TopologySpreadConstraint can prevent consolidation, that of shop/db-1", ("shop/db-1",)),
+        ]  # fmt: skip
+
+
 def test_f84_a_decision_that_saves_nothing_says_what_it_costs(tmp_path: Path) -> None:
     command = "Drifted/c-1: replace: nodepools=[general]: [n-1] -> [1 replacement] (savings: $-0.05)"
     decision: dict[str, Any] = {"command": command, "disrupted_nodes": [{"Node": {"name": "n-1"}, **named("a-1")}]}

@@ -23,6 +23,9 @@ _OLD_NO_PLACE = "could not schedule pod, "
 _OLD_NO_CAPACITY = "insufficient capacity, "
 """Up to 0.36 the message is the error of a launch that failed (F-89)."""
 _TOO_LARGE = re.compile(r"\d{1,6} out of \d{1,6} instance types were excluded because they would breach limits")
+_PREFERRED = re.compile(
+    r"pod(?:\(s\) have| (?P<pod>\S{1,600}) has) a preferred (?P<term>\w{1,60}(?:-\w{1,60})?) which can prevent .*"
+)
 _UNREADY = re.compile(r"computed (\d{1,9}) unready node\(s\) will fit (\d{1,9}) pod\(s\)")
 _LONGEST_TEXT = 2_000  # characters of an error that are kept
 _LONGEST_REASON = 100  # characters of EC2's code
@@ -53,6 +56,11 @@ def _by_its_beginning(line: LogLine) -> tuple[st.Step, ...]:
     unready = _UNREADY.fullmatch(line.message)
     if unready is not None:
         return (_said(line, "info", f"{unready[2]} pods fit on {unready[1]} nodes that are not ready yet"),)
+    preferred = _PREFERRED.fullmatch(line.message)
+    if preferred is not None:
+        pods = (preferred["pod"] or "").strip('"') or line.text("pods")
+        text = f"a preferred {preferred['term']} can prevent consolidation, that of {pods}"
+        return (_said(line, "info", text, pods=_pods_in(pods)),)
     return _told("info")(line) if _TOO_LARGE.match(line.message) else ()
 
 
@@ -90,8 +98,12 @@ def _error(line: LogLine) -> st.Said:
 
 def _found_pods(line: LogLine) -> tuple[st.Step, ...]:
     text = line.text("Pods") or line.text("pods")
-    first = tuple(key for part in _OTHERS.sub("", text).split(",") if (key := _pod_key(part.strip())))
-    return (_said(line, "info", f"found pods that need a place: {text}", pods=first),)
+    return (_said(line, "info", f"found pods that need a place: {text}", pods=_pods_in(text)),)
+
+
+def _pods_in(text: str) -> tuple[str, ...]:
+    """The pods that a text lists: the first of them, and the number of the others."""
+    return tuple(key for part in _OTHERS.sub("", text).split(",") if (key := _pod_key(part.strip())))
 
 
 def _pod_key(text: str) -> str:
