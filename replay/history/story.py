@@ -14,12 +14,15 @@ from kerf.engine.record.store import Store
 from kerf.engine.state.indexes import Blobs
 from kerf.projections.timeline.event import Event
 from kerf.projections.timeline.timeline import Timeline
+from kerf.replay.errors import PartialRecord, SubjectUnknown
 from kerf.replay.history.histories import Histories
 from kerf.replay.history.indexed_timeline import chosen_events, told_of
 from kerf.replay.history.replacement_chain import ChainLink
 from kerf.replay.history.selections import BudgetSelection, Selection, budget_selection, selection_of
-from kerf.replay.history.subjects import BUDGET, Subject, subject_at
+from kerf.replay.history.subjects import BUDGET, POD, POOL, Subject, subject_at
+from kerf.replay.partial_records import imported_from
 from kerf.replay.record_names.named_entries import NamedEntries
+from kerf.replay.subject_names import kind_of
 from kerf.replay.time_travel.record_beginning import base_as_entries
 
 _EVICTION_EVENTS = ("claim-pod-evicted", "claim-pod-forced")
@@ -43,7 +46,13 @@ class Story(Struct, frozen=True):
 def story(store: Store, name: str, until: int | None = None, named: NamedEntries | None = None) -> Story:
     """Tell the story of anything that has a name (see `subjects.subject_of`), up to a position. `named` finds the
     entries up to there, if the record has an index. Raises SubjectUnknown (KERF203) and SubjectAmbiguous (KERF210)."""
-    histories, found = subject_at(store, name, until, named)
+    try:
+        histories, found = subject_at(store, name, until, named)
+    except (SubjectUnknown, PartialRecord):
+        said = _story_of_what_was_said(store, name, until)
+        if said is None:
+            raise
+        return said
     subject = str(found)
     selection: Selection | BudgetSelection
     if found.kind == BUDGET:
@@ -60,6 +69,23 @@ def story(store: Store, name: str, until: int | None = None, named: NamedEntries
     events = tuple(_causes_first(told))
     others = sorted((selection.subjects | selection.helpers.keys()) - {subject})
     return Story(subject, tuple(others), events, selection.chain if len(selection.chain) > 1 else ())
+
+
+def _story_of_what_was_said(store: Store, name: str, until: int | None) -> Story | None:
+    """The story of a pod or NodePool that an imported record only speaks of, since a log has no such objects; None if
+    nothing is said of it."""
+    if imported_from(store) is None:
+        return None
+    kind, _, rest = name.partition("/")
+    known = kind_of(kind) if rest else ""
+    meant = (f"{known}/{rest}",) if known else (f"{POD}/{name}", f"{POOL}/{name}")
+    about: dict[str, list[Event]] = {subject: [] for subject in meant}
+    timeline = timeline_from_base(store)
+    for entry in store.scan(0, until):
+        for event in timeline.apply(entry):
+            for subject in about.keys() & {event.subject, *event.related}:
+                about[subject].append(event)
+    return next((Story(subject, (), tuple(events)) for subject, events in about.items() if events), None)
 
 
 def _of_budget(

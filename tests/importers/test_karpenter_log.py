@@ -24,8 +24,9 @@ from kerf.engine.record.claim_events import (
     Terminated,
 )
 from kerf.engine.record.observations import ControllerDecided, ControllerSaid, RecordStarted
-from kerf.replay.errors import SubjectUnknown
+from kerf.replay.errors import PartialRecord, SubjectUnknown
 from kerf.replay.explain.claim import explain_claim, explain_node
+from kerf.replay.history.story import story
 from kerf.replay.verify.verify import verify
 from tests.support.imports.imported import SAMPLES, entries_of, imported, payloads, told, written
 
@@ -362,6 +363,22 @@ def test_f79_pods_whose_preferences_can_prevent_consolidation_are_told(tmp_path:
              ("shop/web-1", "shop/web-2")),
             ("a preferred TopologySpreadConstraint can prevent consolidation, that of shop/db-1", ("shop/db-1",)),
         ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["shop/web-1", "pod/shop/web-1", "gpu", "nodepool/gpu"])
+def test_story_tells_what_a_log_says_of_a_pod_or_nodepool(tmp_path: Path, name: str) -> None:
+    """A log has no such objects, so that explain cannot answer."""
+    pod: dict[str, Any] = {"Pod": {"namespace": "shop", "name": "web-1"}, "error": "no instance type fits"}
+    file = written(
+        tmp_path, "log",
+        line("09:00:00.000", "could not schedule pod", "provisioner", level="ERROR", **pod),
+        line("09:00:01.000", "ignoring nodepool, not ready", "provisioner", NodePool={"name": "gpu"}),
+    )  # fmt: skip
+    with imported(tmp_path, file) as (_, store):
+        (event,) = story(store, name).events
+        assert event.subject == ("nodepool/gpu" if name.endswith("gpu") else "pod/shop/web-1")
+        with pytest.raises((SubjectUnknown, PartialRecord)):
+            story(store, "shop/web-2")
 
 
 def test_f84_a_decision_that_saves_nothing_says_what_it_costs(tmp_path: Path) -> None:
