@@ -58,7 +58,7 @@ class BudgetExplanation(Struct, frozen=True, kw_only=True):
 
     `status` is THERE or GONE. `allowed` evictions are allowed now, none since `allows_none_since` (ms since the epoch;
     0 if some are). `expected` and `desired` are as its status says. `for_good`: no pod may be evicted until the budget
-    changes or its workload grows. `nodes` maps nodes to how many of its `pods` are there. `overlaps` are other budgets
+    changes or, where `growth_helps`, its workload grows. `nodes` maps nodes to how many of its `pods` are there. `overlaps` are other budgets
     that select some of its pods, too: these are never evicted. `drains` and `stays` are what it holds.
     """
 
@@ -76,6 +76,7 @@ class BudgetExplanation(Struct, frozen=True, kw_only=True):
     healthy: int = 0
     allows_none_since: int = 0
     for_good: bool = False
+    growth_helps: bool = False
     pods: tuple[str, ...] = ()
     workloads: tuple[CoveredWorkload, ...] = ()
     nodes: dict[str, int] = {}
@@ -95,6 +96,7 @@ def explain_budget(histories: Histories, state: State, name: str) -> BudgetExpla
         {pod.shape: state.indexes.blobs.shape(pod.shape) for pod in pods}, tuple(facts.pdbs.values()), facts.at
     )
     held = [pod for pod in pods if budget in rules.blocked_now(pod)]
+    for_good = any(budget in rules.never_letting_go(pod) for pod in held)
     return BudgetExplanation(
         budget=name,
         position=facts.position,
@@ -109,7 +111,8 @@ def explain_budget(histories: Histories, state: State, name: str) -> BudgetExpla
         desired=budget.desired_healthy,
         healthy=sum(map(_healthy, pods)),
         allows_none_since=histories.budgets[name].allows_none_since,
-        for_good=any(budget in rules.never_letting_go(pod) for pod in held),
+        for_good=for_good,
+        growth_helps=for_good and not any(map(rules.blocked_for_good, held)),
         pods=tuple(pod.key for pod in pods),
         workloads=_workloads(pods),
         nodes=dict(sorted(Counter(pod.node for pod in pods if pod.node).items())),

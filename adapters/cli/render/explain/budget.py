@@ -24,7 +24,8 @@ def budget_text(printer: Printer, explained: BudgetExplanation) -> None:
         since = f"it has allowed none since {moment(explained.allows_none_since)}"
         printer.line(f"{since}, for {duration(explained.at - explained.allows_none_since)}", "warning")
     if explained.for_good:
-        printer.line("none of its pods may go until it is changed, or its workload has more pods", "warning")
+        growth = ", or its workload has more pods" if explained.growth_helps else ""
+        printer.line(f"none of its pods may go until it is changed{growth}", "warning")
     if explained.overlaps:
         names = some(explained.overlaps, MAX_NAMES_SHOWN)
         said = "some of its pods are also under PodDisruptionBudget"

@@ -68,6 +68,19 @@ def test_a_node_that_it_keeps_is_named_with_since_when(store: MemoryStore) -> No
     assert start + MINUTE < held.since < start + 3 * MINUTE
 
 
+def test_more_pods_are_no_way_out_where_it_allows_none_of_any_number(
+    store: MemoryStore, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    never = stored(tmp_path / "never.kerf", store)
+    assert main(["explain", str(never), f"pdb/{NAME}", "--at", "+20m"]) == 0
+    assert "none of its pods may go until it is changed\n" in capsys.readouterr().out
+    two_of_two = budget(0)
+    two_of_two["spec"] = {"minAvailable": 2, "selector": two_of_two["spec"]["selector"]}
+    both = stored(tmp_path / "both.kerf", Run(given(scale("1m", 2), more=(two_of_two,)), until=10 * MINUTE).memory)
+    assert main(["explain", str(both), f"pdb/{NAME}"]) == 0
+    assert "until it is changed, or its workload has more pods\n" in capsys.readouterr().out
+
+
 def test_a_drain_that_waits_for_it_is_named_with_its_end(store: MemoryStore) -> None:
     found = asked(store, "+35m")
     (held,) = found.drains
