@@ -62,6 +62,10 @@ def shape_document(shape: PodShape) -> Document:
     document = {camel_case(name): _set(part) for name, part in _fields(shape).items()}
     document["requests"] = {name: format_quantity(amount, name) for name, amount in shape.requests.items()}
     document["labels"] = {key: value for key, value in shape.labels.items() if key not in _OF_ONE_POD}
+    for terms in (document["affinity"], document["antiAffinity"]):
+        for term in terms:
+            if not term["weight"]:
+                del term["weight"]  # a required term: manifests give it no weight
     return document
 
 

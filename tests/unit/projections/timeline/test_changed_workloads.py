@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from kerf.engine.model.kubernetes.pods import Owner, Pod, PodShape, VolumeRef
+from kerf.engine.model.kubernetes.pods import AffinityTerm, Owner, Pod, PodShape, VolumeRef
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.errors import BlobMissing
 from kerf.engine.record.observations import Observation
@@ -16,6 +16,11 @@ from tests.support.world import World
 SHAPES = {
     "old": PodShape(requests={"cpu": 500}, labels={"app": "web", "pod-template-hash": "5d8"}),
     "new": PodShape(requests={"cpu": 750}, labels={"app": "web", "pod-template-hash": "6f4"}),
+    "apart": PodShape(
+        requests={"cpu": 500},
+        labels={"app": "web", "pod-template-hash": "7a1"},
+        anti_affinity=(AffinityTerm("kubernetes.io/hostname"),),
+    ),
     "first": PodShape(volumes=(VolumeRef("data", claim="data-db-0"),)),
     "second": PodShape(volumes=(VolumeRef("data", claim="data-db-1"),)),
 }
@@ -44,6 +49,11 @@ def test_the_first_pod_that_asks_for_something_else_tells_what() -> None:
     assert told(WEB, another(WEB, 2), new, replace(WEB, phase="Running"), another(new, 4)) == [GREATER]
     back = another(WEB, 5)
     assert told(WEB, new, back)[1].endswith("requests.cpu 750m → 500m")
+
+
+def test_a_required_term_has_no_weight_as_in_its_manifest() -> None:
+    (only,) = told(WEB, another(WEB, 2, shape="apart"))
+    assert only.endswith("ask for something else: antiAffinity[0].topologyKey none → kubernetes.io/hostname")
 
 
 def test_an_annotation_that_is_kept_for_disruption_is_told() -> None:
