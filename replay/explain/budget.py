@@ -58,8 +58,9 @@ class BudgetExplanation(Struct, frozen=True, kw_only=True):
 
     `status` is THERE or GONE. `allowed` evictions are allowed now, none since `allows_none_since` (ms since the epoch;
     0 if some are). `expected` and `desired` are as its status says. `for_good`: no pod may be evicted until the budget
-    changes or, where `growth_helps`, its workload grows. `nodes` maps nodes to how many of its `pods` are there. `overlaps` are other budgets
-    that select some of its pods, too: these are never evicted. `drains` and `stays` are what it holds.
+    changes or, where `growth_helps`, its workload grows. `nodes` maps nodes to how many of its `pods` are there.
+    `overlaps` are other budgets that select some of its pods, too: these are never evicted. `drains` and `stays` are
+    what it holds.
     """
 
     budget: str
