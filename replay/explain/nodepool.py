@@ -22,6 +22,7 @@ from kerf.projections.prose.explanation_codes import ExplanationCode
 from kerf.projections.prose.nearest_reasons import nearest_first
 from kerf.projections.status.nodepool import nodepool_status
 from kerf.replay.explain.funnels import decision_at
+from kerf.replay.explain.pools_not_asked import conditions_not_met
 from kerf.replay.history.histories import Histories
 
 READY, NOT_READY, GONE = "ready", "not ready", "gone"
@@ -77,18 +78,13 @@ def explain_pool(store: Store, histories: Histories, state: State, name: str) ->
     pool = facts.pools.get(name)
     claims = [claim for claim in facts.claims.values() if claim.node_pool == name]
     status = nodepool_status(state, name) if pool is not None else None
-    conditions = status.conditions if status is not None else ()
     histories_of_pool = [claim for claim in histories.claims.values() if claim.node_pool == name and claim.orders]
     return PoolExplanation(
         node_pool=name,
         position=facts.position,
         at=facts.at,
         status=GONE if status is None else READY if status.ready else NOT_READY,
-        wrong=tuple(
-            Reason(condition.reason, {"message": condition.message})
-            for condition in conditions
-            if condition.status == "False" and condition.type != "Ready"
-        ),
+        wrong=conditions_not_met(status) if status is not None else (),
         nodes=dict(sorted(Counter(claim.state for claim in claims).items())),
         price=round(sum(claim.price for claim in claims if claim.launched), 6),
         limits={

@@ -14,6 +14,7 @@ from kerf.projections.figures.capacity import OFFERING_PARTS, about_offering
 from kerf.projections.figures.measures import in_common
 from kerf.replay.explain.claim import Launch, launch_of
 from kerf.replay.explain.funnels import PlacementExplanation, decision_at, explain_placement, replan_if_known
+from kerf.replay.explain.pools_not_asked import PoolNotAsked, pools_not_asked
 from kerf.replay.history.displacement import Displacement, displacement_behind, displacement_of
 from kerf.replay.history.histories import EXISTING, LATER, NEW_CLAIM, Histories
 from kerf.replay.history.histories_until import histories_of
@@ -47,7 +48,8 @@ class PodExplanation(Struct, frozen=True, kw_only=True):
     is the planned node, if the pod was bound to another one. `came_for` is the pod that it replaced, from a node that
     had to go. `left` says why it was put off a node itself. `shortened`: the decisive decision is from before the
     record's base, and cannot be made again. `kept`: why it may not leave its going node yet. `lost` are nodes that were
-    planned for it, and did not come.
+    planned for it, and did not come. `not_asked` are the NodePools that would have been asked for it, and are left out
+    now.
     """
 
     pod: str
@@ -71,6 +73,7 @@ class PodExplanation(Struct, frozen=True, kw_only=True):
     lost: LostLaunches | None = None
     refused: tuple[RefusedZones | None, ...] = ()
     crowding: tuple[CrowdingDaemonSets | None, ...] = ()
+    not_asked: tuple[PoolNotAsked, ...] = ()
 
 
 def explain_pod(store: Store, name: str, position: int | None = None, now: int = 0) -> PodExplanation:
@@ -111,6 +114,7 @@ def explain_known_pod(store: Store, histories: Histories, state: State, pod: Pod
         left=displacement_of(histories, pod),
         kept=_kept(store, pod),
         lost=_lost(pod, histories),
+        not_asked=pools_not_asked(state, reasons) if pod.uid in state.indexes.pending else (),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kerf.adapters.cli.render.explain.budget import budget_text
 from kerf.adapters.cli.render.explain.claim import claim_text
 from kerf.adapters.cli.render.explain.decision import decision_text
+from kerf.adapters.cli.render.explain.not_asked import condition_words
 from kerf.adapters.cli.render.explain.pod import pod_text
 from kerf.adapters.cli.render.output import Printer
 from kerf.adapters.cli.render.text import MAX_NAMES_SHOWN, some
@@ -68,8 +69,7 @@ def pool_text(printer: Printer, explained: PoolExplanation) -> None:
         "title",
     )
     for wrong in explained.wrong:
-        message = wrong.params.get("message")
-        printer.line(f"{wrong.code}: {message}" if message else wrong.code, "warning")
+        printer.line(condition_words(wrong), "warning")
     for resource, (used, limit) in explained.limits.items():
         amounts = f"{format_quantity(used, resource)} of {format_quantity(limit, resource)} {resource}"
         printer.line(f"limit: {amounts}", "warning" if used >= limit else "info")

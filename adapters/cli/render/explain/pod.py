@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from itertools import groupby
 
+from kerf.adapters.cli.render.explain.not_asked import not_asked_text
 from kerf.adapters.cli.render.explain.placement import CUT_SINCE, launch_text, placement_text
 from kerf.adapters.cli.render.figures.tables import common_words
 from kerf.adapters.cli.render.output import Printer
@@ -54,6 +55,7 @@ def pod_text(printer: Printer, explained: PodExplanation) -> None:
     for reason in nearest_first(explained.reasons):
         more = daemonsets_in_words(crowding.get(id(reason))) + refused_in_words(reason, refused.get(id(reason)))
         printer.line(f"no place: {sentence(reason)}{more}", "warning")
+    not_asked_text(printer, explained.not_asked)
     for reason in explained.kept:
         printer.line(f"it stays for now: {sentence(reason)}")
     if explained.how is not None:

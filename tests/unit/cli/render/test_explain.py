@@ -14,7 +14,7 @@ from kerf.adapters.cli.render.explain.pod import pod_text
 from kerf.adapters.cli.render.output import Printer
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import ProvisionResult
-from kerf.engine.record.observations import NodeClaimDeletionSeen, Observation
+from kerf.engine.record.observations import NodeClaimDeletionSeen, NodeClassSeen, Observation
 from kerf.engine.scheduling.explain.relaxed_preferences import RelaxedPreference
 from kerf.engine.scheduling.explain.tracer import NearMiss, PricedType
 from kerf.replay.explain.claim import explain_claim
@@ -24,7 +24,22 @@ from kerf.replay.explain.pod import explain_pod
 from kerf.replay.history.removal import Removal, RemovalMove
 from tests.support.lives import claim_of, in_service, show_taint
 from tests.support.records import position_of
-from tests.support.world import World
+from tests.support.world import NODE_CLASS, World, pool
+
+
+def test_why_no_nodepool_launches_anything_is_a_line_for_each(capsys: pytest.CaptureFixture[str]) -> None:
+    world = World()
+    world.prepare(pool("fixed", replicas=0))
+    world.see(
+        Observation(NodeClassSeen(NODE_CLASS.group, NODE_CLASS.kind, NODE_CLASS.name, reason="SubnetsNotFound")),
+        Observation(pool("broken")),
+    )
+    world.pending("web")
+    world.after(1_000)
+    pod_text(Printer(), explain_pod(world.store, "default/web"))
+    told = capsys.readouterr().out
+    assert "NodePool broken launches nothing for pods now: SubnetsNotFound: NodeClass default is not ready\n" in told
+    assert "NodePool fixed launches nothing for pods now: it is static\n" in told
 
 
 def test_decisions_that_came_to_the_same_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:

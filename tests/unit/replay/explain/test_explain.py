@@ -14,6 +14,7 @@ from kerf.engine.record.observations import (
     LaunchAnswered,
     LaunchError,
     NodeClaimDeletionSeen,
+    NodeClassSeen,
     ObjectGone,
     Observation,
 )
@@ -32,7 +33,7 @@ from kerf.replay.history.story import story
 from tests.support.lives import PODS, claim_of, half_empty, in_service, show_taint
 from tests.support.memory import MemoryStore
 from tests.support.records import changed, position_of, tampered, whole_life
-from tests.support.world import World, pool
+from tests.support.world import NODE_CLASS, World, pool
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +116,41 @@ def test_a_pod_that_fits_nowhere_again_names_the_later_decision() -> None:
     assert found.look is not None
     assert found.look_again > found.look.position
     assert explain_decision(world.store, found.look_again).repeats == found.look.position
+
+
+def test_nodepools_that_launch_nothing_are_named_with_why() -> None:
+    world = World()
+    world.prepare(pool("fixed", replicas=0))
+    world.see(
+        Observation(NodeClassSeen(NODE_CLASS.group, NODE_CLASS.kind, NODE_CLASS.name, reason="SubnetsNotFound")),
+        Observation(pool("broken")),
+        Observation(pool("going", deleting=world.now)),
+    )
+    world.pending("web")
+    world.after(1_000)
+    found = explain_pod(world.store, "default/web")
+    assert [reason.code for reason in found.reasons] == ["no-node-pool"]
+    assert [(left_out.node_pool, left_out.why) for left_out in found.not_asked] == [
+        ("broken", "not-ready"), ("fixed", "static"), ("going", "deleting"),
+    ]  # fmt: skip
+    assert [wrong.code for wrong in found.not_asked[0].wrong] == ["SubnetsNotFound"]
+
+
+def test_where_another_nodepool_was_asked_only_one_that_would_suit_is_named() -> None:
+    world = World()
+    world.prepare(pool("b", labels={"team": "b"}))
+    broken = replace(NODE_CLASS, name="broken")
+    world.see(
+        Observation(NodeClassSeen(broken.group, broken.kind, broken.name, reason="SubnetsNotFound")),
+        Observation(replace(pool("a", labels={"team": "a"}), node_class=broken)),
+        Observation(replace(pool("c", labels={"team": "c"}), node_class=broken)),
+        Observation(pool("fixed", replicas=0)),
+    )
+    world.pending("web", node_selector={"team": "a"})
+    world.after(1_000)
+    found = explain_pod(world.store, "default/web")
+    assert {reason.code for reason in found.reasons} == {"requirements-conflict", "not-ready"}
+    assert [left_out.node_pool for left_out in found.not_asked] == ["a"]
 
 
 def test_a_pod_whose_window_is_open_has_no_decision_yet() -> None:
