@@ -17,6 +17,7 @@ class ExplanationCode(ReasonCode):
     CONTROLLER_DECIDED = "controller-decided", "{controller} takes it away, as {why}{first}{saves}"
     CONTROLLER_GAVE_UP = "controller-gave-up", "{controller} did not carry out its decision"
     DELETION_ASKED = "deletion-asked", "{actor} asked for its deletion"
+    DRAIN_CUT_SHORT = "drain-cut-short", "its drain may last until {until}: pods still there are deleted by force"
     FITS_ON_A_CHEAPER_NODE = "fits-on-a-cheaper-node", "its pods fit on a node that costs less"
     BUDGET_ALLOWS_NONE = (
         "budget-allows-none",
@@ -24,6 +25,10 @@ class ExplanationCode(ReasonCode):
     )
     GOES_AT_ONCE = "goes-at-once", "it may go, within the disruption budgets, and does so at once"
     GOES_AS_EMPTY = "goes-as-empty", "it is empty: emptiness decides about it"
+    GRACE_PERIOD_ENDS = (
+        "grace-period-ends",
+        "its terminationGracePeriod of {grace} ends at {until}: pods still there are deleted by force",
+    )
     HAS_ROOM_ELSEWHERE = "has-room-elsewhere", "its pods have room on other nodes"
     ILL_FOR_A_WHILE = (
         "ill-for-a-while",

@@ -22,6 +22,7 @@ from kerf.engine.state.load import load
 from kerf.engine.state.nodeclaims.drift import DRIFTED as HAS_DRIFTED
 from kerf.projections.prose.amounts import count, saved
 from kerf.projections.prose.explanation_codes import UNKNOWN_ACTOR, ExplanationCode
+from kerf.replay.history.forced_pods import Force, force_of
 from kerf.replay.history.histories import ClaimHistory, Histories, MoveHistory, RecordedVerdict
 from kerf.replay.history.successor_pods import Successors, pods_to_move
 from kerf.replay.what_if.blockers import budget_use
@@ -75,7 +76,7 @@ class DrainedPod(Struct, frozen=True, kw_only=True):
     """A pod that was on the node when its drain began.
 
     `how`: evicted, forced, ended by itself, or still there. `planned` is where the move meant it to go. `successor` is
-    the pod that replaced it, `node` where that one is.
+    the pod that replaced it, `node` where that one is. `held` is what had kept one that was deleted by force.
     """
 
     pod: str
@@ -83,6 +84,7 @@ class DrainedPod(Struct, frozen=True, kw_only=True):
     planned: str = ""
     successor: str = ""
     node: str = ""
+    held: Reason | None = None
 
 
 class Removal(Struct, frozen=True, kw_only=True):
@@ -116,6 +118,8 @@ def removal_of(store: Store, histories: Histories, claim: ClaimHistory) -> Remov
     reason, decision = _reason_and_decision(histories, claim, ending, why)
     drained = next((e for e in claim.events if isinstance(e.payload, ev.DrainStarted)), None)
     drift = _drift_verdict(claim, ending.position) if why == DisruptionReason.DRIFTED else None
+    force = force_of(store, histories, claim)
+    pool_gone = histories.pool_gone(claim.node_pool, ending.position)
     return Removal(
         why=why,
         reason=_precise_reason(reason, move),
@@ -124,10 +128,8 @@ def removal_of(store: Store, histories: Histories, claim: ClaimHistory) -> Remov
         decision=decision,
         differences=drift.verdict.differences if drift is not None else (),
         move=_removal_move(store, histories, move) if move is not None else None,
-        causes=tuple(
-            _causes(claim, ending, reason, decision, move, histories.pool_gone(claim.node_pool, ending.position))
-        ),
-        pods=_drained_pods(histories, claim, drained.position, move) if drained is not None else (),
+        causes=tuple(_causes(claim, ending, reason, decision, move, pool_gone, force)),
+        pods=_drained_pods(histories, claim, drained.position, move, force) if drained is not None else (),
         over=any(isinstance(e.payload, (*_ENDING_EVENTS, ev.Terminated)) for e in claim.events),
     )
 
@@ -287,9 +289,10 @@ def _causes(
     decision: int,
     move: MoveHistory | None,
     pool_gone: Entry | None,
+    force: Force | None,
 ) -> list[Cause]:
     """List what happened by position: what was seen, what was decided, and how the claim ended. `pool_gone` is the end
-    of its NodePool, which takes its NodeClaims along."""
+    of its NodePool, which takes its NodeClaims along, and `force` the first use of it."""
     causes: dict[int, Cause] = {}
 
     def add(position: int, at: int, reason: Reason) -> None:
@@ -321,6 +324,8 @@ def _causes(
             event_code = entry.type.removeprefix("claim.")
             if event_code not in ("pod-evicted", "pod-forced"):
                 add(entry.position, entry.at, _event_reason(event_code, entry.payload))
+    if force is not None:
+        add(force.position, force.at, force.reason)
     return [causes[position] for position in sorted(causes)]
 
 
@@ -344,8 +349,9 @@ def _signal_reason(entry: Entry) -> Reason:
 
 
 def _drained_pods(
-    histories: Histories, claim: ClaimHistory, drained: int, move: MoveHistory | None
+    histories: Histories, claim: ClaimHistory, drained: int, move: MoveHistory | None, force: Force | None
 ) -> tuple[DrainedPod, ...]:
+    held = force.held if force is not None else {}
     planned = planned_places(histories, move.move) if move is not None else {}
     on_node = pods_to_move(histories, claim, drained)
     successor_of = Successors(histories).of(on_node)
@@ -360,6 +366,7 @@ def _drained_pods(
                 planned=planned.get(pod.uid, ""),
                 successor=new.key if new is not None else "",
                 node=new.node if new is not None else "",
+                held=held.get(pod.key) if pod.forced else None,
             )
         )
     return tuple(drained_pods)

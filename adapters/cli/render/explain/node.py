@@ -63,7 +63,7 @@ def _causes(printer: Printer, causes: Sequence[Cause]) -> None:
 def _pods(printer: Printer, pods: Sequence[DrainedPod]) -> None:
     if pods:
         printer.line(f"  {count(len(pods), 'pod')} on it when its drain began:")
-    for (how, came, node), alike in groupby(pods, key=lambda pod: (pod.how, bool(pod.successor), pod.node)):
+    for (how, held, came, node), alike in groupby(pods, key=_went):
         who = list(alike)
         if how == "there":
             went = ""
@@ -72,7 +72,13 @@ def _pods(printer: Printer, pods: Sequence[DrainedPod]) -> None:
             went = f"; in their place {some([pod.successor for pod in who], MAX_NAMES_SHOWN)}{where}"
         else:
             went = "; nothing in their place"
-        printer.line(f"    {how}: {some([pod.pod for pod in who], MAX_NAMES_SHOWN)}{went}")
+        kept = f" ({held})" if held else ""
+        printer.line(f"    {how}{kept}: {some([pod.pod for pod in who], MAX_NAMES_SHOWN)}{went}")
+
+
+def _went(pod: DrainedPod) -> tuple[str, str, bool, str]:
+    """What pods share that are told in one line: how they went, what had kept them, and where others came."""
+    return pod.how, sentence(pod.held) if pod.held is not None else "", bool(pod.successor), pod.node
 
 
 def methods_text(printer: Printer, methods: Sequence[MethodVerdict]) -> None:
