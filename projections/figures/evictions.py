@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from kerf.engine.model.kubernetes.pods import Pod
+from kerf.engine.model.kubernetes.pods import DAEMONSET, Pod, owned_by
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Decision, DeletePod, EvictPod
 from kerf.engine.record.entries import Entry
@@ -87,7 +87,10 @@ class EvictionsFold:
             self._told(payload, entry)
 
     def _seen(self, pod: Pod) -> None:
-        """Note a pod that came for an evicted one of its workload. It may be there before the eviction is answered."""
+        """Note a pod that came for an evicted one of its workload. It may be there before the eviction is answered. A
+        DaemonSet's pod comes for its node, whoever left another one."""
+        if owned_by(pod, DAEMONSET):
+            return
         if self._evicted_at and pod.created and pod.uid not in self._created:
             evicted_at = self._evicted_at.get(workload_of(pod).key, 0)
             if abs(pod.created - evicted_at) <= COMES_WITHIN:

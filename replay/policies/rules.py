@@ -13,7 +13,16 @@ from kerf.engine.record.entries import Entry
 from kerf.engine.state.evolve import evolve
 from kerf.engine.state.load import beginning
 from kerf.engine.state.state import State
-from kerf.projections.figures.loops import CHAIN, DRIFTS_AT_ONCE, EVICTED_AGAIN, LAUNCH_FAILURES, UNUSED, find_loops
+from kerf.projections.figures.loops import (
+    CHAIN,
+    DRIFTS_AT_ONCE,
+    EVICTED_AGAIN,
+    EXPIRES_SOON,
+    LAUNCH_FAILURES,
+    LAUNCHED_AGAIN,
+    UNUSED,
+    find_loops,
+)
 from kerf.projections.prose.amounts import count, moment
 from kerf.replay.partial_records import require
 from kerf.replay.policies.evidence import Evidence
@@ -23,7 +32,7 @@ from kerf.replay.verify.report_lines import divergence_lines, obstacle_lines, ve
 from kerf.replay.verify.verifier import turns
 from kerf.replay.verify.verify import verify
 
-LOOPS = (CHAIN, EVICTED_AGAIN, UNUSED, DRIFTS_AT_ONCE, LAUNCH_FAILURES)
+LOOPS = (CHAIN, EVICTED_AGAIN, LAUNCHED_AGAIN, EXPIRES_SOON, UNUSED, DRIFTS_AT_ONCE, LAUNCH_FAILURES)
 """The kinds of loops that `no_loop` may name."""
 MAX_DIVERGENCES_SHOWN = 5
 DECIDED = ("- ", "+ ", "= ")

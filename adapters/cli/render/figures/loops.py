@@ -9,8 +9,16 @@ from kerf.adapters.cli.render.lines import print_text
 from kerf.adapters.cli.render.output import Printer
 from kerf.adapters.cli.render.text import MAX_NAMES_SHOWN, dollars, some
 from kerf.engine.passwords import without_password
-from kerf.projections.figures.loops import CHAIN, DRIFTS_AT_ONCE, EVICTED_AGAIN, UNUSED, Loop
-from kerf.projections.prose.amounts import count, moment
+from kerf.projections.figures.loops import (
+    CHAIN,
+    DRIFTS_AT_ONCE,
+    EVICTED_AGAIN,
+    EXPIRES_SOON,
+    LAUNCHED_AGAIN,
+    UNUSED,
+    Loop,
+)
+from kerf.projections.prose.amounts import count, duration, moment
 
 NO_LOOPS = "No node goes round in circles."
 
@@ -32,7 +40,7 @@ def show_loops(loops: Iterable[Loop], record: str) -> None:
 def loop_words(loop: Loop) -> str:
     """Say what goes round in circles."""
     why = f" ({', '.join(loop.reasons)})" if loop.reasons else ""
-    differs = some(loop.differs, 1)
+    differs, lasted = some(loop.differs, 1), duration(loop.lasted)
     if loop.kind == CHAIN:
         same = f", {loop.same_type} of them by the same type and zone" if loop.same_type else ""
         return (
@@ -48,6 +56,12 @@ def loop_words(loop: Loop) -> str:
         pods, nodes = count(loop.evicted, "pod"), some(loop.claims, MAX_NAMES_SHOWN)
         left = "that had come for evicted ones had to leave in their turn within half an hour"
         return f"{loop.about}: {pods} {left}{why}: from {nodes}"
+    if loop.kind == LAUNCHED_AGAIN:
+        nodes = f"{count(loop.nodes, 'node')} came for its pods and went with them, only to be launched again"
+        return f"{loop.about}: {nodes}, in {loop.rounds} rounds{why}, {lasted} after they were asked for"
+    if loop.kind == EXPIRES_SOON:
+        nodes = f"{count(loop.nodes, 'node')} expired {lasted} after they were asked for"
+        return f"NodePool {loop.about}: {nodes}, in {loop.rounds} rounds: its expireAfter is that short"
     return f"{loop.about}: {count(loop.nodes, 'launch')} failed{why}".replace("launchs", "launches")
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import pairwise
 
+import pytest
+from msgspec.structs import replace
+
 from kerf.adapters.cli.render.figures.loops import loop_words
 from kerf.engine.model.karpenter.nodeclaim_templates import Difference
 from kerf.engine.model.kubernetes.pods import Owner, Pod
@@ -172,3 +175,55 @@ def test_the_worst_loop_comes_first() -> None:
     unused = [item for name in "xyz" for item in (*came(name, 0, serves=False), *went(name, 5 * MINUTE, "empty"))]
     chain = [*came("a", 0), *replaced("a", "b", 10 * MINUTE), *replaced("b", "c", 20 * MINUTE)]
     assert [loop.kind for loop in loops(unused, chain)] == ["launched-for-nobody", "replacement-chain"]
+
+
+def wave(number: int, every: int = 12, *, kind: str = "empty", lasts: int = 6) -> list[Happened]:
+    """Two nodes that come for pods every so many minutes, and go after some."""
+    at = number * every * MINUTE
+    return [
+        item
+        for name in "xy"
+        for item in (*came(f"{name}{number}", at), *went(f"{name}{number}", at + lasts * MINUTE, kind))
+    ]
+
+
+def test_nodes_that_are_launched_again_as_soon_as_they_are_gone_are_told_by_workload() -> None:
+    (loop,) = loops(*(wave(number) for number in range(4)))
+    assert (loop.kind, loop.about, loop.nodes, loop.rounds) == ("launched-again", "shop/web", 8, 4)
+    assert (loop.lasted, loop.reasons) == (6 * MINUTE, ("empty",))
+    assert "8 nodes came for its pods and went with them, only to be launched again, in 4 rounds" in loop_words(loop)
+
+
+@pytest.mark.parametrize(
+    "waves",
+    [
+        [wave(0), wave(1)],  # twice is no loop
+        [wave(number, 60) for number in range(4)],  # nobody would keep a node for so long
+        [wave(number, 60, lasts=40) for number in range(4)],  # it was there for long
+        [wave(number, kind="interrupted") for number in range(4)],
+    ],
+)
+def test_nodes_that_come_and_go_as_they_should_are_no_loop(waves: list[list[Happened]]) -> None:
+    assert loops(*waves) == []
+
+
+def test_a_wave_that_comes_again_after_hours_is_another_loop() -> None:
+    found = loops(*(wave(number) for number in (0, 1, 2, 20, 21, 22, 40)))
+    assert [(loop.kind, loop.rounds) for loop in found] == [("launched-again", 3), ("launched-again", 3)]
+
+
+def test_an_expiration_that_comes_soon_is_told_by_nodepool() -> None:
+    (loop,) = loops(*(wave(number, 60, kind="expired", lasts=60) for number in range(3)))
+    assert (loop.kind, loop.about, loop.nodes, loop.rounds) == ("expires-soon", "p", 6, 3)
+    assert loop_words(loop).startswith("NodePool p: 6 nodes expired 1h after they were asked for, in 3 rounds")
+    assert loops(*(wave(number, 720, kind="expired", lasts=720) for number in range(3))) == []
+
+
+def test_pods_of_daemonsets_come_for_their_node() -> None:
+    agents = Owner("apps/v1/DaemonSet", "agent")
+    happened = [
+        (at, replace(payload, owner=agents) if isinstance(payload, Pod) else payload)
+        for uid, claim, at, created in (("1", "a", 5, 1), ("2", "a", 5, 1), ("3", "b", 15, 5), ("4", "b", 15, 5))
+        for at, payload in evicted(uid, claim, at * MINUTE, created=created * MINUTE)
+    ]
+    assert loops(came("a", 0, serves=False), came("b", 0, serves=False), happened) == []
