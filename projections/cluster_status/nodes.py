@@ -26,6 +26,7 @@ from kerf.projections.cluster_status.closed_budgets import held_by_closed_budget
 from kerf.projections.cluster_status.structs import NodeStatus, Usage
 from kerf.projections.cluster_status.under_way import LATE_AFTER, MOVE, budgets_of_pods
 from kerf.projections.cluster_status.waiting_pods import lacks_pods
+from kerf.projections.cordons import is_cordoned
 from kerf.projections.prose.explanation_codes import ExplanationCode
 from kerf.projections.prose.few_words import few_words
 
@@ -127,6 +128,7 @@ def _of_claim(claim: NodeClaim, state: State, now: int, reason: Reason | None, o
         kept_by=_kept_by(claim, state, now, reason),
         overlaid=overlaid.of(claim),
         again=replaced_again_at(state, now, claim) if _nothing_cheaper(reason) else 0,
+        cordoned=node is not None and is_cordoned(node),
     )
 
 
@@ -171,6 +173,7 @@ def _unmanaged(node: Node, state: State, now: int) -> NodeStatus:
         going="deleted" if node.deleting else "",
         reason=None,
         few_words=_of_unmanaged(node, state),
+        cordoned=is_cordoned(node),
     )
 
 

@@ -56,7 +56,8 @@ class NodeStatus(Struct, frozen=True, kw_only=True):
     or so. `usage` is by resource; `age` is since its claim was made. `drifted_since` is 0 for one that is as its
     NodePool asks for; `kept_by` are the PodDisruptionBudgets (namespace/name) that keep it long after it has drifted,
     and do so until they change. `overlaid` is the NodeOverlay that `price` is from, if it is from one. `again` is when
-    something cheaper that the cloud refused may replace it again, 0 if nothing was refused.
+    something cheaper that the cloud refused may replace it again, 0 if nothing was refused. `cordoned`: it takes no
+    more pods, whatever room it has.
     """
 
     name: str
@@ -78,6 +79,7 @@ class NodeStatus(Struct, frozen=True, kw_only=True):
     kept_by: tuple[str, ...] = ()
     overlaid: OverlaidPrice | None = None
     again: int = 0
+    cordoned: bool = False
 
 
 class PoolStatus(Struct, frozen=True, kw_only=True):

@@ -67,6 +67,8 @@ SENTENCES: dict[str, str] = {
     "node-seen": "node {name} is there",
     "node-ready": "node {name} is ready",
     "node-not-ready": "node {name} is not ready",
+    "node-cordoned": "node {name} was cordoned: it takes no more pods",
+    "node-uncordoned": "node {name} was uncordoned: it takes pods again",
     "node-tainted": "node {name} got the taint {taints}",
     "node-untainted": "node {name} lost the taint {taints}",
     "node-deleting": "node {name} is being deleted",

@@ -52,6 +52,7 @@ from kerf.projections.timeline.entry_events import (
 )
 from kerf.projections.timeline.event import DEBUG, ERROR, INFO, WARNING, Event, Parameter
 from kerf.projections.timeline.repetitions import Repetitions
+from kerf.projections.timeline.taint_events import taint_events
 
 
 def _subject(intent: Intent) -> str:
@@ -169,14 +170,7 @@ class Timeline:
         if node.ready != old.ready:
             code, level = ("node-ready", INFO) if node.ready else ("node-not-ready", WARNING)
             events.append(make_event(entry, code, level, subject))
-        for code, taints in (
-            ("node-tainted", set(node.taints) - set(old.taints)),
-            ("node-untainted", set(old.taints) - set(node.taints)),
-        ):
-            if taints:
-                names = [f"{t.key}:{t.effect}" for t in sorted(taints)]
-                events.append(make_event(entry, code, DEBUG, subject, taints=names))
-        return events
+        return events + taint_events(old, node, entry)
 
     def _gone(self, gone: seen.ObjectGone, entry: Entry) -> list[Event]:
         if gone.kind == "pod":

@@ -212,6 +212,7 @@ def _nodes(nodes: list[NodeStatus], now: int) -> Iterator[list[str]]:
             words += f", refused ones count again at {moment(node.again)}"
         if node.kept_by:
             words = f"drifted for {_time(now - node.drifted_since)}, kept by {_budgets(node.kept_by)}"
+        cordoned = "cordoned" if node.cordoned else ""
         kind = " ".join(filter(None, [node.instance_type, node.capacity_type, node.zone]))
         age = f"{_time(node.age)} old" if node.age else ""
         pods = _pods(node)
@@ -219,7 +220,7 @@ def _nodes(nodes: list[NodeStatus], now: int) -> Iterator[list[str]]:
         price = _price(node.price) if node.price else "-"
         yield [
             *_named(short[node.name], width, f"{_bars(node.usage)}  {price:>8}"),
-            *_wrapped("; ".join(filter(None, [words, told])), "    "),
+            *_wrapped("; ".join(filter(None, [cordoned, words, told])), "    "),
         ]
 
 

@@ -9,6 +9,8 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from kerf.adapters.cli.render.moment.status import status_text
+from kerf.adapters.cli.render.output import Printer
 from kerf.engine.model.content_digest import content
 from kerf.engine.model.disruption_reasons import DisruptionCode
 from kerf.engine.model.karpenter.nodepools import Budget
@@ -238,6 +240,17 @@ def test_pods_that_nothing_on_offer_would_do_for_are_a_failure() -> None:
     found = status_of(world.store, world.runtime.state, world.now)
     assert grounds(found)[0] == ("failing", "no-capacity", 1)
     assert len(found.unavailable) == 8
+
+
+def test_a_cordoned_node_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    world = in_service()
+    (node,) = world.runtime.state.facts.nodes.values()
+    assert [node.cordoned for node in status(world).nodes] == [False]
+    world.see(Observation(replace(node, taints=(Taint("node.kubernetes.io/unschedulable", effect="NoSchedule"),))))
+    found = status(world)
+    assert [node.cordoned for node in found.nodes] == [True]
+    status_text(Printer(), found)
+    assert "    cordoned; stays: " in capsys.readouterr().out
 
 
 def test_a_node_that_is_not_ready_degrades() -> None:

@@ -25,7 +25,7 @@ from kerf.projections.timeline import event as events
 
 TOLD_IN = (
     "timeline.py", "changed_objects.py", "changed_workloads.py", "entry_events.py", "disruption_events.py",
-    "drift_events.py",
+    "drift_events.py", "taint_events.py",
 )  # fmt: skip
 REPLAY = Path(events.__file__).resolve().parents[2] / "replay"
 LISTS: tuple[type[ReasonCode], ...] = (DisruptionReason, DriftReason, DisruptionCode, LifecycleCode)

@@ -15,7 +15,7 @@ from kerf.engine.model.karpenter.nodepools import NodePool, RequirementSpec
 from kerf.engine.model.kubernetes.daemonsets import DaemonSet
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
-from kerf.engine.model.kubernetes.pods import Pod, PodShape
+from kerf.engine.model.kubernetes.pods import Pod, PodShape, Taint
 from kerf.engine.model.labels import INSTANCE_TYPE
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.entries import Entry
@@ -136,6 +136,22 @@ def test_a_pod_bound_elsewhere_than_planned_is_a_warning() -> None:
     (missed,) = [event for event in told(world.store.entries) if event.code == "pod-bound-elsewhere"]
     assert event_sentence(missed) == "bound to other, and not to n1 as planned: default/a"
     assert missed.level == "warning"
+
+
+def test_a_cordon_is_told_and_so_is_a_taint_that_is_not_kubernetes_own() -> None:
+    cordon = Taint("node.kubernetes.io/unschedulable", effect="NoSchedule")
+    pressure = Taint("node.kubernetes.io/memory-pressure", effect="NoSchedule")
+    own = Taint("maintenance", "NoSchedule", "tonight")
+    world = in_service()
+    (node,) = world.runtime.state.facts.nodes.values()
+    for taints in ((cordon,), (cordon, pressure), (pressure, own), ()):
+        world.see(Observation(replace(node, taints=taints)))
+    lines = [event_sentence(event) for event in told(world.store.entries)[-6:] if event.level != DEBUG]
+    assert lines == [
+        "node n1 was cordoned: it takes no more pods",
+        "node n1 was uncordoned: it takes pods again",
+        "node n1 got the taint maintenance:NoSchedule",
+    ]
 
 
 def test_interruptions_gaps_and_refused_input_are_warnings() -> None:
