@@ -16,6 +16,7 @@ from kerf.engine.state.indexes import Blobs
 from kerf.engine.state.state import State
 from kerf.projections.differences.documents import camel_case, document_of, pod_document
 from kerf.projections.differences.field_changes import FieldChange, field_changes
+from kerf.projections.differences.offers import changed_offers
 from kerf.projections.differences.structs import (
     CAME,
     CHANGED,
@@ -48,6 +49,7 @@ def state_difference(before: State, after: State, reasons: Mapping[str, str]) ->
         objects=tuple(_objects(before, after)),
         nodes=tuple(_nodes(before, after, reasons)),
         workloads=tuple(_workloads(before, after)),
+        offers=tuple(changed_offers(before, after)),
     )
 
 

@@ -71,6 +71,22 @@ class PriceChange(Struct, frozen=True):
     now: float
 
 
+class OfferChange(Struct, frozen=True, kw_only=True):
+    """What the cloud asks otherwise for one capacity type, as a NodeClass may buy it: so many of its `offers` (types in
+    zones), by factors from `least` to `most`. `was` and `now` are USD per hour of one of them."""
+
+    node_class: str
+    capacity_type: str
+    changed: int
+    offers: int
+    least: float
+    most: float
+    instance_type: str
+    zone: str
+    was: float
+    now: float
+
+
 class StateDifference(Struct, frozen=True, kw_only=True):
     """What is different at the time `until`, as of position `last`, from what was at `since`, as of `first`.
     `prices` is empty where the record knows none."""
@@ -83,3 +99,4 @@ class StateDifference(Struct, frozen=True, kw_only=True):
     objects: tuple[ObjectChange, ...]
     nodes: tuple[NodeChange, ...]
     workloads: tuple[WorkloadChange, ...]
+    offers: tuple[OfferChange, ...] = ()

@@ -10,6 +10,7 @@ from kerf.projections.differences.structs import (
     GONE,
     NodeChange,
     ObjectChange,
+    OfferChange,
     PriceChange,
     StateDifference,
     WorkloadChange,
@@ -36,6 +37,8 @@ def difference_text(printer: Printer, found: StateDifference) -> None:
         _object(printer, changed)
     for workload in asked_workloads:
         _workload(printer, workload)
+    for offers in found.offers:
+        _offers(printer, offers)
     for node in found.nodes:
         _node(printer, node)
     for workload in others:
@@ -44,7 +47,7 @@ def difference_text(printer: Printer, found: StateDifference) -> None:
     for changed in found.objects:
         if not changed.asked:
             _object(printer, changed)
-    if not (found.objects or found.nodes or found.workloads):
+    if not (found.objects or found.nodes or found.workloads or found.offers):
         printer.line("nothing is different")
 
 
@@ -58,6 +61,14 @@ def _object(printer: Printer, changed: ObjectChange) -> None:
     printer.line(f"{_SIGNS[changed.change]} {name}", _STYLES[changed.change] if changed.asked else "debug")
     for field in changed.fields:
         printer.line(f"    {field.words}", "info" if changed.asked else "debug")
+
+
+def _offers(printer: Printer, change: OfferChange) -> None:
+    """What the cloud asks otherwise: it is nobody's change, and may be why the price of nodes is another."""
+    ends = dict.fromkeys(f"×{factor:.3g}" for factor in (change.least, change.most))
+    which = f"{change.changed:,} of {change.offers:,} {change.capacity_type} offers"
+    printer.line(f"~ the cloud's prices for NodeClass {change.node_class}: {which} {' to '.join(ends)}")
+    printer.line(f"    {change.instance_type} {change.zone}: {dollars(change.was)}/h → {dollars(change.now)}/h")
 
 
 def _prices(printer: Printer, prices: tuple[PriceChange, ...]) -> None:

@@ -6,20 +6,22 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kerf.adapters.cli.render.moment.difference import difference_text
+from kerf.adapters.cli.render.output import Printer
 from kerf.engine.model.content_digest import content
 from kerf.engine.model.kubernetes.daemonsets import DaemonSet
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import DAEMONSET, Expression, NodeTerm, Owner, Pod, PodShape, VolumeRef
 from kerf.engine.record.observations import ObjectGone, Observation
 from kerf.projections.differences.field_changes import FieldChange
-from kerf.projections.differences.structs import StateDifference
+from kerf.projections.differences.structs import OfferChange, StateDifference
 from kerf.replay.errors import PositionUnknown
 from kerf.replay.time_travel.difference import difference_of
 from kerf.replay.time_travel.moments import moment_of
 from tests.support.lives import in_service
 from tests.support.memory import MemoryStore
 from tests.support.records import position_of, whole_life
-from tests.support.world import World, pool
+from tests.support.world import CATALOGUE, World, pool
 
 
 @pytest.fixture(scope="module")
@@ -135,3 +137,34 @@ def test_an_object_that_is_gone(store: MemoryStore) -> None:
 def test_the_later_moment_may_not_come_first(store: MemoryStore) -> None:
     with pytest.raises(PositionUnknown, match=r"KERF202.*is later than.*Give the earlier moment first"):
         between(store, "end", "start")
+
+
+def test_what_the_cloud_asks_otherwise_is_told_with_an_offer_that_a_node_has() -> None:
+    world = in_service()
+    (claim,) = world.runtime.state.facts.claims.values()
+    before = world.store.entries[-1].position
+    types = tuple(
+        replace(kind, offerings=tuple(replace(offer, price=offer.price * factor) for offer in kind.offerings))
+        for kind, factor in zip(CATALOGUE.types, (4, 2, 1, 1), strict=True)
+    )
+    world.prepare(catalogue=replace(CATALOGUE, types=types))
+    spot, on_demand = sorted(between(world.store, before).offers, key=lambda change: change.capacity_type)[::-1]
+    assert (on_demand.instance_type, on_demand.zone, on_demand.was, on_demand.now) == (
+        "m5.large", claim.zone, 0.096, 0.192,
+    )  # fmt: skip
+    assert (on_demand.changed, on_demand.offers, on_demand.least, on_demand.most) == (4, 8, 2.0, 4.0)
+    assert (spot.node_class, spot.instance_type) == ("default", "c5.large"), "no node has one: that which changed most"
+    assert between(world.store, "end").offers == ()
+
+
+def test_changed_prices_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    change = OfferChange(
+        node_class="default", capacity_type="spot", changed=9, offers=12, least=0.9, most=3.5,
+        instance_type="c5.xlarge", zone="us-west-2c", was=0.0565, now=0.1977,
+    )  # fmt: skip
+    found = between(in_service().store, "end")
+    difference_text(Printer(), replace(found, offers=(change,)))
+    told = capsys.readouterr().out
+    assert "~ the cloud's prices for NodeClass default: 9 of 12 spot offers ×0.9 to ×3.5\n" in told
+    assert "    c5.xlarge us-west-2c: $0.0565/h → $0.1977/h\n" in told
+    assert "nothing is different" not in told
