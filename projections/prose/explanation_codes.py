@@ -55,6 +55,10 @@ class ChangeCode(ReasonCode):
     """What would have to be otherwise for a node to go. The sentences follow "if"."""
 
     AFTER_CONSOLIDATE_AFTER = "after-consolidate-after", "its NodePool's consolidateAfter had passed"
+    AFTER_LIGHTER_NODEPOOLS = (
+        "after-lighter-nodepools",
+        "NodePool {nodepool} (weight {weight}) were not asked before NodePool {nodepools}, of less weight",
+    )
     AFTER_PAUSE = "after-pause", "the pause after the move that came to nothing were over"
     CLOCKS_AGREED = "clocks-agreed", "the clocks agreed about the time"
     MORE_BUDGET = (

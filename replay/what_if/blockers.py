@@ -23,6 +23,8 @@ from kerf.engine.model.labels import DO_NOT_DISRUPT
 from kerf.engine.model.reasons import Reason
 from kerf.projections.prose.explanation_codes import BudgetUseCode, ChangeCode
 
+BEHIND_ALL = -1
+"""A weight below that of every NodePool: one without a weight has 0."""
 LEAST_RESTRICTIVE_POLICY = "WhenEmptyOrUnderutilized"
 
 
@@ -194,6 +196,18 @@ def _limits(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> Wi
     return WithoutBlocker(Reason.of(ChangeCode.WITHOUT_LIMITS, nodepools=bounded), replace(cluster, base=base))
 
 
+def _weight(cluster: Cluster, node: ClusterNode, method: DisruptionReason) -> WithoutBlocker | None:
+    """Ask the NodePools of less weight before the node's own, which hides what is cheaper there (S-63)."""
+    pool = cluster.pool(node.node_pool)
+    if pool is None:
+        return None
+    lighter = sorted(other.pool.name for other in cluster.pools if other.pool.weight < pool.weight)
+    if not lighter:
+        return None
+    change = Reason.of(ChangeCode.AFTER_LIGHTER_NODEPOOLS, nodepool=pool.name, weight=pool.weight, nodepools=lighter)
+    return WithoutBlocker(change, _pool_with(cluster, pool, weight=BEHIND_ALL))
+
+
 def _with(cluster: Cluster, node: ClusterNode, **changes: Any) -> Cluster:
     changed = tuple(replace(other, **changes) if other.name == node.name else other for other in cluster.nodes)
     return replace(cluster, nodes=changed)
@@ -218,6 +232,7 @@ _REMOVALS: dict[str, RemoveBlocker] = {
     DisruptionCode.NOMINATED: _expected,
     DisruptionCode.NOT_CONSOLIDATABLE: _quiet,
     DisruptionCode.NOT_WORTH_IT: _policy,
+    DisruptionCode.NOTHING_CHEAPER: _weight,
     DisruptionCode.POD_BUDGET_EXHAUSTED: _pod_budgets,
     DisruptionCode.POD_DO_NOT_DISRUPT: _pod_annotations,
     DisruptionCode.POLICY_WHEN_EMPTY: _policy,

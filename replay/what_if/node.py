@@ -105,6 +105,7 @@ def explore_changes(cluster: Cluster, claim: str, ask: Method, method: Disruptio
     `method` its name in budgets. The claim must be in the cluster."""
     changes: list[Reason] = []
     reasons: list[Reason] = []
+    before = cluster
     while True:
         node = node_in(cluster, claim)
         answer = ask(cluster, node)
@@ -115,6 +116,8 @@ def explore_changes(cluster: Cluster, claim: str, ask: Method, method: Disruptio
         if reasons and reasons[-1].code == answer.code:  # what was changed last is of no account
             reasons.pop()
             changes.pop()
+            cluster = before
+            node = node_in(cluster, claim)
             break
         repeated = any(reason.code == answer.code for reason in reasons)
         without = None if repeated or len(changes) == MAX_CHANGES else without_blocker(answer, cluster, node, method)
@@ -122,7 +125,7 @@ def explore_changes(cluster: Cluster, claim: str, ask: Method, method: Disruptio
             break
         reasons.append(answer)
         changes.append(without.change)
-        cluster = without.cluster
+        before, cluster = cluster, without.cluster
     return WhatWouldChange(
         verdict=reasons[0] if reasons else answer,
         changes=tuple(changes),
