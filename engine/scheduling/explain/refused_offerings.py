@@ -26,7 +26,12 @@ from kerf.engine.state.nodeclaims.unavailable import refused_offerings
 from kerf.engine.state.pods.on_node import pods_on_node
 from kerf.engine.state.state import State
 
-_ABOUT_OFFERINGS = (SchedulingCode.TOPOLOGY, SchedulingCode.TYPES_OFFERINGS, SchedulingCode.TYPES_COMBINED)
+_ABOUT_OFFERINGS = (
+    SchedulingCode.TOPOLOGY,
+    SchedulingCode.TYPES_COMBINED,
+    SchedulingCode.TYPES_OFFERINGS,
+    SchedulingCode.VOLUME_TOPOLOGY,
+)
 
 
 class RefusedZones(Struct, frozen=True):
@@ -39,7 +44,8 @@ class RefusedZones(Struct, frozen=True):
 
 def refused_zones(state: State, now: int, reason: Reason, shape: str) -> RefusedZones | None:
     """What was refused of the NodePool that a reason names, for a pod of this shape; None where refusals are not why
-    the pod has no place. Of a spread or affinity over zones only the zones count that it needs."""
+    the pod has no place. Of a spread or affinity over zones, and of volumes, only the zones count that they
+    need."""
     if reason.code == SchedulingCode.IN_DOUBT:
         named = reason.params.get("zones")
         again = state.facts.retry_at
@@ -54,6 +60,8 @@ def refused_zones(state: State, now: int, reason: Reason, shape: str) -> Refused
     zones = offered.zones(frozenset()) - offered.zones(frozenset(refused))
     if reason.code == SchedulingCode.TOPOLOGY:
         zones &= _needed(reason, zones)
+    elif reason.code == SchedulingCode.VOLUME_TOPOLOGY:
+        zones &= _of_volumes(reason)
     times = [until for (_, _, zone), until in refused.items() if not zone or zone in zones]
     return RefusedZones(tuple(sorted(zones)), min(times)) if zones and times else None
 
@@ -121,3 +129,11 @@ def _needed(reason: Reason, zones: frozenset[str]) -> frozenset[str]:
         return frozenset(zone for zone in zones if counts.get(zone, 0))
     most = min(counts.values(), default=0) if reason.params.get("rule") == "spread" else 0
     return frozenset(zone for zone in zones if counts.get(zone, 0) <= most)
+
+
+def _of_volumes(reason: Reason) -> frozenset[str]:
+    """The zones that the volumes allow, of the requirements that the reason names."""
+    allowed = reason.params.get("allowed")
+    texts = (part for text in allowed for part in text.split(", ")) if isinstance(allowed, list) else ()
+    listed = (text.removeprefix(f"{ZONE} In [").removesuffix("]") for text in texts if text.startswith(f"{ZONE} In ["))
+    return frozenset(zone for names in listed for zone in names.split())

@@ -170,17 +170,22 @@ def types_passing(types: int, filters: Iterable[TypeFilter], *kinds: FilterKind)
 
 
 def place_filters(template: Template, pod_class: PodClass) -> Iterator[TypeFilter]:
-    """Two filters: types that cannot be had where the pod's volumes are, and types that cannot be had where topology
-    allows. If no type is left, the place is the obstacle, whatever the type."""
+    """Three filters: types that are not on offer where the pod's volumes are, types without capacity there when they
+    were last asked for, and types that cannot be had where topology allows. If no type is left, the place is the
+    obstacle, whatever the type."""
     demand, base = pod_class.demand, template.step(template.base, pod_class.requirements)
     if not isinstance(base, NarrowedTemplate) or not base.viable:
         return
     there = base.viable
     if demand.alternatives:
-        reached = [template.step(base, alternative) for alternative in demand.alternatives]
-        there = _any_of(state for state in reached if isinstance(state, NarrowedTemplate))
+        steps = (template.step(base, alternative) for alternative in demand.alternatives)
+        reached = [state for state in steps if isinstance(state, NarrowedTemplate)]
+        there = _any_of(reached)
+        listed = base.viable & _on_offer(template, reached)
         allowed = " or ".join(_requirements_text(alternative) for alternative in demand.alternatives)
-        yield TypeFilter(FilterKind.VOLUMES, _types_outside(template, base.viable, there), "", allowed)
+        yield TypeFilter(FilterKind.VOLUMES, _types_outside(template, base.viable, listed), "", allowed)
+        if listed:
+            yield TypeFilter(FilterKind.UNAVAILABLE, _types_outside(template, listed, there))
     if demand.asks and there:
         left = _any_of(state for _, state in demand.options(template, template.base))
         passed = _types_outside(template, there, left) if demand.allows_host(NEW_CLAIM_HOST) else 0
@@ -196,6 +201,15 @@ def _any_of(states: Iterable[NarrowedTemplate]) -> int:
     types = 0
     for state in states:
         types |= state.viable
+    return types
+
+
+def _on_offer(template: Template, states: Iterable[NarrowedTemplate]) -> int:
+    """The types that are on offer in any of these places, whether or not there was capacity."""
+    types = 0
+    for state in states:
+        for number in state.slots:
+            types |= template.slots[number].types
     return types
 
 

@@ -401,6 +401,21 @@ def test_near_miss_of_a_volume(volume: str, cuts: tuple[Cut, ...], near: list[An
         assert all(miss.key == lbl.ZONE for miss in look.funnel.near)
 
 
+def test_where_a_volume_is_and_nothing_had_capacity_it_is_the_capacity_that_lacks() -> None:
+    facts = VolumeFacts(
+        claims={"default/data": VolumeClaim("default", "data", volume="pv", bind_completed=True)},
+        volumes={"pv": Volume("pv", terms=(term((lbl.ZONE, "In", ("z1",))),))},
+    )
+    types = (instance_type("a", 2, zones=("z1", "z2")), instance_type("b", 2, zones=("z2",)))
+    work = Workloads().add("x", 1, shape(500, volumes=(VolumeRef("v", "data"),)))
+    given = problem(work, Catalogue(types), unavailable=frozenset([("", "a", "z1")]))
+    (look,) = funnel_of(replace(given, volumes=facts)).classes[0].pools
+    assert look.reason is not None
+    assert look.reason.code == SchedulingCode.VOLUME_TOPOLOGY
+    assert look.funnel.cuts == (Cut("volumes", 1, "", f"{lbl.ZONE} In [z1]"), Cut("unavailable", 1))
+    assert look.funnel.near == (NearMiss("unavailable", 1, "a"),)
+
+
 def test_the_pods_own_conflict_comes_before_the_limits() -> None:
     limited = pool("p", limits={"nodes": 0}, taints=(Taint("a", "NoSchedule"),))
     (look,) = funnel_of(problem(Workloads().add("w", 1, shape(500)), ladder(2), limited)).classes[0].pools

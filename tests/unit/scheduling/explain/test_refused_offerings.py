@@ -65,6 +65,16 @@ def test_a_zone_that_sells_anything_large_enough_is_no_refused_one() -> None:
     assert told(world, topology("spread", f"{A}=2", f"{B}=1"), large) == RefusedZones((B,), world.now + 3 * MINUTE)
 
 
+@pytest.mark.parametrize(
+    ("allowed", "zones"),
+    [((f"{ZONE} In [{B}]",), (B,)), ((f"{ZONE} In [{A} {B}], x In [y]",), (A, B)), (("x In [y]",), ())],
+)
+def test_of_volumes_the_zones_are_told_in_which_they_are(allowed: tuple[str, ...], zones: tuple[str, ...]) -> None:
+    world = refusing(A, B)
+    why = reason(SchedulingCode.VOLUME_TOPOLOGY, node_pool="default", allowed=list(allowed))
+    assert told(world, why) == (RefusedZones(zones, world.now + 3 * MINUTE) if zones else None)
+
+
 def test_where_nothing_is_on_offer_any_more_all_zones_are_told() -> None:
     world = refusing(A, B)
     why = reason(SchedulingCode.TYPES_OFFERINGS, node_pool="default", types=4)
