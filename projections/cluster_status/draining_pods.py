@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from kerf.engine.lifecycle.drain.interruption_notice import stays_until
-from kerf.engine.lifecycle.drain.pods import awaited, kept_until, wave_at
+from kerf.engine.lifecycle.drain.pods import awaited, first_group, group_of, kept_until, wave_at
 from kerf.engine.lifecycle.reasons import LifecycleCode
 from kerf.engine.model.disruption_reasons import DisruptionCode
 from kerf.engine.model.kubernetes.pods import Pod
@@ -31,19 +31,23 @@ def draining_pods(claim: NodeClaim, state: State) -> tuple[DrainingPod, ...]:
     node = node_of(claim, state)
     if claim.state != DRAINING or claim.drained or node is None:
         return ()
-    return tuple(_draining_pod(claim, pod, state) for pod in awaited(node, state, state.facts.at))
+    pods = awaited(node, state, state.facts.at)
+    first = first_group(claim, pods, state, state.facts.at)
+    return tuple(_draining_pod(claim, pod, state, its_turn=group_of(pod, state) == first) for pod in pods)
 
 
-def _draining_pod(claim: NodeClaim, pod: Pod, state: State) -> DrainingPod:
+def _draining_pod(claim: NodeClaim, pod: Pod, state: State, *, its_turn: bool) -> DrainingPod:
     effect = claim.effect(eviction(pod.uid))
     attempts = effect.attempts if effect is not None else 0
-    return DrainingPod(pod=pod.key, reason=_why(claim, pod, effect, state), attempts=attempts)
+    return DrainingPod(pod=pod.key, reason=_why(claim, pod, effect, state, its_turn=its_turn), attempts=attempts)
 
 
-def _why(claim: NodeClaim, pod: Pod, effect: Effect | None, state: State) -> Reason:
+def _why(claim: NodeClaim, pod: Pod, effect: Effect | None, state: State, *, its_turn: bool) -> Reason:
     """Say why the pod is still there. The checks come in the order of the drain itself (L-203, D-147, L-205)."""
     if pod.deleting or (effect is not None and effect.ok):
         return Reason.of(LifecycleCode.TERMINATING)
+    if effect is None and not its_turn:
+        return Reason.of(LifecycleCode.WAITING_FOR_GROUP)
     if state.facts.at < kept_until(pod, state):
         return Reason.of(DisruptionCode.DO_NOT_DISRUPT)
     if effect is None and state.facts.at < stays_until(claim, pod, state):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from kerf.engine.lifecycle.drain.draining import drain
 from kerf.engine.lifecycle.launch_to_initialized import advance
+from kerf.engine.lifecycle.reasons import LifecycleCode
 from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.reasons import Reason
@@ -58,10 +59,12 @@ def _claim(claim: NodeClaim, state: State, now: int) -> UnderWay:
 
 
 def _waits(claim: NodeClaim, state: State, now: int) -> tuple[Reason | None, str]:
-    """Return what a claim that is on its way waits for; of a drain, the first pod that is still there, and why."""
+    """Return what a claim that is on its way waits for; of a drain, the first pod that is still there, and why. A pod
+    that waits for others does not hold it up."""
     leaving = draining_pods(claim, state)
     if leaving:
-        return leaving[0].reason, leaving[0].pod
+        first = min(leaving, key=lambda pod: pod.reason.code == LifecycleCode.WAITING_FOR_GROUP)
+        return first.reason, first.pod
     return (drain if claim.state in GOING else advance)(claim, state, now).reason, ""
 
 

@@ -62,14 +62,21 @@ def kept_until(pod: Pod, state: State) -> int:
 def leave(claim: NodeClaim, node: Node, pods: list[Pod], state: State, now: int) -> Step:
     """The next step for the awaited pods: those whose deadline is near are deleted by force; of the others, the first
     group that is left is evicted (L-203, L-204). Pods that go by force hold no group back (D-143)."""
-    first = min((_group(pod, state) for pod in pods if not _goes_by_force(claim, pod, state, now)), default=None)
-    steps = [_evict_or_wait(claim, node, pod, state, now, its_groups_turn=_group(pod, state) == first) for pod in pods]
+    first = first_group(claim, pods, state, now)
+    steps = [
+        _evict_or_wait(claim, node, pod, state, now, its_groups_turn=group_of(pod, state) == first) for pod in pods
+    ]
     intents = tuple(intent for step in steps for intent in step.intents)
     reason = Reason.of(LifecycleCode.EVICT) if intents else Reason.of(LifecycleCode.WAITING_FOR_PODS, pods=len(pods))
     return Step(intents=intents, reason=reason, due=soonest(*(step.due for step in steps)))
 
 
-def _group(pod: Pod, state: State) -> Group:
+def first_group(claim: NodeClaim, pods: list[Pod], state: State, now: int) -> Group | None:
+    """The group whose turn it is; None if all pods go by force."""
+    return min((group_of(pod, state) for pod in pods if not _goes_by_force(claim, pod, state, now)), default=None)
+
+
+def group_of(pod: Pod, state: State) -> Group:
     """The order of eviction: critical pods after the others, and within both those of DaemonSets last (L-204,
     D-143)."""
     return state.indexes.blobs.shape(pod.shape).priority_class in CRITICAL, owned_by(pod, DAEMONSET)

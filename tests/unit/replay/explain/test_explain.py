@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from kerf.engine.model.karpenter.nodepools import Budget
 from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
-from kerf.engine.model.kubernetes.pods import Selector
+from kerf.engine.model.kubernetes.pods import Owner, Selector
 from kerf.engine.model.labels import ZONE
 from kerf.engine.record.observations import (
     ClocksDiffer,
@@ -30,6 +30,7 @@ from kerf.replay.explain.nodepool import explain_pool
 from kerf.replay.explain.pod import LostLaunches, explain_pod
 from kerf.replay.history.histories_until import histories_of
 from kerf.replay.history.story import story
+from kerf.replay.time_travel.status import status_of
 from tests.support.lives import PODS, claim_of, half_empty, in_service, show_taint
 from tests.support.memory import MemoryStore
 from tests.support.records import changed, position_of, tampered, whole_life
@@ -286,6 +287,25 @@ def test_a_stuck_drain_names_its_pods_and_what_holds_each() -> None:
     said = "pod may not be evicted: PodDisruptionBudget default/keep allows none"
     assert sentence(found.leaving[0].reason) == said
     assert found.forced_at == 0
+
+
+def test_of_a_drain_pods_of_daemonsets_wait_for_those_that_hold_it() -> None:
+    """L-204: the first pod by its name is not what the drain waits for."""
+    world = in_service()
+    world.see(Observation(replace(world.pods["a"], owner=Owner("apps/v1/DaemonSet", "agent"))))
+    for name in "bcde":
+        world.see(Observation(replace(world.pods[name], do_not_disrupt="true")))
+    claim = claim_of(world).name
+    world.see(Observation(NodeClaimDeletionSeen(claim)))
+    world.answer_all()
+    show_taint(world)
+    world.answer_all()
+    leaving = explain_claim(world.store, claim).leaving
+    assert [(pod.pod, pod.reason.code) for pod in leaving[:2]] == [
+        ("default/a", "waiting-for-group"), ("default/b", "do-not-disrupt"),
+    ]  # fmt: skip
+    (drain,) = status_of(world.store, world.runtime.state, world.now + 3_600_000).under_way
+    assert (drain.late, drain.pod) == (True, "default/b")
 
 
 def test_a_node_that_stays_says_what_holds_it(store: MemoryStore, claim: str) -> None:
