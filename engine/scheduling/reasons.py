@@ -176,6 +176,12 @@ def topology_reason(rule: Rule, **params: str) -> Reason:
 
 
 _BY_CODE: dict[str, SchedulingCode] = {code.value: code for code in SchedulingCode}
+_OF_ONE_TYPE: dict[str, str] = {
+    SchedulingCode.TYPES_REQUIREMENTS: "the only type does not meet the requirements on {keys}",
+    SchedulingCode.TYPES_RESOURCES: "the only type that meets the requirements does not have enough {resources}",
+    SchedulingCode.TYPES_OFFERINGS: "the only type that would do is not on offer",
+}
+"""What sentences that count types say where there is one."""
 
 
 def sentence(reason: Reason) -> str:
@@ -184,7 +190,7 @@ def sentence(reason: Reason) -> str:
     code = _BY_CODE.get(reason.code)
     if code is None:
         return f"{reason.code} {shown}" if shown else reason.code
-    template = code.sentence
+    template = _OF_ONE_TYPE.get(reason.code, code.sentence) if reason.params.get("types") == 1 else code.sentence
     if reason.code == SchedulingCode.TOPOLOGY:
         shown["domains"] = _domains(reason)
     if reason.code == SchedulingCode.INVALID_REQUIREMENT:

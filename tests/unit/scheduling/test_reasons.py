@@ -82,3 +82,16 @@ def test_limits_are_the_reason_where_without_them_a_type_would_do(
     work = Workloads().add("a", 1, shape(500, node_selector=selector))
     (left,) = plan(problem(work, catalogue, pool("p", spec("n", "In", "4", "9"), limits={"cpu": 1000}))).unplaced
     assert [why.code for why in left.reasons] == [code]
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (SchedulingCode.TYPES_REQUIREMENTS, "the only type does not meet the requirements on cpu"),
+        (SchedulingCode.TYPES_RESOURCES, "the only type that meets the requirements does not have enough cpu"),
+        (SchedulingCode.TYPES_OFFERINGS, "the only type that would do is not on offer"),
+    ],
+)
+def test_one_type_is_not_counted(code: SchedulingCode, said: str) -> None:
+    assert sentence(reason(code, types=1, keys=["cpu"], resources=["cpu"])) == said
+    assert sentence(reason(code, types=2, keys=["cpu"], resources=["cpu"])).startswith("none of ")

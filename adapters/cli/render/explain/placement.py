@@ -96,11 +96,15 @@ def _chosen(printer: Printer, how: PlacementExplanation) -> None:
         )
         printer.line(f"    -{left - how.chosen_types:<5} too small for all pods that share the node{dearer}")
     printer.line(
-        f"  {first.instance_type} is the cheapest of the {count(how.chosen_types, 'type')} that can take all of them, "
+        f"  {first.instance_type} is the {_of_how_many(how.chosen_types)} that can take all of them, "
         f"at {dollars(first.price)}/h"
     )
     if others:
         printer.line("  dearer: " + ", ".join(map(_choice, others)))
+
+
+def _of_how_many(types: int) -> str:
+    return "only type" if types == 1 else f"cheapest of the {count(types, 'type')}"
 
 
 def _choice(choice: PricedType) -> str:
