@@ -12,7 +12,7 @@ from kerf.engine.model.mistyped import near_value
 from kerf.engine.scheduling.explain.tracer import NearMiss
 from kerf.engine.scheduling.explain.type_filters import NEW_CLAIM_HOST, ON_OFFER, FilterKind, TypeFilter
 from kerf.engine.scheduling.launchable.compiled_catalogue import bits
-from kerf.engine.scheduling.launchable.templates import NarrowedTemplate, Template
+from kerf.engine.scheduling.launchable.templates import NODES_LIMIT, NarrowedTemplate, Template
 from kerf.engine.scheduling.matching.requirements import Requirement, Requirements, parse_integer
 from kerf.engine.scheduling.pods.pod_class import PodClass
 from kerf.engine.scheduling.topology.pod_counts import PodCount
@@ -104,6 +104,8 @@ def _shortfall(template: Template, type_filter: TypeFilter, pod_class: PodClass,
             return types, need
         most = levels.highest(types)
         return types & levels.at_least(most), max(0, need - most)
+    if type_filter.kind == FilterKind.LIMITS and type_filter.key == NODES_LIMIT:
+        return types, 1 - template.remaining[NODES_LIMIT]
     if type_filter.kind == FilterKind.LIMITS and type_filter.key in catalogue.capacity:
         least = min(catalogue.types[i].capacity.get(type_filter.key, 0) for i in bits(types))
         return types & catalogue.capacity[type_filter.key].at_most(least), least - template.remaining[type_filter.key]

@@ -421,3 +421,11 @@ def test_the_pods_own_conflict_comes_before_the_limits() -> None:
     (look,) = funnel_of(problem(Workloads().add("w", 1, shape(500)), ladder(2), limited)).classes[0].pools
     assert look.reason is not None
     assert look.reason.code == SchedulingCode.TAINTS
+
+
+@pytest.mark.parametrize(("used", "short"), [(2, 1), (3, 2)])
+def test_a_limit_on_nodes_says_how_many_more_it_would_have_to_leave(used: int, short: int) -> None:
+    given = problem(Workloads().add("w", 1, shape(500)), ladder(2), pool("p", limits={"nodes": 2}))
+    given = replace(given, pools=tuple(replace(found, usage={"nodes": used}) for found in given.pools))
+    (look,) = funnel_of(given).classes[0].pools
+    assert [(miss.key, miss.short) for miss in look.funnel.near if miss.what == "limits"] == [("nodes", short)]
