@@ -27,6 +27,7 @@ from kerf.engine.state.pods.on_node import pods_on_node
 from kerf.engine.state.state import State
 
 _ABOUT_OFFERINGS = (
+    SchedulingCode.NO_INSTANCE_TYPES,
     SchedulingCode.TOPOLOGY,
     SchedulingCode.TYPES_COMBINED,
     SchedulingCode.TYPES_OFFERINGS,

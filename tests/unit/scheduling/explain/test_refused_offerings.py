@@ -77,8 +77,9 @@ def test_of_volumes_the_zones_are_told_in_which_they_are(allowed: tuple[str, ...
 
 def test_where_nothing_is_on_offer_any_more_all_zones_are_told() -> None:
     world = refusing(A, B)
-    why = reason(SchedulingCode.TYPES_OFFERINGS, node_pool="default", types=4)
-    assert told(world, why) == RefusedZones((A, B), world.now + 3 * MINUTE)
+    for code in (SchedulingCode.TYPES_OFFERINGS, SchedulingCode.NO_INSTANCE_TYPES):
+        why = reason(code, node_pool="default", types=4)
+        assert told(world, why) == RefusedZones((A, B), world.now + 3 * MINUTE)
 
 
 def test_what_has_other_causes_is_not_put_down_to_refusals() -> None:
