@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kerf.engine.model.disruption_reasons import DisruptionCode
 from kerf.projections.cluster_status.structs import Ground, UnderWay
 from kerf.projections.cluster_status.under_way import DRAIN, JOIN, LAUNCH, MOVE, START, TAINT
 from kerf.projections.cluster_status.waiting_pods import (
@@ -55,9 +56,11 @@ _GROUNDS: dict[str, tuple[str, str]] = {
 
 def late_words(part: UnderWay) -> str:
     """Say what something late waits for; "" where that is not known."""
-    if part.budgets:
+    if part.budgets and (part.waits is None or part.waits.code != DisruptionCode.SEVERAL_POD_BUDGETS):
         more = f" and {len(part.budgets) - 3} more" if len(part.budgets) > 3 else ""
-        return f"PodDisruptionBudget {', '.join(part.budgets[:3])}{more} allows no eviction"
+        names = ", ".join(part.budgets[:3]) + more
+        one = len(part.budgets) == 1
+        return f"PodDisruptionBudget{'' if one else 's'} {names} allow{'s' if one else ''} no eviction"
     if part.waits is None:
         return f"it waits for {', '.join(part.onto)}" if part.onto else ""
     return f"pod {part.pod}: {sentence(part.waits)}" if part.pod else sentence(part.waits)

@@ -85,6 +85,25 @@ def test_a_late_drain_names_the_budget_that_keeps_its_pods() -> None:
     (drain,) = status_of(run.memory, state, state.facts.at).under_way
     assert (drain.kind, drain.late, drain.budgets) == ("drain", True, ("other/all",))
     assert late_words(drain) == "PodDisruptionBudget other/all allows no eviction"
+    two = replace(drain, budgets=("other/all", "other/more"))
+    assert late_words(two) == "PodDisruptionBudgets other/all, other/more allow no eviction"
+
+
+def test_a_late_drain_of_pods_under_two_budgets_says_that_these_are_never_evicted() -> None:
+    """Whatever each of the budgets allows."""
+    world = in_service()
+    for name in ("one", "two"):
+        world.see(Observation(PodDisruptionBudget(name, "default", name, selector=Selector(), disruptions_allowed=5)))
+    world.see(Observation(NodeClaimDeletionSeen(claim_of(world).name)))
+    world.answer_all()
+    show_taint(world)
+    world.answer_all(ok=False, code="500")
+    (drain,) = status(world, 20 * MINUTE).under_way
+    assert drain.budgets == ("default/one", "default/two")
+    assert late_words(drain) == (
+        "pod default/a: pod may not be evicted: PodDisruptionBudgets default/one, default/two select it, and the API "
+        "server evicts no pod under several"
+    )
 
 
 def test_a_late_drain_names_the_pod_that_it_waits_for() -> None:
