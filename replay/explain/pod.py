@@ -13,6 +13,7 @@ from kerf.engine.state.state import State
 from kerf.projections.figures.capacity import OFFERING_PARTS, about_offering
 from kerf.projections.figures.measures import in_common
 from kerf.replay.explain.claim import Launch, launch_of
+from kerf.replay.explain.counted_pods import CountedPods, counted_pods
 from kerf.replay.explain.funnels import PlacementExplanation, decision_at, explain_placement, replan_if_known
 from kerf.replay.explain.pools_not_asked import PoolNotAsked, pools_not_asked
 from kerf.replay.history.displacement import Displacement, displacement_behind, displacement_of
@@ -49,7 +50,7 @@ class PodExplanation(Struct, frozen=True, kw_only=True):
     had to go. `left` says why it was put off a node itself. `shortened`: the decisive decision is from before the
     record's base, and cannot be made again. `kept`: why it may not leave its going node yet. `lost` are nodes that were
     planned for it, and did not come. `not_asked` are the NodePools that would have been asked for it, and are left out
-    now.
+    now; `counted` says which pods its rules of topology count that leave it no place.
     """
 
     pod: str
@@ -74,6 +75,7 @@ class PodExplanation(Struct, frozen=True, kw_only=True):
     refused: tuple[RefusedZones | None, ...] = ()
     crowding: tuple[CrowdingDaemonSets | None, ...] = ()
     not_asked: tuple[PoolNotAsked, ...] = ()
+    counted: tuple[CountedPods, ...] = ()
 
 
 def explain_pod(store: Store, name: str, position: int | None = None, now: int = 0) -> PodExplanation:
@@ -114,6 +116,7 @@ def explain_known_pod(store: Store, histories: Histories, state: State, pod: Pod
         left=displacement_of(histories, pod),
         kept=_kept(store, pod),
         lost=_lost(pod, histories),
+        counted=_counted(state, pod.uid, reasons),
         not_asked=pools_not_asked(state, reasons) if pod.uid in state.indexes.pending else (),
     )
 
@@ -139,6 +142,12 @@ def _crowding(state: State, uid: str, reasons: tuple[Reason, ...]) -> tuple[Crow
     if uid not in state.indexes.pending:
         return ()
     return tuple(crowding_behind(state, reason, state.facts.pods[uid].shape) for reason in reasons)
+
+
+def _counted(state: State, uid: str, reasons: tuple[Reason, ...]) -> tuple[CountedPods, ...]:
+    if uid not in state.indexes.pending:
+        return ()
+    return counted_pods(reasons, state.indexes.blobs.shape(state.facts.pods[uid].shape))
 
 
 def _kept(store: Store, pod: PodHistory) -> tuple[Reason, ...]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from kerf.adapters.cli.render.explain.selectors import selector_words
 from kerf.adapters.cli.render.output import Printer
 from kerf.adapters.cli.render.text import MAX_NAMES_SHOWN, some
-from kerf.engine.model.kubernetes.pods import Expression, Selector
 from kerf.projections.prose.amounts import count, duration, moment
 from kerf.projections.prose.few_words import few_words
 from kerf.replay.explain.budget import GONE, BudgetExplanation, HeldNode
@@ -18,7 +18,7 @@ def budget_text(printer: Printer, explained: BudgetExplanation) -> None:
     )
     if explained.status == GONE:
         return
-    printer.line(f"it asks for {_terms(explained)}, of {_selector_words(explained.selector)}")
+    printer.line(f"it asks for {_terms(explained)}, of {selector_words(explained.selector)}")
     _state(printer, explained)
     if explained.allows_none_since:
         since = f"it has allowed none since {moment(explained.allows_none_since)}"
@@ -45,21 +45,6 @@ def _terms(explained: BudgetExplanation) -> str:
     asked = [f"{name} {text}" for name, text in parts if text is not None]
     unhealthy = ["unhealthyPodEvictionPolicy AlwaysAllow"] if explained.always_allow_unhealthy else []
     return ", ".join(asked + unhealthy) or "minAvailable 1"
-
-
-def _selector_words(selector: Selector | None) -> str:
-    """The selector as kubectl writes one."""
-    if selector is None:
-        return "no pod, since it has no selector"
-    labels = [f"{key}={value}" for key, value in sorted(selector.labels.items())]
-    asked = labels + [_expression_words(expression) for expression in selector.expressions]
-    return f"pods with {', '.join(asked)}" if asked else "all pods of its namespace"
-
-
-def _expression_words(expression: Expression) -> str:
-    values = ", ".join(expression.values)
-    words = {"In": f"{expression.key} in ({values})", "NotIn": f"{expression.key} notin ({values})"}
-    return words.get(expression.operator, f"{'!' if expression.operator == 'DoesNotExist' else ''}{expression.key}")
 
 
 def _state(printer: Printer, explained: BudgetExplanation) -> None:

@@ -7,6 +7,7 @@ from itertools import groupby
 
 from kerf.adapters.cli.render.explain.not_asked import not_asked_text
 from kerf.adapters.cli.render.explain.placement import CUT_SINCE, launch_text, placement_text
+from kerf.adapters.cli.render.explain.selectors import selector_words
 from kerf.adapters.cli.render.figures.tables import common_words
 from kerf.adapters.cli.render.output import Printer
 from kerf.projections.prose.amounts import count, duration, moment
@@ -14,6 +15,7 @@ from kerf.projections.prose.daemonsets import daemonsets_in_words
 from kerf.projections.prose.nearest_reasons import nearest_first
 from kerf.projections.prose.reasons import sentence
 from kerf.projections.prose.refused_offerings import refused_in_words
+from kerf.replay.explain.counted_pods import CountedPods
 from kerf.replay.explain.pod import LostLaunches, PodExplanation
 from kerf.replay.history.displacement import Displacement
 from kerf.replay.history.pod_histories import PodDecision
@@ -55,6 +57,8 @@ def pod_text(printer: Printer, explained: PodExplanation) -> None:
     for reason in nearest_first(explained.reasons):
         more = daemonsets_in_words(crowding.get(id(reason))) + refused_in_words(reason, refused.get(id(reason)))
         printer.line(f"no place: {sentence(reason)}{more}", "warning")
+    for counted in explained.counted:
+        printer.line(f"its {counted.rule} over {counted.key} counts {_counted(counted)}")
     not_asked_text(printer, explained.not_asked)
     for reason in explained.kept:
         printer.line(f"it stays for now: {sentence(reason)}")
@@ -110,6 +114,11 @@ def _left_out(runs: list[list[PodDecision]]) -> str:
     results = Counter(look.result for alike in runs for look in alike)
     counts = ", ".join(f"{times} times {_BRIEF.get(what, _RESULTS[what])}" for what, times in results.most_common())
     return f"… {sum(results.values())} more: {counts}"
+
+
+def _counted(counted: CountedPods) -> str:
+    where = f", in namespace {', '.join(counted.namespaces)}" if counted.namespaces else ""
+    return selector_words(counted.selector, everything="all pods") + where
 
 
 def _where(explained: PodExplanation) -> str:

@@ -12,6 +12,8 @@ from kerf.adapters.cli.render.explain.node import removal_text
 from kerf.adapters.cli.render.explain.placement import MAX_INSTANCE_TYPES
 from kerf.adapters.cli.render.explain.pod import pod_text
 from kerf.adapters.cli.render.output import Printer
+from kerf.engine.model.kubernetes.pods import AffinityTerm, Selector
+from kerf.engine.model.labels import ZONE
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import ProvisionResult
 from kerf.engine.record.observations import NodeClaimDeletionSeen, NodeClassSeen, Observation
@@ -40,6 +42,21 @@ def test_why_no_nodepool_launches_anything_is_a_line_for_each(capsys: pytest.Cap
     told = capsys.readouterr().out
     assert "NodePool broken launches nothing for pods now: SubnetsNotFound: NodeClass default is not ready\n" in told
     assert "NodePool fixed launches nothing for pods now: it is static\n" in told
+
+
+def test_a_rule_of_topology_is_told_with_its_selector(capsys: pytest.CaptureFixture[str]) -> None:
+    world = World()
+    world.prepare()
+    terms = (
+        AffinityTerm(ZONE, Selector({"app": "cache"}), namespaces=("shop", "store")),
+        AffinityTerm(ZONE, Selector()),
+    )
+    world.pending("web", affinity=terms)
+    world.after(1_000)
+    pod_text(Printer(), explain_pod(world.store, "default/web"))
+    told = capsys.readouterr().out
+    assert f"its affinity over {ZONE} counts pods with app=cache, in namespace shop, store\n" in told
+    assert f"its affinity over {ZONE} counts all pods\n" in told
 
 
 def test_decisions_that_came_to_the_same_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:

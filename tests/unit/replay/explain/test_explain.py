@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from kerf.engine.model.karpenter.nodepools import Budget
 from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
-from kerf.engine.model.kubernetes.pods import Owner, Selector
+from kerf.engine.model.kubernetes.pods import AffinityTerm, Owner, Selector, SpreadConstraint
 from kerf.engine.model.labels import ZONE
 from kerf.engine.record.observations import (
     ClocksDiffer,
@@ -24,6 +24,7 @@ from kerf.projections.prose.reasons import sentence
 from kerf.projections.timeline.event import event_sentence
 from kerf.replay.errors import SubjectUnknown
 from kerf.replay.explain.claim import explain_claim, explain_node
+from kerf.replay.explain.counted_pods import CountedPods
 from kerf.replay.explain.decision import explain_decision
 from kerf.replay.explain.last_pod_change import PodChange
 from kerf.replay.explain.nodepool import explain_pool
@@ -135,6 +136,19 @@ def test_nodepools_that_launch_nothing_are_named_with_why() -> None:
         ("broken", "not-ready"), ("fixed", "static"), ("going", "deleting"),
     ]  # fmt: skip
     assert [wrong.code for wrong in found.not_asked[0].wrong] == ["SubnetsNotFound"]
+
+
+def test_the_pods_that_a_rule_of_topology_counts_are_named() -> None:
+    """The reason says that there are none, and not of whom."""
+    world = World()
+    world.prepare()
+    follow = AffinityTerm(ZONE, Selector({"app": "cache"}))
+    wish = AffinityTerm(ZONE, Selector({"app": "wish"}), weight=5)
+    world.pending("web", affinity=(follow, wish), spread=(SpreadConstraint(ZONE, selector=Selector({"app": "web"})),))
+    world.after(1_000)
+    found = explain_pod(world.store, "default/web")
+    assert [reason.params["rule"] for reason in found.reasons] == ["affinity"]
+    assert found.counted == (CountedPods("affinity", ZONE, Selector({"app": "cache"})),)
 
 
 def test_where_another_nodepool_was_asked_only_one_that_would_suit_is_named() -> None:

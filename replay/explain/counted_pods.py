@@ -1,0 +1,42 @@
+"""Say which pods a topology rule counts that leaves a pod no place: its reason names the rule and the domains alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from kerf.engine.model.kubernetes.pods import PodShape, Selector
+from kerf.engine.model.reasons import Reason
+from kerf.engine.scheduling.reasons import SchedulingCode
+
+SPREAD, AFFINITY, ANTI_AFFINITY = "spread", "affinity", "anti-affinity"
+
+
+class CountedPods(Struct, frozen=True):
+    """The pods that a `rule` of a pod over a label (`key`) counts: by their labels, in `namespaces` (none: its own)."""
+
+    rule: str
+    key: str
+    selector: Selector | None
+    namespaces: tuple[str, ...] = ()
+
+
+def counted_pods(reasons: Sequence[Reason], shape: PodShape) -> tuple[CountedPods, ...]:
+    """Return what the pod's own rules count of which its reasons speak, each once."""
+    named = {(r.params.get("rule"), r.params.get("key")) for r in reasons if r.code == SchedulingCode.TOPOLOGY}
+    found: list[CountedPods] = []
+    for counted in _rules(shape):
+        if (counted.rule, counted.key) in named and counted not in found:
+            found.append(counted)
+    return tuple(found)
+
+
+def _rules(shape: PodShape) -> Iterator[CountedPods]:
+    for spread in shape.spread:
+        if spread.when_unsatisfiable == "DoNotSchedule":
+            yield CountedPods(SPREAD, spread.topology_key, spread.selector)
+    for rule, terms in ((AFFINITY, shape.affinity), (ANTI_AFFINITY, shape.anti_affinity)):
+        for term in terms:
+            if not term.weight:
+                yield CountedPods(rule, term.topology_key, term.selector, term.namespaces)
