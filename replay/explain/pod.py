@@ -15,7 +15,7 @@ from kerf.projections.figures.measures import in_common
 from kerf.replay.explain.claim import Launch, launch_of
 from kerf.replay.explain.counted_pods import CountedPods, counted_pods
 from kerf.replay.explain.funnels import PlacementExplanation, decision_at, explain_placement, replan_if_known
-from kerf.replay.explain.pools_not_asked import PoolNotAsked, pools_not_asked
+from kerf.replay.explain.pools_not_asked import PoolNotAsked, pools_gone, pools_not_asked
 from kerf.replay.history.displacement import Displacement, displacement_behind, displacement_of
 from kerf.replay.history.histories import EXISTING, LATER, NEW_CLAIM, Histories
 from kerf.replay.history.histories_until import histories_of
@@ -50,7 +50,8 @@ class PodExplanation(Struct, frozen=True, kw_only=True):
     had to go. `left` says why it was put off a node itself. `shortened`: the decisive decision is from before the
     record's base, and cannot be made again. `kept`: why it may not leave its going node yet. `lost` are nodes that were
     planned for it, and did not come. `not_asked` are the NodePools that would have been asked for it, and are left out
-    now; `counted` says which pods its rules of topology count that leave it no place.
+    now, and those that were deleted lately; `counted` says which pods its rules of topology count that leave it no
+    place.
     """
 
     pod: str
@@ -117,7 +118,7 @@ def explain_known_pod(store: Store, histories: Histories, state: State, pod: Pod
         kept=_kept(store, pod),
         lost=_lost(pod, histories),
         counted=_counted(state, pod.uid, reasons),
-        not_asked=pools_not_asked(state, reasons) if pod.uid in state.indexes.pending else (),
+        not_asked=_not_asked(histories, state, pod.uid, reasons),
     )
 
 
@@ -148,6 +149,12 @@ def _counted(state: State, uid: str, reasons: tuple[Reason, ...]) -> tuple[Count
     if uid not in state.indexes.pending:
         return ()
     return counted_pods(reasons, state.indexes.blobs.shape(state.facts.pods[uid].shape))
+
+
+def _not_asked(histories: Histories, state: State, uid: str, reasons: tuple[Reason, ...]) -> tuple[PoolNotAsked, ...]:
+    if not reasons or uid not in state.indexes.pending:
+        return ()
+    return pools_not_asked(state, reasons) + pools_gone(histories, state)
 
 
 def _kept(store: Store, pod: PodHistory) -> tuple[Reason, ...]:

@@ -10,17 +10,21 @@ from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.reasons import SchedulingCode
 from kerf.engine.state.state import State
 from kerf.projections.status.nodepool import NodePoolStatus, nodepool_status
+from kerf.replay.history.histories import Histories
 
-NOT_READY, STATIC, DELETING = "not-ready", "static", "deleting"
+NOT_READY, STATIC, DELETING, GONE = "not-ready", "static", "deleting", "gone"
+LATELY = 86_400_000
+"""A NodePool that was deleted within this time (ms) may be why pods wait."""
 
 
 class PoolNotAsked(Struct, frozen=True):
     """A NodePool that is left out of provisioning, as one of the words above. `wrong` are the conditions that are not
-    met, each with its reason."""
+    met, each with its reason. `gone` is when it was deleted (ms since the epoch), 0 if it was not."""
 
     node_pool: str
     why: str
     wrong: tuple[Reason, ...] = ()
+    gone: int = 0
 
 
 def pools_not_asked(state: State, reasons: Sequence[Reason]) -> tuple[PoolNotAsked, ...]:
@@ -42,6 +46,17 @@ def pools_not_asked(state: State, reasons: Sequence[Reason]) -> tuple[PoolNotAsk
         elif not status.ready:
             found.append(PoolNotAsked(name, NOT_READY, conditions_not_met(status)))
     return tuple(found)
+
+
+def pools_gone(histories: Histories, state: State) -> tuple[PoolNotAsked, ...]:
+    """Return the NodePools that were deleted lately and are not there again, by name."""
+    facts = state.facts
+    ends = ((name, histories.pool_gone(name, facts.position)) for name in sorted(histories.ended_pools))
+    return tuple(
+        PoolNotAsked(name, GONE, gone=end.at)
+        for name, end in ends
+        if end is not None and name not in facts.pools and facts.at - end.at <= LATELY
+    )
 
 
 def conditions_not_met(status: NodePoolStatus) -> tuple[Reason, ...]:

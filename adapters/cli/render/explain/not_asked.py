@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from kerf.adapters.cli.render.output import Printer
 from kerf.engine.model.reasons import Reason
-from kerf.replay.explain.pools_not_asked import DELETING, NOT_READY, STATIC, PoolNotAsked
+from kerf.projections.prose.amounts import moment
+from kerf.replay.explain.pools_not_asked import DELETING, GONE, NOT_READY, STATIC, PoolNotAsked
 
 _WHY = {NOT_READY: "it is not ready", STATIC: "it is static", DELETING: "it is being deleted"}
 
@@ -12,6 +13,9 @@ _WHY = {NOT_READY: "it is not ready", STATIC: "it is static", DELETING: "it is b
 def not_asked_text(printer: Printer, pools: tuple[PoolNotAsked, ...]) -> None:
     """A line for each NodePool that launches nothing for pods that wait."""
     for pool in pools:
+        if pool.why == GONE:
+            printer.line(f"NodePool {pool.node_pool} was deleted at {moment(pool.gone)}", "warning")
+            continue
         wrong = ", ".join(map(condition_words, pool.wrong)) or _WHY[pool.why]
         printer.line(f"NodePool {pool.node_pool} launches nothing for pods now: {wrong}", "warning")
 

@@ -29,6 +29,7 @@ from kerf.replay.explain.decision import explain_decision
 from kerf.replay.explain.last_pod_change import PodChange
 from kerf.replay.explain.nodepool import explain_pool
 from kerf.replay.explain.pod import LostLaunches, explain_pod
+from kerf.replay.explain.pools_not_asked import PoolNotAsked
 from kerf.replay.history.histories_until import histories_of
 from kerf.replay.history.story import story
 from kerf.replay.time_travel.status import status_of
@@ -136,6 +137,19 @@ def test_nodepools_that_launch_nothing_are_named_with_why() -> None:
         ("broken", "not-ready"), ("fixed", "static"), ("going", "deleting"),
     ]  # fmt: skip
     assert [wrong.code for wrong in found.not_asked[0].wrong] == ["SubnetsNotFound"]
+
+
+def test_a_nodepool_that_was_deleted_lately_is_named() -> None:
+    world = World()
+    world.prepare(pool("b", labels={"team": "b"}))
+    world.see(Observation(pool("a", labels={"team": "a"})), Observation(pool("again")))
+    world.see(Observation(ObjectGone("nodepool", "a")), Observation(ObjectGone("nodepool", "again")))
+    gone = world.now
+    world.see(Observation(pool("again", labels={"team": "c"})))
+    world.pending("web", node_selector={"team": "a"})
+    world.after(1_000)
+    assert explain_pod(world.store, "default/web").not_asked == (PoolNotAsked("a", "gone", gone=gone),)
+    assert explain_pod(world.store, "default/web", now=gone + 2 * 86_400_000).not_asked == ()
 
 
 def test_the_pods_that_a_rule_of_topology_counts_are_named() -> None:
