@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections import Counter
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from kerf.engine.disruption.budgets import UNLIMITED, Use, allowance, value
+from kerf.engine.disruption.budgets import UNLIMITED, Use, allowance, value, window_ends
 from kerf.engine.disruption.moves.budget_headroom import budget_use
 from kerf.engine.model.disruption_reasons import BUDGET_REASONS, DisruptionCode, DisruptionReason
 from kerf.engine.model.karpenter.nodepools import Budget, NodePool
@@ -30,13 +31,16 @@ READY, NOT_READY, GONE = "ready", "not ready", "gone"
 
 class PoolBudget(Struct, frozen=True):
     """How many further nodes the budgets let go for one reason; None for any number. `least` is the number in the
-    NodePool's list of the budget that allows the fewest now. `faults` are budgets that cannot be read."""
+    NodePool's list of the budget that allows the fewest now, until `ends` (ms since the epoch; 0 if its window does not
+    end). `consuming` nodes are going or not ready. `faults` are budgets that cannot be read."""
 
     reason: str
     nodes: int | None
     faults: tuple[Reason, ...] = ()
     least: int | None = None
     terms: Budget | None = None
+    ends: int = 0
+    consuming: int = 0
 
 
 class RefusedPods(Struct, frozen=True):
@@ -123,7 +127,15 @@ def _budget(pool: NodePool, reason: DisruptionReason, use: Use, now: int) -> Poo
         return PoolBudget(reason.value, 0 if found.faults else None, found.faults)
     counting = [n for n, budget in enumerate(pool.budgets) if not budget.reasons or reason.karpenter in budget.reasons]
     least = min(counting, key=lambda n: value(pool.budgets[n], use.total, now))
-    return PoolBudget(reason.value, max(0, found.nodes - use.consuming), least=least, terms=pool.budgets[least])
+    terms = pool.budgets[least]
+    return PoolBudget(
+        reason=reason.value,
+        nodes=max(0, found.nodes - use.consuming),
+        least=least,
+        terms=terms,
+        ends=window_ends(replace(pool, budgets=(terms,)), now),
+        consuming=use.consuming,
+    )
 
 
 def _refused(store: Store, histories: Histories, state: State, name: str) -> tuple[RefusedPods, ...]:

@@ -100,11 +100,13 @@ def _budget_words(budgets: tuple[PoolBudget, ...]) -> str:
         + (f" as {' or '.join(reasons)}" if len(numbers) > 1 else "")
         for number, reasons in numbers.items()
     ]
-    closed = {budget.least: budget.terms for budget in budgets if budget.nodes == 0 and budget.terms is not None}
-    return ", ".join(parts) + "".join(f"; budgets[{least}]: {_terms(terms)}" for least, terms in closed.items())
+    closed = {budget.least: (budget, budget.terms) for budget in budgets if budget.nodes == 0 and budget.terms}
+    return ", ".join(parts) + "".join(f"; budgets[{least}]: {_terms(*budget)}" for least, budget in closed.items())
 
 
-def _terms(budget: Budget) -> str:
-    """What a budget that leaves nothing asks for."""
-    window = f", schedule {budget.schedule} for {duration(budget.duration or 0)}" if budget.schedule else ""
-    return f"nodes {budget.nodes}{window}"
+def _terms(budget: PoolBudget, terms: Budget) -> str:
+    """What a budget that leaves nothing asks for, and what uses it up."""
+    window = f", schedule {terms.schedule} (UTC) for {duration(terms.duration or 0)}" if terms.schedule else ""
+    until = f", until {moment(budget.ends)}" if budget.ends else ""
+    used = f", with {count(budget.consuming, 'node')} going or not ready" if budget.consuming else ""
+    return f"nodes {terms.nodes}{window}{until}{used}"

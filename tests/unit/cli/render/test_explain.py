@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 
 import pytest
+from msgspec.structs import replace
 
 from kerf.adapters.cli.render.explain.claim import claim_text
 from kerf.adapters.cli.render.explain.decision import decision_text
+from kerf.adapters.cli.render.explain.explanation import pool_text
 from kerf.adapters.cli.render.explain.node import removal_text
 from kerf.adapters.cli.render.explain.placement import MAX_INSTANCE_TYPES
 from kerf.adapters.cli.render.explain.pod import pod_text
 from kerf.adapters.cli.render.output import Printer
+from kerf.engine.model.karpenter.nodepools import Budget
 from kerf.engine.model.kubernetes.pods import AffinityTerm, Selector
 from kerf.engine.model.labels import ZONE
 from kerf.engine.model.reasons import Reason
@@ -19,10 +22,13 @@ from kerf.engine.record.decisions import ProvisionResult
 from kerf.engine.record.observations import NodeClaimDeletionSeen, NodeClassSeen, Observation
 from kerf.engine.scheduling.explain.relaxed_preferences import RelaxedPreference
 from kerf.engine.scheduling.explain.tracer import NearMiss, PricedType
+from kerf.engine.state.load import load
 from kerf.replay.explain.claim import explain_claim
 from kerf.replay.explain.decision import DecisionExplanation, PlanExplanation, explain_decision
 from kerf.replay.explain.funnels import PlacementExplanation, PoolFunnel
+from kerf.replay.explain.nodepool import PoolBudget, explain_pool
 from kerf.replay.explain.pod import explain_pod
+from kerf.replay.history.histories_until import histories_of
 from kerf.replay.history.removal import Removal, RemovalMove
 from tests.support.lives import claim_of, in_service, show_taint
 from tests.support.records import position_of
@@ -42,6 +48,19 @@ def test_why_no_nodepool_launches_anything_is_a_line_for_each(capsys: pytest.Cap
     told = capsys.readouterr().out
     assert "NodePool broken launches nothing for pods now: SubnetsNotFound: NodeClass default is not ready\n" in told
     assert "NodePool fixed launches nothing for pods now: it is static\n" in told
+
+
+def test_a_budget_that_leaves_nothing_says_until_when_and_what_uses_it_up(capsys: pytest.CaptureFixture[str]) -> None:
+    store = in_service().store
+    found = explain_pool(store, histories_of(store), load(store), "default")
+    terms = Budget(nodes="1", schedule="0 9 * * mon-fri", duration=8 * 3_600_000)
+    ends = 1_767_286_800_000
+    closed = PoolBudget("empty", 0, least=1, terms=terms, ends=ends, consuming=2)
+    pool_text(Printer(), replace(found, budgets=(closed, replace(closed, reason="drifted"))))
+    assert (
+        "its disruption budgets leave 0 nodes to go; budgets[1]: nodes 1, schedule 0 9 * * mon-fri (UTC) for 8h, "
+        "until 2026-01-01T17:00:00.000Z, with 2 nodes going or not ready\n"
+    ) in capsys.readouterr().out
 
 
 def test_a_rule_of_topology_is_told_with_its_selector(capsys: pytest.CaptureFixture[str]) -> None:

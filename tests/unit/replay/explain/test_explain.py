@@ -245,6 +245,8 @@ def test_d45_a_nodepool_names_the_budget_that_leaves_nothing() -> None:
     store = world.store
     found = explain_pool(store, histories_of(store), load(store), "default")
     assert {(budget.nodes, budget.least, budget.terms) for budget in found.budgets} == {(0, 1, closed)}
+    (ends,) = {budget.ends for budget in found.budgets}
+    assert 0 < ends - world.now <= 3_600_000
 
 
 def test_a_dearer_type_than_asked_shows_what_was_cheaper() -> None:
