@@ -57,8 +57,8 @@ def loop_words(loop: Loop) -> str:
         left = "that had come for evicted ones had to leave in their turn within half an hour"
         return f"{loop.about}: {pods} {left}{why}: from {nodes}"
     if loop.kind == LAUNCHED_AGAIN:
-        nodes = f"{count(loop.nodes, 'node')} came for its pods and went with them, only to be launched again"
-        return f"{loop.about}: {nodes}, in {loop.rounds} rounds{why}, {lasted} after they were asked for"
+        nodes = f"{count(loop.nodes, 'node')} came for its pods and went with them {lasted} later"
+        return f"{loop.about}: {nodes}, only to be launched again, in {loop.rounds} rounds{why}"
     if loop.kind == EXPIRES_SOON:
         nodes = f"{count(loop.nodes, 'node')} expired {lasted} after they were asked for"
         return f"NodePool {loop.about}: {nodes}, in {loop.rounds} rounds: its expireAfter is that short"

@@ -191,7 +191,8 @@ def test_nodes_that_are_launched_again_as_soon_as_they_are_gone_are_told_by_work
     (loop,) = loops(*(wave(number) for number in range(4)))
     assert (loop.kind, loop.about, loop.nodes, loop.rounds) == ("launched-again", "shop/web", 8, 4)
     assert (loop.lasted, loop.reasons) == (6 * MINUTE, ("empty",))
-    assert "8 nodes came for its pods and went with them, only to be launched again, in 4 rounds" in loop_words(loop)
+    said = "8 nodes came for its pods and went with them 6m later, only to be launched again, in 4 rounds (empty)"
+    assert loop_words(loop) == f"shop/web: {said}"
 
 
 @pytest.mark.parametrize(
