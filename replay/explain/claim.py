@@ -32,6 +32,7 @@ from kerf.engine.state.state import State
 from kerf.projections.cluster_status.draining_pods import DrainingPod, draining_pods
 from kerf.projections.prose.explanation_codes import ExplanationCode
 from kerf.replay.errors import SubjectUnknown
+from kerf.replay.explain.forced_pods import force_of
 from kerf.replay.explain.funnels import PlacementExplanation, explain_new_node, replan_if_known
 from kerf.replay.explain.last_pod_change import PodChange, last_pod_change
 from kerf.replay.explain.method_verdicts import MethodVerdict, method_verdicts
@@ -195,7 +196,7 @@ def explain_claim(
     claim = state.facts.claims.get(name)
     planned = histories.decisions.get(history.decision) == PROVISION_DECIDER
     plan = replan_if_known(store, history.decision, histories.pods.named) if planned else None
-    removal = removal_of(store, histories, history)
+    removal = removal_of(store, histories, history, force_of(store, histories, history))
     imported = state.facts.imported
     decided = not state.facts.tells_history
     stays = claim is not None and removal is None and decided

@@ -22,7 +22,6 @@ from kerf.engine.state.load import load
 from kerf.engine.state.nodeclaims.drift import DRIFTED as HAS_DRIFTED
 from kerf.projections.prose.amounts import count, saved
 from kerf.projections.prose.explanation_codes import UNKNOWN_ACTOR, ExplanationCode
-from kerf.replay.history.forced_pods import Force, force_of
 from kerf.replay.history.histories import ClaimHistory, Histories, MoveHistory, RecordedVerdict
 from kerf.replay.history.successor_pods import Successors, pods_to_move
 from kerf.replay.what_if.blockers import budget_use
@@ -72,6 +71,16 @@ class RemovalMove(Struct, frozen=True, kw_only=True):
     budgets: tuple[Reason, ...] = ()
 
 
+class Force(Struct, frozen=True):
+    """The first use of force in a drain: the decision at `position`, at a time in ms since the epoch, for a `reason`.
+    `held` says of each pod that was there (namespace/name) what kept it."""
+
+    position: int
+    at: int
+    reason: Reason
+    held: dict[str, Reason]
+
+
 class DrainedPod(Struct, frozen=True, kw_only=True):
     """A pod that was on the node when its drain began.
 
@@ -107,9 +116,9 @@ class Removal(Struct, frozen=True, kw_only=True):
     over: bool = False
 
 
-def removal_of(store: Store, histories: Histories, claim: ClaimHistory) -> Removal | None:
-    """Explain the removal of a claim. Return None for a claim that does not have to go, also if it once had to and
-    stays."""
+def removal_of(store: Store, histories: Histories, claim: ClaimHistory, force: Force | None = None) -> Removal | None:
+    """Explain the removal of a claim, with the first use of `force` in its drain. Return None for a claim that does not
+    have to go, also if it once had to and stays."""
     ending = _removal_event(claim)
     if ending is None:
         return None
@@ -118,7 +127,6 @@ def removal_of(store: Store, histories: Histories, claim: ClaimHistory) -> Remov
     reason, decision = _reason_and_decision(histories, claim, ending, why)
     drained = next((e for e in claim.events if isinstance(e.payload, ev.DrainStarted)), None)
     drift = _drift_verdict(claim, ending.position) if why == DisruptionReason.DRIFTED else None
-    force = force_of(store, histories, claim)
     pool_gone = histories.pool_gone(claim.node_pool, ending.position)
     return Removal(
         why=why,

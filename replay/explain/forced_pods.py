@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
-
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Decision
@@ -16,16 +14,7 @@ from kerf.projections.cluster_status.draining_pods import draining_pods
 from kerf.projections.prose.amounts import duration, moment
 from kerf.projections.prose.explanation_codes import ExplanationCode
 from kerf.replay.history.histories import ClaimHistory, Histories
-
-
-class Force(Struct, frozen=True):
-    """The first use of force in a drain: the decision at `position`, at a time in ms since the epoch, for a `reason`.
-    `held` says of each pod that was there (namespace/name) what kept it."""
-
-    position: int
-    at: int
-    reason: Reason
-    held: dict[str, Reason]
+from kerf.replay.history.removal import Force
 
 
 def force_of(store: Store, histories: Histories, claim: ClaimHistory) -> Force | None:
