@@ -15,7 +15,7 @@ MAX_EXPRESSION_LENGTH = 10 * 1024  # characters, the API's own limit
 MAX_NESTING = 40  # levels of nesting, and operators in a row that are neither && nor ||
 _TOKEN = re.compile(
     r"""\s*(?:
-        (?P<double>[0-9]*\.[0-9]+(?:[eE][+-]?[0-9]+)?(?![.\w])|[0-9]+[eE][+-]?[0-9]+(?![.\w]))
+        (?P<double>[0-9]*\.[0-9]+(?:[eE][+-]?[0-9]+)?(?!\.?[0-9]|\w)|[0-9]+[eE][+-]?[0-9]+(?!\.?[0-9]|\w))
       | (?P<number>0x[0-9a-fA-F]+|[0-9]+(?![.\w]))
       | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
       | (?P<text>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')

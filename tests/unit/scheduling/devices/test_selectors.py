@@ -46,6 +46,7 @@ DEVICE = Device(
         # an operand without a value does not matter where the other one decides
         (f'device.driver == "z" && {A}.none', False),
         (f"{A}.none || {A}.ok", True),
+        ('true || 0.5.startsWith("a") || .5.size() == 1 || 1e3.none', True),
     ],
 )
 def test_s200_what_an_expression_says(expression: str, holds: bool) -> None:
