@@ -12,8 +12,9 @@ _MAX_NAMES = 5
 
 
 def count(number: int, noun: str) -> str:
-    """Write a count with its noun: 1 pod, 3 pods. The noun takes a plain s."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+    """Write a count with its noun: 1 pod, 3 pods, 2 launches. The noun takes s, or es after ch."""
+    ending = "" if number == 1 else "es" if noun.endswith("ch") else "s"
+    return f"{number:,} {noun}{ending}"
 
 
 def first_names(names: Sequence[str]) -> str:

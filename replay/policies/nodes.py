@@ -28,7 +28,7 @@ def max_launches(evidence: Evidence, asked: Asked) -> Found:
     for group, lives in groups(launched, lambda life: ", ".join(_group(life, name) for name in per)).items():
         if len(lives) > most:
             said = f" of {group}" if group else of_words(asked.selector)
-            what = f"{count(len(lives), 'launch').replace('launchs', 'launches')}{said}, {most} may be"
+            what = f"{count(len(lives), 'launch')}{said}, {most} may be"
             breaches.append(_launch(lives[most], f"{what}: {_named(lives[most])} is the next"))
     return Found(len(launched), breaches)
 

@@ -62,7 +62,7 @@ def loop_words(loop: Loop) -> str:
     if loop.kind == EXPIRES_SOON:
         nodes = f"{count(loop.nodes, 'node')} expired {lasted} after they were asked for"
         return f"NodePool {loop.about}: {nodes}, in {loop.rounds} rounds: its expireAfter is that short"
-    return f"{loop.about}: {count(loop.nodes, 'launch')} failed{why}".replace("launchs", "launches")
+    return f"{loop.about}: {count(loop.nodes, 'launch')} failed{why}"
 
 
 def loop_costs(loop: Loop) -> str:

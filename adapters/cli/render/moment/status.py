@@ -89,7 +89,7 @@ def _recently(recent: Recent | None) -> str:
     gone = ", ".join(f"{number} {few_words(why)}" for why, number in recent.gone.items())
     told = [
         f"{count(recent.launched, 'node')} launched" if recent.launched else "",
-        f"{recent.failed:,} launch{'es' if recent.failed > 1 else ''} failed" if recent.failed else "",
+        f"{count(recent.failed, 'launch')} failed" if recent.failed else "",
         f"{count(sum(recent.gone.values()), 'node')} gone ({gone})" if recent.gone else "",
         f"{count(recent.evicted, 'pod')} evicted" if recent.evicted else "",
         f"{count(recent.forced, 'pod')} deleted by force" if recent.forced else "",
