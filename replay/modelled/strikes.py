@@ -5,12 +5,12 @@ from __future__ import annotations
 from msgspec import Struct
 
 from kerf.engine.model.kubernetes.nodes import Node
-from kerf.engine.model.kubernetes.pods import Taint
 from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.state_table import GOING, TERMINATED
 from kerf.engine.record.claim_events import InstanceVanished
 from kerf.engine.record.observations import InterruptionSeen, NodeClaimDeletionSeen, ObjectGone
 from kerf.engine.state.state import State
+from kerf.projections.cordons import is_cordoned
 from kerf.replay.modelled.workload import Offering, Step, Strike, Timed
 
 ACTIONS = {
@@ -27,7 +27,6 @@ UNREACHABLE_AFTER = 40_000
 """A kubelet was silent so long (ms) before its node is not ready."""
 NOTICED_WITHIN = 300_000
 """The end of an instance is noticed within this time (ms)."""
-_CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
 
 class Strikes:
@@ -96,7 +95,7 @@ class Strikes:
             self._silent[node.name] = at - UNREACHABLE_AFTER, claim.name, offering_of(claim), rank(claim, state)
         elif node.ready and not old.ready:
             self._heard(node.name, at)
-        was, now = (any(taint.same(_CORDON) for taint in seen.taints) for seen in (old, node))
+        was, now = is_cordoned(old), is_cordoned(node)
         if was != now and claim.state not in GOING:
             self._strike("cordon" if now else "uncordon", claim, at, state)
 
