@@ -8,9 +8,9 @@ from msgspec import Struct
 
 from kerf.engine.model.kubernetes.pods import PodShape, Selector
 from kerf.engine.model.reasons import Reason
+from kerf.engine.scheduling.pods.pod_requirements import HARD_SPREAD
 from kerf.engine.scheduling.reasons import SchedulingCode
-
-SPREAD, AFFINITY, ANTI_AFFINITY = "spread", "affinity", "anti-affinity"
+from kerf.engine.scheduling.topology.rules import AffinityRule, AntiAffinityRule, SpreadRule
 
 
 class CountedPods(Struct, frozen=True):
@@ -34,9 +34,9 @@ def counted_pods(reasons: Sequence[Reason], shape: PodShape) -> tuple[CountedPod
 
 def _rules(shape: PodShape) -> Iterator[CountedPods]:
     for spread in shape.spread:
-        if spread.when_unsatisfiable == "DoNotSchedule":
-            yield CountedPods(SPREAD, spread.topology_key, spread.selector)
-    for rule, terms in ((AFFINITY, shape.affinity), (ANTI_AFFINITY, shape.anti_affinity)):
+        if spread.when_unsatisfiable == HARD_SPREAD:
+            yield CountedPods(SpreadRule.kind, spread.topology_key, spread.selector)
+    for rule, terms in ((AffinityRule, shape.affinity), (AntiAffinityRule, shape.anti_affinity)):
         for term in terms:
             if not term.weight:
-                yield CountedPods(rule, term.topology_key, term.selector, term.namespaces)
+                yield CountedPods(rule.kind, term.topology_key, term.selector, term.namespaces)
