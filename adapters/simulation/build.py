@@ -8,7 +8,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.adapters.simulation.clock import Clock
-from kerf.adapters.simulation.documents.apply import Document, apply_document, identify
+from kerf.adapters.simulation.documents.apply import apply_document, identify
+from kerf.adapters.simulation.documents.parts import Document
 from kerf.adapters.simulation.faults import FaultPlan
 from kerf.adapters.simulation.simulation import Check, Simulation
 from kerf.adapters.simulation.timeline.perform import schedule_action

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from msgspec import Struct
@@ -12,15 +12,8 @@ from kerf.adapters.simulation.cluster.apiserver import HELD
 from kerf.adapters.simulation.cluster.controllers.workloads import Deployment, StatefulSet
 from kerf.adapters.simulation.cluster.controllers.workloads import PodTemplate as Template
 from kerf.adapters.simulation.documents.ignored_kinds import is_ignored_kind
-from kerf.adapters.simulation.documents.jobs import (
-    apply_job,
-    is_job_with_end,
-    let_it_end,
-    part_of,
-    pod_of_job,
-    runs_for,
-    template_of,
-)
+from kerf.adapters.simulation.documents.jobs import apply_job, is_job_with_end, let_it_end, pod_of_job, runs_for
+from kerf.adapters.simulation.documents.parts import Document, annotations_of, part_of, template_of
 from kerf.adapters.simulation.errors import DocumentError
 from kerf.adapters.simulation.scheduler.scheduling_gates import other_scheduler_name, scheduling_gates
 from kerf.adapters.simulation.simulation import Simulation
@@ -50,7 +43,6 @@ from kerf.engine.model.mistyped import mistyped
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.observations import NodeClassSeen
 
-Document = Mapping[str, Any]
 Refused = list[tuple[Document, KerfError]]
 
 
@@ -285,7 +277,7 @@ def _apply_daemon_set(simulation: Simulation, document: Document, item: DaemonSe
 
 def _template(simulation: Simulation, document: Document, shape: str) -> Template:
     template = template_of(document)
-    annotations = part_of(part_of(template, "metadata"), "annotations")
+    annotations = annotations_of(template)
     try:
         cost = int(annotations.get(names.POD_DELETION_COST, 0))
     except ValueError:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from kerf.adapters.simulation.cluster.controllers.jobs import JOB, Job
 from kerf.adapters.simulation.cluster.controllers.recorded_pods import Slot
 from kerf.adapters.simulation.cluster.controllers.workloads import PodTemplate
+from kerf.adapters.simulation.documents.parts import Document, annotations_of, part_of, template_of
 from kerf.adapters.simulation.simulation import Simulation
 from kerf.engine.errors import InputError
 from kerf.engine.model.durations import parse_go_duration
 from kerf.engine.model.kubernetes.pods import Pod
-
-Document = Mapping[str, Any]
 
 RUNS_FOR = "kerf.dev/runs-for"
 """How long a pod runs in a simulation until it has succeeded, as a Go duration: an annotation of a Pod, or of the pod
@@ -76,20 +74,6 @@ def runs_for(pod: Document) -> int:
         return max(1, parse_go_duration(str(said)))
     except InputError as error:
         raise InputError(error.message, where=f"the annotation {RUNS_FOR}", hint=error.hint, code=error.code) from error
-
-
-def template_of(document: Document) -> Document:
-    return part_of(part_of(document, "spec"), "template")
-
-
-def annotations_of(document: Document) -> Document:
-    return part_of(part_of(document, "metadata"), "annotations")
-
-
-def part_of(document: Document, key: str) -> Document:
-    """A part of a document that must be a mapping if it is there."""
-    part = document.get(key)
-    return part if isinstance(part, Mapping) else {}
 
 
 def _number(spec: Document, field: str, default: int) -> int:
