@@ -1,4 +1,8 @@
-"""What comes again and again: nodes that are replaced by one another, and launches that fail."""
+"""What comes again and again: nodes that are replaced by one another, and launches that fail.
+
+`figures.loops` knows more kinds of that, out of the lives of nodes and pods in a whole record. A status reads one hour,
+without its pods.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from collections.abc import Sequence
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Decision, MoveStepResult
 from kerf.engine.record.entries import Entry
-from kerf.engine.record.observations import ControllerDecided
+from kerf.engine.record.observations import FAILED, ControllerDecided
 
 IN_A_ROW = 3
 """So many replacements in a row, within the time that `recent_of` looks back, go round in circles."""
@@ -32,7 +36,7 @@ class TroubleFold:
             begun = payload.result.begun
             if begun is not None:
                 self._replaced(begun.claims, [new.name for new in begun.replacements], entry.at)
-        elif isinstance(payload, ControllerDecided):
+        elif isinstance(payload, ControllerDecided) and payload.action != FAILED:
             self._replaced(payload.claims, payload.replacements, entry.at)
         elif isinstance(payload, ev.Launched):
             self._launched += 1
