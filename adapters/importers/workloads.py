@@ -94,25 +94,26 @@ def rounds_of(job: Document) -> int:
 def dangling_terms(template: Document) -> Iterator[str]:
     """Which terms of a pod template select labels that its own pods do not have: a sanitiser has renamed these, so the
     term neither spreads nor repels any more (F-28)."""
-    labels = _part(template, "metadata").get("labels")
+    labels = part_of(template, "metadata").get("labels")
     own = labels.items() if isinstance(labels, dict) else {}.items()
-    spec = _part(template, "spec")
+    spec = part_of(template, "spec")
     for term in _list(spec.get("topologySpreadConstraints")):
         if _dangles(term, own):
             yield f"its spread over {text_of(term.get('topologyKey'))}"
-    affinity = _part(spec, "affinity")
+    affinity = part_of(spec, "affinity")
     for word in ("podAffinity", "podAntiAffinity"):
-        for term in _list(_part(affinity, word).get("requiredDuringSchedulingIgnoredDuringExecution")):
+        for term in _list(part_of(affinity, word).get("requiredDuringSchedulingIgnoredDuringExecution")):
             if _dangles(term, own):
                 yield f"its {word} by {text_of(term.get('topologyKey'))}"
 
 
 def _dangles(term: Document, own: Any) -> bool:
-    wanted = _part(term, "labelSelector").get("matchLabels")
+    wanted = part_of(term, "labelSelector").get("matchLabels")
     return isinstance(wanted, dict) and not all(pair in own for pair in wanted.items())
 
 
-def _part(document: Document, key: str) -> Document:
+def part_of(document: Document, key: str) -> Document:
+    """A part of a document; an empty one if it is no object."""
     part = document.get(key)
     return dict(part) if isinstance(part, dict) else {}
 

@@ -48,7 +48,7 @@ def import_history(
     """
     from kerf.adapters.cli.importing.record import import_files
     from kerf.adapters.cli.importing.text import import_text
-    from kerf.adapters.cli.importing.timeline import timeline_text, write_timeline
+    from kerf.adapters.cli.importing.timeline_file import timeline_text, write_timeline
     from kerf.adapters.cli.render.lines import print_text
     from kerf.adapters.cli.render.output import emit_json
     from kerf.engine.errors import InputError

@@ -9,18 +9,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
-from typing import Any
 
 from msgspec import Struct
 
 from kerf.adapters.importers.history import Applied, History
 from kerf.adapters.importers.untrusted import text_of, time_of
-from kerf.adapters.importers.workloads import key_of_document, rounds_of, wanted_of
+from kerf.adapters.importers.workloads import Document, key_of_document, part_of, rounds_of, wanted_of
 from kerf.adapters.simulation.documents.jobs import RUNS_FOR
 from kerf.adapters.simulation.timeline.timeline import API_VERSION, KIND
 from kerf.engine.model.durations import format_duration
-
-Document = dict[str, Any]
 
 _SCALED = ("Deployment", "StatefulSet")
 _WITH_TEMPLATE = (*_SCALED, "DaemonSet", "Job")
@@ -40,7 +37,6 @@ _OF_SERVERS = (
     "selfLink",
 )
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-_NO_END = "whose end is not known"
 
 
 class WorkloadTimeline(Struct, frozen=True):
@@ -62,7 +58,7 @@ def workload_timeline(histories: Sequence[History], jobs_run_for: int = 0) -> Wo
     told = [turn.at for history in histories for turn in history.told]
     if not applied:
         return None
-    since = min(applied[0].at, *told[:1])
+    since = min([applied[0].at, *told])
     made = _Actions(since, _lengths(applied), jobs_run_for)
     for each in applied:
         made.take(each)
@@ -113,7 +109,7 @@ class _Actions:
         document = applied.document
         why = _not_repeated(document, kind)
         if why is None and kind == "Job" and not self._length(key):
-            why = f"{kind} {_NO_END}"
+            why = "Job whose end is not known"
         if why is not None:
             if why and key not in self._refused:
                 self._refused.add(key)
@@ -128,14 +124,14 @@ class _Actions:
 
 def _not_repeated(document: Document, kind: str) -> str | None:
     """Why an object is not repeated, "" for what its controller makes again; None if it is."""
-    owners = _part(document, "metadata").get("ownerReferences")
+    owners = part_of(document, "metadata").get("ownerReferences")
     if isinstance(owners, list) and owners and not (kind == "Job" and _owner(owners) == "CronJob"):
         return ""
     if kind not in _APPLIED:
         return f"{kind or 'object'} that a simulation does not need or know"
-    if text_of(_part(document, "metadata").get("namespace")) in _OF_THE_CLUSTER and kind != "DaemonSet":
+    if text_of(part_of(document, "metadata").get("namespace")) in _OF_THE_CLUSTER and kind != "DaemonSet":
         return f"{kind} of the cluster itself"
-    if kind in _WITH_TEMPLATE and not _part(_part(_part(document, "spec"), "template"), "spec").get("containers"):
+    if kind in _WITH_TEMPLATE and not part_of(part_of(part_of(document, "spec"), "template"), "spec").get("containers"):
         return f"{kind} whose pods are not told"
     return None
 
@@ -152,15 +148,15 @@ def _lengths(applied: Iterable[Applied]) -> dict[str, int]:
 
 def _job_took(document: Document) -> int:
     """How long each pod of a finished Job ran (ms), 0 if its status does not tell."""
-    status = _part(document, "status")
+    status = part_of(document, "status")
     began, ended = time_of(status.get("startTime")), time_of(status.get("completionTime"))
     return max(0, ended - began) // rounds_of(document) if began is not None and ended is not None else 0
 
 
 def _as_applied(document: Document) -> Document:
     """The object without what the API server and controllers have written."""
-    metadata = {name: value for name, value in _part(document, "metadata").items() if name not in _OF_SERVERS}
-    annotations = {name: value for name, value in _part(metadata, "annotations").items() if name != _LAST_APPLIED}
+    metadata = {name: value for name, value in part_of(document, "metadata").items() if name not in _OF_SERVERS}
+    annotations = {name: value for name, value in part_of(metadata, "annotations").items() if name != _LAST_APPLIED}
     kept = {name: value for name, value in metadata.items() if name != "annotations"}
     if annotations:
         kept["annotations"] = annotations
@@ -173,19 +169,19 @@ def _with_length(document: Document, runs: int) -> Document:
         return document
     said = {RUNS_FOR: format_duration(runs)}
     if document["kind"] == "Pod":
-        return {**document, "metadata": _annotated(_part(document, "metadata"), said)}
-    spec = _part(document, "spec")
-    template = _part(spec, "template")
-    template = {**template, "metadata": _annotated(_part(template, "metadata"), said)}
+        return {**document, "metadata": _annotated(part_of(document, "metadata"), said)}
+    spec = part_of(document, "spec")
+    template = part_of(spec, "template")
+    template = {**template, "metadata": _annotated(part_of(template, "metadata"), said)}
     return {**document, "spec": {**spec, "template": template}}
 
 
 def _annotated(metadata: Document, said: Document) -> Document:
-    return {**metadata, "annotations": {**_part(metadata, "annotations"), **said}}
+    return {**metadata, "annotations": {**part_of(metadata, "annotations"), **said}}
 
 
 def _unscaled(document: Document) -> Document:
-    return {**document, "spec": {**_part(document, "spec"), "replicas": None}}
+    return {**document, "spec": {**part_of(document, "spec"), "replicas": None}}
 
 
 def _identity(document: Document) -> str:
@@ -200,8 +196,3 @@ def _name(document: Document) -> Document:
 def _owner(owners: Sequence[object]) -> str:
     first = owners[0]
     return text_of(first.get("kind")) if isinstance(first, dict) else ""
-
-
-def _part(document: Document, key: str) -> Document:
-    part = document.get(key)
-    return part if isinstance(part, dict) else {}
