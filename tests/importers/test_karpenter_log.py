@@ -1,18 +1,13 @@
-"""Karpenter's log becomes a record: the samples, a real run of 1.14, older forms, and what a log cannot tell."""
+"""Karpenter's log becomes a record: the samples, a real run of 1.14, older versions, and what a log cannot tell."""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kerf.adapters.cli.importing.record import import_files
-from kerf.adapters.importers.errors import Unreadable, Unrecognised
 from kerf.engine.record.claim_events import (
     Adopted,
     Cancelled,
@@ -28,18 +23,9 @@ from kerf.replay.errors import PartialRecord, SubjectUnknown
 from kerf.replay.explain.claim import explain_claim, explain_node
 from kerf.replay.history.story import story
 from kerf.replay.verify.verify import verify
-from tests.support.imports.imported import SAMPLES, entries_of, imported, payloads, told, written
+from tests.support.imports.imported import SAMPLES, entries_of, imported, log_line, named, payloads, told, written
 
 AT = 1_772_442_000_000  # 2026-03-02T09:00:00Z
-
-
-def line(at: str, message: str, controller: str = "nodeclaim.lifecycle", **fields: Any) -> str:
-    known = {"level": "INFO", "time": f"2026-03-02T{at}Z", "logger": "controller", "message": message}
-    return json.dumps(known | {"controller": controller} | {k.replace("_", "-"): v for k, v in fields.items()})
-
-
-def named(claim: str) -> dict[str, Any]:
-    return {"NodeClaim": {"name": claim}}
 
 
 def test_the_sample_of_1_4_reads_as_documented(tmp_path: Path) -> None:
@@ -82,7 +68,7 @@ def test_the_sample_of_1_12_reads_as_documented(tmp_path: Path) -> None:
 def test_a_node_that_no_line_names_is_not_known(tmp_path: Path) -> None:
     """As logs of other clouds are: the line has no Node."""
     fields = {"provider_id": "kubemark://md-1", **named("default-aaaaa")}
-    file = written(tmp_path, "karpenter.log", line("09:00:00.000", "initialized nodeclaim", **fields))
+    file = written(tmp_path, "karpenter.log", log_line("09:00:00.000", "initialized nodeclaim", **fields))
     with imported(tmp_path, file) as (_, store):
         assert "default-aaaaa has registered; as which node is not known" in told(store)
 
@@ -110,180 +96,15 @@ def test_the_sample_of_older_versions_reads_as_documented(tmp_path: Path) -> Non
 
 
 def test_one_node_and_one_pod_are_told_as_one(tmp_path: Path) -> None:
-    made = line("09:00:01.000", "created nodeclaim", "provisioner", **named("a-1"))
+    made = log_line("09:00:01.000", "created nodeclaim", "provisioner", **named("a-1"))
     plans = [
-        line("09:00:00.000", "computed new nodeclaim(s) to fit pod(s)", "provisioner", nodeclaims=1, pods=12),
-        line("09:00:00.500", "computed new nodeclaim(s) to fit pod(s)", "provisioner", nodeclaims=2, pods=1),
+        log_line("09:00:00.000", "computed new nodeclaim(s) to fit pod(s)", "provisioner", nodeclaims=1, pods=12),
+        log_line("09:00:00.500", "computed new nodeclaim(s) to fit pod(s)", "provisioner", nodeclaims=2, pods=1),
     ]
     with imported(tmp_path, written(tmp_path, "log", "\n".join((*plans, made)))) as (_, store):
         assert [text for text in told(store) if "plans" in text] == [
             "karpenter: plans 1 new node for 12 pods", "karpenter: plans 2 new nodes for 1 pod",
         ]  # fmt: skip
-
-
-def test_f2_a_grafana_export_is_turned_round(tmp_path: Path) -> None:
-    with imported(tmp_path, "karpenter-loki.json") as (summary, store):
-        assert summary.imported.versions == ("1.4.0",)
-        assert [t for t in told(store) if "is requested" in t] == [
-            "general-aaaaa is requested", "general-bbbbb is requested: c6a.large or 1 more",
-        ]  # fmt: skip
-        assert "general-bbbbb is launched; as what is not known" in told(store)
-
-
-@pytest.mark.parametrize(
-    "wrap",
-    [
-        lambda text: f"2026-03-02T09:00:00.123456789Z stdout F {text}",
-        lambda text: f"2026-03-02T09:00:00.1Z {text}",
-        lambda text: f"karpenter-7d-x controller {text}",
-        lambda text: f'2026-03-02T10:00:00+01:00 {{app="karpenter", pod="karpenter-7d-x"}} {text}',
-        lambda text: f"| 1772442000707 | 2026-03-02T09:00:00.707Z stdout F {text}     | karpenter-7d-x.controller |",
-        lambda text: f'"{text}"',
-        lambda text: text.replace(', "', ',\n "').replace(": {", ":\n  {"),
-        lambda text: "  {" + f"{text[1:60]}\r\n{text[60:]}",
-        lambda text: json.dumps({"log": text + "\n", "stream": "stdout", "time": "2026-03-02T09:00:00Z"}),
-        lambda text: json.dumps({"log": text, "log_processed": json.loads(text), "kubernetes": {"pod_name": "x"}}),
-        lambda text: json.dumps({"@timestamp": "2026-03-02T09:00:00Z", "message": text, "level": "info"}),
-        lambda text: json.dumps({"jsonPayload": json.loads(text), "timestamp": "2026-03-02T09:00:00Z"}),
-        lambda text: json.dumps({"labels": {"pod": "x"}, "line": text, "timestamp": "2026-03-02T09:00:00Z"}),
-        lambda text: json.dumps({"__REALTIME_TIMESTAMP": "1772442000000000", "MESSAGE": text}, separators=(",", ":")),
-        lambda text: json.dumps({"_index": "logs", "_source": {"@timestamp": "2026-03-02T09:00:00Z", "log": text}}),
-        lambda text: json.dumps([json.loads(text)], indent=1),
-        lambda text: "\n".join(json.dumps(json.loads(part), indent=2) for part in (text, text)),
-        lambda text: json.dumps([{"line": text, "timestamp": "1772442000000000000"}]),
-    ],
-)
-def test_f2_wrappers_are_peeled(tmp_path: Path, wrap: object) -> None:
-    made = line("09:00:01.000", "created nodeclaim", "provisioner", **named("a-1"))
-    file = written(tmp_path, "wrapped", wrap(made))  # type: ignore[operator]
-    with imported(tmp_path, file) as (_, store):
-        assert "a-1 is requested" in told(store)
-
-
-@pytest.mark.parametrize("form", ["csv", "json"])
-def test_a_result_of_cloudwatch_logs_insights_is_read(tmp_path: Path, form: str) -> None:
-    """The newest line first, as the console exports it; columns in any order."""
-    lines = (SAMPLES / "karpenter-1.4.log").read_text().splitlines()
-    rows = [
-        {"@logStream": "karpenter", "@message": line, "@timestamp": json.loads(line)["time"].replace("T", " ")[:-1]}
-        for line in reversed(lines)
-    ]
-    text = io.StringIO()
-    table = csv.DictWriter(text, list(rows[0]))
-    table.writeheader()
-    table.writerows(rows)
-    file = written(tmp_path, "insights", text.getvalue() if form == "csv" else json.dumps(rows))
-    with imported(tmp_path, file) as (_, store):
-        exported = [entry.payload for entry in store.scan(2)]
-    (tmp_path / "imported.kerf").unlink()
-    with imported(tmp_path, "karpenter-1.4.log") as (_, store):
-        assert [entry.payload for entry in store.scan(2)] == exported
-
-
-def _typed(value: Any) -> dict[str, Any]:
-    """A value as OpenTelemetry writes it."""
-    if isinstance(value, dict):
-        return {"kvlistValue": {"values": [{"key": key, "value": _typed(inner)} for key, inner in value.items()]}}
-    if isinstance(value, list):
-        return {"arrayValue": {"values": [_typed(inner) for inner in value]}}
-    return {"intValue": str(value)} if isinstance(value, int) else {"stringValue": value}
-
-
-def _of_otel(*bodies: dict[str, Any]) -> str:
-    records = [{"timeUnixNano": "1772451000100000000", "body": body} for body in bodies]
-    return json.dumps({"resourceLogs": [{"resource": {}, "scopeLogs": [{"logRecords": records}]}]})
-
-
-def _table_of(column: str, lines: list[dict[str, Any]]) -> str:
-    text = io.StringIO()
-    table = csv.writer(text)
-    table.writerow(["when", column])
-    table.writerows([known["time"], json.dumps(known)] for known in lines)
-    return text.getvalue()
-
-
-def _apart(known: dict[str, Any]) -> dict[str, Any]:
-    """A line as Datadog keeps it: the message beside the other fields, the level and the time under other names."""
-    others = {key: value for key, value in known.items() if key not in ("message", "level", "time")}
-    return {"timestamp": known["time"], "status": known["level"], "message": known["message"], "attributes": others}
-
-
-EXPORTS: dict[str, Callable[[list[dict[str, Any]]], str]] = {
-    "datadog-api": lambda lines: json.dumps({"data": [{"id": "x", "attributes": _apart(of)} for of in lines[::-1]]}),
-    "datadog-archive": lambda lines: "\n".join(json.dumps(_apart(known)) for known in lines),
-    "datadog-table": lambda lines: _table_of("Content", lines),
-    "loki-api": lambda lines: json.dumps(
-        {
-            "data": {
-                "result": [{"stream": {}, "values": [["1772451000100000000", json.dumps(of)] for of in lines[::-1]]}]
-            }
-        }
-    ),
-    "opensearch-api": lambda lines: json.dumps(
-        {"took": 1, "hits": {"hits": [{"_id": "x", "_source": {"log": json.dumps(of)}} for of in lines]}}, indent=1
-    ),
-    "otel": lambda lines: "\n".join(_of_otel({"stringValue": json.dumps(known)}) for known in lines),
-    "otel-objects": lambda lines: _of_otel(*(_typed(known) for known in lines)),
-    "splunk-json": lambda lines: "\n".join(json.dumps({"result": {"_raw": json.dumps(of)}}) for of in lines),
-    "splunk-table": lambda lines: _table_of("_raw", lines),
-    "splunk-hec": lambda lines: "\n".join(json.dumps({"time": 1772451000.1, "event": known}) for known in lines),
-    "azure": lambda lines: json.dumps({"tables": [{"rows": [[of["time"], json.dumps(of)] for of in lines]}]}),
-}
-
-
-@pytest.mark.parametrize("export", EXPORTS)
-def test_f2_what_a_store_of_logs_exports_reads_as_the_log_itself(tmp_path: Path, export: str) -> None:
-    text = (SAMPLES / "karpenter-1.12.log").read_text()
-    file = written(tmp_path, "export", EXPORTS[export]([json.loads(line) for line in text.splitlines()]))
-    (plain := tmp_path / "plain").mkdir()
-    with imported(plain, "karpenter-1.12.log") as (before, expected), imported(tmp_path, file) as (summary, store):
-        assert told(store)[1:] == told(expected)[1:]  # but for the record's id
-        assert summary.imported.read == before.imported.read
-
-
-@pytest.mark.parametrize("inner", [5, {"values": 5}, {"values": [{"value": {"intValue": []}}]}], ids=str)
-def test_values_that_are_not_opentelemetrys_do_no_harm(tmp_path: Path, inner: Any) -> None:
-    file = tmp_path / "export"
-    file.write_text(_of_otel({"kvlistValue": inner}))
-    with pytest.raises(Unrecognised, match="resourceLogs"):
-        import_files([file], tmp_path / "r.kerf")
-
-
-@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
-def test_f1_a_file_that_powershell_wrote_is_read(tmp_path: Path, encoding: str) -> None:
-    file = tmp_path / "log"
-    text = (SAMPLES / "karpenter-1.12.log").read_text().replace("\n", "\r\n")
-    file.write_bytes(("\ufeff" + text).encode(encoding))
-    with imported(tmp_path, file) as (summary, _):
-        assert (summary.imported.read, summary.imported.unread) == (19, 0)
-    file.write_bytes(file.read_bytes()[:-1])
-    with pytest.raises(Unreadable, match="begins as UTF-16"):
-        import_files([file], tmp_path / "cut.kerf")
-
-
-def test_a_table_that_is_no_log_is_refused(tmp_path: Path) -> None:
-    file = written(tmp_path, "table", '@timestamp,@message\n2026-03-02,"hello\n')
-    with pytest.raises(Unrecognised):
-        import_files([file], tmp_path / "r.kerf")
-
-
-def test_f2_a_line_whose_rest_is_missing_takes_no_other_with_it(tmp_path: Path) -> None:
-    made, joined = (
-        line("09:00:01.000", "created nodeclaim", "provisioner", **named("a-1")),
-        line("09:00:30.000", "registered nodeclaim", Node={"name": "ip-1"}, **named("a-1")),
-    )
-    lost = line("09:00:02.000", "launched nodeclaim", **named("a-1"))[:70]
-    with imported(tmp_path, written(tmp_path, "log", made, lost, "of another container", joined)) as (summary, store):
-        assert "a-1 is requested" in told(store)
-        assert [claim.claim for claim in payloads(store, Registered)] == ["a-1"]
-        assert summary.imported.unread == 2
-
-
-def test_f2_a_line_in_parts_is_joined(tmp_path: Path) -> None:
-    made = line("09:00:01.000", "created nodeclaim", "provisioner", **named("a-1"))
-    stamp = "2026-03-02T09:00:00.123456789Z stdout"
-    with imported(tmp_path, written(tmp_path, "cri", f"{stamp} P {made[:50]}", f"{stamp} F {made[50:]}")) as (_, store):
-        assert "a-1 is requested" in told(store)
 
 
 def test_f89_flat_keys_of_0_36_and_older_are_read(tmp_path: Path) -> None:
@@ -351,11 +172,11 @@ def test_f81_a_decision_for_several_new_nodes_counts_them(tmp_path: Path, said: 
 
 def test_f79_pods_whose_preferences_can_prevent_consolidation_are_told(tmp_path: Path) -> None:
     many = "pod(s) have a preferred Anti-Affinity which can prevent consolidation"
+    spread = "has a preferred TopologySpreadConstraint which can prevent consolidation"
     file = written(
         tmp_path, "log",
-        line("09:00:00.000", many, "provisioner", pods="shop/web-1, shop/web-2 and 3 other(s)"),
-        line("09:00:01.000", "pod shop/db-1 has a preferred TopologySpreadConstraint which can prevent consolidation",
-             "provisioner"),
+        log_line("09:00:00.000", many, "provisioner", pods="shop/web-1, shop/web-2 and 3 other(s)"),
+        log_line("09:00:01.000", f"pod shop/db-1 {spread}", "provisioner"),
     )  # fmt: skip
     with imported(tmp_path, file) as (_, store):
         assert [(said.text, said.pods) for said in payloads(store, ControllerSaid)] == [
@@ -371,8 +192,8 @@ def test_story_tells_what_a_log_says_of_a_pod_or_nodepool(tmp_path: Path, name: 
     pod: dict[str, Any] = {"Pod": {"namespace": "shop", "name": "web-1"}, "error": "no instance type fits"}
     file = written(
         tmp_path, "log",
-        line("09:00:00.000", "could not schedule pod", "provisioner", level="ERROR", **pod),
-        line("09:00:01.000", "ignoring nodepool, not ready", "provisioner", NodePool={"name": "gpu"}),
+        log_line("09:00:00.000", "could not schedule pod", "provisioner", level="ERROR", **pod),
+        log_line("09:00:01.000", "ignoring nodepool, not ready", "provisioner", NodePool={"name": "gpu"}),
     )  # fmt: skip
     with imported(tmp_path, file) as (_, store):
         (event,) = story(store, name).events
@@ -384,7 +205,7 @@ def test_story_tells_what_a_log_says_of_a_pod_or_nodepool(tmp_path: Path, name: 
 def test_f84_a_decision_that_saves_nothing_says_what_it_costs(tmp_path: Path) -> None:
     command = "Drifted/c-1: replace: nodepools=[general]: [n-1] -> [1 replacement] (savings: $-0.05)"
     decision: dict[str, Any] = {"command": command, "disrupted_nodes": [{"Node": {"name": "n-1"}, **named("a-1")}]}
-    file = written(tmp_path, "log", line("09:00:00.000", "disrupting node(s)", "disruption", **decision))
+    file = written(tmp_path, "log", log_line("09:00:00.000", "disrupting node(s)", "disruption", **decision))
     with imported(tmp_path, file) as (_, store):
         assert "karpenter takes away a-1 (drifted, for $0.05/h more)" in told(store)
 
@@ -394,10 +215,10 @@ def test_f79_why_a_nodepool_is_not_used_is_told_with_its_name(tmp_path: Path) ->
     nothing = "skipping, nodepool requirements filtered out all instance types"
     file = written(
         tmp_path, "log",
-        line("09:00:00.000", nothing, "provisioner", **pool),
-        line("09:00:01.000", nothing, "provisioner", minValuesIncompatibleErr="minValues of 3 are not met", **pool),
-        line("09:00:02.000", "ignoring nodepool, not ready", "provisioner", level="ERROR", **pool),
-        line("09:00:03.000", "40 out of 458 instance types were excluded because they would breach limits",
+        log_line("09:00:00.000", nothing, "provisioner", **pool),
+        log_line("09:00:01.000", nothing, "provisioner", minValuesIncompatibleErr="minValues of 3 are not met", **pool),
+        log_line("09:00:02.000", "ignoring nodepool, not ready", "provisioner", level="ERROR", **pool),
+        log_line("09:00:03.000", "40 out of 458 instance types were excluded because they would breach limits",
              "provisioner", level="DEBUG", **pool),
     )  # fmt: skip
     with imported(tmp_path, file) as (_, store):
@@ -414,9 +235,9 @@ def test_errors_of_other_containers_are_not_karpenters(tmp_path: Path) -> None:
     other = {"level": "error", "time": "2026-03-02T09:00:01Z", "message": "cannot reach the data base"}
     file = written(
         tmp_path, "log",
-        line("09:00:00.000", "created nodeclaim", "provisioner", **named("a-1")),
+        log_line("09:00:00.000", "created nodeclaim", "provisioner", **named("a-1")),
         json.dumps(other),
-        line("09:00:02.000", "Reconciler error", level="ERROR", error="conflict", **named("a-1")),
+        log_line("09:00:02.000", "Reconciler error", level="ERROR", error="conflict", **named("a-1")),
         json.dumps({**other, "level": "ERROR", "message": "Reconciler error", "error": "x", "commit": "490ef94"}),
     )  # fmt: skip
     with imported(tmp_path, file) as (summary, store):
@@ -430,8 +251,8 @@ def test_f61_lines_that_the_logger_dropped_are_noticed(tmp_path: Path) -> None:
     run: dict[str, Any] = {"reconcileID": "r-1"}
     file = written(
         tmp_path, "log",
-        line("09:00:00.000", "computed new nodeclaim(s) to fit pod(s)", "provisioner", nodeclaims=3, pods=9, **run),
-        line("09:00:01.000", "created nodeclaim", "provisioner", **named("a-1"), **run),
+        log_line("09:00:00.000", "computed new nodeclaim(s) to fit pod(s)", "provisioner", nodeclaims=3, pods=9, **run),
+        log_line("09:00:01.000", "created nodeclaim", "provisioner", **named("a-1"), **run),
     )  # fmt: skip
     with imported(tmp_path, file) as (_, store):
         assert any("1 of the 3 NodeClaims of this plan" in said.text for said in payloads(store, ControllerSaid))
@@ -440,11 +261,11 @@ def test_f61_lines_that_the_logger_dropped_are_noticed(tmp_path: Path) -> None:
 def test_f68_a_failed_launch_ends_the_claim(tmp_path: Path) -> None:
     file = written(
         tmp_path, "log",
-        line("09:00:00.000", "created nodeclaim", "provisioner", **named("a-1")),
-        line("09:00:02.000", "failed launching nodeclaim", **named("a-1"), error="no capacity"),
-        line("09:00:03.000", "deleted nodeclaim", **named("a-1")),
-        line("09:00:04.000", "created nodeclaim", "provisioner", **named("a-2")),
-        line("09:00:05.000", "deleted nodeclaim", **named("a-2")),
+        log_line("09:00:00.000", "created nodeclaim", "provisioner", **named("a-1")),
+        log_line("09:00:02.000", "failed launching nodeclaim", **named("a-1"), error="no capacity"),
+        log_line("09:00:03.000", "deleted nodeclaim", **named("a-1")),
+        log_line("09:00:04.000", "created nodeclaim", "provisioner", **named("a-2")),
+        log_line("09:00:05.000", "deleted nodeclaim", **named("a-2")),
     )  # fmt: skip
     with imported(tmp_path, file) as (_, store):
         assert [(f.claim, f.message) for f in payloads(store, LaunchFailed)] == [("a-1", "no capacity")]
@@ -462,8 +283,8 @@ def test_f68_a_failed_launch_ends_the_claim(tmp_path: Path) -> None:
 )
 def test_a_launch_is_told_as_far_as_the_log_knows_it(tmp_path: Path, known: dict[str, str], said: str) -> None:
     known = known | {"provider-id": "aws:///z/i-1", "instance_type": "m5.large"}
-    launched = line("09:00:02.000", "launched nodeclaim", **named("a-1"), **known)
-    file = written(tmp_path, "log", line("09:00:00.000", "created nodeclaim", **named("a-1")), launched)
+    launched = log_line("09:00:02.000", "launched nodeclaim", **named("a-1"), **known)
+    file = written(tmp_path, "log", log_line("09:00:00.000", "created nodeclaim", **named("a-1")), launched)
     with imported(tmp_path, file) as (_, store):
         assert any(text.split(",")[0].endswith(said) for text in told(store)), told(store)
 
@@ -488,10 +309,10 @@ def test_f78_a_decision_that_failed_explains_no_later_removal(tmp_path: Path, fa
     }
     file = written(
         tmp_path, "log",
-        line("09:00:00.000", "disrupting node(s)", "disruption", **decision),
-        line("09:00:05.000", "failed terminating nodes while executing a disruption command", "disruption.queue",
+        log_line("09:00:00.000", "disrupting node(s)", "disruption", **decision),
+        log_line("09:00:05.000", "failed terminating nodes while executing a disruption command", "disruption.queue",
              error="it timed out", **failed),
-        line("10:00:00.000", "tainted node", "node.termination", Node={"name": "n-1"}, **named("a-1")),
+        log_line("10:00:00.000", "tainted node", "node.termination", Node={"name": "n-1"}, **named("a-1")),
     )  # fmt: skip
     with imported(tmp_path, file) as (_, store):
         assert [t.why for t in payloads(store, Tainted)] == ["unknown"]
@@ -502,10 +323,10 @@ def test_instances_whose_ids_are_masked_are_not_taken_for_one(tmp_path: Path) ->
     """As people paste logs: every provider id is aws:///eu-west-1a/i-xxxxxxxx."""
     masked = {"provider_id": "aws:///eu-west-1a/i-xxxxxxxx"}
     launches = [
-        line(f"09:00:0{at}.000", "launched nodeclaim", instance_type="m5.large", **named(claim), **masked)
+        log_line(f"09:00:0{at}.000", "launched nodeclaim", instance_type="m5.large", **named(claim), **masked)
         for at, claim in enumerate(("a-1", "a-2"))
     ]
-    interrupted = line("09:10:00.000", "initiating delete from interruption message", "interruption",
+    interrupted = log_line("09:10:00.000", "initiating delete from interruption message", "interruption",
                        messageKind="spot_interrupted", Node={"name": "n-2"}, **named("a-2"))  # fmt: skip
     with imported(tmp_path, written(tmp_path, "log", *launches, interrupted)) as (_, store):
         assert {tainted.claim: tainted.why for tainted in payloads(store, Tainted)} == {"a-2": "interrupted"}
@@ -515,9 +336,9 @@ def test_f92_a_claim_that_is_first_met_at_its_launch_registers_when_the_log_says
     node: dict[str, Any] = {"Node": {"name": "n-1"}, **named("a-1")}
     file = written(
         tmp_path, "log",
-        line("09:00:00.000", "launched nodeclaim", provider_id="aws:///eu-west-1a/i-1", **named("a-1")),
-        line("09:00:30.000", "registered nodeclaim", **node),
-        line("09:00:45.000", "initialized nodeclaim", **node),
+        log_line("09:00:00.000", "launched nodeclaim", provider_id="aws:///eu-west-1a/i-1", **named("a-1")),
+        log_line("09:00:30.000", "registered nodeclaim", **node),
+        log_line("09:00:45.000", "initialized nodeclaim", **node),
     )  # fmt: skip
     with imported(tmp_path, file) as (_, store):
         assert [adopted.state for adopted in payloads(store, Adopted)] == ["launched"]
@@ -543,9 +364,9 @@ def test_f91_a_node_that_goes_before_its_replacement_is_in_service_goes_for_anot
     }  # fmt: skip
     file = written(
         tmp_path, "log",
-        line("09:00:00.000", "disrupting node(s)", "disruption", **decision),
-        line("09:00:01.000", "created nodeclaim", "disruption", **named("a-2"), reconcileID="r-1"),
-        line("09:00:05.000", "tainted node", "node.termination", Node={"name": "n-1"}, **named("a-1")),
+        log_line("09:00:00.000", "disrupting node(s)", "disruption", **decision),
+        log_line("09:00:01.000", "created nodeclaim", "disruption", **named("a-2"), reconcileID="r-1"),
+        log_line("09:00:05.000", "tainted node", "node.termination", Node={"name": "n-1"}, **named("a-1")),
     )  # fmt: skip
     with imported(tmp_path, file) as (_, store):
         assert [t.why for t in payloads(store, Tainted)] == ["unknown"]
@@ -554,10 +375,10 @@ def test_f91_a_node_that_goes_before_its_replacement_is_in_service_goes_for_anot
 def test_f87_a_node_name_that_is_used_again_belongs_to_the_claim_of_its_time(tmp_path: Path) -> None:
     def life(claim: str, hour: int) -> list[str]:
         return [
-            line(f"{hour:02}:00:00.000", "created nodeclaim", "provisioner", **named(claim)),
-            line(f"{hour:02}:00:30.000", "registered nodeclaim", **named(claim), Node={"name": "ip-10-0-0-1"}),
-            line(f"{hour:02}:20:00.000", "tainted node", "node.termination", Node={"name": "ip-10-0-0-1"}),
-            line(f"{hour:02}:21:00.000", "deleted nodeclaim", **named(claim)),
+            log_line(f"{hour:02}:00:00.000", "created nodeclaim", "provisioner", **named(claim)),
+            log_line(f"{hour:02}:00:30.000", "registered nodeclaim", **named(claim), Node={"name": "ip-10-0-0-1"}),
+            log_line(f"{hour:02}:20:00.000", "tainted node", "node.termination", Node={"name": "ip-10-0-0-1"}),
+            log_line(f"{hour:02}:21:00.000", "deleted nodeclaim", **named(claim)),
         ]
 
     with imported(tmp_path, written(tmp_path, "log", *life("a-1", 9), *life("a-2", 10))) as (_, store):

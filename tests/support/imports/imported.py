@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
@@ -51,3 +52,14 @@ def written(folder: Path, name: str, *lines: str | bytes) -> Path:
     file = folder / name
     file.write_bytes(b"\n".join(line.encode() if isinstance(line, str) else line for line in lines) + b"\n")
     return file
+
+
+def log_line(at: str, message: str, controller: str = "nodeclaim.lifecycle", **fields: Any) -> str:
+    """A line of Karpenter's log, at a time of 2026-03-02. Fields with a hyphen are written with an underscore."""
+    known = {"level": "INFO", "time": f"2026-03-02T{at}Z", "logger": "controller", "message": message}
+    return json.dumps(known | {"controller": controller} | {k.replace("_", "-"): v for k, v in fields.items()})
+
+
+def named(claim: str) -> dict[str, Any]:
+    """The field of a line that names a NodeClaim."""
+    return {"NodeClaim": {"name": claim}}
