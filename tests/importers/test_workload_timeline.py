@@ -157,6 +157,14 @@ def test_an_audit_log_tells_how_long_a_cron_jobs_jobs_took(tmp_path: Path) -> No
     assert job_template(made_of(log), "night-1") == {"kerf.dev/runs-for": "5m0s"}
 
 
+def test_a_timeline_of_several_files_begins_with_what_was_told_first(tmp_path: Path) -> None:
+    later = written(tmp_path, event(5, "create", "deployments", "web", workload("Deployment", "web")))
+    histories = [read_history(later), read_history(SAMPLES / "karpenter-1.4.log")]  # 09:00:01.21
+    made = workload_timeline(histories)
+    assert made is not None
+    assert [(at, what) for at, what, *_ in actions(made)] == [("4m58.79s", "apply")]
+
+
 @pytest.mark.parametrize(
     ("document", "left_out"),
     [

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Decision, Move, MoveStepResult, PlannedClaim
-from kerf.engine.record.observations import ControllerDecided
+from kerf.engine.record.observations import FAILED, ControllerDecided
 from kerf.projections.cluster_status.structs import BUSY, DEGRADED, FINE, ClusterVerdict, Ground
 from kerf.projections.cluster_status.trouble import OVER_AFTER, TroubleFold
 from kerf.projections.cluster_status.verdict import with_trouble
@@ -68,6 +68,12 @@ def test_what_has_not_come_again_for_twenty_minutes_is_over() -> None:
     assert not found(chain, after=OVER_AFTER + 1)
 
 
+def test_a_decision_that_was_given_up_replaces_nothing() -> None:
+    chain = [by_karpenter("a", "b"), by_karpenter("b", "c"), by_karpenter("c", "d")]
+    given_up = ControllerDecided("karpenter", "drifted", FAILED, ("d",))
+    assert found([*chain, given_up]) == {"replaced-again": ("d",)}
+
+
 def test_launches_that_fail_are_trouble_if_more_fail_than_succeed() -> None:
     failed = [ev.LaunchFailed("a", kind="capacity"), ev.LaunchTimedOut("b", waited=1), ev.LaunchFailed("c", kind="x")]
     launched = _launched()
@@ -85,6 +91,8 @@ def test_trouble_makes_a_fine_or_busy_cluster_degraded_and_says_where_to_look() 
     assert [ground_words(ground) for ground in verdict.grounds] == [
         "1 node replaced again and again: kerf churn tells why (d)"
     ]
+    failing = with_trouble(ClusterVerdict(FINE, ()), {"launches-fail": ("a", "b", "c")})
+    assert ground_words(failing.grounds[0]).startswith("3 launches failed in the hour before, more than succeeded")
     busy = ClusterVerdict(BUSY, (Ground(BUSY, "under-way", 1, ("d",)),))
     assert [ground.code for ground in with_trouble(busy, trouble).grounds] == ["replaced-again", "under-way"]
     assert with_trouble(busy, {}) == busy
