@@ -15,12 +15,15 @@ from kerf.engine.model.reasons import Reason, ReasonCode
 from kerf.engine.scheduling import reasons as scheduling
 from kerf.projections.prose.amounts import count, dollars, duration
 from kerf.projections.prose.explanation_codes import ExplanationCode
+from kerf.projections.prose.few_words import few_words
 from kerf.projections.prose.nearest_reasons import nearest_first
 
 _DURATION_PARAMETERS = ("quiet", "age", "waited")
 """Parameters that are durations."""
 _PRICE_PARAMETERS = ("limit", "savings")
 """Parameters of disruption and lifecycle that are USD per hour."""
+_NUMBERS = (*_DURATION_PARAMETERS, *_PRICE_PARAMETERS, "count", "found", "needed", "left", "buffers", "ill")
+"""Parameters without which a sentence of disruption or lifecycle says nothing."""
 
 _REQUIREMENT_PARAMETERS = ("incoming", "existing")
 """Parameters that are requirements as text."""
@@ -51,6 +54,8 @@ def sentence(reason: Reason) -> str:
         return scheduling.sentence(
             Reason(reason.code, {k: _requirements_in_words(k, v) for k, v in reason.params.items()})
         )
+    if any(f"{{{number}}}" in template for number in _NUMBERS if number not in reason.params):
+        return few_words(reason.code)  # the code alone was kept, and without its numbers it makes no sentence
     said = template.format_map(
         _Parameters({name: _parameter_in_words(name, value) for name, value in reason.params.items()})
     )

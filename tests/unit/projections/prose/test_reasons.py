@@ -107,6 +107,20 @@ def test_a_parameter_that_the_record_lacks_is_left_out() -> None:
     assert sentence(Reason("instance-vanished")) == "its instance is gone, and kerf did not end it"
 
 
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("nothing-cheaper", "nothing cheaper"),
+        ("several-replacements", "needs several nodes"),
+        ("moved-lately", "pods moved lately"),
+        ("empty", "nothing that needs a place runs on it"),
+    ],
+)
+def test_without_its_numbers_a_reason_is_told_in_few_words(code: str, said: str) -> None:
+    """Of a node's latest verdict a state keeps the code alone. "None is cheaper than /h" said nothing."""
+    assert sentence(Reason(code)) == said
+
+
 def test_pods_are_counted_in_the_right_number() -> None:
     assert sentence(Reason("waiting-for-pods", {"pods": 1})) == "1 pod still to leave"
 
