@@ -60,6 +60,7 @@ from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.engine.scheduling.optimizer.bound_first import BoundFirst
 from kerf.engine.scheduling.optimizer.partial_problems import problem_after_binding
 from kerf.engine.scheduling.plan import Plan
+from kerf.engine.scheduling.pods.pod_volumes import claim_names
 from kerf.engine.scheduling.problem.problem import PendingPod, Problem
 from kerf.replay.scenarios.plan_scenarios import EFFORT, problem_of, read_catalogues, read_scenarios
 from tests.conformance.large_set import LARGE_SET
@@ -131,14 +132,18 @@ class Told:
     def __init__(self, scenario: Mapping[str, Any], problem: Problem, plan: Plan, effort: int) -> None:
         self.made = plan
         self._scenario, self._problem, self._foreseen, self._effort = scenario, problem, plan, effort
-        self._volumes = any(problem.shapes[pod.shape].volumes for pod in problem.pods)
+        self._claims = {
+            pod.uid: frozenset(claim_names(pod.namespace, pod.name, problem.shapes[pod.shape])) for pod in problem.pods
+        }
 
     def coming(self, bindings: Mapping[Key, str]) -> Sequence[ComingNode]:
         """The new nodes for the pods that are left."""
         node_of = {pod.uid: node for pod in self._problem.pods if (node := bindings.get((pod.namespace, pod.name)))}
         rest, planned = self._problem, self._foreseen
-        if node_of and not self._volumes:  # the zones of volumes that the scheduler has chosen are not in the problem
-            left = frozenset(pod.uid for pod in rest.pods if pod.uid not in node_of)
+        left = frozenset(pod.uid for pod in rest.pods if pod.uid not in node_of)
+        chosen = frozenset().union(*(self._claims[uid] for uid in node_of))
+        # Where volumes are that the scheduler has chosen is not in the problem.
+        if node_of and chosen.isdisjoint(frozenset().union(*(self._claims[uid] for uid in left))):
             rest = problem_after_binding(rest, node_of, left)
             planned = best_plan(rest, self._effort)
             self.made = BoundFirst(self._problem, node_of, rest, planned).with_bound(planned)

@@ -12,13 +12,14 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
 from benchmarks.real_scheduler.objects import VOLUME_BOUND, ComingNode, Document, Key, Stage, key_of
-from kerf.adapters.kubernetes.objects.opening_order import MAX_SECONDS_HELD_UP
 from kerf.adapters.kubernetes.objects.pod_nominations import MAX_SECONDS_TO_SETTLE, SECONDS_TO_SETTLE
 from kerf.engine.model.labels import UNREGISTERED_TAINT, ZONE
 from kerf.engine.runtime.pod_nominations import MAX_TIMES_TOLD
@@ -38,6 +39,7 @@ UNREGISTERED = {"key": UNREGISTERED_TAINT, "effect": "NoExecute"}
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 WAITING = 30.0  # seconds that the scheduler may take to come to a pod
 PAUSE = 0.05
+PATCHES_UNDER_WAY = 8
 UNBOUND = "/api/v1/pods?fieldSelector=spec.nodeName%3D"
 NOW = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}
 
@@ -64,6 +66,8 @@ class Cluster:
     def __init__(self, plane: ControlPlane, still: float) -> None:
         self._plane, self._still = plane, still
         self._connection = plane.connection()
+        self._threads = ThreadPoolExecutor(PATCHES_UNDER_WAY)
+        self._idle = [plane.connection() for _ in range(PATCHES_UNDER_WAY)]  # of which each thread takes one at a time
         self._made: list[Document] = []
         self._there: list[ComingNode] = []
         self._times = Counter[Key]()  # how often pods were told nodes that are open
@@ -100,7 +104,9 @@ class Cluster:
             self._clear()
 
     def close(self) -> None:
-        self._connection.close()
+        self._threads.shutdown()
+        for connection in (self._connection, *self._idle):
+            connection.close()
 
     # ── inside ──────────────────────────────────────
 
@@ -123,57 +129,66 @@ class Cluster:
             time.sleep(PAUSE)
 
     def _come(self, coming: Sequence[ComingNode]) -> None:
-        """Nodes join as with kerf (`OpeningOrder`): closed until they open one by one, those that leave the least
-        room first. Before one opens, kube-scheduler has got over the one before, and its pods have been told it."""
+        """Nodes join together as with kerf: closed, until their pods have been told them and kube-scheduler has got
+        over their coming. Then all open at the same moment (`NodeOpenings`)."""
         for each in coming:
             taints = [*each.node["spec"]["taints"], UNREGISTERED]
             self._make({**each.node, "spec": {**each.node["spec"], "taints": taints}})
             for pod in each.daemon_pods:
                 self._make(pod)
             self._there.append(each)
-        until = time.monotonic() + MAX_SECONDS_HELD_UP
         self._tell(self._items(UNBOUND))
-        for each in sorted(coming, key=lambda node: node.spare):
-            if self._told and time.monotonic() < until:
-                self._until_settled()
-            self._tell(self._items(UNBOUND), opening=each)
-            name = each.node["metadata"]["name"]
-            self._patch(f"/api/v1/nodes/{name}", {"spec": {"taints": each.node["spec"]["taints"]}})
-            self._open.add(name)
+        if self._told:
+            self._until_settled()
+        self._tell(self._items(UNBOUND), coming)
+        self._patch_all(
+            (f"/api/v1/nodes/{_name(each)}", {"spec": {"taints": each.node["spec"]["taints"]}}) for each in coming
+        )
+        self._open |= {_name(each) for each in coming}
 
     def _until_settled(self) -> None:
-        """Until the scheduler clears no nominations any more (`Nominations.settled`)."""
+        """Until the scheduler clears no nominations and binds no pods any more (`Nominations.settled`)."""
         began = since = time.monotonic()
-        standing: set[Key] = set()
+        before: dict[Key, bool] = {}
         while time.monotonic() < min(since + SECONDS_TO_SETTLE, began + MAX_SECONDS_TO_SETTLE):
-            now = {key_of(pod) for pod in self._items(UNBOUND) if pod.get("status", {}).get("nominatedNodeName")}
-            standing, since = now, time.monotonic() if standing - now else since
+            now = {key_of(pod): "nominatedNodeName" in pod.get("status", {}) for pod in self._items(UNBOUND)}
+            if any(key not in now or (is_told and not now[key]) for key, is_told in before.items()):
+                since = time.monotonic()
+            before = now
             time.sleep(PAUSE)
 
-    def _tell(self, unbound: Iterable[Document], opening: ComingNode | None = None) -> None:
+    def _tell(self, unbound: Iterable[Document], opening: Collection[ComingNode] = ()) -> None:
         """Tell pods their planned nodes (KEP-5278), again if the scheduler has cleared it, as
-        engine/runtime/pod_nominations.py does: those of the node that opens, and those of nodes that are open."""
+        engine/runtime/pod_nominations.py does: those of the nodes that open, and those of nodes that are open."""
         shown = {key_of(pod): pod.get("status", {}).get("nominatedNodeName", "") for pod in unbound}
+        due: list[tuple[str, Document]] = []
         for coming in self._there:
-            name, alike = coming.node["metadata"]["name"], Counter[tuple[str, str]]()
+            name, alike = _name(coming), Counter[tuple[str, str]]()
             waiting = [pod for pod in coming.pods if pod.key in shown]
             for pod in sorted(waiting, key=lambda planned: shown[planned.key] != name):
                 if alike[pod.kind] >= pod.at_a_time:
                     continue
                 alike[pod.kind] += 1
-                is_news = self._told.get(pod.key) != name or coming is opening
+                is_news = self._told.get(pod.key) != name or coming in opening
                 again = name in self._open and self._times[pod.key] < MAX_TIMES_TOLD
                 if not shown[pod.key] and (is_news or again):
                     self._told[pod.key] = name
                     self._times[pod.key] += name in self._open
                     path = f"/api/v1/namespaces/{pod.key[0]}/pods/{pod.key[1]}/status"
-                    self._patch(path, {"status": {"nominatedNodeName": name}}, refused=422)  # it is bound meanwhile
+                    due.append((path, {"status": {"nominatedNodeName": name}}))
+        self._patch_all(due, refused=422)  # it is bound meanwhile
 
-    def _patch(self, path: str, body: Document, refused: int = 200) -> None:
-        """`refused`: a status that is as good as success."""
-        status, answer = self._call("PATCH", path, body, "application/merge-patch+json")
-        if status not in (200, refused):
-            raise Refused(f"{path}: {answer.get('message', status)}")
+    def _patch_all(self, patches: Iterable[tuple[str, Document]], refused: int = 200) -> None:
+        """Several at a time, as kerf does. `refused`: a status that is as good as success."""
+
+        def patch(asked: tuple[str, Document]) -> None:
+            connection = self._idle.pop()
+            status, answer = self._call("PATCH", *asked, "application/merge-patch+json", connection)
+            self._idle.append(connection)
+            if status not in (200, refused):
+                raise Refused(f"{asked[0]}: {answer.get('message', status)}")
+
+        list(self._threads.map(patch, patches))
 
     def _until_known(self) -> None:
         self._turn += 1
@@ -304,16 +319,28 @@ class Cluster:
             raise AssertionError(f"GET {path}: {status} {answer}")
         return answer
 
-    def _call(self, method: str, path: str, body: object = None, form: str = "application/json") -> tuple[int, Any]:
+    def _call(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        form: str = "application/json",
+        connection: HTTPConnection | None = None,
+    ) -> tuple[int, Any]:
+        connection = connection or self._connection
         headers = {"Authorization": f"Bearer {self._plane.token}", "Content-Type": form}
-        self._connection.request(method, path, None if body is None else json.dumps(body), headers)
-        response = self._connection.getresponse()
+        connection.request(method, path, None if body is None else json.dumps(body), headers)
+        response = connection.getresponse()
         return response.status, json.loads(response.read())
 
 
 def plane_in(binaries: Path, folder: Path) -> ControlPlane:
     """One for a `Cluster`, not started."""
     return ControlPlane(binaries, folder, flags=FLAGS)
+
+
+def _name(coming: ComingNode) -> str:
+    return str(coming.node["metadata"]["name"])
 
 
 def _owned(claim: Document, pod: Key, uids: Mapping[Key, str]) -> Document:

@@ -8,7 +8,7 @@ them. Nodes that leave are cordoned; pods that have to move wait for a place, th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -19,7 +19,7 @@ from kerf.engine.scheduling.kube_scheduler.node_info import planned_node
 from kerf.engine.scheduling.kube_scheduler.scheduler import new_node_name
 from kerf.engine.scheduling.launchable.daemons import daemon_of_shape, daemons, reserved_for_daemons
 from kerf.engine.scheduling.matching.requirements import Requirements
-from kerf.engine.scheduling.matching.resources import added, fits, total
+from kerf.engine.scheduling.matching.resources import total
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.pods.pod_requirements import HARD_SPREAD
 from kerf.engine.scheduling.problem.problem import NodeInput, PendingPod, Problem
@@ -47,13 +47,11 @@ class PlannedPod(Struct, frozen=True):
 
 
 class ComingNode(Struct, frozen=True):
-    """A planned node that comes when pods wait already: its daemons' pods, and the pods that are told it. `spare`: how
-    many other pods find room beside these."""
+    """A planned node that comes when pods wait already: its daemons' pods, and the pods that are told it."""
 
     node: Document
     daemon_pods: tuple[Document, ...]
     pods: tuple[PlannedPod, ...]
-    spare: int
 
 
 class Stage(Struct, frozen=True):
@@ -124,23 +122,10 @@ def stage(
 def coming_nodes(scenario: Mapping[str, Any], problem: Problem, plan: Plan) -> tuple[ComingNode, ...]:
     """The planned nodes, for pods that are told them."""
     sets = _daemon_sets(scenario, problem)
-    given = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
-    found = []
-    for number, (node, claim) in enumerate(zip(_planned(problem, plan), plan.claims, strict=True)):
-        free = planned_node(node_name(number), claim, given, problem).free
-        daemon_pods, told = tuple(_daemon_pods(node, sets, problem, ())), _told(problem, claim)
-        found.append(ComingNode(node, daemon_pods, told, _spare(problem, plan, claim, told, free)))
-    return tuple(found)
-
-
-def _spare(problem: Problem, plan: Plan, claim: OpenedClaim, told: Sequence[PlannedPod], free: Resources) -> int:
-    """How many of the pods of other nodes find room beside those that are told this one, as `PodNominations.spare`."""
-    requests = {pod.uid: {**problem.shapes[pod.shape].requests, "pods": 1} for pod in problem.pods}
-    alike = Counter[tuple[str, str]]()
-    for uid, pod in zip(claim.pods, told, strict=True):
-        alike[pod.kind] += 1
-        free = added(free, requests[uid], -1) if alike[pod.kind] <= pod.at_a_time else free
-    return sum(fits(requests[uid], free) for other in plan.claims if other is not claim for uid in other.pods)
+    return tuple(
+        ComingNode(node, tuple(_daemon_pods(node, sets, problem, ())), _told(problem, claim))
+        for node, claim in zip(_planned(problem, plan), plan.claims, strict=True)
+    )
 
 
 def _daemon_sets(scenario: Mapping[str, Any], problem: Problem) -> list[tuple[Document, str]]:

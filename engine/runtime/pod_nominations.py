@@ -38,11 +38,11 @@ MAX_PAIRS_KNOWN = 20_000
 
 class PodNominations:
     """For one process, which `due` takes to write what it yields. `node_name` gives the name that the Node of a
-    launched claim will have, "" if only the Node itself can tell. `times_cleared`: how often a pod was seen to lose its
-    nomination."""
+    launched claim will have, "" if only the Node itself can tell. `changes`: how often a pod that was told a node was
+    seen to lose its nomination, or to be bound."""
 
     def __init__(self, node_name: Callable[[NodeClaim], str]) -> None:
-        self.times_cleared = 0
+        self.changes = 0
         self._node_name = node_name
         self._known: dict[tuple[Pair, Pair], bool] = {}
         self._skews: dict[str, int] = {}  # shape → `_max_skew`
@@ -56,20 +56,24 @@ class PodNominations:
         return node in self._written.values()
 
     def spare(self, node: str, state: State) -> int:
-        """How many pods that wait for other nodes find room beside those that this one's plan tells it."""
+        """How many pods that wait for other nodes find room beside those of this one that hold theirs.
+
+        A pod that must be with others, or spread among them, holds none: kube-scheduler may refuse it, and clears what
+        it was told, until the others are bound.
+        """
         pods, shape_of = state.facts.pods, state.indexes.blobs.shape
         left: dict[str, int] = {}
         others = Counter[str]()
         for name, uids in state.indexes.waiting_for.items():
+            shapes = [pods[uid].shape for uid in uids if uid in pods]
             claim = state.facts.claims.get(name)
             if claim is None or self._node_of(claim, state) != node:
-                others.update(pods[uid].shape for uid in uids if uid in pods)
+                others.update(shapes)
                 continue
-            told = set(self._at_a_time(uids, node, {**state.facts.nominations, **self._written}, state))
-            untold = [shape_of(pods[uid].shape).requests for uid in uids if uid in pods and uid not in told]
+            unsure = [shape_of(shape).requests for shape in shapes if _waits_for_others(shape_of(shape))]
             seen = state.facts.nodes.get(node)
             free = seen.allocatable if seen is not None and seen.allocatable else claim.allocatable
-            left = added(added(free, claim.requests, -1), total({**each, "pods": 1} for each in untold))
+            left = added(added(free, claim.requests, -1), total({**requests, "pods": 1} for requests in unsure))
         return sum(count for shape, count in others.items() if fits({**shape_of(shape).requests, "pods": 1}, left))
 
     def more_to_come(self, state: State) -> bool:
@@ -160,7 +164,7 @@ class PodNominations:
         elif pod.uid in self._shown and not pod.nominated:
             self._shown.discard(pod.uid)
             self._cleared.add(pod.uid)
-            self.times_cleared += 1
+            self.changes += 1
 
     def _is_free(self, pod: Pod, node: str, state: State) -> bool:
         """Whether the pod may be told this node: it has none, and shows none but what it was told here."""
@@ -184,6 +188,7 @@ class PodNominations:
         """A claim in service keeps its nominations until its pods are bound, as long as the plan has them there: what
         waits for a node takes room there from other pods."""
         if pod is None or pod.node:
+            self.changes += uid in self._written
             self._forget(uid)
             return False
         planned = state.facts.claims.get(state.facts.targets.get(uid, ""))
@@ -195,7 +200,12 @@ class PodNominations:
 
 def _has_rules(shape: PodShape) -> bool:
     """Whether a pod must be with, or apart from, others."""
-    return bool(_spread(shape)) or any(not term.weight for term in (*shape.affinity, *shape.anti_affinity))
+    return _waits_for_others(shape) or any(not term.weight for term in shape.anti_affinity)
+
+
+def _waits_for_others(shape: PodShape) -> bool:
+    """Whether others may have to be bound before a pod can be."""
+    return bool(_spread(shape)) or any(not term.weight for term in shape.affinity)
 
 
 def _spread(shape: PodShape) -> list[SpreadConstraint]:

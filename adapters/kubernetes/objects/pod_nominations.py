@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from kerf.adapters.kubernetes.errors import Unreachable
-from kerf.adapters.kubernetes.objects.opening_order import MAX_SECONDS_HELD_UP, OpeningOrder
+from kerf.adapters.kubernetes.objects.node_openings import MAX_SECONDS_HELD_UP, NodeOpenings
 from kerf.adapters.kubernetes.session import MERGE, Session
 from kerf.engine.errors import KerfError
 from kerf.engine.model.kubernetes.pods import Pod
@@ -27,8 +27,8 @@ from kerf.engine.state.state import State
 MIN_SERVER_VERSION = (1, 35)
 MAX_REQUESTS_UNDER_WAY = 32  # requests under way
 SECONDS_TO_SETTLE, MAX_SECONDS_TO_SETTLE = 0.3, 2.1
-"""kube-scheduler is through with what a Node's coming made it try if it has cleared no nomination for so long. A Node
-is kept from its pods for the second, at most, until then."""
+"""kube-scheduler is through with what a Node's coming made it try if it has cleared no nomination, and bound no pod
+that was told a node, for so long. A Node is kept from its pods for the second, at most, until then."""
 _DIGITS = "0123456789"
 
 
@@ -61,30 +61,30 @@ class Nominations:
         self._session, self._nominating = session, PodNominations(node_name)
         self._tasks: dict[asyncio.Task[None], str] = {}  # → the node that it writes
         self._gate = asyncio.Semaphore(MAX_REQUESTS_UNDER_WAY)
-        self._order = OpeningOrder()
+        self._openings = NodeOpenings()
 
     def project(self, state: State, opening: str = "") -> None:
         """Writes new nominations and takes back those that no longer hold. `opening`: a Node that is about to take
         pods, which are told it again. Call it on the loop, between turns."""
         for pod, node in self._nominating.due(state, opening):
             self._start(pod, node or None)
-        self._order.more_to_come = self._nominating.more_to_come(state)
-        self._order.call_next()
+        self._openings.more_to_come = self._nominating.more_to_come(state)
+        self._openings.call_next()
 
     def turn(self, state: State, node: str) -> AbstractAsyncContextManager[None]:
-        """Waits until it is this Node's turn to open, if pods were told it (`OpeningOrder`). Call it between turns of
-        the controller."""
+        """Waits until it is this Node's turn to open, if pods were told it, and at its end for the Nodes that open with
+        it (`NodeOpenings`). Call it between turns of the controller."""
         is_told = self._nominating.is_told(node)
-        return self._order.turn(node, self._nominating.spare(node, state)) if is_told else nullcontext()
+        return self._openings.turn(node, self._nominating.spare(node, state)) if is_told else nullcontext()
 
     async def settled(self, node: str) -> None:
-        """Waits until kube-scheduler clears no nominations any more, if pods were told this node, but no longer than a
-        limit."""
-        cleared = -1
+        """Waits until kube-scheduler clears no nominations and binds no pods that were told a node any more, if pods
+        were told this node, but no longer than a limit."""
+        seen = -1
         until = asyncio.get_running_loop().time() + MAX_SECONDS_TO_SETTLE
         is_told = self._nominating.is_told(node)
-        while is_told and cleared != self._nominating.times_cleared and asyncio.get_running_loop().time() < until:
-            cleared = self._nominating.times_cleared
+        while is_told and seen != self._nominating.changes and asyncio.get_running_loop().time() < until:
+            seen = self._nominating.changes
             await asyncio.sleep(SECONDS_TO_SETTLE)
 
     async def written(self, node: str) -> None:

@@ -82,7 +82,7 @@ def test_a_nomination_that_the_scheduler_clears_is_written_again_when_the_node_o
     assert due(world, nominations) == [], "there is no node to go to"
     world.node("i-1", PROVIDER, taints=(UNREGISTERED,))
     assert due(world, nominations) == [], "the node is closed"
-    assert nominations.times_cleared == len(lives.PODS)
+    assert nominations.changes == len(lives.PODS)
     assert due(world, nominations, "n2") == [], "another node opens"
     assert due(world, nominations, "i-1") == told
 
@@ -157,8 +157,19 @@ def test_a_node_has_spare_room_for_as_many_pods_of_other_nodes_as_fit_beside_its
     assert PodNominations(lambda claim: claim.instance).spare("i-1", world.runtime.state) == spare
 
 
-def test_room_of_a_pod_that_may_not_be_told_yet_is_spare() -> None:
-    """Two of four pods go to each of two zones; by their spread one of each two is told its node at a time."""
+def test_a_pod_that_is_bound_counts_as_a_change() -> None:
+    """kube-scheduler is still busy with the pods that it was given a Node for."""
+    world = lives.launched()
+    stranger(world)
+    nominations = PodNominations(lambda claim: claim.instance)
+    assert due(world, nominations)
+    world.bind(lives.PODS[0], "i-1")
+    due(world, nominations)
+    assert nominations.changes == 1
+
+
+def test_room_of_a_pod_that_waits_for_others_is_spare() -> None:
+    """Two of four pods go to each of two zones. kube-scheduler may refuse each of them until others are bound."""
     world = launched_for("abcd", cpu=900, spread=(OVER_ZONES,))
     state, nominations = world.runtime.state, PodNominations(lambda claim: claim.instance)
     assert [len(pods) for pods in state.indexes.waiting_for.values()] == [2, 2]

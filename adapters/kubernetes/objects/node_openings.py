@@ -1,0 +1,87 @@
+"""When new Nodes open for their pods: all that wait at the same moment, once the pods of all of them have been told.
+
+A Node that opens makes kube-scheduler try all waiting pods. Those whose own Node is closed take what room they find
+elsewhere, or lose their nomination. So Nodes open together: then each pod finds its own Node open. While more Nodes are
+to come, one with room for their pods waits. No Node waits for its turn longer than a limit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager, suppress
+
+from msgspec import Struct
+
+MAX_SECONDS_HELD_UP = 5.0
+"""How long a Node waits for its turn, at most; how long for the requests that nominate its pods; and how long for the
+Nodes that open with it."""
+
+
+class _Group(Struct):
+    """Nodes that open together. `preparing`: those whose pods are not told yet."""
+
+    preparing: set[str]
+    prepared: asyncio.Event
+
+    def is_prepared(self, node: str) -> None:
+        self.preparing.discard(node)
+        if not self.preparing:
+            self.prepared.set()
+
+
+class _Closed(Struct):
+    """A Node that waits for its turn. `spare`: how many pods of other Nodes find room beside its own."""
+
+    spare: int
+    called: asyncio.Event
+    group: _Group | None = None
+
+
+class NodeOpenings:
+    """`more_to_come`: whether pods wait for Nodes that are not there yet, and have rules about one another."""
+
+    def __init__(self) -> None:
+        self.more_to_come = False
+        self._closed: dict[str, _Closed] = {}
+        self._opening: set[str] = set()
+
+    @asynccontextmanager
+    async def turn(self, node: str, spare: int) -> AsyncIterator[None]:
+        """Waits until it is this Node's turn to open. In the `async with` its pods are told it; at the end it waits
+        for the Nodes that open together with this one."""
+        closed = self._closed[node] = _Closed(spare, asyncio.Event())
+        self.call_next()
+        try:
+            await _within_limit(closed.called)
+            if closed.group is None:
+                self._call(self._closed)
+            yield
+            if closed.group is not None:
+                closed.group.is_prepared(node)
+                await _within_limit(closed.group.prepared)
+        finally:
+            self._closed.pop(node, None)
+            self._opening.discard(node)
+            if closed.group is not None:
+                closed.group.is_prepared(node)
+            self.call_next()
+
+    def call_next(self) -> None:
+        """Calls the Nodes whose turn it is, if none is opening. To be called when `more_to_come` has changed."""
+        if not self._opening:
+            self._call(name for name, closed in self._closed.items() if not (closed.spare and self.more_to_come))
+
+    def _call(self, nodes: Iterable[str]) -> None:
+        group = _Group(set(nodes), asyncio.Event())
+        self._opening |= group.preparing
+        for name in sorted(group.preparing):
+            closed = self._closed.pop(name)
+            closed.group = group
+            closed.called.set()
+
+
+async def _within_limit(event: asyncio.Event) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(MAX_SECONDS_HELD_UP):
+            await event.wait()
