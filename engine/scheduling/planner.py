@@ -149,6 +149,9 @@ class CompiledProblem:
         failures += [(pod, pod_class, (*self._dropped, *why)) for pod, pod_class, why in packing.run(queue)]
         if packing.too_dear:
             return Plan(truncated=tuple(pod.uid for pod in packing.truncated), too_dear=True)
+        for claim in packing.claims:
+            claim.close()
+            self.topology.finished(claim.template, claim.narrowed, claim.types & claim.narrowed.viable)
         claims, unmet = _finished_claims(packing, settings.max_instance_types, self._strict, tracer, self._devices)
         by_uid = {pod.uid: (pod, pod_class) for pod, pod_class in queue} if unmet else {}
         failures += [(*by_uid[uid], (why,)) for uid, why in unmet]
@@ -255,7 +258,6 @@ def _finished_claims(
     """The claims as planned; and the pods of claims that fall below minValues once the list of types is cut (S-162)."""
     claims, unmet = [], []
     for claim in packing.claims:
-        claim.close()
         launch, template = claim_spec(claim, most_types), claim.template
         missing = template.unmet_min_values(claim.narrowed.min_values, launch.mask) if strict else {}
         if missing:

@@ -178,6 +178,9 @@ class Packing:
             if pod_class.devices is not None:
                 pod_class.devices.take_site(place.name)
         else:
+            moved = place.narrowed is not self._on_claims.state_of(place)
+            if moved:
+                self._topology.settled(place.template, place.narrowed)
             place.take(pod, pod_class)
             if self._affordable is not None and not place.types & self._affordable[place.template.name]:
                 self.too_dear = True
@@ -186,9 +189,8 @@ class Packing:
             if len(place.pods) > 1:
                 self._grown += 1
                 place.order = -self._grown
-            if place.narrowed is not self._on_claims.state_of(place):
+            if moved:
                 self._on_claims.moved(place)
-                self._topology.settled(place.template, place.narrowed)
         if self._tracer is not None:
             self._tracer.placed(pod, pod_class, place.name if isinstance(place, ExistingNode) else place.index)
 

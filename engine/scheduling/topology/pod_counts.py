@@ -59,8 +59,8 @@ class PodCount(DomainCount):
 
     * `possible`: a pod on a claim counts in each domain that the claim can still get (S-148).
     * `hard`: the constraints over this count that must hold.
-    * `late`: domains in which pods were counted only after they had been placed, and how many of these ask nothing of
-      other pods, so that they may be bound last.
+    * `late`: domains in which pods were placed before the count knew enough: before these pods were counted, or before
+      another domain was opened. And how many of the pods ask nothing of others, so that they may be bound last.
     """
 
     __slots__ = ("_admitted", "filter", "hard", "late", "possible")
@@ -77,9 +77,16 @@ class PodCount(DomainCount):
         super().restart(counts, total)
         self.late.clear()
 
+    def open(self, domain: Domain) -> None:
+        """Register a domain that has no node before this pass. kube-scheduler counts it for all pods, also for those
+        that have been placed as if it were not there."""
+        for other in self.counts if self.hard else ():
+            self.late.setdefault(other, 0)
+        self.know(domain)
+
     @property
     def uneven(self) -> bool:
-        """Whether pods that were counted late break a constraint."""
+        """Whether pods that were placed too early break a constraint."""
         return any(
             self.counts[domain] - free - rule.least > rule.max_skew
             for domain, free in self.late.items()

@@ -122,6 +122,9 @@ class Topology:
         self._entered: dict[tuple[str, str], tuple[list[PodCount], list[PodCount]]] = {}
         self.count(problem.bound, problem.shapes)
         self._spreads = [count for count in self._counts.values() if count.filter is not None and count.key != HOSTNAME]
+        self._of_all_nodes = [
+            count for count in self._spreads if count.hard and count.filter is not None and not count.filter.by_affinity
+        ]
 
     def of_class(
         self, namespace: str, original_shape: PodShape, shape: PodShape, of_new_nodes: Requirements = NO_REQUIREMENTS
@@ -161,7 +164,14 @@ class Topology:
         for count in self._spreads:
             domain = narrowed.settled(count.key)
             if domain is not None and domain not in count.counts and count.admits_claim(template, narrowed):
-                count.know(domain)
+                count.open(domain)
+
+    def finished(self, template: Template, narrowed: NarrowedTemplate, types: int) -> None:
+        """Make known the domain of a node that takes no more pods, where its remaining types leave only one."""
+        for count in self._of_all_nodes:
+            domains = template.domains_of(narrowed, count.key, types)
+            if len(domains) == 1 and not domains & count.counts.keys() and count.admits_claim(template, narrowed):
+                count.open(domains.pop())
 
     @property
     def uneven(self) -> bool:

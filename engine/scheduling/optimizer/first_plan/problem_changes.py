@@ -99,6 +99,9 @@ def single_changes(problem: Problem, before: ProblemChange, planned: Plan) -> It
     first."""
     if planned.uneven and len(problem.pods) < LARGE_PROBLEM:
         yield replace(before, careful=True)
+        everyone = frozenset(pod.uid for pod in problem.pods)
+        for key, value in sorted(_domains_on_offer(problem))[:MAX_LEFT_OUT]:
+            yield replace(before, left_out=before.left_out | {LeftOut(key, value, everyone)})
     groups = _pending_groups(planned)
     if not groups:
         return
@@ -213,12 +216,22 @@ def _domains_in_the_way(problem: Problem, planned: Plan, uids: frozenset[str]) -
             shape = problem.shapes[shapes[group.pods[0]]]
             keys.update(normalise(constraint.topology_key) for constraint in shape.spread)
             keys.update(normalise(term.topology_key) for term in (*shape.affinity, *shape.anti_affinity))
-    for catalogue in problem.catalogues.values():
-        for offer in (offer for kind in catalogue.types for offer in kind.offerings if offer.available):
-            for key, value in ((ZONE, offer.zone), (CAPACITY_TYPE, offer.capacity_type)):
-                if key in keys:
-                    waiting.setdefault((key, value), 0)
+    for key, value in _domains_on_offer(problem):
+        if key in keys:
+            waiting.setdefault((key, value), 0)
     return sorted(waiting, key=lambda domain: (-waiting[domain], domain))
+
+
+def _domains_on_offer(problem: Problem) -> set[tuple[str, str]]:
+    """The zones and capacity types (label and value) in which nodes may be launched."""
+    offers = (
+        offer
+        for catalogue in problem.catalogues.values()
+        for kind in catalogue.types
+        for offer in kind.offerings
+        if offer.available
+    )
+    return {domain for offer in offers for domain in ((ZONE, offer.zone), (CAPACITY_TYPE, offer.capacity_type))}
 
 
 def _domains_in_reason(reason: Reason) -> Iterator[tuple[str, str]]:

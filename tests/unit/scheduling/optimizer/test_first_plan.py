@@ -21,7 +21,7 @@ from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem
 from kerf.engine.scheduling.reasons import SchedulingCode
 from tests.support.judges.plans import faults
-from tests.support.scenarios.problems import Workloads, instance_type, ladder, pool, problem, shape
+from tests.support.scenarios.problems import Workloads, instance_type, ladder, pool, problem, shape, term
 
 APP = {"app": "x"}
 
@@ -58,6 +58,37 @@ def test_a_plan_that_can_be_bound_after_all_stays() -> None:
     question, made = first_plan(asked)
     assert not question.careful
     assert made.claims == plan(asked).claims
+
+
+def with_an_opened_zone(spread_pods: int, opener: PodShape | None = None) -> Problem:
+    """Pods that exclude z1 and count its nodes nevertheless, and one that can only be there: where they are not, or
+    where the only large type is."""
+    over_all_zones = replace(spread(lbl.ZONE), node_affinity_policy="Ignore")
+    elsewhere = term((lbl.ZONE, "NotIn", ("z1",)))
+    work = Workloads().add(
+        "spread", spread_pods, shape(200, labels=APP, spread=(over_all_zones,), required_terms=(elsewhere,))
+    )
+    work.add("apart", 1, opener or shape(100, labels=APP, anti_affinity=(AffinityTerm(lbl.ZONE, Selector(APP)),)))
+    return problem(work, Catalogue((*ladder(2, 4).types, instance_type("t08", 8, zones=("z1",)))))
+
+
+@pytest.mark.parametrize("opener", [None, shape(5_000)], ids=["by topology", "by size"])
+def test_s138_a_pod_opens_no_zone_that_leaves_placed_pods_over(opener: PodShape | None) -> None:
+    """kube-scheduler counts z1 as soon as it has a node: then two pods at most fit into each other zone, and others
+    wait. The pod alone waits instead; once the others are bound, its node does them no harm."""
+    asked = with_an_opened_zone(7, opener)
+    assert plan(asked).uneven
+    assert faults(asked, plan(asked)) != []
+    made = first_plan(asked)[1]
+    assert faults(asked, made) == []
+    assert [group.pods for group in made.unplaced] == [("apart-0",)]
+
+
+def test_s138_a_zone_is_opened_where_that_leaves_no_pod_over() -> None:
+    asked = with_an_opened_zone(3)
+    made = first_plan(asked)[1]
+    assert faults(asked, made) == []
+    assert made.unplaced == ()
 
 
 def test_s134_pods_count_where_the_types_that_are_left_leave_one_domain() -> None:
