@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from kerf.engine.model.kubernetes.pods import Pod, PodShape, SpreadConstraint
 from kerf.engine.nodeclaim.claim import NodeClaim
@@ -36,6 +37,14 @@ MAX_PAIRS_KNOWN = 20_000
 """For so many pairs of kinds of pods it is kept whether one counts for the other, and for so many kinds their skew."""
 
 
+class _Waiting(NamedTuple):
+    """What waits for one claim: where nothing of it has changed, nothing is due."""
+
+    node: str
+    is_open: bool
+    pods: list[Pod | None]
+
+
 class PodNominations:
     """For one process, which `due` takes to write what it yields. `node_name` gives the name that the Node of a
     launched claim will have, "" if only the Node itself can tell. `changes`: how often a pod that was told a node was
@@ -50,6 +59,7 @@ class PodNominations:
         self._times: Counter[str] = Counter()  # pod → how often it was told an open node
         self._shown: set[str] = set()  # pods that have shown what was written last
         self._cleared: set[str] = set()  # pods that have shown it, and show it no more
+        self._quiet: dict[str, tuple[_Waiting, dict[str, str]]] = {}  # claims for which nothing was due, and who waits
 
     def is_told(self, node: str) -> bool:
         """Whether a pod was told this node."""
@@ -91,29 +101,48 @@ class PodNominations:
         through to its end, after each turn, and before a Node opens (`opening`)."""
         facts = state.facts
         wanted: dict[str, str] = {}
-        is_open = {opening}
         before = {**facts.nominations, **self._written}
-        for name, pods in state.indexes.waiting_for.items():
+        quiet: dict[str, tuple[_Waiting, dict[str, str]]] = {}
+        looked_at: list[tuple[str, _Waiting, dict[str, str]]] = []
+        for name, uids in state.indexes.waiting_for.items():
             claim = facts.claims.get(name)
             node = self._node_of(claim, state)
-            if claim is not None and node:
-                wanted.update((uid, node) for uid in self._at_a_time(pods, node, before, state))
-                is_open |= {node} if claim.state == REGISTERED else set()
-        for uid, node in wanted.items() if wanted and is_contested(state) else ():
-            pod = facts.pods.get(uid)
-            if pod is None:
+            if claim is None or not node:
                 continue
-            self._note(pod, node)
-            if self._is_free(pod, node, state) and self._is_news(uid, node, node in is_open, node == opening):
-                self._written[uid] = node
-                self._times[uid] += node in is_open and node != opening
-                self._shown.discard(uid)
-                self._cleared.discard(uid)
-                yield pod, node
+            waiting = _Waiting(node, claim.state == REGISTERED, [facts.pods.get(uid) for uid in uids])
+            known = self._quiet.get(name)
+            if known is not None and known[0] == waiting and node != opening:
+                quiet[name] = known
+                wanted |= known[1]
+                continue
+            own = dict.fromkeys(self._at_a_time(uids, node, before, state), node)
+            wanted |= own
+            looked_at.append((name, waiting, own))
+        for name, waiting, own in looked_at if looked_at and is_contested(state) else ():
+            news = [pod for uid in own if (pod := facts.pods.get(uid)) and self._is_due(pod, waiting, opening, state)]
+            if not news:
+                quiet[name] = waiting, own
+            for pod in news:
+                self._told(pod.uid, waiting, opening)
+                yield pod, waiting.node
+        self._quiet = quiet
         for uid, node in {**facts.nominations, **self._written}.items():
             pod = facts.pods.get(uid)
             if uid not in wanted and self._takes_back(uid, pod, node, state) and pod is not None:
                 yield pod, ""
+
+    def _is_due(self, pod: Pod, waiting: _Waiting, opening: str, state: State) -> bool:
+        """Whether the pod is to be told now, perhaps again."""
+        node = waiting.node
+        self._note(pod, node)
+        is_open = waiting.is_open or node == opening
+        return self._is_free(pod, node, state) and self._is_news(pod.uid, node, is_open, node == opening)
+
+    def _told(self, uid: str, waiting: _Waiting, opening: str) -> None:
+        self._written[uid] = waiting.node
+        self._times[uid] += waiting.is_open and waiting.node != opening
+        self._shown.discard(uid)
+        self._cleared.discard(uid)
 
     def _at_a_time(self, pods: Iterable[str], node: str, before: Mapping[str, str], state: State) -> Iterator[str]:
         """The pods but those for which, by a spread of either, as many others count as its skew allows; who has been

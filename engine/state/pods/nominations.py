@@ -8,6 +8,7 @@ They are told apart when they are seen, by whether the plan has the pod on that 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 
 from msgspec.structs import replace
 
@@ -40,11 +41,16 @@ def waits_untried(facts: Facts, pod: Pod) -> bool:
 def is_contested(state: State) -> bool:
     """Whether a pod may take the place that is planned for another: not where all that waits is alike, and its volumes
     or devices tie none of it to one node rather than another."""
-    pods = state.facts.pods
-    waiting = {uid for uids in state.indexes.waiting_for.values() for uid in uids} | set(state.indexes.pending)
-    kinds = {(pods[uid].namespace, pods[uid].shape) for uid in waiting if uid in pods}
-    shapes = (state.indexes.blobs.shape(digest) for _, digest in kinds)
-    return len(kinds) > 1 or any(shape.volumes or shape.resource_claims for shape in shapes)
+    pods, first = state.facts.pods, None
+    for uid in chain(*state.indexes.waiting_for.values(), state.indexes.pending):
+        if uid not in pods:
+            continue
+        kind = pods[uid].namespace, pods[uid].shape
+        first = first or kind
+        if kind != first:
+            return True
+    shape = state.indexes.blobs.shape(first[1]) if first else None
+    return shape is not None and bool(shape.volumes or shape.resource_claims)
 
 
 def _without_ours(facts: Facts, pod: Pod) -> Pod:
