@@ -84,7 +84,8 @@ class FaultInjector:
         `SeededRandom`)."""
         if self._ends is not None and self._clock.now >= self._ends:
             return False
-        struck = self._rng.happens(getattr(self._plan, fault), fault.replace("_", "-"), *name)
+        probability = getattr(self._plan, fault)
+        struck = bool(probability) and self._rng.happens(probability, fault.replace("_", "-"), *name)
         if struck:
             self._rng.struck[fault] += 1
         return struck

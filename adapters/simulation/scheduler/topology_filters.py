@@ -37,12 +37,23 @@ class PodsAlike(NamedTuple):
 
 
 class CountedBySpread(NamedTuple):
-    """The nodes that a spread constraint of pods of this shape counts, and whether it selects pods, as far as that is
-    known."""
+    """What a spread constraint of pods of this shape counts: by domain the pods that it selects. `domain_of`: the
+    domain of each node that it looks at. `selected`: whether it selects pods, as far as that is known."""
 
     shape: PodShape
-    nodes: list[Node]
+    selects: Callable[[PodsAlike], bool]
+    domain_of: dict[str, str]
+    counts: dict[str, int]
     selected: dict[PodsAlike, bool]
+
+    def add(self, node: str, pods_alike: PodsAlike, pods: int) -> None:
+        domain = self.domain_of.get(node)
+        if domain is None:
+            return
+        if pods_alike not in self.selected:
+            self.selected[pods_alike] = self.selects(pods_alike)
+        if self.selected[pods_alike]:
+            self.counts[domain] += pods
 
 
 class TopologyFilter:
@@ -68,6 +79,11 @@ class TopologyFilter:
                 here[pods_alike] += step
                 if not here[pods_alike]:
                     del here[pods_alike]
+                self._count(pod.node, pods_alike, step)
+
+    def _count(self, node: str, pods_alike: PodsAlike, pods: int) -> None:
+        for counted in self._spreads.values():
+            counted.add(node, pods_alike, pods)
 
     def for_pod(self, pod: Pod, shape: PodShape) -> Check | None:
         """Return the check of one node, or None when no such rule concerns the pod."""
@@ -90,9 +106,14 @@ class TopologyFilter:
         added = Counter(PodsAlike(other.namespace, other.shape, False) for other in others)
         here = self._running.setdefault(node.name, Counter())
         self._running[node.name] = here + added
+        for pods_alike, pods in added.items():
+            self._count(node.name, pods_alike, pods)
         check = self.for_pod(pod, shape)
+        possible = check is None or check(node)
+        for pods_alike, pods in added.items():
+            self._count(node.name, pods_alike, -pods)
         self._running[node.name] = here
-        return check is None or check(node)
+        return possible
 
     # ── spread ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -100,21 +121,10 @@ class TopologyFilter:
         """Return the check of one of the shape's constraints."""
         constraint = shape.spread[number]
         key = constraint.topology_key
-        selector = _merged_selector(constraint.selector, shape, constraint.match_label_keys, ())
-        counted = self._counted(pod, shape, number)
-        counts: dict[str, int] = {}
-        for node in counted.nodes:
-            there = 0
-            for pods_alike, pods in self._on(node).items():
-                if pods_alike not in counted.selected:
-                    counts_at_all = pods_alike.namespace == pod.namespace and not pods_alike.leaving
-                    selects = counts_at_all and selector_matches(selector, self._labels(pods_alike))
-                    counted.selected[pods_alike] = selects
-                there += pods if counted.selected[pods_alike] else 0
-            counts[node.labels[key]] = counts.get(node.labels[key], 0) + there
+        counts = self._counted(pod, shape, number).counts
         few = constraint.min_domains is not None and len(counts) < constraint.min_domains
         least = 0 if few else min(counts.values(), default=0)
-        own = int(selector_matches(selector, shape.labels))
+        own = int(selector_matches(self._spread_selector(shape, constraint), shape.labels))
 
         def check(node: Node) -> bool:
             domain = node.labels.get(key)
@@ -126,9 +136,26 @@ class TopologyFilter:
         key = pod.namespace, pod.shape, number
         found = self._spreads.get(key)
         if found is None or not (found.shape is shape or found.shape == shape):  # by default spread it may change
-            nodes = [node for node in self._api.nodes.values() if self._counts_for(node, shape, shape.spread[number])]
-            found = self._spreads[key] = CountedBySpread(shape, nodes, {})
+            found = self._spreads[key] = self._counted_anew(pod.namespace, shape, shape.spread[number])
         return found
+
+    def _counted_anew(self, namespace: str, shape: PodShape, constraint: SpreadConstraint) -> CountedBySpread:
+        selector = self._spread_selector(shape, constraint)
+
+        def selects(pods_alike: PodsAlike) -> bool:
+            counts_at_all = pods_alike.namespace == namespace and not pods_alike.leaving
+            return counts_at_all and selector_matches(selector, self._labels(pods_alike))
+
+        nodes = [node for node in self._api.nodes.values() if self._counts_for(node, shape, constraint)]
+        domain_of = {node.name: node.labels[constraint.topology_key] for node in nodes}
+        counted = CountedBySpread(shape, selects, domain_of, dict.fromkeys(domain_of.values(), 0), {})
+        for node in nodes:
+            for pods_alike, pods in self._on(node).items():
+                counted.add(node.name, pods_alike, pods)
+        return counted
+
+    def _spread_selector(self, shape: PodShape, constraint: SpreadConstraint) -> Selector | None:
+        return _merged_selector(constraint.selector, shape, constraint.match_label_keys, ())
 
     def _counts_for(self, node: Node, shape: PodShape, constraint: SpreadConstraint) -> bool:
         if any(c.topology_key not in node.labels for c in shape.spread if c.when_unsatisfiable == "DoNotSchedule"):
