@@ -19,7 +19,6 @@ from kerf.engine.disruption.cluster_from_state import NEVER, cluster_of, quiet_a
 from kerf.engine.disruption.consolidation.joint_search import find_joint_removal
 from kerf.engine.disruption.consolidation.second_moves import settled_at
 from kerf.engine.disruption.consolidation.sequential_search import (
-    MAX_STEPS,
     MIN_SAVINGS,
     ChosenCommands,
     Tell,
@@ -43,7 +42,7 @@ from kerf.engine.state.nodeclaims.unavailable import doubts_end
 from kerf.engine.state.provisioning_window import window_closes_at
 from kerf.engine.state.state import State
 
-VERSION = 18
+VERSION = 19
 MIN_INTERVAL = 10_000
 """Between two passes, at least (D-16). Milliseconds."""
 SETTLE_TIME = 1_000
@@ -117,8 +116,7 @@ def cheapest_commands(
     """
     known = judge_nodes(cluster) if known is None else known
     joint, rebinding = find_joint_removal(cluster, known), Rebinding(cluster)
-    steps = max(MAX_STEPS // 3, MAX_STEPS - joint.steps)
-    chosen = choose_commands(cluster, steps=steps, known=known, rounds=ROUNDS_AHEAD, fits=rebinding.fits, tell=tell)
+    chosen = choose_commands(cluster, known=known, rounds=ROUNDS_AHEAD, fits=rebinding.fits, tell=tell)
     joint_price = joint.commands.end_price if joint.commands is not None else math.inf
     bindable = rebinding.fitting(chosen.commands) if chosen.end_price <= joint_price + MIN_SAVINGS else []
     dropped = [command for command in chosen.commands if command not in bindable]

@@ -5,8 +5,8 @@ other, each on the cluster as the commands before it leave it. They share the di
 may be carried out at the same time. No pod is moved twice: a node that takes pods of one command is no candidate of
 another.
 
-The search is greedy. It runs under three rankings, and the cheapest result wins. It ends after a number of steps, never
-by a clock.
+The search is greedy. It runs under three rankings as long as it has steps, and the cheapest result wins. It ends after
+a number of steps, never by a clock.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from kerf.engine.disruption.simulation import STEPS_PER_POD, Simulator
 from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
 from kerf.engine.model.reasons import Reason
 
-MAX_STEPS = 90_000
+MAX_STEPS = 30_000
 """Steps of one choice, at most (`Simulator.work`), so that it takes about as long in any cluster."""
 MAX_NODES = 100
 """Nodes of one command, at most."""
@@ -98,12 +98,13 @@ def choose_commands(
     carried out together. The searches end when `steps` are done. `tell` changes nothing.
     """
     start = _Start(cluster, known, rounds, fits, tell)
-    shares = ((by_savings, steps - 2 * (steps // 3)), (by_worth, steps // 3), (by_node, steps // 3))
     found: list[ChosenCommands] = []
-    for ranking, share in shares:
-        found.append(_Search(start, ranking, share).run())
-        if not found[0].commands and not found[0].exhausted:
-            break  # all was tried, and under another ranking it would be the same
+    for ranking in (by_savings, by_worth, by_node):
+        search = _Search(start, ranking, steps)
+        found.append(search.run())
+        steps = search.left
+        if steps <= 0 or not found[0].commands:
+            break  # under another ranking it would be the same, if no command was found
     return min(
         found,
         key=lambda outcome: (
@@ -161,7 +162,7 @@ class _Search:
         self._simulator = start.simulator
         self._bounds = start.bounds
         self._ranking, self._eviction_price, self._pod_price = ranking, start.eviction_price, start.pod_price
-        self._left = steps
+        self.left = steps
         self._empty, self._busy, self._totals = start.empty, start.busy, start.totals
         self._ledger, self._at_once = start.ledger.copy(), start.at_once
         self._fits, self._tell = start.fits, start.tell
@@ -184,13 +185,13 @@ class _Search:
         removed = frozenset(name for taken in self._commands for name in taken.names)
         launched = [new.price for taken in self._commands for new in taken.replacements]
         price = math.fsum([*prices_of_nodes(self._first, removed), *launched])
-        return ChosenCommands(tuple(self._commands), price, self._kept(removed), self._left <= 0)
+        return ChosenCommands(tuple(self._commands), price, self._kept(removed), self.left <= 0)
 
     def _leaves_none_over(self, command: Command) -> bool:
-        if self._fits is None or self._left <= 0 or command.reason == DisruptionReason.EMPTY:
+        if self._fits is None or self.left <= 0 or command.reason == DisruptionReason.EMPTY:
             return True
         made = [*self._commands, command]
-        self._left -= STEPS_PER_CHECK * len(self._first.nodes) + STEPS_PER_POD * sum(taken.evictions for taken in made)
+        self.left -= STEPS_PER_CHECK * len(self._first.nodes) + STEPS_PER_POD * sum(taken.evictions for taken in made)
         if self._fits(made):
             return True
         if self._tell is not None:
@@ -247,7 +248,7 @@ class _Search:
         if longest is not None:
             best = min(filter(None, (best, self._ranked(longest))), key=lambda each: each[0])
         for least, names, tried in self._sets(bounds):
-            if self._left <= 0:
+            if self.left <= 0:
                 break
             if names in self._unfit or names in self._failed:
                 continue
@@ -272,13 +273,13 @@ class _Search:
                 self._simulator, candidates, bounds.cheaper
             )
 
-        if self._left <= 0:
+        if self.left <= 0:
             return None
         if self._prefix is None:
             before = self._simulator.work
             within = self._within(self._busy.chosen, DisruptionReason.UNDERUTILIZED)
             self._prefix = (longest_prefix(decided, within, self._totals),)
-            self._left -= self._simulator.work - before
+            self.left -= self._simulator.work - before
         (found,) = self._prefix
         if found is None or found.savings <= MIN_SAVINGS or found.names in self._unfit:
             return None
@@ -323,7 +324,7 @@ class _Search:
         if pools.intersection(*map(bounds.pools_of, candidates)):
             return None
         for candidate in candidates:
-            if self._left <= 0:
+            if self.left <= 0:
                 return None
             alone = self._decided((candidate.name,), [candidate], bounds)
             if isinstance(alone, Reason) and alone.code in NEEDS_A_NODE:
@@ -335,7 +336,7 @@ class _Search:
     def _simulated(self, candidates: list[Candidate], bounds: Bound) -> Command | Reason:
         before = self._simulator.work
         tried = decide(self._simulator, candidates, bounds.cheaper)
-        self._left -= self._simulator.work - before
+        self.left -= self._simulator.work - before
         if isinstance(tried, Command) and tried.replacements:
             market = self._simulator.market(tried.replacements[0].claim.node_pool)
             tried = on_offer(tried, market)
@@ -379,7 +380,7 @@ class _Search:
         nodes, or have no place."""
         sizes = range(len(candidates), 1, -1)
         low, high = 1, next((size for size in sizes if bounds.refusal(candidates[:size]) is None), 1)
-        while low < high and self._left > 0:
+        while low < high and self.left > 0:
             middle = (low + high + 1) // 2
             found = self._decided(_names(candidates[:middle]), candidates[:middle], bounds)
             if isinstance(found, Reason) and found.code in TOO_MANY:
