@@ -12,12 +12,14 @@ from kerf.adapters.cli.input.across_objects import notes_across
 from kerf.adapters.cli.input.manifests import Placed, manifest_note_sentence, read_manifests
 from kerf.adapters.kubernetes.published_schemas import published_schemas
 from kerf.adapters.manager.config_maps import is_settings, old_settings
+from kerf.adapters.simulation.documents.jobs import OF_JOB, runs_for
+from kerf.adapters.simulation.documents.parts import template_of
 from kerf.adapters.simulation.timeline.timeline import Apply, decode_timeline, is_timeline
 from kerf.engine.errors import InputError
 from kerf.engine.model.crds.published import PublishedSchemas
 from kerf.engine.model.manifests.decode import subject_of
 from kerf.engine.model.manifests.lists import items_of
-from kerf.engine.model.manifests.validate import Judgement, Verdict, judge
+from kerf.engine.model.manifests.validate import Verdict, judge
 from kerf.engine.model.manifests.violations import Violation
 from kerf.engine.model.mistyped import CLOSED, Known
 
@@ -51,7 +53,7 @@ def check_manifests(files: list[str], *, kubernetes: str = "") -> list[Checked]:
         if is_timeline(manifest.document):
             checked += _timeline(manifest, known, published)
             continue
-        own = _checked(manifest.place, judge(manifest.document, known, published), across.get(number, []))
+        own = _judged(manifest.place, manifest.document, known, published, across.get(number, []))
         checked.append(_with_settings(own, manifest.document) if is_settings(manifest.document) else own)
     return checked + [_unreadable(item.error, item.item) for item in unreadable]
 
@@ -90,19 +92,35 @@ def _timeline(manifest: Placed, known: Known, published: PublishedSchemas) -> li
         for place, item in items_of(scheduled.action.object)
     ]
     applied = [
-        _unreadable(item, place)
-        if isinstance(item, InputError)
-        else _checked(place, judge(dict(item), known, published))
+        _unreadable(item, place) if isinstance(item, InputError) else _judged(place, dict(item), known, published)
         for place, item in objects
     ]
     return [Checked(manifest.place, name, "refused" if wrong else "accepted", wrong), *applied]
 
 
-def _checked(place: str, judgement: Judgement, across: Iterable[str] = ()) -> Checked:
+def _judged(
+    place: str, document: dict[str, Any], known: Known, published: PublishedSchemas, across: Iterable[str] = ()
+) -> Checked:
+    """The verdict on one object, with what kerf's own annotation says of it."""
+    judgement = judge(document, known, published)
     notes = [*(manifest_note_sentence(note) for note in judgement.notes), *across]
     if judgement.old:
         notes.insert(0, _OLD[judgement.verdict])
-    return Checked(place, judgement.object, judgement.verdict, judgement.violations, tuple(notes))
+    wrong = (*judgement.violations, *_wrong_lifetime(document))
+    verdict = judgement.verdict if wrong == judgement.violations else "refused"
+    return Checked(place, judgement.object, verdict, wrong, tuple(notes))
+
+
+def _wrong_lifetime(document: dict[str, Any]) -> list[Violation]:
+    """What is wrong with the annotation that says how long pods run in a simulation."""
+    try:
+        if document.get("kind") == "Pod":
+            runs_for(document)
+        elif document.get("kind") == "Job":
+            runs_for(template_of(document), OF_JOB)
+    except InputError as error:
+        return [Violation(error.code, error.where, error.message, error.hint)]
+    return []
 
 
 def count_verdicts(checked: Iterable[Checked]) -> dict[Verdict, int]:

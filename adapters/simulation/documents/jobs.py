@@ -18,6 +18,10 @@ RUNS_FOR = "kerf.dev/runs-for"
 template of a Job."""
 
 
+OF_JOB = "spec.template."
+"""The path of the template in a Job."""
+
+
 def is_job_with_end(document: Document) -> bool:
     """Whether it is a Job that a simulation runs: one that says how long its pods do."""
     kind = f"{document.get('apiVersion')}/{document.get('kind')}"
@@ -52,7 +56,7 @@ def apply_job(simulation: Simulation, document: Document, pod: Pod, template: Po
         namespace=pod.namespace,
         name=pod.name,
         template=template,
-        runs=runs_for(template_of(document)),
+        runs=runs_for(template_of(document), OF_JOB),
         completions=_number(spec, "completions", parallelism),
         parallelism=0 if spec.get("suspend") is True else parallelism,
     )
@@ -65,15 +69,17 @@ def let_it_end(simulation: Simulation, pod: Pod, runs: int) -> None:
     simulation.cluster.workloads.recorded.come(pod.uid, slot)
 
 
-def runs_for(pod: Document) -> int:
-    """How long a pod, or one of this template, runs (ms); 0 if it does not say. Raises InputError (KERF307)."""
+def runs_for(pod: Document, path: str = "") -> int:
+    """How long a pod, or one of this template, runs (ms); 0 if it does not say. `path`: of the template in its object.
+    Raises InputError (KERF307)."""
     said = annotations_of(pod).get(RUNS_FOR)
     if said is None:
         return 0
     try:
         return max(1, parse_go_duration(str(said)))
     except InputError as error:
-        raise InputError(error.message, where=f"the annotation {RUNS_FOR}", hint=error.hint, code=error.code) from error
+        where = f"{path}metadata.annotations[{RUNS_FOR}]"
+        raise InputError(error.message, where=where, hint=error.hint, code=error.code) from error
 
 
 def _number(spec: Document, field: str, default: int) -> int:

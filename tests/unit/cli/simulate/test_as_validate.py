@@ -31,6 +31,18 @@ kind: Job
 metadata: {name: j}
 spec: {template: {spec: {restartpolicy: Never, containers: [{name: c, image: i}]}}}
 """,
+    "a pod's time that is no duration": POD.replace("  FIELD", "").replace(
+        "{name: p}", "{name: p, annotations: {kerf.dev/runs-for: soon}}"
+    ),
+    "the time of a Job's pods that is no duration": """
+apiVersion: batch/v1
+kind: Job
+metadata: {name: j}
+spec:
+  template:
+    metadata: {annotations: {kerf.dev/runs-for: 5 minutes}}
+    spec: {restartPolicy: Never, containers: [{name: c, image: i}]}
+""",
     "a NodePool's field that is mistyped": (EXAMPLES / "workshop/nodepool.yaml")
     .read_text(encoding="utf-8")
     .replace("  disruption:", "  disrupton:"),

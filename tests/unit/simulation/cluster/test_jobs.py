@@ -128,4 +128,4 @@ def test_a_job_that_does_not_say_how_long_it_runs_is_not_simulated_and_noted(on_
 def test_a_length_that_cannot_be_read_is_refused_and_says_where(on_node: Simulation) -> None:
     ((_, error),) = apply_document(on_node, job(runs_for="5 minutes"))
     assert error.code == "KERF307"
-    assert error.where == "the annotation kerf.dev/runs-for"
+    assert error.where == "spec.template.metadata.annotations[kerf.dev/runs-for]"
