@@ -18,10 +18,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.engine.disruption import eligibility
-from kerf.engine.disruption.budgets import Ledger, Use, budget_usage
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation.after_command import after
 from kerf.engine.disruption.consolidation.balanced_policy import Totals, approves, hopeless, pool_totals
+from kerf.engine.disruption.consolidation.budget_room import BudgetRoom
 from kerf.engine.disruption.consolidation.commands import Command, decide, on_offer, placed, removal, without_same_type
 from kerf.engine.disruption.consolidation.karpenter_methods import decide_for_several, longest_prefix
 from kerf.engine.disruption.consolidation.rankings import (
@@ -126,11 +126,7 @@ class _Start:
         fits: Fits | None,
         tell: Tell | None,
     ) -> None:
-        used, pools = budget_usage(cluster), [pool_input.pool for pool_input in cluster.pools]
-        self.ledger = Ledger(pools, used, cluster.now, rounds)
-        self.at_once = self.ledger
-        if rounds > 1:
-            self.at_once = Ledger(pools, {name: Use(use.total) for name, use in used.items()}, cluster.now)
+        self.room = BudgetRoom(cluster, rounds)
         self.fits, self.tell = fits, tell
         self.pod_price = price_of_pod(cluster)
         self.eviction_price = price_of_eviction(self.pod_price)
@@ -164,7 +160,7 @@ class _Search:
         self._ranking, self._eviction_price, self._pod_price = ranking, start.eviction_price, start.pod_price
         self.left = steps
         self._empty, self._busy, self._totals = start.empty, start.busy, start.totals
-        self._ledger, self._at_once = start.ledger.copy(), start.at_once
+        self._room = start.room.copy()
         self._fits, self._tell = start.fits, start.tell
         self._unfit: set[tuple[str, ...]] = set()  # what would leave pods over
         self._failed: dict[tuple[str, ...], Reason] = {}  # what there is no room for, or no gain in; room only shrinks
@@ -204,8 +200,7 @@ class _Search:
         self._open = self._prefix = None
         self._ways.clear()
         self._commands += self._parts(command)
-        for candidate in command.candidates:
-            self._ledger.take(candidate.pool.name)
+        self._room.take(command.candidates)
         self._settled |= {candidate.name for candidate in command.candidates}
         self._settled |= {placement.node for placement in placed(command.placements, command.candidates)}
         own = frozenset(pod.uid for candidate in command.candidates for pod in candidate.pods)
@@ -241,7 +236,7 @@ class _Search:
     def _best(self, bounds: Bound) -> Command | None:
         """The command that ranks first among those tried."""
         best: tuple[Rank, Command] | None = None
-        empties = self._within(self._empty.chosen, DisruptionReason.EMPTY)
+        empties = self._room.for_one(self._empty.chosen, DisruptionReason.EMPTY, self._settled)
         if empties:
             best = self._ranked(removal(empties))
         longest = self._longest(bounds)
@@ -277,7 +272,7 @@ class _Search:
             return None
         if self._prefix is None:
             before = self._simulator.work
-            within = self._within(self._busy.chosen, DisruptionReason.UNDERUTILIZED)
+            within = self._room.for_one(self._busy.chosen, DisruptionReason.UNDERUTILIZED, self._settled)
             self._prefix = (longest_prefix(decided, within, self._totals),)
             self.left -= self._simulator.work - before
         (found,) = self._prefix
@@ -369,10 +364,10 @@ class _Search:
         return order
 
     def _candidate_sets(self, bounds: Bound) -> Iterator[list[Candidate]]:
-        chosen = self._within_all(self._busy.chosen)
+        chosen = self._room.for_any(self._busy.chosen, self._settled)
         yield from ([candidate] for candidate in chosen if not hopeless(candidate, self._totals))
         for order in orders_of(chosen):
-            kept = self._within(order, DisruptionReason.UNDERUTILIZED)[:MAX_NODES]
+            kept = self._room.for_one(order, DisruptionReason.UNDERUTILIZED, self._settled)[:MAX_NODES]
             yield from (kept[:size] for size in range(2, self._most(kept, bounds) + 1))
 
     def _most(self, candidates: list[Candidate], bounds: Bound) -> int:
@@ -388,28 +383,6 @@ class _Search:
             else:
                 low = middle
         return low
-
-    def _within_all(self, candidates: Iterable[Candidate]) -> list[Candidate]:
-        """The candidates that a command may still take."""
-        return [
-            candidate
-            for candidate in candidates
-            if candidate.name not in self._settled
-            and self._ledger.left(candidate.pool.name, DisruptionReason.UNDERUTILIZED) > 0
-        ]
-
-    def _within(self, candidates: Iterable[Candidate], reason: DisruptionReason) -> list[Candidate]:
-        """The candidates that one command may take together."""
-        room: dict[str, int] = {}
-        kept = []
-        for candidate in candidates:
-            pool = candidate.pool.name
-            if pool not in room:
-                room[pool] = min(self._ledger.left(pool, reason), self._at_once.left(pool, reason))
-            if room[pool] > 0 and candidate.name not in self._settled:
-                room[pool] -= 1
-                kept.append(candidate)
-        return kept
 
     def _kept(self, removed: frozenset[str]) -> dict[str, Reason]:
         """Why each other node stays: the latest reason."""
@@ -427,7 +400,7 @@ class _Search:
                 kept[name] = busy  # it would stay although it took no pods
             elif name in self._settled:
                 kept[name] = Reason.of(DisruptionCode.TAKES_PODS)
-            elif self._ledger.left(node.node_pool, DisruptionReason.UNDERUTILIZED) <= 0:
+            elif self._room.is_full(node.node_pool):
                 kept[name] = Reason.of(DisruptionCode.BUDGET, nodepool=node.node_pool)
             elif name in self._refusals:
                 kept[name] = self._refusals[name]
