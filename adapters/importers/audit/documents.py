@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from kerf.adapters.importers.untrusted import name_of, whole_number
+from kerf.engine.model.durations import format_time
+
 Document = dict[str, Any]
 _DEEPEST = 60  # levels of a document that are merged or compared
 _SUFFIX = 5  # characters that the server adds to generateName
@@ -39,6 +42,40 @@ def _conditions(known: Any, patch: list[Any]) -> list[Any]:
 
 def _type(condition: Any) -> str:
     return str(condition.get("type")) if isinstance(condition, dict) else ""
+
+
+def metadata_of(document: Document) -> dict[str, Any]:
+    found: Any = document.get("metadata")
+    return dict(found) if isinstance(found, dict) else {}
+
+
+def spec_of(document: Document) -> dict[str, Any]:
+    found: Any = document.get("spec")
+    return dict(found) if isinstance(found, dict) else {}
+
+
+def told_name(document: Document) -> str:
+    """Its name; "" if the log does not tell it."""
+    return name_of(metadata_of(document).get("name"))
+
+
+def wanted_replicas(document: Document) -> int | None:
+    """spec.replicas, if it is told."""
+    found = spec_of(document).get("replicas")
+    return whole_number(found) if type(found) is int else None
+
+
+def created_at(document: Document, at: int) -> Document:
+    """The object with the time at which it was created (ms since the epoch)."""
+    stamped: Document = merged(document, {"metadata": {"creationTimestamp": format_time(at)}})
+    return stamped
+
+
+def with_known_times(known: Document, answer: Document) -> Document:
+    """The object as it was answered, with the times of its creation and deletion as the log has them: to the ms."""
+    times = {name: metadata_of(known)[name] for name in ("creationTimestamp", "uid") if metadata_of(known).get(name)}
+    stamped: Document = merged(answer, {"metadata": times})
+    return stamped
 
 
 def in_common(documents: Sequence[Document], depth: int = 0) -> Document:

@@ -8,16 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.adapters.importers.audit.documents import Document, Nameless, merged
+from kerf.adapters.importers.audit.documents import (
+    Document,
+    Nameless,
+    created_at,
+    merged,
+    metadata_of,
+    spec_of,
+    told_name,
+    wanted_replicas,
+    with_known_times,
+)
 from kerf.adapters.importers.audit.events import REFUSED_BY_BUDGET, AuditEvent, audit_event, events_in, is_complete
 from kerf.adapters.importers.history import Applied, History
 from kerf.adapters.importers.objects import SERVED, gone, observed
-from kerf.adapters.importers.untrusted import name_of, object_of, text_of, time_of, whole_number
+from kerf.adapters.importers.untrusted import name_of, object_of, text_of, time_of
 from kerf.adapters.importers.wrapped_lines import Line
 from kerf.engine.errors import InputError
 from kerf.engine.model.durations import format_time
@@ -93,7 +102,7 @@ class _Reader:
     def take(self, event: AuditEvent) -> None:
         told = len(self._history.told)
         if event.resource in _WORKERS or (event.group, event.resource) in SERVED:
-            key = _key(event, event.name or _name(event.response or {}))
+            key = _key(event, event.name or told_name(event.response or {}))
             before = self._documents.get(key)
             _VERBS.get(event.subresource, _Reader._object)(self, event)
             self._applied(key, event, before)
@@ -107,8 +116,8 @@ class _Reader:
         api, now = _OF_WORKLOADS.get(key[:2]), self._documents.get(key)
         if api is None or now is before or not (whole := now or before or {}).get("spec"):
             return
-        going = now is None or bool(_metadata(now).get("deletionTimestamp"))
-        metadata = {**_metadata(whole), "name": key[3], "namespace": key[2]}
+        going = now is None or bool(metadata_of(now).get("deletionTimestamp"))
+        metadata = {**metadata_of(whole), "name": key[3], "namespace": key[2]}
         document = {**whole, "apiVersion": api[0], "kind": api[1], "metadata": metadata}
         self._history.applied.append(Applied(event.at, document, gone=going))
 
@@ -126,23 +135,23 @@ class _Reader:
 
     def _create(self, event: AuditEvent) -> None:
         document = event.response or (event.request if isinstance(event.request, dict) else None) or {}
-        name = event.name or _name(document)
+        name = event.name or told_name(document)
         if not name:
-            self._nameless.add(event.resource, event.namespace, _created(document, event.at))
+            self._nameless.add(event.resource, event.namespace, created_at(document, event.at))
             return
         key = _key(event, name)
-        self._documents[key] = _created(document, event.at)
+        self._documents[key] = created_at(document, event.at)
         self._workload(event, name, f"creates {{}}{_replicas(document)}")
         self._show(key, event)
 
     def _change(self, event: AuditEvent) -> None:
         key = _key(event, event.name)
         known = self._known(key)
-        before = _wanted(known)
+        before = wanted_replicas(known)
         if event.response is not None and not event.subresource:
-            known = _kept_times(known, event.response)
+            known = with_known_times(known, event.response)
         elif isinstance(event.request, dict) and event.verb == "update" and not event.subresource:
-            known = _kept_times(known, event.request)
+            known = with_known_times(known, event.request)
         elif isinstance(event.request, dict):
             known = merged(known, event.request)
         elif event.resource == NODECLAIM.served[0].plural:
@@ -150,8 +159,8 @@ class _Reader:
         else:
             return
         self._documents[key] = known
-        if before is not None and _wanted(known) not in (before, None):
-            self._workload(event, event.name, f"scales {{}} from {before} to {_wanted(known)}")
+        if before is not None and wanted_replicas(known) not in (before, None):
+            self._workload(event, event.name, f"scales {{}} from {before} to {wanted_replicas(known)}")
         if self._is_over(known):
             self._gone(key, event)
         else:
@@ -160,11 +169,11 @@ class _Reader:
     def _scale(self, event: AuditEvent) -> None:
         key = _key(event, event.name)
         asked = event.response or event.request
-        wanted = _wanted(asked) if isinstance(asked, dict) else None
+        wanted = wanted_replicas(asked) if isinstance(asked, dict) else None
         if wanted is None:
             self._workload(event, event.name, "scales {}: to how many is not told")
             return
-        before = _wanted(self._documents.get(key, {}))
+        before = wanted_replicas(self._documents.get(key, {}))
         self._workload(event, event.name, f"scales {{}}{'' if before is None else f' from {before}'} to {wanted}")
         if key in self._documents:
             self._documents[key] = merged(self._documents[key], {"spec": {"replicas": wanted}})
@@ -173,9 +182,9 @@ class _Reader:
     def _bind(self, event: AuditEvent) -> None:
         self.asked_of_pods = True  # a policy that logs bindings logs evictions: both are subresources of pods
         key, asked = _key(event, event.name), event.request if isinstance(event.request, dict) else {}
-        target, uid = name_of(asked.get("target")), text_of(_metadata(asked).get("uid"))
+        target, uid = name_of(asked.get("target")), text_of(metadata_of(asked).get("uid"))
         known = self._known(key)
-        known = merged(known, {"metadata": {"uid": uid}}) if uid and not _metadata(known).get("uid") else known
+        known = merged(known, {"metadata": {"uid": uid}}) if uid and not metadata_of(known).get("uid") else known
         self._documents[key] = merged(known, {"spec": {"nodeName": target}}) if target else known
         self.bound |= bool(target)
         self._show(key, event)
@@ -188,7 +197,7 @@ class _Reader:
             self._say(event, text, pods=(pod,), level="warning", eviction="refused", uid=self._uid(key))
             return
         self._say(event, f"evicts pod {pod}", pods=(pod,), level="info", eviction="evicted", uid=self._uid(key))
-        if _spec(self._documents.get(key, {})).get("terminationGracePeriodSeconds") == 0:
+        if spec_of(self._documents.get(key, {})).get("terminationGracePeriodSeconds") == 0:
             self._gone(key, event)
         else:
             self._goes(key, event)
@@ -197,7 +206,7 @@ class _Reader:
         key = _key(event, event.name)
         kind = SERVED.get((event.group, event.resource), (None, None))[0]
         if event.response is not None:
-            self._documents[key] = _kept_times(self._documents.get(key, {}), event.response)
+            self._documents[key] = with_known_times(self._documents.get(key, {}), event.response)
         if kind is NODECLAIM or kind is NODE:
             self._delete_node(key, event, kind)
         elif kind is POD:
@@ -209,7 +218,7 @@ class _Reader:
     def _delete_node(self, key: Key, event: AuditEvent, kind: WatchedKind) -> None:
         """Whoever asks first is the cause; what Karpenter does to the Node of a going claim is a consequence
         (F-132)."""
-        already = bool(_metadata(self._documents.get(key, {})).get("deletionTimestamp"))
+        already = bool(metadata_of(self._documents.get(key, {})).get("deletionTimestamp"))
         self._known(key)
         self._goes(key, event, by=event.actor if not event.is_karpenters and not already else "")
         node = self._shown.get(key)
@@ -223,7 +232,7 @@ class _Reader:
         options = event.request if isinstance(event.request, dict) else {}
         grace = options.get("gracePeriodSeconds")
         known = self._documents.get(key, {})
-        own = _spec(known).get("terminationGracePeriodSeconds")
+        own = spec_of(known).get("terminationGracePeriodSeconds")
         if event.actor.startswith("system:node:") or grace == 0 or (grace is None and own == 0):
             self._gone(key, event)
             return
@@ -242,7 +251,7 @@ class _Reader:
 
     def _goes(self, key: Key, event: AuditEvent, *, by: str = "") -> None:
         known = self._known(key)
-        if not _metadata(known).get("deletionTimestamp"):
+        if not metadata_of(known).get("deletionTimestamp"):
             known = merged(known, {"metadata": {"deletionTimestamp": format_time(event.at)}})
         self._documents[key] = known
         if by and key[1] == NODECLAIM.served[0].plural:
@@ -260,8 +269,8 @@ class _Reader:
 
     def _is_over(self, document: Document) -> bool:
         """Whether nothing holds an object any more whose deletion was asked for."""
-        metadata = _metadata(document)
-        return bool(metadata.get("deletionTimestamp")) and bool(_spec(document)) and not metadata.get("finalizers")
+        metadata = metadata_of(document)
+        return bool(metadata.get("deletionTimestamp")) and bool(spec_of(document)) and not metadata.get("finalizers")
 
     def _show(self, key: Key, event: AuditEvent, document: Document | None = None) -> None:
         """Tells of the object if it is of a kind that kerf watches, and says something new."""
@@ -283,7 +292,7 @@ class _Reader:
     def _decoded(
         self, key: Key, document: Document, kind: WatchedKind, served: ServedKind, event: AuditEvent
     ) -> tuple[Struct | None, dict[str, Struct]]:
-        if kind.key == "uid" and not _metadata(document).get("uid"):
+        if kind.key == "uid" and not metadata_of(document).get("uid"):
             self._made += 1
             document = merged(document, {"metadata": {"uid": f"imported-{self._made}"}})
             self._documents[key] = document
@@ -304,13 +313,13 @@ class _Reader:
 
     def _claim_of(self, node: Node, document: Document, event: AuditEvent) -> None:
         """A Node tells what its NodeClaim does not say at the level Metadata (F-139)."""
-        owners = _metadata(document).get("ownerReferences")
+        owners = metadata_of(document).get("ownerReferences")
         owned = [o for o in owners if isinstance(o, dict)] if isinstance(owners, list) else []
         names = [name_of(owner) for owner in owned if owner.get("kind") == "NodeClaim"]
         if not names or not names[0]:
             return
         key = ("karpenter.sh", NODECLAIM.served[0].plural, "", names[0])
-        if _spec(self._documents.get(key, {})):
+        if spec_of(self._documents.get(key, {})):
             return
         was = self._shown.get(key)
         claim = was if isinstance(was, NodeClaimObject) else _bare_claim(names[0], {})
@@ -355,51 +364,19 @@ def _key(event: AuditEvent, name: str) -> Key:
 def _is_told(kind: WatchedKind, document: Document) -> bool:
     """Whether the log tells what the object asks for: without that it would stand for another one."""
     if kind is POD:
-        return "containers" in _spec(document)
+        return "containers" in spec_of(document)
     if kind is NODE:
-        return bool(_metadata(document).get("labels")) or "providerID" in _spec(document)
-    return kind is not WORKLOAD or "template" in _spec(document)
+        return bool(metadata_of(document).get("labels")) or "providerID" in spec_of(document)
+    return kind is not WORKLOAD or "template" in spec_of(document)
 
 
 def _within(event: AuditEvent) -> str:
     return f" of namespace {event.namespace}" if event.namespace else ""
 
 
-def _metadata(document: Document) -> dict[str, Any]:
-    found: Any = document.get("metadata")
-    return dict(found) if isinstance(found, dict) else {}
-
-
-def _spec(document: Document) -> dict[str, Any]:
-    found: Any = document.get("spec")
-    return dict(found) if isinstance(found, dict) else {}
-
-
-def _name(document: Document) -> str:
-    return name_of(_metadata(document).get("name"))
-
-
-def _wanted(document: Document) -> int | None:
-    """spec.replicas, if it is told."""
-    found = _spec(document).get("replicas")
-    return whole_number(found) if type(found) is int else None
-
-
 def _replicas(document: Document) -> str:
-    wanted = _wanted(document)
+    wanted = wanted_replicas(document)
     return "" if wanted is None else f", {wanted} replica{'' if wanted == 1 else 's'}"
-
-
-def _created(document: Document, at: int) -> Document:
-    stamped: Document = merged(document, {"metadata": {"creationTimestamp": format_time(at)}})
-    return stamped
-
-
-def _kept_times(known: Document, answer: Document) -> Document:
-    """The object as it was answered, with the times of its creation and deletion as the log has them: to the ms."""
-    times = {name: _metadata(known)[name] for name in ("creationTimestamp", "uid") if _metadata(known).get(name)}
-    stamped: Document = merged(answer, {"metadata": times})
-    return stamped
 
 
 _UNTOLD = "untold"
@@ -415,12 +392,12 @@ def _as_told(obj: Struct, document: Document) -> Struct:
     if not isinstance(obj, NodeClaimObject):
         return obj
     known = obj.node_class if obj.node_class.name != _UNTOLD else NodeClassRef("", "", "")
-    return replace(obj, node_class=known, expire_after=obj.expire_after if "expireAfter" in _spec(document) else None)
+    return replace(obj, node_class=known, expire_after=obj.expire_after if "expireAfter" in spec_of(document) else None)
 
 
 def _bare_claim(name: str, document: Document) -> NodeClaimObject:
     """A NodeClaim of which only the name is told, and when something was done to it."""
-    metadata = _metadata(document)
+    metadata = metadata_of(document)
     return NodeClaimObject(
         name, NodeClassRef("", "", ""), expire_after=None, created=time_of(metadata.get("creationTimestamp")) or 0,
         deleting=time_of(metadata.get("deletionTimestamp")) or 0,
