@@ -57,6 +57,7 @@ LEFT_OUT = "left-out"
 """The type of entries whose types this version does not know."""
 _LABELS = ("key", "value")
 _AMONG_PUBLIC = ("key", "resource", "driver")
+_AMONG_WORDS = ("value", "device")  # of these "false" and "true" stay
 _VALID = {"key": is_qualified_name, "value": is_label_value}
 """What pods are refused for is refused under a pseudonym, too (S-26)."""
 _IDENTIFIERS = ("device",)  # selectors name them
@@ -149,15 +150,17 @@ class Pseudonyms:
         for rank, (kind, text) in enumerate(sorted(texts)):
             keyed = blake2b(f"{kind}\x00{text}".encode(), key=self._key, digest_size=8).hexdigest()
             invalid = "_" if kind in _VALID and not _VALID[kind](text) else ""
-            place = self._place_of_value(text) if kind == "value" else ""
+            place = self._place(kind, text) if kind in _AMONG_WORDS else ""
             pseudonym = f"{place}{kind}-{rank:0{width}d}-{keyed}{invalid}"
             found[kind, text] = pseudonym.replace("-", "_") if kind in _IDENTIFIERS else pseudonym
         return found
 
-    def _place_of_value(self, text: str) -> str:
-        """Returns what puts a value before, or between, the two words that stay. Numbers are before all values."""
-        if self._public.get("value", set()).isdisjoint(("false", "true")) or text > "true":
+    def _place(self, kind: str, text: str) -> str:
+        """Returns what puts a text before, between or behind the two words that stay. Numbers are before all texts."""
+        if self._public.get(kind, set()).isdisjoint(("false", "true")):
             return ""
+        if text > "true":
+            return "" if kind > "true" else "x-"
         return "a-" if text < "false" else "g-"
 
     def _settle_claims(self) -> None:

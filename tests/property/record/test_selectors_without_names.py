@@ -93,6 +93,11 @@ def selects(expression: str, driver: str, found: Device) -> bool | None:
     found=Device("gpu-0", attributes={"fpga.example/model": ""}),
     driver="fpga.example",
 )
+@example(
+    expression='device.attributes["Acme"].model < "true"',
+    found=Device("gpu-0", attributes={"Acme/model": "Ä"}),
+    driver="gpu.acme.example",
+)
 @given(expression=expressions, found=devices, driver=st.sampled_from(DRIVERS))
 def test_s200_a_selector_selects_the_same_without_names(expression: str, found: Device, driver: str) -> None:
     names = Pseudonyms(b"key")
