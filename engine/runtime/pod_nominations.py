@@ -45,6 +45,10 @@ class _Waiting(NamedTuple):
     pods: list[Pod | None]
 
 
+WhoWaits = tuple[_Waiting, list[str]]
+"""What waits for a claim, and the pods (uids) that may be told its node."""
+
+
 class PodNominations:
     """For one process, which `due` takes to write what it yields. `node_name` gives the name that the Node of a
     launched claim will have, "" if only the Node itself can tell. `changes`: how often a pod that was told a node was
@@ -59,7 +63,7 @@ class PodNominations:
         self._times: Counter[str] = Counter()  # pod → how often it was told an open node
         self._shown: set[str] = set()  # pods that have shown what was written last
         self._cleared: set[str] = set()  # pods that have shown it, and show it no more
-        self._quiet: dict[str, tuple[_Waiting, dict[str, str]]] = {}  # claims for which nothing was due, and who waits
+        self._quiet: dict[str, WhoWaits] = {}  # claims for which nothing was due
 
     def is_told(self, node: str) -> bool:
         """Whether a pod was told this node."""
@@ -100,36 +104,38 @@ class PodNominations:
         """What is new since the last time: pods with the name of their node, "" where it is taken back. To be gone
         through to its end, after each turn, and before a Node opens (`opening`)."""
         facts = state.facts
-        wanted: dict[str, str] = {}
+        changed = self._changed(state, opening)
+        wanted = {uid for _, uids in (*self._quiet.values(), *changed.values()) for uid in uids}
+        for name, (waiting, uids) in changed.items() if changed and is_contested(state) else ():
+            news = [pod for uid in uids if (pod := facts.pods.get(uid)) and self._is_due(pod, waiting, opening, state)]
+            if not news:
+                self._quiet[name] = waiting, uids
+            for pod in news:
+                self._told(pod.uid, waiting, opening)
+                yield pod, waiting.node
+        for uid, node in {**facts.nominations, **self._written}.items():
+            pod = facts.pods.get(uid)
+            if uid not in wanted and self._takes_back(uid, pod, node, state) and pod is not None:
+                yield pod, ""
+
+    def _changed(self, state: State, opening: str) -> dict[str, WhoWaits]:
+        """The claims for which something may be due, since what waits for them has changed or their node opens. The
+        others stay in `_quiet`."""
+        facts = state.facts
         before = {**facts.nominations, **self._written}
-        quiet: dict[str, tuple[_Waiting, dict[str, str]]] = {}
-        looked_at: list[tuple[str, _Waiting, dict[str, str]]] = []
+        known, self._quiet = self._quiet, {}
+        changed: dict[str, WhoWaits] = {}
         for name, uids in state.indexes.waiting_for.items():
             claim = facts.claims.get(name)
             node = self._node_of(claim, state)
             if claim is None or not node:
                 continue
             waiting = _Waiting(node, claim.state == REGISTERED, [facts.pods.get(uid) for uid in uids])
-            known = self._quiet.get(name)
-            if known is not None and known[0] == waiting and node != opening:
-                quiet[name] = known
-                wanted |= known[1]
-                continue
-            own = dict.fromkeys(self._at_a_time(uids, node, before, state), node)
-            wanted |= own
-            looked_at.append((name, waiting, own))
-        for name, waiting, own in looked_at if looked_at and is_contested(state) else ():
-            news = [pod for uid in own if (pod := facts.pods.get(uid)) and self._is_due(pod, waiting, opening, state)]
-            if not news:
-                quiet[name] = waiting, own
-            for pod in news:
-                self._told(pod.uid, waiting, opening)
-                yield pod, waiting.node
-        self._quiet = quiet
-        for uid, node in {**facts.nominations, **self._written}.items():
-            pod = facts.pods.get(uid)
-            if uid not in wanted and self._takes_back(uid, pod, node, state) and pod is not None:
-                yield pod, ""
+            if name in known and known[name][0] == waiting and node != opening:
+                self._quiet[name] = known[name]
+            else:
+                changed[name] = waiting, list(self._at_a_time(uids, node, before, state))
+        return changed
 
     def _is_due(self, pod: Pod, waiting: _Waiting, opening: str, state: State) -> bool:
         """Whether the pod is to be told now, perhaps again."""

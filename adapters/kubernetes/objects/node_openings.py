@@ -24,7 +24,7 @@ class _Group(Struct):
     preparing: set[str]
     prepared: asyncio.Event
 
-    def is_prepared(self, node: str) -> None:
+    def mark_prepared(self, node: str) -> None:
         self.preparing.discard(node)
         if not self.preparing:
             self.prepared.set()
@@ -58,13 +58,13 @@ class NodeOpenings:
                 self._call(self._closed)
             yield
             if closed.group is not None:
-                closed.group.is_prepared(node)
+                closed.group.mark_prepared(node)
                 await _within_limit(closed.group.prepared)
         finally:
             self._closed.pop(node, None)
             self._opening.discard(node)
             if closed.group is not None:
-                closed.group.is_prepared(node)
+                closed.group.mark_prepared(node)
             self.call_next()
 
     def call_next(self) -> None:

@@ -115,8 +115,7 @@ class PackedClaim:
             domains = self.template.domains_of(self.narrowed, count.key, types) if count.hard else ()
             if len(domains) == 1 and count.admits_claim(self.template, self.narrowed):
                 (domain,) = domains
-                if domain not in count.counts:
-                    count.open(domain)
+                count.open(domain)
                 count.add(domain, pods)
                 count.late[domain] = count.late.get(domain, 0) + free
 

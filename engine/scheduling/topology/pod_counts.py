@@ -78,10 +78,10 @@ class PodCount(DomainCount):
         self.late.clear()
 
     def open(self, domain: Domain) -> None:
-        """Register a domain that has no node before this pass. kube-scheduler counts it for all pods, also for those
-        that have been placed as if it were not there."""
-        for other in self.counts if self.hard else ():
-            self.late.setdefault(other, 0)
+        """Register a domain that gets its first node in this pass. kube-scheduler counts it for all pods, also for
+        those that have been placed as if it were not there."""
+        if domain not in self.counts and self.hard:
+            self.late = {**dict.fromkeys(self.counts, 0), **self.late}
         self.know(domain)
 
     @property
