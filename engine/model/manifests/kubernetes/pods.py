@@ -9,6 +9,7 @@ import msgspec
 
 from kerf.engine.model.content_digest import content
 from kerf.engine.model.kubernetes.pods import DAEMONSET, NODE_OWNER, STATEFULSET, Owner, Pod, PodShape
+from kerf.engine.model.labels import REGION, ZONE
 from kerf.engine.model.manifests.kubernetes.pod_shapes import shape_of
 from kerf.engine.model.manifests.kubernetes.pods_wire import (
     PodSpecWire,
@@ -45,7 +46,7 @@ def read_pod(data: bytes, report: Report) -> Read:
     known = _known.get(key)
     if known is None:
         wire = _read(data)
-        known = _digested(shape_of(report, "spec", wire.spec, wire.metadata.labels, wire.status))
+        known = _digested(shape_of(report, "spec", wire.spec, _own_labels(wire), wire.status))
         if not report.violations:
             if len(_known) >= _MOST_SHAPES:
                 _known.clear()
@@ -59,6 +60,16 @@ def read_template(report: Report, path: str, spec: PodSpecWire, labels: dict[str
     return _digested(shape_of(report, path, spec, labels))
 
 
+def _own_labels(pod: PodWire) -> dict[str, str]:
+    """The labels without those that the API server copies from a pod's Node (KEP-4742, on since Kubernetes 1.35).
+
+    They say where the pod is, not what it asks for: the pod that comes after it has none of them.
+    """
+    if not pod.spec.node_name:
+        return pod.metadata.labels
+    return {key: value for key, value in pod.metadata.labels.items() if key not in (ZONE, REGION)}
+
+
 def _digested(shape: PodShape) -> tuple[str, PodShape]:
     return content(shape)[0], shape
 
@@ -68,6 +79,7 @@ def _shape_key(pod: ScannedPod) -> tuple[object, ...]:
     spec, status = pod.spec, pod.status
     return (
         bytes(pod.metadata.labels),
+        bool(spec.node_name),
         bytes(spec.node_selector),
         bytes(spec.affinity),
         bytes(spec.tolerations),

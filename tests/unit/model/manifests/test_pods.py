@@ -54,6 +54,18 @@ def test_status() -> None:
     assert (found.created, found.started, found.deleting) == (1768474800000, 1768474801000, 1768478400000)
 
 
+@pytest.mark.parametrize("key", ["topology.kubernetes.io/zone", "topology.kubernetes.io/region"])
+def test_labels_that_a_pod_has_of_its_node_say_nothing_of_what_it_asks_for(key: str) -> None:
+    """S-131, KEP-4742: the API server writes them when a pod is bound; the pod that comes after it has none of them."""
+    labels = POD["metadata"]["labels"] | {key: "a"}
+    labelled = POD | {"metadata": POD["metadata"] | {"labels": labels}}
+    bound = labelled | {"spec": POD["spec"] | {"nodeName": "n-1"}}
+    waiting, shape_of_waiting = pod(POD)
+    found, shape = pod(bound)
+    assert (found.shape, shape) == (waiting.shape, shape_of_waiting)
+    assert pod(labelled)[1].labels == labels
+
+
 @pytest.mark.parametrize(("reason", "waits"), [("Unschedulable", True), ("SchedulingGated", False)])
 def test_a_pod_waits_for_a_node_by_the_reason_of_pod_scheduled(reason: str, waits: bool) -> None:
     """S-40: the condition's status is not looked at."""
