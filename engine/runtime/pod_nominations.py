@@ -100,6 +100,18 @@ class PodNominations:
         shapes = {facts.pods[uid].shape for uids in waiting_for.values() for uid in uids if uid in facts.pods}
         return any(_has_rules(state.indexes.blobs.shape(shape)) for shape in shapes)
 
+    def joining(self, state: State) -> frozenset[str]:
+        """The Nodes that have joined and are not registered yet, and which pods were told."""
+        claims = (state.facts.claims.get(name) for name, uids in state.indexes.waiting_for.items() if uids)
+        seen = state.indexes.nodes_by_provider
+        joined = {
+            node
+            for claim in claims
+            if claim is not None and claim.state == LAUNCHED
+            for node in seen.get(claim.provider_id, ())
+        }
+        return frozenset(joined.intersection(self._written.values())) if joined else frozenset()
+
     def due(self, state: State, opening: str = "") -> Iterator[tuple[Pod, str]]:
         """What is new since the last time: pods with the name of their node, "" where it is taken back. To be gone
         through to its end, after each turn, and before a Node opens (`opening`)."""

@@ -1,14 +1,15 @@
 """When new Nodes open for their pods: all that wait at the same moment, once the pods of all of them have been told.
 
 A Node that opens makes kube-scheduler try all waiting pods. Those whose own Node is closed take what room they find
-elsewhere, or lose their nomination. So Nodes open together: then each pod finds its own Node open. While more Nodes are
-to come, one with room for their pods waits. No Node waits for its turn longer than a limit.
+elsewhere, or lose their nomination. So Nodes open together: then each pod finds its own Node open. A Node that has
+joined is about to ask for its turn, so the others wait a moment for it. While more Nodes are to come, one with room for
+their pods waits. No Node waits for its turn longer than a limit.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Set
 from contextlib import asynccontextmanager, suppress
 
 from msgspec import Struct
@@ -16,6 +17,8 @@ from msgspec import Struct
 MAX_SECONDS_HELD_UP = 5.0
 """How long a Node waits for its turn, at most; how long for the requests that nominate its pods; and how long for the
 Nodes that open with it."""
+SECONDS_EXPECTED = 2.0
+"""How long the others wait for a Node that has joined and does not ask for its turn."""
 
 
 class _Group(Struct):
@@ -45,12 +48,26 @@ class NodeOpenings:
         self.more_to_come = False
         self._closed: dict[str, _Closed] = {}
         self._opening: set[str] = set()
+        self._expected: dict[str, float] = {}  # Nodes that have joined → until when the others wait for them
+        self._asked: set[str] = set()  # those of them that have asked for their turn
+
+    def expect(self, joined: Set[str]) -> None:
+        """These Nodes have joined, and will ask for their turn. Call `call_next` afterwards."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + SECONDS_EXPECTED
+        self._asked &= joined
+        to_ask = joined - self._asked
+        if to_ask - self._expected.keys():
+            loop.call_later(SECONDS_EXPECTED, self.call_next)
+        self._expected = {node: self._expected.get(node, until) for node in to_ask}
 
     @asynccontextmanager
     async def turn(self, node: str, spare: int) -> AsyncIterator[None]:
         """Waits until it is this Node's turn to open. In the `async with` its pods are told it; at the end it waits
         for the Nodes that open together with this one."""
         closed = self._closed[node] = _Closed(spare, asyncio.Event())
+        self._expected.pop(node, None)
+        self._asked.add(node)
         self.call_next()
         try:
             await _within_limit(closed.called)
@@ -68,9 +85,15 @@ class NodeOpenings:
             self.call_next()
 
     def call_next(self) -> None:
-        """Calls the Nodes whose turn it is, if none is opening. To be called when `more_to_come` has changed."""
-        if not self._opening:
+        """Calls the Nodes whose turn it is, if none is opening and none is about to ask for its turn. To be called when
+        `more_to_come` has changed."""
+        if not self._opening and not self._is_another_about_to_ask:
             self._call(name for name, closed in self._closed.items() if not (closed.spare and self.more_to_come))
+
+    @property
+    def _is_another_about_to_ask(self) -> bool:
+        now = asyncio.get_running_loop().time()
+        return any(until > now for until in self._expected.values())
 
     def _call(self, nodes: Iterable[str]) -> None:
         group = _Group(set(nodes), asyncio.Event())

@@ -69,6 +69,7 @@ class Nominations:
         for pod, node in self._nominating.due(state, opening):
             self._start(pod, node or None)
         self._openings.more_to_come = self._nominating.more_to_come(state)
+        self._openings.expect(self._nominating.joining(state))
         self._openings.call_next()
 
     def turn(self, state: State, node: str) -> AbstractAsyncContextManager[None]:

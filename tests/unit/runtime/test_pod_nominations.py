@@ -147,6 +147,20 @@ def test_more_nodes_are_to_come_until_all_that_pods_with_rules_wait_for_have_joi
     assert not nominations.more_to_come(world.runtime.state)
 
 
+def test_a_node_that_has_joined_is_about_to_open_until_it_is_registered() -> None:
+    world = lives.launched()
+    stranger(world)
+    nominations = PodNominations(lambda claim: claim.instance)
+    due(world, nominations)
+    assert nominations.joining(world.runtime.state) == frozenset(), "it has not joined"
+    world.node("i-1", PROVIDER, taints=(UNREGISTERED,))
+    assert nominations.joining(world.runtime.state) == {"i-1"}
+    assert PodNominations(lambda claim: "").joining(world.runtime.state) == frozenset(), "no pod was told it"
+    world.node("i-1", PROVIDER, registered="true")
+    world.answer_all()
+    assert nominations.joining(world.runtime.state) == frozenset()
+
+
 def test_pods_without_rules_about_others_do_not_wait_for_each_others_nodes() -> None:
     assert not PodNominations(lambda claim: "").more_to_come(lives.launched().runtime.state)
 

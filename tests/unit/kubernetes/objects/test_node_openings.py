@@ -6,7 +6,11 @@ import asyncio
 
 import pytest
 
-from kerf.adapters.kubernetes.objects.node_openings import MAX_SECONDS_HELD_UP, NodeOpenings
+from kerf.adapters.kubernetes.objects.node_openings import (
+    MAX_SECONDS_HELD_UP,
+    SECONDS_EXPECTED,
+    NodeOpenings,
+)
 
 
 class Joining:
@@ -92,3 +96,33 @@ async def test_a_node_whose_opening_is_given_up_holds_up_nobody() -> None:
     given_up.cancel()
     await waiting
     assert joining.opened["next"] == pytest.approx(3)
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_nodes_wait_a_moment_for_one_that_has_joined() -> None:
+    joining = Joining()
+    joining.openings.expect({"first", "second"})
+    first = asyncio.create_task(joining.join("first"))
+    await asyncio.sleep(1)
+    await asyncio.gather(first, joining.join("second"))
+    assert joining.opened == pytest.approx({"first": 2, "second": 2})
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_who_has_joined_and_does_not_ask_holds_up_the_others_for_a_moment_once() -> None:
+    joining = Joining()
+    joining.openings.expect({"first", "broken"})
+    await joining.join("first")
+    joining.openings.expect({"broken", "second"})
+    await joining.join("second")
+    assert joining.told == pytest.approx({"first": SECONDS_EXPECTED, "second": SECONDS_EXPECTED + 1})
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a_node_that_has_had_its_turn_is_not_waited_for_again() -> None:
+    joining = Joining()
+    joining.openings.expect({"first"})
+    await joining.join("first")
+    joining.openings.expect({"first", "second"})  # it is not seen to be registered yet
+    await joining.join("second")
+    assert joining.opened == pytest.approx({"first": 1, "second": 2})
