@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.record.claim_events import PodEvicted
 from tests.support.controlplane.live import (
     BUDGETS,
@@ -80,6 +81,15 @@ def test_pods_are_spread_over_zones_hosts_and_capacity_types(cluster: Live) -> N
     assert sorted(domains(cluster, "hosts", HOST).values()) == [1, 1, 1]
     assert domains(cluster, "kinds", CAPACITY) == {"spot": 2, "on-demand": 2}
     assert sorted(domains(cluster, "least", ZONE).values()) == [1, 1, 1]
+
+
+def test_labels_that_the_api_server_gives_bound_pods_do_not_tell_them_apart(cluster: Live) -> None:
+    """S-131, KEP-4742: pods of one workload stay of one kind, in whichever zone they are."""
+    cluster.make(nodes_of("labelled"), workload("labelled", 4, **spread("labelled", ZONE), **on("labelled")))
+    bound = cluster.running("labelled", 4, 90)
+    assert len({each["metadata"]["labels"][ZONE] for each in bound}) == 4, "written by the API server"
+    uids = {each["metadata"]["uid"] for each in bound}
+    assert len({each.shape for each in cluster.payloads(Pod) if each.uid in uids}) == 1
 
 
 def test_pods_are_together_and_apart_as_they_ask(cluster: Live) -> None:
