@@ -49,25 +49,21 @@ class NodeOpenings:
         self._closed: dict[str, _Closed] = {}
         self._opening: set[str] = set()
         self._expected: dict[str, float] = {}  # Nodes that have joined → until when the others wait for them
-        self._asked: set[str] = set()  # those of them that have asked for their turn
 
     def expect(self, joined: Set[str]) -> None:
         """These Nodes have joined, and will ask for their turn. Call `call_next` afterwards."""
         loop = asyncio.get_running_loop()
-        until = loop.time() + SECONDS_EXPECTED
-        self._asked &= joined
-        to_ask = joined - self._asked
-        if to_ask - self._expected.keys():
+        if joined - self._expected.keys():
             loop.call_later(SECONDS_EXPECTED, self.call_next)
-        self._expected = {node: self._expected.get(node, until) for node in to_ask}
+        until = loop.time() + SECONDS_EXPECTED
+        self._expected = {node: self._expected.get(node, until) for node in joined}
 
     @asynccontextmanager
     async def turn(self, node: str, spare: int) -> AsyncIterator[None]:
         """Waits until it is this Node's turn to open. In the `async with` its pods are told it; at the end it waits
         for the Nodes that open together with this one."""
         closed = self._closed[node] = _Closed(spare, asyncio.Event())
-        self._expected.pop(node, None)
-        self._asked.add(node)
+        self._expected[node] = 0.0  # it has asked
         self.call_next()
         try:
             await _within_limit(closed.called)
