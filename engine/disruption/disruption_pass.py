@@ -8,7 +8,7 @@ removed or replaced. All of them stay within what the disruption budgets leave b
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
@@ -48,8 +48,9 @@ MIN_INTERVAL = 10_000
 SETTLE_TIME = 1_000
 """After a change a pass waits this long (ms) for what belongs to the same change."""
 MAX_QUIET_WAIT = 5_000
-"""A pass waits up to so long (ms) until the node of the latest pod event is Consolidatable, so that the nodes of one
-scale-in are judged together. Otherwise the next pass would find the dearest ones when cheap ones go already."""
+"""A pass waits up to so long (ms) until the node of the latest pod event is Consolidatable and no node is nominated any
+more, so that the nodes of one scale-in are judged together. Otherwise the next pass would find the dearest ones when
+cheap ones go already."""
 NO_DESTINATION = (DisruptionCode.NO_PLACE, DisruptionCode.NO_USABLE_NODEPOOL)
 """Why a drifted node cannot go if its pods have nowhere to go (D-64, D-90)."""
 
@@ -58,7 +59,7 @@ def due_at(state: State) -> int:
     """When the next pass is due (ms since the epoch), 0 for never.
 
     It comes after the provisioning pass that is due: it then sees the nodes which that pass launches for waiting pods.
-    It waits for nodes that are about to become Consolidatable, too.
+    It waits for nodes that are about to become candidates, too.
     There is none while the clocks differ.
     """
     facts = state.facts
@@ -68,18 +69,17 @@ def due_at(state: State) -> int:
     if not due or not any(claim.state == INITIALIZED for claim in facts.claims.values()):
         return 0
     due = max(due, facts.moves_looked + MIN_INTERVAL)
-    quiet = _last_quiet_at(state)
-    if due < quiet <= due + MAX_QUIET_WAIT:
-        due = quiet
+    due = max([due, *(at for at in _quiet_soon(state) if due < at <= due + MAX_QUIET_WAIT)])
     return max(due, window_closes_at(facts)) if facts.batch_opened else due
 
 
-def _last_quiet_at(state: State) -> int:
-    """When the node of the latest pod event becomes Consolidatable (ms since the epoch), 0 for never."""
+def _quiet_soon(state: State) -> Iterator[int]:
+    """When the node of the latest pod event becomes Consolidatable, and when the latest nomination of a node ends (ms
+    since the epoch)."""
     in_service = [claim for claim in state.facts.claims.values() if claim.state == INITIALIZED]
     latest = max((claim.last_pod_event for claim in in_service), default=0)
-    times = (quiet_at(claim, state) for claim in in_service if claim.last_pod_event == latest)
-    return max((at for at in times if at < NEVER), default=0)
+    yield from (quiet_at(claim, state) for claim in in_service if claim.last_pod_event == latest)
+    yield from sorted(claim.nominated_until for claim in in_service)[-1:]
 
 
 def run_pass(state: State, now: int, tell: Tell | None = None) -> ProposedMovesResult:

@@ -72,6 +72,23 @@ def test_d16_a_pass_waits_five_seconds_for_the_nodes_of_one_scale_in(quiet: int,
     assert bool(passes(world)[-1].proposed) == (waits == quiet)
 
 
+@pytest.mark.parametrize(("left", "waits"), [(4_000, 4_000), (6_000, 6_000), (6_001, 1_000)])
+def test_d8_a_pass_waits_five_seconds_for_the_end_of_a_nomination(left: int, waits: int) -> None:
+    """A burst is scaled in again while pods are still expected on its nodes: these would be no candidates."""
+    world = in_service(consolidate_after=0)
+    world.after(60_000)
+    world.after(60_000)
+    claim_of(world).nominated_until = world.now + left
+    before = len(passes(world))
+    for name in PODS[:3]:
+        world.gone(name)
+    assert world.after(waits - 1) == []
+    assert len(passes(world)) == before
+    world.after(1)
+    assert len(passes(world)) == before + 1
+    assert bool(passes(world)[-1].proposed) == (waits == left)
+
+
 def test_a_pass_that_came_to_the_same_says_nothing() -> None:
     world = in_service()
     world.after(60_000)
