@@ -42,7 +42,7 @@ from kerf.engine.state.nodeclaims.unavailable import doubts_end
 from kerf.engine.state.provisioning_window import window_closes_at
 from kerf.engine.state.state import State
 
-VERSION = 19
+VERSION = 20
 MIN_INTERVAL = 10_000
 """Between two passes, at least (D-16). Milliseconds."""
 SETTLE_TIME = 1_000
@@ -115,7 +115,9 @@ def cheapest_commands(
     cheaper. Writes to `refused` why nodes cannot go whose pods kube-scheduler might leave over.
     """
     known = judge_nodes(cluster) if known is None else known
-    joint, rebinding = find_joint_removal(cluster, known), Rebinding(cluster)
+    joint, rebinding = find_joint_removal(cluster, known, rounds=ROUNDS_AHEAD), Rebinding(cluster)
+    if joint.in_rounds and joint.commands is not None:
+        return joint.commands, ()
     chosen = choose_commands(cluster, known=known, rounds=ROUNDS_AHEAD, fits=rebinding.fits, tell=tell)
     joint_price = joint.commands.end_price if joint.commands is not None else math.inf
     bindable = rebinding.fitting(chosen.commands) if chosen.end_price <= joint_price + MIN_SAVINGS else []

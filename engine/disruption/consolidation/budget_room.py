@@ -44,12 +44,25 @@ class BudgetRoom:
         self, candidates: Iterable[Candidate], reason: DisruptionReason, settled: Container[str]
     ) -> list[Candidate]:
         """The first candidates, as many as one command may take together."""
+        return self._first(candidates, reason, settled, (self._left, self._at_once))
+
+    def for_all(self, candidates: Iterable[Candidate], reason: DisruptionReason) -> list[Candidate]:
+        """The first candidates, as many as all commands may take together."""
+        return self._first(candidates, reason, (), (self._left,))
+
+    def _first(
+        self,
+        candidates: Iterable[Candidate],
+        reason: DisruptionReason,
+        settled: Container[str],
+        ledgers: Iterable[Ledger],
+    ) -> list[Candidate]:
         room: dict[str, int] = {}
         kept = []
         for candidate in candidates:
             pool = candidate.pool.name
             if pool not in room:
-                room[pool] = min(self._left.left(pool, reason), self._at_once.left(pool, reason))
+                room[pool] = min(ledger.left(pool, reason) for ledger in ledgers)
             if room[pool] > 0 and candidate.name not in settled:
                 room[pool] -= 1
                 kept.append(candidate)

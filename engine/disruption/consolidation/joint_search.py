@@ -1,13 +1,16 @@
-"""One set of nodes that is removed at once, where the disruption budgets let all candidates go.
+"""One set of nodes that is chosen as a whole, where more nodes may go than one command after the other would find.
 
 `sequential_search` chooses commands one after the other. There a node that takes pods of one command is no candidate of
-another, and no command may rely on the order in which pods leave. A set that goes at once may: its pods are placed on
-the nodes that stay in the end, and they leave in eviction waves. So the cluster gets cheaper without moving a pod
-twice.
+another, so which nodes stay is settled by where the first pods come to. A set that is chosen as a whole is judged by
+the nodes that stay in the end: they take all its pods. So the cluster gets cheaper, with fewer evictions and without
+moving a pod twice.
 
-The set grows from the nodes that hold the least for their price. Then dearer nodes replace cheaper ones in it. Each
-node goes by a command of its own; nodes that a Balanced NodePool finds not worth it are left out. The search ends after
-a number of steps.
+The set starts with the nodes that have the fewest pods for their price. Then it grows by further nodes, and nodes that
+are worth more replace others in it. Each node goes by a command of its own; nodes that a Balanced NodePool finds not
+worth it are left out. The search ends after a number of steps.
+
+Where the disruption budgets let all candidates go at once, the pods leave in eviction waves. Otherwise the nodes go in
+rounds, as the budgets have room.
 """
 
 from __future__ import annotations
@@ -22,14 +25,15 @@ from kerf.engine.disruption import eligibility
 from kerf.engine.disruption.budgets import allowed_disruptions
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation.balanced_policy import approves, pool_totals
+from kerf.engine.disruption.consolidation.budget_room import BudgetRoom
 from kerf.engine.disruption.consolidation.commands import Command, decide, placed, removal
-from kerf.engine.disruption.consolidation.rankings import prices_of_nodes
+from kerf.engine.disruption.consolidation.rankings import price_of_eviction, price_of_pod, prices_of_nodes
 from kerf.engine.disruption.consolidation.replacement_bound import RESOURCES
 from kerf.engine.disruption.consolidation.sequential_search import MIN_SAVINGS, STEPS_PER_CHECK, ChosenCommands
 from kerf.engine.disruption.eligibility import Candidate, Candidates, NodeEligibility, find_candidates, judge_nodes
 from kerf.engine.disruption.rebinding import Rebinding
 from kerf.engine.disruption.simulation import STEPS_PER_POD, Simulator
-from kerf.engine.lifecycle.drain.eviction_waves import wave_grades, weight
+from kerf.engine.lifecycle.drain.eviction_waves import wave_grades
 from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.matching.resources import total
@@ -43,7 +47,8 @@ SCHEDULERS_ASKED = 2
 
 
 class JointRemoval(Struct, frozen=True):
-    """Commands that may all be carried out at once, if their pods leave in these eviction `waves`.
+    """Commands that belong to one set. All may be carried out at once, if their pods leave in these eviction `waves`;
+    or they go `in_rounds`, as the budgets have room.
 
     `commands` is None if the search found none. `steps` is what the search took.
     """
@@ -51,22 +56,27 @@ class JointRemoval(Struct, frozen=True):
     commands: ChosenCommands | None = None
     waves: tuple[int, ...] = ()
     steps: int = 0
+    in_rounds: bool = False
 
 
 def find_joint_removal(
-    cluster: Cluster, known: NodeEligibility | None = None, *, steps: int = MAX_STEPS
+    cluster: Cluster, known: NodeEligibility | None = None, *, rounds: int = 1, steps: int = MAX_STEPS
 ) -> JointRemoval:
-    """The cheapest set found. Where the budgets do not let all candidates go at once, there is no search.
+    """The set found that is worth most: by its savings, less what its evictions count as.
 
-    Equal clusters give equal sets. `known` is what `judge_nodes` says of the cluster, if that is known.
+    Where the budgets do not let all candidates go at once, the set has more nodes than they do, and at most `rounds`
+    times as many. Equal clusters give equal sets. `known` is what `judge_nodes` says of the cluster, if that is known.
     """
     known = judge_nodes(cluster) if known is None else known
     empty = find_candidates(cluster, eligibility.emptiness, known=known)
     busy = find_candidates(cluster, eligibility.consolidation, known=known)
-    if len(busy.chosen) < MIN_NODES or not _all_may_go(cluster, (*empty.chosen, *busy.chosen)):
+    if len(busy.chosen) < MIN_NODES:
         return JointRemoval()
-    search = _Search(cluster, empty, busy, steps)
-    return JointRemoval(search.run(), search.waves, min(steps, steps - search.left))
+    at_once = _all_may_go(cluster, (*empty.chosen, *busy.chosen))
+    if not at_once and rounds == 1:
+        return JointRemoval()
+    search = _Search(cluster, empty, busy, steps, None if at_once else BudgetRoom(cluster, rounds))
+    return JointRemoval(search.run(), search.waves, min(steps, steps - search.left), not at_once)
 
 
 def _all_may_go(cluster: Cluster, candidates: Iterable[Candidate]) -> bool:
@@ -81,45 +91,65 @@ def _all_may_go(cluster: Cluster, candidates: Iterable[Candidate]) -> bool:
 
 
 class _Search:
-    """The search for one set."""
+    """The search for one set. Without `room` all candidates may go at once."""
 
-    def __init__(self, cluster: Cluster, empty: Candidates, busy: Candidates, steps: int) -> None:
+    def __init__(
+        self, cluster: Cluster, empty: Candidates, busy: Candidates, steps: int, room: BudgetRoom | None
+    ) -> None:
         self._cluster = cluster
         self._empty, self._busy = empty, busy
-        shapes, totals = cluster.shapes, pool_totals(cluster, busy.eligible)
+        totals = pool_totals(cluster, busy.eligible)
         worth = [candidate for candidate in busy.chosen if approves(_removal(candidate), totals)]
-        names = frozenset(candidate.name for candidate in busy.chosen)
-        self._not_worth_it = names - {candidate.name for candidate in worth}
-        self.waves = wave_grades(shapes[pod.shape] for candidate in worth for pod in candidate.pods)
+        order = sorted(worth, key=lambda one: (len(one.pods) / max(one.price, MIN_SAVINGS), one.name))
+        self._idle, self._least, allowed = list(empty.chosen), 0, order
+        if room is not None:
+            self._idle = room.for_all(empty.chosen, DisruptionReason.EMPTY)
+            room.take(self._idle)
+            self._least = 1 + len(room.for_one(order, DisruptionReason.UNDERUTILIZED, ()))
+            allowed = room.for_all(order, DisruptionReason.UNDERUTILIZED)
+        self._order = allowed[:MAX_NODES]
+        self._waiting = frozenset(one.name for one in (*empty.chosen, *order)).difference(
+            one.name for one in (*self._idle, *allowed)
+        )
+        eviction_price = price_of_eviction(price_of_pod(cluster))
+        self._worth = {one.name: one.price - eviction_price * len(one.pods) for one in worth}
+        moving = (cluster.shapes[pod.shape] for one in worth for pod in one.pods)
+        self.waves = wave_grades(moving) if room is None else ()
+        self._gone = frozenset(candidate.name for candidate in empty.chosen)
+        self._free, self._sizes = self._amounts()
         self._rebinding = Rebinding(cluster, self.waves)
         self._simulator = Simulator(cluster, most_claims=1)
         self._nothing = {pool_input.pool.name: 0 for pool_input in cluster.pools}
         self.left = steps
-        self._needs = {
-            candidate.name: total(shapes[pod.shape].requests for pod in candidate.pods) for candidate in worth
-        }
-        self._load = {
-            candidate.name: weight(self._needs[candidate.name]) / max(candidate.price, MIN_SAVINGS)
-            for candidate in worth
-        }
-        self._order = sorted(worth, key=lambda candidate: (self._load[candidate.name], candidate.name))[:MAX_NODES]
-        self._idle = frozenset(candidate.name for candidate in empty.chosen)
-        takers = [node for node in cluster.nodes if node.tracked and not node.marked and node.name not in self._idle]
-        self._free = {node.name: node.place.available for node in takers}
+
+    def _amounts(self) -> tuple[list[int], dict[str, list[int]]]:
+        """Of each of `RESOURCES`: what is free on the nodes that take pods, and what is less free without each
+        candidate (its own room, and what its pods need)."""
+        cluster = self._cluster
+        takers = [node for node in cluster.nodes if node.tracked and not node.marked and node.name not in self._gone]
+        free = {node.name: [max(0, node.place.available.get(resource, 0)) for resource in RESOURCES] for node in takers}
+        sizes: dict[str, list[int]] = {}
+        for one in self._order:
+            needs = total(cluster.shapes[pod.shape].requests for pod in one.pods)
+            own = free.get(one.name, [0] * len(RESOURCES))
+            sizes[one.name] = [room + needs.get(each, 0) for room, each in zip(own, RESOURCES, strict=True)]
+        return [sum(rooms[axis] for rooms in free.values()) for axis in range(len(RESOURCES))], sizes
 
     def run(self) -> ChosenCommands | None:
-        if len(self._order) < MIN_NODES:
+        if len(self._order) < max(MIN_NODES, self._least):
             return None
-        going = self._with_others(self._prefix())
-        while going and (better := self._with_dearer_node(going)) is not None:
-            going = self._with_others(better)
+        if self._least and not self._fits(self._order[: self._least]):
+            return None
+        going = self._prefix()
+        while (better := next(filter(self._fits, self._changed(going)), None)) is not None:
+            going = better
         return self._commands(going) if going else None
 
     # ── the set ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _prefix(self) -> list[Candidate]:
         """The longest prefix of the order that bisection finds, if not all of it fits."""
-        least, most = 0, len(self._order)
+        least, most = self._least, len(self._order)
         if self._fits(self._order):
             return self._order
         while most - least > 1:
@@ -127,43 +157,30 @@ class _Search:
             least, most = (middle, most) if self._fits(self._order[:middle]) else (least, middle)
         return self._order[:least]
 
-    def _with_others(self, going: list[Candidate]) -> list[Candidate]:
-        """The set with each further candidate that may go beside those before it."""
+    def _changed(self, going: list[Candidate]) -> Iterator[list[Candidate]]:
+        """Sets that are worth more: with a further node, or with one in place of another. Nodes outside that are worth
+        most come first, for those of the set that are worth least."""
         names = {candidate.name for candidate in going}
-        for candidate in self._order:
-            if candidate.name not in names and self._fits([*going, candidate]):
-                going = [*going, candidate]
-        return going
-
-    def _with_dearer_node(self, going: list[Candidate]) -> list[Candidate] | None:
-        """The set with a dearer node in place of a cheaper one; None if there is no such pair."""
-        for stays, goes in self._pairs(going):
-            if self.left <= 0:
-                return None
-            changed = [*(candidate for candidate in going if candidate is not stays), goes]
-            if self._fits(changed):
-                return changed
-        return None
-
-    def _pairs(self, going: list[Candidate]) -> Iterator[tuple[Candidate, Candidate]]:
-        """Pairs (node of the set, dearer node outside). The dearest and emptiest outside come first, for the cheapest
-        and fullest of the set."""
-        names = {candidate.name for candidate in going}
-        kept = sorted(
-            (candidate for candidate in self._order if candidate.name not in names),
-            key=lambda candidate: -candidate.price,
-        )
-        cheap = sorted(going, key=lambda candidate: (candidate.price, -self._load[candidate.name], candidate.name))
-        for goes in kept:
-            yield from ((stays, goes) for stays in cheap if stays.price < goes.price - MIN_SAVINGS)
+        outside = [candidate for candidate in self._order if candidate.name not in names]
+        inside = sorted(going, key=lambda one: (self._worth[one.name], one.name))
+        for goes in sorted(outside, key=lambda one: (-self._worth[one.name], one.name)):
+            if self._worth[goes.name] > MIN_SAVINGS:
+                yield [*going, goes]
+            for stays in inside:
+                if self.left <= 0:
+                    return
+                if self._worth[goes.name] - self._worth[stays.name] <= MIN_SAVINGS:
+                    break
+                yield [*(candidate for candidate in going if candidate is not stays), goes]
 
     def _fits(self, going: Sequence[Candidate]) -> bool:
         """Whether all pods have places on the nodes that stay, in the plan and as kube-scheduler would place them."""
         if not self._has_room(going):
             return False
-        names = self._idle | {candidate.name for candidate in going}
+        names = self._gone | {candidate.name for candidate in going}
         pods = sum(len(candidate.pods) for candidate in going)
-        self.left -= STEPS_PER_CHECK * len(self._cluster.nodes) + SCHEDULERS_ASKED * STEPS_PER_POD * pods
+        asked = SCHEDULERS_ASKED if self.waves else 1
+        self.left -= STEPS_PER_CHECK * len(self._cluster.nodes) + asked * STEPS_PER_POD * pods
         if self.left <= 0 or self._rebinding.unbound(names, ()):
             return False
         before = self._simulator.work
@@ -171,15 +188,10 @@ class _Search:
         self.left -= self._simulator.work - before
         return outcome.failure is None and not outcome.claims and not outcome.too_dear
 
-    def _has_room(self, going: Sequence[Candidate]) -> bool:
+    def _has_room(self, going: Iterable[Candidate]) -> bool:
         """Whether the nodes that stay have as much free as all pods ask for."""
-        names = {candidate.name for candidate in going}
-        free = [room for name, room in self._free.items() if name not in names]
-        return all(
-            sum(self._needs[name].get(resource, 0) for name in names)
-            <= sum(max(0, room.get(resource, 0)) for room in free)
-            for resource in RESOURCES
-        )
+        sizes = [self._sizes[candidate.name] for candidate in going]
+        return all(sum(used) <= free for used, free in zip(zip(*sizes, strict=True), self._free, strict=True))
 
     # ── what becomes of it ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -191,8 +203,8 @@ class _Search:
             replace(_removal(candidate), placements=placed(whole.placements, [candidate]))
             for candidate in sorted(going, key=lambda each: each.name)
         ]
-        commands = ([removal(self._empty.chosen)] if self._empty.chosen else []) + single
-        removed = self._idle | {candidate.name for candidate in going}
+        commands = ([removal(self._idle)] if self._idle else []) + single
+        removed = frozenset(candidate.name for candidate in (*self._idle, *going))
         price = math.fsum(prices_of_nodes(self._cluster, removed))
         takers = {placement.node for command in single for placement in command.placements}
         return ChosenCommands(tuple(commands), price, self._kept(removed, takers), self.left <= 0)
@@ -200,12 +212,23 @@ class _Search:
     def _kept(self, removed: frozenset[str], takers: set[str]) -> dict[str, Reason]:
         """Why each other node stays."""
         kept: dict[str, Reason] = {}
-        for name in sorted(node.name for node in self._cluster.nodes if node.name not in removed):
+        for node in sorted(self._cluster.nodes, key=lambda each: each.name):
+            name = node.name
             busy = self._busy.excluded.get(name)
             if busy is not None and busy.code == DisruptionReason.EMPTY:
                 busy = self._empty.excluded.get(name)
-            left = DisruptionCode.NOT_WORTH_IT if name in self._not_worth_it else DisruptionCode.LEFT_OVER
-            kept[name] = busy or Reason.of(DisruptionCode.TAKES_PODS if name in takers else left)
+            if name in removed:
+                continue
+            if busy is not None:
+                kept[name] = busy
+            elif name in takers:
+                kept[name] = Reason.of(DisruptionCode.TAKES_PODS)
+            elif name in self._waiting:
+                kept[name] = Reason.of(DisruptionCode.BUDGET, nodepool=node.node_pool)
+            elif self._worth.get(name, 0.0) <= 0:
+                kept[name] = Reason.of(DisruptionCode.NOT_WORTH_IT)
+            else:
+                kept[name] = Reason.of(DisruptionCode.LEFT_OVER)
         return kept
 
 

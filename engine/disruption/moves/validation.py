@@ -51,8 +51,12 @@ def still_valid(command: Command, later: Simulator) -> Reason | None:
 def simulated(
     later: Simulator, names: Iterable[str], replacements: int, options: Iterable[str]
 ) -> SimulationOutcome | Reason:
-    """The outcome of a new simulation, or how it differs from what was decided (D-110, step 2)."""
-    outcome = later.without(names)
+    """The outcome of a new simulation, or how it differs from what was decided (D-110, step 2).
+
+    In the controller nodes under consolidateAfter take the pods of nodes that go without a replacement: they are so since
+    they took pods of the round before (unlike D-93).
+    """
+    outcome = later.without(names, consolidating=bool(replacements) or not later.cluster.live)
     if outcome.failure is not None:
         return Reason.of(DisruptionCode.SCHEDULING, why=outcome.failure.code)
     if len(outcome.claims) != replacements:

@@ -1,4 +1,4 @@
-"""Sets of nodes that go at once, on random clusters: held to rules that are worked out here anew."""
+"""Sets of nodes that are chosen as a whole, on random clusters: held to rules that are worked out here anew."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import math
 from collections import Counter
 
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from kerf.engine.disruption.budgets import allowed_disruptions
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation.balanced_policy import approves, pool_totals
-from kerf.engine.disruption.consolidation.joint_search import find_joint_removal
+from kerf.engine.disruption.consolidation.joint_search import JointRemoval, find_joint_removal
 from kerf.engine.disruption.consolidation.sequential_search import ChosenCommands
 from kerf.engine.disruption.eligibility import Candidate, consolidation, find_candidates, judge_node
 from kerf.engine.model.disruption_reasons import DisruptionReason
@@ -25,6 +26,13 @@ def opened(seed: int) -> Cluster:
     start = made(seed)
     pools = [replace(pool, pool=replace(pool.pool, budgets=(Budget("100%"),))) for pool in start.pools]
     return replace(start, base=replace(start.base, pools=tuple(pools)))
+
+
+def closed(seed: int) -> Cluster:
+    """A random cluster whose budgets let one node of each NodePool go at a time."""
+    start = made(seed)
+    pools = [replace(pool, pool=replace(pool.pool, budgets=(Budget("1"),))) for pool in start.pools]
+    return replace(start, live=True, base=replace(start.base, pools=tuple(pools)))
 
 
 def going(moves: ChosenCommands) -> list[Candidate]:
@@ -53,11 +61,29 @@ def test_only_candidates_go_and_the_budgets_would_let_all_of_them(seed: int) -> 
 
 
 @settings(max_examples=examples(80), deadline=None)
-@given(seed=SEEDS)
-def test_every_pod_has_a_place_on_what_stays_and_all_of_them_fit(seed: int) -> None:
+@given(seed=SEEDS, rounds=st.integers(2, 9))
+def test_d51_in_rounds_more_nodes_go_than_at_once_and_no_more_than_the_rounds_let(seed: int, rounds: int) -> None:
+    start = closed(seed)
+    found = find_joint_removal(start, rounds=rounds)
+    assert find_joint_removal(start) == JointRemoval() or not found.in_rounds
+    if found.commands is None or not found.in_rounds:
+        return
+    gone = going(found.commands)
+    assert found.waves == ()
+    busy = Counter(candidate.pool.name for candidate in gone if candidate.pods)
+    assert sum(busy.values()) > len(busy)
+    spent = Counter(candidate.pool.name for candidate in gone)
+    used = Counter(node.node_pool for node in start.nodes if node.initialized and (node.marked or not node.ready))
+    assert all(spent[name] <= rounds - used[name] for name in spent)
+    assert {candidate.name for candidate in gone} | set(found.commands.kept) == {node.name for node in start.nodes}
+
+
+@settings(max_examples=examples(80), deadline=None)
+@given(seed=SEEDS, rounds=st.sampled_from([1, 8]))
+def test_every_pod_has_a_place_on_what_stays_and_all_of_them_fit(seed: int, rounds: int) -> None:
     """D-96: no pod moves twice, and nothing is launched."""
-    start = opened(seed)
-    found = find_joint_removal(start).commands
+    start = opened(seed) if rounds == 1 else closed(seed)
+    found = find_joint_removal(start, rounds=rounds).commands
     if found is None:
         return
     names = {candidate.name for candidate in going(found)}

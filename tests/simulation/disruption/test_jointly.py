@@ -17,7 +17,7 @@ from tests.support.simulation.run import Run, scale, workshop
 
 MINUTE = 60_000
 SIZES = {"large": "1500m", "middle": "700m", "little": "100m"}
-REPLICAS, LEFT = {"large": 16, "middle": 8, "little": 24}, 3
+REPLICAS, LEFT = {"large": 24, "middle": 16, "little": 60}, 3
 """All are scaled to one in three."""
 
 
@@ -86,7 +86,7 @@ def test_between_the_turns_it_is_told_what_pods_wait_for() -> None:
 
 
 @pytest.mark.parametrize("point", list(KillPoint))
-@pytest.mark.parametrize("intent", [47, 50])
+@pytest.mark.parametrize("intent", [75, 80])
 def test_killed_between_the_turns_no_pod_is_evicted_twice(intent: int, point: KillPoint) -> None:
     run = scaled_in(FaultPlan(kills=(Kill(intent, point),)))
     assert run.driver.deaths == 1

@@ -1,14 +1,15 @@
-"""Nodes that go together, and the order in which their pods leave (issue 5, point 3; L-198, D-110)."""
+"""Nodes that are chosen together, and the order in which their pods leave (issue 5, point 3; L-198, D-110)."""
 
 from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
 
-from kerf.engine.disruption.cluster import Cluster
+from kerf.engine.disruption.cluster import Cluster, ClusterNode
 from kerf.engine.disruption.consolidation.joint_search import JointRemoval, find_joint_removal
 from kerf.engine.disruption.consolidation.sequential_search import choose_commands
-from kerf.engine.disruption.moves.due_moves import validate_together
+from kerf.engine.disruption.disruption_pass import cheapest_commands
+from kerf.engine.disruption.moves.due_moves import validate_beside, validate_together
 from kerf.engine.disruption.moves.proposal import move_of
 from kerf.engine.disruption.rebinding import Rebinding
 from kerf.engine.lifecycle.drain.eviction_waves import wave_grades, wave_of
@@ -90,9 +91,68 @@ def test_d51_only_where_the_budgets_let_all_of_them_go() -> None:
 
 def test_the_search_ends_by_its_work_and_says_so() -> None:
     assert find_joint_removal(tight(), steps=1) == JointRemoval(None, turns(tight()), 1)
-    short = find_joint_removal(tight(), steps=60)
+    short = find_joint_removal(tight(), steps=100)
     assert short.commands is not None
-    assert (len(short.commands.commands), short.commands.exhausted, short.steps) == (1, True, 60)
+    assert (len(short.commands.commands), short.commands.exhausted, short.steps) == (1, True, 100)
+
+
+def in_rounds(*more: ClusterNode, budget: str = "1") -> Cluster:
+    """Three nodes have few pods for their price, two are full enough to take them. One may go at a time."""
+    return cluster(
+        node("a", "medium", pod("a1", 500)),
+        node("b", "medium", pod("b1", 500)),
+        node("f", "medium", pod("f1", 500), pod("f2", 500)),
+        node("d", "medium", *(pod(f"d{number}", 500) for number in range(5))),
+        node("e", "medium", *(pod(f"e{number}", 500) for number in range(5))),
+        *more,
+        pools=(pool(budgets=(Budget(budget),), limits={"cpu": 0}),),
+        live=True,
+    )
+
+
+def test_d51_where_few_may_go_at_once_a_set_goes_in_rounds() -> None:
+    found = find_joint_removal(in_rounds(), rounds=8)
+    assert found.commands is not None
+    assert (found.in_rounds, found.waves) == (True, ())
+    assert [command.names for command in found.commands.commands] == [("a",), ("b",), ("f",)]
+    assert {name: why.code for name, why in found.commands.kept.items()} == {"d": "takes-pods", "e": "takes-pods"}
+    assert found.commands.end_price == pytest.approx(2 * price("medium"))
+
+
+def test_d51_no_more_nodes_than_all_rounds_let_go() -> None:
+    found = find_joint_removal(in_rounds(node("idle", "small")), rounds=3)
+    assert found.commands is not None
+    assert [command.names for command in found.commands.commands] == [("idle",), ("a",), ("b",)]
+    assert found.commands.kept["f"] == Reason("budget", {"nodepool": "default"})
+
+
+def test_a_set_in_rounds_has_more_nodes_than_go_at_once() -> None:
+    """Otherwise commands one after the other are as good, and they may launch replacements."""
+    assert find_joint_removal(in_rounds(budget="3"), rounds=8).commands is None
+    assert find_joint_removal(in_rounds(budget="2"), rounds=8).commands is not None
+
+
+def test_a_pass_takes_the_set_that_goes_in_rounds() -> None:
+    chosen, waves = cheapest_commands(in_rounds(), None, {})
+    assert ([command.names for command in chosen.commands], waves) == ([("a",), ("b",), ("f",)], ())
+
+
+def test_d93_a_node_that_has_just_taken_pods_takes_those_of_the_next_round() -> None:
+    """Each round makes the nodes that stay settle anew: the next one would have to launch a node."""
+    found = find_joint_removal(in_rounds(), rounds=8)
+    assert found.commands is not None
+    moves = [move_of(command) for command in found.commands.commands]
+    later = in_rounds()
+    settling = [
+        replace(cluster_node, last_pod_event=later.now - 1_000) if cluster_node.name in "de" else cluster_node
+        for cluster_node in later.nodes
+    ]
+    quiet = pool(budgets=(Budget("1"),), limits={"cpu": 0}, consolidate_after=60_000)
+    busy = cluster(*settling, pools=(quiet,), live=True)
+    assert all(busy.settling(cluster_node) for cluster_node in busy.nodes if cluster_node.name in "de")
+    result = validate_beside(moves[0], busy, (), moves[1:])
+    assert isinstance(result, Move)
+    assert {place.node for place in result.placements} <= {"d", "e"}
 
 
 def test_empty_nodes_go_beside_and_are_no_places() -> None:
