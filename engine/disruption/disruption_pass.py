@@ -111,8 +111,9 @@ def cheapest_commands(
 ) -> tuple[ChosenCommands, tuple[int, ...]]:
     """kerf's own choice of commands, and the eviction waves in which their pods leave.
 
-    Either one set of nodes that goes at once, or commands chosen one after the other: whichever makes the cluster
-    cheaper. Writes to `refused` why nodes cannot go whose pods kube-scheduler might leave over.
+    A set that goes in rounds, if there is one. Else one set of nodes that goes at once, or commands chosen one after
+    the other: whichever makes the cluster cheaper. Writes to `refused` why nodes cannot go whose pods kube-scheduler
+    might leave over.
     """
     known = judge_nodes(cluster) if known is None else known
     joint, rebinding = find_joint_removal(cluster, known, rounds=ROUNDS_AHEAD), Rebinding(cluster)

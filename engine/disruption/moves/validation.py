@@ -53,8 +53,8 @@ def simulated(
 ) -> SimulationOutcome | Reason:
     """The outcome of a new simulation, or how it differs from what was decided (D-110, step 2).
 
-    In the controller nodes under consolidateAfter take the pods of nodes that go without a replacement: they are so since
-    they took pods of the round before (unlike D-93).
+    In the controller nodes under consolidateAfter take the pods of nodes that go without a replacement: they took pods
+    of the round before (unlike D-93).
     """
     outcome = later.without(names, consolidating=bool(replacements) or not later.cluster.live)
     if outcome.failure is not None:
