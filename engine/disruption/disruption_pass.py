@@ -77,9 +77,9 @@ def _quiet_soon(state: State) -> Iterator[int]:
     """When the node of the latest pod event becomes Consolidatable, and when the latest nomination of a node ends (ms
     since the epoch)."""
     in_service = [claim for claim in state.facts.claims.values() if claim.state == INITIALIZED]
-    latest = max((claim.last_pod_event for claim in in_service), default=0)
-    yield from (quiet_at(claim, state) for claim in in_service if claim.last_pod_event == latest)
-    yield from sorted(claim.nominated_until for claim in in_service)[-1:]
+    latest = max([claim.last_pod_event for claim in in_service], default=0)
+    yield from [quiet_at(claim, state) for claim in in_service if claim.last_pod_event == latest]
+    yield max([claim.nominated_until for claim in in_service], default=0)
 
 
 def run_pass(state: State, now: int, tell: Tell | None = None) -> ProposedMovesResult:

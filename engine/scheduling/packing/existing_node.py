@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
+from types import MappingProxyType
 
 from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.model.labels import HOSTNAME, WELL_KNOWN
@@ -21,6 +22,8 @@ from kerf.engine.scheduling.problem.problem import NodeInput, PendingPod
 from kerf.engine.scheduling.reasons import SchedulingCode, conflict_reason, reason, topology_reason
 from kerf.engine.scheduling.topology.pod_counts import PodCount
 from kerf.engine.scheduling.topology.rules import Domain
+
+NO_LIMITS: Mapping[str, int] = MappingProxyType({})
 
 
 class ExistingNode:
@@ -44,9 +47,9 @@ class ExistingNode:
         waiting = reserved_for_daemons(daemons, node_input.taints, self.labels, node_input.bound_daemons)
         self._set_remaining({name: amount - waiting.get(name, 0) for name, amount in node_input.available.items()})
         self.ports = node_input.host_ports
-        self.pods: list[PendingPod] = []
-        self._limits: Mapping[str, int] = {}
-        self._attached: set[Attachment] = set()
+        self.pods: tuple[PendingPod, ...] = ()
+        self._limits: Mapping[str, int] = NO_LIMITS
+        self._attached: frozenset[Attachment] = frozenset()
         self._domains: dict[str, LabelValues] = {}
         self._entered: dict[int, Domain | None] = {}  # by count of this problem's topology: where pods enter it
         self.number = 0  # its place in the order of nodes
@@ -59,7 +62,7 @@ class ExistingNode:
         """The node for a problem, compiled once. `what`: tells these `daemons` from others. `limits`: how many volumes
         of each CSI driver can be attached; a driver that is missing has no limit."""
         node = node_input.compiled((cls, what), lambda: cls(node_input, daemons)).own()
-        node._limits = limits or {}
+        node._limits = limits or NO_LIMITS
         node._entered = {}
         node.shared = True
         return node
@@ -68,8 +71,6 @@ class ExistingNode:
         """A copy for one pass to put pods on."""
         copy = ExistingNode.__new__(ExistingNode)
         copy.__dict__ = self.__dict__.copy()
-        copy.pods = []
-        copy._attached = set(self._attached)
         copy.shared = False
         return copy
 
@@ -124,7 +125,7 @@ class ExistingNode:
 
     def take(self, pod: PendingPod, pod_class: PodClass) -> None:
         """Put a pod on the node (S-95). Its labels stay as they are (unlike S-96)."""
-        self.pods.append(pod)
+        self.pods += (pod,)
         remaining = self.remaining = self.remaining.copy()
         for name, amount in pod_class.requests.items():
             left = remaining[name] = remaining.get(name, 0) - amount
@@ -136,7 +137,7 @@ class ExistingNode:
         self.attach(pod_class.attached)
 
     def attach(self, attached: Iterable[Attachment]) -> None:
-        self._attached.update(attached)
+        self._attached = self._attached.union(attached)
 
     def drivers_full(self, attached: tuple[Attachment, ...]) -> list[str]:
         """The CSI drivers whose limit these volumes would exceed (S-159). A volume that is attached already does not
@@ -165,8 +166,9 @@ class ExistingNode:
 
     def enter(self, counts: Iterable[PodCount], pods: int = 1) -> None:
         """Add pods to the counts, in the domains of this node."""
+        entered = self._entered
         for count in counts:
-            domain = self.entrance(count)
+            domain = entered[count.number] if count.number in entered else self.entrance(count)
             if domain is not None:
                 count.add(domain, pods)
 

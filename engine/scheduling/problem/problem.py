@@ -109,11 +109,11 @@ class NodeInput(Struct, frozen=True, dict=True):
         """Something made of this node, made only once: many problems share their nodes. `what`: everything else that it
         depends on. Only a few are kept, because a node may stay for months while catalogues change with each price."""
         known = self._compiled
-        if what not in known:
+        compiled: _Compiled | None = known.get(what)
+        if compiled is None:
             if len(known) >= MAX_COMPILED_PER_NODE:
                 known.clear()
-            known[what] = make()
-        compiled: _Compiled = known[what]
+            compiled = known[what] = make()
         return compiled
 
 

@@ -37,9 +37,9 @@ class NodeFilter(Struct, frozen=True, cache_hash=True):
     def admits_node(self, taints: Iterable[Taint], labels: Requirements) -> bool:
         """Whether the constraint looks at a node. `labels`: those that it has, and what is known of those that it will
         get."""
-        if (self.by_taints and not self.reachable(taints)) or any(key not in labels for key in self.keys):
+        if (self.by_taints and not self.reachable(taints)) or not all(map(labels.__contains__, self.keys)):
             return False
-        return not self.by_affinity or any(labels.compatible(alternative) for alternative in self.alternatives)
+        return not self.by_affinity or any(map(labels.compatible, self.alternatives))
 
     def labelled(self, template: Template, narrowed: NarrowedTemplate) -> bool:
         """Whether nodes of this narrowed template have all the labels of `keys`."""
