@@ -207,7 +207,7 @@ def exported(page: Any, export: Path) -> Any:
 def test_an_export_is_read_from_disk_in_each_view(exported: Any) -> None:
     page = exported
     assert "Not in it" in page.text_content("#exported")
-    assert page.locator(".card").count() == 1
+    expect(page.locator(".card")).to_have_count(1)
     page.keyboard.press("5")
     expect(page.locator("#text")).to_contain_text("Deployment other/inflate: 0 → 5 pods")
     page.keyboard.press("4")
