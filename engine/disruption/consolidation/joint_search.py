@@ -27,7 +27,7 @@ from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation.balanced_policy import approves, pool_totals
 from kerf.engine.disruption.consolidation.budget_room import BudgetRoom
 from kerf.engine.disruption.consolidation.commands import Command, decide, placed, removal
-from kerf.engine.disruption.consolidation.rankings import price_of_eviction, price_of_pod, prices_of_nodes
+from kerf.engine.disruption.consolidation.rankings import net_savings, price_of_eviction, price_of_pod, prices_of_nodes
 from kerf.engine.disruption.consolidation.replacement_bound import RESOURCES
 from kerf.engine.disruption.consolidation.sequential_search import MIN_SAVINGS, STEPS_PER_CHECK, ChosenCommands
 from kerf.engine.disruption.eligibility import Candidate, Candidates, NodeEligibility, find_candidates, judge_nodes
@@ -99,8 +99,8 @@ class _Search:
         self._cluster = cluster
         self._empty, self._busy = empty, busy
         totals = pool_totals(cluster, busy.eligible)
-        worth = [candidate for candidate in busy.chosen if approves(_removal(candidate), totals)]
-        order = sorted(worth, key=lambda one: (len(one.pods) / max(one.price, MIN_SAVINGS), one.name))
+        approved = [candidate for candidate in busy.chosen if approves(_removal(candidate), totals)]
+        order = sorted(approved, key=lambda one: (len(one.pods) / max(one.price, MIN_SAVINGS), one.name))
         self._idle, self._least, allowed = list(empty.chosen), 0, order
         if room is not None:
             self._idle = room.for_all(empty.chosen, DisruptionReason.EMPTY)
@@ -112,8 +112,8 @@ class _Search:
             one.name for one in (*self._idle, *allowed)
         )
         eviction_price = price_of_eviction(price_of_pod(cluster))
-        self._worth = {one.name: one.price - eviction_price * len(one.pods) for one in worth}
-        moving = (cluster.shapes[pod.shape] for one in worth for pod in one.pods)
+        self._net_savings = {one.name: net_savings(_removal(one), eviction_price) for one in approved}
+        moving = (cluster.shapes[pod.shape] for one in approved for pod in one.pods)
         self.waves = wave_grades(moving) if room is None else ()
         self._gone = frozenset(candidate.name for candidate in empty.chosen)
         self._free, self._sizes = self._amounts()
@@ -160,16 +160,16 @@ class _Search:
     def _changed(self, going: list[Candidate]) -> Iterator[list[Candidate]]:
         """Sets that are worth more: with a further node, or with one in place of another. Nodes outside that are worth
         most come first, for those of the set that are worth least."""
-        names = {candidate.name for candidate in going}
+        net, names = self._net_savings, {candidate.name for candidate in going}
         outside = [candidate for candidate in self._order if candidate.name not in names]
-        inside = sorted(going, key=lambda one: (self._worth[one.name], one.name))
-        for goes in sorted(outside, key=lambda one: (-self._worth[one.name], one.name)):
-            if self._worth[goes.name] > MIN_SAVINGS:
+        inside = sorted(going, key=lambda one: (net[one.name], one.name))
+        for goes in sorted(outside, key=lambda one: (-net[one.name], one.name)):
+            if net[goes.name] > MIN_SAVINGS:
                 yield [*going, goes]
             for stays in inside:
                 if self.left <= 0:
                     return
-                if self._worth[goes.name] - self._worth[stays.name] <= MIN_SAVINGS:
+                if net[goes.name] - net[stays.name] <= MIN_SAVINGS:
                     break
                 yield [*(candidate for candidate in going if candidate is not stays), goes]
 
@@ -214,18 +214,18 @@ class _Search:
         kept: dict[str, Reason] = {}
         for node in sorted(self._cluster.nodes, key=lambda each: each.name):
             name = node.name
+            if name in removed:
+                continue
             busy = self._busy.excluded.get(name)
             if busy is not None and busy.code == DisruptionReason.EMPTY:
                 busy = self._empty.excluded.get(name)
-            if name in removed:
-                continue
             if busy is not None:
                 kept[name] = busy
             elif name in takers:
                 kept[name] = Reason.of(DisruptionCode.TAKES_PODS)
             elif name in self._waiting:
                 kept[name] = Reason.of(DisruptionCode.BUDGET, nodepool=node.node_pool)
-            elif self._worth.get(name, 0.0) <= 0:
+            elif self._net_savings.get(name, 0.0) <= 0:
                 kept[name] = Reason.of(DisruptionCode.NOT_WORTH_IT)
             else:
                 kept[name] = Reason.of(DisruptionCode.LEFT_OVER)

@@ -21,7 +21,7 @@ Ranking = Callable[[Command, float], float]
 
 def by_savings(command: Command, eviction_price: float) -> float:
     """The highest savings first, less what its evictions count as."""
-    return -_net_savings(command, eviction_price)
+    return -net_savings(command, eviction_price)
 
 
 def by_worth(command: Command, eviction_price: float) -> float:
@@ -33,11 +33,12 @@ def by_worth(command: Command, eviction_price: float) -> float:
 def by_node(command: Command, eviction_price: float) -> float:
     """The highest savings for each node that goes first, less what its evictions count as: the best use of budgets that
     are too small for all."""
-    net = _net_savings(command, eviction_price)
+    net = net_savings(command, eviction_price)
     return -net / len(command.candidates)
 
 
-def _net_savings(command: Command, eviction_price: float) -> float:
+def net_savings(command: Command, eviction_price: float) -> float:
+    """What a command saves, less what its evictions count as (USD per hour)."""
     return command.savings - eviction_price * command.evictions
 
 

@@ -24,6 +24,7 @@ from kerf.engine.scheduling.topology.pod_counts import PodCount
 from kerf.engine.scheduling.topology.rules import Domain
 
 NO_LIMITS: Mapping[str, int] = MappingProxyType({})
+"""Of CSI drivers: any number of volumes may be attached."""
 
 
 class ExistingNode:
@@ -166,7 +167,7 @@ class ExistingNode:
 
     def enter(self, counts: Iterable[PodCount], pods: int = 1) -> None:
         """Add pods to the counts, in the domains of this node."""
-        entered = self._entered
+        entered = self._entered  # looked up here, because this is done for each bound pod of a problem
         for count in counts:
             domain = entered[count.number] if count.number in entered else self.entrance(count)
             if domain is not None:

@@ -56,29 +56,18 @@ def test_d16_two_passes_are_ten_seconds_apart() -> None:
     assert (len(passes(world)), world.now - looked) == (before + 1, 10_000)
 
 
-@pytest.mark.parametrize(("quiet", "waits"), [(4_000, 4_000), (6_000, 6_000), (6_001, 1_000)])
-def test_d16_a_pass_waits_five_seconds_for_the_nodes_of_one_scale_in(quiet: int, waits: int) -> None:
-    """The node of the latest pod event is Consolidatable after `quiet` ms."""
-    world = in_service(consolidate_after=quiet)
-    world.after(60_000)
-    world.after(60_000)
-    before = len(passes(world))
-    for name in PODS[:3]:
-        world.gone(name)
-    assert world.after(waits - 1) == []
-    assert len(passes(world)) == before
-    world.after(1)
-    assert len(passes(world)) == before + 1
-    assert bool(passes(world)[-1].proposed) == (waits == quiet)
-
-
+@pytest.mark.parametrize("nominated", [False, True])
 @pytest.mark.parametrize(("left", "waits"), [(4_000, 4_000), (6_000, 6_000), (6_001, 1_000)])
-def test_d8_a_pass_waits_five_seconds_for_the_end_of_a_nomination(left: int, waits: int) -> None:
-    """A burst is scaled in again while pods are still expected on its nodes: these would be no candidates."""
-    world = in_service(consolidate_after=0)
+def test_d8_d16_a_pass_waits_five_seconds_for_the_nodes_of_one_scale_in(
+    left: int, waits: int, *, nominated: bool
+) -> None:
+    """The node of the latest pod event is a candidate after `left` ms: it is Consolidatable then, or pods that were
+    expected on it have not come."""
+    world = in_service(consolidate_after=0 if nominated else left)
     world.after(60_000)
     world.after(60_000)
-    claim_of(world).nominated_until = world.now + left
+    if nominated:
+        claim_of(world).nominated_until = world.now + left
     before = len(passes(world))
     for name in PODS[:3]:
         world.gone(name)

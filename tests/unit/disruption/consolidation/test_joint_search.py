@@ -84,7 +84,7 @@ def test_a_set_that_goes_at_once_comes_to_a_cheaper_fleet() -> None:
     }
 
 
-def test_d51_only_where_the_budgets_let_all_of_them_go() -> None:
+def test_d51_without_rounds_only_where_the_budgets_let_all_of_them_go() -> None:
     assert find_joint_removal(tight("3")) == JointRemoval()
     assert find_joint_removal(tight("4")).commands is not None
 
