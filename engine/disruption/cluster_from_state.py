@@ -53,6 +53,14 @@ def cluster_of(state: State, now: int) -> Cluster:
     )
 
 
+def cluster_when_moves_start(state: State, now: int) -> Cluster:
+    """The cluster as a pass at `now` (ms since the epoch) judges it: as of when the moves that it proposes start.
+
+    Drifted nodes go at once: `cluster_of` shows them. (D-108)
+    """
+    return cluster_of(state, now + state.facts.settings.validation_delay)
+
+
 def _as_before(nodes: Iterable[ClusterNode], state: State) -> tuple[ClusterNode, ...]:
     """Replace each node that equals one of the latest cluster by that object, which keeps its computed values."""
     before: dict[str, ClusterNode] = state.indexes.cluster_nodes

@@ -15,7 +15,12 @@ from msgspec.structs import replace
 from kerf.engine.disruption import eligibility
 from kerf.engine.disruption.budgets import window_ends
 from kerf.engine.disruption.cluster import Cluster
-from kerf.engine.disruption.cluster_from_state import NEVER, cluster_of, quiet_at
+from kerf.engine.disruption.cluster_from_state import (
+    NEVER,
+    cluster_of,
+    cluster_when_moves_start,
+    quiet_at,
+)
 from kerf.engine.disruption.consolidation.joint_search import find_joint_removal
 from kerf.engine.disruption.consolidation.second_moves import settled_at
 from kerf.engine.disruption.consolidation.sequential_search import (
@@ -36,21 +41,21 @@ from kerf.engine.lifecycle.step import soonest
 from kerf.engine.model.disruption_reasons import DisruptionCode
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.state_table import INITIALIZED
-from kerf.engine.record.decisions import ProposedMovesResult
+from kerf.engine.record.decisions import Move, ProposedMovesResult
 from kerf.engine.scheduling.pods.evictability import FOREVER, protected_until
 from kerf.engine.state.nodeclaims.unavailable import doubts_end
 from kerf.engine.state.provisioning_window import window_closes_at
 from kerf.engine.state.state import State
 
-VERSION = 20
+VERSION = 21
 MIN_INTERVAL = 10_000
 """Between two passes, at least (D-16). Milliseconds."""
 SETTLE_TIME = 1_000
 """After a change a pass waits this long (ms) for what belongs to the same change."""
 MAX_QUIET_WAIT = 5_000
-"""A pass waits up to so long (ms) until the node of the latest pod event is Consolidatable and no node is nominated any
-more, so that the nodes of one scale-in are judged together. Otherwise the next pass would find the dearest ones when
-cheap ones go already."""
+"""A pass waits up to so long (ms) until the pods of one scale-in have gone, the node of the latest may go, and no node
+is nominated any more. So the nodes of one scale-in are judged together. Otherwise the next pass would find the dearest
+ones when cheap ones go already."""
 NO_DESTINATION = (DisruptionCode.NO_PLACE, DisruptionCode.NO_USABLE_NODEPOOL)
 """Why a drifted node cannot go if its pods have nowhere to go (D-64, D-90)."""
 
@@ -69,41 +74,61 @@ def due_at(state: State) -> int:
     if not due or not any(claim.state == INITIALIZED for claim in facts.claims.values()):
         return 0
     due = max(due, facts.moves_looked + MIN_INTERVAL)
-    due = max([due, *(at for at in _quiet_soon(state) if due < at <= due + MAX_QUIET_WAIT)])
+    due = max([due, *(at for at in _settled_soon(state) if due < at <= due + MAX_QUIET_WAIT)])
     return max(due, window_closes_at(facts)) if facts.batch_opened else due
 
 
-def _quiet_soon(state: State) -> Iterator[int]:
-    """When the node of the latest pod event becomes Consolidatable, and when the latest nomination of a node ends (ms
-    since the epoch)."""
+def _settled_soon(state: State) -> Iterator[int]:
+    """A moment after the latest pod event; when a move of its node may be proposed; and when one of the node whose
+    nomination ends last may be (ms since the epoch)."""
     in_service = [claim for claim in state.facts.claims.values() if claim.state == INITIALIZED]
     latest = max([claim.last_pod_event for claim in in_service], default=0)
-    yield from [quiet_at(claim, state) for claim in in_service if claim.last_pod_event == latest]
-    yield max([claim.nominated_until for claim in in_service], default=0)
+    delay = state.facts.settings.validation_delay
+    yield latest + SETTLE_TIME
+    yield from [quiet_at(claim, state) - delay for claim in in_service if claim.last_pod_event == latest]
+    yield max([claim.nominated_until for claim in in_service], default=0) - delay
 
 
 def run_pass(state: State, now: int, tell: Tell | None = None) -> ProposedMovesResult:
     """One pass over the state at `now` (ms since the epoch). `tell` is told of the sets of nodes that the search one
-    after the other tries."""
-    real = cluster_of(state, now)
+    after the other tries.
+
+    Drifted nodes go at once. All other moves start after the validation delay, so the pass judges the cluster as of
+    then: a node that will be Consolidatable may go.
+    """
     proposed = [underway.move for _, underway in sorted(state.facts.moves.items()) if not underway.started]
-    cluster = with_moves(real, proposed)
     refused: dict[str, Reason] = {}
+    moves, next_rotation = _replace_drifted(state, now, proposed, refused)
+    cluster = with_moves(cluster_when_moves_start(state, now), [*proposed, *moves])
     eligible = judge_nodes(cluster)
     not_empty = find_candidates(cluster, eligibility.emptiness, known=eligible).excluded
-    moves, cluster = replace_drifted_static(cluster, state, refused)
-    drifted, cluster = replace_drifted(cluster, refused)
-    next_rotation = now + ROTATION if not drifted and _simulated_in_vain(refused) else 0
-    moves += [without_late_pods(move, real, proposed) for move in drifted]
-    known = None if moves else eligible
-    chosen, waves = cheapest_commands(cluster, known, refused, tell)
-    moves += proposed_moves(cluster, chosen.commands, waves, known)
+    chosen, waves = cheapest_commands(cluster, eligible, refused, tell)
+    moves += proposed_moves(cluster, chosen.commands, waves, eligible)
     reasons = {**chosen.kept, **reasons_of_empty_nodes(cluster, not_empty), **refused}
     said = tuple(verdicts(state, cluster, reasons, moves, proposed))
     short = _short_of_budget([*chosen.kept.values(), *refused.values()])
-    moved = [name for name, reason in chosen.kept.items() if reason.code == DisruptionCode.MOVED_LATELY]
-    look_at = soonest(next_rotation, _next_change(state, cluster, short, now, frozenset(moved)))
-    return ProposedMovesResult(tuple(moves), said, look_at, chosen.exhausted)
+    moved = frozenset(name for name, reason in chosen.kept.items() if reason.code == DisruptionCode.MOVED_LATELY)
+    delays = [state.facts.settings.validation_delay, *([0] if _any_drifted(state) else [])]
+    changes = [_next_change(state, cluster, short, moved, now, delay) for delay in delays]
+    return ProposedMovesResult(tuple(moves), said, soonest(next_rotation, *changes), chosen.exhausted)
+
+
+def _any_drifted(state: State) -> bool:
+    return any(claim.drifted_since for claim in state.facts.claims.values())
+
+
+def _replace_drifted(
+    state: State, now: int, proposed: list[Move], refused: dict[str, Reason]
+) -> tuple[list[Move], int]:
+    """Moves of drifted nodes, and when others are tried although nothing has changed (ms since the epoch, 0 for
+    never)."""
+    if not _any_drifted(state):
+        return [], 0
+    real = cluster_of(state, now)
+    static, cluster = replace_drifted_static(with_moves(real, proposed), state, refused)
+    moves = replace_drifted(cluster, refused)
+    next_rotation = now + ROTATION if not moves and _simulated_in_vain(refused) else 0
+    return [*static, *(without_late_pods(move, real, proposed) for move in moves)], next_rotation
 
 
 def cheapest_commands(
@@ -145,8 +170,11 @@ def _short_of_budget(reasons: Iterable[Reason]) -> frozenset[str]:
     )
 
 
-def _next_change(state: State, cluster: Cluster, short: frozenset[str], now: int, moved: frozenset[str]) -> int:
-    """The earliest time (ms since the epoch) at which a pass may decide otherwise although nothing is observed.
+def _next_change(
+    state: State, cluster: Cluster, short: frozenset[str], moved: frozenset[str], now: int, delay: int
+) -> int:
+    """The earliest time (ms since the epoch) at which a pass may decide otherwise although nothing is observed, if its
+    moves start after `delay` ms. 0 for never.
 
     `short` are the NodePools whose budgets do not suffice, `moved` the nodes whose pods came too short a while ago.
     """
@@ -159,5 +187,5 @@ def _next_change(state: State, cluster: Cluster, short: frozenset[str], now: int
     shielded = (pod for node in cluster.nodes if node.managed for pod in node.pods if pod.do_not_disrupt)
     times += map(protected_until, shielded)
     times += [settled_at(node) for node in cluster.nodes if node.name in moved]
-    times += [window_ends(facts.pools[name], now) for name in sorted(short & facts.pools.keys())]
-    return min((at for at in times if now < at < min(NEVER, FOREVER)), default=0)
+    times += [window_ends(facts.pools[name], now + delay) for name in sorted(short & facts.pools.keys())]
+    return min((at - delay for at in times if now + delay < at < min(NEVER, FOREVER)), default=0)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kerf.engine.disruption import eligibility
 from kerf.engine.disruption.cluster import Cluster, ClusterNode
-from kerf.engine.disruption.cluster_from_state import cluster_of
+from kerf.engine.disruption.cluster_from_state import cluster_when_moves_start
 from kerf.engine.model.disruption_reasons import DisruptionCode
 from kerf.engine.model.kubernetes.pods import is_reschedulable
 from kerf.engine.model.reasons import Reason
@@ -45,8 +45,9 @@ def verdicts(
 
 
 def why_it_stays(claim: NodeClaim, state: State, now: int) -> Reason | None:
-    """What excludes a claim's node from all moves at this moment; None for a candidate, about which a pass decides."""
-    cluster = cluster_of(state, now)
+    """What excludes a claim's node from all moves that a pass at `now` may propose; None for a candidate, about which
+    the pass decides."""
+    cluster = cluster_when_moves_start(state, now)
     node = next(node for node in cluster.nodes if node.place.claim == claim.name)
     return why_node_stays(node, cluster, state)
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from kerf.engine.disruption.cluster import ClusterNode
-from kerf.engine.disruption.cluster_from_state import cluster_of
+from kerf.engine.disruption.cluster_from_state import cluster_when_moves_start
 from kerf.engine.disruption.moves.budget_headroom import BudgetHeadroom
 from kerf.engine.disruption.why_nodes_stay import why_node_stays
 from kerf.engine.model import labels as lbl
@@ -79,7 +79,7 @@ def _reasons(state: State, now: int) -> dict[str, Reason]:
         return {}  # another controller decided
     if not any(claim.state == INITIALIZED for claim in state.facts.claims.values()):
         return {}
-    cluster = cluster_of(state, now)
+    cluster = cluster_when_moves_start(state, now)
     nodes: dict[str, ClusterNode] = {node.place.claim: node for node in cluster.nodes}
     reasons: dict[str, Reason] = {}
     for claim in state.facts.claims.values():

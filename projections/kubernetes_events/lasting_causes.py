@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kerf.engine.disruption.cluster_from_state import cluster_of
+from kerf.engine.disruption.cluster_from_state import cluster_when_moves_start
 from kerf.engine.disruption.eligibility import judge_nodes
 from kerf.engine.lifecycle.drain.nodes_without_claim import deleted_nodes_without_claim
 from kerf.engine.model.reasons import Reason
@@ -28,7 +28,7 @@ def lasting_verdicts(state: State, kept: Iterable[Verdict], now: int) -> list[Ve
     verdicts = [verdict for verdict in kept if verdict.claim in in_service and verdict.claim not in blocked]
     if not blocked:
         return verdicts
-    judged = judge_nodes(cluster_of(state, now), claims=blocked).judged
+    judged = judge_nodes(cluster_when_moves_start(state, now), claims=blocked).judged
     found = [(node.place.claim, why) for node, why in judged if isinstance(why, Reason)]
     return verdicts + [Verdict(claim, "", "keep", why) for claim, why in found]
 

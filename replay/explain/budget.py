@@ -6,7 +6,7 @@ from collections import Counter
 
 from msgspec import Struct
 
-from kerf.engine.disruption.cluster_from_state import cluster_of
+from kerf.engine.disruption.cluster_from_state import cluster_when_moves_start
 from kerf.engine.disruption.why_nodes_stay import why_node_stays
 from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import Pod, Selector, is_terminal
@@ -178,7 +178,7 @@ def _stays(histories: Histories, state: State, name: str, held: list[Pod]) -> tu
     """Return the nodes that no move may take because of the budget, the longest held first."""
     if state.facts.tells_history or not held:
         return ()
-    cluster, by_node = cluster_of(state, state.facts.at), dict[str, list[str]]()
+    cluster, by_node = cluster_when_moves_start(state, state.facts.at), dict[str, list[str]]()
     for pod in held:
         by_node.setdefault(pod.node, []).append(pod.key)
     found = []

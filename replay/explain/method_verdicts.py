@@ -12,7 +12,7 @@ from msgspec import Struct, structs
 from kerf.engine.disruption import eligibility
 from kerf.engine.disruption.budgets import window_ends
 from kerf.engine.disruption.cluster import Cluster, ClusterNode
-from kerf.engine.disruption.cluster_from_state import NEVER, cluster_of, quiet_at
+from kerf.engine.disruption.cluster_from_state import NEVER, cluster_of, cluster_when_moves_start, quiet_at
 from kerf.engine.disruption.consolidation.second_moves import settled_at
 from kerf.engine.disruption.drift.detection import not_compared
 from kerf.engine.disruption.drift.static_nodepools import replace_drifted_static
@@ -128,15 +128,15 @@ def _voluntary_methods(
     """Give the verdicts of emptiness, drift and consolidation, the methods that kerf chooses to use."""
     now = state.facts.at
     proposed = [move.move for _, move in sorted(state.facts.moves.items()) if not move.started]
-    without_moves = cluster_of(state, now)
     own_move = next((move for move in proposed if claim.name in move.claims), None)
-    cluster = with_moves(without_moves, [move for move in proposed if move is not own_move])
+    others = [move for move in proposed if move is not own_move]
+    soon, at_once = with_moves(cluster_when_moves_start(state, now), others), with_moves(cluster_of(state, now), others)
     methods = (
-        (EMPTINESS, emptiness, DisruptionReason.EMPTY),
-        (DRIFT, drift, DisruptionReason.DRIFTED),
-        (CONSOLIDATION, consolidation, DisruptionReason.UNDERUTILIZED),
+        (EMPTINESS, emptiness, DisruptionReason.EMPTY, soon),
+        (DRIFT, drift, DisruptionReason.DRIFTED, at_once),
+        (CONSOLIDATION, consolidation, DisruptionReason.UNDERUTILIZED, soon),
     )
-    for name, ask, why in methods:
+    for name, ask, why, cluster in methods:
         answer = _static_drift(claim, state, cluster) if name == DRIFT else None
         answer = _while_clocks_differ(answer or explore_changes(cluster, claim.name, ask, why), state)
         reason = answer.verdict or Reason.of(ExplanationCode.WOULD_GO, why=why.value)

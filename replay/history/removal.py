@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from kerf.engine.disruption.cluster_from_state import cluster_of
 from kerf.engine.disruption.moves.cluster_with_moves import with_moves
+from kerf.engine.disruption.moves.due_moves import validation_delay
 from kerf.engine.model.disruption_reasons import BUDGET_REASONS, DisruptionCode, DisruptionReason
 from kerf.engine.model.karpenter.nodeclaim_templates import Difference
 from kerf.engine.model.reasons import Reason
@@ -282,7 +283,7 @@ def budgets_before(store: Store, position: int, at: int, why: str, pools: Iterab
     except RecordShortened:  # it was proposed before the record's base
         return ()
     proposed = [move.move for _, move in sorted(state.facts.moves.items()) if not move.started]
-    cluster = with_moves(cluster_of(state, at), proposed)
+    cluster = with_moves(cluster_of(state, at + validation_delay(why, state)), proposed)
     budgets_of = (cluster.pool(name) for name in sorted(pools))
     return tuple(budget_use(cluster, pool, method) for pool in budgets_of if pool is not None)
 

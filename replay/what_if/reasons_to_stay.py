@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from kerf.engine.disruption import eligibility
-from kerf.engine.disruption.cluster_from_state import cluster_of
+from kerf.engine.disruption.cluster_from_state import cluster_when_moves_start
 from kerf.engine.disruption.eligibility import find_candidates
 from kerf.engine.model.disruption_reasons import DisruptionReason
 from kerf.engine.model.reasons import Reason
@@ -32,7 +32,7 @@ def with_reasons_to_stay(differences: Iterable[Difference], state: State, now: i
 def _excluded(state: State, now: int) -> dict[str, Reason]:
     """By claim, why it is no candidate of consolidation; for an empty node, why it does not go as that. Of candidates,
     what the latest pass said."""
-    cluster = cluster_of(state, now)
+    cluster = cluster_when_moves_start(state, now)
     claims = {node.name: node.place.claim for node in cluster.nodes}
     excluded = find_candidates(cluster, eligibility.consolidation).excluded
     as_empty = find_candidates(cluster, eligibility.emptiness).excluded

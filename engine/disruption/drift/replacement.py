@@ -20,14 +20,14 @@ ROTATION = 60_000
 """Where more nodes have drifted than one pass simulates, it tries other ones after this time (ms)."""
 
 
-def replace_drifted(cluster: Cluster, refused: dict[str, Reason]) -> tuple[list[Move], Cluster]:
-    """Moves for drifted nodes, and the cluster with these moves under way.
+def replace_drifted(cluster: Cluster, refused: dict[str, Reason]) -> list[Move]:
+    """Moves for drifted nodes.
 
     Writes to `refused` why each other drifted node cannot go now. A node that takes pods of another drifted node stays
     until these have arrived.
     """
     if not any(node.drifted_since for node in cluster.nodes):
-        return [], cluster
+        return []
     reasons: dict[str, Reason] = {}
     destinations = DriftDestinations(cluster, ask_scheduler=False)
     moves = _replace_one_by_one(cluster, reasons, destinations)
@@ -38,9 +38,7 @@ def replace_drifted(cluster: Cluster, refused: dict[str, Reason]) -> tuple[list[
     return moves
 
 
-def _replace_one_by_one(
-    cluster: Cluster, refused: dict[str, Reason], destinations: DriftDestinations
-) -> tuple[list[Move], Cluster]:
+def _replace_one_by_one(cluster: Cluster, refused: dict[str, Reason], destinations: DriftDestinations) -> list[Move]:
     moves: list[Move] = []
     taking_pods: set[str] = set()
     simulations = 0
@@ -62,7 +60,7 @@ def _replace_one_by_one(
         cluster = with_moves(cluster, [move])
         moves.append(move)
         taking_pods.update(placement.node for placement in move.placements)
-    return moves, cluster
+    return moves
 
 
 def longest_drifted_first(candidates: tuple[Candidate, ...]) -> list[Candidate]:

@@ -60,8 +60,13 @@ def _due(underway: Underway, state: State, limit: int, headroom: BudgetHeadroom)
 
 
 def _validation_due(underway: Underway, state: State) -> int:
-    """When a move is validated, if the budgets have room for it (D-108). Drifted nodes wait for nothing."""
-    return underway.at + (0 if underway.move.why == DisruptionReason.DRIFTED else state.facts.settings.validation_delay)
+    """When a move is validated, if the budgets have room for it (D-108)."""
+    return underway.at + validation_delay(underway.move.why, state)
+
+
+def validation_delay(why: str, state: State) -> int:
+    """How long a move for this reason is only proposed, in ms. Drifted nodes wait for nothing."""
+    return 0 if why == DisruptionReason.DRIFTED else state.facts.settings.validation_delay
 
 
 def replacement_time_limit(state: State) -> int:

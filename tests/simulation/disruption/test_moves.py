@@ -61,9 +61,7 @@ def test_d116_the_node_goes_when_its_replacement_is_in_service() -> None:
     when = {(type(e.payload).__name__, e.payload.claim): e.at for e in run.entries() if e.type.startswith("claim.")}
     assert when["Requested", new] == when["Tainted", old]
     assert when["Initialized", new] == when["DrainStarted", old]
-    assert when["Tainted", old] - START >= 10 * MINUTE + MINUTE + 15_000, (
-        "consolidateAfter, and the second look (D-108)"
-    )
+    assert 0 <= when["Tainted", old] - START - 11 * MINUTE < 15_000, "consolidateAfter; the pods are old enough, too"
     assert [(e.payload.why, e.payload.claim) for e in events(run, ev.Terminated)] == [("underutilized", old)]
     assert run.simulation.cloud.alive() != []
     assert len(running(run)) == 5
@@ -82,7 +80,7 @@ def test_d45_a_window_that_ends_lets_them_go() -> None:
     closed = {"nodes": "0", "schedule": "0 * * * *", "duration": "40m"}
     run = Run(given(scale("1m", 5), scale("10m", 0), budgets=[closed]))
     (tainted,) = events(run, ev.Tainted)
-    assert tainted.at == START + 40 * MINUTE + 15_000
+    assert tainted.at == START + 40 * MINUTE
 
 
 def test_d50_never_more_at_once_than_the_budget_allows() -> None:
@@ -94,7 +92,7 @@ def test_d50_never_more_at_once_than_the_budget_allows() -> None:
 
 
 def test_d118_a_replacement_without_capacity_leaves_the_node_as_it_was() -> None:
-    gone = {"at": "11m10s", "action": "capacity", "capacityType": "on-demand"}
+    gone = {"at": "10m50s", "action": "capacity", "capacityType": "on-demand"}
     run = Run(given(scale("1m", 12), scale("10m", 5), gone), until=20 * MINUTE)
     old, *news = [entry.payload.claim for entry in events(run, ev.Requested)]
     assert news, "it was tried"
@@ -109,7 +107,7 @@ def test_d118_a_replacement_without_capacity_leaves_the_node_as_it_was() -> None
 
 
 def test_d66_it_is_tried_again_ever_more_rarely_and_goes_well_once_there_is_capacity() -> None:
-    gone = {"at": "11m10s", "action": "capacity", "capacityType": "on-demand"}
+    gone = {"at": "10m50s", "action": "capacity", "capacityType": "on-demand"}
     back = {"at": "31m", "action": "restore-capacity"}
     run = Run(given(scale("1m", 12), scale("10m", 5), gone, back), until=2 * HOUR)
     old = events(run, ev.Requested)[0].payload.claim

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from kerf.engine.disruption.budgets import window_ends
+from kerf.engine.disruption.consolidation.second_moves import LATELY
 from kerf.engine.model.karpenter.nodepools import Budget
 from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import Selector
@@ -20,6 +21,7 @@ from kerf.engine.record.observations import LaunchAnswered, Observation
 from tests.support.lives import DISRUPTED, PODS, PROVIDER, claim_of, decide, half_empty, in_service
 from tests.support.world import World, pool
 from tests.support.worlds.disruption import HOUR, passes, steps
+from tests.support.worlds.two_nodes import two_nodes
 
 
 def started(**changes: object) -> tuple[World, str, LaunchInstance]:
@@ -46,6 +48,7 @@ def test_without_a_change_there_is_no_pass() -> None:
 def test_d16_two_passes_are_ten_seconds_apart() -> None:
     world = in_service()
     world.after(60_000)
+    world.after(60_000)
     world.see(Observation(pool(weight=1)))
     world.after(1_000)
     before, looked = len(passes(world)), world.now
@@ -57,15 +60,15 @@ def test_d16_two_passes_are_ten_seconds_apart() -> None:
 
 
 @pytest.mark.parametrize("nominated", [False, True])
-@pytest.mark.parametrize(("left", "waits"), [(4_000, 4_000), (6_000, 6_000), (6_001, 1_000)])
+@pytest.mark.parametrize(("left", "waits"), [(19_000, 4_000), (21_000, 6_000), (21_001, 1_000)])
 def test_d8_d16_a_pass_waits_five_seconds_for_the_nodes_of_one_scale_in(
     left: int, waits: int, *, nominated: bool
 ) -> None:
-    """The node of the latest pod event is a candidate after `left` ms: it is Consolidatable then, or pods that were
-    expected on it have not come."""
+    """The node of the latest pod event may go after `left` ms: it is Consolidatable then, or pods that were expected on
+    it have not come. A move is proposed 15 s before it starts."""
     world = in_service(consolidate_after=0 if nominated else left)
     world.after(60_000)
-    world.after(60_000)
+    world.after(LATELY)
     if nominated:
         claim_of(world).nominated_until = world.now + left
     before = len(passes(world))
@@ -75,7 +78,21 @@ def test_d8_d16_a_pass_waits_five_seconds_for_the_nodes_of_one_scale_in(
     assert len(passes(world)) == before
     world.after(1)
     assert len(passes(world)) == before + 1
-    assert bool(passes(world)[-1].proposed) == (waits == left)
+    assert bool(passes(world)[-1].proposed) == (waits > 1_000)
+
+
+@pytest.mark.parametrize(("between", "waits"), [(900, 1_900), (1_100, 1_000)])
+def test_d16_a_pass_waits_a_second_for_the_next_pod_of_a_scale_in(between: int, waits: int) -> None:
+    """Pods of two nodes go one after the other."""
+    world = two_nodes(consolidate_after=0)
+    world.after(60_000)
+    before, begun, came = len(passes(world)), world.now, 0
+    for step in range(30):
+        if step * 100 in (0, between):
+            world.gone("ab"[step > 0])
+        came = came or (world.now - begun if len(passes(world)) > before else 0)
+        world.after(100)
+    assert came == waits
 
 
 def test_a_pass_that_came_to_the_same_says_nothing() -> None:
@@ -164,7 +181,7 @@ def test_d118_w30_a_lost_replacement_takes_the_taint_back() -> None:
     world.node("n1", PROVIDER, registered="true", initialized="true")
     world.after(10_000)
     assert claim_of(world).verdict == "held-back"
-    assert world.runtime.next_due() == world.runtime.state.facts.holds[claim_of(world).name].until
+    assert world.runtime.next_due() == world.runtime.state.facts.holds[claim_of(world).name].until - 15_000
 
 
 def test_d117_w62_a_replacement_may_take_ten_minutes() -> None:

@@ -219,15 +219,17 @@ def test_d24_a_pass_does_not_wait_for_the_second_look_of_another() -> None:
     assert [step.step for step in steps(world)] == ["started"]
 
 
-def test_d25_a_node_is_looked_at_as_soon_as_it_is_consolidatable() -> None:
+def test_d25_a_node_is_looked_at_in_time_to_go_as_soon_as_it_is_consolidatable() -> None:
     """With the reference's memos it may wait five minutes."""
     world = half_empty(consolidate_after=3 * 60_000)
     world.after(11_000)
     assert claim_of(world).verdict == "not-consolidatable"
-    at = claim_of(world).last_pod_event + 3 * 60_000
+    at = claim_of(world).last_pod_event + 3 * 60_000 - 15_000
     assert world.runtime.next_due() == at
     world.after(at - 1 - world.now)
     count = len(passes(world))
     world.after(1)
     assert len(passes(world)) == count + 1
     assert [move.why for move in passes(world)[-1].proposed] == ["underutilized"]
+    assert world.after(14_999) == []
+    assert world.after(1) != []

@@ -40,7 +40,7 @@ def drifted(name: str, *pods: Any, size: str = "medium", ago: int = HOURS, **cha
 def moved(given: Cluster) -> tuple[list[tuple[str, ...]], dict[str, str]]:
     """The claims of each move, and why others stay."""
     refused: dict[str, Reason] = {}
-    moves, _ = replace_drifted(given, refused)
+    moves = replace_drifted(given, refused)
     return [move.claims for move in moves], {name: reason.code for name, reason in refused.items()}
 
 
@@ -60,7 +60,7 @@ def test_w18_d31_d89_with_a_grace_period_a_protected_pod_is_no_obstacle_and_gets
     held = pod("p", do_not_disrupt="true")
     assert moved(cluster(drifted("n", held)))[0] == []
     refused: dict[str, Reason] = {}
-    ((move,), _) = replace_drifted(cluster(drifted("n", held, grace_period=300_000)), refused)
+    (move,) = replace_drifted(cluster(drifted("n", held, grace_period=300_000)), refused)
     assert (move.claims, move.replacements, move.placements) == (("claim-n",), (), ())
 
 
@@ -78,7 +78,7 @@ def test_w28_d63_without_pods_first_then_by_how_long_they_have_drifted() -> None
 def test_w29_d65_one_drifted_node_is_replaced_by_as_many_as_its_pods_need() -> None:
     given = cluster(drifted("n", *(pod(f"p{i}", 7_900) for i in range(3)), size="large"))
     refused: dict[str, Reason] = {}
-    ((move,), _) = replace_drifted(given, refused)
+    (move,) = replace_drifted(given, refused)
     assert len(move.replacements) == 3
     assert sorted(uid for new in move.replacements for uid in new.pods) == ["uid-p0", "uid-p1", "uid-p2"]
 

@@ -42,6 +42,7 @@ def test_of_two_answers_in_one_turn_the_first_instance_is_kept_and_the_second_en
 
 def test_nothing_is_due_while_the_end_of_a_surplus_instance_awaits_its_answer() -> None:
     world = in_service(expire_after=None)
+    world.after(60_000)
     world.see(answered("1.0", claim_of(world).name, "i-2"))
     assert len(world.intents) == 1
     hour_old = claim_of(world).created + 3_600_000  # D-126: when its instance type is looked for

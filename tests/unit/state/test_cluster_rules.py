@@ -186,11 +186,11 @@ def test_l269_a_change_of_the_claim_keeps_pods_marks_and_nomination() -> None:
 def test_l279_l507_a_node_that_nobody_can_tell_the_instance_of_holds_nothing_up() -> None:
     """Unlike the reference, which would never have seen the whole cluster."""
     world = in_service()
+    before = len(passes(world))
     world.see(Observation(Node("stray", ready=True, created=world.now, labels={lbl.NODEPOOL: "default"})))
     world.pending("large", memory=6_000 * Mi)
     world.after(1_000)
     assert len(launches(world)) == 1
-    before = len(passes(world))
     world.after(60_000)
     assert len(passes(world)) > before
 

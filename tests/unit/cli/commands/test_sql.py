@@ -71,7 +71,7 @@ def test_the_cookbook_runs(records: Database, query: str) -> None:
     found = records.ask(query)
     assert found.names
     rows = list(found.rows)
-    assert rows or "HAVING" in query or "QUALIFY time" in query
+    assert rows or any(rare in query for rare in ("HAVING", "QUALIFY time", "pods_served = 0"))
 
 
 def test_the_cookbook_has_a_dozen_queries() -> None:

@@ -23,7 +23,7 @@ def room(name: str, free: int) -> ClusterNode:
 
 def moves(given: Cluster) -> tuple[list[Move], dict[str, Reason]]:
     refused: dict[str, Reason] = {}
-    return replace_drifted(given, refused)[0], refused
+    return replace_drifted(given, refused), refused
 
 
 def test_d65_pods_that_the_scheduler_finds_places_for_get_no_node() -> None:

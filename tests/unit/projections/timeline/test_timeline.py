@@ -144,9 +144,10 @@ def test_a_cordon_is_told_and_so_is_a_taint_that_is_not_kubernetes_own() -> None
     own = Taint("maintenance", "NoSchedule", "tonight")
     world = in_service()
     (node,) = world.runtime.state.facts.nodes.values()
+    before = len(told(world.store.entries))
     for taints in ((cordon,), (cordon, pressure), (pressure, own), ()):
         world.see(Observation(replace(node, taints=taints)))
-    lines = [event_sentence(event) for event in told(world.store.entries)[-6:] if event.level != DEBUG]
+    lines = [event_sentence(event) for event in told(world.store.entries)[before:] if event.level != DEBUG]
     assert lines == [
         "node n1 was cordoned: it takes no more pods",
         "node n1 was uncordoned: it takes pods again",
