@@ -149,7 +149,7 @@ class DisruptionCode(ReasonCode):
     MOVE_PROPOSED = "move-proposed", "it could go ({why}); that is looked at again in a moment"
     MOVED_LATELY = (
         "moved-lately",
-        "{count} of its pods came less than 10 minutes ago: moving them again has to save more than {limit}/h, and "
+        "{count} of its pods came less than 10 minutes ago: moving them so soon has to save more than {limit}/h, and "
         "would save {savings}/h",
     )
     LEFT_OVER = "left-over", "pods of it would have a place, but the cluster's scheduler might give it to others"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kerf.engine.disruption.consolidation.second_moves import LATELY
 from kerf.engine.model.kubernetes.pods import Taint
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.decisions import Intent
@@ -48,9 +49,9 @@ def joins(world: World) -> None:
 
 
 def half_empty(**changes: object) -> World:
-    """The node keeps two of its five pods: c5.large would do for them."""
+    """The node keeps two of its five pods, which came ten minutes ago: c5.large would do for them."""
     world = in_service(**changes)
-    world.after(60_000)
+    world.after(LATELY)
     for name in PODS[:3]:
         world.gone(name)
     return world

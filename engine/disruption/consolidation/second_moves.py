@@ -1,8 +1,9 @@
-"""Pods that would move again soon: what their move has to save.
+"""Pods that came a short while ago: what their move has to save.
 
-A pod that moves twice is down twice, and a replacement that goes soon was launched for little. So where pods came to a
-node in service less than ten minutes ago, a cheaper node in its place has to save more than these pods cost, or more
-than it costs itself. Nodes whose pods fit elsewhere go at any time: that is what saves most.
+A pod that moves twice is down twice, and a replacement that goes soon was launched for little. What was scaled lately
+is often scaled again. So where pods came less than ten minutes ago, a cheaper node in place of theirs has to save more
+than these pods cost, or more than it costs itself. Nodes whose pods fit elsewhere go at any time: that is what saves
+most.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from collections.abc import Iterable
 from kerf.engine.disruption.cluster import ClusterNode
 from kerf.engine.disruption.eligibility import Candidate
 from kerf.engine.model.disruption_reasons import DisruptionCode
-from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.reasons import Reason
 
 LATELY = 600_000
@@ -26,7 +26,7 @@ def too_soon(savings: float, candidates: Iterable[Candidate], pod_price: float, 
     """Why these nodes stay for now although `savings` (USD per hour) would be gained, None if nothing speaks against
     it. `pod_price` is what a pod costs on average (USD per hour)."""
     nodes = tuple(candidates)
-    count = sum(_came_lately(pod, candidate.node, now) for candidate in nodes for pod in candidate.pods)
+    count = sum(pod.created > now - LATELY for candidate in nodes for pod in candidate.pods)
     replacements = math.fsum(candidate.price for candidate in nodes) - savings
     limit = min(count * pod_price, replacements)
     if savings > limit or limit < MIN_PRICE:
@@ -37,8 +37,3 @@ def too_soon(savings: float, candidates: Iterable[Candidate], pod_price: float, 
 def settled_at(node: ClusterNode) -> int:
     """When no pod of a node counts as one that came lately any more (ms since the epoch)."""
     return max((pod.created + LATELY for pod in node.pods), default=0)
-
-
-def _came_lately(pod: Pod, node: ClusterNode, now: int) -> bool:
-    """Whether a pod came a short while ago, and not as one of those that the node was launched for."""
-    return pod.created > max(node.initialized_since, now - LATELY)

@@ -17,8 +17,8 @@ from tests.support.simulation.run import Run, scale, workshop
 
 MINUTE = 60_000
 SIZES = {"large": "1500m", "middle": "700m", "little": "100m"}
-REPLICAS, LEFT = {"large": 24, "middle": 16, "little": 60}, 3
-"""All are scaled to one in three."""
+REPLICAS, LEFT = {"large": 24, "middle": 20, "little": 60}, 4
+"""All are scaled to one in four."""
 
 
 def deployment(name: str) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def test_all_of_them_go_at_once_and_their_large_pods_first() -> None:
 
 
 def test_between_the_turns_it_is_told_what_pods_wait_for() -> None:
-    state = scaled_in(until=20 * MINUTE + 26_040 + WAVE_INTERVAL // 2).runtime.state
+    state = scaled_in(until=20 * MINUTE + 16_040 + WAVE_INTERVAL // 2).runtime.state
     left = [draining_pod for claim in state.facts.claims.values() for draining_pod in draining_pods(claim, state)]
     assert {leaving.pod.split("-")[0] for leaving in left} == {"other/middle", "other/little"}
     assert {leaving.reason.code for leaving in left} == {"waiting-for-turn"}

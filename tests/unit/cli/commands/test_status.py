@@ -37,7 +37,7 @@ def test_the_text_has_80_columns_and_no_colour(kerf: Any, record: Path) -> None:
     lines = out.splitlines()
     assert max(map(len, lines)) <= 80
     assert lines[0] == "degraded: 1 pod without a place (default/huge)"
-    assert "  default/huge: 1 pod for 28m59s, 9,313.2Gi memory" in out
+    assert "  default/huge: 1 pod for 19m59s, 9,313.2Gi memory" in out
     assert "WAITING" in lines
     assert "NODES" in lines
 

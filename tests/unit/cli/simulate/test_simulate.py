@@ -76,8 +76,7 @@ def test_a_lack_of_capacity_falls_to_the_next_and_is_remembered_for_three_minute
     assert [(e.payload.instance_type, e.payload.zone) for e in launched] == [
         ("r5.large", "us-west-2b"),  # m5.large nowhere, r5.large not in us-west-2a
         ("r5.large", "us-west-2b"),  # capacity is back since a minute, and m5.large still avoided
-        ("m5.large", "us-west-2a"),  # instead of the second, as soon as the lack is forgotten
-        ("r5.large", "us-west-2a"),
+        ("m5.large", "us-west-2a"),  # the lack is forgotten
     ]
     refused = entries(record, "launch.answered")[0].payload.errors
     assert {error.code for error in refused} == {"InsufficientInstanceCapacity"}

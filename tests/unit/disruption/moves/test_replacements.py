@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kerf.engine.disruption.consolidation.second_moves import LATELY
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.karpenter.nodepool_hash import hashed
 from kerf.engine.nodeclaim.claim import NodeClaim
@@ -13,7 +14,7 @@ from kerf.engine.nodeclaim.state_table import DRAINING, INITIALIZED, REGISTERED,
 from kerf.engine.record.claim_events import Requested
 from kerf.engine.record.decisions import Decision, LaunchInstance, MoveStepResult, ProposedMovesResult
 from kerf.engine.record.observations import LaunchAnswered, ObjectGone, Observation
-from tests.support.lives import DISRUPTED, PODS, PROVIDER, decide, in_service
+from tests.support.lives import DISRUPTED, PODS, PROVIDER, decide, half_empty, in_service
 from tests.support.world import World, pool
 
 OTHER = "aws:///us-west-2a/i-2"
@@ -21,10 +22,7 @@ OTHER = "aws:///us-west-2a/i-2"
 
 def started(**changes: object) -> tuple[World, str, LaunchInstance]:
     """The node keeps two of its five pods, and a smaller one is on its way."""
-    world = in_service(**changes)
-    world.after(60_000)
-    for name in PODS[:3]:
-        world.gone(name)
+    world = half_empty(**changes)
     decide(world)
     ((ref, order),) = world.launches()
     world.node("n1", PROVIDER, registered="true", initialized="true", taints=(DISRUPTED,))
@@ -59,7 +57,7 @@ def test_d107_a_replacement_is_made_like_any_claim_of_its_nodepool() -> None:
     }  # fmt: skip
     given = hashed(pool(**template))
     world = in_service(**template)
-    world.after(60_000)
+    world.after(LATELY)
     world.see(Observation(given))
     for name in PODS[:3]:
         world.gone(name)
@@ -81,14 +79,14 @@ def test_d107_s167_a_nodepool_above_its_limit_may_still_get_smaller() -> None:
     """Unlike the reference, which refuses every replacement then. Above it stays, and nothing is launched, where what
     remains without the node is too much already."""
     world = in_service()
-    world.after(60_000)
+    world.after(LATELY)
     world.see(Observation(pool(limits={"memory": 4_000 * 2**20})))  # m5.large has 7,577 Mi, c5.large 3,788
     for name in PODS[:3]:
         world.gone(name)
     decide(world)
     assert [order.offers[0].instance_type for _, order in world.launches()] == ["c5.large"]
     refused = in_service()
-    refused.after(60_000)
+    refused.after(LATELY)
     refused.see(Observation(pool(limits={"memory": 3_000 * 2**20})))
     for name in PODS[:3]:
         refused.gone(name)

@@ -58,9 +58,10 @@ def test_disrupt_can_read_it(case: str) -> None:
 def test_a290_disrupt_replaces_nothing_by_what_is_in_doubt() -> None:
     """The node was launched because a cheaper type was refused. That one may be tried again, and is in doubt."""
     store = GoldenStore(GOLDEN / "no-capacity")
-    passes = (entry.payload for entry in store.scan() if entry.type == "decision.made")
-    moved = next(p for p in passes if isinstance(p.result, ProposedMovesResult) and p.result.proposed)
-    state = load(store, moved.looked_at)  # the type is in doubt no more when that pass proposes it
+    decisions = (entry.payload for entry in store.scan() if isinstance(entry.payload, Decision))
+    passes = ((made, made.result) for made in decisions if isinstance(made.result, ProposedMovesResult))
+    tried = next(made for made, told in passes if any(said.reason.code == "moved-lately" for said in told.verdicts))
+    state = load(store, tried.looked_at)  # the type is in doubt no more when that pass would replace the node by it
     now = max(state.facts.unavailable.values())
     scenario = scenario_of(state, now, "no-capacity").scenario
     source = scenario["instanceTypes"]

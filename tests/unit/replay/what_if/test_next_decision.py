@@ -78,7 +78,7 @@ CASES: dict[str, tuple[dict[str, Any], type, list[Change]]] = {
 
 
 def simulated(*actions: dict[str, Any]) -> MemoryStore:
-    return Run(deepcopy(workshop(*TODAY, *actions)), until=10 * MINUTE).memory
+    return Run(deepcopy(workshop(*TODAY, *actions)), until=15 * MINUTE).memory
 
 
 @pytest.fixture(scope="module")
