@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from kerf.adapters.cli.render.moment.status import status_text
 from kerf.adapters.cli.render.output import Printer
+from kerf.engine.disruption.why_nodes_stay import why_it_stays
 from kerf.engine.model.content_digest import content
 from kerf.engine.model.disruption_reasons import DisruptionCode
 from kerf.engine.model.karpenter.nodepools import Budget
@@ -126,6 +127,17 @@ def test_a_budget_that_allows_none_is_not_used_up(nodes: str, said: str) -> None
     world.after(MINUTE)
     (node,) = status(world).nodes
     assert node.few_words == said
+
+
+def test_a_node_is_about_to_go_15_s_before_consolidate_after_is_over() -> None:
+    """D-55, D-108: `kerf status` and `kerf explain` say the same as the pass."""
+    world = half_empty(consolidate_after=MINUTE)
+    changed = world.now
+    world.after(10_000)
+    assert (status(world).nodes[0].few_words, claim_of(world).verdict) == ("pods changed lately", "not-consolidatable")
+    world.after(changed + MINUTE - 15_000 - world.now)
+    assert (status(world).nodes[0].few_words, claim_of(world).verdict) == ("about to go", "move-proposed")
+    assert why_it_stays(claim_of(world), world.runtime.state, world.now) is None
 
 
 def drifted(later: int, **changes: object) -> ClusterStatus:
