@@ -15,20 +15,15 @@ from msgspec.structs import replace
 from kerf.engine.disruption import eligibility
 from kerf.engine.disruption.budgets import window_ends
 from kerf.engine.disruption.cluster import Cluster
-from kerf.engine.disruption.cluster_from_state import (
-    NEVER,
-    cluster_of,
-    cluster_when_moves_start,
-    quiet_at,
-)
+from kerf.engine.disruption.cluster_from_state import NEVER, cluster_of, cluster_when_moves_start, quiet_at
 from kerf.engine.disruption.consolidation.joint_search import find_joint_removal
-from kerf.engine.disruption.consolidation.second_moves import settled_at
 from kerf.engine.disruption.consolidation.sequential_search import (
     MIN_SAVINGS,
     ChosenCommands,
     Tell,
     choose_commands,
 )
+from kerf.engine.disruption.consolidation.young_pods import settled_at
 from kerf.engine.disruption.drift.replacement import MAX_SIMULATIONS, ROTATION, replace_drifted
 from kerf.engine.disruption.drift.static_nodepools import replace_drifted_static
 from kerf.engine.disruption.eligibility import NodeEligibility, find_candidates, judge_nodes

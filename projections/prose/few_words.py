@@ -25,7 +25,7 @@ _FEW_WORDS: dict[str, str] = {
     DisruptionCode.MISSING_LABEL: "label missing",
     DisruptionCode.MOVE_PROPOSED: "about to go",
     DisruptionCode.NEVER_EXPIRES: "never expires",
-    DisruptionCode.MOVED_LATELY: "pods moved lately",
+    DisruptionCode.MOVED_LATELY: "pods came lately",
     DisruptionCode.NO_INSTANCE_TYPES: "types not known",
     DisruptionCode.NO_NODE: "no Node object",
     DisruptionCode.NO_NODEPOOL: "NodePool missing",

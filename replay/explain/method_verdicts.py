@@ -13,7 +13,7 @@ from kerf.engine.disruption import eligibility
 from kerf.engine.disruption.budgets import window_ends
 from kerf.engine.disruption.cluster import Cluster, ClusterNode
 from kerf.engine.disruption.cluster_from_state import NEVER, cluster_of, cluster_when_moves_start, quiet_at
-from kerf.engine.disruption.consolidation.second_moves import settled_at
+from kerf.engine.disruption.consolidation.young_pods import settled_at
 from kerf.engine.disruption.drift.detection import not_compared
 from kerf.engine.disruption.drift.static_nodepools import replace_drifted_static
 from kerf.engine.disruption.forced.finding import Finding

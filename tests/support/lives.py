@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kerf.engine.disruption.consolidation.second_moves import LATELY
+from kerf.engine.disruption.consolidation.young_pods import LATELY
 from kerf.engine.model.kubernetes.pods import Taint
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.decisions import Intent

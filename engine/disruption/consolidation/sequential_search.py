@@ -36,7 +36,7 @@ from kerf.engine.disruption.consolidation.rankings import (
     prices_of_nodes,
 )
 from kerf.engine.disruption.consolidation.replacement_bound import Bound
-from kerf.engine.disruption.consolidation.second_moves import too_soon
+from kerf.engine.disruption.consolidation.young_pods import too_soon
 from kerf.engine.disruption.eligibility import Candidate, NodeEligibility, find_candidates, judge_nodes
 from kerf.engine.disruption.simulation import STEPS_PER_POD, Simulator
 from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason

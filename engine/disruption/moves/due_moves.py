@@ -17,7 +17,7 @@ from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.cluster_from_state import cluster_of
 from kerf.engine.disruption.consolidation.commands import placed
 from kerf.engine.disruption.consolidation.rankings import price_of_pod
-from kerf.engine.disruption.consolidation.second_moves import too_soon
+from kerf.engine.disruption.consolidation.young_pods import too_soon
 from kerf.engine.disruption.eligibility import Candidate, Filter, find_candidates
 from kerf.engine.disruption.moves.budget_headroom import MAX_WAIT, BudgetHeadroom
 from kerf.engine.disruption.moves.cluster_with_moves import with_moves, without_late_pods, without_room

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from kerf.engine.disruption.budgets import window_ends
-from kerf.engine.disruption.consolidation.second_moves import LATELY
+from kerf.engine.disruption.consolidation.young_pods import LATELY
 from kerf.engine.model.karpenter.nodepools import Budget
 from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import Selector

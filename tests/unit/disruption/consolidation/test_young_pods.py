@@ -1,4 +1,4 @@
-"""Pods that came a short while ago have to save more than they cost themselves before they move again (D-98)."""
+"""Nodes of pods that came a short while ago are replaced only for more than these cost (D-98)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.engine.disruption.cluster import Cluster
-from kerf.engine.disruption.consolidation.second_moves import settled_at
 from kerf.engine.disruption.consolidation.sequential_search import choose_commands
+from kerf.engine.disruption.consolidation.young_pods import settled_at
 from kerf.engine.disruption.moves.due_moves import validate
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Move
@@ -20,9 +20,10 @@ MINUTE = 60_000
 
 
 def alone(came: int, instance_type: str = "medium") -> Cluster:
-    """A cluster of one node whose three pods would do with a small one. They came at `came`."""
+    """A cluster of one node whose three pods would do with a small one. It was launched for them; they came at
+    `came`."""
     pods = [pod(f"p{number}", created=came) for number in range(3)]
-    return replace(cluster(node("crowded", instance_type, *pods)), live=True)
+    return replace(cluster(node("crowded", instance_type, *pods, initialized_since=came)), live=True)
 
 
 def test_d98_pods_that_came_lately_stay_for_now() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kerf.engine.disruption.consolidation.second_moves import LATELY
+from kerf.engine.disruption.consolidation.young_pods import LATELY
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.karpenter.nodepool_hash import hashed
 from kerf.engine.nodeclaim.claim import NodeClaim

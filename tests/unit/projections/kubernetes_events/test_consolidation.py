@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.engine.disruption.consolidation.balanced_policy import THRESHOLD
-from kerf.engine.disruption.consolidation.second_moves import LATELY
+from kerf.engine.disruption.consolidation.young_pods import LATELY
 from kerf.engine.model.feature_gates import FIELDS
 from kerf.engine.model.karpenter.nodepools import Budget, NodePool
 from kerf.engine.model.reasons import Reason

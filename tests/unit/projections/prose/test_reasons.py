@@ -112,7 +112,7 @@ def test_a_parameter_that_the_record_lacks_is_left_out() -> None:
     [
         ("nothing-cheaper", "nothing cheaper"),
         ("several-replacements", "needs several nodes"),
-        ("moved-lately", "pods moved lately"),
+        ("moved-lately", "pods came lately"),
         ("empty", "nothing that needs a place runs on it"),
     ],
 )
