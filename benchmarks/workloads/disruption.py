@@ -42,7 +42,7 @@ NODE_CLASS = NodeClassRef("karpenter.k8s.aws", "EC2NodeClass", "default")
 
 def scale_in(at: str, budget: str) -> list[dict[str, Any]]:
     """The documents, with a Timeline that scales in at `at`."""
-    documents = [*before(budget), *_node_class()]
+    documents = [*before(budget), *node_class()]
     return [
         *documents,
         _timeline([_scale(at, document, LEFT) for document in documents if document["kind"] == "Deployment"]),
@@ -55,7 +55,7 @@ def after_scale_in() -> list[dict[str, Any]]:
     for document in documents:
         if document["kind"] == "Deployment":
             document["spec"]["replicas"] = LEFT
-    return [*documents, *_node_class()]
+    return [*documents, *node_class()]
 
 
 def before(budget: str) -> list[dict[str, Any]]:
@@ -71,7 +71,7 @@ def before(budget: str) -> list[dict[str, Any]]:
 
 def daily_wave(days: int, low: int, high: int) -> list[dict[str, Any]]:
     """The same Deployments with `high` replicas each from eight to eight o'clock, `low` by night."""
-    documents = [*before("10%"), *_node_class()]
+    documents = [*before("10%"), *node_class()]
     deployments = [document for document in documents if document["kind"] == "Deployment"]
     for deployment in deployments:
         deployment["spec"]["replicas"] = low
@@ -92,7 +92,7 @@ def _timeline(actions: list[dict[str, Any]]) -> dict[str, Any]:
     return {"apiVersion": "kerf.dev/v1alpha1", "kind": "Timeline", "metadata": {"name": "benchmark"}, "spec": spec}
 
 
-def _node_class() -> list[dict[str, Any]]:
+def node_class() -> list[dict[str, Any]]:
     terms = [{"tags": {"a": "b"}}]
     spec = {
         "amiSelectorTerms": [{"alias": "al2023@latest"}], "role": "kerf", "subnetSelectorTerms": terms,
