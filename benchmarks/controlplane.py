@@ -1,12 +1,13 @@
 """kerf, or Karpenter, on a real control plane with KWOK nodes: how soon pods run, on what, and what it takes.
 
     python benchmarks/controlplane.py [--controller kerf|karpenter|both] [--workload FILE] [--seconds 180] [--runs 1]
-        [--scale-in SECONDS] [--no-nomination] [--no-bursts] [--json]
+        [--scale-in SECONDS] [--record FOLDER] [--no-nomination] [--no-bursts] [--json]
 
 Starts etcd, API server, scheduler, controller manager and KWOK (`make controlplane` builds them, `make reference`
 Karpenter's controller) on 127.0.0.1, applies the workload, by default benchmarks/workloads/scale-500.json, and
 waits until all its pods run. With `--scale-in` every Deployment is then brought from 50 replicas to 15 at once, and the
-course of the price is followed. Each run has a control plane of its own; with `both` they take turns.
+course of the price is followed. Each run has a control plane of its own; with `both` they take turns. `--record` keeps
+kerf's records in a folder, for `kerf log`.
 
 Times are seconds since the workload was applied, `first_claim_s` by the API server's own clock: `claim_after_first_s`
 and `claim_after_last_s` are from kube-scheduler's first and last word on a pod before it. `price` is the sum of the
@@ -24,6 +25,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -164,7 +166,9 @@ class Run:
         return busy - ours
 
 
-def measure(name: str, workload: dict[str, Any], seconds: float, scale_in: float, flags: list[str]) -> dict[str, Any]:
+def measure(
+    name: str, workload: dict[str, Any], seconds: float, scale_in: float, flags: list[str], kept: Path | None
+) -> dict[str, Any]:
     binaries = assets()
     if binaries is None:
         raise SystemExit(f"benchmarks/controlplane.py {CONDITION}")
@@ -184,6 +188,9 @@ def measure(name: str, workload: dict[str, Any], seconds: float, scale_in: float
             found["requests_of_all"] = run.of_all()
             if isinstance(controller, Kerf):
                 found["verified"] = "same" in controller.verify()
+                if kept is not None:
+                    kept.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(controller.record, kept)
             else:
                 found["version"] = controller.version
             return found
@@ -227,6 +234,9 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=180, help="how long to wait for all pods")
     parser.add_argument("--scale-in", type=float, default=0, metavar="SECONDS", help="follow a scale-in for so long")
     parser.add_argument("--runs", type=int, default=1)
+    parser.add_argument(
+        "--record", type=Path, metavar="FOLDER", help="where kerf's records are kept: 1.kerf, 2.kerf, …"
+    )
     parser.add_argument("--no-nomination", action="store_true", help="leave pods' status.nominatedNodeName alone")
     parser.add_argument("--no-bursts", action="store_true", help="wait for the scheduler's word on every pod")
     parser.add_argument("--json", action="store_true", help="print one JSON object a run, a line each")
@@ -236,8 +246,10 @@ def main() -> int:
     if asked.no_bursts:
         flags.append("--batch-enough-pods=0")
     missed = 0
-    for name in ((KARPENTER, KERF) if asked.controller == "both" else (asked.controller,)) * asked.runs:
-        figures = measure(name, workload, asked.seconds, asked.scale_in, flags)
+    names = ((KARPENTER, KERF) if asked.controller == "both" else (asked.controller,)) * asked.runs
+    for number, name in enumerate(names, start=1):
+        kept = asked.record / f"{number}.kerf" if asked.record else None
+        figures = measure(name, workload, asked.seconds, asked.scale_in, flags, kept)
         print(json.dumps(figures) if asked.json else json.dumps(figures, indent=2), flush=True)
         missed += figures["all_running_s"] is None
     return 1 if missed else 0
