@@ -14,7 +14,8 @@ for, wherever. NAME is a scenario or a family (`i-mixed`); without names all are
 pod labels: kube-scheduler then spreads, softly, those pods without constraints of their own. `--nominate` plans
 for pods that are told their nodes (status.nominatedNodeName). As in a cluster, the plan is made for the pods that the
 scheduler has refused, and once more than foreseen where it has bound others to the nodes that were there. The new nodes
-are closed until all are there and pods have been told them.
+are closed until all are there and pods have been told them. `--order`: in which order the pods are made. By age is what
+scenarios say; by file or name all come in the same second, and plans know their order or not.
 
 Prints one JSON object:
 
@@ -48,6 +49,8 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from msgspec.structs import replace
 
 from benchmarks.real_scheduler.cluster import Cluster, Refused, plane_in
 from benchmarks.real_scheduler.objects import ORDERS, ComingNode, Key, Stage, coming_nodes, node_name, obstacle, stage
@@ -177,6 +180,14 @@ def carried_out(
 
 def _pod_kind(pod: PendingPod) -> tuple[str, str]:
     return pod.namespace, pod.shape
+
+
+def as_made(problem: Problem, order: str) -> Problem:
+    """The problem with the pods as the API server tells of them, if they are made in this order."""
+    if order == "age":
+        return problem
+    pods = [replace(pod, created=0, turn=pod.turn if order == "file" else 0) for pod in problem.pods]
+    return replace(problem, pods=tuple(pods))
 
 
 def measure_scenario(
@@ -318,7 +329,8 @@ def main() -> int:
             plane.start_scheduling()
             with closing(Cluster(plane, asked.still)) as cluster:
                 for number, scenario in enumerate(scenarios, start=1):
-                    result = measure_scenario(cluster, scenario, problem_of(scenario, catalogues, settings), asked)
+                    problem = as_made(problem_of(scenario, catalogues, settings), asked.order)
+                    result = measure_scenario(cluster, scenario, problem, asked)
                     results.append(result)
                     print(f"{number}/{len(scenarios)} {_progress_line(result)}", file=sys.stderr, flush=True)
         finally:

@@ -133,11 +133,11 @@ def _daemon_sets(scenario: Mapping[str, Any], problem: Problem) -> list[tuple[Do
 
 
 def _told(problem: Problem, claim: OpenedClaim) -> tuple[PlannedPod, ...]:
-    """The pods of a claim. Of equal ones with a hard spread as many at a time are told their node as their skew allows,
-    as in engine/runtime/pod_nominations.py."""
+    """The pods of a claim, in the order in which they are made. Of equal ones with a hard spread as many at a time are
+    told their node as their skew allows, as in engine/runtime/pod_nominations.py."""
     pods = {pod.uid: pod for pod in problem.pods}
     told = []
-    for pod in map(pods.__getitem__, claim.pods):
+    for pod in sorted(map(pods.__getitem__, claim.pods), key=lambda each: (each.created, each.turn)):
         spreads = problem.shapes[pod.shape].spread
         skews = [spread.max_skew for spread in spreads if spread.when_unsatisfiable == HARD_SPREAD]
         kind = pod.namespace, pod.shape

@@ -10,13 +10,14 @@ a Node comes, which is closed at first. Who is told again meanwhile loses it aga
 over and their Node opens (`due` with `opening`); else others would take their room. Later they are told at once.
 
 Of pods with a topology spread, as many at a time are nominated for a node as its skew allows: kube-scheduler counts a
-nominated pod as if it were on that node already. With more on each node none of them could be bound first.
+nominated pod as if it were on that node already. With more on each node none of them could be bound first. Who was told
+already comes first, then who came first: kube-scheduler tries them in this order.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from kerf.engine.model.kubernetes.pods import Pod, PodShape, SpreadConstraint
@@ -135,6 +136,7 @@ class PodNominations:
         others stay in `_quiet`."""
         facts = state.facts
         before = {**facts.nominations, **self._written}
+        order: dict[str, int] = {}  # in which the API server told of the pods, once it matters
         known, self._quiet = self._quiet, {}
         changed: dict[str, WhoWaits] = {}
         for name, uids in state.indexes.waiting_for.items():
@@ -146,7 +148,10 @@ class PodNominations:
             if name in known and known[name][0] == waiting and node != opening:
                 self._quiet[name] = known[name]
             else:
-                changed[name] = waiting, list(self._at_a_time(uids, node, before, state))
+                if not order and any(self._max_skew(pod.shape, state) for pod in waiting.pods if pod is not None):
+                    order = {uid: number for number, uid in enumerate(facts.pods)}
+                in_turn = sorted(uids, key=lambda uid: (before.get(uid) != node, order.get(uid, 0)))
+                changed[name] = waiting, list(self._at_a_time(in_turn, state))
         return changed
 
     def _is_due(self, pod: Pod, waiting: _Waiting, opening: str, state: State) -> bool:
@@ -162,11 +167,11 @@ class PodNominations:
         self._shown.discard(uid)
         self._cleared.discard(uid)
 
-    def _at_a_time(self, pods: Iterable[str], node: str, before: Mapping[str, str], state: State) -> Iterator[str]:
-        """The pods but those for which, by a spread of either, as many others count as its skew allows; who has been
-        told comes first (`before`: which pod was told which node)."""
+    def _at_a_time(self, pods: Iterable[str], state: State) -> Iterator[str]:
+        """The pods but those for which, by a spread of either, as many that come before it count as its skew
+        allows."""
         told: list[Pair] = []
-        for uid in sorted(pods, key=lambda each: before.get(each) != node):
+        for uid in pods:
             pod = state.facts.pods.get(uid)
             if pod is None or not self._max_skew(pod.shape, state):
                 yield uid

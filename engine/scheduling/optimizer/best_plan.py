@@ -16,6 +16,7 @@ from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions
 from kerf.engine.scheduling.optimizer.lower_bound import lower_bound
 from kerf.engine.scheduling.optimizer.plans_with_devices import optimize_without_devices
 from kerf.engine.scheduling.optimizer.search.search import Search
+from kerf.engine.scheduling.optimizer.seats_in_turn import seated, seats_in_turn
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem
@@ -55,11 +56,12 @@ def _optimized(problem: Problem, first: Plan, effort: int, tracer: Tracer | None
     steps.give(touches_for_rating(effort))
     rated = BindableChoice(problem, first, search, steps, touches_for_binding(effort)).best()
     chosen = search.widened(rated.candidate if rated else search.best)
-    if tracer is not None:
-        trace_candidate(chosen, tracer)
     best = assembled(chosen, first)
+    taken_by = seats_in_turn(problem, best) if problem.settings.nominations else {}
+    if tracer is not None:
+        trace_candidate(chosen, tracer, taken_by)
     return replace(
-        best,
+        seated(problem, best, taken_by),
         first_price=total_price(first.claims),
         lower_bound=bound if best.on_new_nodes == first.on_new_nodes else _lower_bound(problem, options, best),
         unbound=rated.unbound if rated else (),

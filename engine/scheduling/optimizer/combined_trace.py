@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
+from types import MappingProxyType
 
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.explain.funnel_tracer import FunnelTracer
@@ -14,25 +15,25 @@ from kerf.engine.scheduling.pods.pod_class import PodClass
 from kerf.engine.scheduling.problem.problem import PendingPod, Problem
 
 
-def trace_candidate(candidate: AlternativePlan, tracer: Tracer) -> None:
+def trace_candidate(candidate: AlternativePlan, tracer: Tracer, taken_by: Mapping[str, PendingPod]) -> None:
     """Plan the parts of a candidate again and tell the tracer of each.
 
     Claims get their numbers in the candidate. What concerns claims of the base plan that the candidate has not is left
-    out.
+    out. `taken_by`: by uid, the equal pods that take the places of some (`seats_in_turn`).
     """
     base = {claim.base_number: number for number, claim in enumerate(candidate.claims) if claim.base_number >= 0}
     place_of: dict[str, str | int] = {
         uid: placement.node for placement in candidate.base.placements for uid in placement.pods
     }
     place_of |= {uid: number for number, claim in enumerate(candidate.claims) for uid in claim.claim.pods}
-    part = RenumberingTracer(tracer, base, place_of, 0)
+    part = RenumberingTracer(tracer, base, place_of, 0, taken_by)
     plan(candidate.problem, part)
     types_left = dict(part.finished)
     for number, claim in enumerate(candidate.claims):
         if claim.problem is not None:
             types_left[number] = _types_left(claim.problem)
             if claim.base_number < 0:
-                part = RenumberingTracer(tracer, {0: number}, place_of, part.classes)
+                part = RenumberingTracer(tracer, {0: number}, place_of, part.classes, taken_by)
                 plan(claim.problem, part)
     for number, claim in enumerate(candidate.claims):
         tracer.claim_finished(number, claim.claim.node_pool, types_left[number])
@@ -49,11 +50,17 @@ class RenumberingTracer:
     """Passes on to a tracer what one of several plannings tells, with classes and claims renumbered."""
 
     def __init__(
-        self, tracer: Tracer, claims: Mapping[int, int], place_of: Mapping[str, str | int], classes: int
+        self,
+        tracer: Tracer,
+        claims: Mapping[int, int],
+        place_of: Mapping[str, str | int],
+        classes: int,
+        taken_by: Mapping[str, PendingPod] = MappingProxyType({}),
     ) -> None:
         """`claims`: which claims of this planning count, and their new numbers. `place_of`: the node or claim of each
-        pod (uid) in the end. `classes`: how many classes earlier plannings had."""
-        self._tracer = tracer
+        pod (uid) in the end. `classes`: how many classes earlier plannings had. `taken_by`: pods that are named in
+        place of others (uid)."""
+        self._tracer, self._taken_by = tracer, taken_by
         self._claims = claims
         self._place_of = place_of
         self._offset = classes
@@ -95,7 +102,7 @@ class RenumberingTracer:
         if isinstance(final, str) or (
             isinstance(place, int) and place in self._claims and self._claims[place] == final
         ):
-            self._tracer.placed(pod, self._renumbered(wanted), final)
+            self._tracer.placed(self._taken_by.get(pod.uid, pod), self._renumbered(wanted), final)
 
     def unplaced(self, pod: PendingPod, wanted: PodClass, reasons: tuple[Reason, ...]) -> None:
         self._tracer.unplaced(pod, self._renumbered(wanted), reasons)

@@ -188,3 +188,11 @@ def test_room_of_a_pod_that_waits_for_others_is_spare() -> None:
     state, nominations = world.runtime.state, PodNominations(lambda claim: claim.instance)
     assert [len(pods) for pods in state.indexes.waiting_for.values()] == [2, 2]
     assert nominations.spare("i-1", state) == 2
+
+
+def test_s117_of_pods_that_are_spread_those_that_came_first_are_told_first() -> None:
+    """Two of them go to each of two zones, and one at a time is told each node."""
+    world = launched_for("dcba", cpu=900, spread=(OVER_ZONES,))
+    stranger(world)
+    nominations = PodNominations(lambda claim: claim.instance)
+    assert {name for name, _ in due(world, nominations)} == {"d", "c"}

@@ -1,0 +1,100 @@
+"""Which of equal pods is told which of their planned nodes.
+
+kube-scheduler tries pods in the order in which they came. A pod whose own node may not take it yet, since its spread
+wants others to be bound first, takes room elsewhere, which is then missing. So of equal pods those that come first are
+told the nodes that may take one first: one in each domain, then a second one in each, and so on.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
+
+from kerf.engine.model.kubernetes.pods import PodShape
+from kerf.engine.model.labels import HOSTNAME, normalise
+from kerf.engine.scheduling.kube_scheduler.interpod_rules import ShapeKey
+from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SCHEDULER_VARIANTS
+from kerf.engine.scheduling.plan import OpenedClaim, Plan
+from kerf.engine.scheduling.pods.pod_requirements import HARD_SPREAD
+from kerf.engine.scheduling.problem.problem import PendingPod, Problem
+
+Domains = tuple[str, ...]
+"""The domain of a node for each key."""
+
+
+def seats_in_turn(problem: Problem, plan: Plan) -> dict[str, PendingPod]:
+    """By the uid of each pod that has to change with an equal one: the pod that takes its place on a new node."""
+    claim_of = {uid: number for number, claim in enumerate(plan.claims) for uid in claim.pods}
+    kinds: dict[PendingPod, list[PendingPod]] = defaultdict(list)
+    for pod in problem.pods:
+        if pod.uid in claim_of and _may_change(problem.shapes[pod.shape], pod):
+            kinds[replace(pod, uid="", name="", created=0, turn=0)].append(pod)
+    labels, existing = {node.name: node.labels for node in problem.nodes}, _existing_nodes(problem, plan)
+    taken_by: dict[str, PendingPod] = {}
+    for kind, pods in kinds.items():
+        if len(pods) > 1:
+            keys = _spread_keys(problem.shapes[kind.shape])
+            nodes = [labels.get(node, {}) for node in existing[kind.namespace, kind.shape]]
+            before = Counter((number, node.get(key, "")) for node in nodes for number, key in enumerate(keys))
+            domains = {pod.uid: _domains_of_claim(claim_of[pod.uid], plan, keys) for pod in pods}
+            seats = _in_turn(sorted(pods, key=lambda pod: (claim_of[pod.uid], pod.uid)), domains, before)
+            queue = sorted(pods, key=lambda pod: SCHEDULER_VARIANTS[0].queue_key(pod, 0))
+            taken_by |= {seat.uid: pod for seat, pod in zip(seats, queue, strict=True) if seat is not pod}
+    return taken_by
+
+
+def seated(problem: Problem, plan: Plan, taken_by: Mapping[str, PendingPod]) -> Plan:
+    """The plan with other pods in the places of these."""
+    if not taken_by:
+        return plan
+    names = {pod.uid: (pod.namespace, pod.name, pod.uid) for pod in problem.pods}
+
+    def with_its_pods(claim: OpenedClaim) -> OpenedClaim:
+        uids = [taken_by[uid].uid if uid in taken_by else uid for uid in claim.pods]
+        return replace(claim, pods=tuple(sorted(uids, key=names.__getitem__)))
+
+    return replace(plan, claims=tuple(map(with_its_pods, plan.claims)))
+
+
+def _may_change(shape: PodShape, pod: PendingPod) -> bool:
+    """Whether such pods are spread, and equal ones may change with one another. Pods with volumes of their own are not
+    equal."""
+    return bool(shape.spread and _spread_keys(shape)) and not (shape.volumes or pod.device_claims or pod.virtual)
+
+
+def _spread_keys(shape: PodShape) -> tuple[str, ...]:
+    spreads = (spread for spread in shape.spread if spread.when_unsatisfiable == HARD_SPREAD)
+    return tuple(dict.fromkeys(normalise(spread.topology_key) for spread in spreads))
+
+
+def _existing_nodes(problem: Problem, plan: Plan) -> dict[ShapeKey, list[str]]:
+    """The existing nodes that pods of each kind are on, or will be first."""
+    on: dict[ShapeKey, list[str]] = defaultdict(list)
+    for bound in problem.bound:
+        on[bound.namespace, bound.shape].append(bound.node)
+    kinds = {pod.uid: (pod.namespace, pod.shape) for pod in problem.pods} if plan.placements else {}
+    for placement in plan.placements:
+        for uid in placement.pods:
+            on[kinds[uid]].append(placement.node)
+    return on
+
+
+def _domains_of_claim(number: int, plan: Plan, keys: Sequence[str]) -> Domains:
+    specs = (spec for spec in plan.claims[number].requirements if spec.operator == "In" and len(spec.values) == 1)
+    chosen = {spec.key: spec.values[0] for spec in specs}
+    return tuple(f"~{number}" if key == HOSTNAME else chosen.get(key, "") for key in keys)
+
+
+def _in_turn(
+    seats: Sequence[PendingPod], domains: Mapping[str, Domains], before: Counter[tuple[int, str]]
+) -> list[PendingPod]:
+    """The seats in the order in which they may be taken: by how many others their domains have by then."""
+    taken = Counter(before)
+    levels: dict[str, list[int]] = {}
+    for seat in seats:
+        places = list(enumerate(domains[seat.uid]))
+        levels[seat.uid] = sorted((taken[place] for place in places), reverse=True)
+        taken.update(places)
+    return sorted(seats, key=lambda seat: levels[seat.uid])
