@@ -136,7 +136,7 @@ class PodNominations:
         others stay in `_quiet`."""
         facts = state.facts
         before = {**facts.nominations, **self._written}
-        order: dict[str, int] = {}  # in which the API server told of the pods, once it matters
+        order: dict[str, int] = {}  # in which the API server told of pods (before a restart: by uid)
         known, self._quiet = self._quiet, {}
         changed: dict[str, WhoWaits] = {}
         for name, uids in state.indexes.waiting_for.items():
