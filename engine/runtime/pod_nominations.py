@@ -20,12 +20,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from kerf.engine.model.kubernetes.pods import Pod, PodShape, SpreadConstraint
+from kerf.engine.model.kubernetes.pods import Pod, PodShape
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import LAUNCHED, REGISTERED
 from kerf.engine.scheduling.matching.label_selectors import spread_selector
 from kerf.engine.scheduling.matching.resources import added, fits, total
-from kerf.engine.scheduling.pods.pod_requirements import HARD_SPREAD
+from kerf.engine.scheduling.pods.pod_requirements import hard_spreads
 from kerf.engine.state.pods.nominations import is_contested
 from kerf.engine.state.state import State
 
@@ -188,7 +188,7 @@ class PodNominations:
         if known is None:
             if len(self._skews) >= MAX_PAIRS_KNOWN:
                 self._skews.clear()
-            constraints = _spread(state.indexes.blobs.shape(digest))
+            constraints = hard_spreads(state.indexes.blobs.shape(digest))
             known = self._skews[digest] = min((constraint.max_skew for constraint in constraints), default=0)
         return known
 
@@ -197,7 +197,7 @@ class PodNominations:
         known = self._known.get((pair, other))
         if known is None:
             shape, labels = state.indexes.blobs.shape(pair[1]), state.indexes.blobs.shape(other[1]).labels
-            selectors = (spread_selector(constraint, pair[0], shape.labels) for constraint in _spread(shape))
+            selectors = (spread_selector(constraint, pair[0], shape.labels) for constraint in hard_spreads(shape))
             if len(self._known) >= MAX_PAIRS_KNOWN:
                 self._known.clear()
             known = self._known[pair, other] = any(selector.selects(other[0], labels) for selector in selectors)
@@ -257,8 +257,4 @@ def _has_rules(shape: PodShape) -> bool:
 
 def _waits_for_others(shape: PodShape) -> bool:
     """Whether others may have to be bound before a pod can be."""
-    return bool(_spread(shape)) or any(not term.weight for term in shape.affinity)
-
-
-def _spread(shape: PodShape) -> list[SpreadConstraint]:
-    return [constraint for constraint in shape.spread if constraint.when_unsatisfiable == HARD_SPREAD]
+    return bool(hard_spreads(shape)) or any(not term.weight for term in shape.affinity)

@@ -19,7 +19,7 @@ from kerf.engine.scheduling.kube_scheduler.filters import node_affinity, taint_t
 from kerf.engine.scheduling.kube_scheduler.node_info import NodeInfo
 from kerf.engine.scheduling.matching.label_selectors import PodSelector, spread_selector, term_selector
 from kerf.engine.scheduling.matching.requirements import Requirements
-from kerf.engine.scheduling.pods.pod_requirements import HARD_SPREAD, alternatives_of, hard_keys
+from kerf.engine.scheduling.pods.pod_requirements import HARD_SPREAD, alternatives_of, hard_keys, hard_spreads
 from kerf.engine.scheduling.problem.problem import Problem
 
 ShapeKey = tuple[str, str]
@@ -216,7 +216,7 @@ def max_pods_per_node(shape_key: ShapeKey, problem: Problem) -> int:
     shape = problem.shapes[digest]
     own = namespace, shape.labels
     anti_affinity = (term for term in shape.anti_affinity if not term.weight and term.topology_key == HOSTNAME)
-    spreads = (constraint for constraint in shape.spread if constraint.when_unsatisfiable == HARD_SPREAD)
+    spreads = hard_spreads(shape)
     limits = [1 for term in anti_affinity if term_selector(term, *own, problem.namespaces).selects(*own)]
     limits += [e.max_skew for e in spreads if e.topology_key == HOSTNAME and spread_selector(e, *own).selects(*own)]
     return min(limits, default=0)

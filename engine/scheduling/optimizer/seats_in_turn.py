@@ -17,7 +17,7 @@ from kerf.engine.model.labels import HOSTNAME, normalise
 from kerf.engine.scheduling.kube_scheduler.interpod_rules import ShapeKey
 from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SCHEDULER_VARIANTS
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
-from kerf.engine.scheduling.pods.pod_requirements import HARD_SPREAD
+from kerf.engine.scheduling.pods.pod_requirements import hard_spreads
 from kerf.engine.scheduling.problem.problem import PendingPod, Problem
 
 Domains = tuple[str, ...]
@@ -61,12 +61,11 @@ def seated(problem: Problem, plan: Plan, taken_by: Mapping[str, PendingPod]) -> 
 def _may_change(shape: PodShape, pod: PendingPod) -> bool:
     """Whether such pods are spread, and equal ones may change with one another. Pods with volumes of their own are not
     equal."""
-    return bool(shape.spread and _spread_keys(shape)) and not (shape.volumes or pod.device_claims or pod.virtual)
+    return bool(hard_spreads(shape)) and not (shape.volumes or pod.device_claims or pod.virtual)
 
 
 def _spread_keys(shape: PodShape) -> tuple[str, ...]:
-    spreads = (spread for spread in shape.spread if spread.when_unsatisfiable == HARD_SPREAD)
-    return tuple(dict.fromkeys(normalise(spread.topology_key) for spread in spreads))
+    return tuple(dict.fromkeys(normalise(spread.topology_key) for spread in hard_spreads(shape)))
 
 
 def _existing_nodes(problem: Problem, plan: Plan) -> dict[ShapeKey, list[str]]:

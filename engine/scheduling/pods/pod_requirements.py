@@ -12,6 +12,11 @@ from kerf.engine.scheduling.matching.taints import TOLERATES_PREFER_NO_SCHEDULE
 HARD_SPREAD = "DoNotSchedule"
 
 
+def hard_spreads(shape: PodShape) -> list[SpreadConstraint]:
+    """The spreads that kube-scheduler must keep."""
+    return [spread for spread in shape.spread if spread.when_unsatisfiable == HARD_SPREAD]
+
+
 def requirements_of(shape: PodShape, preferences: bool = True) -> Requirements:
     """What a pod asks of a node's labels: its nodeSelector, the first required term and, with
     `preferences`, the heaviest preferred one (S-27, S-28)."""
@@ -97,7 +102,7 @@ def relaxed_shape(shape: PodShape, soft_taints: bool) -> PodShape | None:
 
 def hard_keys(shape: PodShape) -> frozenset[str]:
     """The labels that the pod must be spread over, without the hostname, which every node has."""
-    hard = (constraint for constraint in shape.spread if constraint.when_unsatisfiable == HARD_SPREAD)
+    hard = hard_spreads(shape)
     return frozenset(normalise(constraint.topology_key) for constraint in hard) - {HOSTNAME}
 
 
