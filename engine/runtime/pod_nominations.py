@@ -136,7 +136,6 @@ class PodNominations:
         others stay in `_quiet`."""
         facts = state.facts
         before = {**facts.nominations, **self._written}
-        order: dict[str, int] = {}  # in which the API server told of pods (before a restart: by uid)
         known, self._quiet = self._quiet, {}
         changed: dict[str, WhoWaits] = {}
         for name, uids in state.indexes.waiting_for.items():
@@ -148,10 +147,9 @@ class PodNominations:
             if name in known and known[name][0] == waiting and node != opening:
                 self._quiet[name] = known[name]
             else:
-                if not order and any(self._max_skew(pod.shape, state) for pod in waiting.pods if pod is not None):
-                    order = {uid: number for number, uid in enumerate(facts.pods)}
-                in_turn = sorted(uids, key=lambda uid: (before.get(uid) != node, order.get(uid, 0)))
-                changed[name] = waiting, list(self._at_a_time(in_turn, state))
+                waits = [pod for pod in waiting.pods if pod is not None]
+                waits.sort(key=lambda pod: (before.get(pod.uid) != node, pod.created, pod.turn))
+                changed[name] = waiting, list(self._at_a_time(waits, state))
         return changed
 
     def _is_due(self, pod: Pod, waiting: _Waiting, opening: str, state: State) -> bool:
@@ -167,20 +165,19 @@ class PodNominations:
         self._shown.discard(uid)
         self._cleared.discard(uid)
 
-    def _at_a_time(self, pods: Iterable[str], state: State) -> Iterator[str]:
+    def _at_a_time(self, pods: Iterable[Pod], state: State) -> Iterator[str]:
         """The pods but those for which, by a spread of either, as many that come before it count as its skew
         allows."""
         told: list[Pair] = []
-        for uid in pods:
-            pod = state.facts.pods.get(uid)
-            if pod is None or not self._max_skew(pod.shape, state):
-                yield uid
+        for pod in pods:
+            if not self._max_skew(pod.shape, state):
+                yield pod.uid
                 continue
             pair = pod.namespace, pod.shape
             others = [other for other in told if self._counts(pair, other, state) or self._counts(other, pair, state)]
             if all(len(others) < self._max_skew(shape, state) for _, shape in (pair, *others)):
                 told.append(pair)
-                yield uid
+                yield pod.uid
 
     def _max_skew(self, digest: str, state: State) -> int:
         """The smallest of a shape's hard spreads; 0 if it has none."""

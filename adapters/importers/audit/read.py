@@ -284,6 +284,8 @@ class _Reader:
         obj, blobs = self._decoded(key, known, kind, served, event)
         if obj is None:
             return
+        if kind.keep is not None and key in self._shown:
+            obj = kind.keep(self._shown[key], obj)
         self.pods |= kind is POD
         self._tell(key, event, obj, blobs)
         if isinstance(obj, Node):

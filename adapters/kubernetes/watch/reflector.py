@@ -189,7 +189,7 @@ class Reflector:
         key = self.resource.key(read.object)
         if self._raw is not None:
             self._raw(key, item)
-        found[key] = read
+        found[key] = self._kept(key, read)
         refusals += self._ignored(item, read)
 
     # ── watches ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -268,6 +268,7 @@ class Reflector:
             return self._gone(key)
         if self._raw is not None:
             self._raw(key, frame.object)
+        read = self._kept(key, read)
         told = [] if self._known.get(key) == read.object else self._changed(key, read)
         return told + self._ignored(frame.object, read)
 
@@ -282,6 +283,11 @@ class Reflector:
             self._version = self._last = decoding.version_of(frames[-1].object) or self._version
 
     # ── telling ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _kept(self, key: str, read: Read) -> Read:
+        """Returns the object with what stays of it as it was seen before."""
+        old, keep = self._known.get(key), self.resource.keep
+        return read if old is None or keep is None else read._replace(object=keep(old, read.object))
 
     def _changed(self, key: str, read: Read) -> list[Observation]:
         old = self._known.get(key)

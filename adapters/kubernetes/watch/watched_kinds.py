@@ -31,6 +31,7 @@ class Resource(Struct, frozen=True):
     key: Key
     known: Known
     trim: Callable[[Any], Struct] | None = None  # to what goes into the record
+    keep: Callable[[Any, Any], Struct] | None = None  # the new object, with what stays of the old one
     page: int = 500
     optional: bool = False  # an API server that does not serve it has none
 
@@ -40,7 +41,7 @@ def resources(kind: WatchedKind) -> list[Resource]:
     return [
         Resource(
             kind.name, served.api, served.path, attrgetter(kind.key), _known(kind, served), kind.trim,
-            optional=kind.optional,
+            kind.keep, optional=kind.optional,
         )
         for served in kind.served
     ]  # fmt: skip

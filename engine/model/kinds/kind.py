@@ -70,6 +70,7 @@ class WatchedKind(Struct, frozen=True, kw_only=True):
     watched_with: Callable[[Settings], bool] = _always
     optional: bool = False  # an API server that does not serve it has none
     trim: Callable[[Any], Struct] | None = None  # to what goes into the record
+    keep: Callable[[Any, Any], Struct] | None = None  # the new object, with what stays of the old one
     digest_field: str = ""
     schema: int = 1
     upcasters: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kerf.engine.model.names import (
     CLAIM_REFERENCES,
@@ -175,6 +176,7 @@ class Pod(Struct, frozen=True, omit_defaults=True):
     do_not_disrupt: LabelValue = ""  # the annotation's value
     deletion_cost: int = 0
     untried: bool = False  # kube-scheduler, whose pod it is, has said nothing of it yet (no condition PodScheduled)
+    turn: int = 0  # its place among pods of one second: its resourceVersion before any scheduler's word; 0 if unknown
 
     @property
     def key(self) -> str:
@@ -184,6 +186,11 @@ class Pod(Struct, frozen=True, omit_defaults=True):
 DAEMONSET = "apps/v1/DaemonSet"
 STATEFULSET = "apps/v1/StatefulSet"
 NODE_OWNER = "v1/Node"
+
+
+def in_its_turn(old: Pod, new: Pod) -> Pod:
+    """Returns the pod with the turn that it came in, which later versions of it do not tell, until it is bound."""
+    return replace(new, turn=old.turn) if old.turn and not new.node else new
 
 
 def is_terminal(pod: Pod) -> bool:

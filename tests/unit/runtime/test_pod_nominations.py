@@ -192,7 +192,8 @@ def test_room_of_a_pod_that_waits_for_others_is_spare() -> None:
 
 def test_s117_of_pods_that_are_spread_those_that_came_first_are_told_first() -> None:
     """Two of them go to each of two zones, and one at a time is told each node."""
-    world = launched_for("dcba", cpu=900, spread=(OVER_ZONES,))
+    world = launched_for("abcd", cpu=900, spread=(OVER_ZONES,))
     stranger(world)
+    world.see(*(Observation(replace(world.pods[name], turn=turn)) for turn, name in enumerate("dcba", start=7)))
     nominations = PodNominations(lambda claim: claim.instance)
     assert {name for name, _ in due(world, nominations)} == {"d", "c"}

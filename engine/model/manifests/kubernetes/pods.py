@@ -29,6 +29,8 @@ DELETION_COST_IGNORED = "deletion-cost-ignored"
 
 _PHASES = ("Pending", "Running", "Succeeded", "Failed", "Unknown")
 _MOST_SHAPES = 20_000
+_MOST_DIGITS = 18
+"""Of a resourceVersion that counts: more do not fit into 64 bits."""
 
 _KUBE_SCHEDULER = ("", "default-scheduler")
 _scan = msgspec.json.Decoder(ScannedPod).decode
@@ -154,7 +156,13 @@ def _pod(scanned: ScannedPod, digest: str, report: Report) -> Pod:
         do_not_disrupt=metadata.annotations.do_not_disrupt,
         deletion_cost=_deletion_cost(metadata, report),
         untried=untried,
+        turn=_turn(metadata.resource_version) if untried else 0,
     )
+
+
+def _turn(version: str) -> int:
+    """The number of a resourceVersion, which grows from object to object (KEP-5504); 0 of one that is none."""
+    return int(version) if version.isdecimal() and len(version) <= _MOST_DIGITS else 0
 
 
 def _owner(references: list[OwnerWire]) -> Owner | None:

@@ -254,6 +254,7 @@ class ScannedMetadata(Wire):
     name: str = ""
     namespace: str = ""
     uid: str = ""
+    resource_version: str = ""
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
     labels: Raw = Raw()

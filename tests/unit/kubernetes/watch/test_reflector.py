@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import msgspec
 import pytest
@@ -108,6 +109,40 @@ async def test_what_scheduling_does_not_look_at_is_not_told() -> None:
 
     told = await play(scene, api=api)
     assert b"hush" not in msgspec.msgpack.encode([(o.payload, o.blobs) for o in told.observations])
+
+
+REFUSED: dict[str, Any] = {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]}
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a_waiting_pod_keeps_the_turn_that_it_came_in() -> None:
+    """Its later versions tell when it changed, not when it came."""
+    api = FakeApi()
+    api.listing()
+
+    async def scene(api: FakeApi, told: Told, reflector: Reflector) -> None:
+        await reflector.listed.wait()
+        while not api.watches:
+            await asyncio.sleep(0.001)
+        for item in (
+            pod("a", version="101"), pod("a", version="104", **REFUSED), pod("a", version="107", node="n1"),
+        ):  # fmt: skip
+            api.tell("MODIFIED", item)
+        assert [seen.turn for seen in await told.until(3) if isinstance(seen, Pod)] == [101, 101, 0]
+
+    await play(scene, api=api)
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_the_turn_of_a_waiting_pod_outlives_a_restart() -> None:
+    known = Pod("uid-a", "default", "a", "", untried=True, turn=101)
+    api = FakeApi()
+    api.listing(pod("a", version="104", **REFUSED))
+
+    async def scene(api: FakeApi, told: Told, reflector: Reflector) -> None:
+        assert [seen.turn for seen in await told.until(1) if isinstance(seen, Pod)] == [101]
+
+    await play(scene, api=api, known={"uid-a": known})
 
 
 @pytest.mark.asyncio(loop_scope="function")

@@ -66,6 +66,24 @@ def test_labels_that_a_pod_has_of_its_node_say_nothing_of_what_it_asks_for(key: 
     assert pod(labelled)[1].labels == labels
 
 
+@pytest.mark.parametrize(
+    ("version", "status", "turn"),
+    [
+        ("417", {}, 417),
+        ("417", {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]}, 0),
+        ("", {}, 0),
+        ("v417", {}, 0),
+        ("9" * 19, {}, 0),
+    ],
+)
+def test_the_turn_of_a_pod_is_its_version_until_the_scheduler_says_something(
+    version: str, status: dict[str, Any], turn: int
+) -> None:
+    """It tells pods of one second apart. Later versions say when the pod changed, not when it came."""
+    found, _ = pod(POD | {"metadata": POD["metadata"] | {"resourceVersion": version}, "status": status})
+    assert found.turn == turn
+
+
 @pytest.mark.parametrize(("reason", "waits"), [("Unschedulable", True), ("SchedulingGated", False)])
 def test_a_pod_waits_for_a_node_by_the_reason_of_pod_scheduled(reason: str, waits: bool) -> None:
     """S-40: the condition's status is not looked at."""
