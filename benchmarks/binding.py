@@ -186,7 +186,7 @@ def as_made(problem: Problem, order: str) -> Problem:
     """The problem with the pods as the API server tells of them, if they are made in this order."""
     if order == "age":
         return problem
-    pods = [replace(pod, created=0, turn=pod.turn if order == "file" else 0) for pod in problem.pods]
+    pods = [replace(pod, created=0, arrival=pod.arrival if order == "file" else 0) for pod in problem.pods]
     return replace(problem, pods=tuple(pods))
 
 

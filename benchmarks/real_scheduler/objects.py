@@ -137,7 +137,7 @@ def _told(problem: Problem, claim: OpenedClaim) -> tuple[PlannedPod, ...]:
     told their node as their skew allows, as in engine/runtime/pod_nominations.py."""
     pods = {pod.uid: pod for pod in problem.pods}
     told = []
-    for pod in sorted(map(pods.__getitem__, claim.pods), key=lambda each: (each.created, each.turn)):
+    for pod in sorted(map(pods.__getitem__, claim.pods), key=lambda each: (each.created, each.arrival)):
         spreads = problem.shapes[pod.shape].spread
         skews = [spread.max_skew for spread in spreads if spread.when_unsatisfiable == HARD_SPREAD]
         kind = pod.namespace, pod.shape

@@ -148,7 +148,7 @@ class PodNominations:
                 self._quiet[name] = known[name]
             else:
                 waits = [pod for pod in waiting.pods if pod is not None]
-                waits.sort(key=lambda pod: (before.get(pod.uid) != node, pod.created, pod.turn))
+                waits.sort(key=lambda pod: (before.get(pod.uid) != node, pod.created, pod.arrival))
                 changed[name] = waiting, list(self._at_a_time(waits, state))
         return changed
 

@@ -211,9 +211,9 @@ class ScenarioReading:
                     virtual=pod.uid in of_buffers,
                     device_claims=devices.claims_of(pod, self.shapes[pod.shape]),
                     accepted=bool(pod.node),
-                    turn=turn,
+                    arrival=number,
                 )
-                for turn, pod in enumerate(self.features.spread([*waiting, *moving, *virtual]), start=1)
+                for number, pod in enumerate(self.features.spread([*waiting, *moving, *virtual]), start=1)
             ),
             shapes=self.shapes,
             pools=pools,

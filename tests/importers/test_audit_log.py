@@ -105,6 +105,19 @@ def test_f127_a_pod_ends_with_the_kubelets_delete(tmp_path: Path) -> None:
         ]  # fmt: skip
 
 
+def test_a_pod_keeps_its_arrival_until_it_is_bound(tmp_path: Path) -> None:
+    """As in a record of the watch: later versions of it tell when it changed, not when it came."""
+    refused = {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]}
+    lines = [
+        event("10:00:00", "create", "pods", "a", response=pod("a", resourceVersion="7")),
+        event("10:00:01", "patch", "pods", "a", sub="status", request={"status": refused}),
+        event("10:00:02", "create", "pods", "a", sub="binding", request={"target": {"kind": "Node", "name": "n1"}}),
+    ]
+    with imported(tmp_path, written(tmp_path, "audit.jsonl", "\n".join(lines))) as (_, store):
+        seen = [(found.unschedulable, found.node, found.arrival) for found in payloads(store, Pod)]
+    assert seen == [(False, "", 7), (True, "", 7), (True, "n1", 0)]
+
+
 def test_f132_a_node_that_somebody_deletes_is_the_cause(tmp_path: Path) -> None:
     node = {"metadata": {"name": "n-1", "ownerReferences": [{"kind": "NodeClaim", "name": "a-1"}],
                          "finalizers": ["karpenter.sh/termination"],

@@ -16,7 +16,7 @@ from kerf.engine.model.kubernetes.namespaces import Namespace
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pod_templates import PodTemplate
-from kerf.engine.model.kubernetes.pods import Pod, in_its_turn
+from kerf.engine.model.kubernetes.pods import Pod, with_arrival
 from kerf.engine.model.kubernetes.services import Service
 from kerf.engine.model.kubernetes.volumes import CSINode, StorageClass, Volume, VolumeAttachment, VolumeClaim
 from kerf.engine.model.kubernetes.workloads import Workload, watched
@@ -271,7 +271,7 @@ POD = WatchedKind(
     key="uid",
     facts="pods",
     namespaced=True,
-    keep=in_its_turn,
+    keep=with_arrival,
     digest_field="shape",
     writes=(("", ("delete",)), ("eviction", ("create",)), ("status", ("patch",))),  # KEP-5278: nominatedNodeName
 )

@@ -176,7 +176,7 @@ class Pod(Struct, frozen=True, omit_defaults=True):
     do_not_disrupt: LabelValue = ""  # the annotation's value
     deletion_cost: int = 0
     untried: bool = False  # kube-scheduler, whose pod it is, has said nothing of it yet (no condition PodScheduled)
-    turn: int = 0  # its place among pods of one second: its resourceVersion before any scheduler's word; 0 if unknown
+    arrival: int = 0  # orders pods of one second: its resourceVersion before any scheduler's word; 0 if unknown
 
     @property
     def key(self) -> str:
@@ -188,9 +188,9 @@ STATEFULSET = "apps/v1/StatefulSet"
 NODE_OWNER = "v1/Node"
 
 
-def in_its_turn(old: Pod, new: Pod) -> Pod:
-    """Returns the pod with the turn that it came in, which later versions of it do not tell, until it is bound."""
-    return replace(new, turn=old.turn) if old.turn and not new.node else new
+def with_arrival(old: Pod, new: Pod) -> Pod:
+    """Returns the pod with its arrival, which later versions of it do not tell, until it is bound."""
+    return replace(new, arrival=old.arrival) if old.arrival and not new.node else new
 
 
 def is_terminal(pod: Pod) -> bool:

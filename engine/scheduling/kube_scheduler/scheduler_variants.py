@@ -19,14 +19,14 @@ class SchedulerVariant(Struct, frozen=True):
     """One way in which kube-scheduler may behave.
 
     `by_age`: pods of one priority come in the order of their creation; otherwise all at once.
-    `by_turn`: pods that come at once come in their known turn; otherwise in the order of their names.
+    `by_arrival`: pods that come at once come in the order of their arrival; otherwise in that of their names.
     `natural_names`: web-10 comes after web-9. Only the number at the end of a name counts.
     `newer`: balanced allocation is scored as in Kubernetes 1.36.
     `seed`: decides between equally good nodes, where a real scheduler throws dice; 0 takes the first by number.
     """
 
     by_age: bool = True
-    by_turn: bool = False
+    by_arrival: bool = False
     natural_names: bool = False
     newer: bool = False
     seed: int = 0
@@ -34,8 +34,8 @@ class SchedulerVariant(Struct, frozen=True):
     def queue_key(self, pod: PendingPod, priority: int) -> tuple[int, int, int, str, str, int, str]:
         """Sort pods by this key to get the order of the scheduling queue."""
         name, ordinal = base_and_ordinal(pod.name) if self.natural_names else (pod.name, 0)
-        age, turn = pod.created if self.by_age else 0, pod.turn if self.by_turn else 0
-        return -priority, age, turn, pod.namespace, name, ordinal, pod.uid
+        age, arrival = pod.created if self.by_age else 0, pod.arrival if self.by_arrival else 0
+        return -priority, age, arrival, pod.namespace, name, ordinal, pod.uid
 
     def tie_rank(self, node: int) -> int:
         """Of equally good nodes (by number) the one with the lowest rank is taken."""
@@ -44,8 +44,8 @@ class SchedulerVariant(Struct, frozen=True):
 
 DEFAULT_VARIANT = SchedulerVariant()
 SCHEDULER_VARIANTS = (
-    SchedulerVariant(by_age=True, by_turn=True, natural_names=True, newer=True, seed=3),
-    SchedulerVariant(by_age=False, by_turn=True, natural_names=True, newer=True, seed=1),
+    SchedulerVariant(by_age=True, by_arrival=True, natural_names=True, newer=True, seed=3),
+    SchedulerVariant(by_age=False, by_arrival=True, natural_names=True, newer=True, seed=1),
     DEFAULT_VARIANT,
     SchedulerVariant(by_age=False, natural_names=True, newer=True, seed=2),
     SchedulerVariant(by_age=False, natural_names=False, newer=True, seed=4),

@@ -30,7 +30,7 @@ def seats_in_turn(problem: Problem, plan: Plan) -> dict[str, PendingPod]:
     kinds: dict[PendingPod, list[PendingPod]] = defaultdict(list)
     for pod in problem.pods:
         if pod.uid in claim_of and _may_change(problem.shapes[pod.shape], pod):
-            kinds[replace(pod, uid="", name="", created=0, turn=0)].append(pod)
+            kinds[replace(pod, uid="", name="", created=0, arrival=0)].append(pod)
     labels, existing = {node.name: node.labels for node in problem.nodes}, _existing_nodes(problem, plan)
     taken_by: dict[str, PendingPod] = {}
     for kind, pods in kinds.items():

@@ -59,7 +59,7 @@ def problem_of(state: State, now: int) -> Problem:
                 p.uid in of_buffers,
                 devices.claims_of(p, shapes[p.shape]) if devices is not None else (),
                 bool(p.node),
-                turn=p.turn,
+                arrival=p.arrival,
             )
             for p in pods
         ),

@@ -23,7 +23,7 @@ class PendingPod(Struct, frozen=True):
 
     * `uid`: what results name.
     * `shape`: a digest into `Problem.shapes`.
-    * `created`: ms since the epoch. `turn`: its place among pods created in the same second; 0 if nobody knows.
+    * `created`: ms since the epoch. `arrival`: orders pods created in the same second; 0 if unknown.
     * `target`: the claim, or the unmanaged node, that an earlier plan put it on; "" for none.
     * `virtual`: it stands for the room of a CapacityBuffer (S-179).
     * `device_claims`: its ResourceClaims as namespace/name (S-195).
@@ -43,7 +43,7 @@ class PendingPod(Struct, frozen=True):
     device_claims: tuple[str, ...] = ()
     accepted: bool = False
     ahead: int = 0
-    turn: int = 0
+    arrival: int = 0
     of_new_nodes: Requirements = NO_REQUIREMENTS
 
 

@@ -194,6 +194,6 @@ def test_s117_of_pods_that_are_spread_those_that_came_first_are_told_first() -> 
     """Two of them go to each of two zones, and one at a time is told each node."""
     world = launched_for("abcd", cpu=900, spread=(OVER_ZONES,))
     stranger(world)
-    world.see(*(Observation(replace(world.pods[name], turn=turn)) for turn, name in enumerate("dcba", start=7)))
+    world.see(*(Observation(replace(world.pods[name], arrival=number)) for number, name in enumerate("dcba", start=7)))
     nominations = PodNominations(lambda claim: claim.instance)
     assert {name for name, _ in due(world, nominations)} == {"d", "c"}

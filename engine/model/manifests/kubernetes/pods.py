@@ -156,11 +156,11 @@ def _pod(scanned: ScannedPod, digest: str, report: Report) -> Pod:
         do_not_disrupt=metadata.annotations.do_not_disrupt,
         deletion_cost=_deletion_cost(metadata, report),
         untried=untried,
-        turn=_turn(metadata.resource_version) if untried else 0,
+        arrival=_arrival(metadata.resource_version) if untried else 0,
     )
 
 
-def _turn(version: str) -> int:
+def _arrival(version: str) -> int:
     """The number of a resourceVersion, which grows from object to object (KEP-5504); 0 of one that is none."""
     return int(version) if version.isdecimal() and len(version) <= _MOST_DIGITS else 0
 

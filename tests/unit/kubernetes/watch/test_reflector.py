@@ -115,7 +115,7 @@ REFUSED: dict[str, Any] = {"conditions": [{"type": "PodScheduled", "status": "Fa
 
 
 @pytest.mark.asyncio(loop_scope="function")
-async def test_a_waiting_pod_keeps_the_turn_that_it_came_in() -> None:
+async def test_a_waiting_pod_keeps_its_arrival() -> None:
     """Its later versions tell when it changed, not when it came."""
     api = FakeApi()
     api.listing()
@@ -128,19 +128,19 @@ async def test_a_waiting_pod_keeps_the_turn_that_it_came_in() -> None:
             pod("a", version="101"), pod("a", version="104", **REFUSED), pod("a", version="107", node="n1"),
         ):  # fmt: skip
             api.tell("MODIFIED", item)
-        assert [seen.turn for seen in await told.until(3) if isinstance(seen, Pod)] == [101, 101, 0]
+        assert [seen.arrival for seen in await told.until(3) if isinstance(seen, Pod)] == [101, 101, 0]
 
     await play(scene, api=api)
 
 
 @pytest.mark.asyncio(loop_scope="function")
-async def test_the_turn_of_a_waiting_pod_outlives_a_restart() -> None:
-    known = Pod("uid-a", "default", "a", "", untried=True, turn=101)
+async def test_the_arrival_of_a_waiting_pod_outlives_a_restart() -> None:
+    known = Pod("uid-a", "default", "a", "", untried=True, arrival=101)
     api = FakeApi()
     api.listing(pod("a", version="104", **REFUSED))
 
     async def scene(api: FakeApi, told: Told, reflector: Reflector) -> None:
-        assert [seen.turn for seen in await told.until(1) if isinstance(seen, Pod)] == [101]
+        assert [seen.arrival for seen in await told.until(1) if isinstance(seen, Pod)] == [101]
 
     await play(scene, api=api, known={"uid-a": known})
 

@@ -67,7 +67,7 @@ def test_labels_that_a_pod_has_of_its_node_say_nothing_of_what_it_asks_for(key: 
 
 
 @pytest.mark.parametrize(
-    ("version", "status", "turn"),
+    ("version", "status", "arrival"),
     [
         ("417", {}, 417),
         ("417", {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]}, 0),
@@ -76,12 +76,12 @@ def test_labels_that_a_pod_has_of_its_node_say_nothing_of_what_it_asks_for(key: 
         ("9" * 19, {}, 0),
     ],
 )
-def test_the_turn_of_a_pod_is_its_version_until_the_scheduler_says_something(
-    version: str, status: dict[str, Any], turn: int
+def test_the_arrival_of_a_pod_is_its_version_until_the_scheduler_says_something(
+    version: str, status: dict[str, Any], arrival: int
 ) -> None:
     """It tells pods of one second apart. Later versions say when the pod changed, not when it came."""
     found, _ = pod(POD | {"metadata": POD["metadata"] | {"resourceVersion": version}, "status": status})
-    assert found.turn == turn
+    assert found.arrival == arrival
 
 
 @pytest.mark.parametrize(("reason", "waits"), [("Unschedulable", True), ("SchedulingGated", False)])

@@ -36,9 +36,9 @@ def planned(**fields: Any) -> dict[str, Any]:
     return plan_scenario(scenario(**fields), CATALOGUES)
 
 
-def test_pods_have_their_turns_in_the_order_of_the_file() -> None:
+def test_pods_arrive_in_the_order_of_the_file() -> None:
     asked = problem_of(scenario(pods=[pod("b"), pod("a"), pod("c")]), Catalogues(CATALOGUES))
-    assert [(waiting_pod.name, waiting_pod.turn) for waiting_pod in asked.pods] == [("b", 1), ("a", 2), ("c", 3)]
+    assert [(waiting_pod.name, waiting_pod.arrival) for waiting_pod in asked.pods] == [("b", 1), ("a", 2), ("c", 3)]
 
 
 def test_the_form_of_a_result() -> None:

@@ -79,15 +79,15 @@ def test_a_variant_takes_pods_in_the_order_of_their_names() -> None:
     assert unbound_pods(asked, both, SchedulerVariant(by_age=False)) == ("b-0",)
 
 
-def test_a_variant_takes_pods_of_one_second_in_their_turn() -> None:
+def test_a_variant_takes_pods_of_one_second_as_they_arrived() -> None:
     """As those of a scenario are listed in its file; where nobody knows their turns, by name."""
     work = Workloads().add("a", 1, shape(1000), created=2).add("b", 1, shape(1000), created=2)
     work.add("c", 1, shape(1000), created=1)
     asked = problem(work, ladder(2), nodes=[node("only", 1000)])
     turns = {"a-0": 1, "b-0": 3, "c-0": 2}
-    turned = replace(asked, pods=tuple(replace(pod, turn=4 - turns[pod.uid]) for pod in asked.pods))
+    turned = replace(asked, pods=tuple(replace(pod, arrival=4 - turns[pod.uid]) for pod in asked.pods))
     planned = Plan(placements=(Placement("only", "", ("a-0", "b-0", "c-0")),))
-    aged, given = SchedulerVariant(by_turn=True), SchedulerVariant(by_age=False, by_turn=True)
+    aged, given = SchedulerVariant(by_arrival=True), SchedulerVariant(by_age=False, by_arrival=True)
     assert [queued.uid for queued in KubeScheduler(turned).queue(aged)] == ["c-0", "b-0", "a-0"]
     assert unbound_pods(turned, planned, given) == ("a-0", "c-0")
     assert unbound_pods(turned, planned, SchedulerVariant(by_age=False)) == ("b-0", "c-0")

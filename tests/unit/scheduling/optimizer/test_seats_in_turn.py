@@ -30,7 +30,7 @@ def web(*, volumes: tuple[VolumeRef, ...] = (), nominations: bool = True) -> Pro
     work = Workloads().add("web", 7, spread).add("small", 5, shape(400, GI)).add("large", 2, shape(3500, GI))
     asked = problem(work, ladder(1, 2, 4, 8), nominations=nominations)
     turn = {f"web-{number}": place for place, number in enumerate(TURNS)}
-    return replace(asked, pods=tuple(replace(pod, turn=turn.get(pod.uid, 0)) for pod in asked.pods))
+    return replace(asked, pods=tuple(replace(pod, arrival=turn.get(pod.uid, 0)) for pod in asked.pods))
 
 
 def zones_in_turn(asked: Problem, planned: Plan) -> list[str]:
@@ -41,7 +41,9 @@ def zones_in_turn(asked: Problem, planned: Plan) -> list[str]:
         for requirement in claim.requirements
         if requirement.key == lbl.ZONE
     }
-    queue = sorted((pod for pod in asked.pods if pod.name.startswith("web")), key=lambda pod: (pod.created, pod.turn))
+    queue = sorted(
+        (pod for pod in asked.pods if pod.name.startswith("web")), key=lambda pod: (pod.created, pod.arrival)
+    )
     return [zones[pod.uid] for pod in queue]
 
 
@@ -63,14 +65,14 @@ def test_s117_the_own_node_of_each_pod_may_take_it_when_its_turn_comes() -> None
 
 def test_by_their_names_some_would_be_refused() -> None:
     asked = web()
-    by_name = best_plan(replace(asked, pods=tuple(replace(pod, turn=0) for pod in asked.pods)), EFFORT)
+    by_name = best_plan(replace(asked, pods=tuple(replace(pod, arrival=0) for pod in asked.pods)), EFFORT)
     assert max(skews(zones_in_turn(asked, by_name))) > 1
 
 
 def test_only_equal_pods_change() -> None:
     asked = web()
     planned = best_plan(asked, EFFORT)
-    by_name = best_plan(replace(asked, pods=tuple(replace(pod, turn=0) for pod in asked.pods)), EFFORT)
+    by_name = best_plan(replace(asked, pods=tuple(replace(pod, arrival=0) for pod in asked.pods)), EFFORT)
     kinds = {pod.uid: pod.shape for pod in asked.pods}
     assert [Counter(kinds[uid] for uid in claim.pods) for claim in planned.claims] == [
         Counter(kinds[uid] for uid in claim.pods) for claim in by_name.claims

@@ -55,13 +55,13 @@ def test_s41_pods_without_a_node_that_the_scheduler_has_refused_by_namespace_and
     assert asked(world) == ["z", "a", "b"]
 
 
-def test_the_turn_of_a_pod_is_asked_with_it() -> None:
+def test_the_arrival_of_a_pod_is_asked_with_it() -> None:
     """kube-scheduler tries pods of one second in the order in which they came."""
     world = World()
     world.prepare()
-    seen(world, "a", unschedulable=True, turn=8)
-    seen(world, "b", unschedulable=True, turn=7)
-    assert [pod.turn for pod in problem_of(world.runtime.state, world.now).pods] == [8, 7]
+    seen(world, "a", unschedulable=True, arrival=8)
+    seen(world, "b", unschedulable=True, arrival=7)
+    assert [pod.arrival for pod in problem_of(world.runtime.state, world.now).pods] == [8, 7]
 
 
 def test_s45_pods_of_buffers_come_after_those_that_wait_and_with_the_gate_alone() -> None:
