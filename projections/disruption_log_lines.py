@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from kerf.engine.disruption.budgets import allowance
 from kerf.engine.disruption.consolidation.balanced_policy import THRESHOLD
-from kerf.engine.model.disruption_reasons import BUDGET_REASONS, DisruptionReason, karpenter_spelling
+from kerf.engine.model.disruption_reasons import BUDGET_REASONS, DisruptionReason, is_deletion, karpenter_spelling
 from kerf.engine.model.durations import format_time
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.nodeclaim.claim import NodeClaim
@@ -195,9 +195,10 @@ class DisruptionLines:
     # ── claims ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def tainted(self, event: ev.Tainted | ev.ReasonRaised, entry: Entry) -> list[Line]:
-        """Log a claim that goes without a command: what leaves no choice. A move has its own line."""
+        """Log a claim that goes without a command: what leaves no choice. A move has its own line; what somebody else
+        deletes is no disruption."""
         lines = self._deadline(event.claim, event.deadline, entry)
-        if event.why in BUDGET_REASONS:
+        if event.why in BUDGET_REASONS or is_deletion(event.why):
             return lines
         message = "deleting unhealthy node" if event.why == DisruptionReason.UNHEALTHY else "disrupting node(s)"
         told = self._line(

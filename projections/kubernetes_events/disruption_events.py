@@ -50,12 +50,7 @@ class DisruptionEvents:
         """Tell why nodes stay, and which NodePools' budgets allow nothing."""
         events: list[KubernetesEvent] = []
         short: dict[tuple[str, DisruptionReason], None] = {}
-        for verdict in verdicts:
-            if verdict.action == "remove":
-                continue
-            if verdict.action == HAS_DRIFTED:
-                events += self._drifted(verdict.claim)
-                continue
+        for verdict in filter(None, map(self._to_tell, verdicts)):
             self._kept[verdict.claim, verdict.action] = verdict
             if verdict.reason.code == DisruptionCode.BUDGET:
                 short |= dict.fromkeys(self._short_of(verdict))
@@ -63,10 +58,14 @@ class DisruptionEvents:
                 events += self._stays(verdict)
         return events + self._blocking_budgets(short, at)
 
-    def _drifted(self, claim: str) -> list[KubernetesEvent]:
-        """Tell a node that has just drifted what kept it from consolidation: now it keeps it from drift (D-64)."""
-        known = self._kept.get((claim, "keep"))
-        return self._stays(known) if known is not None and known.reason.code in NO_DESTINATION else []
+    def _to_tell(self, verdict: Verdict) -> Verdict | None:
+        """Return the verdict if it says why a node stays. Of one that has drifted, what kept it from consolidation: now
+        it keeps it from drift (D-52, D-64)."""
+        if verdict.action == HAS_DRIFTED:
+            known = self._kept.get((verdict.claim, "keep"))
+            stays = known is not None and known.reason.code in (DisruptionCode.BUDGET, *NO_DESTINATION)
+            return known if stays else None
+        return None if verdict.action == "remove" else verdict
 
     def recall(self, verdicts: Iterable[Verdict]) -> None:
         """Take up verdicts that an earlier process told."""
@@ -90,8 +89,8 @@ class DisruptionEvents:
             return events_about(node, WARNING, "NodeRepairBlocked", text, window=15 * MINUTE)
         drifted = known is not None and known.drift is not None and code in NO_DESTINATION  # D-64
         if drifted or code in BLOCKS_ANY_DISRUPTION:
-            text = f"Cannot disrupt {{kind}}: {why}"
-            return events_about(about, NORMAL, "DisruptionBlocked", text, code) + self._blockers(verdict)
+            text, key = f"Cannot disrupt {{kind}}: {why}", why if "pod" in verdict.reason.params else code
+            return events_about(about, NORMAL, "DisruptionBlocked", text, key) + self._blockers(verdict)
         if code in BLOCKS_CONSOLIDATION:
             return events_about(about, NORMAL, "Unconsolidatable", why, code, window=15 * MINUTE)
         return []

@@ -38,7 +38,6 @@ BLOCKS_CONSOLIDATION = frozenset[str](
         DisruptionCode.POLICY_WHEN_EMPTY,
         DisruptionCode.SEVERAL_REPLACEMENTS,
         DisruptionCode.SPOT_TO_SPOT_OFF,
-        DisruptionCode.STATIC_NODEPOOL,
         DisruptionCode.TOO_FEW_SPOT_OPTIONS,
         DisruptionCode.UNKNOWN_INSTANCE_TYPE,
     ]

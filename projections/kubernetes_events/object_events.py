@@ -23,6 +23,7 @@ from kerf.engine.scheduling.pods.evictability import ALWAYS, FOREVER, protected_
 from kerf.engine.state.state import State
 from kerf.projections.kubernetes_events.event import NORMAL, WARNING, KubernetesEvent, ObjectReference
 from kerf.projections.kubernetes_events.zonal_shift_events import ZonalShiftEvents
+from kerf.projections.status.nodeclaim import Reached
 from kerf.projections.status.nodepool import nodepool_status
 
 
@@ -55,9 +56,7 @@ class ObjectEvents:
 
     # ── conditions ──────────────────────────────────────────────────────────────────────────────────────────
 
-    def _reached(
-        self, event: ev.Launched | ev.Registered | ev.Initialized | ev.Drained, entry: Entry
-    ) -> list[KubernetesEvent]:
+    def _reached(self, event: Reached, entry: Entry) -> list[KubernetesEvent]:
         """Tell that a claim reached a state (L-459)."""
         about, kind = _claim_reference(event.claim), type(event).__name__
         events = [_transition(about, kind, "Unknown", "True", kind)]
@@ -230,6 +229,7 @@ _HANDLERS: dict[type[Struct], Callable[[ObjectEvents, Any, Entry], list[Kubernet
     ev.Registered: ObjectEvents._reached,
     ev.Initialized: ObjectEvents._reached,
     ev.Drained: ObjectEvents._reached,
+    ev.VolumesDetached: ObjectEvents._reached,
     ev.Tainted: ObjectEvents._late,
     ev.Terminated: ObjectEvents._over,
     ev.InstanceVanished: ObjectEvents._over,

@@ -13,13 +13,15 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.engine.model.disruption_reasons import BUDGET_REASONS
+from kerf.engine.model.disruption_reasons import BUDGET_REASONS, karpenter_spelling
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.record import claim_events as ev
+from kerf.engine.record.decisions import Decision, DisruptResult
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import NodeClassSeen, ObjectGone
+from kerf.engine.state.nodeclaims.drift import DRIFTED
 from kerf.engine.state.state import State
 from kerf.projections.metrics.counted_claims import leaves_since
 from kerf.projections.metrics.families import CLIENT_DEFAULTS, COUNTER, GAUGE, HISTOGRAM, Family
@@ -37,7 +39,7 @@ from kerf.projections.metrics.objects_with_conditions import (
     own_labels,
     pool_conditions,
 )
-from kerf.projections.status.nodeclaim import TRUE, UNKNOWN
+from kerf.projections.status.nodeclaim import TRUE, UNKNOWN, Reached, drift_condition
 
 TRANSITIONS: tuple[float, ...] = tuple(0.5 * 2.0**power for power in range(15))
 """Bounds of the buckets, in seconds (E in L-362)."""
@@ -218,6 +220,8 @@ class ConditionMetrics:
             self._kinds[kind].ended.observe(_seconds(deleting, entry.at), *own)
         if kind in self._kinds:
             self._known = {key: known for key, known in self._known.items() if key[:2] != (kind, name)}
+        if kind == self._class_kind:
+            self._pools(gone, entry)
 
     # ── NodeClaims ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -227,7 +231,7 @@ class ConditionMetrics:
     def _begun(self, event: ev.Requested | ev.Adopted, entry: Entry) -> None:
         self._claims[event.claim] = (event.node_class.name, event.node_pool), 0
 
-    def _reached(self, event: ev.Launched | ev.Registered | ev.Initialized | ev.Drained, entry: Entry) -> None:
+    def _reached(self, event: Reached, entry: Entry) -> None:
         kind = type(event).__name__
         self._became_true(kind, event.claim, event.took)
         if isinstance(event, ev.Initialized):
@@ -239,7 +243,18 @@ class ConditionMetrics:
         self._kinds["nodeclaim"].moved.inc(kind, TRUE, kind, *own)
         self._kinds["nodeclaim"].took.observe(took / 1000, kind, UNKNOWN, *own)
 
+    def _appeared(self, kind: str, reason: str, claim: str) -> None:
+        """Count a condition that an object gets only when it is true: there is no time in which it was not."""
+        self._kinds["nodeclaim"].moved.inc(kind, TRUE, reason, *self._claim(claim)[0])
+
+    def _decision(self, decision: Decision, entry: Entry) -> None:
+        result = decision.result
+        for verdict in result.verdicts if isinstance(result, DisruptResult) else ():
+            if verdict.action == DRIFTED:
+                self._appeared("Drifted", drift_condition(verdict.reason), verdict.claim)
+
     def _tainted(self, event: ev.Tainted, entry: Entry) -> None:
+        self._appeared("DisruptionReason", karpenter_spelling(event.why), event.claim)
         if event.why not in BUDGET_REASONS:  # a candidate of a move leaves when its drain starts (D-116)
             self._leaves(event, entry)
         self._pools(event, entry)
@@ -263,12 +278,14 @@ _HANDLERS: dict[type[Struct], Callable[[ConditionMetrics, Any, Entry], None]] = 
     NodeClassSeen: ConditionMetrics._class_seen,
     Node: ConditionMetrics._node,
     ObjectGone: ConditionMetrics._gone,
+    Decision: ConditionMetrics._decision,
     ev.Requested: ConditionMetrics._begun,
     ev.Adopted: ConditionMetrics._begun,
     ev.Launched: ConditionMetrics._reached,
     ev.Registered: ConditionMetrics._reached,
     ev.Initialized: ConditionMetrics._reached,
     ev.Drained: ConditionMetrics._reached,
+    ev.VolumesDetached: ConditionMetrics._reached,
     ev.Tainted: ConditionMetrics._tainted,
     ev.ReasonRaised: ConditionMetrics._leaves,
     ev.DrainStarted: ConditionMetrics._leaves,

@@ -19,7 +19,7 @@ _POLICIES = {
 class CountedClaim(Struct):
     """A NodeClaim, as far as the labels of its metrics need it. `kind` is that of the message that it was interrupted
     by. `leaves` is since when it is on its way out (ms since the epoch): it no longer waits for what replaces it.
-    `goes`: it is counted as disrupted."""
+    `goes`: it is counted as disrupted. `in_service`: it was initialized once."""
 
     node_pool: str = ""
     capacity_type: str = ""
@@ -32,6 +32,7 @@ class CountedClaim(Struct):
     goes: bool = False
     kind: str = ""
     zone_id: str = ""
+    in_service: bool = False
 
     def goes_for(self, why: str, detail: str) -> None:
         """Note the reason for which it goes."""
@@ -46,7 +47,7 @@ def counted_claim(claim: NodeClaim) -> CountedClaim:
     return CountedClaim(
         claim.node_pool, claim.capacity_type, claim.zone, claim.node, claim.image, claim.termination_grace_period,
         leaves_since(claim), why, bool(claim.drain_started) or bool(why and why not in BUDGET_REASONS),
-        kind=claim.interruption, zone_id=claim.labels.get(ZONE_ID, ""),
+        kind=claim.interruption, zone_id=claim.labels.get(ZONE_ID, ""), in_service=bool(claim.initialized),
     )  # fmt: skip
 
 

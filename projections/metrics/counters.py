@@ -221,8 +221,9 @@ class RecordCounters:
         self._moves.pop(result.move, None)
         if result.step == "withdrawn":
             self._inc("voluntary_disruption_failed_validations_total", _type(move), by=len(move.claims))
-        else:
-            self._inc("voluntary_disruption_queue_failures_total", decided[0], move.why, decided[0])
+        else:  # M-7, D-118
+            never = sum(not self._claim(replacement.name).in_service for replacement in move.replacements)
+            self._inc("voluntary_disruption_queue_failures_total", decided[0], move.why, decided[0], by=never)
 
     # ── answers ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -279,6 +280,9 @@ class RecordCounters:
         claim = self._claim(event.claim)
         claim.node = event.node
         self._inc("nodes_created_total", claim.node_pool, claim.zone)
+
+    def _initialized(self, event: ev.Initialized, entry: Entry) -> None:
+        self._claim(event.claim).in_service = True
 
     def _tainted(self, event: ev.Tainted, entry: Entry) -> None:
         claim = self._claim(event.claim)
@@ -396,6 +400,7 @@ _HANDLERS: dict[type[Struct], Callable[[RecordCounters, Any, Entry], None]] = {
     ev.LaunchTimedOut: RecordCounters._launch_failed,
     ev.Cancelled: RecordCounters._over,
     ev.Registered: RecordCounters._registered,
+    ev.Initialized: RecordCounters._initialized,
     ev.Tainted: RecordCounters._tainted,
     ev.ReasonRaised: RecordCounters._raised,
     ev.Untainted: RecordCounters._untainted,

@@ -15,11 +15,14 @@ from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.effect_keys import TERMINATE
+from kerf.engine.record.claim_events import Drained, Initialized, Launched, Registered, VolumesDetached
 from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
 from kerf.projections.prose.reasons import sentence
 
 TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
+Reached = Launched | Registered | Initialized | Drained | VolumesDetached
+"""Makes the condition of its name true, which was Unknown before."""
 WAITING, WAITING_WORDS = "AwaitingReconciliation", "object is awaiting reconciliation"
 _MAX_LAUNCH_ERROR = 300  # characters of a launch error (L-155)
 CREATE_ERRORS = LAUNCH_REASONS | {"NoLaunchableOffer", "NodeClassReadinessUnknown"}
@@ -113,9 +116,13 @@ def _drifted(claim: NodeClaim) -> Condition | None:
     """The condition Drifted: its reason is also its message (C-2)."""
     if claim.drift is None:
         return None
-    code = claim.drift.code
-    reason = next((known.condition for known in DriftReason if known == code), code)
+    reason = drift_condition(claim.drift)
     return Condition("Drifted", TRUE, reason, reason, claim.drifted_since)
+
+
+def drift_condition(drift: Reason) -> str:
+    """Return the reason of the condition Drifted (C-2)."""
+    return next((known.condition for known in DriftReason if known == drift.code), drift.code)
 
 
 def _consistent(claim: NodeClaim) -> Condition | None:

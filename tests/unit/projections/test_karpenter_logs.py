@@ -23,7 +23,7 @@ from kerf.engine.state.evolve import evolve
 from kerf.engine.state.state import Facts, State
 from kerf.projections.disruption_log_lines import Line
 from kerf.projections.karpenter_logs import KarpenterLog, line_json
-from tests.support.lives import decide, half_empty, show_taint
+from tests.support.lives import claim_of, decide, half_empty, show_taint
 from tests.support.records import whole_life
 from tests.support.world import World, pool
 from tests.support.worlds.drain import drain, put, serving
@@ -242,6 +242,16 @@ def test_lg1_what_leaves_no_choice_has_the_line_of_a_command() -> None:
     assert (line["level"], line["reason"], line["decision"]) == ("INFO", "expired", "delete")
     assert [node["Node"]["name"] for node in line["disrupted-nodes"]] == ["n1"]
     assert (line["disrupted-node-count"], line["replacement-nodes"]) == (1, [])
+
+
+def test_lg1_what_somebody_else_deletes_is_no_disruption() -> None:
+    world, last = serving(), half_empty().store.entries[-1]
+    found = [
+        line
+        for why in ("expired", "deleted")
+        for line in KarpenterLog().apply(replace(last, payload=Tainted(claim_of(world).name, why)))
+    ]
+    assert [line["reason"] for line in found if line["message"] == "disrupting node(s)"] == ["expired"]
 
 
 def of_result(result: ProposedMovesResult | MoveStepResult | StaticResult, *before: ProposedMovesResult) -> list[Line]:

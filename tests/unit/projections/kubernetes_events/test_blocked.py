@@ -94,6 +94,35 @@ def test_ev1_d64_a_node_that_drifts_is_blocked_by_what_kept_it_from_consolidatio
     }
 
 
+def test_ev2_d52_a_node_that_drifts_tells_that_no_budget_allows_it() -> None:
+    """A budget kept it from consolidation, and now keeps it from drift: the verdict is the same."""
+    world = drifted()
+    world.see(Observation(replace(world.runtime.state.facts.pools["default"], budgets=(Budget("0"),))))
+    events, last = DecisionEvents(world.runtime.state), world.store.entries[-1]
+    name, why = claim_of(world).name, Reason("budget", {"nodepool": "default"})
+    events.recall([replace(last, payload=decided(Verdict(name, "consolidation", "keep", why)))])
+    (event,) = events.apply(replace(last, payload=decided(Verdict(name, "drift", "drifted", Reason("drifted")))))
+    assert (event.about.kind, event.message) == ("NodePool", NONE.format("Drifted"))
+
+
+def test_ev1_another_pod_that_blocks_is_told_though_one_was_told_a_moment_ago() -> None:
+    world = half_empty()
+    events, last, name = DecisionEvents(world.runtime.state), world.store.entries[-1], claim_of(world).name
+    keys = []
+    for pod in PODS[:2]:
+        why = Reason("pod-do-not-disrupt", {"pod": f"default/{pod}"})
+        found = events.apply(replace(last, payload=decided(Verdict(name, "consolidation", "keep", why))))
+        keys += [event.key for event in found if event.about.kind == "Node"]
+    assert len(keys) == len(set(keys)) == 2
+
+
+def test_d59_d67_a_node_of_a_static_nodepool_has_no_event_of_consolidation() -> None:
+    world = half_empty()
+    why = Reason("static-nodepool")
+    verdict = Verdict(claim_of(world).name, "consolidation", "keep", why)
+    assert DecisionEvents(world.runtime.state).apply(replace(world.store.entries[-1], payload=decided(verdict))) == []
+
+
 def decided(verdict: Verdict) -> Decision:
     return Decision("moves", 1, 1, 1, "", ProposedMovesResult(verdicts=(verdict,)))
 

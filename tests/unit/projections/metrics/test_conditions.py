@@ -9,8 +9,17 @@ from kerf.engine.model.content_digest import content
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass, EC2NodeClassSpec, EC2NodeClassStatus
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 from kerf.engine.model.kubernetes.nodes import NodeCondition
+from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.record.claim_events import DrainStarted, ReasonRaised, Tainted, Terminated, Untainted
+from kerf.engine.record.claim_events import (
+    DrainStarted,
+    ReasonRaised,
+    Tainted,
+    Terminated,
+    Untainted,
+    VolumesDetached,
+)
+from kerf.engine.record.decisions import Decision, DisruptResult, Verdict
 from kerf.engine.record.observations import LaunchAnswered, NodeClassSeen, ObjectGone, Observation
 from kerf.engine.state.state import Facts, State
 from kerf.projections.metrics.conditions import ConditionMetrics
@@ -188,6 +197,40 @@ def test_l415_l416_l417_l418_a_nodeclass_that_is_no_longer_ready() -> None:
     for changed in ("NodeClassReady", "Ready"):
         moved = "operator_nodepool_status_condition_transitions_total"
         assert value(found, moved, type=changed, status="False") == 1
+
+
+def test_l417_the_nodepool_of_a_nodeclass_that_goes_is_not_ready() -> None:
+    world = lives.in_service()
+    metrics = ConditionMetrics(world.runtime.state, "aws")
+    world.after(30_000)
+    world.see(Observation(ObjectGone("nodeclass", NODE_CLASS.key)))
+    for entry in world.runtime.new_entries:
+        metrics.apply(entry)
+    found = gauges(world, later=5_000, metrics=metrics)
+    kind = "operator_nodepool_status_condition"
+    assert value(found, f"{kind}_transitions_total", type="Ready", status="False") == 1
+    assert value(found, f"{kind}_current_status_seconds", name="default", type="Ready", status="False") == 5
+
+
+def test_l417_conditions_that_a_claim_gets_when_they_are_true() -> None:
+    world = lives.in_service()
+    name, last = claim_of(world).name, world.store.entries[-1]
+    drifted = DisruptResult((Verdict(name, "drift", "drifted", Reason("nodepool-drifted", {"nodepool": "default"})),))
+    metrics = ConditionMetrics(world.runtime.state, "aws")
+    for payload in (
+        Decision("drift", 1, 1, 1, "", drifted),
+        Tainted(name, "drifted"),
+        VolumesDetached(name, took=4_000),
+    ):
+        metrics.apply(replace(last, payload=payload))
+    found = scraped(exposition(metrics.families()))
+    for kind, reason in (
+        ("Drifted", "NodePoolDrifted"),
+        ("DisruptionReason", "Drifted"),
+        ("VolumesDetached", "VolumesDetached"),
+    ):
+        assert value(found, f"{OF_CLAIM}_transitions_total", type=kind, status="True", reason=reason) == 1
+    assert value(found, f"{OF_CLAIM}_transition_seconds_sum", type="VolumesDetached", status="Unknown") == 4
 
 
 def test_l417_l420_a_node_that_falls_ill_and_goes() -> None:

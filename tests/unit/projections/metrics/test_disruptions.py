@@ -8,8 +8,15 @@ from msgspec.structs import replace
 from kerf.adapters.manager.metrics.exposition import exposition
 from kerf.engine.model.reasons import Reason
 from kerf.engine.model.settings import Settings
-from kerf.engine.record.claim_events import DrainStarted, InstanceVanished, PodForced
-from kerf.engine.record.decisions import Decision, DeleteNode, Move, MoveStepResult, ProposedMovesResult
+from kerf.engine.record.claim_events import DrainStarted, Initialized, InstanceVanished, PodForced
+from kerf.engine.record.decisions import (
+    Decision,
+    DeleteNode,
+    Move,
+    MoveStepResult,
+    PlannedClaim,
+    ProposedMovesResult,
+)
 from kerf.engine.record.observations import InterruptionSeen, LaunchAnswered, ObjectGone, Observation, SettingsSeen
 from kerf.engine.state.state import Facts, State
 from kerf.projections.metrics.cluster_gauges import cluster_gauges
@@ -58,6 +65,34 @@ def test_m13_d118_an_abandoned_move_disrupts_nothing() -> None:
     assert value(counted(world), "karpenter_voluntary_disruption_queue_failures_total") == 1
     assert value(counted(world), DISRUPTED, reason="underutilized") == 0
     assert value(counted(world), DISRUPTED, reason="insufficient_capacity") == 1, "the replacement is"
+
+
+def test_m7_d118_replacements_that_were_never_initialized_count() -> None:
+    """Three were launched, and one came into service before the move was given up; one that only removes has none."""
+    world = started()
+    state, last = world.runtime.state, world.store.entries[-1]
+    names = ("r1", "r2", "r3")
+    counters = RecordCounters(state, "aws")
+    for payload in (
+        decision(MoveStepResult("7.0", "started", Reason("drifted"), begun=move(*names))),
+        Initialized("r2", "n9"),
+        decision(MoveStepResult("7.0", "abandoned", Reason("launch-failed"))),
+        decision(MoveStepResult("8.0", "started", Reason("drifted"), begun=move())),
+        decision(MoveStepResult("8.0", "abandoned", Reason("timeout"))),
+    ):
+        counters.apply(replace(last, payload=payload))
+    found = scraped(exposition(counters.families()))
+    assert value(found, "karpenter_voluntary_disruption_queue_failures_total") == 2
+
+
+def move(*replacements: str) -> Move:
+    return Move(
+        "drifted", ("old",), tuple(PlannedClaim(name, "default", (), (), (), {}, 0.0, ()) for name in replacements)
+    )
+
+
+def decision(result: MoveStepResult) -> Decision:
+    return Decision("moves", 1, 1, 1, "", result)
 
 
 def test_m14_the_pods_that_need_another_place_count_and_those_of_daemonsets_do_not() -> None:
