@@ -39,7 +39,8 @@ def with_moves(cluster: Cluster, moves: Iterable[Move]) -> Cluster:
     for uid in sorted(there):
         arrived.setdefault(there[uid], []).append(pods[uid])
     nodes = [_changed(node, leaving, settled, arrived.get(node.name, ()), cluster) for node in cluster.nodes]
-    nodes += [_arriving(new, f"replacement-{number}", pods, cluster) for number, new in enumerate(news)]
+    first = len(nodes)  # the cluster may have replacements of other moves already
+    nodes += [_arriving(new, f"replacement-{number}", pods, cluster) for number, new in enumerate(news, first)]
     pending = tuple(pod for pod in cluster.pending if pod.uid not in settled)
     return replace(cluster, nodes=tuple(nodes), pending=pending)
 

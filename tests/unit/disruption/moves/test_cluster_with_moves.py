@@ -11,7 +11,7 @@ from kerf.engine.disruption.moves.cluster_with_moves import with_moves
 from kerf.engine.disruption.moves.due_moves import validate, validate_beside
 from kerf.engine.model.disruption_reasons import DisruptionCode
 from kerf.engine.model.reasons import Reason
-from kerf.engine.record.decisions import Move, Placement
+from kerf.engine.record.decisions import Move, Placement, PlannedClaim
 from tests.support.scenarios.clusters import NOW, cluster, node, pod
 
 
@@ -59,6 +59,16 @@ def test_what_a_move_puts_elsewhere_is_no_longer_on_a_node_that_is_going() -> No
     assert {cluster_node.name: [one.uid for one in cluster_node.pods] for cluster_node in after.nodes} == {
         "going": [], "n": [], "big": ["uid-g", "uid-p"],
     }  # fmt: skip
+
+
+def test_replacements_of_moves_that_are_made_one_by_one_are_different_nodes() -> None:
+    """Topology counts by the name of a node: two of one name would be one."""
+    after = cluster(node("a", "small", pod("p")), node("b", "small", pod("q")))
+    for name in "ab":
+        new = PlannedClaim("", "default", (f"uid-{name}",), ("small",), (), {}, 0.1, ("on-demand",))
+        after = with_moves(after, [Move("drifted", (f"claim-{name}",), (new, new))])
+    names = [one.name for one in after.nodes]
+    assert len(names) == len(set(names)) == 6
 
 
 def test_d110_pods_that_came_to_a_node_after_a_move_of_it_was_proposed_are_no_part_of_another_move() -> None:
