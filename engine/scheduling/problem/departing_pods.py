@@ -18,7 +18,7 @@ from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.decisions import Unplaced
 from kerf.engine.scheduling.pods.evictability import FOREVER, EvictionRules, forced_at, protected_until
 from kerf.engine.scheduling.reasons import SchedulingCode, reason
-from kerf.engine.state.provisioning_window import going_nodes, going_pods
+from kerf.engine.state.provisioning_window import going_nodes, going_pods, is_going
 from kerf.engine.state.state import Facts, State
 
 MIN_LEAD = 300_000
@@ -70,6 +70,14 @@ def later_pods(state: State, now: int) -> LaterPods:
     )
 
 
+def _left_behind(state: State) -> list[str]:
+    """The Nodes that are gone while pods of theirs are not, which a plan has a place for already. The pod garbage
+    collector removes these within a minute, and their successors take that place."""
+    facts = state.facts
+    nodes = {facts.pods[uid].node for uid in facts.targets if uid in facts.pods}
+    return sorted(node for node in nodes if node and node not in facts.nodes and not is_going(state, node))
+
+
 def launch_lead(facts: Facts) -> int:
     """How long before a pod leaves it is planned for (ms): as long as the slowest of today's claims took from its
     request to its initialization, but at least MIN_LEAD and at most MAX_LEAD."""
@@ -82,7 +90,8 @@ class _Departures:
 
     def __init__(self, state: State, now: int) -> None:
         self._state, self._now = state, now
-        self._going = [(node, claim, going_pods(state, node)) for node, claim in going_nodes(state)]
+        going = [*going_nodes(state), *((node, None) for node in _left_behind(state))]
+        self._going = [(node, claim, going_pods(state, node)) for node, claim in going]
 
     def all(self) -> list[_Leaving]:
         """Once one pod is planned for, those that leave within MAX_LEAD are too: together they need fewer nodes."""
@@ -93,8 +102,8 @@ class _Departures:
         return [replace(leaving, planned_at=now) if leaving.at <= now + MAX_LEAD else leaving for leaving in found]
 
     def _leaving(self, pod: Pod, node: str, claim: NodeClaim | None) -> _Leaving:
-        """An interrupted node gives its pods no time, whatever protects them."""
-        if claim is not None and claim.interruption:
+        """An interrupted node gives its pods no time, whatever protects them; one that is gone has none left."""
+        if (claim is not None and claim.interruption) or node not in self._state.facts.nodes:
             return _Leaving(pod, node, self._now, self._now)
         at, budgets = self._allowed_at(pod)
         if claim is not None and claim.deadline is not None:

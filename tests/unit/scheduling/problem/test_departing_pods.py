@@ -114,6 +114,23 @@ def test_s48_a_pod_whose_annotation_goes_is_planned_for_at_once() -> None:
     assert launched(world) == [("uid-a",)]
 
 
+def test_s48_pods_that_are_left_behind_keep_their_place_until_they_are_gone_too() -> None:
+    """The Node goes before the pod garbage collector comes to its pods. Their new node would go as empty meanwhile."""
+    world = going(a={"do_not_disrupt": "true"})
+    world.see(Observation(InterruptionSeen("m1", "spot_interrupted", "i-1", sent=world.now)))
+    world.after(1_000)
+    (target,) = [claim for uid, claim in world.runtime.state.facts.targets.items() if uid == "uid-a"]
+    world.see(Observation(ObjectGone("node", "n1")))
+    world.instance("i-1", "terminated")
+    world.pending("b")
+    world.after(30_000)
+    assert len(passes(world)) > 1
+    assert asked(world).count("a") == 1
+    assert world.runtime.state.facts.targets["uid-a"] == target
+    world.see(Observation(ObjectGone("pod", "uid-a")))
+    assert asked(world).count("a") == 0
+
+
 @pytest.mark.parametrize(
     ("changes", "names"),
     [
