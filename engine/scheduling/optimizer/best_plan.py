@@ -6,9 +6,9 @@ from msgspec.structs import replace
 
 from kerf.engine.scheduling.devices.node_devices import asks_for_devices
 from kerf.engine.scheduling.explain.tracer import Tracer
-from kerf.engine.scheduling.optimizer.alternative_plans import assembled, total_price
+from kerf.engine.scheduling.optimizer.alternative_plans import TOLERANCE, assembled, total_price
 from kerf.engine.scheduling.optimizer.bindability import BindableChoice
-from kerf.engine.scheduling.optimizer.bound_first import bound_first
+from kerf.engine.scheduling.optimizer.bound_first import BoundFirst, bound_first
 from kerf.engine.scheduling.optimizer.combined_trace import trace_candidate
 from kerf.engine.scheduling.optimizer.effort import Effort, touches_for_binding, touches_for_cheaper, touches_for_rating
 from kerf.engine.scheduling.optimizer.first_plan.first_plan import first_plan
@@ -21,13 +21,15 @@ from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem
 
+LEFT_OVER = 2
+"""As how many pods on new nodes one that is left over counts."""
+
 
 def best_plan(problem: Problem, effort: int, tracer: Tracer | None = None) -> Plan:
     """The best plan found within `effort` search steps; with 0 steps it is the planner's first plan, unrated.
 
     The result depends on nothing but the arguments. It leaves no pod pending that the first plan places. It costs more
-    than the first plan only if it binds whole (see `bindability`). Raises KeyError as `planner.plan`
-    does.
+    than the first plan only where fewer pods are left over (see `bindability`). Raises KeyError as `planner.plan` does.
     """
     if effort > 0 and asks_for_devices(problem):
         return optimize_without_devices(problem, lambda rest, listener: best_plan(rest, effort, listener), tracer)
@@ -35,17 +37,37 @@ def best_plan(problem: Problem, effort: int, tracer: Tracer | None = None) -> Pl
     if effort <= 0 or not first.claims or first.truncated:  # a pass that is at its limit has no steps to spare
         return first if tracer is None else plan(problem, tracer)
     bound = bound_first(problem, first, touches_for_rating(effort)) if problem.settings.nominations else None
-    if bound is None:
-        return _optimized(problem, first, effort, tracer)
-    others = _optimized(bound.rest, bound.first, effort, None)
+    return _optimized(problem, first, effort, tracer) if bound is None else _beside_bound(bound, first, effort, tracer)
+
+
+def _beside_bound(bound: BoundFirst, first: Plan, effort: int, tracer: Tracer | None) -> Plan:
+    """The best plan found for the pods that kube-scheduler leaves over when it has filled the nodes that are there.
+
+    The first one for these pods if a better one breaks a spread of pods that are bound. Where that is dearer than the
+    first plan, the best one for all pods if it costs less in the end."""
+    whole = bound.with_bound(others := _optimized(bound.rest, bound.first, effort, None))
+    improved = bound.judge.keeps(whole)
+    if not improved:
+        whole = bound.with_bound(others := bound.first)
+    if total_price(whole.claims) > total_price(first.claims) + TOLERANCE:
+        of_all = _optimized(bound.problem, first, effort, None)
+        known = len(of_all.placed) >= len(whole.placed) and (of_all.rated or not whole.rated)
+        if known and _price_in_the_end(of_all) < _price_in_the_end(whole):
+            return of_all if tracer is None else _optimized(bound.problem, first, effort, tracer)
     if tracer is not None:
-        bound.trace(others, lambda part: _optimized(bound.rest, bound.first, effort, part), tracer)
-    return bound.with_bound(others)
+        bound.trace(others, lambda part: _optimized(bound.rest, bound.first, effort if improved else 0, part), tracer)
+    return whole
+
+
+def _price_in_the_end(planned: Plan) -> float:
+    """USD per hour, with what nodes for the pods that are left over may cost (LEFT_OVER)."""
+    share = LEFT_OVER * len(planned.unbound) / max(1, len(planned.on_new_nodes))
+    return total_price(planned.claims) * (1 + share)
 
 
 def _optimized(problem: Problem, first: Plan, effort: int, tracer: Tracer | None) -> Plan:
     """The best plan found after the first one."""
-    if not first.claims:
+    if not first.claims or effort <= 0:
         return first if tracer is None else plan(problem, tracer)
     options = InstanceOptions(problem, _requested_resources(problem))
     given = touches_for_cheaper(effort, len(problem.pods))

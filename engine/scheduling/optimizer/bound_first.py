@@ -29,12 +29,13 @@ from kerf.engine.scheduling.problem.problem import Problem
 
 class BoundFirst(Struct, frozen=True):
     """What kube-scheduler does before new nodes come: `node_of` has the pods (uids) that it binds, with their nodes.
-    `rest` is the problem of the other pods, and `first` its first plan."""
+    `rest` is the problem of the other pods, and `first` its first plan. `judge` compares with the first plan of all."""
 
     problem: Problem
     node_of: Mapping[str, str]
     rest: Problem
     first: Plan
+    judge: SpreadJudge
 
     def with_bound(self, planned: Plan) -> Plan:
         """A plan of the other pods, with these pods on their nodes."""
@@ -75,9 +76,9 @@ def bound_first(problem: Problem, first: Plan, max_touches: int) -> BoundFirst |
         return None
     left = frozenset([pod.uid for pod in problem.pods if pod.uid not in bindings.node_of])
     rest, first_of_rest = first_plan(problem_after_binding(problem, bindings.node_of, left))
-    found = BoundFirst(problem, bindings.node_of, rest, first_of_rest)
+    found = BoundFirst(problem, bindings.node_of, rest, first_of_rest, SpreadJudge(problem, first))
     whole = found.with_bound(first_of_rest)
-    keeps = may_replace(problem, first, whole, by_pod=False) and SpreadJudge(problem, first).keeps(whole)
+    keeps = may_replace(problem, first, whole, by_pod=False) and found.judge.keeps(whole)
     return found if keeps else None
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import random
+
+import pytest
 from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.kubernetes.pods import Selector, SpreadConstraint, VolumeRef
 from kerf.engine.scheduling.explain.funnel_tracer import FunnelTracer
-from kerf.engine.scheduling.optimizer.best_plan import best_plan
+from kerf.engine.scheduling.optimizer.alternative_plans import TOLERANCE, total_price
+from kerf.engine.scheduling.optimizer.best_plan import _optimized, best_plan
+from kerf.engine.scheduling.optimizer.first_plan.first_plan import first_plan
+from kerf.engine.scheduling.optimizer.spread_judge import SpreadJudge
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.problem.problem import NodeInput, Problem
 from tests.support.judges.plans import faults
@@ -74,3 +80,40 @@ def test_the_trace_tells_where_every_pod_goes() -> None:
     assert places == {"large-0": 0, **dict.fromkeys(on_existing(planned), "n-1")}
     assert [claim.node_pool for claim in tracer.funnel.claims] == ["default"]
     assert planned == best_plan(asked, EFFORT)
+
+
+def mixed(seed: int) -> Problem:
+    """Workloads of which some are spread, beside nodes with room."""
+    dice = random.Random(seed)
+    work = Workloads()
+    for number in range(dice.randint(2, 6)):
+        keys = dice.sample([lbl.ZONE, lbl.HOSTNAME, lbl.CAPACITY_TYPE], dice.randint(0, 2))
+        labels = {"app": f"a{number}"}
+        spread = tuple(
+            SpreadConstraint(
+                key, when_unsatisfiable=dice.choice(["DoNotSchedule", "ScheduleAnyway"]), selector=Selector(labels)
+            )
+            for key in keys
+        )
+        size = shape(dice.choice((100, 500, 900, 1_500, 3_000)), GI, labels=labels, spread=spread)
+        work = work.add(f"w{number}", dice.randint(1, 10), size, created=dice.randint(1, 9))
+    nodes = [
+        replace(NODE, name=f"n-{n}", labels={lbl.HOSTNAME: f"n-{n}", lbl.ZONE: dice.choice(["z1", "z2"])})
+        for n in range(dice.randint(1, 4))
+    ]
+    return problem(work, ladder(2, 4, 8), nodes=nodes, nominations=True)
+
+
+@pytest.mark.parametrize("seed", [218, 258, 512, 547, 555, 607, 868, 1078])  # of 1,300 those that once were
+def test_s138_no_mix_is_spread_worse_than_at_first_nor_dearer_for_nothing(seed: int) -> None:
+    asked, first = first_plan(mixed(seed))
+    planned = best_plan(asked, EFFORT)
+    assert SpreadJudge(asked, first).keeps(planned)
+    assert len(planned.placed) >= len(first.placed)
+    dearer = total_price(planned.claims) > total_price(first.claims) + TOLERANCE
+    assert not dearer or len(planned.unbound) < len(best_of_all(asked, first).unbound)
+
+
+def best_of_all(asked: Problem, first: Plan) -> Plan:
+    """The plan that leaves nothing to kube-scheduler."""
+    return _optimized(asked, first, EFFORT, None)
