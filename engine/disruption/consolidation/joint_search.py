@@ -5,9 +5,9 @@ another, so which nodes stay is settled by where the first pods come to. A set t
 the nodes that stay in the end: they take all its pods. So the cluster gets cheaper, with fewer evictions and without
 moving a pod twice.
 
-The set starts with the nodes that have the fewest pods for their price. Then it grows by further nodes, and nodes that
-are worth more replace others in it. Each node goes by a command of its own; nodes that a Balanced NodePool finds not
-worth it are left out. The search ends after a number of steps.
+The set starts with the nodes that have the fewest pods for their price, but for those that cannot go at all. Then it
+grows by further nodes, and nodes that are worth more replace others in it. Each node goes by a command of its own;
+nodes that a Balanced NodePool finds not worth it are left out. The search ends after a number of steps.
 
 Where the disruption budgets let all candidates go at once, the pods leave in eviction waves. Otherwise the nodes go in
 rounds, as the budgets have room.
@@ -42,6 +42,8 @@ MAX_STEPS = 90_000
 """Steps of a search, at most; as those of `sequential_search`."""
 MIN_NODES, MAX_NODES = 2, 300
 """How many nodes a set has, empty ones apart."""
+MAX_TAKEN_OUT = 20
+"""How many nodes that cannot go at all a search passes over."""
 SCHEDULERS_ASKED = 2
 """How many variants of kube-scheduler `Rebinding` asks."""
 
@@ -107,7 +109,8 @@ class _Search:
             room.take(self._idle)
             self._least = 1 + len(room.for_one(order, DisruptionReason.UNDERUTILIZED, ()))
             allowed = room.for_all(order, DisruptionReason.UNDERUTILIZED)
-        self._order = allowed[:MAX_NODES]
+        self._order, self._beyond = allowed[:MAX_NODES], frozenset(one.name for one in allowed[MAX_NODES:])
+        self._stay: dict[str, Candidate] = {}  # what would not even go alone
         self._waiting = frozenset(one.name for one in (*empty.chosen, *order)).difference(
             one.name for one in (*self._idle, *allowed)
         )
@@ -138,9 +141,12 @@ class _Search:
     def run(self) -> ChosenCommands | None:
         if len(self._order) < max(MIN_NODES, self._least):
             return None
-        if self._least and not self._fits(self._order[: self._least]):
-            return None
         going = self._prefix()
+        if len(going) < self._least:  # a node with few pods may take the room of many others
+            self._order.sort(key=lambda one: (self._share_of_room(one) / max(one.price, MIN_SAVINGS), one.name))
+            going = self._prefix()
+        if len(going) < self._least:
+            return None
         while (better := next(filter(self._fits, self._changed(going)), None)) is not None:
             going = better
         return self._commands(going) if going else None
@@ -148,10 +154,22 @@ class _Search:
     # ── the set ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _prefix(self) -> list[Candidate]:
-        """The longest prefix of the order that bisection finds, if not all of it fits."""
-        least, most = self._least, len(self._order)
-        if self._fits(self._order):
-            return self._order
+        """The longest prefix of the order that fits, without the nodes that would not fit alone: these are taken out of
+        the order."""
+        going = self._longest_prefix()
+        for _ in range(MAX_TAKEN_OUT):
+            if len(going) == len(self._order) or self._fits([self._order[len(going)]]):
+                break
+            stays = self._order.pop(len(going))
+            self._stay[stays.name] = stays
+            going = self._longest_prefix(len(going))
+        return going
+
+    def _longest_prefix(self, least: int = 0) -> list[Candidate]:
+        """The longest prefix that bisection finds, if not all of the order fits. One of `least` nodes does."""
+        most = len(self._order)
+        if not self._order or self._fits(self._order):
+            return list(self._order)
         while most - least > 1:
             middle = (least + most) // 2
             least, most = (middle, most) if self._fits(self._order[:middle]) else (least, middle)
@@ -187,6 +205,11 @@ class _Search:
         outcome = self._simulator.without(names, affordable=self._nothing)
         self.left -= self._simulator.work - before
         return outcome.failure is None and not outcome.claims and not outcome.too_dear
+
+    def _share_of_room(self, candidate: Candidate) -> float:
+        """How much of what is free its pods take, by the resource of which that is most."""
+        needs = total(self._cluster.shapes[pod.shape].requests for pod in candidate.pods)
+        return max(needs.get(each, 0) / max(1, free) for each, free in zip(RESOURCES, self._free, strict=True))
 
     def _has_room(self, going: Iterable[Candidate]) -> bool:
         """Whether the nodes that stay have as much free as all pods ask for."""
@@ -225,11 +248,22 @@ class _Search:
                 kept[name] = Reason.of(DisruptionCode.TAKES_PODS)
             elif name in self._waiting:
                 kept[name] = Reason.of(DisruptionCode.BUDGET, nodepool=node.node_pool)
+            elif name in self._stay:
+                kept[name] = self._why_not_alone(self._stay[name])
+            elif name in self._beyond:
+                kept[name] = Reason.of(DisruptionCode.SEARCH_ENDED)
             elif self._net_savings.get(name, 0.0) <= 0:
                 kept[name] = Reason.of(DisruptionCode.NOT_WORTH_IT)
             else:
                 kept[name] = Reason.of(DisruptionCode.LEFT_OVER)
         return kept
+
+    def _why_not_alone(self, candidate: Candidate) -> Reason:
+        """Why a node does not go although nothing else does. Another search may find a replacement for it."""
+        why = decide(self._simulator, [candidate])
+        if isinstance(why, Reason):
+            return why
+        return Reason.of(DisruptionCode.SEARCH_ENDED if why.replacements else DisruptionCode.LEFT_OVER)
 
 
 def _removal(candidate: Candidate) -> Command:

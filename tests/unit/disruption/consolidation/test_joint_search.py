@@ -12,6 +12,7 @@ from kerf.engine.disruption.disruption_pass import cheapest_commands
 from kerf.engine.disruption.moves.due_moves import validate_beside, validate_together
 from kerf.engine.disruption.moves.proposal import move_of
 from kerf.engine.disruption.rebinding import Rebinding
+from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.lifecycle.drain.eviction_waves import wave_grades, wave_of
 from kerf.engine.model.karpenter.nodepools import Budget
 from kerf.engine.model.kubernetes.pods import PodShape, SpreadConstraint
@@ -91,9 +92,9 @@ def test_d51_without_rounds_only_where_the_budgets_let_all_of_them_go() -> None:
 
 def test_the_search_ends_by_its_work_and_says_so() -> None:
     assert find_joint_removal(tight(), steps=1) == JointRemoval(None, turns(tight()), 1)
-    short = find_joint_removal(tight(), steps=100)
+    short = find_joint_removal(tight(), steps=110)
     assert short.commands is not None
-    assert (len(short.commands.commands), short.commands.exhausted, short.steps) == (1, True, 100)
+    assert (len(short.commands.commands), short.commands.exhausted, short.steps) == (2, True, 110)
 
 
 def in_rounds(*more: ClusterNode, budget: str = "1") -> Cluster:
@@ -130,6 +131,28 @@ def test_a_set_in_rounds_has_more_nodes_than_go_at_once() -> None:
     """Otherwise commands one after the other are as good, and they may launch replacements."""
     assert find_joint_removal(in_rounds(budget="3"), rounds=8).commands is None
     assert find_joint_removal(in_rounds(budget="2"), rounds=8).commands is not None
+
+
+@pytest.mark.parametrize("budget", ["1", "100%"])
+def test_a_node_that_cannot_go_keeps_no_set_from_being_found(budget: str) -> None:
+    """It is the first of the order, for it has one pod; but that fits nowhere."""
+    stuck = node("x", "large", pod("x1", 7_000))
+    found = find_joint_removal(in_rounds(stuck, budget=budget), rounds=8)
+    assert found.commands is not None
+    assert [command.names for command in found.commands.commands] == [("a",), ("b",), ("f",)]
+    assert found.commands.kept["x"].code == "no-place"
+
+
+def test_a_node_that_takes_the_room_of_many_is_left_out() -> None:
+    """It could go alone, and then nothing else."""
+    room = node("room", "large", pod("r", 5), consolidatable=False)
+    few = [node(f"f{number}", "medium", *(pod(f"f{number}-{n}", 1_400) for n in range(2))) for number in range(3)]
+    pools = (pool(budgets=(Budget("1"),), limits={"cpu": 0}),)
+    given = cluster(room, *few, node("big", "large", pod("b", 7_700)), pools=pools, live=True)
+    assert Simulator(given).without(["big"]).failure is None
+    found = find_joint_removal(given, rounds=8)
+    assert found.commands is not None
+    assert [command.names for command in found.commands.commands] == [("f0",), ("f1",)]
 
 
 def test_a_pass_takes_the_set_that_goes_in_rounds() -> None:
