@@ -42,15 +42,15 @@ from kerf.engine.state.nodeclaims.unavailable import doubts_end
 from kerf.engine.state.provisioning_window import window_closes_at
 from kerf.engine.state.state import State
 
-VERSION = 21
+VERSION = 22
 MIN_INTERVAL = 10_000
 """Between two passes, at least (D-16). Milliseconds."""
 SETTLE_TIME = 1_000
 """After a change a pass waits this long (ms) for what belongs to the same change."""
 MAX_QUIET_WAIT = 5_000
-"""A pass waits up to so long (ms) until the pods of one scale-in have gone, the node of the latest may go, and no node
-is nominated any more. So the nodes of one scale-in are judged together. Otherwise the next pass would find the dearest
-ones when cheap ones go already."""
+"""A pass waits up to so long (ms) until the pods of one scale-in have gone, and until moves of the node of the latest,
+and of the one whose nomination ends last, may be proposed. So the nodes of one scale-in are judged together. Otherwise
+the next pass would find the dearest ones when cheap ones go already."""
 NO_DESTINATION = (DisruptionCode.NO_PLACE, DisruptionCode.NO_USABLE_NODEPOOL)
 """Why a drifted node cannot go if its pods have nowhere to go (D-64, D-90)."""
 
@@ -102,7 +102,7 @@ def run_pass(state: State, now: int, tell: Tell | None = None) -> ProposedMovesR
     reasons = {**chosen.kept, **reasons_of_empty_nodes(cluster, not_empty), **refused}
     said = tuple(verdicts(state, cluster, reasons, moves, proposed))
     short = _short_of_budget([*chosen.kept.values(), *refused.values()])
-    moved = frozenset(name for name, reason in chosen.kept.items() if reason.code == DisruptionCode.MOVED_LATELY)
+    moved = {name: reason for name, reason in chosen.kept.items() if reason.code == DisruptionCode.MOVED_LATELY}
     delays = [state.facts.settings.validation_delay, *([0] if _any_drifted(state) else [])]
     changes = [_next_change(state, cluster, short, moved, now, delay) for delay in delays]
     return ProposedMovesResult(tuple(moves), said, soonest(next_rotation, *changes), chosen.exhausted)
@@ -166,12 +166,13 @@ def _short_of_budget(reasons: Iterable[Reason]) -> frozenset[str]:
 
 
 def _next_change(
-    state: State, cluster: Cluster, short: frozenset[str], moved: frozenset[str], now: int, delay: int
+    state: State, cluster: Cluster, short: frozenset[str], moved: dict[str, Reason], now: int, delay: int
 ) -> int:
     """The earliest time (ms since the epoch) at which a pass may decide otherwise although nothing is observed, if its
     moves start after `delay` ms. 0 for never.
 
-    `short` are the NodePools whose budgets do not suffice, `moved` the nodes whose pods came too short a while ago.
+    `short` are the NodePools whose budgets do not suffice, `moved` says of nodes that their pods came too short a while
+    ago.
     """
     facts = state.facts
     times = [hold.until for hold in facts.holds.values() if hold.again or facts.moves_changed > hold.since]
@@ -181,6 +182,6 @@ def _next_change(
             times += (quiet_at(claim, state), claim.nominated_until)
     shielded = (pod for node in cluster.nodes if node.managed for pod in node.pods if pod.do_not_disrupt)
     times += map(protected_until, shielded)
-    times += [settled_at(node) for node in cluster.nodes if node.name in moved]
+    times += [settled_at(node, moved[node.name], cluster.now) for node in cluster.nodes if node.name in moved]
     times += [window_ends(facts.pools[name], now + delay) for name in sorted(short & facts.pools.keys())]
     return min((at - delay for at in times if now + delay < at < min(NEVER, FOREVER)), default=0)

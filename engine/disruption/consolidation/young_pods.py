@@ -34,6 +34,11 @@ def too_soon(savings: float, candidates: Iterable[Candidate], pod_price: float, 
     return Reason.of(DisruptionCode.MOVED_LATELY, count=count, savings=savings, limit=limit)
 
 
-def settled_at(node: ClusterNode) -> int:
-    """When no pod of a node counts as one that came lately any more (ms since the epoch)."""
-    return max((pod.created + LATELY for pod in node.pods), default=0)
+def settled_at(node: ClusterNode, too_soon_now: Reason, now: int) -> int:
+    """When so many of a node's pods have become older that its move saves enough (ms since the epoch), if everything
+    else stays as it is. 0 if no pod is young."""
+    count, savings, limit = (float(str(too_soon_now.params[name])) for name in ("count", "savings", "limit"))
+    come = sorted(pod.created for pod in node.pods if pod.created > now - LATELY)
+    few_enough = math.ceil(savings / (limit / count)) - 1  # so many young pods cost less than is saved
+    settled = come[: max(0, len(come) - max(0, few_enough))]
+    return settled[-1] + LATELY if settled else 0

@@ -7,13 +7,14 @@ from msgspec.structs import replace
 
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation.sequential_search import choose_commands
-from kerf.engine.disruption.consolidation.young_pods import settled_at
+from kerf.engine.disruption.consolidation.young_pods import settled_at, too_soon
+from kerf.engine.disruption.eligibility import Candidate
 from kerf.engine.disruption.moves.due_moves import validate
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Move
 from kerf.projections.prose.reasons import sentence
 from tests.support.lives import PODS, claim_of, in_service
-from tests.support.scenarios.clusters import NOW, cluster, node, pod, price
+from tests.support.scenarios.clusters import NOW, cluster, node, pod, pool, price
 from tests.support.worlds.disruption import passes
 
 MINUTE = 60_000
@@ -78,6 +79,16 @@ def test_d16_a_pass_comes_when_they_are_settled() -> None:
     world.after(20_000)
     assert claim_of(world).verdict == "moved-lately"
     assert passes(world)[-1].look_at == came + 10 * MINUTE - 15_000
-    assert settled_at(node("n", "small", pod("p", created=came))) == came + 10 * MINUTE
     world.after(10 * MINUTE - 15_000 - 20_000)
     assert [move.claims for move in passes(world)[-1].proposed] == [(claim_of(world).name,)]
+
+
+def test_d16_it_comes_as_soon_as_few_enough_are_young() -> None:
+    """Three pods came one after the other; two young ones cost less than would be saved."""
+    came = [NOW - 3 * MINUTE, NOW - 2 * MINUTE, NOW - MINUTE]
+    crowded = node("n", "medium", *(pod(f"p{at}", created=at) for at in came))
+    for savings, settled in ((0.25, came[0]), (0.2, came[1]), (0.15, came[1]), (0.05, came[2])):
+        candidate = Candidate(crowded, pool(), None, tuple(crowded.pods), price=1.0, cost=1.0)
+        why = too_soon(savings, (candidate,), 0.1, NOW)
+        assert why is not None
+        assert settled_at(crowded, why, NOW) == settled + 10 * MINUTE, savings
