@@ -7,7 +7,7 @@ told the nodes that may take one first: one in each domain, then a second one in
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
@@ -20,6 +20,8 @@ from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.pods.pod_requirements import hard_spreads
 from kerf.engine.scheduling.problem.problem import PendingPod, Problem
 
+HOST = "~"
+"""The domain of a node for its hostname begins with it, and with nothing else."""
 Domains = tuple[str, ...]
 """The domain of a node for each key."""
 
@@ -83,17 +85,41 @@ def _existing_nodes(problem: Problem, plan: Plan) -> dict[ShapeKey, list[str]]:
 def _domains_of_claim(number: int, plan: Plan, keys: Sequence[str]) -> Domains:
     specs = (spec for spec in plan.claims[number].requirements if spec.operator == "In" and len(spec.values) == 1)
     chosen = {spec.key: spec.values[0] for spec in specs}
-    return tuple(f"~{number}" if key == HOSTNAME else chosen.get(key, "") for key in keys)
+    return tuple(f"{HOST}{number}" if key == HOSTNAME else chosen.get(key, "") for key in keys)
 
 
 def _in_turn(
     seats: Sequence[PendingPod], domains: Mapping[str, Domains], before: Counter[tuple[int, str]]
 ) -> list[PendingPod]:
-    """The seats in the order in which they may be taken: by how many others their domains have by then."""
-    taken = Counter(before)
-    levels: dict[str, list[int]] = {}
+    """The seats in the order in which they may be taken: next comes the one whose domains have the fewest pods more
+    than the emptiest one of the same key."""
+    taken, on_host = Counter(before), Counter[str]()
+    queues: dict[tuple[Domains, int], deque[PendingPod]] = defaultdict(deque)  # seats that are alike, but for the host
     for seat in seats:
-        places = list(enumerate(domains[seat.uid]))
-        levels[seat.uid] = sorted((taken[place] for place in places), reverse=True)
-        taken.update(places)
-    return sorted(seats, key=lambda seat: levels[seat.uid])
+        hosts = [domain for domain in domains[seat.uid] if domain.startswith(HOST)]
+        elsewhere = tuple("" if domain in hosts else domain for domain in domains[seat.uid])
+        queues[elsewhere, max((on_host[host] for host in hosts), default=0)].append(seat)
+        on_host.update(hosts)
+    known: dict[int, dict[str, None]] = defaultdict(dict)
+    for key, domain in (place for elsewhere, _ in queues for place in enumerate(elsewhere) if place[1]):
+        known[key][domain] = None
+    for key, domain in before:
+        if key in known:
+            known[key][domain] = None
+    in_order: list[PendingPod] = []
+    while queues:
+        least = {key: min(taken[key, domain] for domain in found) for key, found in known.items()}
+        emptiest = min(host for _, host in queues)
+        ahead = {
+            (elsewhere, host): sorted(
+                [host - emptiest, *(taken[key, elsewhere[key]] - least[key] for key in known if elsewhere[key])],
+                reverse=True,
+            )
+            for elsewhere, host in queues
+        }
+        chosen = min(queues, key=ahead.__getitem__)
+        in_order.append(queues[chosen].popleft())
+        taken.update(enumerate(chosen[0]))
+        if not queues[chosen]:
+            del queues[chosen]
+    return in_order

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Sequence
 
@@ -113,3 +114,36 @@ def test_s117_zones_where_equal_pods_are_already_come_later() -> None:
     zones = zones_in_turn(asked, best_plan(asked, EFFORT))
     assert "z1" not in zones[:2]
     assert max(skews(["z1", "z1", *zones])[2:]) <= 2
+
+
+def spread_twice(seed: int) -> Problem:
+    """Pods that are spread over zones and capacity types, in an order by dice."""
+    dice, keys = random.Random(seed), (lbl.ZONE, lbl.CAPACITY_TYPE)
+    spread = tuple(SpreadConstraint(key, selector=Selector({"app": "web"})) for key in keys)
+    of_web = shape(dice.choice((400, 900, 1_500)), GI, labels={"app": "web"}, spread=spread)
+    work = Workloads().add("web", dice.randint(3, 14), of_web).add("small", dice.randint(1, 6), shape(400, GI))
+    asked = problem(work.add("large", 2, shape(3_500, GI)), ladder(1, 2, 4, 8), nominations=True)
+    order = dice.sample(range(len(asked.pods)), len(asked.pods))
+    return replace(asked, pods=tuple(replace(pod, arrival=at) for pod, at in zip(asked.pods, order, strict=True)))
+
+
+def refused(asked: Problem, planned: Plan) -> int:
+    """How often a spread allows no more pods in the domain of a pod's own node when its turn comes."""
+    claim_of = {uid: claim for claim in planned.claims for uid in claim.pods}
+    queue = sorted((pod for pod in asked.pods if pod.name.startswith("web")), key=lambda pod: pod.arrival)
+    found = 0
+    for key in (lbl.ZONE, lbl.CAPACITY_TYPE):
+        specs = [next((spec for spec in claim_of[pod.uid].requirements if spec.key == key), None) for pod in queue]
+        domains = ["" if spec is None or len(spec.values) > 1 else spec.values[0] for spec in specs]
+        found += sum(skew > 1 for skew in skews(domains))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_s117_of_two_spreads_both_let_pods_come_in_turn(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A capacity type that is full hides no zone that is still empty."""
+    asked = spread_twice(seed)
+    in_turn = best_plan(asked, EFFORT)
+    assert not faults(asked, in_turn)
+    monkeypatch.setattr("kerf.engine.scheduling.optimizer.best_plan.seats_in_turn", lambda *_: {})
+    assert refused(asked, in_turn) <= refused(asked, best_plan(asked, EFFORT))
