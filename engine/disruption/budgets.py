@@ -36,10 +36,12 @@ class Allowance(Struct, frozen=True):
 
 
 class Use(Struct, frozen=True):
-    """Nodes of one NodePool: `total` count (D-49), `consuming` are not ready or on their way out (D-50)."""
+    """Nodes of one NodePool: `total` count (D-49), `consuming` are not ready or on their way out (D-50). `unready` of
+    these are not on their way out, and so may consume for long."""
 
     total: int = 0
     consuming: int = 0
+    unready: int = 0
 
 
 def allowance(pool: NodePool, reason: DisruptionReason, total: int, now: int) -> Allowance:
@@ -60,10 +62,11 @@ def allowance(pool: NodePool, reason: DisruptionReason, total: int, now: int) ->
 def remaining(pool: NodePool, reason: DisruptionReason, use: Use, now: int, rounds: int = 1) -> int:
     """How many further nodes of a NodePool may go now (D-51).
 
-    With `rounds` above 1: how many may be proposed, if others may follow as soon as those before them have gone.
+    With `rounds` above 1: how many may be proposed, if others may follow as soon as those before them have gone. What
+    is not ready takes its part of each round.
     """
-    nodes = allowance(pool, reason, use.total, now).nodes
-    return max(0, max(nodes, min(rounds * nodes, MAX_PROPOSED_AHEAD)) - use.consuming)
+    nodes = max(0, allowance(pool, reason, use.total, now).nodes - use.unready)
+    return max(0, max(nodes, min(rounds * nodes, MAX_PROPOSED_AHEAD)) - (use.consuming - use.unready))
 
 
 def budget_usage(cluster: Cluster) -> dict[str, Use]:
@@ -76,8 +79,9 @@ def _budget_usage(cluster: Cluster) -> dict[str, Use]:
     for node in cluster.nodes:
         if node.managed and node.initialized and not node.terminating and node.node_pool:
             use = use_of_pool.get(node.node_pool, Use())
-            busy = node.marked or node.queued or not node.ready
-            use_of_pool[node.node_pool] = Use(use.total + 1, use.consuming + busy)
+            goes = node.marked or node.queued
+            unready = not (goes or node.ready)
+            use_of_pool[node.node_pool] = Use(use.total + 1, use.consuming + (goes or unready), use.unready + unready)
     return use_of_pool
 
 
