@@ -26,7 +26,7 @@ from kerf.engine.scheduling.relaunch_delay import DelayedPods, delayed_pods, pro
 from kerf.engine.state.provisioning_window import window_closes_at
 from kerf.engine.state.state import State
 
-VERSION = 27
+VERSION = 28
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # Kubernetes' for generated names
 
 
