@@ -42,7 +42,7 @@ class Clocks(Protocol):
     """What the controller needs of ProcessClocks."""
 
     def now(self) -> int: ...
-    def news(self, *, doubted: bool) -> list[Struct]: ...
+    def news(self, *, doubted: int) -> list[Struct]: ...
 
 
 class Controller:
@@ -139,7 +139,7 @@ class Controller:
 
     def _clock_news(self) -> list[Observation]:
         """Comes first in a turn: what else is seen in it has been seen by the clocks as they are now."""
-        news = self._clocks.news(doubted=bool(self.runtime.state.facts.clocks_differ))
+        news = self._clocks.news(doubted=self.runtime.state.facts.clocks_differ)
         return [Observation(payload) for payload in news]
 
     async def _wait(self) -> None:

@@ -80,8 +80,8 @@ class ProcessClocks:
         """How long no Date header has come (ms)."""
         return self._monotonic() - self.heard
 
-    def news(self, *, doubted: bool) -> list[Struct]:
-        """What the record is to be told of the clocks. `doubted`: it says that they differ."""
+    def news(self, *, doubted: int) -> list[Struct]:
+        """What the record is to be told of the clocks. `doubted`: since when it says that they differ, or 0."""
         with self._lock:
             self._keeper.looked(self._wall(), self._monotonic())
             return self._keeper.news(doubted=doubted)

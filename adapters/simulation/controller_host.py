@@ -121,8 +121,8 @@ class ControllerHost:
         recent = self._clock.now < self._changed + NEWS_FOR
         return self._clock.now + (LOOK_EVERY if recent or self._drifting() else LOOK_SELDOM)
 
-    def news(self, *, doubted: bool) -> list[Struct]:
-        """What the record is to be told of the clocks."""
+    def news(self, *, doubted: int) -> list[Struct]:
+        """What the record is to be told of the clocks. `doubted`: since when it says that they differ, or 0."""
         return self._keeper.news(doubted=doubted)
 
     def _ask(self) -> None:

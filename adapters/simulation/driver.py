@@ -149,7 +149,7 @@ class Driver:
 
     def _clocks(self, runtime: Runtime) -> list[Observation]:
         self._host.look()
-        news = self._host.news(doubted=bool(runtime.state.facts.clocks_differ))
+        news = self._host.news(doubted=runtime.state.facts.clocks_differ)
         return [Observation(payload) for payload in news]
 
     def _take_office(self) -> list[Observation]:

@@ -93,17 +93,23 @@ class ClocksDiffer(Struct, frozen=True, omit_defaults=True):
 
     `jump` is by how much the wall clock has moved against the monotonic clock since they last agreed, `skew` by how
     much it is ahead of the API server's Date header. Both in ms; negative is back, or behind.
+
+    `moved`: a process takes office whose time is that much (ms) after the record's, which says that the clocks differ
+    already. What was measured since it says so may have been measured that much too early.
     """
 
     jump: int = 0
     skew: int = 0
+    moved: int = 0
 
 
 class ClocksAgree(Struct, frozen=True, omit_defaults=True):
-    """The clocks agree again. `moved` is by how much the controller's time was set by that (ms).
+    """The clocks agree again. `moved` is by how much the controller's time was set by that (ms), or is after the latest
+    entry's time where it is the time of a process that takes office.
 
     `since`: what was measured from then on (ms since the epoch, by the time that is given up) was measured that much
-    too early. 0 if the time went wrong in no process that began while the clocks differed.
+    too early. It is since when the clocks differed; 0 if time was not set forward. Records of an earlier kerf have it
+    only of a process that began while the clocks differed.
     """
 
     moved: int = 0

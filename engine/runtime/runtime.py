@@ -32,6 +32,7 @@ from kerf.engine.record.decisions import (
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.errors import EpochRefused, StoreError
 from kerf.engine.record.observations import (
+    ClocksAgree,
     ClocksDiffer,
     EffectAnswered,
     Imported,
@@ -114,12 +115,13 @@ class Runtime:
         asked = [(ref, asked.intent) for ref, asked in sorted(facts.intents.items()) if ref not in too_early]
         self._unanswered = [(ref, _to_reconcile(intent, self.state)) for ref, intent in asked]
         facts.epoch = self._office  # the entries of this turn are the first that carry it
+        told = _told_of_clocks(facts, clocks, now)
         draft = self._draft(now)
         if started:
             draft.add(beginning)
         draft.add(OfficeTaken(self._office, holder))
-        if clocks is not None:
-            draft.add(clocks)
+        if told is not None:
+            draft.add(told)
         for ref in too_early:
             draft.add(EffectAnswered(ref, ok=False, message="decided by a clock that was ahead"))
         if started or facts.settings != settings:
@@ -302,6 +304,15 @@ def _forced_too_early(facts: Facts, now: int) -> list[str]:
     return [
         ref for ref, asked in sorted(facts.intents.items()) if isinstance(asked.intent, DeletePod) and asked.at > ahead
     ]
+
+
+def _told_of_clocks(facts: Facts, clocks: ClocksDiffer | None, now: int) -> ClocksDiffer | ClocksAgree | None:
+    """What a process that begins at `now` tells of its clocks. A record whose clocks differed may have been behind by
+    all the time from its latest entry on: nothing tells that from time in which nobody wrote."""
+    since, moved = facts.clocks_differ, max(0, now - facts.at)
+    if not since:
+        return clocks
+    return ClocksAgree(moved, since if moved else 0) if clocks is None else replace(clocks, moved=moved)
 
 
 def _believed(record: int, server: int, clocks: ClocksDiffer) -> int:

@@ -39,8 +39,7 @@ class Timekeeper:
         self._dated = 0  # when the latest Date that counts came, by the monotonic clock
         self._same = 0  # how many Date headers in a row have said the same
         self._untold: ClocksDiffer | None = None  # what the record was not told yet
-        self._began = 0  # the time that it began with in doubt; 0 once the clocks have agreed
-        self._agreement = ClocksAgree()
+        self._moved = 0  # by how much time was set when clocks agreed, as far as the record was not told
 
     def now(self, monotonic: int) -> int:
         """The time (ms since the epoch)."""
@@ -81,7 +80,7 @@ class Timekeeper:
         the clocks differ then."""
         self.looked(wall, monotonic)
         self.in_doubt = self.in_doubt or (self.skew is not None and abs(self.skew) > TOLERANCE)
-        self._same, self._untold = 0, None
+        self._same, self._untold, self._moved = 0, None, 0
         if not self.in_doubt:
             self._set(wall, monotonic)
             return None
@@ -92,16 +91,20 @@ class Timekeeper:
     def go_on_from(self, time: int, monotonic: int) -> None:
         """Clocks in doubt set no time: a record goes on from its latest entry (see Runtime)."""
         if self.in_doubt:
-            self._anchor, self._began = (time, monotonic), time
+            self._anchor = time, monotonic
 
-    def news(self, *, doubted: bool) -> list[Struct]:
-        """What the record is to be told with the next turn. `doubted`: it says that the clocks differ."""
+    def news(self, *, doubted: int) -> list[Struct]:
+        """What the record is to be told with the next turn. `doubted`: since when it says that the clocks differ, 0 if
+        it does not. What it has measured from then on was measured too early by what time was set forward."""
         if self.in_doubt and not doubted:
             self._doubt()
         news: list[Struct] = [self._untold] if self._untold is not None else []
+        agree = ClocksAgree(self._moved, doubted if self._moved > 0 else 0)
         if not self.in_doubt and (doubted or news):
-            news.append(self._agreement)
-        self._untold, self._agreement = None, ClocksAgree()
+            news.append(agree)
+        elif self.in_doubt and doubted and self._moved:  # they agreed for a moment
+            news.insert(0, agree)
+        self._untold, self._moved = None, 0
         return news
 
     def _doubt(self) -> None:
@@ -112,8 +115,8 @@ class Timekeeper:
         return ClocksDiffer(self.jump, self.skew or 0)
 
     def _agree(self, wall: int, monotonic: int) -> None:
-        self._agreement = ClocksAgree(wall - self.now(monotonic), self._began)
-        self.in_doubt, self._began = False, 0
+        self._moved += wall - self.now(monotonic)
+        self.in_doubt = False
         self._set(wall, monotonic)
 
     def _set(self, wall: int, monotonic: int) -> None:

@@ -1,8 +1,8 @@
 """The fold of what is known of the clocks: whether they agree, and time that goes back.
 
 Between two entries `TimeSetBack` times never decrease. At one of them the record was ahead of the clock: what was
-measured by that clock is moved back by as much, so that ages and pauses stay as long as they were. What a process has
-measured that began behind the clock is moved forward, when the clocks agree (ADR 9).
+measured by that clock is moved back by as much, so that ages and pauses stay as long as they were. What was measured
+while the clocks differed is moved forward when time is set forward: the time was behind (ADR 9).
 """
 
 from __future__ import annotations
@@ -58,6 +58,8 @@ HOLDERS = (
 
 def clocks_differ(state: State, differ: seen.ClocksDiffer, entry: Entry) -> None:
     """What goes on otherwise while the clocks differ is looked at."""
+    if state.facts.clocks_differ and differ.moved > 0:
+        _move(state, state.facts.clocks_differ - 1, differ.moved)
     if not state.facts.clocks_differ:
         state.facts.clocks_differ = entry.at
         _look_at_everything(state, entry)

@@ -63,6 +63,7 @@ def _cut(cut: seen.RecordCut, entry: Entry) -> list[Event]:
 def _clocks_differ(differ: seen.ClocksDiffer, entry: Entry) -> list[Event]:
     told = [f"the wall clock jumped by {_signed(differ.jump)}"] if differ.jump else []
     told += [f"it is {_signed(differ.skew)} from the API server's"] if differ.skew else []
+    told += [f"time was set by {_signed(differ.moved)}"] if differ.moved else []
     return [make_event(entry, "clocks-differ", WARNING, "record", how=f" ({', '.join(told)})" if told else "")]
 
 

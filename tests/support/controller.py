@@ -78,7 +78,7 @@ class TimeOf:
     def now(self) -> int:
         return self._world.now
 
-    def news(self, *, doubted: bool) -> list[Struct]:
+    def news(self, *, doubted: int) -> list[Struct]:
         news, self.untold = self.untold, []
         return news
 

@@ -332,6 +332,47 @@ def test_l189_pods_keep_their_grace_period_when_a_process_began_behind_the_clock
     assert sound(world)
 
 
+def noted_behind(world: World) -> None:
+    """A machine wakes up whose clock is 90 s behind, and a node is to go before the clocks agree. A minute passes."""
+    world.after(MINUTE)
+    world.see(Observation(ClocksDiffer(jump=90_000)))
+    draining(world)
+    world.after(MINUTE)
+
+
+def test_l189_pods_keep_their_grace_period_when_a_right_clock_takes_over_a_record_that_is_behind() -> None:
+    world = in_service(termination_grace_period=10 * MINUTE)
+    noted_behind(world)
+    world.now += 90_000
+    world.runtime = world.start()
+    assert leaving(world).deadline == world.now + 9 * MINUTE
+    assert not world.runtime.state.facts.clocks_differ
+    assert sound(world)
+
+
+def test_l189_pods_keep_their_grace_period_when_another_process_in_doubt_takes_over() -> None:
+    """Its time is 90 s after the record's, and yet ten seconds behind."""
+    world = in_service(termination_grace_period=10 * MINUTE)
+    noted_behind(world)
+    begin(world, server=90_000, wall=DAY)
+    assert leaving(world).deadline == world.now + 9 * MINUTE
+    since = world.runtime.state.facts.clocks_differ
+    assert since == leaving(world).tainted
+    world.now += 10_000
+    world.see(Observation(ClocksAgree(moved=10_000, since=since)))
+    assert leaving(world).deadline == world.now + 9 * MINUTE
+    assert sound(world)
+
+
+def test_a_right_clock_that_takes_over_a_record_in_doubt_says_so_at_once() -> None:
+    world = half_empty()
+    world.see(DIFFER)
+    world.runtime = world.start()
+    assert not world.runtime.state.facts.clocks_differ
+    assert decide(world)
+    assert sound(world)
+
+
 def test_a_new_record_whose_clocks_differ_begins_at_the_given_time() -> None:
     world = World()
     world.store.entries.clear()

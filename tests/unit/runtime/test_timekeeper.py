@@ -65,12 +65,12 @@ def test_a_step_of_the_wall_clock_moves_no_time_and_is_doubted(step: int) -> Non
     machine.wall = step
     machine.passes(10 * MINUTE)
     assert (machine.off, machine.keeper.in_doubt) == (0, True)
-    assert machine.keeper.news(doubted=False) == [ClocksDiffer(step, machine.keeper.skew or 0)]
-    assert machine.keeper.news(doubted=True) == []
+    assert machine.keeper.news(doubted=0) == [ClocksDiffer(step, machine.keeper.skew or 0)]
+    assert machine.keeper.news(doubted=T) == []
     machine.wall = 0
     machine.passes(4_500)
     assert (machine.off, machine.keeper.in_doubt) == (0, False)
-    assert machine.keeper.news(doubted=True)[-1] == ClocksAgree()
+    assert machine.keeper.news(doubted=T)[-1] == ClocksAgree()
 
 
 def test_two_dates_are_asked_for_and_one_is_not_enough() -> None:
@@ -111,10 +111,37 @@ def test_a_machine_that_slept_is_right_as_soon_as_two_dates_say_so() -> None:
     assert (machine.off, machine.keeper.in_doubt) == (-6 * 60 * MINUTE, True)
     machine.passes(3_000)
     assert (machine.off, machine.keeper.in_doubt) == (0, False)
-    assert machine.keeper.news(doubted=False) == [
+    assert machine.keeper.news(doubted=0) == [
         ClocksDiffer(6 * 60 * MINUTE, 0),
         ClocksAgree(6 * 60 * MINUTE),
     ]
+
+
+def slept(minutes: int) -> Machine:
+    """A machine that slept, and has told the record that its clocks differ."""
+    machine = begun()
+    machine.true += minutes * MINUTE
+    machine.slept = minutes * MINUTE
+    machine.date()
+    assert machine.keeper.news(doubted=0) == [ClocksDiffer(minutes * MINUTE, 0)]
+    return machine
+
+
+def test_l189_what_was_noted_between_waking_up_and_agreement_is_said_to_be_early() -> None:
+    machine = slept(8)
+    machine.passes(3_000)
+    assert machine.keeper.news(doubted=T) == [ClocksAgree(8 * MINUTE, T)]
+
+
+def test_a_doubt_that_follows_at_once_does_not_hide_that_time_was_set() -> None:
+    machine = slept(8)
+    machine.passes(3_000)
+    machine.wall = DAY
+    machine.date()
+    assert machine.keeper.news(doubted=T) == [ClocksAgree(8 * MINUTE, T), ClocksDiffer(DAY, machine.keeper.skew or 0)]
+    machine.wall = 0
+    machine.passes(4_500)
+    assert machine.keeper.news(doubted=T + 8 * MINUTE)[-1] == ClocksAgree()
 
 
 def test_a_drift_is_doubted_when_it_comes_to_as_much_as_a_step() -> None:
@@ -147,11 +174,11 @@ def test_a_process_that_begins_in_doubt_takes_the_api_servers_time_or_the_record
     assert abs(machine.off) <= 500
     machine.keeper.go_on_from(T - 77_000, machine.clocks()[1])
     assert machine.off == -77_000
-    machine.keeper.news(doubted=True)
+    machine.keeper.news(doubted=T - 77_000)
     machine.wall = 0
     machine.passes(4_500)
     assert (machine.off, machine.keeper.in_doubt) == (0, False)
-    assert machine.keeper.news(doubted=True)[-1] == ClocksAgree(77_000, T - 77_000)
+    assert machine.keeper.news(doubted=T - 77_000)[-1] == ClocksAgree(77_000, T - 77_000)
 
 
 def test_an_api_server_that_tells_no_time_is_no_cause_for_doubt() -> None:
@@ -164,4 +191,4 @@ def test_an_api_server_that_tells_no_time_is_no_cause_for_doubt() -> None:
 
 
 def test_a_record_in_doubt_is_told_by_a_process_that_is_not() -> None:
-    assert begun().keeper.news(doubted=True) == [ClocksAgree()]
+    assert begun().keeper.news(doubted=T) == [ClocksAgree()]
