@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from kerf.engine.model.durations import format_time
 from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import Pod, is_terminal
+from kerf.engine.model.ordinals import base_and_ordinal
 from kerf.engine.nodeclaim.state_table import GOING, REQUESTED
 from kerf.engine.scheduling.pods.evictability import EvictionRules
 from kerf.engine.scheduling.problem.departing_pods import departing_pods
@@ -106,6 +107,11 @@ def _planned_for_although_kept(state: State, now: int) -> dict[str, Pod]:
     return {pod.uid: pod for pod in departing if not rules.moves(pod)}
 
 
+def _by_arrival(pod: Pod) -> tuple[int, str, str, int, str]:
+    name, ordinal = base_and_ordinal(pod.name)
+    return pod.arrival, pod.namespace, name, ordinal, pod.uid
+
+
 def _as_waiting(pod: Pod) -> Pod:
     return replace(pod, node="", phase="Pending", unschedulable=True, ready=False, started=0, deleting=0)
 
@@ -127,11 +133,10 @@ class _Writer:
         return self.pods([*homeless, *(_as_waiting(pod) for pod in self._forced.values())])
 
     def pods(self, pods: Iterable[Pod]) -> list[Document]:
-        """Write the pods that have not ended. One whose name stands in several namespaces gets the namespace's, too."""
+        """Write the pods that have not ended, in the order of their arrival: a scenario's is that of the file. One
+        whose name stands in several namespaces gets the namespace's, too."""
         shape = self._state.indexes.blobs.shape
-        alive = sorted(
-            (pod for pod in pods if not is_terminal(pod)), key=lambda pod: (pod.namespace, pod.name, pod.uid)
-        )
+        alive = sorted((pod for pod in pods if not is_terminal(pod)), key=_by_arrival)
         return [pod_document(pod, shape(pod.shape), self._name(pod)) for pod in alive]
 
     def _name(self, pod: Pod) -> str:

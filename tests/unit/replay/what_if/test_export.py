@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pytest
+from msgspec.structs import replace
 
 from kerf.adapters.store.files.golden import GoldenStore
+from kerf.engine.model import labels as lbl
+from kerf.engine.model.content_digest import content
+from kerf.engine.model.kubernetes.pods import Pod, PodShape, Selector, SpreadConstraint
 from kerf.engine.record.decisions import Decision, ProposedMovesResult, ProvisionResult
+from kerf.engine.record.observations import Observation
 from kerf.engine.record.store import Store
+from kerf.engine.scheduling.optimizer.best_plan import best_plan
+from kerf.engine.scheduling.problem.from_state import problem_of
 from kerf.engine.state.load import load
 from kerf.replay.scenarios.disruption_scenarios import disrupt_scenario
 from kerf.replay.scenarios.plan_scenarios import plan_scenario
 from kerf.replay.what_if.export.scenario import scenario_of
 from tests.support.repository import ROOT
+from tests.support.world import Mi, World, pool
 
 GOLDEN = ROOT / "tests" / "golden"
 CASES = ["workshop-scale-up-and-down", "no-capacity", "pools-weights-limits", "volumes", "expired-under-a-budget"]
@@ -44,6 +52,33 @@ def test_plan_makes_of_it_what_kerf_decided_then(case: str) -> None:
         )
         placed = sum(len(placement.pods) for placement in decision.result.placements)
         assert planned["summary"]["podsOnExistingNodes"] == placed
+
+
+def seats(pods_of: Iterable[Iterable[str]]) -> list[list[str]]:
+    return sorted(sorted(pods) for pods in pods_of)
+
+
+def test_pods_of_one_second_keep_the_order_of_their_arrival() -> None:
+    """A spread of pods that are told in turn gets the same seats. Of those that came in no known order web-10 is after
+    web-9."""
+    world = World(nominations=True)
+    world.prepare(pool())
+    spread = SpreadConstraint(lbl.ZONE, selector=Selector({"app": "web"}))
+    web = PodShape(requests={"cpu": 900, "memory": 1024 * Mi}, labels={"app": "web"}, spread=(spread,))
+    other = PodShape(requests={"cpu": 400, "memory": 1024 * Mi})
+    for shape, names in ((web, [f"web-{n}" for n in (0, 2, 4, 6, 1, 3, 5)]), (other, ["other-9", "other-10"])):
+        digest, _ = content(shape)
+        for number, name in enumerate(names, start=1):
+            pod = Pod(name, "default", name, digest, created=world.now, unschedulable=True)
+            arrival = number if shape is web else 0
+            world.see(Observation(replace(pod, arrival=arrival), {digest: shape}))
+    state = world.runtime.state
+    exported = scenario_of(state, world.now, "one-second").scenario
+    names = [document["metadata"]["name"] for document in exported["pods"]]
+    assert names == ["other-9", "other-10", *(f"web-{n}" for n in (0, 2, 4, 6, 1, 3, 5))]
+    planned = plan_scenario(exported, {}, nominate=True)["result"]["newNodeClaims"]
+    live = best_plan(problem_of(state, world.now), state.facts.settings.effort)
+    assert seats(claim["pods"] for claim in planned) == seats(claim.pods for claim in live.claims)
 
 
 @pytest.mark.parametrize("case", CASES)
