@@ -21,7 +21,7 @@ from kerf.replay.explain.funnels import (
 )
 from kerf.replay.explain.tried_sets import TriedSet, tried_sets
 from kerf.replay.history.histories_until import histories_of
-from kerf.replay.history.removal import budgets_before
+from kerf.replay.history.removal import budgets_at_start, budgets_before
 from kerf.replay.record_names.named_entries import NamedEntries
 from kerf.replay.verify.decide_again import VERSIONS
 
@@ -97,8 +97,9 @@ def _budgets(store: Store, position: int, decision: Decision, named: NamedEntrie
     """Return what the budgets allowed, by reason of the moves that the decision proposes or begins."""
     result = decision.result
     moves: tuple[Move, ...] = result.proposed if isinstance(result, ProposedMovesResult) else ()
+    uses = budgets_before
     if isinstance(result, MoveStepResult) and result.begun is not None:
-        moves = (result.begun,)
+        moves, uses = (result.begun,), budgets_at_start
     if not moves:
         return ()
     claims = histories_of(store, position, named).claims
@@ -106,7 +107,7 @@ def _budgets(store: Store, position: int, decision: Decision, named: NamedEntrie
     for why in sorted({move.why for move in moves}):
         gone = (name for move in moves if move.why == why for name in move.claims)
         pools = {claims[name].node_pool for name in gone if name in claims}
-        found += budgets_before(store, position, decision.now, why, pools)
+        found += uses(store, position, decision.now, why, pools)
     return tuple(found)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
+from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.cluster_from_state import cluster_of
 from kerf.engine.disruption.moves.cluster_with_moves import with_moves
 from kerf.engine.disruption.moves.due_moves import validation_delay
@@ -21,6 +22,7 @@ from kerf.engine.record.observations import FAILED, ControllerDecided, Interrupt
 from kerf.engine.record.store import Store
 from kerf.engine.state.load import load
 from kerf.engine.state.nodeclaims.drift import DRIFTED as HAS_DRIFTED
+from kerf.engine.state.state import State
 from kerf.projections.prose.amounts import count, saved
 from kerf.projections.prose.explanation_codes import UNKNOWN_ACTOR, ExplanationCode
 from kerf.replay.history.histories import ClaimHistory, Histories, MoveHistory, RecordedVerdict
@@ -275,15 +277,33 @@ def _budgets_at_proposal(store: Store, histories: Histories, move: MoveHistory) 
 def budgets_before(store: Store, position: int, at: int, why: str, pools: Iterable[str]) -> tuple[Reason, ...]:
     """Say what the budgets of NodePools allowed just before the pass at a position that proposed moves for the reason
     `why`."""
-    method = next((reason for reason in BUDGET_REASONS if reason == why), None)
-    if method is None:
-        return ()
-    try:
-        state = load(store, position - 1)
-    except RecordShortened:  # it was proposed before the record's base
+    state = _state_before(store, position, why)
+    if state is None:
         return ()
     proposed = [move.move for _, move in sorted(state.facts.moves.items()) if not move.started]
     cluster = with_moves(cluster_of(state, at + validation_delay(why, state)), proposed)
+    return _budget_uses(cluster, why, pools)
+
+
+def budgets_at_start(store: Store, position: int, at: int, why: str, pools: Iterable[str]) -> tuple[Reason, ...]:
+    """Say what the budgets of NodePools allowed just before the decision at a position that began a move for the reason
+    `why`. Proposed moves do not count yet."""
+    state = _state_before(store, position, why)
+    return _budget_uses(cluster_of(state, at), why, pools) if state is not None else ()
+
+
+def _state_before(store: Store, position: int, why: str) -> State | None:
+    """None if no budget is for moves of this reason, or the record does not have the state any more."""
+    if why not in BUDGET_REASONS:
+        return None
+    try:
+        return load(store, position - 1)
+    except RecordShortened:  # it was decided before the record's base
+        return None
+
+
+def _budget_uses(cluster: Cluster, why: str, pools: Iterable[str]) -> tuple[Reason, ...]:
+    method = next(reason for reason in BUDGET_REASONS if reason == why)
     budgets_of = (cluster.pool(name) for name in sorted(pools))
     return tuple(budget_use(cluster, pool, method) for pool in budgets_of if pool is not None)
 
