@@ -23,6 +23,7 @@ from kerf.engine.record.claim_events import (
 )
 from kerf.engine.record.decisions import Decision, MoveStepResult, ProposedMovesResult
 from kerf.engine.record.entries import Entry
+from kerf.engine.record.observations import ClocksAgree, ClocksDiffer, OfficeTaken, TimeSetBack
 from kerf.engine.scheduling import provision
 from kerf.engine.scheduling.relaunch_delay import DelayedPods
 from tests.dst.play import Outcome, play
@@ -258,6 +259,21 @@ def test_nothing_goes_by_the_clock_while_clocks_differ(recorded: Outcome) -> Non
     violations = {violation.invariant for violation in doubted.read(entries(recorded))}
     assert "nothing by the clock while clocks differ" in violations
     assert "pods get nodes while clocks differ" not in violations
+
+
+@pytest.mark.parametrize(
+    ("was", "skew", "at", "ahead"),
+    [(120_000, 5_000, 4_500, 4_500), (120_000, -5_000, 500, 0), (0, 5_000, 500, 0), (-60_000, 86_400_000, 500, 0)],
+)
+def test_a_process_may_be_ahead_only_where_two_of_its_times_are(was: int, skew: int, at: int, ahead: int) -> None:
+    """What a process that begins in doubt may be ahead by: all times are as they are to the true time."""
+    true, rules = 1_700_000_000_000, ClockRules(last=1_700_000_000_000 + min(was, 0))
+    opening = [*[TimeSetBack(true + was)] * (was > 0), OfficeTaken(2, "b"), ClocksDiffer(skew=skew)]
+    for position, payload in enumerate(opening, start=7):
+        assert list(rules.see(Entry(position, 7, "", 1, "", 1, true + at, 0, 2, payload), true)) == []
+    assert rules.ahead == ahead
+    assert list(rules.see(Entry(10, 10, "", 1, "", 1, true + at, 0, 2, ClocksAgree()), true)) == []
+    assert rules.ahead == 0
 
 
 def test_a_pod_that_is_not_planned_for_while_clocks_differ_is_seen(recorded: Outcome) -> None:

@@ -90,7 +90,7 @@ class Ledger:
         if self.picture is not None:
             self.picture.see(payload)
         yield from self.launches.see(payload)
-        yield from self.clocks.see(entry)
+        yield from self.clocks.see(entry, self.true(entry.at))
         if isinstance(payload, NodePool):
             self.pools[payload.name] = payload
         elif isinstance(payload, ObjectGone) and payload.kind == "nodepool":

@@ -123,8 +123,9 @@ class Witness:
 
     def _forces(self, order: DeletePod) -> None:
         """No force earlier than a pod's own grace before the deadline, and that a grace period after the taint: by the
-        true time, whatever the clocks say."""
-        life, now = self.ledger.lives[order.claim], self.simulation.clock.now + self._off
+        true time, whatever the clocks say, unless most of them are ahead."""
+        life, off = self.ledger.lives[order.claim], self._off + self.ledger.clocks.ahead
+        now = self.simulation.clock.now + off
         pod = self.simulation.cluster.api.pods.get(order.uid)
         if life.deadline is None:
             self._break("no force before the deadline", f"{order.namespace}/{order.name} of {life.name}: there is none")
