@@ -50,13 +50,12 @@ def decision_text(printer: Printer, explained: DecisionExplanation, lines: list[
 
 
 def _tried(printer: Printer, tried: Sequence[TriedSet]) -> None:
-    """The sets of nodes that a pass tried. Of single ones that cannot go the verdicts tell."""
-    shown = [one for one in tried if one.reason is None or len(one.nodes) > 1]
+    """The sets of nodes that a pass tried. Single nodes that cannot go come last: the verdicts tell of them, too."""
     printer.line(f"it tried {count(len(tried), 'set')} of nodes", "title")
-    for one in shown[:MAX_SETS_SHOWN]:
+    for one in tried[:MAX_SETS_SHOWN]:
         printer.line(f"  {some(one.nodes, MAX_NAMES_SHOWN)}: {_outcome(one)}")
-    more = len(tried) - min(len(shown), MAX_SETS_SHOWN)
-    if more:
+    more = len(tried) - MAX_SETS_SHOWN
+    if more > 0:
         printer.line(f"  {more:,} more: --json has them all")
 
 

@@ -10,9 +10,12 @@ from msgspec.structs import replace
 
 from kerf.adapters.cli.render.explain.decision import MAX_SETS_SHOWN, decision_text
 from kerf.engine.disruption import disruption_pass
+from kerf.engine.model.disruption_reasons import DisruptionCode
+from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Decision, ProposedMovesResult
 from kerf.engine.state.load import load
-from kerf.replay.explain.decision import explain_decision
+from kerf.projections.prose.reasons import sentence
+from kerf.replay.explain.decision import DecisionExplanation, explain_decision
 from kerf.replay.explain.funnels import decision_at
 from kerf.replay.explain.tried_sets import TriedSet, tried_sets
 from tests.support.memory import MemoryStore
@@ -107,3 +110,17 @@ def test_to_be_told_changes_no_decision(store: MemoryStore) -> None:
     result = disruption_pass.run_pass(state, made.now, lambda names, _: told.append(names))
     assert told
     assert result == decision_at(store, position).result
+
+
+def test_single_nodes_that_cannot_go_are_shown_where_nothing_else_was_tried() -> None:
+    stays = Reason.of(DisruptionCode.NO_NODE)
+    tried = tuple(TriedSet(nodes=(f"n{number:02}",), reason=stays) for number in range(MAX_SETS_SHOWN + 2))
+    printer: Any = _Lines()
+    found = DecisionExplanation(
+        position=1, decider="disruption", now=0, looked_at=0, version=1, version_today=1, same=None,
+        result=ProposedMovesResult((), (), 0), intents=0, repeats=0, plans=(), tried=tried,
+    )  # fmt: skip
+    decision_text(printer, found, [])
+    assert sum(line.startswith("  n") for line in printer.lines) == MAX_SETS_SHOWN
+    assert printer.lines[-1] == "  2 more: --json has them all"
+    assert f"  n00: {sentence(stays)}" in printer.lines
