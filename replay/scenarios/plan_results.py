@@ -149,7 +149,7 @@ def _texts(groups: Iterable[Unplaced], pods: Mapping[str, PendingPod]) -> dict[s
 
 
 def _text(unplaced: Unplaced) -> str:
-    return "; ".join(f"{reason.code}: {sentence(reason)}" for reason in unplaced.reasons)
+    return "; ".join(f"{reason.code}: {sentence(reason)}" for reason in nearest_first(unplaced.reasons))
 
 
 def _extra(planned: Plan, pods: Mapping[str, PendingPod], funnel: Funnel | None) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from kerf.engine.record.decisions import (
 from kerf.engine.record.entries import Entry
 from kerf.projections.prose.amounts import count, first_names
 from kerf.projections.prose.drift import verdict_words
-from kerf.projections.prose.reasons import sentence
+from kerf.projections.prose.reasons import sentence, sentences
 
 MIN_SAVINGS_SHOWN = 0.00005
 """Savings below this would be shown as zero. USD per hour."""
@@ -117,5 +117,4 @@ def _launched(claim: PlannedClaim) -> str:
 
 
 def _left(group: Unplaced, how: str) -> str:
-    reasons = "; ".join(sentence(reason) for reason in group.reasons)
-    return f"{count(len(group.pods), 'pod')} {how}: {reasons}"
+    return f"{count(len(group.pods), 'pod')} {how}: {sentences(group.reasons)}"

@@ -249,6 +249,16 @@ def test_s50_pods_of_a_node_that_goes_are_planned_elsewhere() -> None:
     assert found["result"]["existingNodes"] == []
 
 
+def test_s174_an_error_names_the_nodepool_nearest_to_a_place_first() -> None:
+    """Both the error and the reasons of `kerf`."""
+    expected = ["limits", "taints-not-tolerated"]
+    tainted = pool("a")
+    tainted["spec"]["template"]["spec"]["taints"] = [{"key": "gpu", "value": "true", "effect": "NoSchedule"}]
+    found = planned(pods=[pod("w-0")], nodePools=[tainted, pool("b", limits={"cpu": "0"})])
+    assert [text.split(":")[0] for text in found["result"]["errors"]["w-0"].split("; ")] == expected
+    assert [reason["code"] for reason in found["kerf"]["unplaced"][0]["reasons"]] == expected
+
+
 def test_s68_active_nodes_count_against_limits() -> None:
     nodes = [entry(node=node("n1", labels=INITIALIZED, cpu="4"), nodeClaim=node_claim("c1"), pods=[pod("b", "4")])]
     found = planned(nodes=nodes, pods=[pod("w-0")], nodePools=[pool(limits={"cpu": "5"})])
