@@ -113,6 +113,18 @@ def _written_out(node: yaml.Node, sizes: dict[int, tuple[int, int]]) -> int:
 class _Loader(yaml.CSafeLoader):
     """YAML, but a key that stands twice in a mapping is a mistake, and not a way to say the last one."""
 
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:  # PyYAML's own form
+        """Raises ConstructorError also for a tag that does not suit its value, for which PyYAML has no error."""
+        try:
+            return super().construct_object(node, deep)
+        except _UNSUITED as error:
+            problem = f"the value cannot be read as {node.tag.rpartition(':')[2]}"
+            raise yaml.constructor.ConstructorError(problem=problem, problem_mark=node.start_mark) from error
+
+
+_UNSUITED = (LookupError, AttributeError, TypeError, ValueError, ArithmeticError)
+"""What PyYAML raises for `!!bool maybe`, `!!int ""`, `!!timestamp x`, `!!map [a]` and 2001-99-99."""
+
 
 def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Hashable, Any]:
     seen: set[str] = set()

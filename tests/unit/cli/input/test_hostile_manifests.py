@@ -115,6 +115,25 @@ def test_values_that_yaml_cannot_make_are_refused(tmp_path: Path, text: str) -> 
     assert only_problem(tmp_path, text)
 
 
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        ("!!bool maybe", "bool"),
+        ('!!int ""', "int"),
+        ('!!int "_"', "int"),
+        ('!!float ""', "float"),
+        ("!!timestamp x", "timestamp"),
+        ("!!map [a]", "map"),
+        ("!!map x", "map"),
+    ],
+)
+def test_a_tag_that_does_not_suit_its_value_is_refused(tmp_path: Path, value: str, kind: str) -> None:
+    """Each ended the command as a defect of kerf (KERF900)."""
+    problem = only_problem(tmp_path, f"b: 1\na: {value}")
+    assert f"the value cannot be read as {kind}" in problem
+    assert "x.yaml:2" in problem
+
+
 def test_a_file_with_too_many_documents_is_refused_from_there_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
