@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from kerf.engine.model.content_digest import content
@@ -17,15 +17,18 @@ from kerf.engine.model.manifests.slice_templates import attribute_bindings, slic
 from kerf.engine.model.quantities import parse_quantity
 from kerf.engine.scheduling.matching.resources import total
 from kerf.replay.scenarios.errors import CatalogueError
+from kerf.replay.scenarios.forms import converted
 
 Quantity = str | int | float
+Price = Annotated[float, Meta(ge=0, le=1e9)]
+"""USD per hour, or a factor of it. The planner divides by prices and adds them up: each is finite."""
 DEFAULT_RESERVATION = "default"
 
 
 class OfferingWire(Struct, rename="camel"):
     zone: str
     capacity_type: str
-    price: float
+    price: Price
     zone_id: str = ""
     available: bool = True
     reservation_id: str = ""
@@ -61,8 +64,8 @@ class InstanceTypeWire(Struct, rename="camel"):
 
 class ChangeWire(Struct, rename="camel", forbid_unknown_fields=True):
     available: bool | None = None
-    price: float | None = None
-    price_factor: float | None = None
+    price: Price | None = None
+    price_factor: Price | None = None
 
 
 class OfferingsWire(Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
@@ -89,7 +92,7 @@ class ReservationWire(Struct, rename="camel", forbid_unknown_fields=True):
     zone: str
     id: str
     capacity: int
-    price: float
+    price: Price
     available: bool = True
 
 
@@ -114,15 +117,15 @@ class Catalogues:
         self._made: dict[bytes, Catalogue] = {}
         self._digests: dict[int, str] = {}
 
-    def source(self, document: Any) -> Catalogue:
+    def source(self, document: Any, where: str = "instanceTypes") -> Catalogue:
         """Return the types of one SOURCE: picked, restricted to zones, patched, with reservations, in that order.
 
-        Raises CatalogueError for an unknown name, and msgspec.ValidationError for a wrong form.
+        Raises CatalogueError for an unknown name, and ScenarioError for a wrong form, with a path below `where`.
         """
         key = msgspec.json.encode(document, order="deterministic")
         catalogue = self._made.get(key)
         if catalogue is None:
-            catalogue = self._made[key] = self._make(msgspec.convert(document, SourceWire))
+            catalogue = self._made[key] = self._make(converted(document, SourceWire, where))
         return catalogue
 
     def in_doubt(self, document: Any) -> frozenset[tuple[str, str, str]]:
@@ -183,7 +186,7 @@ class Catalogues:
                 known = ", ".join(sorted(self._documents))
                 hint = f"Known ones: {known}" if known else "Give a file of catalogues (kerf plan --catalogues FILE)"
                 raise CatalogueError(f"there is no catalogue {name}", hint=hint)
-            wires = msgspec.convert(self._documents[name], list[InstanceTypeWire])
+            wires = converted(self._documents[name], list[InstanceTypeWire], f"catalogues.{name}")
             types = self._types[name] = {wire.name: _instance_type(wire) for wire in wires}
         return types
 

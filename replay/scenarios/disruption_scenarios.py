@@ -27,8 +27,9 @@ from kerf.replay.scenarios.catalogues import Catalogues
 from kerf.replay.scenarios.checks import check_scenario
 from kerf.replay.scenarios.disruption_results import failed, method_of, moves_of
 from kerf.replay.scenarios.errors import ScenarioError
+from kerf.replay.scenarios.forms import HINT
 from kerf.replay.scenarios.nodes import StateNode
-from kerf.replay.scenarios.plan_scenarios import HINT, ScenarioReading
+from kerf.replay.scenarios.plan_scenarios import ScenarioReading
 
 GATE = "SpotToSpotConsolidation"
 

@@ -46,6 +46,7 @@ from kerf.engine.state.objects.daemonsets import like_newest
 from kerf.replay.scenarios.catalogues import Catalogues
 from kerf.replay.scenarios.checks import check_scenario
 from kerf.replay.scenarios.errors import ScenarioError
+from kerf.replay.scenarios.forms import HINT
 from kerf.replay.scenarios.json_errors import explain_json_error
 from kerf.replay.scenarios.nodes import StateNode, usage
 from kerf.replay.scenarios.optional_features import OptionalFeatures, read_optional_features
@@ -57,7 +58,6 @@ DEFAULT = "default"
 DEFAULTS = Settings()
 EFFORT, MAX_STEPS = DEFAULTS.effort, DEFAULTS.max_steps
 NO_SOURCE: dict[str, Any] = {}
-HINT = "See docs/plan.md, which describes the format"
 
 
 def read_scenarios(path: Path) -> Iterator[dict[str, Any]]:
@@ -370,7 +370,7 @@ class ScenarioReading:
         pools = []
         for node_pool in self._list("nodePools"):
             pool: NodePool = self._object(node_pool, "karpenter.sh/v1", "NodePool", NodePool)
-            catalogue = self.catalogues.source(self._source(pool.name))
+            catalogue = self.catalogues.source(*self._placed_source(pool.name))
             digest = self.catalogues.digest(catalogue)
             used[digest] = catalogue
             pools.append(PoolInput(pool, digest, usage(nodes, pool.name)))
@@ -378,5 +378,11 @@ class ScenarioReading:
 
     def _source(self, pool: str) -> Any:
         """Return the SOURCE of a NodePool's instance types."""
-        shared = self.scenario.get("instanceTypes") or NO_SOURCE
-        return (self.scenario.get("instanceTypesByNodePool") or {}).get(pool, shared)
+        return self._placed_source(pool)[0]
+
+    def _placed_source(self, pool: str) -> tuple[Any, str]:
+        """Return the SOURCE of a NodePool's instance types, and where it stands."""
+        own = self.scenario.get("instanceTypesByNodePool") or {}
+        if pool in own:
+            return own[pool], f"instanceTypesByNodePool[{pool}]"
+        return self.scenario.get("instanceTypes") or NO_SOURCE, "instanceTypes"

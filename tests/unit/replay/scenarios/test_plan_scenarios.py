@@ -308,3 +308,34 @@ def test_a_file_that_holds_no_catalogues(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     with pytest.raises(ScenarioError):
         read_catalogues(path)
+
+
+@pytest.mark.parametrize("price", [-0.1, float("inf"), float("nan"), -1e400])
+def test_a_price_that_is_no_finite_amount_is_refused_with_its_path(price: float) -> None:
+    """The planner divided by it, which ended the whole file as a defect of kerf (KERF900)."""
+    odd = instance_type("odd", 2)
+    odd["offerings"][1]["price"] = price
+    found = planned(pods=[pod("w-0")], instanceTypes={"inline": [instance_type("a", 2), odd]})
+    assert found["result"]["error"].startswith("KERF840: expected a number ")
+    assert "[instanceTypes.inline[1].offerings[1].price]" in found["result"]["error"]
+
+
+@pytest.mark.parametrize("field", ["price", "priceFactor"])
+def test_a_patch_with_a_negative_price_is_refused_with_its_path(field: str) -> None:
+    source = {"catalogue": "small", "patches": [{"set": {field: -1}}]}
+    error = planned(pods=[pod("w-0")], instanceTypesByNodePool={"default": source})["result"]["error"]
+    assert error.startswith("KERF840: expected a number >= 0.0 [instanceTypesByNodePool[default].patches[0].set.")
+    assert f".set.{field}]" in error
+
+
+def test_a_catalogue_with_a_negative_price_is_refused_with_its_path() -> None:
+    odd = instance_type("odd", 2)
+    odd["offerings"][0]["price"] = -1
+    found = plan_scenario(scenario(pods=[pod("w-0")]), {"small": [odd]})
+    assert "[catalogues.small[0].offerings[0].price]" in found["result"]["error"]
+
+
+def test_what_costs_nothing_is_planned() -> None:
+    patches = {"catalogue": "small", "patches": [{"set": {"priceFactor": 0}}]}
+    found = planned(pods=[pod("w-0")], instanceTypes=patches)
+    assert (found["summary"]["nodes"], found["summary"]["totalCheapestPrice"]) == (1, 0)
