@@ -6,8 +6,11 @@ takes a seventh of the time that reading takes.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import json
+from collections.abc import Hashable, Iterator
+from contextlib import suppress
 from errno import EFBIG
+from math import isfinite, nan
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +38,14 @@ def read_bounded(file: Path) -> bytes:
     return data
 
 
+class NotFinite(yaml.constructor.ConstructorError):
+    """A number that JSON, and so Kubernetes' API, cannot hold: `.nan`, `.inf`, and NaN or Infinity in JSON."""
+
+    def __init__(self, document: Any, mark: yaml.Mark | None = None) -> None:
+        self.path, number = next(_not_finite(document), ("", nan))
+        super().__init__(problem=f"{self.path}: expected a number that JSON has, got {number}", problem_mark=mark)
+
+
 def read_document(file: Path) -> Any:
     """Read a file of one document. Raises OSError, YAMLError, ValueError or RecursionError."""
     return read_yaml(read_bounded(file).decode("utf-8-sig"))
@@ -46,7 +57,7 @@ def read_yaml(text: str) -> Any:
         try:
             document = msgspec.json.decode(text)
         except UNDECODABLE:
-            pass  # YAML in flow style begins like JSON
+            _check_json(text)  # YAML in flow style begins like JSON
         else:
             _check_depth(document)
             return document
@@ -59,7 +70,10 @@ def read_yaml(text: str) -> Any:
         sizes: dict[int, tuple[int, int]] = {}
         if _written_out(node, sizes) > sum(own for own, _ in sizes.values()) + MAX_ALIASED:
             raise yaml.composer.ComposerError(problem=f"aliases stand for more than {MAX_ALIASED:,} characters")
-        return loader.construct_document(node)
+        document = loader.construct_document(node)
+        if loader.not_finite is not None:
+            raise NotFinite(document, loader.not_finite.start_mark)
+        return document
     finally:
         loader.dispose()
 
@@ -80,6 +94,26 @@ def _check_events(text: str) -> None:
 
 _HOW = "write it as JSON, or as several documents"
 _TOO_DEEP = f"the document is more than {MAX_DEPTH} levels deep"
+
+
+def _check_json(text: str) -> None:
+    """Raise NotFinite for JSON that has NaN, Infinity or 1e999. YAML takes them for texts."""
+    with suppress(ValueError, RecursionError):
+        document = json.loads(text)
+        if any(_not_finite(document)):
+            raise NotFinite(document)
+
+
+def _not_finite(value: Any, path: str = "") -> Iterator[tuple[str, float]]:
+    """The paths of numbers that are none, or have no end."""
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield from _not_finite(part, f"{path}.{key}" if path else str(key))
+    elif isinstance(value, list):
+        for index, part in enumerate(value):
+            yield from _not_finite(part, f"{path}[{index}]")
+    elif isinstance(value, float) and not isfinite(value):
+        yield path, value
 
 
 def _check_depth(document: Any) -> None:
@@ -113,6 +147,9 @@ def _written_out(node: yaml.Node, sizes: dict[int, tuple[int, int]]) -> int:
 class _Loader(yaml.CSafeLoader):
     """YAML, but a key that stands twice in a mapping is a mistake, and not a way to say the last one."""
 
+    not_finite: yaml.Node | None = None
+    """The first number that is none, or has no end."""
+
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:  # PyYAML's own form
         """Raises ConstructorError also for a tag that does not suit its value, for which PyYAML has no error."""
         try:
@@ -139,4 +176,12 @@ def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Hashable, Any]:
     return loader.construct_mapping(node, deep=True)
 
 
+def _number(loader: _Loader, node: yaml.ScalarNode) -> float:
+    number = loader.construct_yaml_float(node)
+    if not isfinite(number) and loader.not_finite is None:
+        loader.not_finite = node
+    return number
+
+
 _Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
+_Loader.add_constructor("tag:yaml.org,2002:float", _number)

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 from msgspec import Struct
 
-from kerf.adapters.cli.input.bounded_yaml import read_bounded, read_yaml
+from kerf.adapters.cli.input.bounded_yaml import NotFinite, read_bounded, read_yaml
 from kerf.engine.errors import InputError
 from kerf.engine.model.manifests.lists import items_of
 
@@ -150,8 +150,10 @@ def _blank_lines(part: str) -> int:
     return part[: len(part) - len(part.lstrip())].count("\n")
 
 
-def _malformed(error: Exception, file: Path, line: int) -> NotADocument:
+def _malformed(error: Exception, file: Path, line: int) -> InputError:
     mark = getattr(error, "problem_mark", None)
     at = f"{file}:{line + mark.line}" if mark is not None else f"{file}:{line}"
     problem = getattr(error, "problem", None) or str(error) or type(error).__name__
+    if isinstance(error, NotFinite):
+        return InputError(problem, where=at, hint="Leave the field out where nothing is meant", code="KERF303")
     return NotADocument(f"not YAML: {problem}", where=at, hint="Mend the indentation or the quotes there")

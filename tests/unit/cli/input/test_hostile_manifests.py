@@ -134,6 +134,32 @@ def test_a_tag_that_does_not_suit_its_value_is_refused(tmp_path: Path, value: st
     assert "x.yaml:2" in problem
 
 
+@pytest.mark.parametrize(
+    ("text", "line", "told"),
+    [
+        ("spec:\n  weight: .nan", 2, "spec.weight: expected a number that JSON has, got nan"),
+        ("spec:\n  limits:\n    cpu: .inf", 3, "spec.limits.cpu: expected a number that JSON has, got inf"),
+        ("spec:\n- a: 1\n- b: -.inf", 3, "spec[1].b: expected a number that JSON has, got -inf"),
+        ('{"spec": {"weight": NaN}}', 1, "spec.weight: expected a number that JSON has, got nan"),
+        ('{"spec": [1, -Infinity]}', 1, "spec[1]: expected a number that JSON has, got -inf"),
+        ('{"spec": {"maxPods": 1e999}}', 1, "spec.maxPods: expected a number that JSON has, got inf"),
+    ],
+)
+def test_a_number_that_json_does_not_have_is_refused(tmp_path: Path, text: str, line: int, told: str) -> None:
+    """It became null, and so counted as absent."""
+    file = tmp_path / "x.yaml"
+    file.write_text(f"{text}\n---\n{GOOD}")
+    found = read_documents([file])
+    assert [document["metadata"]["name"] for document in found.good] == ["good"]
+    (refused,) = found.refused
+    assert (refused.error.code, refused.error.where) == ("KERF303", f"{file}:{line}")
+    assert refused.error.message == told
+
+
+def test_a_text_that_is_called_like_no_number_is_a_text() -> None:
+    assert read_yaml("{a: NaN, b: '.nan', c: Infinity}") == {"a": "NaN", "b": ".nan", "c": "Infinity"}
+
+
 def test_a_file_with_too_many_documents_is_refused_from_there_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
