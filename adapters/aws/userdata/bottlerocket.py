@@ -37,12 +37,21 @@ _MAPS = {
 }  # fmt: skip
 _BINDS_ALL = (1, 46, 0)
 """The first version whose `ephemeral-storage bind` needs no folders named (A-269)."""
+_VERSION = re.compile(r"v[0-9]{1,9}(\.[0-9]{1,9})+")
 _FOLDERS = ("/var/lib/containerd", "/var/lib/kubelet", "/var/log/pods")
 
 
 def settings(boot: Boot) -> str:
-    """The TOML. Raises `InputError` (KERF521) for user data that is not TOML."""
-    document = _given(boot.custom)
+    """The TOML. Raises `InputError` (KERF521) for user data that is not TOML, or too deep, or has too long a number."""
+    try:
+        return _settings(boot, _given(boot.custom))
+    except RecursionError:
+        raise _wrong("it is nested too deep") from None
+    except ValueError:  # Python reads no number of more than 4,300 digits, and writes none
+        raise _wrong("a number is too long") from None
+
+
+def _settings(boot: Boot, document: dict[str, Any]) -> str:
     chosen = _table(document, "settings")
     theirs = _table(chosen, "kubernetes")
     kubernetes = {key: value for key, value in theirs.items() if key in _OWN + _PASSED_ON}
@@ -103,9 +112,8 @@ def _version(node_class: EC2NodeClass) -> tuple[int, ...] | None:
     named = [name for name in images.values() if "bottlerocket" in name]
     texts = [alias if alias.startswith("v") else f"v{alias}", *(term.name for term in terms), *by_id, *named]
     for token in (token for text in texts for token in text.split("-")):
-        numbers = token.removeprefix("v").split(".")
-        if token.startswith("v") and len(numbers) > 1 and all(number.isdigit() for number in numbers):
-            return tuple(int(number) for number in numbers)
+        if _VERSION.fullmatch(token):
+            return tuple(int(number) for number in token.removeprefix("v").split("."))
     return None
 
 

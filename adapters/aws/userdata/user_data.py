@@ -247,9 +247,12 @@ def _bad_mime(message: str, hint: str) -> InputError:
 
 def _is_yaml_mapping(text: str) -> bool:
     """Whether a text is a NodeConfig: its first document counts, as in Karpenter. A text of comments alone is an empty
-    document, not a script (A-455)."""
+    document, not a script (A-455). Raises `InputError` (KERF521) for YAML with a value that is none."""
     try:
         document = next(yaml.safe_load_all(text), None)
-    except (yaml.YAMLError, ValueError, RecursionError):
+    except (yaml.YAMLError, RecursionError):
         return False
+    except (LookupError, AttributeError, TypeError, ValueError, ArithmeticError) as error:  # PyYAML's: !!bool maybe
+        message = "the user data is YAML with a value that does not suit its tag"
+        raise InputError(message, where="spec.userData", hint="Put it in quotes", code="KERF521") from error
     return document is None or isinstance(document, dict)

@@ -378,3 +378,35 @@ def test_a_refusal_of_toml_does_not_show_what_it_holds(toml: str) -> None:
     with pytest.raises(InputError, match="wrong at") as refused:
         _given(toml)
     assert "hunter2" not in f"{refused.value} {refused.value.__cause__}"
+
+
+@pytest.mark.parametrize("value", ["!!bool maybe", "!!int ''", "!!float ''", "!!timestamp x", "2001-99-99", "9" * 5000])
+def test_yaml_with_a_value_that_is_none_is_refused(value: str) -> None:
+    """PyYAML's own mistake ended the reconciliation as a defect of kerf (KERF605)."""
+    with pytest.raises(InputError) as refused:
+        user_data(replace(BOOT, family="AL2023", custom=f"a: {value}"))
+    assert (refused.value.code, refused.value.where) == ("KERF521", "spec.userData")
+
+
+@pytest.mark.parametrize(
+    "toml",
+    [
+        "a = " + "[" * 3000 + "]" * 3000,
+        "a = " + "{b = " * 3000 + "1" + "}" * 3000,
+        "[" + ".".join("a" * 3000) + "]\nb = 1",
+        "a = " + "9" * 5000,
+        "a = 0x" + "f" * 5000,
+    ],
+    ids=["lists", "tables", "dotted", "digits", "hexadecimal digits"],
+)
+def test_toml_beyond_what_can_be_read_is_refused(toml: str) -> None:
+    with pytest.raises(InputError) as refused:
+        user_data(replace(BOOT, family="Bottlerocket", custom=toml))
+    assert (refused.value.code, refused.value.where) == ("KERF521", "spec.userData")
+
+
+@pytest.mark.parametrize("version", ["v1.²", "1.٤٧", "v1." + "9" * 5000])
+def test_a_version_of_other_digits_is_not_known(version: str) -> None:
+    """It ended as a defect: isdigit() takes digits that int() does not, and int() has a limit."""
+    alias = AMITerm(alias=f"bottlerocket@{version}")
+    assert binds_folders(EC2NodeClass("c", EC2NodeClassSpec(ami_selector_terms=(alias,))))
