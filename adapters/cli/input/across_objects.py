@@ -18,7 +18,7 @@ from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
 from kerf.engine.model.karpenter.nodepools import NodeClassRef, NodePool, RequirementSpec
 from kerf.engine.model.kubernetes.pods import PodShape, Taint, Toleration
-from kerf.engine.model.manifests.decode import decode_object, subject_of
+from kerf.engine.model.manifests.decode import decode_object, generates_name, subject_of
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.taints import tolerates
 
@@ -70,6 +70,8 @@ def _repeated(documents: Sequence[Document]) -> Iterator[tuple[int, str]]:
     """The objects that came before, each with its number and what it is."""
     seen: set[str] = set()
     for number, document in enumerate(documents):
+        if generates_name(document):
+            continue  # each gets a name of its own
         kind = f"{document.get('apiVersion')}/{document.get('kind')}"
         subject = subject_of(document, kind)
         if f"{kind} {subject}" in seen:

@@ -36,7 +36,7 @@ from kerf.engine.model.kubernetes.pods import Pod, PodShape
 from kerf.engine.model.kubernetes.priority_classes import PriorityClass
 from kerf.engine.model.kubernetes.volumes import VolumeClaim
 from kerf.engine.model.kubernetes.workloads import Workload
-from kerf.engine.model.manifests.decode import KINDS, decode_object
+from kerf.engine.model.manifests.decode import KINDS, decode_object, generates_name
 from kerf.engine.model.manifests.lists import items_of
 from kerf.engine.model.manifests.violations import ManifestError, Violation
 from kerf.engine.model.mistyped import mistyped
@@ -65,7 +65,7 @@ def identify(document: Document) -> str:
     """Return kind and name of a document, as far as it has them, for messages."""
     metadata = part_of(document, "metadata")
     namespace = metadata.get("namespace")
-    name = metadata.get("name", "?")
+    name = metadata.get("name") or f"{generates_name(dict(document))}?"
     return f"{document.get('kind', '?')} {namespace}/{name}" if namespace else f"{document.get('kind', '?')} {name}"
 
 

@@ -39,6 +39,7 @@ def pod_of_job(document: Document) -> dict[str, Any]:
         "kind": "Pod",
         "metadata": {
             "name": name,
+            "generateName": metadata.get("generateName"),
             "namespace": metadata.get("namespace", "default"),
             "labels": {**part_of(pod, "labels"), **own},
             "annotations": dict(annotations_of(template)),

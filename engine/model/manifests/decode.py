@@ -121,7 +121,9 @@ def decode_object(document: bytes | Document, *, source: str = "", assume: str =
     except _MALFORMED as error:
         raise _malformed(str(error), source) from error
     if read is None or report.violations:
-        raise ManifestError(subject_of(_parse(data, source), name), report.violations, source=source)
+        written = _parse(data, source)
+        violations = map(_asks_for_name, report.violations) if generates_name(written) else report.violations
+        raise ManifestError(subject_of(written, name), violations, source=source)
     return Decoded(read.object, read.blobs, tuple(report.notes))
 
 
@@ -155,6 +157,20 @@ def _read(kind: Kind, data: bytes, report: Report) -> Read | None:
     except msgspec.ValidationError:
         repaired = repair(msgspec.json.decode(data), kind.wire, report)
         return kind.read(repaired, report) if repaired is not None else None
+
+
+def generates_name(document: Document) -> str:
+    """Returns the generateName of a document without a name, "" for others. Only the API server completes it."""
+    metadata = document.get("metadata")
+    begin = metadata.get("generateName") if isinstance(metadata, dict) and not metadata.get("name") else None
+    return begin if isinstance(begin, str) else ""
+
+
+def _asks_for_name(violation: Violation) -> Violation:
+    if (violation.code, violation.path) != ("KERF304", "metadata.name"):
+        return violation
+    message = "Only the API server completes generateName: here the object needs a name"
+    return Violation("KERF304", "metadata.name", message, "Write metadata.name")
 
 
 def _items(data: bytes, name: str, source: str) -> list[bytes]:
@@ -219,7 +235,7 @@ def subject_of(document: Document, name: str) -> str:
     kind = name.rpartition("/")[2] or "object"
     metadata = document.get("metadata")
     named = metadata if isinstance(metadata, dict) else {}
-    parts = [kind, named.get("name") or "?"]
+    parts = [kind, named.get("name") or f"{generates_name(document)}?"]
     if kind not in _CLUSTER_SCOPED and named.get("namespace"):
         parts.insert(1, named["namespace"])
     return "/".join(map(str, parts))

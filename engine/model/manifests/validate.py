@@ -18,7 +18,7 @@ from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
 from kerf.engine.model.karpenter.nodepool_validation import KNOWN_VALUES
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.labels import normalise
-from kerf.engine.model.manifests.decode import KINDS, decode_object, near_kinds, subject_of
+from kerf.engine.model.manifests.decode import KINDS, decode_object, generates_name, near_kinds, subject_of
 from kerf.engine.model.manifests.karpenter.nodepools import BAD_BUDGET
 from kerf.engine.model.manifests.violations import ManifestError, Report, Violation
 from kerf.engine.model.manifests.workload_rules import check_workload
@@ -28,6 +28,8 @@ from kerf.engine.model.reasons import Reason
 Document = dict[str, Any]
 Verdict = Literal["accepted", "refused", "unchecked"]
 
+_GENERATED_FROM = 58
+"""So many characters of generateName the API server keeps; it adds five."""
 _GROUPS = frozenset(kind.group for kind in CUSTOM)
 
 
@@ -67,14 +69,18 @@ def judge(document: Document, known: Known = CLOSED, published: PublishedSchemas
             return Judgement(subject_of(document, ""), "refused", (missing,))
         if not _misspelt(name):
             return Judgement(subject_of(document, name), "unchecked")
-    report = Report(moved=kind.moved if kind is not None else {})
+    subject = subject_of(document, name)
+    moved = kind.moved if kind is not None else {}
+    if generates_name(document):
+        document, moved = _completed(document), {**moved, "metadata.name": "metadata.generateName"}
+    report = Report(moved=moved)
     notes: tuple[Reason, ...] = ()
     plain = _plain(document)
     if published is not None and schema is not None and plain is not None:
         # First, because its hints know the kind's fields; what decoding says of the same field is left out.
         _check_published(schema, plain, published, report)
     if kind is None and schema is not None:
-        return Judgement(subject_of(document, name), _verdict(report), tuple(report.violations))
+        return Judgement(subject, _verdict(report), tuple(report.violations))
     try:
         decoded = decode_object(document)
         said = (*decoded.notes, *mistyped(decoded.object, decoded.blobs.values(), known))
@@ -91,7 +97,13 @@ def judge(document: Document, known: Known = CLOSED, published: PublishedSchemas
         _check_kubelet(converted, report)
         _check_tags(converted, report)
     old = kind is not None and kind.convert is not None
-    return Judgement(subject_of(document, name), _verdict(report), tuple(report.violations), notes, old)
+    return Judgement(subject, _verdict(report), tuple(report.violations), notes, old)
+
+
+def _completed(document: Document) -> Document:
+    """Returns a document with a name as the API server makes of its generateName."""
+    made = generates_name(document)[:_GENERATED_FROM] + "00000"
+    return {**document, "metadata": {**document["metadata"], "name": made}}
 
 
 def _verdict(report: Report) -> Verdict:
