@@ -2,7 +2,8 @@
 
 msgspec stops at the first value of a wrong type. Here that value is replaced by a neutral one of the right type (text
 for a number, an empty list, …), and the document is decoded again. So the author sees all mistakes at once. A `null` is
-no mistake: Kubernetes takes it for an absent field.
+no mistake: Kubernetes takes it for an absent field, and an entry of a map that is null for absent in custom resources,
+and for the empty value in its own kinds.
 """
 
 from __future__ import annotations
@@ -75,11 +76,20 @@ def _mend(document: Any, message: str, report: Report) -> bool:
     expected, got = match["expected"].split(" | "), match["got"]
     holder, key, path = _locate(document, match["path"], got)
     value = holder[key]
+    if got == "null" and isinstance(holder, dict) and (_is_custom(document) or not path.endswith("]")):
+        del holder[key]
+        return True
     if got != "null" or isinstance(holder, list):
         report.add("KERF303", path, _complaint(expected, got, value), _hint(expected, value))
     scalar = isinstance(value, (int, float))
     holder[key] = _text(value) if "str" in expected and scalar else _NEUTRAL[expected[0]]()
     return True
+
+
+def _is_custom(document: Any) -> bool:
+    """Returns whether it is a custom resource: Kubernetes' own groups have no dot, or are of k8s.io."""
+    group = str(document.get("apiVersion")).rpartition("/")[0]
+    return "." in group and not group.endswith(".k8s.io")
 
 
 def _locate(document: Any, path: str, got: str) -> tuple[Any, Any, str]:
