@@ -76,11 +76,11 @@ def _check(schema: Schema, value: Any, report: Report, path: str, strict: bool) 
         hint = f'Put it in quotes: "{value}"' if schema.type == "string" and _is_number(value) else ""
         report.add("KERF303", path, f"Expected {wanted}, got {_shown(value)}", hint)
         return False
-    sound = True
+    sound = not report.is_mended(path)  # by repair
     if isinstance(value, dict):
-        sound = _check_object(schema, value, report, path, strict)
+        sound &= _check_object(schema, value, report, path, strict)
     elif isinstance(value, list):
-        sound = _check_list(schema, value, report, path, strict)
+        sound &= _check_list(schema, value, report, path, strict)
     elif isinstance(value, str):
         _check_text(schema, value, report, path)
     elif _is_number(value):

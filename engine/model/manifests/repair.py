@@ -67,6 +67,7 @@ def _mend(document: Any, message: str, report: Report) -> bool:
     if beyond is not None:
         holder, key, path = _locate(document, beyond["path"], "int")
         report.add("KERF309", path, f"Expected an integer {beyond['bound']}, got {holder[key]}")
+        report.mended(path)
         holder[key] = 0
         return True
     match = _MISMATCH.fullmatch(message)
@@ -81,8 +82,11 @@ def _mend(document: Any, message: str, report: Report) -> bool:
         return True
     if got != "null" or isinstance(holder, list):
         report.add("KERF303", path, _complaint(expected, got, value), _hint(expected, value))
-    scalar = isinstance(value, (int, float))
-    holder[key] = _text(value) if "str" in expected and scalar else _NEUTRAL[expected[0]]()
+    if "str" in expected and isinstance(value, (int, float)):
+        holder[key] = _text(value)
+        return True
+    report.mended(path)
+    holder[key] = _NEUTRAL[expected[0]]()
     return True
 
 

@@ -85,12 +85,22 @@ class Report:
         self.violations: list[Violation] = []
         self.notes: list[Reason] = []
         self._moved = moved or {}
+        self._mended: list[str] = []
 
     def add(self, code: str, path: str, message: str, hint: str = "") -> None:
         """Adds a violation, unless there is one already for this field or for a field that contains it."""
         path = self._written(path)
         if not any(_holds(found.path, path) for found in self.violations):
             self.violations.append(Violation(code, path, message, hint))
+
+    def mended(self, path: str) -> None:
+        """Remembers that a neutral value stands at this path instead of the author's, which is reported. What rules say
+        of it is not true of what the author wrote."""
+        self._mended.append(path)
+
+    def is_mended(self, path: str) -> bool:
+        """Returns whether a neutral value stands at this path, or within it."""
+        return any(_holds(path, mended) for mended in self._mended)
 
     def note(self, code: str, **params: str | int | float | list[str]) -> None:
         """Adds a note for the author, although the object is accepted."""

@@ -45,32 +45,41 @@ def check_workload(document: Document, version: Version, report: Report) -> None
 
 
 def _check_selector(document: Document, report: Report) -> None:
-    """Report a selector that does not select the object's own template."""
-    labels, selector = _at(document, "spec", "template", "metadata", "labels"), _at(document, "spec", "selector")
+    """Report a selector that does not select the object's own template. Labels of a wrong type, or a template that is
+    missing, are what is wrong then."""
+    labels, selector = _labels_of_template(document), _at(document, "spec", "selector")
     path = "spec.selector"
     if not selector.get("matchLabels") and not selector.get("matchExpressions"):
         if "selector" in _at(document, "spec"):
             report.add("KERF304", path, "The selector is empty", "Name labels of the template in matchLabels")
         return
-    missed = [
-        f"matchLabels[{key}]"
-        for key, value in _at(selector, "matchLabels").items()
-        if isinstance(value, str) and labels.get(key) != value
-    ]
-    missed += [
-        f"matchExpressions[{number}]"
-        for number, expression in enumerate(_objects(selector, "matchExpressions"))
-        if not _selects(expression, labels)
-    ]
-    for name in missed:
+    for name in _missed(selector, labels) if labels is not None else ():
         hint = "Write the same labels into spec.template.metadata.labels"
         report.add("KERF322", f"{path}.{name}", "The selector does not select the labels of the template", hint)
     _check_expressions(selector, "matchExpressions", path, _LABEL_OPERATORS, report)
 
 
+def _labels_of_template(document: Document) -> Document | None:
+    """The labels of the template; None where there is no template, or something of another type."""
+    template = _at(document, "spec").get("template")
+    metadata = (template.get("metadata") or {}) if isinstance(template, dict) else None
+    labels = (metadata.get("labels") or {}) if isinstance(metadata, dict) else None
+    return labels if isinstance(labels, dict) else None
+
+
+def _missed(selector: Document, labels: Document) -> Iterator[str]:
+    """What of a selector these labels do not meet."""
+    for key, value in _at(selector, "matchLabels").items():
+        if isinstance(value, str) and isinstance(labels.get(key), str | None) and labels.get(key) != value:
+            yield f"matchLabels[{key}]"
+    for number, expression in enumerate(_objects(selector, "matchExpressions")):
+        if not _selects(expression, labels):
+            yield f"matchExpressions[{number}]"
+
+
 def _selects(expression: Document, labels: Document) -> bool:
     value, values = labels.get(str(expression.get("key"))), expression.get("values") or []
-    if not isinstance(values, list):
+    if not isinstance(values, list) or not isinstance(value, str | None):
         return True  # its type is what is wrong
     match expression.get("operator"):
         case "In":
