@@ -37,6 +37,10 @@ CODES: dict[str, str] = {
 }
 """The closed list of codes for refused manifests (docs/errors-input.md holds the same table)."""
 
+_UNKNOWN = "KERF320"
+_OF_FORM = frozenset({"KERF303", "KERF319", _UNKNOWN})
+"""What says that a whole object is no such object: nothing is said of fields in it."""
+
 T = TypeVar("T")
 
 
@@ -88,9 +92,13 @@ class Report:
         self._mended: list[str] = []
 
     def add(self, code: str, path: str, message: str, hint: str = "") -> None:
-        """Adds a violation, unless there is one already for this field or for a field that contains it."""
+        """Adds a violation, unless there is one already for this field or for a field that contains it.
+
+        An unknown field is also told where a rule fails on its object: it is often why.
+        """
         path = self._written(path)
-        if not any(_holds(found.path, path) for found in self.violations):
+        holders = [found for found in self.violations if _holds(found.path, path)]
+        if not any(code != _UNKNOWN or found.path == path or found.code in _OF_FORM for found in holders):
             self.violations.append(Violation(code, path, message, hint))
 
     def mended(self, path: str) -> None:

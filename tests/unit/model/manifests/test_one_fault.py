@@ -71,3 +71,18 @@ def test_a_term_of_a_wrong_type_is_not_said_to_select_nothing(field: str, value:
 
 def test_a_nodepool_without_a_spec_has_one_fault() -> None:
     assert found({**NODE_POOL, "spec": None}) == [("KERF304", "spec")]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "rule", "unknown"),
+    [
+        ("subnetSelectorTerms", [{"tgs": {"a": "b"}}], "[0]", "[0].tgs"),
+        ("blockDeviceMappings", [{"ebs": {"volumesize": "1Gi"}}], "[0].ebs", "[0].ebs.volumesize"),
+        ("placementGroupSelector", {"nme": "x"}, "", ".nme"),
+    ],
+)
+def test_a_misspelt_field_is_told_also_where_a_rule_fails_for_want_of_it(
+    field: str, value: Any, rule: str, unknown: str
+) -> None:
+    told = found(changed(EC2_NODE_CLASS, f"spec.{field}", value))
+    assert told == [("KERF316", f"spec.{field}{rule}"), ("KERF320", f"spec.{field}{unknown}")]
