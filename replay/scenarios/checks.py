@@ -7,6 +7,7 @@ from typing import Any
 
 from kerf.engine.errors import InputError
 from kerf.replay.scenarios.errors import ScenarioError
+from kerf.replay.scenarios.forms import check_outline
 from kerf.replay.scenarios.typos import check_fields
 
 SUBJECTS = ("pods", "nodes", "nodePools")
@@ -24,12 +25,13 @@ Item = tuple[str, Mapping[str, Any]]
 def check_scenario(scenario: Mapping[str, Any]) -> None:
     """Raise an error for what cannot be a scenario.
 
-    ScenarioError (KERF840): no scenario at all, or mistyped fields. InputError: an object of another kind among the
-    pods (KERF302), or a pod, node or NodePool that stands there twice (KERF321).
+    ScenarioError (KERF840): no scenario at all, mistyped fields, or parts of a wrong type. InputError: an object of
+    another kind among the pods (KERF302), or a pod, node or NodePool that stands there twice (KERF321).
     """
     check_fields(scenario)
     if not any(name in scenario for name in SUBJECTS):
         raise ScenarioError(f"{_what(scenario)} is no scenario", hint=FORM)
+    check_outline(scenario)
     pods = [*_items(scenario.get("pods"), "pods"), *_pods_of_nodes(scenario)]
     for where, pod in pods:
         kind = pod.get("kind") or "Pod"

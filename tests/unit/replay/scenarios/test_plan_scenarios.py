@@ -339,3 +339,24 @@ def test_what_costs_nothing_is_planned() -> None:
     patches = {"catalogue": "small", "patches": [{"set": {"priceFactor": 0}}]}
     found = planned(pods=[pod("w-0")], instanceTypes=patches)
     assert (found["summary"]["nodes"], found["summary"]["totalCheapestPrice"]) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("fields", "path", "expected"),
+    [
+        ({"pods": [None]}, "pods[0]", "expected an object, got null"),
+        ({"pods": {"a": 1}}, "pods", "expected a list or null, got an object"),
+        ({"nodePools": ["default"]}, "nodePools[0]", "expected an object, got a string"),
+        ({"pods": [{"metadata": "w"}]}, "pods[0].metadata", "expected an object or null, got a string"),
+        ({"nodes": [{"node": "n"}]}, "nodes[0].node", "expected an object or null, got a string"),
+        ({"nodes": [{"pods": [5]}]}, "nodes[0].pods[0]", "expected an object, got an integer"),
+        ({"daemonSets": [{"spec": {"template": 5}}]}, "daemonSets[0].spec.template", "expected an object or null"),
+        ({"options": {"featureGates": ["a"]}}, "options.featureGates", "expected an object or null, got a list"),
+        ({"instanceTypesByNodePool": True}, "instanceTypesByNodePool", "expected an object or null, got true or false"),
+    ],
+)
+def test_a_part_of_a_wrong_type_is_told_with_its_path(fields: dict[str, Any], path: str, expected: str) -> None:
+    """It was told as Python saw it: 'NoneType' object has no attribute 'get'."""
+    error = planned(**fields)["result"]["error"]
+    assert error.startswith(f"KERF840: {expected}")
+    assert f"[{path}]" in error
