@@ -25,7 +25,7 @@ CODES: dict[str, str] = {
     "KERF311": "The label key belongs to Karpenter or its provider and may not be set or selected on here",
     "KERF312": "The text is not a valid key or value of labels and taints, or of an identifier",
     "KERF313": "minValues asks for more values than the requirement lists",
-    "KERF314": "A disruption budget contradicts itself or cannot be read",
+    "KERF314": "A disruption budget contradicts itself or cannot be read, or the schedule of a CronJob cannot",
     "KERF315": "A static NodePool (with replicas) has a field that only dynamic ones may have",
     "KERF316": "A selector term or block device of a NodeClass selects nothing, or contradicts itself",
     "KERF317": "Fields of a NodeClass contradict one another",

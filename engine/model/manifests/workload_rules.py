@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from kerf.engine.model.cron import parse as parse_cron
+from kerf.engine.model.manifests.pod_rules import check_labels, check_pod_spec
 from kerf.engine.model.manifests.violations import Report
 from kerf.engine.model.quantities import parse_quantity
 
@@ -30,6 +32,8 @@ _REQUIRED, _PREFERRED = (
     "requiredDuringSchedulingIgnoredDuringExecution",
     "preferredDuringSchedulingIgnoredDuringExecution",
 )
+_OTHER_SCHEDULES = ("@every ", "TZ=", "CRON_TZ=")
+"""Schedules of CronJobs that begin so are not looked at: disruption budgets have none of them."""
 _EITHER = {"Gte": "Gt with the number before it", "Lte": "Lt with the number after it"}
 
 
@@ -39,9 +43,16 @@ def check_workload(document: Document, version: Version, report: Report) -> None
     if kind in _WITH_SELECTOR:
         _check_selector(document, report)
     where = _POD_SPECS.get(kind, _TEMPLATE)
+    holders = {"metadata": document, ".".join((*where[:-1], "metadata")): _at(document, *where[:-1])}
+    for path, holder in holders.items():
+        check_labels(report, f"{path}.labels", _at(holder, "metadata", "labels"))
     spec = _at(document, *where)
     if spec:
         _check_pod(spec, ".".join(where), version, report)
+        check_pod_spec(kind, spec, ".".join(where), report)
+    schedule = _at(document, "spec").get("schedule")
+    if kind == "CronJob" and isinstance(schedule, str) and not schedule.startswith(_OTHER_SCHEDULES):
+        report.attempt("spec.schedule", parse_cron, schedule, otherwise=None)
 
 
 def _check_selector(document: Document, report: Report) -> None:

@@ -164,7 +164,7 @@ def test_requests_are_at_most_their_limits(
     pod = workload("Pod", "v1", containers=[{"name": "c", "resources": {"requests": requests, "limits": limits}}])
     prefix = "spec.containers[0].resources."
     assert codes(pod) == {f"{prefix}{path}": code for path, code in expected.items()}
-    job = workload("Job", "batch/v1", template={"spec": pod["spec"]})
+    job = workload("Job", "batch/v1", template={"spec": {**pod["spec"], "restartPolicy": "Never"}})
     assert codes(job) == {f"spec.template.{prefix}{path}": code for path, code in expected.items()}
 
 

@@ -1,0 +1,121 @@
+"""What the API server refuses in the spec of a pod beyond its schema, as a table: enumerations, ranges, empty lists.
+
+A value of the wrong type is passed over: the schema reports it. An empty text counts as absent, as in Go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from kerf.engine.model.crds.schema import compiled
+from kerf.engine.model.crds.shared_fields import LABEL_VALUE
+from kerf.engine.model.karpenter.nodepool_validation import qualified
+from kerf.engine.model.manifests.violations import Report
+
+Document = dict[str, Any]
+Check = Callable[[Report, str, Any], None]
+CONTAINERS = ("containers", "initContainers")
+NODE_AFFINITY = "affinity.nodeAffinity"
+RESTART_POLICIES = {
+    **dict.fromkeys(("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController"), ("Always",)),
+    **dict.fromkeys(("Job", "CronJob"), ("OnFailure", "Never")),
+}
+"""The restart policies of pods of these kinds; other pods may have any."""
+_LONGEST_VALUE = 63
+_HINT = "Letters, digits, -, _ and ., at most 63; a key may have a DNS domain and / before it"
+
+
+def _one_of(*allowed: str) -> Check:
+    def check(report: Report, path: str, value: Any) -> None:
+        if isinstance(value, str) and value:
+            report.one_of(path, value, allowed)
+
+    return check
+
+
+def _between(least: int, most: int) -> Check:
+    def check(report: Report, path: str, value: Any) -> None:
+        if isinstance(value, int) and not isinstance(value, bool) and not least <= value <= most:
+            report.add("KERF309", path, f"The value is {least} to {most}, not {value}")
+
+    return check
+
+
+def _filled(report: Report, path: str, value: Any) -> None:
+    if value == []:
+        report.add("KERF304", path, "The list needs at least one entry")
+
+
+def _unique(report: Report, path: str, value: Any) -> None:
+    seen: dict[str, int] = {}
+    for number, part in enumerate(value if isinstance(value, list) else ()):
+        name = part.get("name") if isinstance(part, dict) else None
+        if isinstance(name, str) and seen.setdefault(name, number) != number:
+            report.add("KERF321", f"{path}[{number}].name", f"The name {name} stands at {path}[{seen[name]}]")
+
+
+def check_labels(report: Report, path: str, value: Any) -> None:
+    """Report keys and values that are none of labels."""
+    for key, text in value.items() if isinstance(value, dict) else ():
+        if not qualified(key):
+            report.add("KERF312", f"{path}[{key}]", f"{key!r} is not a label key", _HINT)
+        elif isinstance(text, str) and not (len(text) <= _LONGEST_VALUE and compiled(LABEL_VALUE).search(text)):
+            report.add("KERF312", f"{path}[{key}]", f"{text!r} is not a label value", _HINT)
+
+
+_PORT, _INT32 = 65_535, (1 << 31) - 1
+_OF_CONTAINERS: dict[str, Check] = {
+    "imagePullPolicy": _one_of("Always", "IfNotPresent", "Never"),
+    "terminationMessagePolicy": _one_of("File", "FallbackToLogsOnError"),
+    "ports[].containerPort": _between(1, _PORT),
+    "ports[].hostPort": _between(0, _PORT),  # 0 is none
+    "ports[].protocol": _one_of("TCP", "UDP", "SCTP"),
+}
+RULES: dict[str, Check] = {
+    "restartPolicy": _one_of("Always", "OnFailure", "Never"),
+    "preemptionPolicy": _one_of("PreemptLowerPriority", "Never"),
+    "dnsPolicy": _one_of("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"),
+    "activeDeadlineSeconds": _between(1, _INT32),
+    "nodeSelector": check_labels,
+    **dict.fromkeys((*CONTAINERS, "volumes"), _unique),
+    f"{NODE_AFFINITY}.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms": _filled,
+    f"{NODE_AFFINITY}.preferredDuringSchedulingIgnoredDuringExecution[].weight": _between(1, 100),
+    **{f"{holder}[].{field}": check for holder in CONTAINERS for field, check in _OF_CONTAINERS.items()},
+}
+"""What each field of a pod's spec has to be; `[]` stands for every entry of a list."""
+
+
+def check_pod_spec(kind: str, spec: Document, path: str, report: Report) -> None:
+    """Report what breaks the table in the spec of a pod, or of the pods that an object of this kind makes."""
+    for field, check in RULES.items():
+        for at, value in _values(spec, field, path):
+            check(report, at, value)
+    _filled(report, f"{path}.containers", spec.get("containers"))
+    _check_restart_policy(kind, spec.get("restartPolicy") or "", f"{path}.restartPolicy", report)
+
+
+def _check_restart_policy(kind: str, written: Any, path: str, report: Report) -> None:
+    policies = RESTART_POLICIES.get(kind, ())
+    hint = f"Pods of a {kind} have {' or '.join(policies)}"
+    if policies and not written and "Always" not in policies:  # which is the default
+        report.add("KERF304", path, "restartPolicy is required", hint)
+    elif policies and written and isinstance(written, str):
+        report.one_of(path, written, policies, hint)
+
+
+def _values(holder: Any, field: str, path: str) -> Iterator[tuple[str, Any]]:
+    """The values of a field of the table, with their paths."""
+    step, _, rest = field.partition(".")
+    name = step.removesuffix("[]")
+    value = holder.get(name) if isinstance(holder, dict) else None
+    if value is None:
+        return
+    at = f"{path}.{name}"
+    entries = enumerate(value if isinstance(value, list) else ())
+    found = [(at, value)] if name == step else [(f"{at}[{number}]", part) for number, part in entries]
+    for below, part in found:
+        if rest:
+            yield from _values(part, rest, below)
+        else:
+            yield below, part

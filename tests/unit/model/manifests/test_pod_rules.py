@@ -1,0 +1,131 @@
+"""Each row of the table of what the API server refuses in pods, as `kerf validate` tells it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kerf.adapters.kubernetes.published_schemas import published_schemas
+from kerf.engine.model.manifests.pod_rules import RULES
+from kerf.engine.model.manifests.validate import judge
+
+REQUIRED, PREFERRED = (
+    "requiredDuringSchedulingIgnoredDuringExecution",
+    "preferredDuringSchedulingIgnoredDuringExecution",
+)
+CONTAINER = {"name": "c", "image": "i"}
+TERM = {"matchExpressions": [{"key": "a", "operator": "Exists"}]}
+BAD: dict[str, tuple[Any, Any, str, str]] = {
+    "restartPolicy": ("Never", "Sometimes", "KERF305", ""),
+    "preemptionPolicy": ("Never", "Always", "KERF305", ""),
+    "dnsPolicy": ("Default", "Cluster", "KERF305", ""),
+    "activeDeadlineSeconds": (1, 0, "KERF309", ""),
+    "nodeSelector": ({"example.com/a": "b_c.d"}, {"a b": "c"}, "KERF312", "[a b]"),
+    "volumes": ([{"name": "a"}, {"name": "b"}], [{"name": "a"}, {"name": "a"}], "KERF321", "[1].name"),
+    "containers": ([CONTAINER], [CONTAINER, CONTAINER], "KERF321", "[1].name"),
+    "initContainers": ([CONTAINER], [CONTAINER, CONTAINER], "KERF321", "[1].name"),
+    f"affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms": ([TERM], [], "KERF304", ""),
+    f"affinity.nodeAffinity.{PREFERRED}[].weight": (100, 101, "KERF309", ""),
+    **{
+        f"{holder}[].{field}": row
+        for holder in ("containers", "initContainers")
+        for field, row in {
+            "imagePullPolicy": ("Always", "Sometimes", "KERF305", ""),
+            "terminationMessagePolicy": ("File", "file", "KERF305", ""),
+            "ports[].containerPort": (65_535, 65_536, "KERF309", ""),
+            "ports[].hostPort": (0, -1, "KERF309", ""),
+            "ports[].protocol": ("SCTP", "tcp", "KERF305", ""),
+        }.items()
+    },
+}
+"""For each row a good value, a bad one, the code, and where below the field it is told."""
+WHOLE: dict[str, dict[str, Any]] = {
+    "containers": CONTAINER,
+    "initContainers": {"name": "first", "image": "i"},
+    "ports": {"containerPort": 80},
+    PREFERRED: {"weight": 1, "preference": TERM},
+}
+
+
+def with_field(holder: dict[str, Any], field: str, value: Any) -> dict[str, Any]:
+    """A copy with a field of the table set, in the only entry of each list on its way."""
+    step, _, rest = field.partition(".")
+    name = step.removesuffix("[]")
+    if not rest:
+        return {**holder, name: value}
+    if name == step:
+        return {**holder, name: with_field(holder.get(name, {}), rest, value)}
+    return {**holder, name: [with_field(WHOLE[name], rest, value)]}
+
+
+def found(kind: str, api: str, spec: dict[str, Any], labels: dict[str, str] | None = None) -> list[tuple[str, str]]:
+    metadata = {"name": "x", "labels": labels or {}}
+    judged = judge({"apiVersion": api, "kind": kind, "metadata": metadata, "spec": spec}, published=published_schemas())
+    return [(wrong.code, wrong.path) for wrong in judged.violations]
+
+
+def test_each_row_of_the_table_is_tested() -> None:
+    assert set(BAD) == set(RULES)
+
+
+@pytest.mark.parametrize("field", BAD)
+def test_a_row_of_the_table(field: str) -> None:
+    good, bad, code, below = BAD[field]
+    base = {"containers": [CONTAINER]}
+    assert found("Pod", "v1", with_field(base, field, good)) == []
+    path = f"spec.{field.replace('[]', '[0]')}{below}"
+    assert found("Pod", "v1", with_field(base, field, bad)) == [(code, path)]
+
+
+@pytest.mark.parametrize("field", ["restartPolicy", "preemptionPolicy", "dnsPolicy", "containers[].imagePullPolicy"])
+def test_an_empty_text_is_absent(field: str) -> None:
+    assert found("Pod", "v1", with_field({"containers": [CONTAINER]}, field, "")) == []
+
+
+def test_a_pod_without_containers_is_refused() -> None:
+    assert found("Pod", "v1", {"containers": []}) == [("KERF304", "spec.containers")]
+
+
+@pytest.mark.parametrize("label", [{"a b": "c"}, {"a": "b c"}, {"a": "x" * 64}, {"A.com/a/b": ""}])
+def test_labels_are_those_of_kubernetes(label: dict[str, str]) -> None:
+    (key,) = label
+    assert found("Pod", "v1", {"containers": [CONTAINER]}, label) == [("KERF312", f"metadata.labels[{key}]")]
+    pods = {"metadata": {"labels": {"app": "a", **label}}, "spec": {"containers": [CONTAINER]}}
+    spec = {"selector": {"matchLabels": {"app": "a"}}, "template": pods}
+    assert found("Deployment", "apps/v1", spec) == [("KERF312", f"spec.template.metadata.labels[{key}]")]
+
+
+@pytest.mark.parametrize(
+    ("policy", "told"), [(None, ["KERF304"]), ("Always", ["KERF305"]), ("Never", []), ("OnFailure", [])]
+)
+def test_pods_of_jobs_end(policy: str | None, told: list[str]) -> None:
+    job = {"template": {"spec": {"containers": [CONTAINER], "restartPolicy": policy}}}
+    path = "template.spec.restartPolicy"
+    assert found("Job", "batch/v1", job) == [(code, f"spec.{path}") for code in told]
+    cron = {"schedule": "@daily", "jobTemplate": {"spec": job}}
+    assert found("CronJob", "batch/v1", cron) == [(code, f"spec.jobTemplate.spec.{path}") for code in told]
+
+
+@pytest.mark.parametrize(("policy", "told"), [(None, []), ("Always", []), ("Never", ["KERF305"])])
+def test_pods_of_a_deployment_are_started_again(policy: str | None, told: list[str]) -> None:
+    pods = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [CONTAINER], "restartPolicy": policy}}
+    spec = {"selector": {"matchLabels": {"app": "a"}}, "template": pods}
+    assert found("Deployment", "apps/v1", spec) == [(code, "spec.template.spec.restartPolicy") for code in told]
+
+
+@pytest.mark.parametrize(
+    ("schedule", "told"),
+    [
+        ("*/5 9-17 * * mon-fri", []),
+        ("@hourly", []),
+        ("@every 1h", []),
+        ("TZ=UTC 0 0 * * *", []),
+        ("0 24 * * *", ["KERF314"]),
+        ("daily", ["KERF314"]),
+    ],
+)
+def test_the_schedule_of_a_cron_job(schedule: str, told: list[str]) -> None:
+    pod = {"containers": [CONTAINER], "restartPolicy": "Never"}
+    cron = {"schedule": schedule, "jobTemplate": {"spec": {"template": {"spec": pod}}}}
+    assert found("CronJob", "batch/v1", cron) == [(code, "spec.schedule") for code in told]
