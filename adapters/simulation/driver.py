@@ -21,7 +21,7 @@ from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.decisions import Intent, LaunchInstance, TerminateInstance
 from kerf.engine.record.errors import EpochRefused
-from kerf.engine.record.observations import InstanceSeen, Observation, TaggedInstance
+from kerf.engine.record.observations import InstanceSeen, InstancesListed, Observation, TaggedInstance
 from kerf.engine.runtime import carry_out
 from kerf.engine.runtime.pod_nominations import PodNominations
 from kerf.engine.runtime.proposed_taints import ProposedTaints
@@ -123,6 +123,16 @@ class Driver:
             self._clock.advance(following)
         if until is not None:
             self._clock.advance(until)
+
+    def end_record(self) -> None:
+        """Record that the time is now, so that costs and states of the record reach as far as the simulation. The entry
+        is a listing of the cloud's instances that differs in nothing from what is known; nothing follows from it."""
+        runtime = self._runtime
+        if runtime is None or not runtime.ready or self._host.wakes_at is not None:
+            return
+        if runtime.state.facts.at < self._host.now:
+            missing = (claim.instance for _, claim in sorted(runtime.state.facts.claims.items()) if claim.unlisted)
+            self._turn(runtime, [Observation(InstancesListed(tuple(missing)))], self._clock.now)
 
     # ── one step ────────────────────────────────────────────────────────────────────────────────────────────
 

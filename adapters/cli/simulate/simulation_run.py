@@ -98,6 +98,7 @@ class SimulationRun:
             self._pressed = pressed
             try:
                 self.driver.run(self.start + length)
+                self.driver.end_record()
             except _Interrupted:
                 self.interrupted = True
             finally:

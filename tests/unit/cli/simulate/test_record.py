@@ -93,3 +93,20 @@ def test_a_record_becomes_a_golden_test(tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["verify", str(case)]) == 0
     assert main(["bundle", "golden", str(record), str(case), "--guards", "again"]) == 2
     assert capsys.readouterr().err.startswith("KERF114: ")
+
+
+def test_a_record_reaches_to_the_end_of_its_simulation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What the summary says a run costs is what `kerf cost` says of its record."""
+    record, longer = str(tmp_path / "run.kerf"), str(tmp_path / "longer.kerf")
+    for until, name in (("100m", record), ("200m", longer)):
+        _, outcome = simulated(capsys, WORKSHOP, example("no-fit.yaml"), "--until", until, "--record", name)
+        main(["cost", name, "--json"])
+        costs = json.loads(capsys.readouterr().out)
+        assert costs["until"] - costs["since"] == outcome["duration"] * 1000 == int(until[:-1]) * 60_000
+        assert costs["total"]["cost"] == pytest.approx(outcome["spent"]["total"], abs=1e-5)
+        assert main(["verify", name]) == 0
+        capsys.readouterr()
+    ends = [SQLiteStore(Path(name), "read") for name in (record, longer)]
+    short, long = ([*store.scan()] for store in ends)
+    assert short[:-1] == long[: len(short) - 1]
+    assert short[-1].type == "instance.listed"
