@@ -88,7 +88,8 @@ def find_loops(fold: LivesFold, since: int, until: int, again: Iterable[EvictedA
 
 
 def _chains(fold: LivesFold, lives: Iterable[Life]) -> Iterator[Loop]:
-    """Follow each node that replaced none to its last replacement, by the longest way."""
+    """Follow each node that replaced none to its last replacement, by the longest way. A chain each of whose nodes went
+    for a reason of its own, such as one change of a NodeClass after the other, is none."""
     after = _next_in_chain(fold)
     for first in lives:
         if first.replaces or not first.replaced_by:
@@ -96,10 +97,16 @@ def _chains(fold: LivesFold, lives: Iterable[Life]) -> Iterator[Loop]:
         chain = [first.claim]
         while chain[-1] in after:
             chain.append(after[chain[-1]])
-        if len(chain) > MIN_REPLACEMENTS:
-            found = [fold.lives[claim] for claim in chain]
+        found = [fold.lives[claim] for claim in chain]
+        if len(chain) > MIN_REPLACEMENTS and _repeats(found[:-1]):
             same = sum(_kind(one) == _kind(other) for one, other in pairwise(found))
             yield _loop(fold, CHAIN, main_workload(first) or first.node_pool, found, same_type=same)
+
+
+def _repeats(replaced: Iterable[Life]) -> bool:
+    """Whether two of the nodes went for the same: those that drifted, by the same difference."""
+    causes = Counter((life.why, life.differs if life.why == DisruptionReason.DRIFTED else "") for life in replaced)
+    return max(causes.values()) > 1
 
 
 def _next_in_chain(fold: LivesFold) -> dict[str, str]:

@@ -73,10 +73,10 @@ def went(claim: str, at: int, why: str) -> list[Happened]:
     return [(at, Tainted(claim, why)), (at + MINUTE, Terminated(claim, why))]
 
 
-def replaced(old: str, new: str, at: int) -> list[Happened]:
-    begun = Move("underutilized", (old,), (planned(new),))
-    step: Happened = (at, decided(MoveStepResult("1.0", "started", Reason("underutilized"), begun)))
-    return [step, *came(new, at), *went(old, at + 2 * MINUTE, "underutilized")]
+def replaced(old: str, new: str, at: int, why: str = "underutilized") -> list[Happened]:
+    begun = Move(why, (old,), (planned(new),))
+    step: Happened = (at, decided(MoveStepResult("1.0", "started", Reason(why), begun)))
+    return [step, *came(new, at), *went(old, at + 2 * MINUTE, why)]
 
 
 def loops(*happened: Iterable[Happened]) -> list[Loop]:
@@ -102,6 +102,19 @@ def test_a_node_that_is_replaced_again_and_again_is_one_chain() -> None:
 
 def test_one_replacement_is_no_loop() -> None:
     assert loops(came("a", 0), replaced("a", "b", 10 * MINUTE)) == []
+
+
+@pytest.mark.parametrize(("values", "circles"), [("bcd", False), ("bbb", True), ("bcb", True)])
+def test_replacements_by_drift_are_a_loop_only_if_a_difference_repeats(values: str, circles: bool) -> None:
+    """One change after the other is wanted; the same difference again and again is not."""
+
+    def drifted(old: str, new: str, value: str, at: int) -> list[Happened]:
+        differences = (Difference("labels", "team", "a", value),)
+        verdict = Verdict(old, "drifted", "drifted", Reason("nodepool-drifted"), differences)
+        return [(at, decided(DisruptResult((verdict,)))), *replaced(old, new, at, "drifted")]
+
+    steps = [drifted(f"n{n}", f"n{n + 1}", value, (n + 1) * 60 * MINUTE) for n, value in enumerate(values)]
+    assert [loop.kind for loop in loops(came("n0", 0), *steps)] == ["replacement-chain"] * circles
 
 
 def test_nodes_that_ran_no_pod_are_told_by_nodepool() -> None:
