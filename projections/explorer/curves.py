@@ -21,8 +21,9 @@ from kerf.projections.figures.loops import Loop, find_loops
 class Curves(Struct, frozen=True, kw_only=True):
     """Curves at the `times` (ms since the epoch), one value each.
 
-    `cost` is USD per hour by NodePool. `nodes` are those that cost, `pending` the pods that wait for a node. Both are
-    the most since the time before. `evictions` counts the pods made to leave since the time before.
+    `cost` is USD per hour by NodePool, at the dearest moment since the time before. `nodes` are those that cost,
+    `pending` the pods that wait for a node. Both are the most since the time before. `evictions` counts the pods made
+    to leave since the time before.
     """
 
     times: tuple[int, ...]
@@ -33,25 +34,33 @@ class Curves(Struct, frozen=True, kw_only=True):
 
 
 class CurveSteps(Struct, kw_only=True):
-    """What curves are made of: each number at all times, the cost by NodePool."""
+    """What curves are made of: each number at all times, the cost by NodePool and in `total`."""
 
     nodes: Steps = field(default_factory=Steps)
     pending: Steps = field(default_factory=Steps)
     evictions: Steps = field(default_factory=Steps)
     pools: dict[str, Steps] = field(default_factory=dict)
+    total: Steps = field(default_factory=Steps)
 
     def curves(self, since: int, until: int, points: int) -> Curves:
         """Return the curves at this many equal distances from `since` to `until` (ms since the epoch)."""
         times = tuple(since + (until - since) * number // (points - 1) for number in range(points))
         parts = list(zip((since - 1, *times), times, strict=False))
         evicted = [self.evictions.at(time) for time in (since - 1, *times)]
+        dearest = [self.total.peak(*part) for part in parts]
         return Curves(
             times=times,
-            cost={pool: tuple(_price(steps.at(time)) for time in times) for pool, steps in sorted(self.pools.items())},
+            cost={pool: tuple(_price(steps.at(at)) for at in dearest) for pool, steps in sorted(self.pools.items())},
             nodes=tuple(int(self.nodes.most(*part)) for part in parts),
             pending=tuple(int(self.pending.most(*part)) for part in parts),
             evictions=tuple(int(later - earlier) for earlier, later in pairwise(evicted)),
         )
+
+    def runs(self, pool: str, at: int, nodes: int, price: float) -> None:
+        """So many `nodes` of this price (USD per hour) more run from `at` on."""
+        self.nodes.add(at, nodes)
+        self.total.become(at, _price((self.total.values[-1] if self.total.values else 0) + nodes * price))
+        self.pools.setdefault(pool, Steps()).add(at, nodes * price)
 
 
 class CurvesFold:
@@ -105,8 +114,7 @@ class CurvesFold:
 
     def _runs(self, claim: str, at: int, change: int) -> None:
         paid = self._lives.cost.paid[claim]
-        self.steps.nodes.add(at, change)
-        self.steps.pools.setdefault(paid.node_pool, Steps()).add(at, change * paid.price)
+        self.steps.runs(paid.node_pool, at, change, paid.price)
 
 
 _HANDLERS: dict[type[Struct], Callable[[CurvesFold, Any, int], None]] = {

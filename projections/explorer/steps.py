@@ -27,6 +27,12 @@ class Steps(Struct):
         after = bisect_right(self.times, time)
         return self.values[after - 1] if after else 0
 
+    def peak(self, since: int, until: int) -> int:
+        """Return the last time, from `since` to `until`, at which the number becomes its highest; `since` if it is the
+        highest there."""
+        begin, end = bisect_right(self.times, since), bisect_right(self.times, until)
+        return max([(self.at(since), since), *zip(self.values[begin:end], self.times[begin:end], strict=True)])[1]
+
     def most(self, since: int, until: int) -> float:
         """Return the highest value after `since`, and up to `until`."""
         begin, end = bisect_right(self.times, since), bisect_right(self.times, until)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from kerf.engine.model.kubernetes.nodes import Node
@@ -20,7 +21,7 @@ from kerf.engine.state.indexes import Blobs
 from kerf.engine.state.load import load
 from kerf.projections.cost import CostFold
 from kerf.projections.explorer.boxes import boxes
-from kerf.projections.explorer.curves import CurvesFold
+from kerf.projections.explorer.curves import CurvesFold, CurveSteps
 from kerf.projections.explorer.drawn import Drawn
 from kerf.projections.explorer.lanes import LanesFold, Span
 from kerf.projections.explorer.marks import CHANGE, DECISION, Mark
@@ -74,15 +75,26 @@ def test_a_budget_that_is_made_changed_and_deleted_is_marked_and_its_counts_are_
     ]
 
 
-def test_the_curve_of_cost_is_the_rate_of_the_cost_report() -> None:
+@pytest.mark.parametrize("points", [3, 1_000])
+def test_the_curve_of_cost_is_the_highest_rate_of_the_cost_report(points: int) -> None:
     store, cost = whole_life().store, CostFold()
     rates = {}
     for entry in store.entries:
         cost.apply(entry)
         rates[entry.at] = cost.report(entry.at).rate
-    curves = folded(whole_life()).curves_of(0, 0, 1_000)
-    for time, price in zip(curves.times, curves.cost["default"], strict=True):
-        assert price == round(rates[max(at for at in rates if at <= time)], 6)
+    curves = folded(whole_life()).curves_of(0, 0, points)
+    for before, time, price in zip((0, *curves.times), curves.times, curves.cost["default"], strict=False):
+        begin = max((at for at in rates if at <= before), default=0)
+        assert price == round(max(rate for at, rate in rates.items() if begin <= at <= time), 6)
+
+
+def test_the_cost_of_a_moment_is_that_of_all_nodepools_at_once() -> None:
+    """One NodePool is dear in the first half of a step, another in the second: never both."""
+    steps = CurveSteps()
+    for pool, at, nodes, price in (("a", 100, 1, 2.0), ("a", 200, -1, 2.0), ("b", 200, 1, 3.0), ("b", 300, -1, 3.0)):
+        steps.runs(pool, at, nodes, price)
+    curves = steps.curves(0, 1_000, 2)
+    assert curves.cost == {"a": (0.0, 0.0), "b": (0.0, 3.0)}
 
 
 def test_tiles_of_any_level_together_have_what_is_in_them() -> None:
