@@ -26,6 +26,7 @@ _GO = re.compile(rf"[+-]?(?:0|(?:{_PART})+)")
 API_DURATION = "([0-9]+[smh])+"
 """DUR: whole hours, minutes and seconds."""
 _API = re.compile(API_DURATION)
+_DAYS = re.compile(r"([+-]?)([0-9]+)d(.*)")
 _TIME = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,9}))?"
     r"(?:[Zz]|([+-])([0-9]{2}):([0-5][0-9]))"
@@ -50,6 +51,17 @@ def parse_go_duration(text: str) -> int:
         raise _bad_duration(text, "The longest duration is about 292 years")
     milliseconds = -(-nanoseconds // 1_000_000)
     return -milliseconds if text.startswith("-") else milliseconds
+
+
+def parse_duration_with_days(text: str) -> int:
+    """Returns a Go duration that may begin with days of 24 hours (`2d`, `1d12h`) in milliseconds, as kerf's own input
+    does. Raises `InputError` KERF307.
+    """
+    days = _DAYS.fullmatch(text) if len(text) <= _LONGEST else None
+    try:
+        return parse_go_duration(f"{days[1]}{int(days[2]) * 24}h{days[3]}" if days else text)
+    except InputError as error:
+        raise _bad_duration(text, error.hint.replace('"1.5s"', '"2d"')) from None
 
 
 def parse_duration(text: str) -> int:

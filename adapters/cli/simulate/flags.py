@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from kerf.adapters.cli.input.documents import read_documents
 from kerf.adapters.simulation.build import START
 from kerf.engine.errors import InputError
-from kerf.engine.model.durations import parse_go_duration, parse_time
+from kerf.engine.model.durations import parse_duration_with_days, parse_time
 from kerf.engine.model.feature_gates import with_gates
 from kerf.engine.model.settings import Settings
 from kerf.engine.scheduling.problem.scheduler_config import default_constraints
@@ -34,7 +34,7 @@ def simulation_settings(gates: str, scheduler_config: Path | None, *, nominate: 
 def simulated_time(text: str) -> int:
     """The duration (ms) that --until gives. Raises InputError (KERF332)."""
     try:
-        length = parse_go_duration(text)
+        length = parse_duration_with_days(text)
     except InputError as error:
         raise InputError(error.message, where="--until", hint=error.hint, code="KERF332") from error
     if length <= 0:

@@ -10,11 +10,11 @@ from kerf.adapters.simulation.cluster.controllers.workloads import PodTemplate
 from kerf.adapters.simulation.documents.parts import Document, annotations_of, part_of, template_of
 from kerf.adapters.simulation.simulation import Simulation
 from kerf.engine.errors import InputError
-from kerf.engine.model.durations import parse_go_duration
+from kerf.engine.model.durations import parse_duration_with_days
 from kerf.engine.model.kubernetes.pods import Pod
 
 RUNS_FOR = "kerf.dev/runs-for"
-"""How long a pod runs in a simulation until it has succeeded, as a Go duration: an annotation of a Pod, or of the pod
+"""How long a pod runs in a simulation until it has succeeded, as a duration: an annotation of a Pod, or of the pod
 template of a Job."""
 
 
@@ -77,7 +77,7 @@ def runs_for(pod: Document, path: str = "") -> int:
     if said is None:
         return 0
     try:
-        return max(1, parse_go_duration(str(said)))
+        return max(1, parse_duration_with_days(str(said)))
     except InputError as error:
         where = f"{path}metadata.annotations[{RUNS_FOR}]"
         raise InputError(error.message, where=where, hint=error.hint, code=error.code) from error

@@ -1,6 +1,6 @@
 """Timeline documents: what happens to the simulated world, and when. The schema is in docs/simulation.md.
 
-`kind: Timeline`, `apiVersion: kerf.dev/v1alpha1`. `spec.actions` is a list of objects, each with `at` (a Go duration
+`kind: Timeline`, `apiVersion: kerf.dev/v1alpha1`. `spec.actions` is a list of objects, each with `at` (a duration
 since the start) and `action` (its kind). Each action is read by itself: a bad one is refused with its field path, the
 others stand.
 """
@@ -16,7 +16,7 @@ from msgspec import Struct
 from kerf.adapters.simulation.errors import TimelineError
 from kerf.engine.errors import InputError
 from kerf.engine.model.did_you_mean import did_you_mean, is_it
-from kerf.engine.model.durations import parse_go_duration
+from kerf.engine.model.durations import parse_duration_with_days
 from kerf.engine.model.kubernetes.nodes import REPAIRED
 
 API_VERSION = "kerf.dev/v1alpha1"
@@ -253,9 +253,9 @@ def _known(raw: object) -> str:
 
 
 def duration(text: str, where: str) -> int:
-    """Return the milliseconds of a Go duration. Raises `TimelineError` (KERF810)."""
+    """Return the milliseconds of a duration. Raises `TimelineError` (KERF810)."""
     try:
-        return parse_go_duration(text)
+        return parse_duration_with_days(text)
     except InputError as error:
         raise TimelineError(error.message, where=where, hint=error.hint) from None
 

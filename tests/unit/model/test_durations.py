@@ -7,6 +7,7 @@ from kerf.engine.model.durations import (
     format_duration,
     format_time,
     parse_duration,
+    parse_duration_with_days,
     parse_go_duration,
     parse_nillable_duration,
     parse_time,
@@ -50,6 +51,19 @@ def test_go_durations_that_the_api_fields_do_not_take(text: str, milliseconds: i
     assert parse_go_duration(text) == milliseconds
     with pytest.raises(InputError, match="KERF307"):
         parse_duration(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "hours"), [("2d", 48), ("1d12h", 36), ("-1d", -24), ("1d30m", 24.5), ("90m", 1.5), ("0d", 0)]
+)
+def test_durations_of_kerfs_own_input_may_begin_with_days(text: str, hours: float) -> None:
+    assert parse_duration_with_days(text) == hours * 3_600_000
+
+
+@pytest.mark.parametrize("text", ["", "d", "1.5d", "1d-3h", "1h2d", "1dd", "9" * 99 + "d", "9" * 200 + "d"])
+def test_what_is_no_duration_with_days_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="KERF307"):
+        parse_duration_with_days(text)
 
 
 @pytest.mark.parametrize(

@@ -217,7 +217,7 @@ def test_an_action_that_cannot_be_done_is_recorded_and_the_run_goes_on(
         ({"action": "scale", "name": "web", "kind": "StatefulSet", "replicas": 1}, "name. Write kind: Deployment"),
         ({"action": "scael", "name": "web", "replicas": 1}, "Is it scale?"),
         ({"action": "explode"}, "Actions are apply, bad-message, capacity, "),
-        ({"action": "throttle", "for": "soon"}, '. Write a Go duration such as "30m", "1h30m" or "1.5s"'),
+        ({"action": "throttle", "for": "soon"}, '. Write a Go duration such as "30m", "1h30m" or "2d"'),
     ],
 )
 def test_a_refused_action_says_what_may_be_meant(catalogue: Catalogue, action: dict[str, Any], said: str) -> None:

@@ -22,6 +22,14 @@ def test_an_until_that_is_no_duration_is_refused(until: str, capsys: pytest.Capt
     assert capsys.readouterr().err.startswith("KERF332: ")
 
 
+def test_days_are_taken_as_they_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    actions = "[{at: 1d, action: scale, name: crowd, replicas: 1}, {at: 1d1h, action: throttle, for: 1d}]"
+    head = "apiVersion: kerf.dev/v1alpha1\nkind: Timeline\nmetadata: {name: t}\nspec:\n  actions: "
+    file = written(tmp_path, NODE_CLASS.format(more="") + CROWD.format(replicas=0) + head + actions)
+    code, outcome = simulated(capsys, file, "--until", "1d2h")
+    assert (code, outcome["duration"], outcome["nodes"]["launched"]) == (0, 26 * 3600, 1)
+
+
 BUFFER = """
 apiVersion: v1
 kind: PodTemplate
