@@ -12,7 +12,7 @@ from kerf.adapters.simulation.documents.apply import apply_document, identify
 from kerf.adapters.simulation.documents.parts import Document
 from kerf.adapters.simulation.faults import FaultPlan
 from kerf.adapters.simulation.simulation import Check, Simulation
-from kerf.adapters.simulation.timeline.perform import schedule_action
+from kerf.adapters.simulation.timeline.perform import schedule_action, unsold
 from kerf.adapters.simulation.timeline.timeline import decode_timeline, is_timeline
 from kerf.adapters.simulation.timing import Timing
 from kerf.engine.model.instance_types import Catalogue
@@ -90,4 +90,8 @@ def add_timeline(simulation: Simulation, document: Document) -> None:
     for error in errors:
         simulation.refuse(error, source="timeline", item=name)
     for action in scheduled:
-        schedule_action(simulation, action, name)
+        wrong = unsold(simulation, action)
+        if wrong is None:
+            schedule_action(simulation, action, name)
+        else:
+            simulation.refuse(wrong, source="timeline", item=name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -14,14 +14,16 @@ from kerf.adapters.kubernetes.published_schemas import published_schemas
 from kerf.adapters.manager.config_maps import is_settings, old_settings
 from kerf.adapters.simulation.documents.jobs import OF_JOB, runs_for
 from kerf.adapters.simulation.documents.parts import template_of
-from kerf.adapters.simulation.timeline.timeline import Apply, decode_timeline, is_timeline
+from kerf.adapters.simulation.timeline.timeline import Apply, Scheduled, decode_timeline, is_timeline
 from kerf.engine.errors import InputError
 from kerf.engine.model.crds.published import PublishedSchemas
+from kerf.engine.model.labels import INSTANCE_TYPE, ZONE
 from kerf.engine.model.manifests.decode import subject_of
 from kerf.engine.model.manifests.lists import items_of
 from kerf.engine.model.manifests.validate import Verdict, judge
 from kerf.engine.model.manifests.violations import Violation
-from kerf.engine.model.mistyped import CLOSED, Known
+from kerf.engine.model.mistyped import CLOSED, Known, near_value
+from kerf.engine.model.reasons import Reason
 
 _OLD = {
     "accepted": "this is v1beta1: kerf convert writes it as v1",
@@ -95,7 +97,18 @@ def _timeline(manifest: Placed, known: Known, published: PublishedSchemas) -> li
         _unreadable(item, place) if isinstance(item, InputError) else _judged(place, dict(item), known, published)
         for place, item in objects
     ]
-    return [Checked(manifest.place, name, "refused" if wrong else "accepted", wrong), *applied]
+    notes = tuple(note for scheduled in actions for note in _mistyped(scheduled, known))
+    return [Checked(manifest.place, name, "refused" if wrong else "accepted", wrong, notes), *applied]
+
+
+def _mistyped(scheduled: Scheduled, known: Known) -> Iterator[str]:
+    """Notes on the instance type and the zone of an action. What is sold is only known to a simulation."""
+    for field, attribute, key in (("instanceType", "instance_type", INSTANCE_TYPE), ("zone", "zone", ZONE)):
+        value = getattr(scheduled.action, attribute, "")
+        near = near_value(value, known.get(key, ())) if value else ""
+        if near:
+            params = {"path": f"{scheduled.path}.{field}", "key": key, "given": value, "near": near}
+            yield manifest_note_sentence(Reason("mistyped-value", params))
 
 
 def _judged(

@@ -11,6 +11,7 @@ from kerf.engine.model.reasons import Reason
 from kerf.projections.prose.reasons import sentence
 
 SIMULATED: dict[str, str] = {
+    "after-the-end": "it has {actions} after the end of the simulation (--until): without effect",
     "deletion-cost-ignored": "the pod-deletion-cost {value} is no whole number and counts as 0",
     "devices-ignored": "no node is launched for pods with ResourceClaims (--ignore-dra-requests false)",
     "gate-off": "it does nothing: the feature gate {gate} is off (--feature-gates {gate}=true)",

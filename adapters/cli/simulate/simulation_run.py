@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from hashlib import blake2b
@@ -35,6 +36,7 @@ from kerf.engine.record.observations import Observation
 from kerf.engine.record.store import Store
 from kerf.engine.runtime.runtime import Runtime
 from kerf.engine.state.indexes import Blobs
+from kerf.projections.prose.amounts import count
 
 AFTERWARDS = 7_200_000
 """How long (ms) a simulation goes on after the last action of its Timelines, where --until is not given."""
@@ -72,6 +74,11 @@ class SimulationRun:
         for refused in documents.refused:
             self.simulation.refuse(refused.error, source="manifest", item=refused.item)
         self.accepted = _any_accepted(documents.good, {refusal.object for refusal in self.simulation.refused})
+        self._actions = [
+            (identify(document), action.after)
+            for document in filter(is_timeline, documents.good)
+            for action in decode_timeline(document)[0]
+        ]
         self.start = start
         self.interrupted = False
         self._progress = ProgressLine("virtual time", lambda now: elapsed_text(now - start))
@@ -94,6 +101,8 @@ class SimulationRun:
     def go(self, length: int) -> None:
         """Run for so many milliseconds of virtual time, or until somebody presses Ctrl-C: then to the end of the turn,
         so that the record is whole."""
+        for timeline, late in Counter(name for name, after in self._actions if after > length).items():
+            self.fold.note(timeline, Reason("after-the-end", {"actions": count(late, "action")}))
         with ctrl_c() as pressed:
             self._pressed = pressed
             try:

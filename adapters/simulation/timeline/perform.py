@@ -12,7 +12,7 @@ from kerf.adapters.simulation.cloud.interruption_queue import REBALANCE, SCHEDUL
 from kerf.adapters.simulation.cloud.market import OfferingSelector
 from kerf.adapters.simulation.cluster.controllers.workloads import Deployment, StatefulSet
 from kerf.adapters.simulation.documents.apply import apply_document, identify
-from kerf.adapters.simulation.errors import NoSuchTargetError
+from kerf.adapters.simulation.errors import NoSuchTargetError, TimelineError
 from kerf.adapters.simulation.simulation import Simulation
 from kerf.adapters.simulation.timeline import timeline as t
 from kerf.engine.errors import KerfError
@@ -30,6 +30,22 @@ def schedule_action(simulation: Simulation, scheduled: t.Scheduled, name: str) -
             simulation.refuse(error, source="timeline", item=name, field=scheduled.path)
 
     simulation.clock.at(simulation.start + scheduled.after, "timeline", happen)
+
+
+def unsold(simulation: Simulation, scheduled: t.Scheduled) -> TimelineError | None:
+    """Return what is wrong with an action on an instance type or a zone that the simulation's cloud does not sell: it
+    would concern nothing, ever."""
+    types = simulation.cloud.market.catalogue_of().types
+    names = [kind.name for kind in types]
+    zones = sorted({offering.zone for kind in types for offering in kind.offerings})
+    name, zone = getattr(scheduled.action, "instance_type", ""), getattr(scheduled.action, "zone", "")
+    if name and name not in names:
+        hint = is_it(did_you_mean(name, names))
+        return TimelineError(f"no instance type {name} is sold", where=f"{scheduled.path}.instanceType", hint=hint)
+    if zone and zone not in zones:
+        hint = f"Zones are {', '.join(zones)}"
+        return TimelineError(f"nothing is sold in zone {zone}", where=f"{scheduled.path}.zone", hint=hint)
+    return None
 
 
 def perform_action(simulation: Simulation, action: t.Action) -> None:
@@ -70,10 +86,7 @@ def _apply(simulation: Simulation, action: t.Apply) -> None:
 
 
 def _delete(simulation: Simulation, action: t.Delete) -> None:
-    delete = _DELETE.get(action.kind)
-    if delete is None:
-        raise NoSuchTargetError(f"cannot delete a {action.kind}", hint=f"Kinds: {', '.join(sorted(_DELETE))}")
-    if not delete(simulation, action):
+    if not _DELETE[action.kind](simulation, action):
         name = action.name if action.kind in _CLUSTER_SCOPED else f"{action.namespace}/{action.name}"
         raise NoSuchTargetError(f"no {action.kind} {name} to delete")
 

@@ -7,6 +7,7 @@ others stand.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -18,9 +19,16 @@ from kerf.engine.errors import InputError
 from kerf.engine.model.did_you_mean import did_you_mean, is_it
 from kerf.engine.model.durations import parse_duration_with_days
 from kerf.engine.model.kubernetes.nodes import REPAIRED
+from kerf.engine.model.labels import ON_DEMAND, RESERVED, SPOT
 
 API_VERSION = "kerf.dev/v1alpha1"
 KIND = "Timeline"
+DELETABLE = (
+    "CapacityBuffer", "DaemonSet", "Deployment", "Job", "Node", "NodeClaim", "NodeClass", "NodeOverlay", "NodePool",
+    "PersistentVolumeClaim", "Pod", "PodDisruptionBudget", "PodTemplate", "Service", "StatefulSet",
+)  # fmt: skip
+"""The kinds that `delete` takes."""
+CAPACITY_TYPES = (ON_DEMAND, SPOT, RESERVED)
 
 
 class _Action(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel", tag_field="action"):
@@ -197,6 +205,9 @@ OnClocks = ClockStep | ClockDrift | Suspend
 Action = Scale | Apply | OnInstances | OnOfferings | NodeClassReady | Throttle | LoseAnswer | BadMessage | OnClocks
 
 
+_UNKNOWN_FIELD = re.compile("Object contains unknown field `(.*)`")
+
+
 class Scheduled(NamedTuple):
     """An action with its time (milliseconds since the start) and its field path in the document."""
 
@@ -235,12 +246,12 @@ def _decode(raw: object, path: str) -> Scheduled:
         action = msgspec.convert(raw, Action)
     except msgspec.ValidationError as error:
         message, _, place = str(error).partition(" - at `$")
-        hint = _known(raw) if place.startswith(".action") else ""
+        hint = _known(raw) if place.startswith(".action") else _known_field(raw, message)
         raise TimelineError(message, where=path + place.rstrip("`"), hint=hint) from None
     after = duration(action.at, f"{path}.at")
     if after < 0:
         raise TimelineError("an action cannot be before the start", where=f"{path}.at")
-    for check in _CHECKS.get(type(action), ()):
+    for check in (_check_selected, *_CHECKS.get(type(action), ())):
         check(action, path)
     return Scheduled(after, path, action)
 
@@ -252,12 +263,31 @@ def _known(raw: object) -> str:
     return is_it(near) or f"Actions are {', '.join(names)}"
 
 
+def _known_field(raw: object, message: str) -> str:
+    """Name the field that may be meant by an unknown one."""
+    unknown = _UNKNOWN_FIELD.fullmatch(message)
+    if unknown is None or not isinstance(raw, dict):
+        return ""
+    fields = {kind.__struct_config__.tag: kind.__struct_encode_fields__ for kind in get_args(Action)}
+    return is_it(did_you_mean(unknown[1], ("at", *fields.get(raw.get("action"), ()))))
+
+
 def duration(text: str, where: str) -> int:
     """Return the milliseconds of a duration. Raises `TimelineError` (KERF810)."""
     try:
         return parse_duration_with_days(text)
     except InputError as error:
         raise TimelineError(error.message, where=where, hint=error.hint) from None
+
+
+def _check_selected(action: Any, path: str) -> None:
+    """Check what instances and offerings are selected by."""
+    capacity_type, count = getattr(action, "capacity_type", ""), getattr(action, "count", 0)
+    if capacity_type and capacity_type not in CAPACITY_TYPES:
+        hint = is_it(did_you_mean(capacity_type, CAPACITY_TYPES)) or f"One of {', '.join(CAPACITY_TYPES)}"
+        raise TimelineError(f"{capacity_type!r} is no capacity type", where=f"{path}.capacityType", hint=hint)
+    if count < 0:
+        raise TimelineError(f"count is at least 0, not {count}", where=f"{path}.count", hint="0 stands for all")
 
 
 def _check_scale(action: Any, path: str) -> None:
@@ -268,6 +298,9 @@ def _check_scale(action: Any, path: str) -> None:
 
 
 def _check_delete(action: Any, path: str) -> None:
+    if action.kind not in DELETABLE:
+        hint = is_it(did_you_mean(action.kind, DELETABLE)) or f"Kinds: {', '.join(DELETABLE)}"
+        raise TimelineError(f"cannot delete a {action.kind}", where=f"{path}.kind", hint=hint)
     if action.kind == "NodeClaim":
         return
     chosen = (action.node, action.claim, action.node_pool, action.instance_type, action.zone, action.capacity_type)

@@ -189,9 +189,9 @@ def test_a_bare_pod_keeps_what_it_is_when_it_is_applied_again(catalogue: Catalog
         ({"action": "vanish"}, "KERF811"),
         ({"action": "cordon", "node": "n"}, "KERF811"),
         ({"action": "delete", "kind": "Pod", "name": "p"}, "KERF811"),
-        ({"action": "delete", "kind": "Secret", "name": "p"}, "KERF811"),
+        ({"action": "delete", "kind": "Secret", "name": "p"}, "KERF810"),
         ({"action": "restore-capacity"}, "KERF811"),
-        ({"action": "price", "instanceType": "huge", "factor": 2}, "KERF811"),
+        ({"action": "price", "instanceType": "huge", "factor": 2}, "KERF810"),
         ({"action": "nodeclass-ready", "name": "other"}, "KERF811"),
         ({"action": "apply", "object": {"kind": "NodePool"}}, "KERF302"),
         ({"action": "throttle", "for": "soon"}, "KERF810"),
@@ -206,6 +206,12 @@ def test_an_action_that_cannot_be_done_is_recorded_and_the_run_goes_on(
     assert "initialized" in events(store)
 
 
+def test_what_can_never_be_done_is_refused_before_the_start(catalogue: Catalogue) -> None:
+    given = timeline({"at": "1h", "action": "price", "instanceType": "huge", "factor": 2})
+    (refused,) = build_simulation([given], catalogue=catalogue).refused
+    assert refused.field == "spec.actions[0].instanceType"
+
+
 @pytest.mark.parametrize(
     ("action", "said"),
     [
@@ -218,6 +224,12 @@ def test_an_action_that_cannot_be_done_is_recorded_and_the_run_goes_on(
         ({"action": "scael", "name": "web", "replicas": 1}, "Is it scale?"),
         ({"action": "explode"}, "Actions are apply, bad-message, capacity, "),
         ({"action": "throttle", "for": "soon"}, '. Write a Go duration such as "30m", "1h30m" or "2d"'),
+        ({"action": "scale", "nmae": "web", "replicas": 1}, "unknown field `nmae`. Is it name?"),
+        ({"action": "delete", "kind": "Deploymnt", "name": "web"}, "cannot delete a Deploymnt. Is it Deployment?"),
+        ({"action": "interrupt", "capacityType": "spott"}, "'spott' is no capacity type. Is it spot?"),
+        ({"action": "interrupt", "count": -1}, "count is at least 0, not -1. 0 stands for all"),
+        ({"action": "capacity", "instanceType": "lagre"}, "no instance type lagre is sold. Is it large?"),
+        ({"action": "capacity", "zone": "zone-z"}, "nothing is sold in zone zone-z. Zones are zone-a, zone-b"),
     ],
 )
 def test_a_refused_action_says_what_may_be_meant(catalogue: Catalogue, action: dict[str, Any], said: str) -> None:

@@ -412,11 +412,15 @@ def test_a_timeline_is_checked_with_what_it_applies(run: Run, tmp_path: Path) ->
     actions = [
         {"at": "5m", "action": "scale", "name": "a", "replica": 5},
         {"at": "6m", "action": "apply", "object": bad},
+        {"at": "7m", "action": "capacity", "instanceType": "m5.lagre", "zone": "us-west-2a"},
     ]
     timeline = {"apiVersion": "kerf.dev/v1alpha1", "kind": "Timeline", "spec": {"actions": actions}}
     code, out, _ = run("validate", written(tmp_path, timeline))
     assert code == 1
-    assert "KERF810 spec.actions[0]: Object contains unknown field `replica`" in out
+    assert "KERF810 spec.actions[0]: Object contains unknown field `replica`. Is it replicas?" in out
+    (note,) = notes_of(out)
+    assert note.startswith("spec.actions[2].instanceType: m5.lagre is no ")
+    assert note.endswith("Is it m5.large?")
     assert "spec.actions[1].object Pod/p: refused" in out
     assert "KERF320 spec.containers[0].imag: There is no field imag. Is it image?" in out
 

@@ -25,7 +25,7 @@ def test_a_kubelet_that_moved_from_a_pool_says_that_a_simulation_leaves_it_out()
 
 @pytest.mark.parametrize("code", sorted({*v1beta1.NOTES, *mistyped.NOTES, *SIMULATED}))
 def test_every_note_has_a_sentence(code: str) -> None:
-    names = "group kind annotation family alias changed value gate near field path given key known scheduler"
+    names = "group kind annotation family alias changed value gate near field path given key known scheduler actions"
     params = dict.fromkeys(names.split(), "what was found")
     words = note_sentence(Reason(code, dict(params)))
     assert code not in words

@@ -174,7 +174,11 @@ def test_a_node_pool_without_its_node_class_launches_nothing(capsys: pytest.Capt
     assert outcome["nodes"]["launched"] == 0
     assert [reason["code"] for reason in outcome["waiting"][0]["reasons"]] == ["no-node-pool"]
     assert len(outcome["waiting"][0]["pods"]) == 5
-    assert [(note["object"], note["code"]) for note in outcome["notes"]] == [("NodePool default", "nodeclass-missing")]
+    assert [(note["object"], note["code"]) for note in outcome["notes"]] == [
+        ("Timeline workshop", "after-the-end"),
+        ("NodePool default", "nodeclass-missing"),
+    ]
+    assert outcome["notes"][0]["text"].startswith("it has 1 action after the end of the simulation (--until)")
 
 
 def test_a_pod_that_no_type_fits_is_explained_by_what_each_reason_ruled_out(
