@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
@@ -33,6 +33,10 @@ _OF_ONE_POD = frozenset(
 )  # fmt: skip
 """Labels by which a controller tells the pods of a workload apart."""
 _SHAPE_FIELDS = {kind.struct: kind.digest_field for kind in WATCHED if kind.digest_field}
+_SELECTORS = (
+    "ami_selector_terms", "subnet_selector_terms", "security_group_selector_terms",
+    "capacity_reservation_selector_terms",
+)  # fmt: skip
 Shapes = Callable[[str], PodShape]
 """The shape of a digest. Raises BlobMissing."""
 Classes = Callable[[str], EC2NodeClass | None]
@@ -41,7 +45,7 @@ Classes = Callable[[str], EC2NodeClass | None]
 
 def document_of(obj: Struct, shapes: Shapes | None = None, classes: Classes | None = None) -> Document:
     """Return an object as a document: what a user may have changed in it, and what its status says. `shapes` tell what
-    its pods ask for, and `classes` how images are selected, where only a digest stands in the object."""
+    its pods ask for, and `classes` what a NodeClass selects by, where only a digest stands in the object."""
     if isinstance(obj, NodeClassSeen):
         return _node_class(obj, classes(obj.digest) if classes is not None and obj.digest else None)
     special = _SPECIAL.get(type(obj))
@@ -121,7 +125,7 @@ def _node_pool(pool: NodePool) -> Document:
 
 def _node_class(seen: NodeClassSeen, known: EC2NodeClass | None) -> Document:
     """Return what a NodeClass asks of its instances (its terms), and whether it is ready. Where it is `known`, also how
-    it selects images, and their names."""
+    it selects images, subnets and the like, and the images' names."""
     terms = seen.terms
     spec: Document = {}
     for path, text in (terms.static if terms is not None else {}).items():
@@ -135,7 +139,7 @@ def _node_class(seen: NodeClassSeen, known: EC2NodeClass | None) -> Document:
             spec[field] = text
     names = {image.id: image.name for image in known.status.amis} if known is not None else {}
     if known is not None:
-        spec["amiSelectorTerms"] = [_set(_plain(term)) for term in known.spec.ami_selector_terms]
+        spec |= {camel_case(name): to_builtins(found) for name in _SELECTORS if (found := getattr(known.spec, name))}
     resolved = {
         "amis": [f"{names[image.id]} ({image.id})" if names.get(image.id) else image.id for image in terms.images],
         "subnets": list(terms.subnets),
