@@ -9,6 +9,7 @@ import pytest
 
 from kerf.adapters.cli.input.documents import read_documents
 from kerf.adapters.cli.main import main
+from tests.support.repository import ROOT
 from tests.support.simulation.command import WORKSHOP, codes, entries, example, simulated, written
 
 
@@ -31,6 +32,8 @@ def test_bad_documents_are_refused_one_by_one_and_the_rest_goes_on(
         "document 4": ["KERF331"],
         "document 5": ["KERF331"],
     }
+    assert len(outcome["refused"]) == 11
+    assert "| eleven mistakes, each" in (ROOT / "docs/simulate.md").read_text()
     fields = {refused["field"] for refused in outcome["refused"]}
     assert "spec.template.spec.requirements[0].operator" in fields
     assert "spec.containers[0].resources.requests[memory]" in fields
