@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -23,6 +23,8 @@ Quantity = str | int | float
 Price = Annotated[float, Meta(ge=0, le=1e9)]
 """USD per hour, or a factor of it. The planner divides by prices and adds them up: each is finite."""
 DEFAULT_RESERVATION = "default"
+BuiltIn = Mapping[str, Callable[[Sequence[str]], Catalogue]]
+"""Catalogues by name, each made for the zones that a source names (none: for those that it has by itself)."""
 
 
 class OfferingWire(Struct, rename="camel"):
@@ -110,10 +112,12 @@ class Catalogues:
     """Named catalogues. Each type is read when it is first asked for. Scenarios that share a SOURCE share a
     Catalogue."""
 
-    def __init__(self, documents: Mapping[str, Any]) -> None:
-        """`documents`: the object under `catalogues` of catalogues.json, name → list of instance types."""
+    def __init__(self, documents: Mapping[str, Any], built_in: BuiltIn | None = None) -> None:
+        """`documents`: the object under `catalogues` of catalogues.json, name → list of instance types. `built_in`
+        catalogues are there without a file; a document of the same name takes the place of one."""
         self._documents = documents
-        self._types: dict[str, dict[str, InstanceType]] = {}
+        self._built_in = {name: make for name, make in (built_in or {}).items() if name not in documents}
+        self._types: dict[tuple[str, tuple[str, ...]], dict[str, InstanceType]] = {}
         self._made: dict[bytes, Catalogue] = {}
         self._digests: dict[int, str] = {}
 
@@ -168,7 +172,7 @@ class Catalogues:
         return Catalogue(tuple(types), source=wire.catalogue or "inline")
 
     def _picked(self, wire: SourceWire) -> list[InstanceType]:
-        known = self._catalogue(wire.catalogue)
+        known = self._catalogue(wire.catalogue, tuple(wire.zones or ()))
         if wire.names is None:
             return list(known.values())
         missing = [name for name in wire.names if name not in known]
@@ -179,16 +183,21 @@ class Catalogues:
             )
         return [known[name] for name in wire.names]
 
-    def _catalogue(self, name: str) -> dict[str, InstanceType]:
-        types = self._types.get(name)
-        if types is None:
-            if name not in self._documents:
-                known = ", ".join(sorted(self._documents))
-                hint = f"Known ones: {known}" if known else "Give a file of catalogues (kerf plan --catalogues FILE)"
-                raise CatalogueError(f"there is no catalogue {name}", hint=hint)
-            wires = converted(self._documents[name], list[InstanceTypeWire], f"catalogues.{name}")
-            types = self._types[name] = {wire.name: _instance_type(wire) for wire in wires}
-        return types
+    def _catalogue(self, name: str, zones: tuple[str, ...]) -> dict[str, InstanceType]:
+        key = name, zones if name in self._built_in else ()
+        if key not in self._types:
+            self._types[key] = {kind.name: kind for kind in self._read(name, zones)}
+        return self._types[key]
+
+    def _read(self, name: str, zones: tuple[str, ...]) -> Iterable[InstanceType]:
+        if name in self._built_in:
+            return self._built_in[name](zones).types
+        if name not in self._documents:
+            known = ", ".join(sorted({*self._documents, *self._built_in}))
+            ones = f"Known ones: {known}" if known else ""
+            file = "" if self._documents else "Give a file of catalogues (kerf plan --catalogues FILE)"
+            raise CatalogueError(f"there is no catalogue {name}", hint=". ".join(filter(None, (ones, file))))
+        return map(_instance_type, converted(self._documents[name], list[InstanceTypeWire], f"catalogues.{name}"))
 
 
 def _resources(quantities: Mapping[str, Quantity]) -> Resources:

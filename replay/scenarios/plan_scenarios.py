@@ -43,7 +43,7 @@ from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.engine.scheduling.problem.effective_zones import effective_zones
 from kerf.engine.scheduling.problem.problem import BoundPod, PendingPod, PoolInput, Problem
 from kerf.engine.state.objects.daemonsets import like_newest
-from kerf.replay.scenarios.catalogues import Catalogues
+from kerf.replay.scenarios.catalogues import BuiltIn, Catalogues
 from kerf.replay.scenarios.checks import check_scenario
 from kerf.replay.scenarios.errors import ScenarioError
 from kerf.replay.scenarios.forms import HINT
@@ -115,11 +115,11 @@ def _refused(message: str, where: str, hint: str = HINT) -> dict[str, Any]:
     return {"name": where, "error": str(ScenarioError(message, where=where, hint=hint))}
 
 
-def read_catalogues(path: Path) -> Catalogues:
-    """Read a catalogues.json. Raises ScenarioError if it has another form."""
+def read_catalogues(path: Path, built_in: BuiltIn | None = None) -> Catalogues:
+    """Read a catalogues.json, beside those that are `built_in`. Raises ScenarioError if it has another form."""
     try:
         document = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
-        return Catalogues(msgspec.convert(document.get("catalogues"), dict[str, Any]))
+        return Catalogues(msgspec.convert(document.get("catalogues"), dict[str, Any]), built_in)
     except UNDECODABLE as error:
         raise ScenarioError(f"not a file of catalogues: {error}", where=path.name, hint=HINT) from error
 

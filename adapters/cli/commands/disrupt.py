@@ -35,15 +35,13 @@ def disrupt(
     scenarios: Path
         A JSON file of one scenario, or of many: one per line.
     """
-    from kerf.adapters.cli.input.scenarios import readable, scenarios_of
+    from kerf.adapters.cli.input.scenarios import named_catalogues, readable, scenarios_of
     from kerf.adapters.cli.render.disrupt import describe
     from kerf.adapters.cli.render.lines import print_text
     from kerf.adapters.cli.render.output import emit_json_line
-    from kerf.replay.scenarios.catalogues import Catalogues
     from kerf.replay.scenarios.disruption_scenarios import disrupt_scenario
-    from kerf.replay.scenarios.plan_scenarios import read_catalogues
 
-    known = readable(catalogues, read_catalogues) if catalogues is not None else Catalogues({})
+    known = named_catalogues(catalogues)
     refused = False
     for scenario in readable(scenarios, scenarios_of):
         line = disrupt_scenario(scenario, known)

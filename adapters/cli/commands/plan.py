@@ -48,15 +48,14 @@ def plan(
     scenarios: Path
         A JSON file of one scenario, of a list of them, or of one per line.
     """
-    from kerf.adapters.cli.input.scenarios import readable, scenarios_of
+    from kerf.adapters.cli.input.scenarios import named_catalogues, readable, scenarios_of
     from kerf.adapters.cli.render.lines import print_text
     from kerf.adapters.cli.render.output import emit_json_line
     from kerf.adapters.cli.render.plan import describe
-    from kerf.replay.scenarios.catalogues import Catalogues
-    from kerf.replay.scenarios.plan_scenarios import plan_scenario, read_catalogues
+    from kerf.replay.scenarios.plan_scenarios import plan_scenario
 
     choices: dict[str, Any] = {"effort": effort, "max_steps": max_steps, "nominate": nominate}
-    known = readable(catalogues, read_catalogues) if catalogues is not None else Catalogues({})
+    known = named_catalogues(catalogues)
     refused = planned = False
     for scenario in readable(scenarios, scenarios_of):
         result = plan_scenario(scenario, known, trace=trace, **choices)

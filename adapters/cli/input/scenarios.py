@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from kerf.adapters.cli.simulate.market import catalogues, zones_sold
+from kerf.adapters.kwok.catalogue import built_in as kwok_types
+from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.record.errors import UNDECODABLE
+from kerf.replay.scenarios.catalogues import BuiltIn, Catalogues
 from kerf.replay.scenarios.errors import ScenarioError
-from kerf.replay.scenarios.plan_scenarios import read_scenarios
+from kerf.replay.scenarios.plan_scenarios import read_catalogues, read_scenarios
 
 
 def scenarios_of(path: Path) -> Iterator[dict[str, Any]]:
@@ -43,6 +48,17 @@ def _listed(path: Path) -> list[dict[str, Any]] | None:
 
 def _refused(what: str, where: str) -> dict[str, Any]:
     return {"name": where, "error": str(ScenarioError(what, where=where, hint="docs/plan.md says what a scenario is"))}
+
+
+def named_catalogues(file: Path | None) -> Catalogues:
+    """The catalogues of a file, and those that need none: `aws`, EC2's types as `kerf simulate` sells them, and `kwok`.
+    Raises ScenarioError if the file cannot be read."""
+    built_in: BuiltIn = {"aws": _ec2_types, "kwok": lambda zones: kwok_types()}
+    return Catalogues({}, built_in) if file is None else readable(file, partial(read_catalogues, built_in=built_in))
+
+
+def _ec2_types(zones: Sequence[str]) -> Catalogue:
+    return catalogues(*zones_sold(zones))(None)
 
 
 def readable(path: Path, read: Any) -> Any:

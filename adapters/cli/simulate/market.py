@@ -51,6 +51,13 @@ def zones_of(documents: Iterable[dict[str, Any]]) -> tuple[str, tuple[str, ...]]
             pool_zones = _wanted_zones(document)
             named.update(dict.fromkeys(pool_zones))
             anywhere = anywhere or not pool_zones
+    return zones_sold(named, anywhere=anywhere)
+
+
+def zones_sold(named: Iterable[str], *, anywhere: bool = False) -> tuple[str, tuple[str, ...]]:
+    """The region and the zones that are sold, by the zones that are named: a, b and c of the region, too, if a NodePool
+    may be anywhere, or if none is left."""
+    named = list(named)
     known = [zone for zone in named if zone in ZONES]
     match = next(filter(None, map(_ZONE.fullmatch, known or named)), None)
     region = match[1] if match else DEFAULT_REGION

@@ -130,10 +130,29 @@ def test_a_named_catalogue_has_to_be_given(tmp_path: Path, capsys: pytest.Captur
     code, lines = planned(capsys, str(file))
     assert code == 1
     assert lines[0]["result"]["error"].startswith("KERF841: there is no catalogue mine")
+    assert "Known ones: aws, kwok" in lines[0]["result"]["error"]
     assert "--catalogues" in lines[0]["result"]["error"]
     catalogues.write_text(json.dumps({"catalogues": {"mine": types}}))
     code, lines = planned(capsys, str(file), "--catalogues", str(catalogues))
     assert (code, lines[0]["summary"]["nodes"]) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("catalogue", "zones", "kind"),
+    [("aws", ["eu-west-1a"], "c5.large"), ("aws", None, "c5.large"), ("kwok", ["test-zone-b"], "c-4x-amd64-linux")],
+)
+def test_the_types_of_ec2_and_kwok_need_no_file(
+    catalogue: str, zones: list[str] | None, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scenario = json.loads((EXAMPLES / "workshop.json").read_text())
+    asked = {"catalogue": catalogue, "names": [kind], "zones": zones}
+    scenario["nodePools"][0]["spec"]["template"]["spec"]["requirements"] = []
+    file = tmp_path / "s.json"
+    file.write_text(json.dumps({**scenario, "instanceTypes": asked}))
+    code, (line,) = planned(capsys, str(file))
+    assert (code, line["result"]["newNodeClaims"][0]["instanceTypes"]) == (0, [kind])
+    file.write_text(json.dumps({**scenario, "instanceTypes": {**asked, "names": ["huge"]}}))
+    assert "has no instance type huge" in planned(capsys, str(file))[1][0]["result"]["error"]
 
 
 def test_an_amount_beyond_64_bits_is_an_amount(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
