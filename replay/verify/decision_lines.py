@@ -74,7 +74,14 @@ def _verdicts(verdicts: Iterable[Verdict]) -> list[str]:
 
 def _proposed(move: Move) -> str:
     first = f", {count(len(move.replacements), 'new node')} first" if move.replacements else ""
-    return f"propose to remove {', '.join(move.claims)} ({move.why}{first}), to save ${move.savings:.4f}/h"
+    return f"propose to remove {', '.join(move.claims)} ({move.why}{first}){_saved(move.savings)}"
+
+
+def _saved(amount: float) -> str:
+    """What a move saves or costs in an hour. A move by drift is no matter of money: it may do neither."""
+    if abs(amount) < MIN_SAVINGS_SHOWN:
+        return ""
+    return f", to save ${amount:.4f}/h" if amount > 0 else f", for ${-amount:.4f}/h more"
 
 
 def _begun(move: Move) -> list[str]:
