@@ -9,13 +9,15 @@ from msgspec import Struct
 
 from kerf.engine.record.decisions import Decision, ProvisionResult
 from kerf.engine.record.entries import Entry
+from kerf.engine.scheduling.optimizer.effort import touches_for_cheaper, touches_for_rating
 
 
 class SearchGain(Struct, frozen=True, rename="camel"):
     """One provisioning pass that searched. Prices are in USD per hour, of all new nodes of the plan.
 
     `gained` is below 0 where a plan costs more so that all its pods are bound. `touches`: the effort spent; 0 in
-    records of before it was kept. `bound`: no nodes for these pods cost less; 0 if that is not known.
+    records of before it was kept. `steps`: about so many steps of --effort are that. `bound`: no nodes for these pods
+    cost less; 0 if that is not known.
     """
 
     position: int
@@ -27,6 +29,7 @@ class SearchGain(Struct, frozen=True, rename="camel"):
     gained: float
     bound: float
     touches: int
+    steps: float
 
 
 def search_gains(entries: Iterable[Entry]) -> Iterator[SearchGain]:
@@ -45,4 +48,12 @@ def search_gains(entries: Iterable[Entry]) -> Iterator[SearchGain]:
                 result.first_price - price,
                 result.lower_bound,
                 result.touches,
+                round(result.touches / _touches_per_step(result), 1),
             )
+
+
+def _touches_per_step(result: ProvisionResult) -> float:
+    """Return how many touches a step of effort is, for as many pods as the plan is about."""
+    parts = (result.claims, result.placements, result.unplaced)
+    pods = sum(len(item.pods) for part in parts for item in part)
+    return (touches_for_cheaper(100, pods) + touches_for_rating(100)) / 100

@@ -33,15 +33,16 @@ def event_line(event: Event, started: int) -> str:
 
 def search_gain_lines(gains: Iterable[SearchGain]) -> Iterator[str]:
     """A line for each pass, then the sums. `gains` may go on while a record is followed."""
-    passes, gained, touches = 0, 0.0, 0
+    passes, gained, touches, steps = 0, 0.0, 0, 0.0
     for gain in gains:
-        passes, gained, touches = passes + 1, gained + gain.gained, touches + gain.touches
+        passes, gained, touches, steps = passes + 1, gained + gain.gained, touches + gain.touches, steps + gain.steps
         bound = f", at least {dollars(gain.bound)}/h" if gain.bound else ""
         plan = f"{count(gain.pods, 'pod')} on {count(gain.nodes, 'new node')} for {dollars(gain.price)}/h"
-        spent = f", {gain.touches:,} touches" if gain.touches else ""
+        spent = f", {gain.touches:,} touches (about {gain.steps:,.0f} steps)" if gain.touches else ""
         yield f"{moment(gain.at)} {gain.position:>7}  {plan}{bound}: {_gained(gain.gained)}{spent}"
     what = "1 pass searched" if passes == 1 else f"{passes:,} passes searched"
-    yield f"{what}: {dollars(gained)}/h gained with {touches:,} touches"
+    about = f", about {steps:,.0f} steps of --effort" if touches else ""
+    yield f"{what}: {dollars(gained)}/h gained with {touches:,} touches{about}"
 
 
 def _gained(amount: float) -> str:

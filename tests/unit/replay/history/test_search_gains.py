@@ -51,8 +51,11 @@ def test_the_log_tells_each_pass_and_the_sum(capsys: pytest.CaptureFixture[str])
     assert len(passes) == len(gains) > 1
     touches = sum(gain["touches"] for gain in gains)
     assert total.startswith(f"{len(gains)} passes searched: ")
-    assert total.endswith(f" gained with {touches:,} touches")
-    assert all(f"{gain['touches']:,} touches" in line for gain, line in zip(gains, passes, strict=True))
+    steps = sum(gain["steps"] for gain in gains)
+    assert total.endswith(f" gained with {touches:,} touches, about {steps:,.0f} steps of --effort")
+    for gain, line in zip(gains, passes, strict=True):
+        assert f"{gain['touches']:,} touches (about {gain['steps']:,.0f} steps)" in line
+        assert 0 < gain["steps"] <= 100
 
 
 def test_a_record_of_before_has_its_gains_without_touches(capsys: pytest.CaptureFixture[str]) -> None:
