@@ -25,10 +25,15 @@ class Flags:
     batch_enough_pods: Annotated[str | None, Parameter(help="So many are planned for at once (100; 0: never).")] = None
     preference_policy: Annotated[str | None, Parameter(help="Preferences of pods: Respect or Ignore.")] = None
     min_values_policy: Annotated[str | None, Parameter(help="minValues: Strict or BestEffort.")] = None
-    ignore_dra_requests: Annotated[str | None, Parameter(help="Pods with ResourceClaims are left alone (true).")] = None
-    effort: Annotated[str | None, Parameter(help="Search steps for a cheaper plan (100; 0: the first one).")] = None
+    ignore_dra_requests: Annotated[
+        str | None, Parameter(help="Pods with ResourceClaims are left alone (true).", metavar="BOOL")
+    ] = None
+    effort: Annotated[
+        str | None, Parameter(help="Search steps for a cheaper plan (100; 0: the first one).", metavar="INT")
+    ] = None
     keep_until_replaced: Annotated[
-        str | None, Parameter(help="Pods of an interrupted node stay until their next one is ready (true).")
+        str | None,
+        Parameter(help="Pods of an interrupted node stay until their next one is ready (true).", metavar="BOOL"),
     ] = None
     feature_gates: Annotated[str | None, Parameter(help="Such as NodeOverlay=true,StaticCapacity=true.")] = None
     scheduler_config: Annotated[str | None, Parameter(help="YAML or JSON with podTopologySpread defaults.")] = None

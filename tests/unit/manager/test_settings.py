@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from kerf.adapters.cli.main import main
 from kerf.adapters.cli.render.notes import print_gate_notes
 from kerf.adapters.manager.flags import Flags
 from kerf.adapters.manager.settings import NAMES, SettingError, read_settings
@@ -161,3 +162,9 @@ def test_ages_and_sizes_of_the_record() -> None:
             read_settings(Flags(), {name.upper(): text})
     with pytest.raises(SettingError, match="64Mi"):
         read_settings(Flags(), {"RETAIN_SIZE": "1Mi"})
+
+
+@pytest.mark.parametrize("flag", ["--effort INT", "--keep-until-replaced BOOL", "--ignore-dra-requests BOOL"])
+def test_the_help_tells_numbers_and_switches_from_texts(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--help"]) == 0
+    assert f" {flag} " in capsys.readouterr().out
