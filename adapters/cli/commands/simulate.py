@@ -15,8 +15,13 @@ def simulate(
     files: Annotated[list[Path], Parameter(negative="")],
     /,
     *,
-    until: Annotated[str, Parameter(help="Virtual time at which to stop, such as 90m or 48h.")] = "",
-    start: Annotated[str, Parameter(help="Virtual time at which to begin, such as 2026-03-02T08:00:00Z.")] = "",
+    until: Annotated[str, Parameter(help="Virtual time at which to stop, such as 90m or 2d.")] = "",
+    start: Annotated[
+        str,
+        Parameter(
+            help="Virtual time at which to begin, such as 2026-03-02T08:00:00Z.", show_default="2026-01-01T00:00:00Z"
+        ),
+    ] = "",
     seed: Annotated[int, Parameter(help="What is left to chance (names, delays) follows from it.")] = 0,
     record: Annotated[Path | None, Parameter(help="Keep the record in this file.")] = None,
     feature_gates: Annotated[str, Parameter(help="Such as NodeOverlay=true,CapacityBuffer=true.")] = "",

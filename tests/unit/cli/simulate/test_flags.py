@@ -12,6 +12,8 @@ import pytest
 
 from kerf.adapters.cli.main import main
 from kerf.adapters.cli.render.simulation.live_story import LiveStory
+from kerf.adapters.simulation.build import START
+from kerf.engine.model.durations import format_time
 from kerf.engine.record.entries import Entry
 from tests.support.simulation.command import CROWD, NODE_CLASS, WORKSHOP, example, simulated, written
 
@@ -73,6 +75,11 @@ def test_l288_s149_flags_that_the_controller_would_not_start_with(
         given = str(tmp_path / "config.yaml")
     assert main(["simulate", WORKSHOP, flag, given]) == 2
     assert code in capsys.readouterr().err
+
+
+def test_the_help_tells_when_virtual_time_begins_by_default(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", "--help"]) == 0
+    assert format_time(START) in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("start", ["soon", "2026-02-30", "1969-01-01", "08:00"])
