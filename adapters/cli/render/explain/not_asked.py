@@ -16,8 +16,12 @@ def not_asked_text(printer: Printer, pools: tuple[PoolNotAsked, ...]) -> None:
         if pool.why == GONE:
             printer.line(f"NodePool {pool.node_pool} was deleted at {moment(pool.gone)}", "warning")
             continue
-        wrong = ", ".join(map(condition_words, pool.wrong)) or _WHY[pool.why]
-        printer.line(f"NodePool {pool.node_pool} launches nothing for pods now: {wrong}", "warning")
+        printer.line(f"NodePool {pool.node_pool} launches nothing for pods now: {not_asked_words(pool)}", "warning")
+
+
+def not_asked_words(pool: PoolNotAsked) -> str:
+    """Why a NodePool that is there launches nothing for pods that wait."""
+    return ", ".join(map(condition_words, pool.wrong)) or _WHY[pool.why]
 
 
 def condition_words(wrong: Reason) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from kerf.adapters.cli.render.explain.not_asked import not_asked_words
 from kerf.adapters.cli.render.notes import note_sentence
 from kerf.adapters.cli.render.simulation.live_story import elapsed_text, kerf_command
 from kerf.adapters.cli.render.text import counted, dollars, some, table_lines
@@ -23,11 +24,13 @@ from kerf.engine.record.decisions import Decision, ProvisionResult
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import InputRefused
 from kerf.engine.scheduling.explain.crowding_daemonsets import crowding_behind
+from kerf.engine.scheduling.reasons import SchedulingCode
 from kerf.engine.state.state import State
 from kerf.projections.cost import CostFold
 from kerf.projections.prose.daemonsets import daemonsets_in_words
 from kerf.projections.prose.nearest_reasons import nearest_first
 from kerf.projections.prose.reasons import sentence
+from kerf.replay.explain.pools_not_asked import pools_not_asked
 from kerf.replay.subject_names import similar_names
 
 HOUR = 3_600_000
@@ -171,7 +174,9 @@ class ReportFold:
         def in_words(reason: Reason, shape: str) -> str:
             key = id(reason), shape
             if key not in said:
-                said[key] = sentence(reason) + daemonsets_in_words(crowding_behind(state, reason, shape))
+                left_out = _left_out(state) if reason.code == SchedulingCode.NO_NODE_POOL else ""
+                crowding = daemonsets_in_words(crowding_behind(state, reason, shape))
+                said[key] = f"{sentence(reason)}{left_out}{crowding}"
             return said[key]
 
         alike: dict[tuple[str, ...], list[str]] = {}
@@ -199,6 +204,15 @@ def _pools_without_ready_class(state: State) -> Iterable[Note]:
             meant = f". Is it {' or '.join(likely)}?" if likely and ref.name not in likely else ""
             words = f"its {ref.kind} {ref.name} {what}: nothing can be launched for it{meant}"
             yield Note(f"NodePool {name}", "nodeclass-missing" if known is None else "nodeclass-not-ready", words)
+
+
+def _left_out(state: State) -> str:
+    """Why each NodePool launches nothing for pods that wait, where none does."""
+    why = [
+        f"{pool.node_pool}: {not_asked_words(pool)}"
+        for pool in pools_not_asked(state, (Reason(SchedulingCode.NO_NODE_POOL),))
+    ]
+    return f" ({'; '.join(why)})" if why else ": there is none" if not state.facts.pools else ""
 
 
 def _gated(state: State, gated: Mapping[str, Sequence[str]]) -> Iterable[PodsWithoutNode]:

@@ -172,7 +172,9 @@ def test_a_node_pool_without_its_node_class_launches_nothing(capsys: pytest.Capt
     )
     assert code == 0
     assert outcome["nodes"]["launched"] == 0
-    assert [reason["code"] for reason in outcome["waiting"][0]["reasons"]] == ["no-node-pool"]
+    (reason,) = outcome["waiting"][0]["reasons"]
+    assert reason["code"] == "no-node-pool"
+    assert reason["text"].endswith(" (default: NodeClassNotFound: NodeClass default is not there)")
     assert len(outcome["waiting"][0]["pods"]) == 5
     assert [(note["object"], note["code"]) for note in outcome["notes"]] == [
         ("Timeline workshop", "after-the-end"),
