@@ -14,9 +14,12 @@ from kerf.engine.model.disruption_reasons import BUDGET_REASONS, DisruptionCode,
 from kerf.engine.model.karpenter.nodepools import Budget, NodePool
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
+from kerf.engine.nodeclaim.state_table import REQUESTED
 from kerf.engine.record.decisions import ProvisionResult
 from kerf.engine.record.store import Store
 from kerf.engine.scheduling.explain.crowding_daemonsets import CrowdingDaemonSets, crowding_behind
+from kerf.engine.scheduling.launchable.pool_catalogues import PoolCatalogues
+from kerf.engine.scheduling.matching.resources import total
 from kerf.engine.state.state import State
 from kerf.projections.cluster_status.closed_budgets import held_by_closed_budgets
 from kerf.projections.prose.explanation_codes import ExplanationCode
@@ -56,7 +59,8 @@ class PoolExplanation(Struct, frozen=True, kw_only=True):
     """All that is known of one NodePool.
 
     `status` is READY, NOT_READY or GONE; `wrong` are the conditions that are not met, each with its reason. `nodes`
-    counts its claims by state, `price` is in USD per hour. `limits` maps resources to what is used and what is allowed.
+    counts its claims by state, `price` is in USD per hour. `limits` maps resources to what is used and what is allowed;
+    `in_flight` nodes that are asked for and not launched yet count as up to `reserved` in addition (S-70).
     `reasons` counts its nodes by the latest verdict (a code). `launches`: how many it made until then, and `failed` how
     many of them gave nothing.
     """
@@ -69,6 +73,8 @@ class PoolExplanation(Struct, frozen=True, kw_only=True):
     nodes: dict[str, int]
     price: float
     limits: dict[str, tuple[int, int]]
+    in_flight: int = 0
+    reserved: dict[str, int] = {}
     budgets: tuple[PoolBudget, ...]
     reasons: dict[str, int]
     refused: tuple[RefusedPods, ...]
@@ -81,6 +87,7 @@ def explain_pool(store: Store, histories: Histories, state: State, name: str) ->
     facts = state.facts
     pool = facts.pools.get(name)
     claims = [claim for claim in facts.claims.values() if claim.node_pool == name]
+    requested = [claim for claim in claims if claim.state == REQUESTED]
     status = nodepool_status(state, name) if pool is not None else None
     histories_of_pool = [claim for claim in histories.claims.values() if claim.node_pool == name and claim.orders]
     return PoolExplanation(
@@ -95,12 +102,22 @@ def explain_pool(store: Store, histories: Histories, state: State, name: str) ->
             resource: (status.resources.get(resource, 0) if status is not None else 0, limit)
             for resource, limit in sorted(((pool.limits if pool is not None else None) or {}).items())
         },
+        in_flight=len(requested),
+        reserved=_reserved(requested, state),
         budgets=_budgets(state, name),
         reasons=_reasons(claims, state),
         refused=_refused(store, histories, state, name),
         launches=len(histories_of_pool),
         failed=sum(not claim.instance for claim in histories_of_pool if claim.answers),
     )
+
+
+def _reserved(requested: list[NodeClaim], state: State) -> dict[str, int]:
+    """Return what counts against limits of claims that are not launched yet: the largest that each may become."""
+    if not requested:
+        return {}
+    offered = PoolCatalogues(state)
+    return total(offered.over_types(claim, largest=True) for claim in requested)
 
 
 def _reasons(claims: list[NodeClaim], state: State) -> dict[str, int]:

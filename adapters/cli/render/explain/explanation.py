@@ -11,6 +11,7 @@ from kerf.adapters.cli.render.output import Printer
 from kerf.adapters.cli.render.text import MAX_NAMES_SHOWN, some
 from kerf.engine.model.karpenter.nodepools import Budget
 from kerf.engine.model.quantities import format_quantity
+from kerf.engine.scheduling.reasons import SchedulingCode
 from kerf.projections.prose.amounts import count, dollars, duration, moment
 from kerf.projections.prose.daemonsets import daemonsets_in_words
 from kerf.projections.prose.few_words import few_words
@@ -61,6 +62,16 @@ def _group(printer: Printer, group: PodGroup) -> None:
         pod_text(printer.indented(), group.example)
 
 
+def _reserved(explained: PoolExplanation, resource: str) -> str:
+    """What nodes on their way take of a limit: nobody knows yet of which type they will be."""
+    if not explained.in_flight or not explained.reserved.get(resource):
+        return ""
+    nodes = (
+        "1 node on its way counts" if explained.in_flight == 1 else f"{explained.in_flight} nodes on their way count"
+    )
+    return f"; {nodes} as up to {format_quantity(explained.reserved[resource], resource)} more"
+
+
 def pool_text(printer: Printer, explained: PoolExplanation) -> None:
     states = ", ".join(f"{number} {state}" for state, number in explained.nodes.items()) or "no nodes"
     printer.line(
@@ -72,10 +83,14 @@ def pool_text(printer: Printer, explained: PoolExplanation) -> None:
         printer.line(condition_words(wrong), "warning")
     for resource, (used, limit) in explained.limits.items():
         amounts = f"{format_quantity(used, resource)} of {format_quantity(limit, resource)} {resource}"
-        printer.line(f"limit: {amounts}", "warning" if used >= limit else "info")
+        on_their_way = _reserved(explained, resource)
+        printer.line(f"limit: {amounts}{on_their_way}", "warning" if used >= limit else "info")
     for refused in explained.refused:
         who = f"{count(len(refused.pods), 'pod')} not taken ({some(refused.pods)})"
-        printer.line(f"{who}: {sentence(refused.reason)}{daemonsets_in_words(refused.crowding)}", "warning")
+        counted = (
+            "; a node on its way counts as its largest type" if refused.reason.code == SchedulingCode.LIMITS else ""
+        )
+        printer.line(f"{who}: {sentence(refused.reason)}{counted}{daemonsets_in_words(refused.crowding)}", "warning")
     if explained.status != GONE:
         closed = any(budget.nodes == 0 for budget in explained.budgets)
         printer.line(

@@ -17,6 +17,7 @@ from kerf.adapters.cli.render.output import Printer
 from kerf.engine.model.karpenter.nodepools import Budget
 from kerf.engine.model.kubernetes.pods import AffinityTerm, Selector
 from kerf.engine.model.labels import ZONE
+from kerf.engine.model.quantities import format_quantity
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import ProvisionResult
 from kerf.engine.record.observations import NodeClaimDeletionSeen, NodeClassSeen, Observation
@@ -26,7 +27,7 @@ from kerf.engine.state.load import load
 from kerf.replay.explain.claim import explain_claim
 from kerf.replay.explain.decision import DecisionExplanation, PlanExplanation, explain_decision
 from kerf.replay.explain.funnels import PlacementExplanation, PoolFunnel
-from kerf.replay.explain.nodepool import PoolBudget, explain_pool
+from kerf.replay.explain.nodepool import PoolBudget, RefusedPods, explain_pool
 from kerf.replay.explain.pod import explain_pod
 from kerf.replay.history.histories_until import histories_of
 from kerf.replay.history.removal import Removal, RemovalMove
@@ -48,6 +49,21 @@ def test_why_no_nodepool_launches_anything_is_a_line_for_each(capsys: pytest.Cap
     told = capsys.readouterr().out
     assert "NodePool broken launches nothing for pods now: SubnetsNotFound: NodeClass default is not ready\n" in told
     assert "NodePool fixed launches nothing for pods now: it is static\n" in told
+
+
+def test_a_limit_tells_what_nodes_on_their_way_count_as(capsys: pytest.CaptureFixture[str]) -> None:
+    world = World()
+    world.prepare(pool(limits={"cpu": 64_000}))
+    world.pending("web", cpu=500)
+    world.after(1_000)
+    found = explain_pool(world.store, histories_of(world.store), load(world.store), "default")
+    refused = RefusedPods(("default/other",), Reason("limits", {"node_pool": "default", "resources": ["cpu"]}))
+    pool_text(Printer(), replace(found, refused=(refused,)))
+    told = capsys.readouterr().out
+    assert found.in_flight == 1
+    largest = format_quantity(found.reserved["cpu"], "cpu")
+    assert f"limit: 0 of 64 cpu; 1 node on its way counts as up to {largest} more\n" in told
+    assert "leave of cpu; a node on its way counts as its largest type\n" in told
 
 
 def test_a_budget_that_leaves_nothing_says_until_when_and_what_uses_it_up(capsys: pytest.CaptureFixture[str]) -> None:
