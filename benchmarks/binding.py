@@ -62,6 +62,7 @@ from kerf.engine.scheduling.launchable.daemons import daemons
 from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.engine.scheduling.optimizer.bound_first import BoundFirst
 from kerf.engine.scheduling.optimizer.partial_problems import problem_after_binding
+from kerf.engine.scheduling.optimizer.spread_judge import SpreadJudge
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.pods.pod_volumes import claim_names
 from kerf.engine.scheduling.problem.problem import PendingPod, Problem
@@ -149,7 +150,8 @@ class Told:
         if node_of and chosen.isdisjoint(frozenset().union(*(self._claims[uid] for uid in left))):
             rest = problem_after_binding(rest, node_of, left)
             planned = best_plan(rest, self._effort)
-            self.made = BoundFirst(self._problem, node_of, rest, planned).with_bound(planned)
+            judge = SpreadJudge(self._problem, self._foreseen)
+            self.made = BoundFirst(self._problem, node_of, rest, planned, judge).with_bound(planned)
         return coming_nodes(self._scenario, rest, planned)
 
 
