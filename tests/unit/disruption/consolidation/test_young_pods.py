@@ -13,6 +13,7 @@ from kerf.engine.disruption.moves.due_moves import validate
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Move
 from kerf.projections.prose.reasons import sentence
+from kerf.replay.explain.claim import explain_claim
 from tests.support.lives import PODS, claim_of, in_service
 from tests.support.scenarios.clusters import NOW, cluster, node, pod, pool, price
 from tests.support.worlds.disruption import passes
@@ -79,6 +80,8 @@ def test_d16_a_pass_comes_when_they_are_settled() -> None:
     world.after(20_000)
     assert claim_of(world).verdict == "moved-lately"
     assert passes(world)[-1].look_at == came + 10 * MINUTE - 15_000
+    told = explain_claim(world.store, claim_of(world).name)
+    assert [method.due for method in told.methods if method.method == "consolidation"] == [came + 10 * MINUTE]
     world.after(10 * MINUTE - 15_000 - 20_000)
     assert [move.claims for move in passes(world)[-1].proposed] == [(claim_of(world).name,)]
 
