@@ -109,34 +109,41 @@ class _Search:
             room.take(self._idle)
             self._least = 1 + len(room.for_one(order, DisruptionReason.UNDERUTILIZED, ()))
             allowed = room.for_all(order, DisruptionReason.UNDERUTILIZED)
-        self._order, self._beyond = allowed[:MAX_NODES], frozenset(one.name for one in allowed[MAX_NODES:])
+        self._order = allowed[:MAX_NODES]
+        first = frozenset(one.name for one in self._order)
+        self._further = [one for one in order if one.name not in first]
         self._stay: dict[str, Candidate] = {}  # what would not even go alone
-        self._waiting = frozenset(one.name for one in (*empty.chosen, *order)).difference(
-            one.name for one in (*self._idle, *allowed)
-        )
+        self._without_room = frozenset(one.name for one in empty.chosen).difference(one.name for one in self._idle)
         eviction_price = price_of_eviction(price_of_pod(cluster))
         self._net_savings = {one.name: net_savings(_removal(one), eviction_price) for one in approved}
         moving = (cluster.shapes[pod.shape] for one in approved for pod in one.pods)
         self.waves = wave_grades(moving) if room is None else ()
         self._gone = frozenset(candidate.name for candidate in empty.chosen)
-        self._free, self._sizes = self._amounts()
+        self._rooms: dict[str, list[int]] = {}  # what is free on each node that takes pods
+        self._sizes: dict[str, list[int]] = {}
+        self._free = self._amounts()
         self._rebinding = Rebinding(cluster, self.waves)
         self._simulator = Simulator(cluster, most_claims=1)
         self._nothing = {pool_input.pool.name: 0 for pool_input in cluster.pools}
         self.left = steps
 
-    def _amounts(self) -> tuple[list[int], dict[str, list[int]]]:
-        """Of each of `RESOURCES`: what is free on the nodes that take pods, and what is less free without each
-        candidate (its own room, and what its pods need)."""
+    def _amounts(self) -> list[int]:
+        """Of each of `RESOURCES`: what is free on the nodes that take pods."""
         cluster = self._cluster
         takers = [node for node in cluster.nodes if node.tracked and not node.marked and node.name not in self._gone]
         free = {node.name: [max(0, node.place.available.get(resource, 0)) for resource in RESOURCES] for node in takers}
-        sizes: dict[str, list[int]] = {}
-        for one in self._order:
-            needs = total(cluster.shapes[pod.shape].requests for pod in one.pods)
-            own = free.get(one.name, [0] * len(RESOURCES))
-            sizes[one.name] = [room + needs.get(each, 0) for room, each in zip(own, RESOURCES, strict=True)]
-        return [sum(rooms[axis] for rooms in free.values()) for axis in range(len(RESOURCES))], sizes
+        self._rooms = free
+        return [sum(rooms[axis] for rooms in free.values()) for axis in range(len(RESOURCES))]
+
+    def _size(self, candidate: Candidate) -> list[int]:
+        """Of each of `RESOURCES`: what is less free without this node (its own room, and what its pods need)."""
+        known = self._sizes.get(candidate.name)
+        if known is None:
+            needs = total(self._cluster.shapes[pod.shape].requests for pod in candidate.pods)
+            own = self._rooms.get(candidate.name, [0] * len(RESOURCES))
+            known = [room + needs.get(each, 0) for room, each in zip(own, RESOURCES, strict=True)]
+            self._sizes[candidate.name] = known
+        return known
 
     def run(self) -> ChosenCommands | None:
         if len(self._order) < max(MIN_NODES, self._least):
@@ -154,16 +161,23 @@ class _Search:
     # ── the set ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _prefix(self) -> list[Candidate]:
-        """The longest prefix of the order that fits, without the nodes that would not fit alone: these are taken out of
-        the order."""
+        """The longest prefix of the order that fits, without the nodes that would not fit alone: others take their
+        places in the order."""
         going = self._longest_prefix()
         for _ in range(MAX_TAKEN_OUT):
-            if len(going) == len(self._order) or self._fits([self._order[len(going)]]):
+            if len(going) == len(self._order) or self._fits([self._order[len(going)]]) or self.left <= 0:
                 break
-            stays = self._order.pop(len(going))
-            self._stay[stays.name] = stays
+            self._take_out(self._order[len(going)])
             going = self._longest_prefix(len(going))
         return going
+
+    def _take_out(self, stays: Candidate) -> None:
+        self._stay[stays.name] = stays
+        self._order.remove(stays)
+        following = next((one for one in self._further if one.pool.name == stays.pool.name), None)
+        if following is not None:
+            self._further.remove(following)
+            self._order.append(following)
 
     def _longest_prefix(self, least: int = 0) -> list[Candidate]:
         """The longest prefix that bisection finds, if not all of the order fits. One of `least` nodes does."""
@@ -213,7 +227,7 @@ class _Search:
 
     def _has_room(self, going: Iterable[Candidate]) -> bool:
         """Whether the nodes that stay have as much free as all pods ask for."""
-        sizes = [self._sizes[candidate.name] for candidate in going]
+        sizes = [self._size(candidate) for candidate in going]
         return all(sum(used) <= free for used, free in zip(zip(*sizes, strict=True), self._free, strict=True))
 
     # ── what becomes of it ─────────────────────────────────────────────────────────────────────────────────────
@@ -235,6 +249,7 @@ class _Search:
     def _kept(self, removed: frozenset[str], takers: set[str]) -> dict[str, Reason]:
         """Why each other node stays."""
         kept: dict[str, Reason] = {}
+        further = frozenset(one.name for one in self._further)
         for node in sorted(self._cluster.nodes, key=lambda each: each.name):
             name = node.name
             if name in removed:
@@ -246,11 +261,11 @@ class _Search:
                 kept[name] = busy
             elif name in takers:
                 kept[name] = Reason.of(DisruptionCode.TAKES_PODS)
-            elif name in self._waiting:
-                kept[name] = Reason.of(DisruptionCode.BUDGET, nodepool=node.node_pool)
             elif name in self._stay:
                 kept[name] = self._why_not_alone(self._stay[name])
-            elif name in self._beyond:
+            elif name in self._without_room or (name in further and len(self._order) < MAX_NODES):
+                kept[name] = Reason.of(DisruptionCode.BUDGET, nodepool=node.node_pool)
+            elif name in further:
                 kept[name] = Reason.of(DisruptionCode.SEARCH_ENDED)
             elif self._net_savings.get(name, 0.0) <= 0:
                 kept[name] = Reason.of(DisruptionCode.NOT_WORTH_IT)

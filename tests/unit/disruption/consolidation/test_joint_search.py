@@ -134,13 +134,14 @@ def test_a_set_in_rounds_has_more_nodes_than_go_at_once() -> None:
 
 
 @pytest.mark.parametrize("budget", ["1", "100%"])
-def test_a_node_that_cannot_go_keeps_no_set_from_being_found(budget: str) -> None:
-    """It is the first of the order, for it has one pod; but that fits nowhere."""
-    stuck = node("x", "large", pod("x1", 7_000))
-    found = find_joint_removal(in_rounds(stuck, budget=budget), rounds=8)
+@pytest.mark.parametrize("number", [1, 6, 10])
+def test_nodes_that_cannot_go_keep_no_set_from_being_found(number: int, budget: str) -> None:
+    """They are the first of the order, for each has one pod; but that fits nowhere."""
+    stuck = [node(f"x{n}", "large", pod(f"x{n}-1", 7_900)) for n in range(number)]
+    found = find_joint_removal(in_rounds(*stuck, budget=budget), rounds=8)
     assert found.commands is not None
     assert [command.names for command in found.commands.commands] == [("a",), ("b",), ("f",)]
-    assert found.commands.kept["x"].code == "no-place"
+    assert {found.commands.kept[one.name].code for one in stuck} == {"no-place"}
 
 
 def test_a_node_that_takes_the_room_of_many_is_left_out() -> None:
