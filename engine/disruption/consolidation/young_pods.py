@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from kerf.engine.disruption.cluster import ClusterNode
 from kerf.engine.disruption.eligibility import Candidate
 from kerf.engine.model.disruption_reasons import DisruptionCode
+from kerf.engine.model.kubernetes.pods import is_reschedulable
 from kerf.engine.model.reasons import Reason
 
 LATELY = 600_000
@@ -31,14 +32,15 @@ def too_soon(savings: float, candidates: Iterable[Candidate], pod_price: float, 
     limit = min(count * pod_price, replacements)
     if savings > limit or limit < MIN_PRICE:
         return None
-    return Reason.of(DisruptionCode.MOVED_LATELY, count=count, savings=savings, limit=limit)
+    return Reason.of(DisruptionCode.MOVED_LATELY, count=count, savings=savings, limit=limit, each=pod_price)
 
 
-def settled_at(node: ClusterNode, too_soon_now: Reason, now: int) -> int:
+def settled_at(node: ClusterNode, why: Reason, now: int) -> int:
     """When so many of a node's pods have become older that its move saves enough (ms since the epoch), if everything
-    else stays as it is. 0 if no pod is young."""
-    count, savings, limit = (float(str(too_soon_now.params[name])) for name in ("count", "savings", "limit"))
-    come = sorted(pod.created for pod in node.pods if pod.created > now - LATELY)
-    few_enough = math.ceil(savings / (limit / count)) - 1  # so many young pods cost less than is saved
+    else stays as it is. `why` is what `too_soon` says at `now`. 0 if no pod is young."""
+    savings, each = (float(str(why.params[name])) for name in ("savings", "each"))
+    pods = (pod for pod in node.pods if is_reschedulable(pod))
+    come = sorted(pod.created for pod in pods if pod.created > now - LATELY)
+    few_enough = math.ceil(savings / each) - 1  # so many young pods cost less than is saved
     settled = come[: max(0, len(come) - max(0, few_enough))]
     return settled[-1] + LATELY if settled else 0

@@ -15,7 +15,7 @@ from kerf.engine.record.decisions import Move
 from kerf.projections.prose.reasons import sentence
 from kerf.replay.explain.claim import explain_claim
 from tests.support.lives import PODS, claim_of, in_service
-from tests.support.scenarios.clusters import NOW, cluster, node, pod, pool, price
+from tests.support.scenarios.clusters import DAEMON, NOW, cluster, node, pod, pool, price
 from tests.support.worlds.disruption import passes
 
 MINUTE = 60_000
@@ -95,3 +95,14 @@ def test_d16_it_comes_as_soon_as_few_enough_are_young() -> None:
         why = too_soon(savings, (candidate,), 0.1, NOW)
         assert why is not None
         assert settled_at(crowded, why, NOW) == settled + 10 * MINUTE, savings
+
+
+def test_d16_what_a_pod_costs_counts_and_not_what_the_replacement_does_nor_pods_of_daemonsets() -> None:
+    came = [NOW - (9 - number) * MINUTE for number in range(9)]
+    pods = [pod(f"p{at}", created=at) for at in came]
+    daemon = pod("daemon", created=NOW - 1, owner=DAEMON)
+    crowded = node("n", "medium", *pods, daemon)
+    why = too_soon(0.2, (Candidate(crowded, pool(), None, tuple(pods), price=0.5, cost=1.0),), 0.1, NOW)
+    assert why is not None
+    assert why.params["limit"] == pytest.approx(0.3)
+    assert settled_at(crowded, why, NOW) == came[-2] + 10 * MINUTE, "one young pod costs less than is saved"
