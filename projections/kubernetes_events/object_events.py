@@ -23,7 +23,7 @@ from kerf.engine.scheduling.pods.evictability import ALWAYS, FOREVER, protected_
 from kerf.engine.state.state import State
 from kerf.projections.kubernetes_events.event import NORMAL, WARNING, KubernetesEvent, ObjectReference
 from kerf.projections.kubernetes_events.zonal_shift_events import ZonalShiftEvents
-from kerf.projections.status.nodeclaim import Reached
+from kerf.projections.status.nodeclaim import Reached, reached
 from kerf.projections.status.nodepool import nodepool_status
 
 
@@ -58,8 +58,8 @@ class ObjectEvents:
 
     def _reached(self, event: Reached, entry: Entry) -> list[KubernetesEvent]:
         """Tell that a claim reached a state (L-459)."""
-        about, kind = _claim_reference(event.claim), type(event).__name__
-        events = [_transition(about, kind, "Unknown", "True", kind)]
+        about, (kind, status, reason) = _claim_reference(event.claim), reached(event)
+        events = [_transition(about, kind, "Unknown", status, reason)]
         if isinstance(event, ev.Initialized):
             self._replacements.pop(event.claim, None)
             events.append(_transition(about, "Ready", "Unknown", "True", "Ready"))

@@ -39,7 +39,7 @@ from kerf.projections.metrics.objects_with_conditions import (
     own_labels,
     pool_conditions,
 )
-from kerf.projections.status.nodeclaim import TRUE, UNKNOWN, Reached, drift_condition
+from kerf.projections.status.nodeclaim import TRUE, UNKNOWN, Reached, drift_condition, reached
 
 TRANSITIONS: tuple[float, ...] = tuple(0.5 * 2.0**power for power in range(15))
 """Bounds of the buckets, in seconds (E in L-362)."""
@@ -232,15 +232,14 @@ class ConditionMetrics:
         self._claims[event.claim] = (event.node_class.name, event.node_pool), 0
 
     def _reached(self, event: Reached, entry: Entry) -> None:
-        kind = type(event).__name__
-        self._became_true(kind, event.claim, event.took)
+        self._became(*reached(event), event.claim, event.took)
         if isinstance(event, ev.Initialized):
-            self._became_true("Ready", event.claim, event.took)
+            self._became("Ready", TRUE, "Ready", event.claim, event.took)
         self._pools(event, entry)
 
-    def _became_true(self, kind: str, claim: str, took: int) -> None:
+    def _became(self, kind: str, status: str, reason: str, claim: str, took: int) -> None:
         own, _ = self._claim(claim)
-        self._kinds["nodeclaim"].moved.inc(kind, TRUE, kind, *own)
+        self._kinds["nodeclaim"].moved.inc(kind, status, reason, *own)
         self._kinds["nodeclaim"].took.observe(took / 1000, kind, UNKNOWN, *own)
 
     def _appeared(self, kind: str, reason: str, claim: str) -> None:

@@ -22,8 +22,9 @@ from kerf.projections.prose.reasons import sentence
 
 TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
 Reached = Launched | Registered | Initialized | Drained | VolumesDetached
-"""Makes the condition of its name true, which was Unknown before."""
+"""Ends the time in which the condition of its name is Unknown."""
 WAITING, WAITING_WORDS = "AwaitingReconciliation", "object is awaiting reconciliation"
+ELAPSED = "TerminationGracePeriodElapsed"
 _MAX_LAUNCH_ERROR = 300  # characters of a launch error (L-155)
 CREATE_ERRORS = LAUNCH_REASONS | {"NoLaunchableOffer", "NodeClassReadinessUnknown"}
 """Codes of failed launches that are reasons of their own (L-154, A-299 to A-313). Any other is LaunchFailed (L-155)."""
@@ -120,6 +121,14 @@ def _drifted(claim: NodeClaim) -> Condition | None:
     return Condition("Drifted", TRUE, reason, reason, claim.drifted_since)
 
 
+def reached(event: Reached) -> tuple[str, str, str]:
+    """Return type, status and reason of the condition that an event brings."""
+    kind = type(event).__name__
+    if isinstance(event, VolumesDetached) and event.left:  # L-199
+        return kind, FALSE, ELAPSED
+    return kind, TRUE, kind
+
+
 def drift_condition(drift: Reason) -> str:
     """Return the reason of the condition Drifted (C-2)."""
     return next((known.condition for known in DriftReason if known == drift.code), drift.code)
@@ -160,7 +169,7 @@ def _detached(claim: NodeClaim) -> Condition | None:
     if claim.volumes and not claim.detached:
         return Condition(kind, UNKNOWN, "AwaitingVolumeDetachment", "", claim.drained)
     if claim.volumes and claim.deadline is not None and claim.detached >= claim.deadline:  # D-156
-        return Condition(kind, FALSE, "TerminationGracePeriodElapsed", "", claim.detached)
+        return Condition(kind, FALSE, ELAPSED, "", claim.detached)
     return Condition(kind, TRUE, kind, since=claim.detached or claim.drained)
 
 

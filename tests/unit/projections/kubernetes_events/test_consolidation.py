@@ -255,3 +255,15 @@ def test_d106_the_commands_text() -> None:
         f"${move.savings:.2f}/h, by {move.replacements[0].instance_types[0]})"
     }
     assert {event.key[1] for event in events} == {command}, "EV-8's de-duplication values"
+
+
+def test_ev9_a_rejected_move_of_several_nodes_is_told_to_each() -> None:
+    """The reference computes the Event from a command that is empty by then, and tells none (D-73)."""
+    world = two_nodes()
+    events, last = DecisionEvents(world.runtime.state), world.store.entries[-1]
+    proposal = ProposedMovesResult((Move("underutilized", tuple(world.runtime.state.facts.claims)),))
+    events.apply(replace(last, position=7, payload=Decision("moves", 1, 1, 1, "", proposal)))
+    result = MoveStepResult("7.0", "withdrawn", Reason("churn"))
+    found = events.apply(replace(last, payload=Decision("move", 1, 1, 1, "", result)))
+    rejected = [event for event in found if event.reason == "ConsolidationRejected"]
+    assert len({(event.about.kind, event.about.name) for event in rejected}) == 4

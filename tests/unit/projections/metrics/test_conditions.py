@@ -221,6 +221,7 @@ def test_l417_conditions_that_a_claim_gets_when_they_are_true() -> None:
         Decision("drift", 1, 1, 1, "", drifted),
         Tainted(name, "drifted"),
         VolumesDetached(name, took=4_000),
+        VolumesDetached(name, took=1_000, left=("pv-1",)),
     ):
         metrics.apply(replace(last, payload=payload))
     found = scraped(exposition(metrics.families()))
@@ -230,7 +231,9 @@ def test_l417_conditions_that_a_claim_gets_when_they_are_true() -> None:
         ("VolumesDetached", "VolumesDetached"),
     ):
         assert value(found, f"{OF_CLAIM}_transitions_total", type=kind, status="True", reason=reason) == 1
-    assert value(found, f"{OF_CLAIM}_transition_seconds_sum", type="VolumesDetached", status="Unknown") == 4
+    assert value(found, f"{OF_CLAIM}_transition_seconds_sum", type="VolumesDetached", status="Unknown") == 5
+    late = {"type": "VolumesDetached", "status": "False", "reason": "TerminationGracePeriodElapsed"}
+    assert value(found, f"{OF_CLAIM}_transitions_total", **late) == 1
 
 
 def test_l417_l420_a_node_that_falls_ill_and_goes() -> None:
