@@ -26,7 +26,8 @@ LEFT_OVER = 2
 
 
 def best_plan(problem: Problem, effort: int, tracer: Tracer | None = None) -> Plan:
-    """The best plan found within `effort` search steps; with 0 steps it is the planner's first plan, unrated.
+    """The best plan found within `effort` search steps; with 0 steps it is the planner's first plan, unrated. Beside
+    nodes that kube-scheduler fills first (`bound_first`) it may search twice.
 
     The result depends on nothing but the arguments. It leaves no pod pending that the first plan places. It costs more
     than the first plan only where fewer pods are left over (see `bindability`). Raises KeyError as `planner.plan` does.
@@ -45,18 +46,22 @@ def _beside_bound(bound: BoundFirst, first: Plan, effort: int, tracer: Tracer | 
 
     The first one for these pods if a better one breaks a spread of pods that are bound. Where that is dearer than the
     first plan, the best one for all pods if it costs less in the end."""
-    whole = bound.with_bound(others := _optimized(bound.rest, bound.first, effort, None))
+    others = _optimized(bound.rest, bound.first, effort, None)
+    whole, spent = bound.with_bound(others), others.touches
     improved = bound.judge.keeps(whole)
     if not improved:
         whole = bound.with_bound(others := bound.first)
     if total_price(whole.claims) > total_price(first.claims) + TOLERANCE:
         of_all = _optimized(bound.problem, first, effort, None)
+        spent += of_all.touches
         known = len(of_all.placed) >= len(whole.placed) and (of_all.rated or not whole.rated)
         if known and _price_in_the_end(of_all) < _price_in_the_end(whole):
-            return of_all if tracer is None else _optimized(bound.problem, first, effort, tracer)
+            if tracer is not None:
+                _optimized(bound.problem, first, effort, tracer)
+            return replace(of_all, touches=spent)
     if tracer is not None:
         bound.trace(others, lambda part: _optimized(bound.rest, bound.first, effort if improved else 0, part), tracer)
-    return whole
+    return replace(whole, touches=spent)
 
 
 def _price_in_the_end(planned: Plan) -> float:
