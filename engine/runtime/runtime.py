@@ -86,7 +86,7 @@ class Runtime:
         record takes its time to be read: `progress` is told the position reached, and what it raises ends the reading.
 
         `now` is what the clocks say. If they do not agree (`clocks`), it is what the API server says, and a record goes
-        on as `_median` says. `epoch` is the Lease's transitions, where there is a Lease. `imported` marks a new record
+        on as `_believed` says. `epoch` is the Lease's transitions, where there is one. `imported` marks a new record
         as partial. Raises StoreError, and InputError (KERF345) when the record is of another cluster than `settings`
         says: nothing is appended then.
         """

@@ -58,6 +58,8 @@ def _unique(report: Report, path: str, value: Any) -> None:
 def check_labels(report: Report, path: str, value: Any) -> None:
     """Report keys and values that are none of labels."""
     for key, text in value.items() if isinstance(value, dict) else ():
+        if not isinstance(key, str):
+            continue  # its type is what is wrong
         if not qualified(key):
             report.add("KERF312", f"{path}[{key}]", f"{key!r} is not a label key", _HINT)
         elif isinstance(text, str) and not (len(text) <= _LONGEST_VALUE and compiled(LABEL_VALUE).search(text)):
