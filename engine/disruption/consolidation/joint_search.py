@@ -165,9 +165,12 @@ class _Search:
         places in the order."""
         going = self._longest_prefix()
         for _ in range(MAX_TAKEN_OUT):
-            if len(going) == len(self._order) or self._fits([self._order[len(going)]]) or self.left <= 0:
+            if len(going) == len(self._order) or self.left <= 0:
                 break
-            self._take_out(self._order[len(going)])
+            stays = self._order[len(going)]
+            if going and (self._fits([stays]) or self.left <= 0):  # without others it was asked as a prefix
+                break
+            self._take_out(stays)
             going = self._longest_prefix(len(going))
         return going
 
@@ -180,10 +183,17 @@ class _Search:
             self._order.append(following)
 
     def _longest_prefix(self, least: int = 0) -> list[Candidate]:
-        """The longest prefix that bisection finds, if not all of the order fits. One of `least` nodes does."""
+        """The longest prefix that is found by steps that double, and then by bisection, if not all of the order fits.
+        One of `least` nodes does."""
         most = len(self._order)
         if not self._order or self._fits(self._order):
             return list(self._order)
+        step = 1
+        while least + step < most:
+            if not self._fits(self._order[: least + step]):
+                most = least + step
+                break
+            least, step = least + step, 2 * step
         while most - least > 1:
             middle = (least + most) // 2
             least, most = (middle, most) if self._fits(self._order[:middle]) else (least, middle)
