@@ -43,6 +43,11 @@ class Use(Struct, frozen=True):
     consuming: int = 0
     unready: int = 0
 
+    def with_node(self, *, goes: bool, ready: bool) -> Use:
+        """Counts another node: whether it is on its way out, and whether it is ready."""
+        unready = not (goes or ready)
+        return Use(self.total + 1, self.consuming + (goes or unready), self.unready + unready)
+
 
 def allowance(pool: NodePool, reason: DisruptionReason, total: int, now: int) -> Allowance:
     """What the pool's budgets allow for one reason, before what is consumed (D-47, D-48)."""
@@ -79,9 +84,7 @@ def _budget_usage(cluster: Cluster) -> dict[str, Use]:
     for node in cluster.nodes:
         if node.managed and node.initialized and not node.terminating and node.node_pool:
             use = use_of_pool.get(node.node_pool, Use())
-            goes = node.marked or node.queued
-            unready = not (goes or node.ready)
-            use_of_pool[node.node_pool] = Use(use.total + 1, use.consuming + (goes or unready), use.unready + unready)
+            use_of_pool[node.node_pool] = use.with_node(goes=node.marked or node.queued, ready=node.ready)
     return use_of_pool
 
 

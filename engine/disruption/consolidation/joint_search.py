@@ -35,6 +35,7 @@ from kerf.engine.disruption.rebinding import Rebinding
 from kerf.engine.disruption.simulation import STEPS_PER_POD, Simulator
 from kerf.engine.lifecycle.drain.eviction_waves import wave_grades
 from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
+from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.matching.resources import total
 
@@ -43,7 +44,7 @@ MAX_STEPS = 90_000
 MIN_NODES, MAX_NODES = 2, 300
 """How many nodes a set has, empty ones apart."""
 MAX_TAKEN_OUT = 20
-"""How many nodes that cannot go at all a search passes over."""
+"""How many nodes that cannot go at all a search passes over in one order."""
 SCHEDULERS_ASKED = 2
 """How many variants of kube-scheduler `Rebinding` asks."""
 
@@ -119,27 +120,28 @@ class _Search:
         moving = (cluster.shapes[pod.shape] for one in approved for pod in one.pods)
         self.waves = wave_grades(moving) if room is None else ()
         self._gone = frozenset(candidate.name for candidate in empty.chosen)
-        self._rooms: dict[str, list[int]] = {}  # what is free on each node that takes pods
+        self._rooms = self._free_on_nodes()
+        self._free = [sum(rooms[axis] for rooms in self._rooms.values()) for axis in range(len(RESOURCES))]
         self._sizes: dict[str, list[int]] = {}
-        self._free = self._amounts()
         self._rebinding = Rebinding(cluster, self.waves)
         self._simulator = Simulator(cluster, most_claims=1)
         self._nothing = {pool_input.pool.name: 0 for pool_input in cluster.pools}
         self.left = steps
 
-    def _amounts(self) -> list[int]:
-        """Of each of `RESOURCES`: what is free on the nodes that take pods."""
-        cluster = self._cluster
-        takers = [node for node in cluster.nodes if node.tracked and not node.marked and node.name not in self._gone]
-        free = {node.name: [max(0, node.place.available.get(resource, 0)) for resource in RESOURCES] for node in takers}
-        self._rooms = free
-        return [sum(rooms[axis] for rooms in free.values()) for axis in range(len(RESOURCES))]
+    def _free_on_nodes(self) -> dict[str, list[int]]:
+        """What is free on each node that takes pods, of each of `RESOURCES`."""
+        nodes = self._cluster.nodes
+        takers = [node for node in nodes if node.tracked and not node.marked and node.name not in self._gone]
+        return {node.name: [max(0, node.place.available.get(each, 0)) for each in RESOURCES] for node in takers}
+
+    def _needs(self, candidate: Candidate) -> Resources:
+        return total(self._cluster.shapes[pod.shape].requests for pod in candidate.pods)
 
     def _size(self, candidate: Candidate) -> list[int]:
         """Of each of `RESOURCES`: what is less free without this node (its own room, and what its pods need)."""
         known = self._sizes.get(candidate.name)
         if known is None:
-            needs = total(self._cluster.shapes[pod.shape].requests for pod in candidate.pods)
+            needs = self._needs(candidate)
             own = self._rooms.get(candidate.name, [0] * len(RESOURCES))
             known = [room + needs.get(each, 0) for room, each in zip(own, RESOURCES, strict=True)]
             self._sizes[candidate.name] = known
@@ -232,7 +234,7 @@ class _Search:
 
     def _share_of_room(self, candidate: Candidate) -> float:
         """How much of what is free its pods take, by the resource of which that is most."""
-        needs = total(self._cluster.shapes[pod.shape].requests for pod in candidate.pods)
+        needs = self._needs(candidate)
         return max(needs.get(each, 0) / max(1, free) for each, free in zip(RESOURCES, self._free, strict=True))
 
     def _has_room(self, going: Iterable[Candidate]) -> bool:

@@ -82,8 +82,7 @@ def budget_use(state: State) -> dict[str, Use]:
         if claim.initialized and not _is_ending(claim):
             use = uses.get(claim.node_pool, Use())
             node = node_of(claim, state)
-            busy = claim.state in GOING or node is None or not node.ready
-            uses[claim.node_pool] = Use(use.total + 1, use.consuming + busy)
+            uses[claim.node_pool] = use.with_node(goes=claim.state in GOING, ready=node is not None and node.ready)
     return uses
 
 
