@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from msgspec.structs import replace
 
 from kerf.engine.scheduling.devices.node_devices import asks_for_devices
@@ -46,21 +49,22 @@ def _beside_bound(bound: BoundFirst, first: Plan, effort: int, tracer: Tracer | 
 
     The first one for these pods if a better one breaks a spread of pods that are bound. Where that is dearer than the
     first plan, the best one for all pods if it costs less in the end."""
+    plan_others: Callable[[Tracer], object] = partial(_optimized, bound.rest, bound.first, effort)
     others = _optimized(bound.rest, bound.first, effort, None)
-    whole, spent = bound.with_bound(others), others.touches
-    improved = bound.judge.keeps(whole)
-    if not improved:
-        whole = bound.with_bound(others := bound.first)
+    spent = others.touches
+    if not bound.judge.keeps(bound.with_bound(others)):
+        others, plan_others = bound.first, partial(plan, bound.rest)
+    whole = bound.with_bound(others)
     if total_price(whole.claims) > total_price(first.claims) + TOLERANCE:
         of_all = _optimized(bound.problem, first, effort, None)
         spent += of_all.touches
-        known = len(of_all.placed) >= len(whole.placed) and (of_all.rated or not whole.rated)
-        if known and _price_in_the_end(of_all) < _price_in_the_end(whole):
+        comparable = len(of_all.placed) >= len(whole.placed) and (of_all.rated or not whole.rated)
+        if comparable and _price_in_the_end(of_all) < _price_in_the_end(whole):
             if tracer is not None:
                 _optimized(bound.problem, first, effort, tracer)
             return replace(of_all, touches=spent)
     if tracer is not None:
-        bound.trace(others, lambda part: _optimized(bound.rest, bound.first, effort if improved else 0, part), tracer)
+        bound.trace(others, plan_others, tracer)
     return replace(whole, touches=spent)
 
 
@@ -72,7 +76,7 @@ def _price_in_the_end(planned: Plan) -> float:
 
 def _optimized(problem: Problem, first: Plan, effort: int, tracer: Tracer | None) -> Plan:
     """The best plan found after the first one."""
-    if not first.claims or effort <= 0:
+    if not first.claims:
         return first if tracer is None else plan(problem, tracer)
     options = InstanceOptions(problem, _requested_resources(problem))
     given = touches_for_cheaper(effort, len(problem.pods))

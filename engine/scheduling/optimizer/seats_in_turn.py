@@ -8,7 +8,7 @@ told the nodes that may take one first: one in each domain, then a second one in
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -21,9 +21,11 @@ from kerf.engine.scheduling.pods.pod_requirements import hard_spreads
 from kerf.engine.scheduling.problem.problem import PendingPod, Problem
 
 HOST = "~"
-"""The domain of a node for its hostname begins with it, and with nothing else."""
+"""What the domain of a new node begins with where the key is the hostname."""
 Domains = tuple[str, ...]
 """The domain of a node for each key."""
+Alike = tuple[Domains, int]
+"""Seats that differ in their host alone: their domains without it, and how many seats come before on the host."""
 
 
 def seats_in_turn(problem: Problem, plan: Plan) -> dict[str, PendingPod]:
@@ -93,29 +95,18 @@ def _in_turn(
 ) -> list[PendingPod]:
     """The seats in the order in which they may be taken: next comes the one whose domains have the fewest pods more
     than the emptiest one of the same key."""
-    taken, on_host = Counter(before), Counter[str]()
-    queues: dict[tuple[Domains, int], deque[PendingPod]] = defaultdict(deque)  # seats that are alike, but for the host
-    for seat in seats:
-        hosts = [domain for domain in domains[seat.uid] if domain.startswith(HOST)]
-        elsewhere = tuple("" if domain in hosts else domain for domain in domains[seat.uid])
-        queues[elsewhere, max((on_host[host] for host in hosts), default=0)].append(seat)
-        on_host.update(hosts)
-    known: dict[int, dict[str, None]] = defaultdict(dict)
-    for key, domain in (place for elsewhere, _ in queues for place in enumerate(elsewhere) if place[1]):
-        known[key][domain] = None
-    for key, domain in before:
-        if key in known:
-            known[key][domain] = None
+    taken, queues = Counter(before), _alike(seats, domains)
+    known = _domains_of_keys(queues, before)
     in_order: list[PendingPod] = []
     while queues:
         least = {key: min(taken[key, domain] for domain in found) for key, found in known.items()}
-        emptiest = min(host for _, host in queues)
+        emptiest = min(on_host for _, on_host in queues)
         ahead = {
-            (elsewhere, host): sorted(
-                [host - emptiest, *(taken[key, elsewhere[key]] - least[key] for key in known if elsewhere[key])],
+            (elsewhere, on_host): sorted(
+                [on_host - emptiest, *(taken[key, elsewhere[key]] - least[key] for key in known if elsewhere[key])],
                 reverse=True,
             )
-            for elsewhere, host in queues
+            for elsewhere, on_host in queues
         }
         chosen = min(queues, key=ahead.__getitem__)
         in_order.append(queues[chosen].popleft())
@@ -123,3 +114,28 @@ def _in_turn(
         if not queues[chosen]:
             del queues[chosen]
     return in_order
+
+
+def _alike(seats: Iterable[PendingPod], domains: Mapping[str, Domains]) -> dict[Alike, deque[PendingPod]]:
+    """The seats that may change with one another."""
+    on_host = Counter[str]()
+    queues: dict[Alike, deque[PendingPod]] = defaultdict(deque)
+    for seat in seats:
+        hosts = [domain for domain in domains[seat.uid] if domain.startswith(HOST)]
+        elsewhere = tuple("" if domain in hosts else domain for domain in domains[seat.uid])
+        queues[elsewhere, max((on_host[host] for host in hosts), default=0)].append(seat)
+        on_host.update(hosts)
+    return queues
+
+
+def _domains_of_keys(queues: Iterable[Alike], before: Iterable[tuple[int, str]]) -> dict[int, dict[str, None]]:
+    """The domains of each key but the hostname, with those that only existing nodes are in."""
+    known: dict[int, dict[str, None]] = defaultdict(dict)
+    for elsewhere, _ in queues:
+        for key, domain in enumerate(elsewhere):
+            if domain:
+                known[key][domain] = None
+    for key, domain in before:
+        if key in known:
+            known[key][domain] = None
+    return known
