@@ -43,7 +43,7 @@ def _labels(pool: NodePool) -> Iterator[str]:
             yield f"label {key} is restricted"
         elif not qualified(key):
             yield f"label {key} is not a qualified name"
-        if not _is_value(value):
+        if not is_label_value(value):
             yield f"label {key} has the invalid value {value}"
 
 
@@ -76,7 +76,7 @@ def _requirement(found: RequirementSpec, key: str) -> Iterator[str]:
     elif not qualified(key):
         yield f"requirement {key} is not a qualified name"
     for value in found.values:
-        if not _is_value(value):
+        if not is_label_value(value):
             yield f"requirement {key} has the invalid value {value}"
     if found.operator == "In":
         yield from _listed(found, key)
@@ -98,7 +98,8 @@ def _listed(found: RequirementSpec, key: str) -> Iterator[str]:
         yield f"requirement {key} has fewer known values than minValues {least} asks for"
 
 
-def _is_value(text: str) -> bool:
+def is_label_value(text: str) -> bool:
+    """Returns whether a text may be the value of a label or a taint."""
     return len(text) <= 63 and _VALUE.fullmatch(text) is not None
 
 

@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from kerf.engine.model.crds.schema import compiled
-from kerf.engine.model.crds.shared_fields import LABEL_VALUE
-from kerf.engine.model.karpenter.nodepool_validation import qualified
+from kerf.engine.model.karpenter.nodepool_validation import is_label_value, qualified
 from kerf.engine.model.manifests.violations import Report
 
 Document = dict[str, Any]
@@ -22,7 +20,6 @@ RESTART_POLICIES = {
     **dict.fromkeys(("Job", "CronJob"), ("OnFailure", "Never")),
 }
 """The restart policies of pods of these kinds; other pods may have any."""
-_LONGEST_VALUE = 63
 _HINT = "Letters, digits, -, _ and ., at most 63; a key may have a DNS domain and / before it"
 
 
@@ -62,7 +59,7 @@ def check_labels(report: Report, path: str, value: Any) -> None:
             continue  # its type is what is wrong
         if not qualified(key):
             report.add("KERF312", f"{path}[{key}]", f"{key!r} is not a label key", _HINT)
-        elif isinstance(text, str) and not (len(text) <= _LONGEST_VALUE and compiled(LABEL_VALUE).search(text)):
+        elif isinstance(text, str) and not is_label_value(text):
             report.add("KERF312", f"{path}[{key}]", f"{text!r} is not a label value", _HINT)
 
 
