@@ -76,6 +76,7 @@ class Simulation:
         """How long the cloud takes to answer the next launches (ms). Without, chance decides."""
         self.host = ControllerHost(clock, lambda: self.cluster.api.date)
         self.watch = Watch(self.cluster, clock, self.rng, self.timing.watch, self.faults)
+        self.actions: list[tuple[str, int]] = []  # of Timelines: whose, and when (ms after the start)
         self._notes: list[tuple[str, Reason]] = []
         self._ignored: list[str] = []
         self._refused: list[Observation] = []

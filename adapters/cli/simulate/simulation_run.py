@@ -74,11 +74,6 @@ class SimulationRun:
         for refused in documents.refused:
             self.simulation.refuse(refused.error, source="manifest", item=refused.item)
         self.accepted = _any_accepted(documents.good, {refusal.object for refusal in self.simulation.refused})
-        self._actions = [
-            (identify(document), action.after)
-            for document in filter(is_timeline, documents.good)
-            for action in decode_timeline(document)[0]
-        ]
         self.start = start
         self.interrupted = False
         self._progress = ProgressLine("virtual time", lambda now: elapsed_text(now - start))
@@ -101,7 +96,7 @@ class SimulationRun:
     def go(self, length: int) -> None:
         """Run for so many milliseconds of virtual time, or until somebody presses Ctrl-C: then to the end of the turn,
         so that the record is whole."""
-        for timeline, late in Counter(name for name, after in self._actions if after > length).items():
+        for timeline, late in Counter(name for name, after in self.simulation.actions if after > length).items():
             self.fold.note(timeline, Reason("after-the-end", {"actions": count(late, "action")}))
         with ctrl_c() as pressed:
             self._pressed = pressed

@@ -29,6 +29,7 @@ def schedule_action(simulation: Simulation, scheduled: t.Scheduled, name: str) -
         except KerfError as error:
             simulation.refuse(error, source="timeline", item=name, field=scheduled.path)
 
+    simulation.actions.append((name, scheduled.after))
     simulation.clock.at(simulation.start + scheduled.after, "timeline", happen)
 
 
