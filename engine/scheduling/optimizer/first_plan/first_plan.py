@@ -20,6 +20,7 @@ from kerf.engine.scheduling.optimizer.first_plan.problem_changes import (
     ProblemChange,
     combined_changes,
     groups_concerned,
+    kinds,
     pending_by_topology,
     single_changes,
 )
@@ -118,11 +119,14 @@ class _Retries:
         return self._best.change.of(self._problem), self._best.plan
 
     def _narrow(self) -> None:
-        """Leave out for a group only what helps it, and not also what helps another one (S-63, S-88)."""
-        for group in groups_concerned(self._problem, self._own) if self._best.change.left_out else ():
+        """Leave out for a group only what helps it, and not also what helps another one; and then only for those kinds
+        of its pods that have to keep off it (S-63, S-88)."""
+        if not self._best.change.left_out:
+            return
+        for uids in (*groups_concerned(self._problem, self._own), *kinds(self._problem)):
             for option in self._best.change.options:
-                if group < option.uids:
-                    self.retry(self._best.change.without(option, group), as_good=True)
+                if uids < option.uids:
+                    self.retry(self._best.change.without(option, uids), as_good=True)
 
     @property
     def _done(self) -> bool:

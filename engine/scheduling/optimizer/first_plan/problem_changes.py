@@ -9,7 +9,8 @@ The planner places pods one after another, large ones first, and never moves one
 * a node of some NodePool or type is where other pods cannot go, or keeps them away: leave the NodePool or type out.
 
 What is left out is left out for the pending pods and the pods that are related to them, and not for others (S-63,
-S-88). Only if that does not help, a domain is left out for all.
+S-88). Only if that does not help, a domain is left out for all. In the end each kind of pods gets back what it need not
+lose.
 """
 
 from __future__ import annotations
@@ -152,6 +153,14 @@ def groups_concerned(problem: Problem, planned: Plan) -> list[frozenset[str]]:
             joined = related.union(*(other for other in concerned if not other.isdisjoint(related)))
             concerned = [*(other for other in concerned if other.isdisjoint(related)), joined]
     return concerned
+
+
+def kinds(problem: Problem) -> list[frozenset[str]]:
+    """The pods (uids) of each kind, those of the largest kind first."""
+    by_kind: dict[tuple[str, str], set[str]] = {}
+    for pod in problem.pods:
+        by_kind.setdefault((pod.namespace, pod.shape), set()).add(pod.uid)
+    return sorted(map(frozenset, by_kind.values()), key=lambda uids: (-len(uids), min(uids)))
 
 
 def _with_related(problem: Problem, uids: frozenset[str]) -> frozenset[str]:

@@ -201,19 +201,22 @@ def test_s134_a_node_pool_in_which_nobody_can_follow_is_left_out() -> None:
     assert len(left(plan(asked))) == 6
     question, made = first_plan(asked)
     assert not left(made)
-    assert {str(pod.of_new_nodes) for pod in question.pods} == {f"{lbl.NODEPOOL} NotIn [z-tainted]"}
+    left_out = {(pod.uid.split("-")[0], str(pod.of_new_nodes)) for pod in question.pods}
+    assert left_out == {("leader", f"{lbl.NODEPOOL} NotIn [z-tainted]"), ("follower", "")}
     assert faults(asked, made) == []
 
 
 @pytest.mark.parametrize("nominations", [False, True])
 @pytest.mark.parametrize("effort", [0, 100])
-def test_s63_s88_pods_that_have_nothing_to_do_with_it_keep_their_node_pool(effort: int, nominations: bool) -> None:
+@pytest.mark.parametrize("related", [False, True])
+def test_s63_s88_pods_whom_it_does_not_help_keep_their_node_pool(effort: int, nominations: bool, related: bool) -> None:
     """Six followers cannot go where their leader goes: the NodePool of weight 100 is left out for these seven, and not
-    for six others."""
+    for six others, also if they have something to do with these."""
     tolerations = (Toleration("t", "Exists"),)
     work = Workloads().add("leader", 1, shape(500, labels={"app": "leader"}, tolerations=tolerations))
     work.add("follower", 6, shape(100, labels={"app": "follower"}, affinity=apart(lbl.HOSTNAME, "leader")))
-    work.add("other", 6, shape(600, labels={"app": "other"}, tolerations=tolerations))
+    beside = (SpreadConstraint(lbl.ZONE, 1, "ScheduleAnyway", Selector({"app": "follower"})),) if related else ()
+    work.add("other", 6, shape(600, labels={"app": "other"}, tolerations=tolerations, spread=beside))
     heavy = pool("heavy", weight=100, taints=(Taint("t", "NoSchedule"),))
     asked = problem(work, ladder(4), heavy, pool("light", weight=1), nominations=nominations)
     assert len(left(plan(asked))) == 6
@@ -236,7 +239,8 @@ def test_s63_s88_what_helps_one_group_is_not_left_out_for_another() -> None:
     question, made = first_plan(asked)
     assert not left(made)
     left_out = {(pod.uid[0], str(pod.of_new_nodes)) for pod in question.pods}
-    assert left_out == {(name, f"{lbl.NODEPOOL} NotIn [{name}]") for name in ("a", "b")}
+    leaders = {(name, f"{lbl.NODEPOOL} NotIn [{name}]") for name in ("a", "b")}
+    assert left_out == leaders | {("a", ""), ("b", "")}, "followers could not go there anyhow"
 
 
 # ── what is told of pods for which something is left out ──────────────────────────────────────
