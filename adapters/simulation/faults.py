@@ -44,6 +44,7 @@ class FaultPlan(Struct, frozen=True, kw_only=True):
     slow_join: float = 0.0
     slow_factor: int = 10  # how many times slower
     never_ready: float = 0.0  # a Node never becomes ready
+    tainted: float = 0.0  # somebody else's taint comes onto a new Node, and stays
 
     message_twice: float = 0.0  # a queue message is delivered twice
     message_late: float = 0.0  # a queue message comes late, behind later ones

@@ -22,11 +22,19 @@ from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.problem.departing_pods import later_pods
 from kerf.engine.scheduling.problem.from_state import problem_of
 from kerf.engine.scheduling.problem.problem import Problem
-from kerf.engine.scheduling.relaunch_delay import DelayedPods, delayed_pods, problem_without, recently_launched
+from kerf.engine.scheduling.relaunch_delay import (
+    DelayedPods,
+    delayed_pods,
+    problem_without,
+    recently_launched,
+    too_early,
+)
 from kerf.engine.state.provisioning_window import window_closes_at
 from kerf.engine.state.state import State
 
 VERSION = 28
+MAX_RETRIES = 4
+"""How often a pass plans again without pods that must wait for another node."""
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # Kubernetes' for generated names
 
 
@@ -80,16 +88,26 @@ def provision(state: State, now: int, tracer: Tracer | None = None) -> Provision
 
 
 def _planned(problem: Problem, state: State, now: int, tracer: Tracer | None) -> tuple[Plan, DelayedPods]:
-    """The plan, without the pods that must wait for another node. Only the final plan is traced."""
+    """The plan, without the pods that must wait for another node. Only the final plan is traced.
+
+    Without some of these pods the plan may open claims for others of them. In the end none of those that got a node
+    recently is planned for.
+    """
     effort = problem.settings.effort
     recent = recently_launched(state.facts, now)
     if not recent:
         return best_plan(problem, effort, tracer), DelayedPods()
-    planned = best_plan(problem, effort)
-    delayed = delayed_pods(planned, recent, state.facts)
-    if delayed.pods or tracer is not None:
-        planned = best_plan(problem_without(problem, delayed.pods), effort, tracer)
-    return planned, delayed
+    recent = {pod.uid: recent[pod.uid] for pod in problem.pods if pod.uid in recent}
+    planned, waiting = best_plan(problem, effort), frozenset[str]()
+    for retries_left in reversed(range(MAX_RETRIES)):
+        early = too_early(planned, recent)
+        if not early:
+            break
+        waiting = waiting | early if retries_left else frozenset(recent)
+        planned = best_plan(problem_without(problem, waiting), effort)
+    if tracer is not None:
+        planned = best_plan(problem_without(problem, waiting), effort, tracer)
+    return planned, delayed_pods(waiting, recent, state.facts)
 
 
 def planned_claim(name: str, opened: OpenedClaim) -> PlannedClaim:

@@ -1,11 +1,14 @@
-"""Wait before launching a second node for a pod that cannot use the first one.
+"""Wait before launching another node for a pod that cannot use the ones that were launched for it.
 
 When somebody else's taint comes onto a new node before its pods do, these stay pending, and each pass would launch
 another node. So a pod gets no other node for ten seconds after the launch. The reference looks at waiting pods as often
-(S-57).
+(S-57). With each further node that has joined in vain the pause doubles, so that a taint which comes onto every new
+node launches ever fewer of them.
 """
 
 from __future__ import annotations
+
+from collections.abc import Container, Iterable
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,10 +19,12 @@ from kerf.engine.record.decisions import Unplaced
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.problem.problem import Problem
 from kerf.engine.scheduling.reasons import SchedulingCode, reason
-from kerf.engine.state.state import Facts
+from kerf.engine.state.state import Facts, LaunchedFor
 
 RELAUNCH_DELAY = 10_000
-"""Between the launch for a pod and another one for it, in milliseconds (S-57)."""
+"""Between the first launch for a pod and another one for it, in milliseconds (S-57)."""
+MAX_RELAUNCH_DELAY = 600_000
+"""Between two launches for a pod at most, in milliseconds."""
 
 
 class DelayedPods(Struct, frozen=True):
@@ -31,36 +36,39 @@ class DelayedPods(Struct, frozen=True):
     until: int = 0
 
 
-def recently_launched(facts: Facts, now: int) -> dict[str, str]:
-    """For each pod (uid) the claim that was requested for it less than RELAUNCH_DELAY ago and whose node has joined. A
-    claim whose node has not joined is left out: only kerf's own plan can give its room to other pods."""
-    young = [
-        claim
-        for _, claim in sorted(facts.claims.items())
-        if claim.created + RELAUNCH_DELAY > now
-        and claim.registered
-        and claim.state not in GOING
-        and claim.instance_status not in ENDED
-    ]
-    return {uid: claim.name for claim in young for uid in claim.pods if uid in facts.pods}
+def recently_launched(facts: Facts, now: int) -> dict[str, LaunchedFor]:
+    """For each pod (uid) that waits for its next node, the latest claim that was launched for it. A claim whose node
+    has not joined is left out: only kerf's own plan can give its room to other pods."""
+    return {uid: latest for uid, latest in sorted(facts.launched_for.items()) if _another_at(latest, facts) > now}
 
 
-def delayed_pods(planned: Plan, recent: dict[str, str], facts: Facts) -> DelayedPods:
-    """The pods that the plan opens claims for although one was requested for them recently."""
-    waiting: dict[str, list[str]] = {}
-    for opened in planned.claims:
-        for uid in opened.pods:
-            if uid in recent:
-                waiting.setdefault(recent[uid], []).append(uid)
-    if not waiting:
-        return DelayedPods()
+def _another_at(latest: LaunchedFor, facts: Facts) -> int:
+    """When the pod may get another node (ms since the epoch): at once if its first one is no longer there."""
+    if latest.times > 1:
+        doublings = min(latest.times - 1, MAX_RELAUNCH_DELAY.bit_length())
+        return latest.at + min(RELAUNCH_DELAY << doublings, MAX_RELAUNCH_DELAY)
+    claim = facts.claims.get(latest.claim)
+    is_there = claim is not None and claim.state not in GOING and claim.instance_status not in ENDED
+    return claim.created + RELAUNCH_DELAY if claim is not None and is_there else 0
+
+
+def too_early(planned: Plan, recent: Container[str]) -> frozenset[str]:
+    """The pods (uids) that the plan opens claims for although one was launched for them recently."""
+    return frozenset(uid for opened in planned.claims for uid in opened.pods if uid in recent)
+
+
+def delayed_pods(pods: Iterable[str], recent: dict[str, LaunchedFor], facts: Facts) -> DelayedPods:
+    """These pods (uids, all of them `recent`), with the reason why they wait."""
+    waiting: dict[LaunchedFor, list[str]] = {}
+    for uid in sorted(pods):
+        waiting.setdefault(recent[uid], []).append(uid)
     return DelayedPods(
         pods=frozenset(uid for uids in waiting.values() for uid in uids),
         unplaced=tuple(
-            Unplaced(tuple(uids), (reason(SchedulingCode.LAUNCHED_IN_VAIN, claim=name),))
-            for name, uids in sorted(waiting.items())
+            Unplaced(tuple(uids), (reason(SchedulingCode.LAUNCHED_IN_VAIN, claim=latest.claim),))
+            for latest, uids in sorted(waiting.items(), key=lambda item: (item[0].claim, item[0].times))
         ),
-        until=min(facts.claims[name].created for name in waiting) + RELAUNCH_DELAY,
+        until=min((_another_at(latest, facts) for latest in waiting), default=0),
     )
 
 

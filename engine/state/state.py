@@ -117,6 +117,15 @@ class StaticPool(Struct, frozen=True, omit_defaults=True):
     retry_at: int = 0
 
 
+class LaunchedFor(Struct, frozen=True):
+    """The latest claim that was launched for a pod which waits, and whose node has joined at `at`. `times`: how many
+    such claims there were."""
+
+    claim: NodeClaimName
+    at: int
+    times: int = 1
+
+
 class DaemonPod(Struct, frozen=True):
     """The newest pod of a DaemonSet that was seen."""
 
@@ -185,6 +194,7 @@ class Facts(Struct, omit_defaults=True):
         Plain, NodeName
     ] = {}  # pod without a place of its own → the claim or unmanaged node that the plan put it on
     # ("" for one that the scheduler has not come to yet, and whose claim has ended)
+    launched_for: dict[Plain, LaunchedFor] = {}  # pod that waits, or waited when a node joined for it
     nominations: dict[Plain, NodeName] = {}  # pod → the node that kerf nominated for it, as its status shows
     batch_opened: int = 0  # the provisioning window (S-55); 0 when closed
     batch_last: int = 0

@@ -103,6 +103,7 @@ def scenario(seed: int, *, forgets: bool | None = None) -> Scenario:
         drawn.reservations = {f"cr-{number}": kind for number, kind in enumerate(kinds)}
     _add_devices(drawn)
     _ask_in_vain(drawn)
+    _taint_nodes(drawn)
     _tell_nodes(drawn)
     _open_budgets(drawn)
     _Storm(drawn, dice).draw()
@@ -155,6 +156,14 @@ def _ask_in_vain(drawn: Scenario) -> None:
     if dice.random() < TRAITS:
         drawn.traits["labels that no launch gives"] += 1
         drawn.documents += beginning.odd(dice)
+
+
+def _taint_nodes(drawn: Scenario) -> None:
+    """In some of the scenarios somebody else taints some or all new nodes during the storm."""
+    dice = random.Random(f"taints {drawn.seed}")
+    if dice.random() < TRAITS:
+        drawn.traits["nodes that somebody else taints"] += 1
+        drawn.faults = replace(drawn.faults, tainted=dice.choice([0.2, 1.0]))
 
 
 def _open_budgets(drawn: Scenario) -> None:

@@ -22,9 +22,11 @@ from kerf.adapters.simulation.seeded_random import SeededRandom
 from kerf.adapters.simulation.timing import Timing
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.nodes import Node
-from kerf.engine.model.kubernetes.pods import Pod, is_terminal
+from kerf.engine.model.kubernetes.pods import Pod, Taint, is_terminal
 from kerf.engine.model.kubernetes.volumes import VolumeAttachment
 
+FOREIGN = Taint("example.com/agent-not-ready", "NoSchedule")
+"""What somebody else puts on new nodes, if they do (`FaultPlan.tainted`)."""
 _UNKNOWN = object()
 
 
@@ -136,7 +138,8 @@ class Kubelets:
             capacity=dict(machine.type.capacity),
             allocatable=machine.allocatable(devices=False),
         )
-        self._api.put(with_taints(node, (*machine.taints, UNREGISTERED, NOT_READY)))
+        foreign = (FOREIGN,) if self._fault_injector.strikes("tainted", machine.instance) else ()
+        self._api.put(with_taints(node, (*machine.taints, *foreign, UNREGISTERED, NOT_READY)))
         if not self._fault_injector.strikes("never_ready", machine.instance):
             self._clock.after(self._timing.ready, "node becomes ready", lambda: self._ready(name))
 

@@ -19,6 +19,7 @@ from kerf.engine.record.claim_events import (
     Launched,
     LaunchFailed,
     ReasonRaised,
+    Registered,
     Requested,
     Tainted,
     Untainted,
@@ -33,7 +34,7 @@ from kerf.engine.state.nodeclaims.unavailable import has_launched, is_remembered
 from kerf.engine.state.objects.nodepool_health import count_labels, count_registration
 from kerf.engine.state.objects.static_nodepools import count_launch_failures
 from kerf.engine.state.provisioning_window import free_capacity_changed, nomination_period, note_disruption_change
-from kerf.engine.state.state import Asked, Orphan, Search, State
+from kerf.engine.state.state import Asked, Facts, LaunchedFor, Orphan, Search, State
 
 MIN_BACKOFF = 1_000
 MAX_BACKOFF = 60_000
@@ -74,6 +75,8 @@ def claim_event(state: State, event: Any, entry: Entry) -> None:
         asked = facts.intents.get(launch.again) if launch is not None else None
         if launch is not None and asked is not None:
             _attempt(claim, launch.again, asked.intent, asked.at)
+    elif isinstance(event, Registered):
+        _joined_for(facts, claim, entry.at)
     state.indexes.touched[name] = entry.position
     count_registration(state, claim, event, entry)
     count_labels(state, claim, event, unmet_before)
@@ -93,6 +96,14 @@ def claim_event(state: State, event: Any, entry: Entry) -> None:
     elif isinstance(event, Tainted | Untainted | ReasonRaised | Initialized | Adopted) or _sets_deadline(event):
         free_capacity_changed(state, entry.at)  # its pods, or those that wait for it, may need another place
         look_at_interrupted(state, entry)
+
+
+def _joined_for(facts: Facts, claim: NodeClaim, at: int) -> None:
+    """Counts a node that has joined for each pod that it was launched for (S-57)."""
+    for uid in claim.pods:
+        if uid in facts.pods:
+            before = facts.launched_for.get(uid)
+            facts.launched_for[uid] = LaunchedFor(claim.name, at, before.times + 1 if before is not None else 1)
 
 
 def _sets_deadline(event: object) -> bool:

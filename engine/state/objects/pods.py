@@ -60,6 +60,7 @@ def _bound(state: State, old: Pod | None, pod: Pod, entry: Entry) -> None:
             indexes.pods_by_node.get(was, {}).pop(pod.uid, None)
             _expected_no_more(state, pod.uid, entry)
         if now:
+            state.facts.launched_for.pop(pod.uid, None)
             indexes.pods_by_node.setdefault(now, {})[pod.uid] = None
         if has_active_buffers(state.facts):  # a pod has taken room that a buffer keeps, or given some back
             open_window(state.facts, entry.at)
@@ -113,6 +114,7 @@ def pod_gone(state: State, uid: str, entry: Entry) -> None:
     indexes.on_nodes.pop(pod.node, None)
     facts.nominations.pop(uid, None)
     facts.arrived.pop(uid, None)
+    facts.launched_for.pop(uid, None)
     if pod.node:
         note_disruption_change(facts, entry.at)
         indexes.pods_by_node.get(pod.node, {}).pop(uid, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kerf.engine.model.kubernetes.pods import Taint
 from kerf.engine.record.decisions import Decision, LaunchInstance, ProvisionResult
 from kerf.engine.scheduling.reasons import SchedulingCode
-from tests.support.lives import PODS, PROVIDER, UNREGISTERED, launched
+from tests.support.lives import PODS, PROVIDER, UNREGISTERED, asked, launched
 from tests.support.world import Mi, World
 
 SPOILT = Taint("example.com/mine", "NoExecute")
@@ -66,3 +66,38 @@ def test_s57_a_node_that_is_gone_is_replaced_at_once() -> None:
     world.node("n1", PROVIDER, ready=False, registered="true", initialized="true", taints=(SPOILT,))
     world.after(1_000)
     assert len(orders(world)) == 1
+
+
+def spoil(world: World, ref: str, order: LaunchInstance, number: int) -> None:
+    """The launch succeeds, and somebody puts the taint on its node."""
+    instance, name = f"i-{number}", f"n{number}"
+    world.answer_launch(ref, order, instance)
+    provider = f"aws:///us-west-2a/{instance}"
+    world.node(name, provider, taints=(UNREGISTERED, SPOILT))
+    world.answer_all()
+    world.node(name, provider, registered="true", taints=(SPOILT,))
+    world.answer_all()
+    world.node(name, provider, registered="true", initialized="true", taints=(SPOILT,))
+
+
+def test_s57_each_further_node_in_vain_doubles_the_pause() -> None:
+    """A taint that comes onto each new node launched 270 of them in three hours."""
+    world = asked()
+    pauses, asked_for = [], {order.claim for _, order in world.launches()}
+    for number in range(8):
+        ((ref, order),) = [found for found in world.launches() if found[1].claim in asked_for]
+        spoil(world, ref, order, number)
+        seconds = 0
+        while not (new := {order.claim for order in orders(world)} - asked_for):
+            world.after(1_000)
+            seconds += 1
+        pauses.append(seconds)
+        asked_for = new
+    assert pauses == [10, 20, 40, 80, 160, 320, 600, 600]
+
+
+def test_s57_a_pod_that_was_bound_begins_anew() -> None:
+    world = spoilt()
+    assert world.runtime.state.facts.launched_for["uid-a"].times == 1
+    world.bind("a", "n1")
+    assert "uid-a" not in world.runtime.state.facts.launched_for
