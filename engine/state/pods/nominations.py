@@ -2,12 +2,11 @@
 
 kerf writes a planned node's name into the pods that its plan put there, so that kube-scheduler follows the plan. Such a
 pod stays provisionable: the node may never come. A nomination by preemption means that the pod has its place (S-40).
-They are told apart when they are seen, by whether the plan has the pod on that node.
+They are told apart when they are seen, by whether the plan has the pod on that node, or had it there at its launch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from itertools import chain
 
 from msgspec.structs import replace
@@ -22,7 +21,7 @@ def note_nomination(state: State, pod: Pod) -> None:
     if not pod.nominated or pod.node:
         facts.nominations.pop(pod.uid, None)
     elif facts.nominations.get(pod.uid) != pod.nominated:
-        if pod.nominated in _planned_nodes(state, pod.uid):
+        if _is_ours(state, pod.uid, pod.nominated):
             facts.nominations[pod.uid] = pod.nominated
         else:
             facts.nominations.pop(pod.uid, None)
@@ -58,10 +57,9 @@ def _without_ours(facts: Facts, pod: Pod) -> Pod:
     return replace(pod, nominated="") if ours else pod
 
 
-def _planned_nodes(state: State, uid: str) -> Iterable[str]:
-    """By what names the node of the claim that the plan put this pod on may go: its Node's, or its instance's where
-    that is the Node's from the start (KWOK)."""
-    claim = state.facts.claims.get(state.facts.targets.get(uid, ""))
-    if claim is None or not claim.provider_id:
-        return ()
-    return (claim.node, claim.instance, *state.indexes.nodes_by_provider.get(claim.provider_id, ()))
+def _is_ours(state: State, uid: str, node: str) -> bool:
+    """Whether the plan put this pod on the claim of this node, or did so when the claim was launched: what kerf wrote
+    may be seen after another plan. A Node may have its instance's name from the start (KWOK)."""
+    facts, indexes = state.facts, state.indexes
+    claim = facts.claims.get(indexes.claim_by_node.get(node) or indexes.claim_by_instance.get(node, ""))
+    return claim is not None and (facts.targets.get(uid) == claim.name or uid in claim.pods)

@@ -52,6 +52,15 @@ def test_the_name_of_the_instance_will_do_before_the_node_is_there() -> None:
     assert waiting(world) == {"a", "b", "c", "d", "e"}
 
 
+def test_what_kerf_wrote_may_be_seen_after_another_plan() -> None:
+    """Its controller dies after it has nominated a pod, and the next one plans otherwise before it has seen that. As a
+    nomination by preemption the pod had its place for ever."""
+    world = joined()
+    world.runtime.state.facts.targets.pop("uid-a")
+    nominate(world, "n1", "a")
+    assert waiting(world) == {"a", "b", "c", "d", "e"}
+
+
 def test_a_pod_whose_claim_failed_after_it_was_nominated_is_planned_for_again() -> None:
     """A nomination never holds a pod back: not even one that nobody has taken back."""
     world = joined()
