@@ -17,8 +17,8 @@ from tests.support.simulation.run import Run, scale, workshop
 
 MINUTE = 60_000
 SIZES = {"large": "1500m", "middle": "700m", "little": "100m"}
-REPLICAS, LEFT = {"large": 24, "middle": 20, "little": 60}, 4
-"""All are scaled to one in four."""
+REPLICAS, LEFT = {"large": 24, "middle": 32, "little": 90}, 3
+"""All are scaled to one in three."""
 
 
 def deployment(name: str) -> dict[str, Any]:

@@ -238,18 +238,22 @@ class Workloads:
         )
 
     def _victims(self, pods: list[Pod]) -> list[Pod]:
-        """Order pods as a ReplicaSet gives them up: unbound, not ready, cheap to delete, crowded, young."""
+        """Order pods as a ReplicaSet gives them up: unbound, not ready, cheap to delete, crowded, young. Of two ages
+        none counts as younger unless it has a lower power of two in it; then the uid decides."""
         crowd: dict[str, int] = {}
         for pod in pods:
             crowd[pod.node] = crowd.get(pod.node, 0) + 1
         return sorted(
             pods,
             key=lambda p: (
-                bool(p.node), p.phase == "Running", p.ready, p.deletion_cost, -crowd[p.node], -p.started,
-                -p.created,
-                p.name,
+                bool(p.node), p.phase == "Running", p.ready, p.deletion_cost, -crowd[p.node],
+                self._magnitude(p.started), self._magnitude(p.created), p.uid,
             ),
         )  # fmt: skip
+
+    def _magnitude(self, since: int) -> int:
+        """Return the binary logarithm of an age, rounded down. It is one of nanoseconds in Kubernetes."""
+        return ((self._clock.now - since) * 1_000_000).bit_length()
 
     # ── StatefulSets ────────────────────────────────────────────────────────────────────────────────────────
 

@@ -53,6 +53,30 @@ def test_scaling_down_gives_up_unbound_pods_first(
     assert set(world.cluster.api.pods) == bound
 
 
+def test_scaling_down_gives_up_the_young_and_of_pods_of_about_one_age_any(
+    world: Simulation, deployment: MakeDeployment, node: MakeNode
+) -> None:
+    """As Kubernetes: an age counts by its binary logarithm. The youngest pods, which one node got last, would leave
+    many nodes empty."""
+    for name in "abcdef":
+        world.cluster.apply(node(name, cpus=1))
+    world.cluster.workloads.apply(deployment(6))
+    settle(world)
+    old = set(world.cluster.api.pods)
+    world.cluster.workloads.apply(deployment(12))
+    settle(world)
+    assert all(pod.node for pod in world.cluster.api.pods.values())
+    world.cluster.workloads.apply(deployment(6))
+    settle(world)
+    assert set(world.cluster.api.pods) == old, "the others are 10 s old, these 20 s"
+    world.cluster.workloads.apply(deployment(12))
+    settle(world, 400_000)
+    known = sorted(world.cluster.api.pods)
+    world.cluster.workloads.apply(deployment(6))
+    settle(world)
+    assert sorted(world.cluster.api.pods) == known[6:], "400 s and 430 s count as one age"
+
+
 def test_a_pod_on_its_way_out_is_replaced_at_once(
     world: Simulation, deployment: MakeDeployment, node: MakeNode
 ) -> None:
