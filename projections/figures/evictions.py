@@ -20,7 +20,10 @@ EVICTED, FORCED, REFUSED = "evicted", "forced", "refused"
 AGAIN_WITHIN = 1_800_000
 """A pod that came for an evicted one and is evicted within this time (ms) of its creation is evicted again."""
 COMES_WITHIN = 60_000
-"""A pod that is created within this time (ms) of an eviction of its workload came for the evicted one."""
+"""A pod that is created within this time (ms) after an eviction of its workload was asked for came for the evicted
+one."""
+GRAIN = 1_000
+"""The time of a pod's creation is one of whole seconds (ms)."""
 GONE_ALREADY = "404"
 
 
@@ -66,7 +69,7 @@ class EvictionsFold:
         self._workloads: dict[str, str] = {}  # by pod
         self._counted: set[tuple[str, str]] = set()  # pod and what happened to it
         self._created: dict[str, int] = {}  # by pod
-        self._evicted_at: dict[str, int] = {}  # the latest eviction, by workload
+        self._evicted_at: dict[str, int] = {}  # when the latest one was asked for, by workload
         self.measures: list[Measure] = []
         self.again: list[EvictedAgain] = []
 
@@ -75,7 +78,7 @@ class EvictionsFold:
         if isinstance(payload, Decision):
             for index, intent in enumerate(payload.intents):
                 if isinstance(intent, EvictPod | DeletePod):
-                    self._ask(f"{entry.position}.{index}", intent)
+                    self._ask(f"{entry.position}.{index}", intent, entry.at)
         elif isinstance(payload, Pod):
             self._seen(payload)
         elif isinstance(payload, EffectAnswered) and payload.intent in self._asked:
@@ -93,15 +96,16 @@ class EvictionsFold:
             return
         if self._evicted_at and pod.created and pod.uid not in self._created:
             evicted_at = self._evicted_at.get(workload_of(pod).key, 0)
-            if abs(pod.created - evicted_at) <= COMES_WITHIN:
+            if -GRAIN < pod.created - evicted_at <= COMES_WITHIN:
                 self._created[pod.uid] = pod.created
 
-    def _ask(self, ref: str, intent: EvictPod | DeletePod) -> None:
+    def _ask(self, ref: str, intent: EvictPod | DeletePod, at: int) -> None:
         pod = self._lives.pods.get(intent.uid)
         key = f"{intent.namespace}/{intent.name}"
         workload = self._workloads.get(intent.uid) or (workload_of(pod).key if pod is not None else key)
         self._workloads[intent.uid] = workload
         self._asked[ref] = _Asked(intent, workload)
+        self._evicted_at[workload] = at
 
     def _answered(self, asked: _Asked, answer: EffectAnswered, entry: Entry) -> None:
         intent = asked.intent
@@ -122,6 +126,7 @@ class EvictionsFold:
             self._add(entry, claim, key, workload, REFUSED, said.actor)
             return
         self._workloads[said.uid or key] = workload
+        self._evicted_at[workload] = entry.at
         self._once(entry, claim, said.uid or key, key, said.eviction, said.actor)
 
     def _once(self, entry: Entry, claim: str, uid: str, key: str, what: str, actor: str = "") -> None:
@@ -132,7 +137,6 @@ class EvictionsFold:
             created = self._created.pop(uid, 0)
             if created and entry.at - created <= AGAIN_WITHIN:
                 self.again.append(EvictedAgain(entry.at, workload, claim))
-            self._evicted_at[workload] = entry.at
             self._add(entry, claim, key, workload, what, actor)
 
     def _add(self, entry: Entry, claim: str, key: str, workload: str, what: str, actor: str = "") -> None:
