@@ -293,6 +293,8 @@ TAKEN_BACK = "capacity_reservation_interrupted"
 """The kind of interruption of an instance whose reservation's owner takes its place back (A-350)."""
 FAILED_CHECKS = ("instance_status", "system_status")
 """Interruptions of an instance whose EC2 status checks fail: there is nothing to wait for (A-361)."""
+ENDS = ("instance_stopped", "instance_terminated")
+"""What EC2 says of every instance that ends, whoever ends it (A-348)."""
 
 
 class InterruptionSeen(Struct, frozen=True, omit_defaults=True):

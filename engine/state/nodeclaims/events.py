@@ -9,7 +9,7 @@ import msgspec
 from kerf.engine.model.karpenter.nodeclass_terms import known_user_data
 from kerf.engine.model.labels import ON_DEMAND, RESERVATION_ID, RESERVED, SPOT
 from kerf.engine.nodeclaim.claim import Effect, NodeClaim, apply
-from kerf.engine.nodeclaim.effect_keys import LAUNCH, effect_key
+from kerf.engine.nodeclaim.effect_keys import LAUNCH, TERMINATE, effect_key
 from kerf.engine.nodeclaim.state_table import GOING, TERMINATED
 from kerf.engine.record import observations as seen
 from kerf.engine.record.claim_events import (
@@ -301,7 +301,8 @@ def _attempt(claim: NodeClaim, ref: str, intent: Intent, at: int) -> None:
 
 
 def interrupted(state: State, message: seen.InterruptionSeen, entry: Entry) -> None:
-    """Note an interruption; duplicates and messages about foreign instances change nothing (A-344, A-354)."""
+    """Note an interruption; duplicates and messages about foreign instances change nothing (A-344, A-354), nor does the
+    news of an end that kerf itself has asked for: the claim goes for the reason that it had (A-362)."""
     facts = state.facts
     if not is_new(state, message.message, entry.at):
         return
@@ -309,6 +310,8 @@ def interrupted(state: State, message: seen.InterruptionSeen, entry: Entry) -> N
     if name is None or message.kind == "rebalance_recommendation":
         return
     claim = facts.claims[name]
+    if message.kind in seen.ENDS and claim.effect(TERMINATE) is not None:
+        return
     if message.kind == "spot_interrupted" and claim.zone:  # A-355
         key = f"{SPOT}|{claim.instance_type}|{claim.zone}"
         facts.unavailable[key] = entry.at + facts.settings.unavailable_for
