@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from kerf.adapters.aws.catalogue.facts import ec2_values
+from kerf.adapters.aws.userdata.own_user_data import user_data_problem
 from kerf.adapters.cli.input.across_objects import notes_across
 from kerf.adapters.cli.input.manifests import Placed, manifest_note_sentence, read_manifests
 from kerf.adapters.kubernetes.published_schemas import published_schemas
@@ -17,11 +18,12 @@ from kerf.adapters.simulation.documents.parts import template_of
 from kerf.adapters.simulation.timeline.timeline import Apply, Scheduled, decode_timeline, is_timeline
 from kerf.engine.errors import InputError
 from kerf.engine.model.crds.published import PublishedSchemas
+from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
 from kerf.engine.model.labels import INSTANCE_TYPE, ZONE
-from kerf.engine.model.manifests.decode import subject_of
+from kerf.engine.model.manifests.decode import decode_object, subject_of
 from kerf.engine.model.manifests.lists import items_of
 from kerf.engine.model.manifests.validate import Verdict, judge
-from kerf.engine.model.manifests.violations import Violation
+from kerf.engine.model.manifests.violations import ManifestError, Violation
 from kerf.engine.model.mistyped import CLOSED, Known, near_value
 from kerf.engine.model.reasons import Reason
 
@@ -68,7 +70,7 @@ def _unreadable(error: InputError, item: str) -> Checked:
 def violations_of(document: Mapping[str, Any], published: PublishedSchemas) -> Sequence[Violation]:
     """What `kerf validate` would refuse an object for, but for a kubelet that nothing can be launched with: the API
     server takes that, and the NodeClass is there as not ready."""
-    found = judge(dict(document), CLOSED, published).violations
+    found = (*judge(dict(document), CLOSED, published).violations, *_wrong_user_data(document))
     if document.get("kind") == "EC2NodeClass" and all(v.path.startswith("spec.kubelet") for v in found):
         return ()
     return found
@@ -119,7 +121,7 @@ def _judged(
     notes = [*(manifest_note_sentence(note) for note in judgement.notes), *across]
     if judgement.old:
         notes.insert(0, _OLD[judgement.verdict])
-    wrong = (*judgement.violations, *_wrong_lifetime(document))
+    wrong = (*judgement.violations, *_wrong_lifetime(document), *_wrong_user_data(document))
     verdict = judgement.verdict if wrong == judgement.violations else "refused"
     return Checked(place, judgement.object, verdict, wrong, tuple(notes))
 
@@ -134,6 +136,19 @@ def _wrong_lifetime(document: dict[str, Any]) -> list[Violation]:
     except InputError as error:
         return [Violation(error.code, error.where, error.message, error.hint)]
     return []
+
+
+def _wrong_user_data(document: Mapping[str, Any]) -> list[Violation]:
+    """What is wrong with the user data of an EC2NodeClass, as far as the class can be read. The API server takes any,
+    and the class is never ready (A-63)."""
+    if document.get("kind") != "EC2NodeClass":
+        return []
+    try:
+        node_class = decode_object(dict(document)).object
+    except ManifestError:
+        return []
+    problem = user_data_problem(node_class) if isinstance(node_class, EC2NodeClass) else None
+    return [problem] if problem is not None else []
 
 
 def count_verdicts(checked: Iterable[Checked]) -> dict[Verdict, int]:

@@ -168,6 +168,39 @@ def test_a50_a_pool_of_a_class_with_a_malformed_kubelet_is_checked(run: Run, tmp
     assert "instance-cpu Gt 5000 alone leaves none" in out
 
 
+@pytest.mark.parametrize(
+    ("alias", "user_data", "said"),
+    [
+        ("bottlerocket@latest", "[settings\nsecret", "the user data is no TOML: it is wrong at "),
+        ("al2023@latest", "MIME-Version: 1.0\n\nsecret", "the MIME text is not multipart"),
+        ("al2023@latest", "a: !!bool secret", "the user data is YAML with a value that does not suit its tag"),
+        ("al2@latest", "#!/bin/sh\n# " + 2_400 * "secret ", "the user data has"),
+    ],
+)
+def test_a63_user_data_that_no_node_can_boot_with_is_refused(
+    run: Run, tmp_path: Path, alias: str, user_data: str, said: str
+) -> None:
+    terms = changed(EC2_NODE_CLASS, "spec.amiSelectorTerms", [{"alias": alias}])
+    bad, good = changed(terms, "spec.userData", user_data), changed(EC2_NODE_CLASS, "metadata.name", "good")
+    code, out, _ = run("validate", written(tmp_path, bad, good))
+    assert code == 1
+    assert f"KERF521 spec.userData: {said}" in out
+    assert "EC2NodeClass/good: accepted" in out
+    assert "secret" not in out, "it may be a password"
+
+
+def test_a63_user_data_is_checked_of_v1beta1_too(run: Run, tmp_path: Path) -> None:
+    bad = changed(OLD_CLASS, "spec.userData", "Content-Type: text/plain\n\nx")
+    _, out, _ = run("validate", written(tmp_path, bad))
+    assert "KERF521 spec.userData: the MIME text is not multipart" in out
+
+
+@pytest.mark.parametrize("user_data", ["", "#!/bin/sh\necho [", "apiVersion: node.eks.aws/v1alpha1", 16_000 * "x"])
+def test_a63_user_data_that_is_no_archive_is_a_script(run: Run, tmp_path: Path, user_data: str) -> None:
+    code, out, _ = run("validate", written(tmp_path, changed(EC2_NODE_CLASS, "spec.userData", user_data)))
+    assert code == 0, out
+
+
 def test_a50_a_kubelet_is_checked_also_where_another_field_is_wrong(run: Run, tmp_path: Path) -> None:
     bad = changed(changed(EC2_NODE_CLASS, "spec.kubelet", {"maxPods": -1}), "spec.tags", {"": "x"})
     _, out, _ = run("validate", written(tmp_path, bad))
