@@ -4,8 +4,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 from msgspec import field
+from msgspec.structs import replace
 
 from kerf.engine.model.crds.check import check_document
 from kerf.engine.model.crds.ec2nodeclasses import EC2_NODE_CLASS
@@ -32,6 +35,7 @@ from kerf.engine.model.manifests.wire import (
     read_time,
     require_name,
 )
+from kerf.engine.model.quantities import LARGEST_AMOUNT
 
 
 class AMIStatusWire(Wire):
@@ -64,11 +68,12 @@ def read_ec2_node_class(data: bytes, report: Report) -> Read:
     metadata = wire.metadata
     require_name(report, metadata)
     check_document(EC2_NODE_CLASS, msgspec.json.decode(data), report)
+    spec = replace(wire.spec, kubelet=_stored(wire.spec.kubelet))
     for rule in EC2NODECLASS_RULES:
-        rule(wire.spec, report)
+        rule(spec, report)
     node_class = EC2NodeClass(
         name=metadata.name,
-        spec=wire.spec,
+        spec=spec,
         status=_status(report, wire.status),
         uid=metadata.uid,
         generation=metadata.generation,
@@ -77,6 +82,17 @@ def read_ec2_node_class(data: bytes, report: Report) -> Read:
         deleting=read_time(report, "metadata.deletionTimestamp", metadata.deletion_timestamp),
     )
     return Read(node_class, {})
+
+
+def _stored(value: Any) -> Any:
+    """Returns a part of an open object as the API server gives it back: a number without a fraction is an integer, for
+    whoever reads it. No schema of msgspec's sees to that there.
+    """
+    if isinstance(value, dict):
+        return {key: _stored(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_stored(part) for part in value]
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < LARGEST_AMOUNT else value
 
 
 def _status(report: Report, wire: StatusWire) -> EC2NodeClassStatus:

@@ -57,6 +57,27 @@ def test_names_with_capitals_are_read() -> None:
     assert found.kubelet == {"maxPods": "max_pods - 2", "clusterDNS": ["10.0.0.10"]}
 
 
+def test_a50_numbers_without_a_fraction_are_integers_in_a_kubelet_as_the_api_server_gives_them_back() -> None:
+    """A float for maxPods would stand in resources, which a record cannot hold, and in user data."""
+    written = {
+        "maxPods": 20.0,
+        "podsPerCore": -0.0,
+        "memoryThrottlingFactor": 0.8,
+        "reservedMemory": [{"numaNode": 1.0, "limits": {"memory": 1e9}}],
+        "registryPullQPS": 1e300,
+    }
+    found = node_class(EC2_NODE_CLASS | {"spec": EC2_NODE_CLASS["spec"] | {"kubelet": written}}).spec.kubelet
+    assert repr(found) == repr(
+        {
+            "maxPods": 20,
+            "podsPerCore": 0,
+            "memoryThrottlingFactor": 0.8,
+            "reservedMemory": [{"numaNode": 1, "limits": {"memory": 1_000_000_000}}],
+            "registryPullQPS": 1e300,
+        }
+    )
+
+
 def test_status() -> None:
     """A status is read whole (A-54)."""
     status = {
