@@ -21,7 +21,7 @@ from kerf.adapters.aws.catalogue.kubelet_expressions import evaluation_problem, 
 from kerf.engine.model import labels
 from kerf.engine.model.instance_types import InstanceType, Offering
 from kerf.engine.model.kubernetes.pods import Resources
-from kerf.engine.model.quantities import parse_quantity
+from kerf.engine.model.quantities import LARGEST_AMOUNT, parse_quantity
 
 MI, GI = 1 << 20, 1 << 30
 _AWS = "karpenter.k8s.aws/"
@@ -227,10 +227,12 @@ def _devices(devices: tuple[Device, ...], manufacturer: str) -> int:
 
 
 def overhead(facts: InstanceTypeFacts, settings: NodeSettings) -> Resources:
-    """The sum of kube-reserved, system-reserved and the eviction threshold (A-184…A-187)."""
+    """The sum of kube-reserved, system-reserved and the eviction threshold (A-184…A-187). Like each of them it has an
+    upper bound: a record keeps integers of 64 bits, and no node has more to reserve."""
     parts = (kube_reserved(facts, settings), settings.system_reserved, eviction_threshold(facts, settings))
     names = sorted({name for part in parts for name in part})
-    return {name: total for name in names if (total := sum(part.get(name, 0) for part in parts))}
+    totals = {name: sum(part.get(name, 0) for part in parts) for name in names}
+    return {name: min(total, LARGEST_AMOUNT) for name, total in totals.items() if total}
 
 
 def kube_reserved(facts: InstanceTypeFacts, settings: NodeSettings) -> Resources:

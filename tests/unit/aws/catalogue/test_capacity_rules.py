@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -18,6 +19,8 @@ from kerf.adapters.aws.catalogue.instance_types import (
     kube_reserved,
     overhead,
 )
+from kerf.engine.model.instance_types import InstanceType
+from kerf.engine.model.quantities import LARGEST_AMOUNT
 from tests.support.instance_facts import facts, made
 
 PLAIN = NodeSettings()
@@ -155,3 +158,12 @@ def test_a187_allocatable_is_what_is_left() -> None:
     assert left["cpu"] == 2_000 - 70 - 100
     assert left["memory"] == kind.capacity["memory"] - 574 * MI - 500 * MI
     assert left["pods"] == kind.capacity["pods"]
+
+
+def test_a187_reservations_beyond_all_bounds_can_be_recorded_and_leave_no_room() -> None:
+    """Each of them is accepted (A-50), and 2^63 - 1 by itself."""
+    whole = {"memory": LARGEST_AMOUNT}
+    settings = NodeSettings(kube_reserved=whole, system_reserved=whole, eviction_hard={"memory.available": 1 << 60})
+    found = made("m5.large", settings)
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(found), type=InstanceType) == found
+    assert -(1 << 63) <= found.allocatable()["memory"] < 0
