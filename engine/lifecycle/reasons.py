@@ -77,6 +77,10 @@ class LifecycleCode(ReasonCode):
         "terminate-unclaimed",
         "instance {instance} carries this cluster's tags and belongs to no claim: it is ended",
     )
+    TERMINATE_UNLISTED = (
+        "terminate-unlisted",
+        "the cloud does not list its instance, and its node is not ready: the instance is ended, should it run on",
+    )
     TERMINATE_WITHOUT_DRAIN = "terminate-without-drain", "there is no node to drain: its instance is ended"
     TERMINATED = "terminated", "its instance and its node are gone"
     TERMINATING = "terminating", "a pod is terminating"

@@ -431,7 +431,9 @@ def test_l237_d133_w88_a_registered_claim_that_the_cloud_does_not_list_goes_unle
     made = in_service()
     assert listed(made) == []
     assert claim_of(made).state == "initialized"
-    (order,) = made.node("n1", PROVIDER, ready=False, registered="true", initialized="true")
+    (end,) = made.node("n1", PROVIDER, ready=False, registered="true", initialized="true")
+    assert isinstance(end, TerminateInstance), "its tags may be gone: then it runs on, and nothing lists it"
+    (order,) = made.answer_all()
     assert type(order).__name__ == "DeleteNode"
     made.answer_all()
     made.see(Observation(ObjectGone("node", "n1")))
@@ -439,6 +441,23 @@ def test_l237_d133_w88_a_registered_claim_that_the_cloud_does_not_list_goes_unle
     (gone,) = [e.payload for e in made.store.entries if isinstance(e.payload, ev.InstanceVanished)]
     assert gone.status == "unlisted"
     assert re_derived(made.store) == made.store.entries
+
+
+def test_l237_one_that_the_cloud_says_is_gone_is_not_ended_again() -> None:
+    made = in_service()
+    listed(made)
+    (order,) = made.instance("i-1", "gone")
+    assert type(order).__name__ == "DeleteNode"
+
+
+def test_l237_the_end_of_one_that_is_not_listed_is_asked_for_until_the_cloud_agrees() -> None:
+    made = in_service()
+    listed(made)
+    made.node("n1", PROVIDER, ready=False, registered="true", initialized="true")
+    assert made.answer_all(ok=False, code="RequestLimitExceeded") == []
+    assert claim_of(made).state == "initialized", "its instance may run on"
+    (again,) = made.after(1_000)
+    assert isinstance(again, TerminateInstance)
 
 
 def test_l237_one_that_is_listed_again_stays() -> None:
