@@ -10,6 +10,7 @@ from msgspec import Struct
 from kerf.engine.lifecycle.eviction_cost import remaining_lifetime, scale_down_cost
 from kerf.engine.lifecycle.reasons import LifecycleCode
 from kerf.engine.model.disruption_reasons import DisruptionReason
+from kerf.engine.model.karpenter.nodepool_validation import violations
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.pods import DAEMONSET, Pod, owned_by
 from kerf.engine.model.reasons import Reason
@@ -150,10 +151,11 @@ def _blocked(pool: NodePool, running: int, reason: Reason, state: State, retry_a
 
 
 def _ready(pool: NodePool, state: State) -> bool:
-    """Whether the pool is ready, for which its NodeClass must be (L-253)."""
+    """Whether the pool is ready, for which it must be valid (L-252), and its NodeClass ready (L-253). Of a new object
+    nobody has written either yet."""
     ref = pool.node_class
     node_class = state.facts.node_classes.get(f"{ref.group}/{ref.kind}/{ref.name}")
-    return pool.ready and node_class is not None and node_class.ready
+    return pool.ready and node_class is not None and node_class.ready and not violations(pool)
 
 
 # ── down ───────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -217,6 +217,17 @@ def test_a_limit_is_said_once() -> None:
     assert [r.reason.code for r in decided(made)] == ["static-scale-up", "static-limit"]
 
 
+def test_l252_l257_not_while_it_is_not_valid() -> None:
+    """Nobody has written the condition of a new object yet."""
+    bad = (RequirementSpec("team", "In", ("bad value!",)),)
+    made = World(static_capacity=True)
+    made.prepare(replace(static(3), requirements=bad))
+    assert made.intents == []
+    assert [r.reason.code for r in decided(made)] == ["static-not-ready"]
+    made.see(Observation(static(3)))
+    assert len(made.launches()) == 3
+
+
 def test_s191_not_while_its_nodeclass_is_not_ready() -> None:
     made = World(static_capacity=True)
     made.see(Observation(static(2)))
