@@ -82,10 +82,12 @@ class ManifestError(InputError):
 class Report:
     """Collects violations and notes while one object is read. Paths are relative to the object.
 
-    `moved` maps a path of the converted object to the path where the author wrote the field (v1beta1).
+    `moved` maps a path of the converted object to the path where the author wrote the field (v1beta1). `admitted`: the
+    object is read from the API server. What only a controller refuses of it is no violation then: its conditions tell.
     """
 
-    def __init__(self, *, moved: dict[str, str] | None = None) -> None:
+    def __init__(self, *, moved: dict[str, str] | None = None, admitted: bool = False) -> None:
+        self.admitted = admitted
         self.violations: list[Violation] = []
         self.notes: list[Reason] = []
         self._moved = moved or {}

@@ -58,11 +58,12 @@ class KWOKNodeClass(Struct, frozen=True, omit_defaults=True):
 
 
 def read_node_pool(data: bytes, report: Report) -> Read:
-    """A karpenter.sh/v1 NodePool (L-9…L-29)."""
+    """A karpenter.sh/v1 NodePool (L-9…L-29). One that is `admitted` and not valid has to be read all the same: it is to
+    have the condition that says so, and no more nodes (L-252, L-254)."""
     wire = _read_pool(data)
     require_name(report, wire.metadata)
     check_document(NODE_POOL, msgspec.json.decode(data), report)
-    for rule in NODEPOOL_RULES:
+    for rule in NODEPOOL_RULES if not report.admitted else ():
         rule(wire, report)
     spec, disruption = wire.spec, wire.spec.disruption
     path, template = "spec.template.spec", wire.spec.template.spec or ClaimTemplateSpecWire()
