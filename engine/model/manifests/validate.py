@@ -15,8 +15,8 @@ from kerf.engine.model.crds.kubelet import kubelet_problem
 from kerf.engine.model.crds.published import PublishedSchemas
 from kerf.engine.model.crds.schema import Schema
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
-from kerf.engine.model.karpenter.nodepool_validation import KNOWN_VALUES
-from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.karpenter.nodepool_validation import KNOWN_VALUES, is_label_value, qualified
+from kerf.engine.model.karpenter.nodepools import NodePool, RequirementSpec
 from kerf.engine.model.labels import normalise
 from kerf.engine.model.manifests.decode import KINDS, decode_object, generates_name, near_kinds, subject_of
 from kerf.engine.model.manifests.karpenter.nodepools import BAD_BUDGET
@@ -164,16 +164,41 @@ def _check_tags(document: Document, report: Report) -> None:
 
 
 def _unusable(pool: NodePool, report: Report) -> None:
-    """Report a requirement `In` whose values are all unknown for a label with a closed list (L-39)."""
+    """Report keys and requirements that pass admission, and with which the NodePool is never ready (L-34, L-36 to
+    L-39)."""
+    template = "spec.template.spec"
+    keys = [(f"spec.template.metadata.labels[{key}]", key) for key in pool.labels]
+    for name, taints in (("taints", pool.taints), ("startupTaints", pool.startup_taints)):
+        keys += [(f"{template}.{name}[{index}].key", taint.key) for index, taint in enumerate(taints)]
+    keys += [(f"{template}.requirements[{index}].key", found.key) for index, found in enumerate(pool.requirements)]
+    for path, key in keys:
+        if not qualified(key):
+            report.add("KERF312", path, f"{key!r} is not a label key", _NAMES)
     for index, requirement in enumerate(pool.requirements):
-        values = KNOWN_VALUES.get(normalise(requirement.key), frozenset(requirement.values))
-        if requirement.operator == "In" and requirement.values and not values.intersection(requirement.values):
-            near = [found for value in requirement.values if (found := near_value(value, values))]
-            message = (
-                f"{', '.join(requirement.values)}: only {', '.join(sorted(values))} are known of {requirement.key}"
-            )
-            path = f"spec.template.spec.requirements[{index}].values"
-            report.add("KERF305", path, message, f"Is it {near[0]}?" if near else "")
+        path = f"{template}.requirements[{index}]"
+        for at, value in enumerate(requirement.values):
+            if not is_label_value(value):
+                report.add("KERF312", f"{path}.values[{at}]", f"{value!r} is not a label value", _NAMES)
+        if requirement.operator == "In" and requirement.values:
+            _check_known(requirement, f"{path}.values", report)
+
+
+_NAMES = "Write at most 63 letters, digits, - _ and . that begin and end with a letter or digit"
+
+
+def _check_known(requirement: RequirementSpec, path: str, report: Report) -> None:
+    """Report a requirement `In` of a label with a closed list of which too few values are known: none, or fewer than
+    minValues (L-39, L-510)."""
+    values = KNOWN_VALUES.get(normalise(requirement.key), frozenset(requirement.values))
+    known = [value for value in requirement.values if value in values]
+    near = [found for value in requirement.values if (found := near_value(value, values))]
+    hint = f"Is it {near[0]}?" if near else ""
+    if not known:
+        told = f"only {', '.join(sorted(values))} are known of {requirement.key}"
+        report.add("KERF305", path, f"{', '.join(requirement.values)}: {told}", hint)
+    elif len(known) < min(requirement.min_values or 0, len(requirement.values)):
+        message = f"minValues asks for {requirement.min_values} values, and known of these is only {', '.join(known)}"
+        report.add("KERF313", path, message, hint)
 
 
 def _told(note: Reason, report: Report) -> bool:

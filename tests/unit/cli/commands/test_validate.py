@@ -169,6 +169,45 @@ def test_a50_a_pool_of_a_class_with_a_malformed_kubelet_is_checked(run: Run, tmp
 
 
 @pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        (
+            "spec.template.spec.requirements",
+            [{"key": "team", "operator": "In", "values": ["a", "bad value!"]}],
+            "KERF312 spec.template.spec.requirements[0].values[1]: 'bad value!' is not a label value.",
+        ),
+        (
+            "spec.template.spec.requirements",
+            [{"key": "team", "operator": "NotIn", "values": [64 * "x"]}],
+            "KERF312 spec.template.spec.requirements[0].values[0]: ",
+        ),
+        (
+            "spec.template.spec.requirements",
+            [{"key": f"a/{64 * 'x'}", "operator": "Exists"}],
+            "KERF312 spec.template.spec.requirements[0].key: ",
+        ),
+        ("spec.template.metadata", {"labels": {64 * "x": "a"}}, "KERF312 spec.template.metadata.labels[xxx"),
+        (
+            "spec.template.spec.taints",
+            [{"key": 64 * "x", "effect": "NoSchedule"}],
+            "KERF312 spec.template.spec.taints[0].key: ",
+        ),
+        (
+            "spec.template.spec.requirements",
+            [{"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["spot", "foo"], "minValues": 2}],
+            "KERF313 spec.template.spec.requirements[0].values: minValues asks for 2 values, and known of these",
+        ),
+    ],
+)
+def test_l34_l509_l510_a_nodepool_that_would_never_be_ready_is_refused(
+    run: Run, tmp_path: Path, field: str, value: object, said: str
+) -> None:
+    code, out, _ = run("validate", written(tmp_path, changed(NODE_POOL, field, value)))
+    assert code == 1
+    assert said in out
+
+
+@pytest.mark.parametrize(
     ("alias", "user_data", "said"),
     [
         ("bottlerocket@latest", "[settings\nsecret", "the user data is no TOML: it is wrong at "),
