@@ -1,4 +1,5 @@
-"""Finds labels, values and kinds of NodeClass that are spelt nearly like a known one, or that nothing is sold with.
+"""Finds labels, values and kinds of NodeClass that are spelt nearly like a known one, or that nothing is sold with, and
+lives of nodes that are too short for pods.
 
 The author only gets a note; nothing is decided by it. An unknown label is legal (nodes may have any), and a type may
 exist that kerf's tables do not have yet.
@@ -13,6 +14,7 @@ from msgspec import Struct
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.did_you_mean import did_you_mean
+from kerf.engine.model.durations import format_duration
 from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.karpenter.nodepools import NodeClassRef, NodePool
 from kerf.engine.model.kubernetes.pods import PodShape
@@ -49,9 +51,15 @@ NOTES: dict[str, str] = {
         "{path}: no instance type has a price on dedicated hardware here, and without a price kerf launches nothing. "
         "kerf run asks AWS for these prices (pricing:GetProducts)"
     ),
+    "short-lived-nodes": (
+        "{path}: a node goes {given} after it is asked for, and takes a minute or more until pods run on it: nodes are "
+        "launched again and again"
+    ),
 }
 """The closed list of these notes, and their sentences."""
 _TEMPLATE = "spec.template"
+SHORT_LIFE = 300_000
+"""An expireAfter (ms) below it is noted: an age counts from the request, so that the launch is part of it (L-240)."""
 
 
 def values_of(catalogue: Catalogue) -> Known:
@@ -129,6 +137,9 @@ def _of_pool(pool: NodePool, known: Known) -> Iterator[Reason]:
         path = f"{_TEMPLATE}.spec.requirements[{index}]"
         yield from _label(f"{path}.key", requirement.key)
         yield from _values(f"{path}.values", requirement.key, requirement.values, known)
+    if pool.expire_after is not None and pool.expire_after < SHORT_LIFE:
+        given = format_duration(pool.expire_after)
+        yield Reason("short-lived-nodes", {"path": f"{_TEMPLATE}.spec.expireAfter", "given": given})
     ref = pool.node_class
     given, near = f"{ref.group}/{ref.kind}", near_node_class(ref)
     path = f"{_TEMPLATE}.spec.nodeClassRef"

@@ -134,3 +134,19 @@ def test_a_216_dedicated_hardware_is_noted_where_no_price_of_it_is_known() -> No
     assert notes("dedicated") == ["no-dedicated-price"]
     assert notes("default") == notes("default", "dedicated") == []
     assert notes("dedicated", known={**KNOWN, lbl.TENANCY: ("dedicated", "default")}) == []
+
+
+@pytest.mark.parametrize(
+    ("expire_after", "noted"),
+    [("0s", ["0s"]), ("30s", ["30s"]), ("4m59s", ["4m59s"]), ("5m", []), ("720h", []), ("Never", []), (None, [])],
+)
+def test_l240_nodes_that_expire_before_pods_run_on_them_are_noted(expire_after: str | None, noted: list[str]) -> None:
+    """Nodes of `0s` are launched every few seconds for as long as a pod waits."""
+    spec = {"nodeClassRef": EC2, "requirements": []} | ({"expireAfter": expire_after} if expire_after else {})
+    document = {
+        "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "p"},
+        "spec": {"template": {"spec": spec}},
+    }  # fmt: skip
+    found = judge(document, KNOWN)
+    assert [note.params["given"] for note in found.notes if note.code == "short-lived-nodes"] == noted
+    assert found.verdict == "accepted"
