@@ -11,6 +11,8 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from kerf.adapters.kubernetes.session import Status
+from kerf.engine.errors import InputError
+from kerf.engine.model.durations import parse_time
 from kerf.engine.model.labels import POD_DELETION_COST
 from kerf.engine.model.manifests.decode import KINDS, decode_object
 from kerf.engine.model.manifests.kubernetes.pods import DELETION_COST_IGNORED
@@ -47,6 +49,7 @@ class _ObjectMetadata(Struct, rename="camel", gc=False):
     namespace: str = ""
     uid: str = ""
     resource_version: str = ""
+    deletion_timestamp: str = ""
 
 
 class _Object(Struct, gc=False):
@@ -83,6 +86,15 @@ def version_of(data: Raw) -> str:
         return _object(data).metadata.resource_version
     except UNDECODABLE:
         return ""
+
+
+def deleting_since(data: Raw) -> int:
+    """Returns metadata.deletionTimestamp (ms since the epoch), 0 if it cannot be read or there is none."""
+    try:
+        told = _object(data).metadata.deletion_timestamp
+        return parse_time(told) if told else 0
+    except (*UNDECODABLE, InputError):
+        return 0
 
 
 def reader(api: str, trim: Callable[[Struct], Struct] | None = None) -> Callable[[Raw], Read | InputRefused]:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from kerf.adapters.kubernetes.errors import ClusterError, Unreachable
 from kerf.adapters.kubernetes.session import Session
@@ -185,6 +186,7 @@ class Reflector:
         if isinstance(read, InputRefused):
             unread.update(decoding.identity(item))
             refusals += self._refusal(read)
+            found |= self._on_its_way_out(item)
             return
         key = self.resource.key(read.object)
         if self._raw is not None:
@@ -262,7 +264,11 @@ class Reflector:
                     if key in self._known
                     for observation in self._gone(key)
                 ]
-            return self._refusal(read)
+            going = self._on_its_way_out(frame.object).items()
+            changed = [
+                told for key, read in going if self._known[key] != read.object for told in self._changed(key, read)
+            ]
+            return self._refusal(read) + changed
         key = self.resource.key(read.object)
         if frame.type == decoding.DELETED:
             return self._gone(key)
@@ -281,6 +287,18 @@ class Reflector:
     def _resume_after(self, frames: list[Frame]) -> None:
         if frames:
             self._version = self._last = decoding.version_of(frames[-1].object) or self._version
+
+    def _on_its_way_out(self, data: Raw) -> dict[str, Read]:
+        """Returns, by its key, an object that became unreadable and is being deleted: as it was before, but for that.
+        Else whoever holds a finalizer of it would never let it go. Empty for any other object."""
+        since = decoding.deleting_since(data)
+        for key in decoding.identity(data) if since else ():
+            old = self._known.get(key)
+            if old is not None and hasattr(old, "deleting"):
+                if self._raw is not None:
+                    self._raw(key, data)
+                return {key: Read(replace(old, deleting=since), {})}
+        return {}
 
     # ── telling ─────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -318,6 +318,35 @@ async def test_an_object_that_became_unreadable_is_not_taken_for_gone() -> None:
 
 
 @pytest.mark.asyncio(loop_scope="function")
+@pytest.mark.parametrize("how", ["watch", "list"])
+async def test_an_object_that_became_unreadable_is_let_go_all_the_same(how: str) -> None:
+    """It is told as it was, on its way out: an EC2NodeClass with a value that kerf does not know would keep kerf's
+    finalizer for ever."""
+    api = FakeApi()
+    api.listing(pod("a"), version="100")
+    broken = pod("a", version="200")
+    broken["metadata"] |= {"labels": ["not", "a", "map"], "deletionTimestamp": "2026-01-01T00:00:01Z"}
+    api.listing(broken, version="300")
+
+    async def scene(api: FakeApi, told: Told, reflector: Reflector) -> None:
+        await told.until(1)
+        api.tell(*(("MODIFIED", broken) if how == "watch" else ("ERROR", GONE)))
+        if how == "list":
+            api.end_watch()
+        await told.until(3)
+        api.tell("MODIFIED", broken)
+        api.tell("ADDED", pod("b", version="400"))
+        await told.until(len(told.observations) + 1)
+
+    told = await play(scene, api=api)
+    payloads = [o.payload for o in told.observations]
+    before, going, other = (payload for payload in payloads if isinstance(payload, Pod))
+    assert going == msgspec.structs.replace(before, deleting=1_767_225_601_000)
+    assert other.name == "b"
+    assert sum(isinstance(payload, InputRefused) for payload in payloads) == 1
+
+
+@pytest.mark.asyncio(loop_scope="function")
 async def test_a_kind_that_is_not_installed_holds_nothing_up() -> None:
     async def scene(api: FakeApi, told: Told, reflector: Reflector) -> None:
         async with asyncio.timeout(5):
