@@ -89,7 +89,7 @@ def _scale_up(pool: NodePool, running: int, counted: int, state: State, now: int
     known = state.facts.static.get(pool.name)
     if known is not None and known.retry_at > now:
         return StaticOutcome()
-    if not _ready(pool, state):
+    if not is_ready(pool, state):
         return _blocked(pool, running, Reason.of(LifecycleCode.STATIC_NOT_READY), state)
     withheld = withheld_requirements(pool, state)
     if withheld:
@@ -150,7 +150,7 @@ def _blocked(pool: NodePool, running: int, reason: Reason, state: State, retry_a
     return StaticOutcome(StaticResult(pool.name, pool.replicas, running, reason, retry_at=retry_at))
 
 
-def _ready(pool: NodePool, state: State) -> bool:
+def is_ready(pool: NodePool, state: State) -> bool:
     """Whether the pool is ready, for which it must be valid (L-252), and its NodeClass ready (L-253). Of a new object
     nobody has written either yet."""
     ref = pool.node_class

@@ -163,6 +163,10 @@ class DisruptionCode(ReasonCode):
     NO_NODE = "no-node", "its Node object is not there"
     NO_NODEPOOL = "no-nodepool", "its NodePool {nodepool} is not there"
     NO_NODEPOOL_LABEL = "no-nodepool-label", "its node does not carry the label {label}"
+    NODEPOOL_NOT_READY = (
+        "nodepool-not-ready",
+        "it has drifted, but its NodePool {nodepool} is not valid or not ready, and launches no replacement",
+    )
     NO_OFFERING = "no-offering", "it has drifted, but nothing that its NodePool's template allows is on offer now"
     NO_PLACE = "no-place", "{count} of its pods would have no place elsewhere: {pods}"
     NO_USABLE_NODEPOOL = (

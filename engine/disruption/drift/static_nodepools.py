@@ -9,7 +9,7 @@ from kerf.engine.disruption.budgets import allowed_disruptions
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.eligibility import Candidate, find_candidates
 from kerf.engine.disruption.moves.cluster_with_moves import with_moves
-from kerf.engine.lifecycle.static_nodepools import NODES, claims_to_launch, withheld_requirements
+from kerf.engine.lifecycle.static_nodepools import NODES, claims_to_launch, is_ready, withheld_requirements
 from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.state_table import GOING
@@ -30,6 +30,10 @@ def replace_drifted_static(cluster: Cluster, state: State, refused: dict[str, Re
     found = find_candidates(cluster, eligibility.static_drift, eventual=True).chosen
     for name, drifted in groupby(sorted(found, key=_longest), key=lambda each: each.pool.name):
         candidates = list(drifted)
+        if not is_ready(candidates[0].pool, state):
+            why = Reason.of(DisruptionCode.NODEPOOL_NOT_READY, nodepool=name)
+            refused |= {candidate.name: why for candidate in candidates}
+            continue
         withheld = withheld_requirements(candidates[0].pool, state)
         if withheld:
             why = Reason.of(DisruptionCode.NOT_REPLACED_AGAIN, nodepool=name, requirements=list(withheld))

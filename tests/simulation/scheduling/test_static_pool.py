@@ -69,6 +69,18 @@ def test_d167_drifted_nodes_are_replaced_within_the_budget_and_first() -> None:
     assert verify(made.store).exit_code == 0
 
 
+def test_d167_a_template_that_is_not_valid_replaces_none() -> None:
+    """A replacement was launched and its predecessor tainted, given up after five minutes, and then the next one."""
+    changed = document(2)
+    asked = {"key": "team", "operator": "In", "values": ["not valid!"]}
+    changed["spec"]["template"]["spec"]["requirements"].append(asked)
+    made = run(2, apply("30m", changed))
+    assert len(made.entries("claim.launched")) == 2
+    claims = made.runtime.state.facts.claims.values()
+    assert [(claim.state, claim.verdict) for claim in claims] == [("initialized", "nodepool-not-ready")] * 2
+    assert verify(made.store).exit_code == 0
+
+
 @pytest.mark.parametrize("limit", [4, 5])
 def test_d168_a_limit_that_is_reached_leaves_no_room_to_replace(limit: int) -> None:
     changed = document(4, team="b")
