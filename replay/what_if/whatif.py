@@ -64,10 +64,10 @@ def what_if(store: Store, position: int, changes: Sequence[Change], now: int = 0
     plain = next_decision(store, moment, now=now)
     other = next_decision(store, moment, changes, now=now)
     prices = changed_prices(plain.before, other.before)
-    unchanged = outcome_of(plain, _recorded(store, plain), prices)
+    unchanged = outcome_of(plain, _recorded(store, plain), {})
     changed = outcome_of(other, _recorded(store, other), prices)
     compared = _same_question(unchanged, changed)
-    old = unchanged if compared else _nothing(unchanged, running_price(plain.before, prices))
+    old = unchanged if compared else _nothing(unchanged, running_price(plain.before, {}))
     found = with_reasons_to_stay(differences(old, changed), other.after, other.at)
     return WhatIf(
         position=moment,

@@ -1,0 +1,36 @@
+"""What a what-if says of prices."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from kerf.replay.time_travel.moments import moment_of
+from kerf.replay.what_if.changes import Change
+from kerf.replay.what_if.offering_changes import set_price
+from kerf.replay.what_if.whatif import WhatIf, what_if
+from tests.support.memory import MemoryStore
+from tests.support.simulation.run import Run, documents, scale, workshop
+
+MINUTE = 60_000
+
+
+@pytest.fixture(scope="module")
+def record() -> MemoryStore:
+    """Five pods on an m5.large, and one pod that is too large for every type of the NodePool."""
+    manifests: list[Any] = [*workshop(scale("10s", 5)), *documents("simulations/no-fit.yaml")]
+    return Run(deepcopy(manifests), until=15 * MINUTE).memory
+
+
+def asked(store: MemoryStore, change: Change) -> WhatIf:
+    moment = moment_of(store, "+10m")
+    return what_if(store, moment.position, [change], moment.at)
+
+
+def test_without_the_change_nodes_cost_what_they_cost_in_the_record(record: MemoryStore) -> None:
+    answer = asked(record, set_price("on-demand", "+100%"))
+    assert not answer.changed.deciders
+    assert answer.unchanged.price == answer.price > 0
+    assert answer.changed.price == pytest.approx(2 * answer.price)
