@@ -6,7 +6,7 @@ without it, "~" one that is another.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
@@ -17,6 +17,8 @@ from kerf.replay.what_if.outcome import LeavingNode, NewNode, Outcome, Waiting
 LAUNCHED, NOT_LAUNCHED, OTHER_LAUNCH = "launched", "not-launched", "launched-otherwise"
 GOES, STAYS, GOES_OTHERWISE = "goes", "stays", "goes-otherwise"
 PLACED, NO_PLACE, MOVED, NOT_PLANNED = "placed", "no-place", "placed-elsewhere", "not-planned"
+STILL_NO_PLACE = "still-no-place"
+"""Of pods that wait at the moment, and that the decision without the change says nothing of."""
 _NOT_REFUSED = Waiting((), ())
 
 
@@ -37,10 +39,11 @@ class Difference(Struct, frozen=True, kw_only=True, omit_defaults=True):
     crowding: tuple[CrowdingDaemonSets | None, ...] = ()
 
 
-def differences(old: Outcome, new: Outcome) -> tuple[Difference, ...]:
-    """Return what differs: nodes that are launched, nodes that go, then pods that are there anyway."""
+def differences(old: Outcome, new: Outcome, waited: Collection[str] = ()) -> tuple[Difference, ...]:
+    """Return what differs: nodes that are launched, nodes that go, then pods that are there anyway. `waited` are pods
+    that wait at the moment, and have no place: a change takes none from them."""
     same_node = dict(_pairs(old.launched, new.launched))
-    return (*_launches(old, new, same_node), *_departures(old, new), *_pods(old, new, same_node))
+    return (*_launches(old, new, same_node), *_departures(old, new), *_pods(old, new, same_node, waited))
 
 
 def _pairs(old: Iterable[NewNode], new: Iterable[NewNode]) -> Iterator[tuple[str, str]]:
@@ -109,7 +112,7 @@ def _leave_otherwise(one: LeavingNode, other: LeavingNode) -> bool:
     return (one.why.code, one.evicted) != (other.why.code, other.evicted)
 
 
-def _pods(old: Outcome, new: Outcome, same_node: Mapping[str, str]) -> Iterator[Difference]:
+def _pods(old: Outcome, new: Outcome, same_node: Mapping[str, str], waited: Collection[str]) -> Iterator[Difference]:
     """Pods of a node that only one decision launches stand with that node."""
     told = {node.name for node in new.launched} - set(same_node.values())
     told_old = {node.name for node in old.launched} - set(same_node)
@@ -129,19 +132,22 @@ def _pods(old: Outcome, new: Outcome, same_node: Mapping[str, str]) -> Iterator[
         why = refused_new.get(pod, _NOT_REFUSED) if not place else _NOT_REFUSED
         key = tuple(reason.code for reason in why.reasons)
         refused.setdefault(key, why)
-        groups.setdefault((_what(was, place, pod in refused_new), was, place, key), []).append(pod)
+        what = _what(was, place, pod in refused_new, pod in waited)
+        groups.setdefault((what, was, place, key), []).append(pod)
     for (what, was, place, key), pods in groups.items():
-        sign = {PLACED: "+", MOVED: "~"}.get(what, "-")
+        sign = {PLACED: "+", MOVED: "~", STILL_NO_PLACE: "~"}.get(what, "-")
         why = refused[key]
         yield Difference(
             sign=sign, what=what, pods=tuple(pods), old=was, new=place, reasons=why.reasons, crowding=why.crowding
         )
 
 
-def _what(was: str, place: str, refused: bool) -> str:
+def _what(was: str, place: str, refused: bool, waited: bool) -> str:
     if place:
         return MOVED if was else PLACED
-    return NO_PLACE if refused else NOT_PLANNED
+    if not refused:
+        return NOT_PLANNED
+    return STILL_NO_PLACE if waited and not was else NO_PLACE
 
 
 def _refused(waiting: Iterable[Waiting]) -> dict[str, Waiting]:

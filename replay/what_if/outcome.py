@@ -120,6 +120,12 @@ def going_claims(state: State) -> tuple[str, ...]:
     return tuple(sorted(c.name for c in state.facts.claims.values() if c.state in GOING and c.launched))
 
 
+def waiting_pods(state: State) -> frozenset[str]:
+    """Return the pods (namespace/name) that wait for a node, and for which none is planned."""
+    facts = state.facts
+    return frozenset(facts.pods[uid].key for uid in state.indexes.pending if not facts.targets.get(uid))
+
+
 def changed_prices(before: State, after: State) -> dict[str, float]:
     """Return the price of each claim's offering that is another in the catalogue of `after`."""
     changed = {}

@@ -20,7 +20,14 @@ from kerf.replay.what_if.next_decision import (
     next_decision,
     turn_of,
 )
-from kerf.replay.what_if.outcome import Outcome, changed_prices, going_claims, outcome_of, running_price
+from kerf.replay.what_if.outcome import (
+    Outcome,
+    changed_prices,
+    going_claims,
+    outcome_of,
+    running_price,
+    waiting_pods,
+)
 from kerf.replay.what_if.reasons_to_stay import with_reasons_to_stay
 
 EXACT = "the next decision alone"
@@ -68,7 +75,7 @@ def what_if(store: Store, position: int, changes: Sequence[Change], now: int = 0
     changed = outcome_of(other, _recorded(store, other), prices)
     compared = _same_question(unchanged, changed)
     old = unchanged if compared else _nothing(unchanged, running_price(plain.before, {}))
-    found = with_reasons_to_stay(differences(old, changed), other.after, other.at)
+    found = with_reasons_to_stay(differences(old, changed, waiting_pods(plain.before)), other.after, other.at)
     return WhatIf(
         position=moment,
         at=max(now, plain.before.facts.at),

@@ -169,6 +169,7 @@ def _pods(difference: Difference) -> str:
         return f"{pods} on {difference.new}"
     if difference.what == "placed-elsewhere":
         return f"{pods}: {difference.old} → {difference.new}"
-    if difference.what == "no-place":
-        return f"{pods} without a place: {_no_place(difference.reasons, difference.crowding)}"
+    if difference.what in ("no-place", "still-no-place"):
+        still = "still " if difference.what == "still-no-place" else ""
+        return f"{pods} {still}without a place: {_no_place(difference.reasons, difference.crowding)}"
     return f"{pods} not planned for" + (f"; without the change on {difference.old}" if difference.old else "")

@@ -1,4 +1,4 @@
-"""What a what-if says of prices."""
+"""What a what-if says of prices, and of pods that the change takes nothing from."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from kerf.replay.time_travel.moments import moment_of
 from kerf.replay.what_if.changes import Change
-from kerf.replay.what_if.offering_changes import set_price
+from kerf.replay.what_if.offering_changes import set_price, without_capacity
 from kerf.replay.what_if.whatif import WhatIf, what_if
 from tests.support.memory import MemoryStore
 from tests.support.simulation.run import Run, documents, scale, workshop
@@ -34,3 +34,10 @@ def test_without_the_change_nodes_cost_what_they_cost_in_the_record(record: Memo
     assert not answer.changed.deciders
     assert answer.unchanged.price == answer.price > 0
     assert answer.changed.price == pytest.approx(2 * answer.price)
+
+
+def test_a_change_takes_no_place_from_pods_that_wait_already(record: MemoryStore) -> None:
+    answer = asked(record, without_capacity("on-demand"))
+    [huge] = [difference for difference in answer.differences if "other/huge" in difference.pods]
+    assert (huge.sign, huge.what) == ("~", "still-no-place")
+    assert huge.reasons
