@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 
 from kerf.engine.model.missing_knowledge import words_of
 from kerf.engine.nodeclaim.state_table import GOING
@@ -17,18 +17,24 @@ def assumptions(workload: Workload, recorded: FiguresFold, changed: FiguresFold 
     yield "users and workload controllers do what they did, when they did it, whatever the nodes are"
     steps = [timed.step for timed in workload.steps if timed.changed is None]
     own = [step for step in steps if isinstance(step, Comes)]
-    pods = count(sum(isinstance(step, Replicas) for step in steps), "change")
-    yield f"replicas: {pods} of their numbers; what an eviction made is no arrival; {count(len(own), 'pod')} for itself"
-    ending = sum(bool(step.runs) for step in own)
+    changes = count(sum(isinstance(step, Replicas) for step in steps), "change")
+    alone = f"; {count(len(own), 'pod')} {_verb(own, 'comes and goes', 'come and go')} one by one" if own else ""
+    yield f"replicas: {changes} of their numbers; what an eviction made is no arrival{alone}"
+    ending = [step for step in own if step.runs]
     if ending:
-        yield f"{count(ending, 'pod')} ends by itself: it runs as long as it ran, from when it starts in the model"
+        ends = _verb(ending, "ends by itself: it runs as long as it", "end by themselves: each runs as long as it")
+        yield f"{count(len(ending), 'pod')} {ends} ran, from when it starts in the model"
     yield "kube-scheduler is the simulation's, and the cloud sells the cheapest offering that it has"
     yield from _cloud(workload, recorded.lives, changed)
     if missed:
-        yield f"{count(missed, 'blow')} of them hit nothing with the change: there was no instance of that offering"
+        yield f"{count(missed, 'blow')} hit nothing with the change: there was no instance of that offering"
     yield from _beginning(workload)
     for what, number in workload.left_out.items():
         yield f"not repeated: {number} × {what}"
+
+
+def _verb(subjects: Sized, one: str, several: str) -> str:
+    return one if len(subjects) == 1 else several
 
 
 def _cloud(workload: Workload, recorded: LivesFold, changed: FiguresFold | None) -> Iterator[str]:
