@@ -206,7 +206,8 @@ def _domains(reason: Reason) -> str:
     domains = reason.params.get("domains")
     named = [domain for domain in domains if "=" in domain] if isinstance(domains, list) else []
     rest = [domain for domain in domains if "=" not in domain] if isinstance(domains, list) else []
-    noun = "nodes" if reason.params.get("key") == HOSTNAME else "domains"
+    several = "nodes" if reason.params.get("key") == HOSTNAME else "domains"
+    noun = several.removesuffix("s") if rest[:1] == ["and 1 more"] else several
     if not named and not rest:
         if reason.params.get("rule") == "affinity":
             return "there are no such pods"

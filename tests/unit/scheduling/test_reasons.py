@@ -51,6 +51,8 @@ def test_what_is_recorded_does_not_depend_on_letters() -> None:
         (lbl.ZONE, ["z1=3", "and 7 more"], "(pods that count: z1=3, and 7 more domains)"),
         (lbl.HOSTNAME, ["n1=1", "and 15 more"], "(pods that count: n1=1, and 15 more nodes)"),
         (lbl.HOSTNAME, ["and 15 more"], "(15 nodes of this plan)"),
+        (lbl.HOSTNAME, ["n1=1", "and 1 more"], "(pods that count: n1=1, and 1 more node)"),
+        (lbl.HOSTNAME, ["and 1 more"], "(1 node of this plan)"),
         (lbl.HOSTNAME, [], "(there is none)"),
         ("example.com/rack", [], "(no node has the label, or would have it)"),
     ],
