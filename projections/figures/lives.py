@@ -14,6 +14,7 @@ from kerf.engine.record.decisions import (
     DisruptResult,
     LaunchInstance,
     MoveStepResult,
+    PlannedClaim,
     ProvisionResult,
     StaticResult,
 )
@@ -33,9 +34,9 @@ class Life(Struct, kw_only=True):
     `came` is when it was launched, and of an adopted one when its object was created: before the record, if it was
     there already. `launched_for` says why it was launched: for pods, for a static NodePool, adopted, or "replaces"
     with the reason of the move. `replaces` are the claims of this move, `replaced_by` what a move launched for this
-    one. `served` counts pods that were bound here and are no DaemonSet's; `workloads` are theirs. `orders` counts the
-    requests to the cloud, `evicted` pods that were made to leave (by `EvictionsFold`). `differs` says by what it has
-    drifted.
+    one. `asked_by` is the workload of the first pod that it was planned for, where that was known then. `served` counts
+    pods that were bound here and are no DaemonSet's; `workloads` are theirs. `orders` counts the requests to the cloud,
+    `evicted` pods that were made to leave (by `EvictionsFold`). `differs` says by what it has drifted.
     """
 
     claim: str
@@ -58,6 +59,7 @@ class Life(Struct, kw_only=True):
     price: float = 0.0
     launched_for: str = FOR_PODS
     pods: tuple[str, ...] = ()
+    asked_by: str = ""
     replaces: tuple[str, ...] = ()
     replaced_by: tuple[str, ...] = ()
     served: int = 0
@@ -139,7 +141,7 @@ class LivesFold:
                 self.life(intent.claim).orders += 1
         if isinstance(result, ProvisionResult):
             for planned in result.claims:
-                self.life(planned.name).pods = planned.pods
+                self._planned_for(planned)
         elif isinstance(result, StaticResult):
             for planned in result.claims:
                 self.life(planned.name).launched_for = STATIC
@@ -151,16 +153,20 @@ class LivesFold:
                 if verdict.action == "drifted" and not life.drifted:
                     life.drifted, life.differs = entry.at, verdict_words(verdict.reason, verdict.differences)
 
+    def _planned_for(self, planned: PlannedClaim) -> Life:
+        """Note the pods of a planned claim, and whose they are: they may be gone when its launch has failed."""
+        life = self.life(planned.name)
+        life.pods = planned.pods
+        known = (self.pods[uid] for uid in planned.pods if uid in self.pods)
+        life.asked_by = next((workload_of(pod).key for pod in known), "")
+        return life
+
     def _moved(self, result: MoveStepResult) -> None:
         if result.step == STARTED and result.begun is not None:
             names = tuple(new.name for new in result.begun.replacements)
             for new in result.begun.replacements:
-                life = self.life(new.name)
-                life.launched_for, life.replaces, life.pods = (
-                    f"replaces: {result.begun.why}",
-                    result.begun.claims,
-                    new.pods,
-                )
+                life = self._planned_for(new)
+                life.launched_for, life.replaces = f"replaces: {result.begun.why}", result.begun.claims
             for claim in result.begun.claims:
                 self.life(claim).replaced_by = names
         elif result.step == ABANDONED:

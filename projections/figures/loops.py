@@ -16,7 +16,6 @@ from kerf.engine.model.disruption_reasons import DisruptionReason
 from kerf.projections.figures.churn import main_workload
 from kerf.projections.figures.evictions import EvictedAgain
 from kerf.projections.figures.lives import FOR_PODS, Life, LivesFold
-from kerf.projections.workload_names import workload_of
 
 CHAIN, UNUSED, DRIFTS_AT_ONCE, LAUNCH_FAILURES = (
     "replacement-chain",
@@ -145,12 +144,11 @@ def _drifting(fold: LivesFold, lives: Iterable[Life]) -> Iterator[Loop]:
 
 
 def _failures(fold: LivesFold, lives: Iterable[Life]) -> Iterator[Loop]:
-    """Launches that failed for the same workload, or the same NodePool where its pods are not known any more."""
+    """Launches that failed for the same workload, or the same NodePool where its pods are not known."""
     groups: dict[str, list[Life]] = {}
     for life in lives:
         if life.failed and not life.launched:
-            pods = (fold.pods[uid] for uid in life.pods if uid in fold.pods)
-            groups.setdefault(next((workload_of(pod).key for pod in pods), life.node_pool), []).append(life)
+            groups.setdefault(life.asked_by or life.node_pool, []).append(life)
     for about, found in groups.items():
         if len(found) >= MIN_FAILURES:
             yield _loop(fold, LAUNCH_FAILURES, about, found)

@@ -35,6 +35,7 @@ from kerf.engine.record.decisions import (
 )
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.entry_types import NAME_OF
+from kerf.engine.record.observations import ObjectGone
 from kerf.projections.figures.evictions import EvictionsFold
 from kerf.projections.figures.lives import LivesFold
 from kerf.projections.figures.loops import Loop, find_loops
@@ -150,7 +151,8 @@ def test_launches_that_fail_for_the_same_pods_are_told_by_workload() -> None:
         ]
         for number in range(1, 5)
     ]
-    (loop,) = loops([(0, waiting)], *tries)
+    gone = [(5 * MINUTE, ObjectGone("pod", "pod-1"))]
+    (loop,) = loops([(0, waiting)], *tries, gone)
     assert (loop.kind, loop.about, loop.nodes) == ("launch-failures", "shop/web", 4)
     assert (loop.reasons, loop.cost) == (("insufficient-capacity",), 0.0)
 
