@@ -228,13 +228,19 @@ class LivesFold:
 
     def _failed(self, event: ev.LaunchFailed | ev.LaunchTimedOut | ev.Cancelled, entry: Entry) -> None:
         life = self.life(event.claim)
-        kinds = {ev.LaunchTimedOut: "launch-timeout", ev.Cancelled: "cancelled"}
-        life.over, life.failed = entry.at, kinds.get(type(event), "") or str(getattr(event, "kind", ""))
+        life.over, life.failed = entry.at, failure_of(event)
 
     def _terminated(self, event: ev.Terminated | ev.InstanceVanished, entry: Entry) -> None:
         life = self.life(event.claim)
         life.over = entry.at
         life.why = life.why or getattr(event, "why", "") or "instance-vanished"
+
+
+def failure_of(event: ev.LaunchFailed | ev.LaunchTimedOut | ev.Cancelled) -> str:
+    """Return why nothing came of a launch, as a code."""
+    if isinstance(event, ev.LaunchFailed):
+        return event.kind
+    return "launch-timeout" if isinstance(event, ev.LaunchTimedOut) else "cancelled"
 
 
 _HANDLERS: dict[type[Struct], Callable[[LivesFold, Any, Entry], None]] = {

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
+from typing import Any
 
 from msgspec import Struct
 
 from kerf.engine.record import claim_events as ev
+from kerf.projections.figures.lives import failure_of
 from kerf.replay.history.histories import ClaimHistory, Histories, MoveHistory
 from kerf.replay.history.successor_pods import Successors, pods_to_move
 
@@ -15,14 +17,15 @@ MAX_CHAIN_NODES = 40
 """At most this many nodes are in one chain."""
 
 _GOING_EVENTS = (ev.Tainted, ev.ReasonRaised, ev.InstanceVanished)
+_FAILURES = (ev.LaunchFailed, ev.LaunchTimedOut, ev.Cancelled)
 
 
 class ChainLink(Struct, frozen=True, kw_only=True):
     """One node of the chain.
 
-    `why` says why it had to go, at the time `at` (ms since the epoch); "" and 0 for a node that is still there. `move`
-    is the move that it went in, which saves `savings` USD per hour. `launched` are the claims that replaced it.
-    `pods_to` are the nodes where pods came for its own.
+    `why` says why it had to go, or why nothing came of its launch, at the time `at` (ms since the epoch); "" and 0 for
+    a node that is still there. `move` is the move that it went in, which saves `savings` USD per hour. `launched` are
+    the claims that replaced it. `pods_to` are the nodes where pods came for its own.
     """
 
     claim: str
@@ -84,6 +87,12 @@ def started_move(histories: Histories, claim: ClaimHistory) -> MoveHistory | Non
     return None
 
 
+def _why(event: Any) -> str:
+    if isinstance(event, _FAILURES):
+        return f"launch failed: {failure_of(event)}"
+    return str(getattr(event, "why", "instance-vanished"))
+
+
 def _link(
     histories: Histories, replaced: Successors, claim: ClaimHistory, followed: frozenset[str] | None
 ) -> tuple[ChainLink, dict[str, frozenset[str]]]:
@@ -98,7 +107,7 @@ def _link(
     for pod in successors:
         for name in histories.claims_of_node.get(pod.node, [])[-1:]:
             targets.setdefault(name, set()).add(pod.uid)
-    going = next((e for e in reversed(claim.events) if isinstance(e.payload, _GOING_EVENTS)), None)
+    going = next((e for e in reversed(claim.events) if isinstance(e.payload, (*_GOING_EVENTS, *_FAILURES))), None)
     stays = going is not None and any(
         isinstance(e.payload, ev.Untainted) and e.position > going.position for e in claim.events
     )
@@ -108,7 +117,7 @@ def _link(
         node=claim.node,
         instance_type=launched.instance_type if launched is not None else "",
         price=launched.price if launched is not None else 0.0,
-        why=getattr(going.payload, "why", "instance-vanished") if going is not None and not stays else "",
+        why=_why(going.payload) if going is not None and not stays else "",
         at=going.at if going is not None and not stays else 0,
         move=move.ref if move is not None else "",
         savings=move.move.savings if move is not None else 0.0,

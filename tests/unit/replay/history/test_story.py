@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kerf.engine.record.claim_events import LaunchFailed
 from kerf.engine.record.decisions import EvictPod
 from kerf.engine.record.observations import EffectAnswered, NodeClaimDeletionSeen, ObjectGone, Observation
 from kerf.replay.errors import SubjectUnknown
@@ -11,6 +12,7 @@ from kerf.replay.history.story import Story, story
 from tests.support.lives import claim_of, in_service, show_taint
 from tests.support.memory import MemoryStore
 from tests.support.records import PROVIDER_ID, position_of, whole_life
+from tests.support.simulation.run import Run, scale, workshop
 from tests.support.world import World
 
 
@@ -119,3 +121,14 @@ def test_an_unmanaged_node_has_a_story() -> None:
     world.prepare()
     world.node("bare", "aws:///x/i-9")
     assert codes(story(world.store, "bare")) == ["node-joined", "node-ready"]
+
+
+def test_a_replacement_that_could_not_be_launched_is_not_said_to_be_there() -> None:
+    lacking = [
+        {"at": "2m", "action": "capacity", "instanceType": kind} for kind in ("m5.large", "m5.xlarge", "c5.large")
+    ]
+    run = Run(workshop(scale("1s", 12), *lacking, scale("3m", 5)), until=900_000)
+    failed = next(entry.payload.claim for entry in run.memory.scan() if isinstance(entry.payload, LaunchFailed))
+    links = {link.claim: link for link in story(run.memory, failed).chain}
+    assert links[failed].why == "launch failed: insufficient-capacity"
+    assert links[failed].at
