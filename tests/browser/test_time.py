@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 from kerf.adapters.simulation.build import START
 from kerf.adapters.store.sqlite.store import SQLiteStore
 from kerf.engine.record.store import Append
-from kerf.projections.prose.amounts import moment
+from kerf.projections.prose.amounts import duration, moment
 from tests.support.explorer.page import ask
 from tests.support.records import whole_life
 from tests.support.servers.explorer import explorer
@@ -154,3 +154,11 @@ def test_a_page_follows_a_simulation_that_writes(page: Any, tmp_path: Path) -> N
             assert seen[0] < seen[1] == seen[2]
             assert seen[3] == 0
             page.goto("about:blank")  # before the server ends
+
+
+def test_durations_are_rounded_as_in_the_texts_beside_them(page: Any, link: str) -> None:
+    page.goto(link)
+    page.wait_for_selector("#nodes > *")
+    asked = [0, 59_999, 60_000, 119_999, 3_600_000, 5_399_999, 86_400_000, 93_600_000]
+    told = page.evaluate("(all) => import('./shared/view.js').then(({ duration }) => all.map(duration))", asked)
+    assert told == [duration(milliseconds // 1000 * 1000) for milliseconds in asked]

@@ -87,10 +87,13 @@ function local(ms) {
   return iso(ms - moment.getTimezoneOffset() * 60_000).replace("T", " ").replace("Z", "");
 }
 
+// In whole seconds and the two largest units, rounded down as in the texts of the commands beside it.
 export function duration(ms) {
-  const seconds = Math.round(ms / 1000);
-  if (seconds < 60) return `${seconds}s`;
-  if (seconds < 3600) return `${Math.floor(seconds / 60)}m${seconds % 60 ? (seconds % 60) + "s" : ""}`;
-  if (seconds < 86_400) return `${Math.floor(seconds / 3600)}h${Math.floor((seconds % 3600) / 60)}m`;
-  return `${Math.floor(seconds / 86_400)}d${Math.floor((seconds % 86_400) / 3600)}h`;
+  const seconds = Math.floor(ms / 1000);
+  for (const [unit, size, lower, part] of [["d", 86_400, "h", 3600], ["h", 3600, "m", 60], ["m", 60, "s", 1]]) {
+    if (seconds < size) continue;
+    const rest = Math.floor((seconds % size) / part);
+    return `${Math.floor(seconds / size)}${unit}${rest ? rest + lower : ""}`;
+  }
+  return `${seconds}s`;
 }
