@@ -162,3 +162,16 @@ def test_durations_are_rounded_as_in_the_texts_beside_them(page: Any, link: str)
     asked = [0, 59_999, 60_000, 119_999, 3_600_000, 5_399_999, 86_400_000, 93_600_000]
     told = page.evaluate("(all) => import('./shared/view.js').then(({ duration }) => all.map(duration))", asked)
     assert told == [duration(milliseconds // 1000 * 1000) for milliseconds in asked]
+
+
+def test_the_axis_of_several_days_tells_which_day_begins(page: Any, link: str) -> None:
+    page.goto(link)
+    page.wait_for_selector("#nodes > *")
+    script = """([days]) => Promise.all([import('./shared/draw.js'), import('./shared/view.js')]).then(
+        ([{ axisText }, { view, iso }]) => {
+            const from = Date.parse("2026-01-01T00:00:00Z");
+            Object.assign(view, { zone: "utc", from, to: from + days * 86_400_000 });
+            return [24, 36].map((hours) => axisText(from + hours * 3_600_000, 43_200_000));
+        })"""
+    assert page.evaluate(script, [3]) == ["01-02", "12:00"]
+    assert page.evaluate(script, [1]) == ["00:00", "12:00"]

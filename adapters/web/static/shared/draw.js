@@ -50,6 +50,7 @@ export function shade({ context, width, height }, from, to) {
   context.globalAlpha = 1;
 }
 
+const DAY = 86_400_000;
 const STEPS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 5, 15, 30, 60, 300, 900, 1800, 3600, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800, 2_592_000, 7_776_000];
 
 export function axis({ context, width, height }) {
@@ -64,12 +65,14 @@ export function axis({ context, width, height }) {
     context.moveTo(x, 0);
     context.lineTo(x, height);
     context.stroke();
-    const text = step >= 86_400_000 ? clockText(time).slice(0, 10) : axisText(time, step);
+    const text = step >= DAY ? clockText(time).slice(0, 10) : axisText(time, step);
     if (x + 30 < width) context.fillText(text, x + 3, 7);
   }
 }
 
-function axisText(time, step) {
+// Where several days are shown, midnight is told by its day.
+export function axisText(time, step) {
+  if (view.to - view.from > DAY && clockText(time).slice(11, 19) === "00:00:00") return clockText(time).slice(5, 10);
   if (step < 1000) return clockText(time).slice(17, 23);
   return clockText(time, false).slice(0, step < 60_000 ? 8 : 5);
 }
