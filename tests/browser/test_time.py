@@ -175,3 +175,13 @@ def test_the_axis_of_several_days_tells_which_day_begins(page: Any, link: str) -
         })"""
     assert page.evaluate(script, [3]) == ["01-02", "12:00"]
     assert page.evaluate(script, [1]) == ["00:00", "12:00"]
+
+
+def test_long_names_of_lanes_are_told_apart_by_their_end(page: Any, link: str) -> None:
+    page.goto(link)
+    page.wait_for_selector("#nodes > *")
+    script = """(pool) => import('./time/lanes.js').then(({ laneName }) => laneName(
+        document.createElement('canvas').getContext('2d'),
+        { claim: `${pool}-x7k2m`, node_pool: pool, instance_type: "m5.large" }, 168))"""
+    assert page.evaluate(script, "general") == "general-x7k2m  m5.large"
+    assert page.evaluate(script, "a-team-with-a-very-long-name-for-its-nodes") == "x7k2m  m5.large"

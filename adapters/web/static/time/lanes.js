@@ -127,7 +127,7 @@ function drawLane(context, width, { lane, height }, top) {
   }
   context.fillStyle = colour(chosen ? "accent" : "text");
   context.textAlign = "left";
-  context.fillText(fitted(context, laneName(lane, left), left - 16), 8, top + height / 2);
+  context.fillText(fitted(context, laneName(context, lane, left), left - 16), 8, top + height / 2);
 }
 
 function isChosen({ claim, node }) {
@@ -142,9 +142,12 @@ export function reveal() {
   else if (row.top + row.height > scroll.scrollTop + scroll.clientHeight) scroll.scrollTop = row.top + row.height - scroll.clientHeight;
 }
 
-// Where there is little room, a name without that of its NodePool, which stands above it.
-function laneName({ claim, node_pool: pool, instance_type: type }, room) {
-  return room < 100 && pool && claim.startsWith(`${pool}-`) ? claim.slice(pool.length + 1) : `${claim}  ${type}`;
+// Where there is no room for a name, it goes without that of its NodePool, which stands above it: of long names the end
+// tells them apart.
+export function laneName(context, { claim, node_pool: pool, instance_type: type }, room) {
+  const own = pool && claim.startsWith(`${pool}-`) ? claim.slice(pool.length + 1) : claim;
+  if (room < 100) return own;
+  return fitted(context, claim, room - 16) === claim ? `${claim}  ${type}` : `${own}  ${type}`;
 }
 
 const fits = new Map(); // text and width → as much of it as fits
