@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,9 @@ from playwright.sync_api import expect
 from kerf.projections.prose.amounts import moment
 from tests.support.explorer.page import ask, opened, plain, show
 from tests.support.explorer.records import HOSTILE, RECORDS
+from tests.support.records import stored
+from tests.support.servers.explorer import explorer
+from tests.support.simulation.run import Run, scale, workshop
 
 BROKEN = ("corrupt", "empty")
 """Records of which the API says what is wrong with them."""
@@ -32,7 +36,8 @@ def test_each_view_says_what_the_api_says(kind: str, page: Any, links: Links) ->
     assert f"${status['totals']['price']:.4f}/h" in page.text_content("#totals")
     for node in status["nodes"]:
         box = page.locator(".node", has_text=node["name"])
-        assert f"{node['instance_type'] or 'no type yet'} ${node['price']:.4f}" in box.inner_text()
+        bought = f"{node['instance_type']} ${node['price']:.4f}" if node["instance_type"] else "no type yet"
+        assert bought in box.inner_text()
     for workload in status["waiting"]:
         assert plain(workload["why"]) in plain(page.inner_text("#waiting"))
     _panel_says_what_the_api_says(page, "first", "log", "diff")
@@ -55,6 +60,17 @@ def _panel_says_what_the_api_says(page: Any, *tabs: str) -> None:
             expect(page.locator("#command")).to_have_text(f"$ {command}")
         shown = plain(page.text_content("#text"))
         assert [text for text in texts if plain(text) not in shown] == [], tab
+
+
+def test_nodes_on_their_way_are_counted_apart_and_not_all_named(page: Any, tmp_path: Path) -> None:
+    run = Run(workshop(scale("10s", 60)), until=20_000)
+    with explorer(stored(tmp_path / "coming.kerf", run.memory)) as served:
+        opened(page, served)
+        (workload,) = ask(page, "status")["status"]["waiting"]
+        places = workload["places"]
+        expect(page.locator("#totals")).to_contain_text(f"nodes: 0 and {len(places)} coming, $")
+        expect(page.locator("#nodes h3")).to_contain_text(f"default 0 nodes and {len(places)} coming, $")
+        expect(page.locator(".waits")).to_contain_text(f": {', '.join(places[:3])} and {len(places) - 3} more")
 
 
 def test_what_comes_before_damage_is_shown_and_the_damage_is_said(new_page: Callable[..., Any], links: Links) -> None:

@@ -14,6 +14,7 @@ const near = new IntersectionObserver((seen) => {
     filling.get(target)?.();
   }
 }, { root: null, rootMargin: "300px" });
+const MOST_PLACES = 3; // names of planned nodes on the card of pods that wait
 const NARROW = 900; // pixels of a page whose parts stand below each other: it does not jump
 let shown = null, names = null;
 
@@ -23,7 +24,7 @@ export function setCluster(answer) {
   const { status } = answer;
   const pods = Object.entries(status.totals.pods).map(([what, number]) => `${number} ${what}`).join(", ");
   const totals = document.getElementById("totals");
-  totals.textContent = `nodes: ${status.totals.nodes}, ${dollars(status.totals.price)}; pods: ${pods || "none"}`;
+  totals.textContent = `nodes: ${status.totals.nodes}${coming(status.nodes)}, ${dollars(status.totals.price)}; pods: ${pods || "none"}`;
   totals.dataset.command = answer.command;
   document.getElementById("exactness").hidden = false;
   totals.onclick = () => change({ sel: "", tab: "why" });
@@ -57,10 +58,15 @@ function drawWaiting(workloads) {
     card.append(el("b", "", `${many} ${many === 1 ? "pod waits" : "pods wait"}`), ` ${workload.workload}, ${duration(workload.waited)}`);
     const said = workload.why || workload.outlook.replaceAll("-", " ");
     if (workload.outlook === "no-place" || workload.outlook === "ignored") card.classList.add("bad");
-    card.append(el("div", "quiet", workload.places.length ? `${said}: ${workload.places.join(", ")}` : said));
+    card.append(el("div", "quiet", workload.places.length ? `${said}: ${first(workload.places)}` : said));
     card.onclick = () => change({ sel: `pod/${workload.pods[0]}`, tab: "why" });
     return card;
   }));
+}
+
+// The first names of a list, and how many more there are.
+function first(names) {
+  return names.slice(0, MOST_PLACES).join(", ") + (names.length > MOST_PLACES ? ` and ${names.length - MOST_PLACES} more` : "");
 }
 
 export function drawNodes() {
@@ -71,14 +77,15 @@ export function drawNodes() {
   near.disconnect();
   nodes.replaceChildren(...[...groups].map(([name, members]) => {
     const pool = el("div", "pool"), title = el("h3");
-    const price = members.reduce((sum, node) => sum + node.price, 0);
+    const price = members.reduce((sum, node) => sum + Math.round(node.price * 1e6), 0) / 1e6; // sums of cents err
+    const there = members.length - members.filter(isComing).length;
     const label = name || `no ${by === "zone" ? "zone" : "NodePool"}`;
     if (by === "node_pool" && name) {
       const why = el("button", "named", label);
       why.onclick = () => change({ sel: `nodepool/${name}`, tab: "why" });
       title.append(why);
     } else title.append(label);
-    title.append(el("span", "quiet", ` ${members.length} ${members.length === 1 ? "node" : "nodes"}, ${dollars(price)}`));
+    title.append(el("span", "quiet", ` ${there} ${there === 1 ? "node" : "nodes"}${coming(members)}, ${dollars(price)}`));
     pool.append(title);
     const row = el("div");
     row.append(...members.map((node) => nodeBox(node, most, width)));
@@ -87,6 +94,16 @@ export function drawNodes() {
   }));
   if (innerWidth > NARROW) nodes.querySelector(".node [aria-pressed=true]")?.closest(".node").scrollIntoView({ block: "nearest" });
   if (!shown.status.nodes.length) nodes.replaceChildren(el("p", "quiet", "There is no node at this moment. Drag the line in the curves above to another one, or press → for the next decision."));
+}
+
+// A NodeClaim whose Node has not joined.
+function isComing(node) {
+  return node.claim && node.name === node.claim;
+}
+
+function coming(nodes) {
+  const number = nodes.filter(isComing).length;
+  return number ? ` and ${number} coming` : "";
 }
 
 function grouped(list, key) {
@@ -109,7 +126,7 @@ function nodeBox(node, most, width) {
   box.style.setProperty("--side", `${side}px`);
   box.style.setProperty("--state", `var(--${node.claim ? node.state : "requested"})`);
   const head = el("button", "what");
-  head.append(el("strong", "", node.name), node.drifted_since ? el("span", "drifted", " ●") : "", el("br"), `${node.instance_type || "no type yet"} $${node.price.toFixed(4)}${few ? "/h" : ""}`, el("br"), el("span", "quiet", `${node.state} · ${duration(node.age)}`));
+  head.append(el("strong", "", node.name), node.drifted_since ? el("span", "drifted", " ●") : "", el("br"), node.instance_type ? `${node.instance_type} $${node.price.toFixed(4)}${few ? "/h" : ""}` : "no type yet", el("br"), el("span", "quiet", `${node.state} · ${duration(node.age)}`));
   head.onclick = () => change({ sel: subject, tab: "why" });
   head.setAttribute("aria-pressed", view.sel === subject || view.sel === `node/${node.name}`);
   const inside = el("div", "box");
