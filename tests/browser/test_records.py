@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,19 @@ def test_nodes_on_their_way_are_counted_apart_and_not_all_named(page: Any, tmp_p
         expect(page.locator("#totals")).to_contain_text(f"nodes: 0 and {len(places)} coming, $")
         expect(page.locator("#nodes h3")).to_contain_text(f"default 0 nodes and {len(places)} coming, $")
         expect(page.locator(".waits")).to_contain_text(f": {', '.join(places[:3])} and {len(places) - 3} more")
+
+
+def test_a_capacity_type_is_no_link_to_a_node_pool_of_its_name(page: Any, tmp_path: Path) -> None:
+    documents = deepcopy(workshop(scale("10s", 5), capacity_type="spot"))
+    next(document for document in documents if document["kind"] == "NodePool")["metadata"]["name"] = "spot"
+    with explorer(stored(tmp_path / "spot.kerf", Run(documents, until=60_000).memory)) as served:
+        opened(page, served)
+        page.wait_for_function("import('./time/lanes.js').then(({ shownLanes }) => shownLanes().length)")
+        linked = """(said) => import('./panel/sentences.js').then(({ linked }) =>
+            [...linked(said).querySelectorAll('a')].map((link) => link.textContent))"""
+        assert page.evaluate(linked, "m5.large (spot) in us-west-2a") == []
+        assert page.evaluate(linked, "m5.large (spot) of NodePool spot") == ["spot"]
+        assert page.evaluate(linked, "  spot  cpu 50%") == ["spot"]
 
 
 def test_what_comes_before_damage_is_shown_and_the_damage_is_said(new_page: Callable[..., Any], links: Links) -> None:

@@ -22,12 +22,14 @@ export function paragraph(said, style) {
 // A name after one of these words is of that kind: a PodDisruptionBudget is often called like its Deployment. Names of
 // other kinds, such as a NodeClass, which is often called like its NodePool, lead nowhere.
 const KINDS = [[/^PodDisruptionBudgets?$/, "poddisruptionbudget/"], [/^(Deployment|ReplicaSet|StatefulSet|CronJob|Job)$/, "workload/"]];
+const BOUGHT_AS = /^(spot|on-demand|reserved)$/; // a NodePool may be called so: it is one after its kind, or first in a line
 const OTHER_KIND = /(Budget|Class|ConfigMap|Volume|VolumeClaim|Secret|Service|Namespace)s?$/;
 
-function named(name, kind, found) {
+function named(name, kind, found, first) {
   const known = KINDS.find(([word]) => word.test(kind)), bare = name.replace(/\.$/, "");
   if (known) return bare.includes("/") ? known[1] + bare : null;
-  return OTHER_KIND.test(kind) ? null : found(name) ?? found(bare);
+  if (OTHER_KIND.test(kind) || (BOUGHT_AS.test(bare) && !first && !/^nodepools?$/i.test(kind))) return null;
+  return found(name) ?? found(bare);
 }
 
 // A sentence within another element.
@@ -39,7 +41,7 @@ export function linked(said) {
   for (const [i, part] of parts.entries()) {
     if (i % 2) kind = parts[i - 1] === " " ? parts[i - 2] : parts[i - 1] === ", " ? kind : ""; // "Kind NAME, NAME"
     const position = part.match(/^(?:position|decision) (\d+)$/);
-    const subject = position ? `decision/${position[1]}` : named(part, kind, found);
+    const subject = position ? `decision/${position[1]}` : named(part, kind, found, i === 1 && !parts[0].trim());
     if (subject && subject !== view.sel) {
       const link = el("a", "", part);
       link.tabIndex = 0;
