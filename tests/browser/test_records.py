@@ -129,3 +129,11 @@ def test_hostile_names_are_shown_as_they_are(page: Any, links: Links) -> None:
     expect(page.locator("#tip")).to_contain_text(HOSTILE[0])
     assert page.locator("img, b:has-text('bold'), script:not([src])").count() == 0
     assert "\u202e" not in page.inner_text("body")
+
+
+def test_a_model_that_is_shown_can_be_made_again(page: Any, links: Links) -> None:
+    opened(page, links("demo"))
+    page.locator("#tabs [data-tab=diff]").click()
+    page.click("text=Compare the record with a model of it")
+    page.wait_for_selector(".curve.modelled")
+    expect(page.locator("#text .actions")).to_have_text("Model it again")

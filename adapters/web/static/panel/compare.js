@@ -12,8 +12,8 @@ export async function compareView() {
   const other = view.pin || Math.max(view.from, view.known), ends = [other, view.at].sort((a, b) => a - b);
   const moments = el("p", "pair", link(clockText(ends[0]), () => change({ at: ends[0] })), " → ", link(clockText(ends[1]), () => change({ at: ends[1] })));
   const hint = view.pin ? "" : el("div", "quiet note", "No moment is pinned: this is since the beginning of what is shown. Press p to pin a moment, then go to another one.");
-  const switched = el("div", "actions", link(model ? "Model it again" : "Compare the record with a model of it", () => { asked = true; model = null; change({ tab: "diff" }); }, "action"));
   if (asked && !model) model = await modelled();
+  const switched = el("div", "actions", link(model ? "Model it again" : "Compare the record with a model of it", () => { asked = true; model = null; change({ tab: "diff" }); }, "action"));
   const children = [];
   if (model) children.push(modelView(model));
   let told = model?.command ?? "";
