@@ -224,7 +224,8 @@ def _of_trouble(trouble: Trouble, record: str) -> Finding:
     lasted = f" within {duration(trouble.until - trouble.since)}" if trouble.until > trouble.since else ""
     subject = trouble.subjects[0]
     decided = subject.startswith("decision/") or subject == "record"
-    about = f", of {len(trouble.subjects)} subjects" if len(trouble.subjects) > 1 else ""
+    over = "over " if trouble.others else ""
+    about = f", of {over}{len(trouble.subjects)} subjects" if len(trouble.subjects) > 1 else ""
     return Finding(
         kind="usual" if trouble.code in _USUAL else "trouble",
         level=trouble.level,

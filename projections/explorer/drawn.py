@@ -17,7 +17,7 @@ from kerf.projections.explorer.steps import Steps
 from kerf.projections.explorer.troubles import Trouble
 from kerf.projections.figures.loops import Loop
 
-VERSION = 3
+VERSION = 4
 """To be raised when the same record is drawn otherwise: what was kept of it is then not used."""
 CELLS, FILL_CELLS = 1024, 256
 """A tile of a coarse level tells one state of a lane, one mark of a kind, in each of so many parts of its time; and how

@@ -16,7 +16,8 @@ _TOLD_APART = ("effect", "kind", "error", "message")
 
 class Trouble(Struct, kw_only=True):
     """Events that say the same: `count` of them between two times (ms since the epoch). `text` is the first one's
-    sentence, `positions` are of the first and the last. `subjects` are what they are about, with their kind."""
+    sentence, `positions` are of the first and the last. `subjects` are the first things that they are about, with their
+    kind; `others`: there are more."""
 
     code: str
     why: str
@@ -27,6 +28,7 @@ class Trouble(Struct, kw_only=True):
     count: int = 0
     positions: tuple[int, int] = (0, 0)
     subjects: list[str] = field(default_factory=list)
+    others: bool = False
 
 
 class TroublesFold:
@@ -59,8 +61,11 @@ class TroublesFold:
             )
         trouble.count += 1
         trouble.until, trouble.positions = event.at, (trouble.positions[0], event.position)
-        if event.subject not in trouble.subjects and len(trouble.subjects) < MOST_SUBJECTS:
-            trouble.subjects.append(event.subject)
+        if event.subject not in trouble.subjects:
+            if len(trouble.subjects) < MOST_SUBJECTS:
+                trouble.subjects.append(event.subject)
+            else:
+                trouble.others = True
 
 
 def _why(event: Event) -> str:

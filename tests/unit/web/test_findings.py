@@ -123,6 +123,13 @@ def test_what_comes_and_goes_on_most_days_is_last() -> None:
     assert _of_trouble(elsewhere, "r.kerf").kind == "usual"
 
 
+@pytest.mark.parametrize(("pods", "said"), [(1, ""), (20, ", of 20 subjects"), (21, ", of over 20 subjects")])
+def test_what_a_trouble_is_about_is_not_counted_short(pods: int, said: str) -> None:
+    fold = TroublesFold()
+    fold.apply(event(position) for position in range(1, pods + 1))
+    assert _of_trouble(fold.troubles()[0], "r.kerf").more.endswith(said or "once")
+
+
 def test_pods_without_a_place_come_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     world = World()
     world.prepare()
