@@ -153,7 +153,7 @@ class ReportFold:
             spent=Costs(
                 round(self._cost.total(now), 6),
                 round(self._cost.rate(), 6),
-                round(fsum((paid.until or now) - paid.since for paid in self._cost.paid.values()) / HOUR, 3),
+                round(fsum((paid.until or now) - paid.since for paid in self._cost.paid.values()) / HOUR, 6),
             ),
             pods=dict(sorted(Counter(pod.phase for pod in state.facts.pods.values()).items())),
             waiting=(*self._waiting(state), *_gated(state, gated)),

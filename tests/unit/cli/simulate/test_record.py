@@ -104,6 +104,7 @@ def test_a_record_reaches_to_the_end_of_its_simulation(tmp_path: Path, capsys: p
         costs = json.loads(capsys.readouterr().out)
         assert costs["until"] - costs["since"] == outcome["duration"] * 1000 == int(until[:-1]) * 60_000
         assert costs["total"]["cost"] == pytest.approx(outcome["spent"]["total"], abs=1e-5)
+        assert costs["total"]["node_hours"] == pytest.approx(outcome["spent"]["hours"], abs=1e-5)
         assert main(["verify", name]) == 0
         capsys.readouterr()
     ends = [SQLiteStore(Path(name), "read") for name in (record, longer)]
