@@ -32,7 +32,7 @@ class KerfError(Exception):
         if self.where:
             text += f" [{self.where}]"
         if self.hint:
-            text += f". {self.hint}"
+            text += f"{'' if text.endswith(('.', '!', '?')) else '.'} {self.hint}"
         return text
 
 

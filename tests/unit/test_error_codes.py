@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
+from kerf.engine.errors import InputError
 from tests.support.repository import ROOT
 
 HOUSES = ("engine", "adapters", "replay", "projections")
@@ -22,3 +25,16 @@ def test_codes_and_their_pages_are_the_same() -> None:
         assert len(rows) == len(set(rows)), f"a code stands twice in {page}"
         documented |= set(rows)
     assert used - FAMILIES == documented
+
+
+@pytest.mark.parametrize(
+    ("message", "where", "said"),
+    [
+        ("there is none", "", "KERF300: there is none. Look again"),
+        ("there is none", "a.kerf", "KERF300: there is none [a.kerf]. Look again"),
+        ('Did you mean "claims"?', "", 'KERF300: Did you mean "claims"? Look again'),
+        ("It is refused.", "", "KERF300: It is refused. Look again"),
+    ],
+)
+def test_a_hint_follows_the_end_of_a_sentence(message: str, where: str, said: str) -> None:
+    assert str(InputError(message, where=where, hint="Look again")) == said
