@@ -8,6 +8,8 @@ from cyclopts import Parameter
 
 from kerf.adapters.cli.parameters import RECORD, Csv, Json
 
+_HINT = 'Write kerf sql "SELECT …" record.kerf; kerf sql --tables lists the tables'
+
 
 def sql(
     query: str = "",
@@ -48,7 +50,8 @@ def sql(
     if tables:
         print_tables(json=json)
     elif not query or not records:
-        hint = 'Write kerf sql "SELECT …" record.kerf; kerf sql --tables lists the tables'
-        raise InputError("a query and a record are needed", hint=hint, code="KERF200")
+        raise InputError("a query and a record are needed", hint=_HINT, code="KERF200")
+    elif query.endswith((".kerf", ".kerfb")):
+        raise InputError("the query comes before the records", where=query, hint=_HINT, code="KERF200")
     else:
         print_answer(query, records, json=json, as_csv=csv)

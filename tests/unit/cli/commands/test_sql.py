@@ -263,6 +263,7 @@ def test_tables_are_listed_without_a_record(kerf: Any) -> None:
     out = kerf("sql", "--tables")[1]
     assert all(f"{name}: " in out for name in TABLES)
     assert kerf("sql", "SELECT 1")[2].startswith("KERF200: ")
+    assert kerf("sql", "demo.kerf", "SELECT 1")[2].startswith("KERF200: the query comes before the records")
 
 
 def test_parquet_holds_the_tables(kerf: Any, tmp_path: Path) -> None:
