@@ -67,6 +67,9 @@ def windows_of(store: Store, between: Between, where: str) -> Sequence[Window]:
         since, until = (moment_of(store, text) for text in (between.since, between.until))
     except PositionUnknown as error:
         raise PolicyRefused(error.message, where=where, hint=error.hint) from error
+    if since.at > last:  # nothing is known of it, so that anything would hold
+        hint = f"The record runs to {moment(last)}"
+        raise PolicyRefused("it begins after the record's end", where=where, hint=hint)
     if until.at < since.at:
         hint = f"Write the earlier time first. The record runs to {moment(last)}"
         raise PolicyRefused("it ends before it begins", where=where, hint=hint)

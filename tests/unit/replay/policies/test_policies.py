@@ -273,7 +273,7 @@ def test_a_recurring_window_holds_on_each_day_by_itself(record: MemoryStore) -> 
     assert (found.outcome, found.note) == (HOLDS, "the record has nothing of these times")
 
 
-@pytest.mark.parametrize("between", [["+5h", "end"], ["end", "start"], ["soon", "end"]])
+@pytest.mark.parametrize("between", [["+5h", "end"], ["+5h", "+6h"], ["end", "start"], ["soon", "end"]])
 def test_a_window_outside_of_the_record_is_refused(record: MemoryStore, between: list[str]) -> None:
     with pytest.raises(PolicyRefused) as refused:
         held(record, never_evicts=True, between=between)
