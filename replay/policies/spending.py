@@ -18,12 +18,13 @@ NODE = "node"
 
 def max_cost(evidence: Evidence, asked: Asked) -> Found:
     """All nodes together cost no more."""
-    measures = _measures(evidence, asked, WORKLOAD if WORKLOAD in asked.selector.names else NODE)
+    by = WORKLOAD if WORKLOAD in asked.selector.names else NODE
+    measures = _measures(evidence, asked, by)
     total = fsum(measure.amounts[COST] for measure in measures)
     if total <= asked.bound.most:
         return Found(len(measures), [])
     what = f"{dollars(total)}{of_words(asked.selector)}, more than {dollars(asked.bound.most)}"
-    return Found(len(measures), [_breach(evidence, what, measures, (asked.window.since, asked.window.until))])
+    return Found(len(measures), [_breach(evidence, what, measures, (asked.window.since, asked.window.until), by)])
 
 
 def max_hourly_cost(evidence: Evidence, asked: Asked) -> Found:
@@ -48,8 +49,8 @@ def _measures(evidence: Evidence, asked: Asked, by: str) -> list[Measure]:
     return [measure for measure in found if asked.selector.selects(measure.about)]
 
 
-def _breach(evidence: Evidence, what: str, measures: list[Measure], span: tuple[int, int]) -> Breach:
-    """Name the dearest nodes first."""
+def _breach(evidence: Evidence, what: str, measures: list[Measure], span: tuple[int, int], by: str = NODE) -> Breach:
+    """Name the dearest nodes first. `by`: what the rows of the command that explains it are."""
     since, until = span
     nodes = groups(measures, lambda measure: measure.about["node"])
     dearest = sorted(nodes, key=lambda node: (-fsum(measure.amounts[COST] for measure in nodes[node]), node))
@@ -58,5 +59,5 @@ def _breach(evidence: Evidence, what: str, measures: list[Measure], span: tuple[
         position=evidence.position_at(since),
         at=since,
         subjects=tuple(f"nodeclaim/{node}" for node in dearest),
-        command=("cost", RECORD, "--by", "node", "--since", moment(since), "--until", moment(until)),
+        command=("cost", RECORD, "--by", by, "--since", moment(since), "--until", moment(until)),
     )

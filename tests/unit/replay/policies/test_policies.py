@@ -122,6 +122,13 @@ def test_the_command_of_each_breach_answers(
         assert capsys.readouterr().out
 
 
+def test_the_command_of_a_breach_of_cost_has_rows_of_what_it_is_about(record: MemoryStore) -> None:
+    asked = {"": "node", "pool": "node", "workload": "workload"}
+    for about, rows in asked.items():
+        (breach,) = held(record, max_cost=0.0, **({"for_": {about: "*"}} if about else {})).breaches
+        assert breach.command[3:5] == ("--by", rows)
+
+
 def test_nodes_in_too_few_zones_are_found() -> None:
     """Two nodes that are cheapest in one zone are in one zone."""
     apart = {"at": "2m", "action": "scale", "namespace": "other", "name": "inflate", "replicas": 12}
