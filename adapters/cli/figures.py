@@ -91,11 +91,12 @@ class PriceList:
         """The price of the line that names most of type, zone and capacity type; the recorded one if none fits."""
         parts = {launch.instance_type, launch.zone, launch.capacity_type}
         fitting = [named for named in self._prices if named <= parts]
-        if not fitting:
+        best = max(fitting, key=lambda named: (len(named), launch.instance_type in named, sorted(named)), default=None)
+        found = self._prices[best] if best is not None else None
+        if found is None or (isinstance(found, str) and not launch.price):  # a share of what is not known
             self.unlisted += 1
             return launch.price
         self.used += 1
-        found = self._prices[max(fitting, key=lambda named: (len(named), launch.instance_type in named, sorted(named)))]
         return launch.price * (1 + float(found[:-1]) / 100) if isinstance(found, str) else found
 
 

@@ -59,8 +59,10 @@ def cost(
 
     listed = read_prices(prices) if prices is not None else None
     with opened(record) as store:
+        imported = imported_from(store)
+        unpriced = imported is not None and Missing.PRICES in imported.lacks
         if listed is None:
-            require(imported_from(store), Missing.PRICES, "what the nodes cost (--prices FILE gives prices)")
+            require(imported, Missing.PRICES, "what the nodes cost (--prices FILE gives prices)")
         window = window_of(store, since, until)
         fold, usage = LivesFold(price_of(listed), pods=False), UsageFold(empty(store).indexes.blobs.shape)
         fold_into(store, window.position, fold, *([usage] if by == "workload" else []))
@@ -71,7 +73,8 @@ def cost(
         found, columns = with_rate(found, window.until - window.since), COST_AND_RATE
     notes = []
     if listed is not None:
-        left = f"; {count(listed.unlisted, 'other')} kept their recorded price" if listed.unlisted else ""
+        kept = "without a price, counted as $0" if unpriced else "kept their recorded price"
+        left = f"; {count(listed.unlisted, 'other')} {kept}" if listed.unlisted else ""
         notes.append(f"priced by {prices}: {count(listed.used, 'node')}{left}")
     answer = answer_of(found, window.since, window.until, notes=notes)
     show(answer, columns, "No node cost anything", json=json, as_csv=csv)

@@ -16,6 +16,7 @@ from tests.support.repository import ROOT
 
 RECORD = ROOT / "tests" / "golden" / "workshop-scale-up-and-down"
 NO_CAPACITY = ROOT / "tests" / "golden" / "no-capacity"
+IMPORTED = ROOT / "tests" / "golden" / "imported-karpenter-log"
 
 
 @pytest.mark.parametrize("command", ["cost", "evictions", "churn", "capacity"])
@@ -42,6 +43,18 @@ def test_a_price_list_is_used_and_counted(kerf: Any, tmp_path: Path) -> None:
     after = json.loads(kerf("cost", RECORD, "--prices", prices, "--json")[1])
     assert after["total"]["cost"] == pytest.approx(2 * before["total"]["cost"])
     assert after["notes"] == [f"priced by {prices}: 1 node"]
+
+
+@pytest.mark.parametrize("price", ["0.05", "-10%"])
+def test_nodes_of_an_imported_record_without_a_price_are_not_said_to_keep_one(
+    kerf: Any, tmp_path: Path, price: str
+) -> None:
+    prices = tmp_path / "prices.yaml"
+    prices.write_text(f"on-demand: {price}\n")
+    answer = json.loads(kerf("cost", IMPORTED, "--prices", prices, "--json")[1])
+    (note,) = answer["notes"]
+    assert note.endswith(" others without a price, counted as $0")
+    assert ("priced by" in note, ": 0 nodes" in note) == (True, price == "-10%")
 
 
 @pytest.mark.parametrize("text", ["", "- 1", "m5.large: dear", "m5.large: -3", "spot: -300%", "a: [", "\x00"])
