@@ -219,7 +219,7 @@ class DisruptionCode(ReasonCode):
         "pod {pod} may not be evicted: PodDisruptionBudgets {budgets} select it, "
         "and the API server evicts no pod under several",
     )
-    SEVERAL_REPLACEMENTS = "several-replacements", "its pods would need {count} nodes instead"
+    SEVERAL_REPLACEMENTS = "several-replacements", "its pods would need at least {count} nodes instead"
     SPOT_TO_SPOT_OFF = "spot-to-spot-off", "spot nodes are not replaced by spot nodes unless the feature gate is on"
     STATIC_NODEPOOL = "static-nodepool", "its NodePool keeps a fixed number of nodes"
     TAKES_PODS = "takes-pods", "it takes pods of nodes that go"

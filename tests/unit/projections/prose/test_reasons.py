@@ -177,3 +177,8 @@ def test_a_deletion_by_nobody_known_says_what_was_deleted(detail: str, said: str
 def test_a_move_of_empty_nodes_does_not_say_for_how_long() -> None:
     assert sentence(Reason("empty")) == "nothing that needs a place runs on it"
     assert sentence(Reason("empty", {"quiet": 60_000})) == "nothing that needs a place has run on it for 1m"
+
+
+def test_a_plan_that_stops_at_the_second_node_tells_no_exact_number() -> None:
+    said = sentence(Reason.of(DisruptionCode.SEVERAL_REPLACEMENTS, count=2))
+    assert said == "its pods would need at least 2 nodes instead"
