@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 
@@ -123,7 +124,9 @@ def _goes(goes: WouldGo) -> str:
     if len(goes.claims) > 1:
         parts.append(f"together with {len(goes.claims) - 1} more")
     if goes.replacements:
-        parts.append(f"for a {' and a '.join(goes.replacements)} at {dollars(goes.price)}/h")
+        kinds = Counter(goes.replacements).items()
+        new = " and ".join(f"a {kind}" if number == 1 else f"{number} {kind}" for kind, number in kinds)
+        parts.append(f"for {new} at {dollars(goes.price)}/h")
     if goes.onto:
         parts.append(f"its pods to {some(goes.onto, MAX_NAMES_SHOWN)}")
     if abs(goes.savings) >= 0.00005:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from kerf.adapters.cli.render.explain.claim import claim_text
 from kerf.adapters.cli.render.explain.decision import decision_text
 from kerf.adapters.cli.render.explain.explanation import pool_text
-from kerf.adapters.cli.render.explain.node import removal_text
+from kerf.adapters.cli.render.explain.node import methods_text, removal_text
 from kerf.adapters.cli.render.explain.placement import MAX_INSTANCE_TYPES
 from kerf.adapters.cli.render.explain.pod import pod_text
 from kerf.adapters.cli.render.output import Printer
@@ -27,10 +27,12 @@ from kerf.engine.state.load import load
 from kerf.replay.explain.claim import explain_claim
 from kerf.replay.explain.decision import DecisionExplanation, PlanExplanation, explain_decision
 from kerf.replay.explain.funnels import PlacementExplanation, PoolFunnel
+from kerf.replay.explain.method_verdicts import MethodVerdict
 from kerf.replay.explain.nodepool import PoolBudget, RefusedPods, explain_pool
 from kerf.replay.explain.pod import explain_pod
 from kerf.replay.history.histories_until import histories_of
 from kerf.replay.history.removal import Removal, RemovalMove
+from kerf.replay.what_if.node import WhatWouldChange, WouldGo
 from tests.support.lives import claim_of, in_service, show_taint
 from tests.support.records import position_of
 from tests.support.world import NODE_CLASS, World, pool
@@ -220,3 +222,19 @@ def test_a_type_that_nobody_sells_now_has_no_price(capsys: pytest.CaptureFixture
     out = capsys.readouterr().out
     assert "  dearer: c5.xlarge (none on offer)\n" in out
     assert "inf" not in out
+
+
+@pytest.mark.parametrize(
+    ("types", "said"),
+    [
+        (("m5.large",), "for a m5.large at $0.3000/h"),
+        (("c6a.large",) * 4, "for 4 c6a.large at $0.3000/h"),
+        (("m5.large", "c6a.large", "m5.large"), "for 2 m5.large and a c6a.large at $0.3000/h"),
+    ],
+)
+def test_new_nodes_of_one_type_are_counted(
+    capsys: pytest.CaptureFixture[str], types: tuple[str, ...], said: str
+) -> None:
+    way = WhatWouldChange(verdict=None, goes=WouldGo(claims=("p-1",), replacements=types, price=0.3))
+    methods_text(Printer(), (MethodVerdict(method="drift", reason=Reason("drifted"), acts=True, way=way),))
+    assert f"it would go: {said}\n" in capsys.readouterr().out
