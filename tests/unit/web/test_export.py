@@ -89,6 +89,22 @@ def answers_in(folder: Path) -> dict[str, Any]:
     return answers
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["my.kerf", "--from", "+1h"], "--from and --until are of an exported page"),
+        (["my.kerf", "--until", "+1h"], "--from and --until are of an exported page"),
+        (["--cluster", "--export", "page"], "--export writes the page of a record, not of a cluster"),
+    ],
+)
+def test_flags_of_an_exported_page_are_not_passed_over(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
+) -> None:
+    monkeypatch.delenv("KERF_STORE", raising=False)
+    assert main(["ui", *arguments]) == 2
+    assert capsys.readouterr().err.startswith(f"KERF200: {said}")
+
+
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("x")
     with pytest.raises(FolderInUse, match="KERF865"):

@@ -54,6 +54,11 @@ def ui(
     named = record and not (cluster and record == os.environ.get("KERF_STORE"))
     if bool(named) == cluster:
         raise InputError("name a record, or give --cluster", hint="kerf ui record.kerf", code="KERF200")
+    if cluster and export is not None:
+        raise InputError("--export writes the page of a record, not of a cluster", hint="Name a record", code="KERF200")
+    if export is None and (from_, until) != ("start", "end"):
+        hint = "Give --export FOLDER with them; the page itself shows any part of the record"
+        raise InputError("--from and --until are of an exported page", hint=hint, code="KERF200")
     try:
         from kerf.adapters.web.serve import serve
     except ImportError as error:
@@ -62,7 +67,7 @@ def ui(
             hint=extra_hint("ui"),
             code="KERF861",
         ) from error
-    if export is not None and not cluster:
+    if export is not None:
         from kerf.adapters.web.export.folder import export as write_page
 
         return write_page(record, export, from_, until)
