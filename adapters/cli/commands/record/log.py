@@ -72,9 +72,17 @@ def log(
     from kerf.adapters.cli.record_log import LogQuery, RecordLog
     from kerf.adapters.cli.records import opened
     from kerf.adapters.cli.render.lines import print_error
+    from kerf.engine.errors import InputError
     from kerf.replay.history.event_filter import Asked
 
     asked = Asked(subject, kind, name, namespace, workload, reason)
+    if karpenter and effort:
+        hint = "Give one of them"
+        raise InputError("--karpenter and --effort are two answers", hint=hint, code="KERF200")
+    if (karpenter or effort) and asked != Asked():
+        what = "--karpenter prints" if karpenter else "--effort tells of"
+        hint = "Choose a part with --since and --until; the other flags choose among the events that kerf log tells"
+        raise InputError(f"{what} a whole part of the record", hint=hint, code="KERF200")
     with opened(record, endless=follow) as store:
         lines = RecordLog(store, LogQuery(since, until, asked, all, follow))
         if karpenter:

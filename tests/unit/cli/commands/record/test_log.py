@@ -147,3 +147,23 @@ def test_a_log_since_after_the_last_entry_is_refused_as_other_times_outside_the_
     assert (code, out) == (2, "")
     assert err.startswith("KERF202: '+900h' is ")
     assert kerf("log", record, "--since", "-1m")[2] == ""
+
+
+@pytest.mark.parametrize("form", ["--karpenter", "--effort"])
+@pytest.mark.parametrize(
+    "chosen", [("--subject", "default/b"), ("--kind", "pod"), ("--name", "b*"), ("--workload", "default/b")], ids=str
+)
+def test_a_choice_of_events_is_not_passed_over_where_none_are_told(
+    kerf: Any, record: Path, form: str, chosen: tuple[str, str]
+) -> None:
+    code, out, err = kerf("log", record, form, *chosen)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"KERF200: {form} ")
+    assert kerf("log", record, form, "--since", "start", "--all")[0] == 0
+
+
+def test_log_lines_of_karpenter_and_effort_are_two_answers(kerf: Any, record: Path) -> None:
+    assert kerf("log", record, "--karpenter", "--effort")[::2] == (
+        2,
+        "KERF200: --karpenter and --effort are two answers. Give one of them\n",
+    )
