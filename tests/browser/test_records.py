@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
@@ -137,3 +138,12 @@ def test_a_model_that_is_shown_can_be_made_again(page: Any, links: Links) -> Non
     page.click("text=Compare the record with a model of it")
     page.wait_for_selector(".curve.modelled")
     expect(page.locator("#text .actions")).to_have_text("Model it again")
+
+
+def test_what_is_refused_is_said_once_to_its_end(new_page: Callable[..., Any], links: Links) -> None:
+    page = opened(new_page(), links("life"))
+    page.locator("#tabs [data-tab=whatif]").click()
+    page.locator("#flag").select_option("price")
+    page.fill("#value", "m5.lrge=1")
+    page.keyboard.press("Enter")
+    expect(page.locator("#text .warning")).to_have_text(re.compile(r"^KERF208: there is no .* m5\.lrge .*\?$"))

@@ -10,9 +10,14 @@ if (fragment.has("token")) {
   history.replaceState(null, "", location.pathname + location.search);
 }
 
+// As KerfError writes it: the answer of a command has its hint in the message.
+function sentence({ message, hint }) {
+  return hint ? `${message}${/[.!?]$/.test(message) ? "" : "."} ${hint}` : message;
+}
+
 export class Refused extends Error {
   constructor(status, error) {
-    super(`${error.code ? error.code + ": " : ""}${error.message}. ${error.hint}`);
+    super(`${error.code ? error.code + ": " : ""}${sentence(error)}`);
     this.status = status;
     this.code = error.code;
   }
