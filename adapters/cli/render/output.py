@@ -9,10 +9,18 @@ import msgspec
 from kerf.adapters.cli.render.lines import print_json
 from kerf.adapters.cli.render.progress import clear_progress
 from kerf.adapters.cli.render.text import table_lines
+from kerf.engine.errors import InputError
 from kerf.projections.prose.printable import printable
 
 STYLES = {"debug": "dim", "info": "", "warning": "yellow", "error": "bold red", "title": "bold", "good": "green"}
 _MARGIN = 14
+
+
+def one_form(*, json: bool, csv: bool = False, markdown: bool = False) -> None:
+    """Raise InputError (KERF200) for two forms of one answer."""
+    asked = [flag for flag, given in (("--json", json), ("--csv", csv), ("--markdown", markdown)) if given]
+    if len(asked) > 1:
+        raise InputError(f"{' and '.join(asked)} are two forms of one answer", hint="Give one of them", code="KERF200")
 
 
 def emit_json(value: Any) -> None:

@@ -59,7 +59,7 @@ def check(
     from kerf.adapters.cli.records import has_pseudonyms
     from kerf.adapters.cli.render.lines import print_text
     from kerf.adapters.cli.render.markdown.policy import markdown_of
-    from kerf.adapters.cli.render.output import Printer, emit_json
+    from kerf.adapters.cli.render.output import Printer, emit_json, one_form
     from kerf.adapters.cli.render.policies.junit import junit_of
     from kerf.adapters.cli.render.policies.text import policy_text
     from kerf.adapters.cli.render.progress import progress_line
@@ -68,6 +68,7 @@ def check(
     from kerf.replay.policies.check import hold_against
     from kerf.replay.policies.outcomes import PolicyReport
 
+    one_form(json=json, markdown=markdown)
     assertions = policy_of(policy)
     held = []
     for subject in subjects(records, until, record):

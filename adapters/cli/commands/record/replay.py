@@ -78,13 +78,14 @@ def replay(
     from kerf.adapters.cli.records import opened
     from kerf.adapters.cli.render.lines import print_text
     from kerf.adapters.cli.render.markdown.replay import replay_markdown
-    from kerf.adapters.cli.render.output import Printer, emit_json
+    from kerf.adapters.cli.render.output import Printer, emit_json, one_form
     from kerf.adapters.cli.replaying.question import replayed, window_of
     from kerf.adapters.cli.replaying.text import replay_text
     from kerf.adapters.cli.workers import workers_on
     from kerf.projections.json_times import with_times
     from kerf.replay.modelled.comparison import refuse_what_does_not_hold
 
+    one_form(json=json, markdown=markdown)
     changes = changes_of(set, apply, delete, remove, add_pods, price, no_capacity, setting, needed=False)
     with opened(record, decides=True) as store, workers_on(record, jobs) as workers:
         answer = replayed(store, window_of(store, from_, until), changes, keep, workers)

@@ -70,12 +70,13 @@ def whatif(
     from kerf.adapters.cli.records import asked_time, located, opened, usual_moment
     from kerf.adapters.cli.render.lines import print_error, print_text
     from kerf.adapters.cli.render.markdown.whatif import whatif_markdown
-    from kerf.adapters.cli.render.output import Printer, emit_json
+    from kerf.adapters.cli.render.output import Printer, emit_json, one_form
     from kerf.adapters.cli.render.what_if.whatif import whatif_text
     from kerf.projections.json_times import with_times
     from kerf.replay.time_travel.moments import is_position
     from kerf.replay.what_if.whatif import export_moment, what_if
 
+    one_form(json=json, markdown=markdown)
     changes = changes_of(set, apply, delete, remove, add_pods, price, no_capacity, setting, needed=export is None)
     with opened(record) as store:
         when = at or usual_moment(store)

@@ -11,9 +11,8 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.adapters.cli.render.output import Printer, emit_json
+from kerf.adapters.cli.render.output import Printer, emit_json, one_form
 from kerf.adapters.cli.render.text import dollars
-from kerf.engine.errors import InputError
 from kerf.projections.figures.loops import Loop
 from kerf.projections.figures.measures import Table
 from kerf.projections.json_times import with_times
@@ -63,8 +62,7 @@ def show(answer: Answer, columns: Columns, nothing: str, *, json: bool, as_csv: 
 
     Raises InputError (KERF200) for both `json` and `as_csv`.
     """
-    if json and as_csv:
-        raise InputError("--json and --csv are two forms of one answer", hint="Give one of them", code="KERF200")
+    one_form(json=json, csv=as_csv)
     if json:
         emit_json(with_times(answer))
     elif as_csv:

@@ -108,3 +108,10 @@ def test_observe_report_of_a_record_of_control_mode_is_refused(kerf: Any, record
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert err.startswith("KERF206: ")
     assert "kerf run --mode observe" in err
+
+
+@pytest.mark.parametrize("command", [("whatif", "my.kerf"), ("replay", "my.kerf"), ("check", "policy.yaml", "my.kerf")])
+def test_two_forms_of_one_answer_are_refused(kerf: Any, command: tuple[str, ...]) -> None:
+    code, out, err = kerf(*command, "--json", "--markdown")
+    assert (code, out) == (2, "")
+    assert err == "KERF200: --json and --markdown are two forms of one answer. Give one of them\n"
