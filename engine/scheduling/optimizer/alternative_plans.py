@@ -12,16 +12,15 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.pods import PodShape, Resources
 from kerf.engine.model.labels import normalise
 from kerf.engine.record.decisions import Unplaced
 from kerf.engine.scheduling.kube_scheduler.interpod_rules import ShapeKey
 from kerf.engine.scheduling.launchable.compiled_catalogue import CompiledCatalogue, compiled_catalogue
-from kerf.engine.scheduling.launchable.templates import NODES_LIMIT, SLOT_LABELS
+from kerf.engine.scheduling.launchable.templates import SLOT_LABELS
 from kerf.engine.scheduling.matching.label_selectors import shape_selectors
 from kerf.engine.scheduling.matching.resources import total
-from kerf.engine.scheduling.optimizer.partial_problems import counted_capacity, limited_resources
+from kerf.engine.scheduling.optimizer.partial_problems import limits_used
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.pods.pod_requirements import HARD_SPREAD
 from kerf.engine.scheduling.problem.problem import PoolInput, Problem
@@ -137,9 +136,14 @@ def _keeps_weights(pools: Mapping[str, PoolInput], first: Plan, other: Plan) -> 
 
 def _keeps_limits(problem: Problem, pool: PoolInput, first: Plan, other: Plan) -> bool:
     """Whether the plan keeps the NodePool's limits or, if the first plan does not, exceeds them no further."""
-    before, after = _limits_used(problem, pool, first), _limits_used(problem, pool, other)
-    limits = pool.pool.limits or {}
-    return all(after[name] <= max(limits[name] - pool.usage.get(name, 0), before[name]) for name in limits)
+    after = limits_used(problem, pool, other.claims)
+    return all(after[name] <= most for name, most in _limits_for(problem, pool, first).items())
+
+
+def _limits_for(problem: Problem, pool: PoolInput, first: Plan) -> Resources:
+    """How much of each limit of the NodePool a plan may use: what is left, or what the first plan uses."""
+    before = limits_used(problem, pool, first.claims)
+    return {name: max(most - pool.usage.get(name, 0), before[name]) for name, most in (pool.pool.limits or {}).items()}
 
 
 def _keeps_reservations(problem: Problem, first: Plan, other: Plan) -> bool:
@@ -164,13 +168,7 @@ def _reservations_held(planned: Plan) -> Counter[str]:
 def node_set_bounds(problem: Problem, first: Plan) -> NodeSetBounds:
     """The bounds that the first plan sets."""
     pools = {pool.pool.name: pool.pool for pool in problem.pools}
-    limits = {}
-    for pool in problem.pools:
-        before = _limits_used(problem, pool, first)
-        most = {
-            name: max(most - pool.usage.get(name, 0), before[name]) for name, most in (pool.pool.limits or {}).items()
-        }
-        limits[pool.pool.name] = most
+    limits = {pool.pool.name: _limits_for(problem, pool, first) for pool in problem.pools}
     shapes = {pod.uid: pod.shape for pod in problem.pods}
     weights = sorted({pools[claim.node_pool].weight for claim in first.claims})
     requests = {
@@ -183,16 +181,6 @@ def node_set_bounds(problem: Problem, first: Plan) -> NodeSetBounds:
         for weight in weights[1:]
     }
     return NodeSetBounds(limits, requests)
-
-
-def _limits_used(problem: Problem, pool: PoolInput, planned: Plan) -> dict[str, int]:
-    """What a plan's claims count against the limits of a NodePool."""
-    claims = [claim for claim in planned.claims if claim.node_pool == pool.pool.name]
-    used = dict.fromkeys(limited_resources(pool.pool), 0)
-    for claim in claims if used else ():
-        for name, amount in counted_capacity(used, claim.instance_types, problem.catalogues[pool.catalogue]).items():
-            used[name] += amount
-    return {**used, NODES_LIMIT: len(claims)}
 
 
 # ── pods and what they demand ──────────────────────────────────────
@@ -258,8 +246,3 @@ def _keeps(catalogue: CompiledCatalogue, key: str, gone: frozenset[str]) -> bool
     elif key in catalogue.labels:
         domains = catalogue.labels[key].values
     return all(types & ~without for types in domains.values() if types)
-
-
-def counted_against_limits(pool: NodePool, claim: OpenedClaim, problem: Problem, catalogue: str) -> dict[str, int]:
-    """What a claim counts against the limits of its NodePool."""
-    return counted_capacity(limited_resources(pool), claim.instance_types, problem.catalogues[catalogue])

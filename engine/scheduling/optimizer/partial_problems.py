@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec.structs import replace
 
 from kerf.engine.model.instance_types import Catalogue
-from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.pods import PodShape, Resources
 from kerf.engine.scheduling.launchable.compiled_catalogue import compiled_catalogue
 from kerf.engine.scheduling.launchable.templates import NODES_LIMIT
@@ -156,13 +155,19 @@ def without_types(types: Iterable[str]) -> frozenset[tuple[str, str, str]]:
 # ── limits ──────────────────────────────────────
 
 
-def limited_resources(pool: NodePool) -> tuple[str, ...]:
-    """The resources that a NodePool limits, apart from the number of nodes."""
-    return tuple(sorted(name for name in pool.limits or {} if name != NODES_LIMIT))
+def counted(problem: Problem, pool: PoolInput, claims: Iterable[OpenedClaim]) -> Resources:
+    """What claims of a NodePool count against its limits, apart from the number of nodes: of each resource that it
+    limits the most that a type of the claim has (S-70)."""
+    used = {name: 0 for name in sorted(pool.pool.limits or {}) if name != NODES_LIMIT}
+    for claim in claims if used else ():
+        allowed = frozenset(claim.instance_types)
+        types = [each for each in problem.catalogues[pool.catalogue].types if each.name in allowed]
+        for name in used:
+            used[name] += max([each.capacity.get(name, 0) for each in types], default=0)
+    return used
 
 
-def counted_capacity(names: Iterable[str], types: Iterable[str], catalogue: Catalogue) -> Resources:
-    """What a claim of these types counts against limits: of each resource the most that one of them has (S-70)."""
-    allowed = frozenset(types)
-    capacities = [instance_type.capacity for instance_type in catalogue.types if instance_type.name in allowed]
-    return {name: max((capacity.get(name, 0) for capacity in capacities), default=0) for name in names}
+def limits_used(problem: Problem, pool: PoolInput, claims: Iterable[OpenedClaim]) -> Resources:
+    """What those of the claims that are of a NodePool count against its limits, with the number of nodes."""
+    own = [claim for claim in claims if claim.node_pool == pool.pool.name]
+    return {**counted(problem, pool, own), NODES_LIMIT: len(own)}

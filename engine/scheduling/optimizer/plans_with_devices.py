@@ -11,17 +11,13 @@ from collections.abc import Callable, Sequence
 from msgspec.structs import replace
 
 from kerf.engine.scheduling.explain.tracer import Tracer
-from kerf.engine.scheduling.launchable.templates import NODES_LIMIT
-from kerf.engine.scheduling.optimizer.alternative_plans import (
-    counted_against_limits,
-    independent_pods,
-    may_replace,
-    total_price,
-)
+from kerf.engine.scheduling.matching.resources import added
+from kerf.engine.scheduling.optimizer.alternative_plans import independent_pods, may_replace, total_price
 from kerf.engine.scheduling.optimizer.combined_trace import RenumberingTracer
+from kerf.engine.scheduling.optimizer.partial_problems import limits_used
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem.problem import PoolInput, Problem
+from kerf.engine.scheduling.problem.problem import Problem
 
 Optimize = Callable[[Problem, Tracer | None], Plan]
 
@@ -70,22 +66,14 @@ def _problem_of_other_claims(problem: Problem, first: Plan, kept: Sequence[int])
     return replace(
         problem,
         pods=tuple(pod for pod in problem.pods if pod.uid in others),
-        pools=tuple(_with_usage(problem, pool, kept_claims) for pool in problem.pools),
+        pools=tuple(
+            replace(pool, usage=added(pool.usage, limits_used(problem, pool, kept_claims))) for pool in problem.pools
+        ),
         nodes=(),
         bound=(),
         leaving=(),
         devices=None,
     )
-
-
-def _with_usage(problem: Problem, pool: PoolInput, kept: Sequence[OpenedClaim]) -> PoolInput:
-    usage = dict(pool.usage)
-    for claim in kept:
-        if claim.node_pool == pool.pool.name:
-            counts = {**counted_against_limits(pool.pool, claim, problem, pool.catalogue), NODES_LIMIT: 1}
-            for name, amount in counts.items():
-                usage[name] = usage.get(name, 0) + amount
-    return replace(pool, usage=usage)
 
 
 def _trace(

@@ -14,7 +14,7 @@ from kerf.engine.scheduling.launchable.daemons import Daemon
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.optimizer.effort import TOUCHES_PER_TYPE
 from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions
-from kerf.engine.scheduling.optimizer.partial_problems import counted_capacity, limited_resources
+from kerf.engine.scheduling.optimizer.partial_problems import counted
 from kerf.engine.scheduling.plan import OpenedClaim
 from kerf.engine.scheduling.problem.problem import Problem
 
@@ -57,7 +57,8 @@ class NewNodes:
 
     def of_claim(self, claim: OpenedClaim) -> NewNode:
         """The node of one claim."""
-        return self._interned(claim, bool(claim.reservations), self._counted(claim))
+        max_counted = counted(self._problem, self._pools[claim.node_pool], [claim])
+        return self._interned(claim, bool(claim.reservations), max_counted)
 
     def info(self, node: NewNode) -> NodeInfo:
         """The node as kube-scheduler sees it before any pod is bound."""
@@ -178,12 +179,6 @@ class NewNodes:
             node = NewNode(len(self._nodes), replace(claim, pods=(), requests={}), fixed, max_counted)
             self._nodes[key] = node
         return node
-
-    def _counted(self, claim: OpenedClaim) -> Resources:
-        """What a claim counts against the limits of its NodePool."""
-        pool = self._pools[claim.node_pool]
-        catalogue = self._problem.catalogues[pool.catalogue]
-        return counted_capacity(limited_resources(pool.pool), claim.instance_types, catalogue)
 
     def _within_limits(self, node: NewNode, types: int, template: int) -> int:
         """Those of the types (a bit set) that count no more against limits than the node may."""

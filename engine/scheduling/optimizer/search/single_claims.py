@@ -7,11 +7,12 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from kerf.engine.model.kubernetes.pods import Resources
-from kerf.engine.scheduling.optimizer.alternative_plans import CandidateClaim, counted_against_limits
+from kerf.engine.scheduling.matching.resources import added
+from kerf.engine.scheduling.optimizer.alternative_plans import CandidateClaim
 from kerf.engine.scheduling.optimizer.effort import Effort, planning_touches
 from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions, PodKind
 from kerf.engine.scheduling.optimizer.partial_problems import (
-    limited_resources,
+    counted,
     problem_of_claim,
     problem_of_group,
     problem_on_node,
@@ -54,7 +55,10 @@ class SingleClaims:
         kept: Sequence[CandidateClaim],
     ) -> list[CandidateClaim] | None:
         """Plan every group alone; None if one of them needs more than one node, or the effort is spent."""
-        used = {name: self._counted_against(name, kept) for name in self._pools}
+        used = {
+            name: counted(self._problem, pool, (part.claim for part in kept if part.claim.node_pool == name))
+            for name, pool in self._pools.items()
+        }
         planned = []
         taken = [0] * len(pods)
         for group in groups:
@@ -68,8 +72,7 @@ class SingleClaims:
             if part is None:
                 return None
             planned.append(part)
-            counts = counted_against_limits(pool.pool, part.claim, self._problem, pool.catalogue)
-            used[pool.pool.name] = {name: used[pool.pool.name][name] + amount for name, amount in counts.items()}
+            used[pool.pool.name] = added(used[pool.pool.name], counted(self._problem, pool, [part.claim]))
         return planned
 
     def widened(self, part: CandidateClaim) -> CandidateClaim:
@@ -78,7 +81,7 @@ class SingleClaims:
         if claim.reservations:
             return part
         pool = self._pools[claim.node_pool]
-        largest = counted_against_limits(pool.pool, claim, self._problem, pool.catalogue)
+        largest = counted(self._problem, pool, [claim])
         pods = [self._pods[uid] for uid in claim.pods]
         problem = problem_of_claim(self._problem, claim, pods, pool, largest)
         shapes = tuple(sorted(self._shape_without_labels(pod.shape) for pod in pods))
@@ -95,17 +98,6 @@ class SingleClaims:
         if alone is None or len(alone.claims) != 1 or alone.unplaced or alone.ignored or alone.truncated:
             return None
         return alone.claims[0]
-
-    def _counted_against(self, node_pool: str, claims: Iterable[CandidateClaim]) -> Resources:
-        """What claims count against a NodePool's limits."""
-        pool = self._pools[node_pool]
-        total = dict.fromkeys(limited_resources(pool.pool), 0)
-        for claim in claims:
-            if claim.claim.node_pool == node_pool and total:
-                counts = counted_against_limits(pool.pool, claim.claim, self._problem, pool.catalogue)
-                for name, amount in counts.items():
-                    total[name] += amount
-        return total
 
     def _plan_group(
         self, group: PodGroup, members: Sequence[tuple[PodKind, PendingPod]], pool: PoolInput, used: Resources
