@@ -19,7 +19,6 @@ from kerf.engine.scheduling.kube_scheduler.interpod_rules import ShapeKey
 from kerf.engine.scheduling.launchable.compiled_catalogue import CompiledCatalogue, compiled_catalogue
 from kerf.engine.scheduling.launchable.templates import SLOT_LABELS
 from kerf.engine.scheduling.matching.label_selectors import shape_selectors
-from kerf.engine.scheduling.matching.resources import total
 from kerf.engine.scheduling.optimizer.partial_problems import limits_used
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.pods.pod_requirements import HARD_SPREAD
@@ -58,14 +57,6 @@ class AlternativePlan(Struct, frozen=True):
     def price(self) -> float:
         """USD per hour."""
         return total_price(claim.claim for claim in self.claims)
-
-
-class NodeSetBounds(Struct, frozen=True):
-    """What every set of new nodes must keep to. `limits`: how much of the limits of each NodePool it may use.
-    `on_weight`: the requests of the pods that the first plan puts on NodePools of at least this weight."""
-
-    limits: Mapping[str, Resources]
-    on_weight: Mapping[int, Resources]
 
 
 def first_candidate(problem: Problem, first: Plan) -> AlternativePlan:
@@ -137,10 +128,10 @@ def _keeps_weights(pools: Mapping[str, PoolInput], first: Plan, other: Plan) -> 
 def _keeps_limits(problem: Problem, pool: PoolInput, first: Plan, other: Plan) -> bool:
     """Whether the plan keeps the NodePool's limits or, if the first plan does not, exceeds them no further."""
     after = limits_used(problem, pool, other.claims)
-    return all(after[name] <= most for name, most in _limits_for(problem, pool, first).items())
+    return all(after[name] <= most for name, most in limits_for(problem, pool, first).items())
 
 
-def _limits_for(problem: Problem, pool: PoolInput, first: Plan) -> Resources:
+def limits_for(problem: Problem, pool: PoolInput, first: Plan) -> Resources:
     """How much of each limit of the NodePool a plan may use: what is left, or what the first plan uses."""
     before = limits_used(problem, pool, first.claims)
     return {name: max(most - pool.usage.get(name, 0), before[name]) for name, most in (pool.pool.limits or {}).items()}
@@ -163,24 +154,6 @@ def _keeps_reservations(problem: Problem, first: Plan, other: Plan) -> bool:
 
 def _reservations_held(planned: Plan) -> Counter[str]:
     return Counter(name for claim in planned.claims for name in claim.reservations)
-
-
-def node_set_bounds(problem: Problem, first: Plan) -> NodeSetBounds:
-    """The bounds that the first plan sets."""
-    pools = {pool.pool.name: pool.pool for pool in problem.pools}
-    limits = {pool.pool.name: _limits_for(problem, pool, first) for pool in problem.pools}
-    shapes = {pod.uid: pod.shape for pod in problem.pods}
-    weights = sorted({pools[claim.node_pool].weight for claim in first.claims})
-    requests = {
-        weight: total(
-            {**problem.shapes[shapes[uid]].requests, "pods": 1}
-            for claim in first.claims
-            if pools[claim.node_pool].weight >= weight
-            for uid in claim.pods
-        )
-        for weight in weights[1:]
-    }
-    return NodeSetBounds(limits, requests)
 
 
 # ── pods and what they demand ──────────────────────────────────────

@@ -19,17 +19,18 @@ from msgspec.structs import replace
 
 from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.model.labels import HOSTNAME
-from kerf.engine.scheduling.kube_scheduler.interpod_rules import ShapeKey, max_pods_per_node
+from kerf.engine.scheduling.kube_scheduler.interpod_rules import max_pods_per_node
 from kerf.engine.scheduling.kube_scheduler.scheduler import Bindings, KubeScheduler, new_node_name, setup_touches
 from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SCHEDULER_VARIANTS
 from kerf.engine.scheduling.launchable.daemons import daemons
 from kerf.engine.scheduling.launchable.templates import NODES_LIMIT
 from kerf.engine.scheduling.matching.resources import fits, total
-from kerf.engine.scheduling.optimizer.alternative_plans import TOLERANCE, NodeSetBounds
+from kerf.engine.scheduling.optimizer.alternative_plans import TOLERANCE, independent_pods, limits_for
 from kerf.engine.scheduling.optimizer.effort import binding_touches, planning_touches
 from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions
 from kerf.engine.scheduling.optimizer.node_sets.new_nodes import NewNode, NewNodes
 from kerf.engine.scheduling.optimizer.partial_problems import problem_after_binding
+from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import NodeInput, PendingPod, Problem
 
@@ -60,13 +61,7 @@ class NodeSets:
     `independent`: the pods that no topology rule concerns.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        options: InstanceOptions,
-        independent: frozenset[ShapeKey],
-        bounds: NodeSetBounds,
-    ) -> None:
+    def __init__(self, problem: Problem, first: Plan, options: InstanceOptions) -> None:
         self._problem = problem
         on_every_node = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
         self._reserved = total(daemon.requests for daemon in on_every_node)
@@ -74,8 +69,22 @@ class NodeSets:
         self._scheduler: KubeScheduler | None = None
         self._pods = {pod.uid: pod for pod in problem.pods}
         self._pools = {pool.pool.name: pool for pool in problem.pools}
-        self.independent = independent
-        self._bounds = bounds
+        self.independent = independent_pods(problem)
+        self._limits = {name: limits_for(problem, pool, first) for name, pool in self._pools.items()}
+        self._on_weight = self._requested_on_weight(first)
+
+    def _requested_on_weight(self, first: Plan) -> dict[int, Resources]:
+        """What the pods request that the first plan puts on NodePools of at least this weight, but for the least."""
+        claims = [(self._pools[claim.node_pool].pool.weight, claim.pods) for claim in first.claims]
+        weights = sorted({weight for weight, _ in claims})
+        return {
+            least: self._needed(uid for weight, uids in claims if weight >= least for uid in uids)
+            for least in weights[1:]
+        }
+
+    def _needed(self, uids: Iterable[str]) -> Resources:
+        """What these pods request together."""
+        return total({**self.requests(self._pods[uid]), "pods": 1} for uid in uids)
 
     def evaluate(
         self,
@@ -138,10 +147,10 @@ class NodeSets:
             counts = used.setdefault(node.claim.node_pool, Counter())
             counts.update({**node.max_counted, NODES_LIMIT: 1})
         for pool, counts in used.items():
-            limits = self._bounds.limits.get(pool, {})
+            limits = self._limits[pool]
             if any(counts[name] > most for name, most in limits.items()):
                 return False
-        for weight, needed in self._bounds.on_weight.items():
+        for weight, needed in self._on_weight.items():
             heavy = [e for e in given if self._pools[e.claim.node_pool].pool.weight >= weight]
             if not fits(needed, total(self.new_nodes.info(node).free for node in heavy)):
                 return False
@@ -207,7 +216,7 @@ class NodeSets:
         names = {new_node_name(number) for number in numbers}
         bindings = node_set.bindings
         uids = [*(uid for uid, name in bindings.node_of.items() if name in names), *bindings.unbound]
-        needed = total({**self._problem.shapes[self._pods[uid].shape].requests, "pods": 1} for uid in uids)
+        needed = self._needed(uids)
         amounts = [(name, amount) for name, amount in needed.items() if amount]
         sets: dict[tuple[float, int, int], NewNode] = {}
         for size in self.new_nodes.sizes(node) if needed else ():
@@ -231,8 +240,7 @@ class NodeSets:
     def smaller(self, node_set: NodeSet, number: int) -> Iterator[NewNode]:
         """The cheaper types that have room for the pods of one node (by number), cheapest first."""
         name, price = new_node_name(number), node_set.nodes[number].claim.price
-        uids = [uid for uid, node in node_set.bindings.node_of.items() if node == name]
-        needed = total({**self._problem.shapes[self._pods[uid].shape].requests, "pods": 1} for uid in uids)
+        needed = self._needed(uid for uid, node in node_set.bindings.node_of.items() if node == name)
         sizes = (size for size in self.new_nodes.sizes(node_set.nodes[number]) if size.claim.price < price - TOLERANCE)
         return (size for size in sizes if fits(needed, self.new_nodes.info(size).free))
 

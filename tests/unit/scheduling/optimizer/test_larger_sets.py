@@ -6,7 +6,6 @@ import math
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.kubernetes.pods import Taint, Toleration
-from kerf.engine.scheduling.optimizer.alternative_plans import independent_pods, node_set_bounds
 from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions
 from kerf.engine.scheduling.optimizer.node_sets.larger_sets import larger_sets
 from kerf.engine.scheduling.optimizer.node_sets.node_admission import NodeAdmission
@@ -20,7 +19,7 @@ def started(asked: Problem) -> tuple[NodeSets, NodeSet]:
     """The nodes of the first plan."""
     made = plan(asked)
     options = InstanceOptions(asked, ("cpu", "memory", "pods"))
-    node_sets = NodeSets(asked, options, independent_pods(asked), node_set_bounds(asked, made))
+    node_sets = NodeSets(asked, made, options)
     found, _ = node_sets.evaluate(node_sets.new_nodes.of_claims(made.claims), made.placed, 10**9)
     assert found is not None
     return node_sets, found

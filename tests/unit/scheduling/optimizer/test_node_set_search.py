@@ -12,7 +12,6 @@ from kerf.engine.model.instance_types import Catalogue, InstanceType
 from kerf.engine.model.kubernetes.pods import AffinityTerm, Selector, SpreadConstraint
 from kerf.engine.scheduling.kube_scheduler.scheduler import KubeScheduler, new_node_name, unbound_pods
 from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SCHEDULER_VARIANTS
-from kerf.engine.scheduling.optimizer.alternative_plans import independent_pods, node_set_bounds
 from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.engine.scheduling.optimizer.effort import Effort
 from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions
@@ -40,7 +39,7 @@ def late_and_large(*types: int) -> Problem:
 
 def node_sets_of(asked: Problem) -> NodeSets:
     options = InstanceOptions(asked, ("cpu", "memory", "pods"))
-    return NodeSets(asked, options, independent_pods(asked), node_set_bounds(asked, plan(asked)))
+    return NodeSets(asked, plan(asked), options)
 
 
 def sized(node_sets: NodeSets, asked: Problem, kind: str, count: int) -> tuple[NewNode, ...]:
