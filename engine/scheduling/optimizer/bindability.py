@@ -57,7 +57,8 @@ class BindableChoice:
     ) -> None:
         self._touches_for_node_sets = touches_for_node_sets
         self._problem, self._first, self._search, self._effort = problem, first, search, effort
-        self._node_set_search = NodeSetSearch(search.node_sets, len(problem.nodes), effort, search.keeps_spreads)
+        self._node_sets = search.node_sets
+        self._node_set_search = NodeSetSearch(search.node_sets, effort, search.keeps_spreads)
         self._first_price = search.candidates[0].price
         self._effort_spent = False
 
@@ -140,8 +141,8 @@ class BindableChoice:
     def _cannot_be_whole(self, rated: RatedCandidate) -> bool:
         """Whether an unbound pod fits on no node at all, so that no set of nodes binds whole. For example, its local
         volume is on a node that is gone, or it asks for a label that no instance type has."""
-        nodes = self._search.node_sets.new_nodes.of_claims(claim.claim for claim in rated.candidate.claims)
-        return any(self._search.node_sets.fits_nowhere(uid, dict.fromkeys(nodes)) for uid in rated.unbound)
+        nodes = self._node_sets.new_nodes.of_claims(claim.claim for claim in rated.candidate.claims)
+        return any(self._node_sets.fits_nowhere(uid, dict.fromkeys(nodes)) for uid in rated.unbound)
 
     def _planned(self, node_set: NodeSet) -> RatedCandidate | None:
         candidate = self._search.candidate_of(node_set)
@@ -150,25 +151,25 @@ class BindableChoice:
     def _starting_sets(self, candidate: AlternativePlan) -> Iterator[NodeSet]:
         """The nodes of the candidate, of the first plan, and those that the planner launches for what kube-scheduler
         leaves unbound on the existing nodes."""
-        node_sets, uids = self._search.node_sets, self._first.placed
+        uids = self._first.placed
         for start in (candidate, self._search.candidates[0]):
-            node_set = self._node_set_search.evaluate(
-                node_sets.new_nodes.of_claims(part.claim for part in start.claims), uids
+            node_set = self._node_sets.evaluate(
+                self._node_sets.new_nodes.of_claims(part.claim for part in start.claims), uids
             )
             if node_set is not None:
                 yield node_set
-        before = self._node_set_search.evaluate((), uids) if self._problem.nodes else None
-        nodes = self._node_set_search.further(before) if before is not None else None
-        node_set = self._node_set_search.evaluate(tuple(nodes), uids) if nodes is not None else None
+        before = self._node_sets.evaluate((), uids) if self._problem.nodes else None
+        nodes = self._node_sets.further(before) if before is not None else None
+        node_set = self._node_sets.evaluate(tuple(nodes), uids) if nodes is not None else None
         if node_set is not None:
             yield node_set
 
     def _rate(self, candidate: AlternativePlan) -> RatedCandidate | None:
         """None if the effort is spent."""
-        if not self._node_set_search.affords(len(candidate.claims)):
+        if not self._node_sets.affords(len(candidate.claims)):
             return None
         plan = assembled(candidate, self._first)
-        node_set = self._node_set_search.evaluate(self._search.node_sets.new_nodes.of_claims(plan.claims), plan.placed)
+        node_set = self._node_sets.evaluate(self._node_sets.new_nodes.of_claims(plan.claims), plan.placed)
         if node_set is None:
             return None
         told = self._problem.settings.nominations  # pods go where they are told, and nothing is launched later

@@ -78,13 +78,11 @@ class Effort:
         self.left = max(0, self.left - touches)
 
 
-def binding_touches(pods: Iterable[PendingPod], shapes: Mapping[str, PodShape], nodes: int) -> int:
-    """About what a run of the scheduler's model takes at least, to bind these pods to so many new nodes, in touches:
-    each shape looks at each node, and each pod that is scored by the pods around it does."""
+def binding_touches(pods: Iterable[PendingPod], shapes: Mapping[str, PodShape]) -> int:
+    """About what a run of the scheduler's model takes at least for each new node, to bind these pods, in touches: each
+    shape looks at the node, and each pod that is scored by the pods around it does."""
     counts = Counter([pod.shape for pod in pods])
-    return nodes * sum(
-        count if shapes[digest].spread or shapes[digest].affinity else 1 for digest, count in counts.items()
-    )
+    return sum(count if shapes[digest].spread or shapes[digest].affinity else 1 for digest, count in counts.items())
 
 
 def planning_touches(pods: Iterable[PendingPod], shapes: Mapping[str, PodShape], nodes: int = 0) -> int:

@@ -12,7 +12,7 @@ from itertools import islice
 
 from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SCHEDULER_VARIANTS
 from kerf.engine.scheduling.optimizer.alternative_plans import TOLERANCE
-from kerf.engine.scheduling.optimizer.effort import TOUCHES_PER_RUN, Effort
+from kerf.engine.scheduling.optimizer.effort import Effort
 from kerf.engine.scheduling.optimizer.node_sets.larger_sets import larger_sets, total_price
 from kerf.engine.scheduling.optimizer.node_sets.new_nodes import NewNode
 from kerf.engine.scheduling.optimizer.node_sets.node_sets import NodeSet, NodeSets
@@ -31,7 +31,6 @@ expected to cost: these nodes are less full, and do not bind every pod either. N
 pod cost twice those of the first round in the median (18 plans of unseen scenarios)."""
 MORE_UNBOUND = 2
 """How many more unbound pods than before are accepted on the way to a set that binds every pod."""
-NO_LIMIT = (0, math.inf)
 
 
 class Trail:
@@ -74,65 +73,33 @@ class NodeSetSearch:
     def __init__(
         self,
         node_sets: NodeSets,
-        existing_nodes: int,
         effort: Effort,
         keeps_spreads: Callable[[NodeSet], bool] = lambda node_set: True,
     ) -> None:
         """`keeps_spreads`: whether the pods of a set, where they are bound, break no spread more than they may."""
         self._node_sets = node_sets
         self._keeps_spreads = keeps_spreads
-        self._existing_nodes = existing_nodes
         self._effort = effort
-        self._evaluated: dict[tuple[tuple[int, ...], frozenset[str]], NodeSet] = {}
         self._later_prices: dict[NodeSet, float] = {}
         self._seen: set[tuple[int, ...]] = set()
         self._turns = 0
-
-    def evaluate(
-        self, nodes: tuple[NewNode, ...], uids: frozenset[str], at_least: tuple[int, float] = NO_LIMIT
-    ) -> NodeSet | None:
-        """The set of these nodes with these pods (uids) bound. None if the effort is spent, or if the set is sure to be
-        worse than `at_least` (see `NodeSets.evaluate`)."""
-        key = tuple([node.kind for node in nodes]), uids
-        known = self._evaluated.get(key)
-        if known is not None:
-            return known
-        if not self.affords(len(nodes)) or not self._effort.take(
-            TOUCHES_PER_RUN + len(uids) + len(nodes) + self._existing_nodes
-        ):
-            return None
-        node_set, touches = self._node_sets.evaluate(nodes, uids, self._effort.left, at_least)
-        self._effort.charge(touches)
-        if node_set is not None:
-            self._evaluated[key] = node_set
-        return node_set
-
-    def affords(self, nodes: int) -> bool:
-        """Whether a run of the scheduler's model on so many new nodes may end within the effort."""
-        return self._node_sets.binding_touches(nodes) <= self._effort.left
 
     def later_price(self, node_set: NodeSet) -> float:
         """What the nodes for unbound pods will cost, USD per hour, with the variant of kube-scheduler that needs the
         dearest."""
         if node_set.bindings.unbound and node_set not in self._later_prices:
-            later, touches = self._node_sets.later_failures(node_set, self._effort.left)
-            self._effort.charge(touches)
+            later = self._node_sets.later_failures(node_set)
             self._later_prices[node_set] = max(self._price_of_further(failing) for failing in (node_set, *later))
         return self._later_prices.get(node_set, 0.0)
 
     def _price_of_further(self, node_set: NodeSet) -> float:
         """By the nodes that the planner launches, or one for each pod where that is cheaper. Where the planner does not
         say, by what the nodes that there are cost for as many pods."""
-        further = self.further(node_set)
+        further = self._node_sets.further(node_set)
         if further is None:
             return price_in_the_end(node_set) - node_set.price
         alone = [self._node_sets.price_alone(uid, further) for uid in node_set.bindings.unbound]
         return LEFTOVER_PRICE_FACTOR * min(total_price(further), math.fsum(alone))
-
-    def further(self, node_set: NodeSet) -> list[NewNode] | None:
-        """See `NodeSets.further`; also None if the effort is spent."""
-        affordable = self._effort.take(self._node_sets.touches_of_further(node_set))
-        return self._node_sets.further(node_set) if affordable else None
 
     def trail(self, node_set: NodeSet, below: float) -> Trail:
         """A trail for `whole` to begin with, of larger sets that cost less than `below`."""
@@ -163,7 +130,7 @@ class NodeSetSearch:
         for number, nodes in enumerate(trail.next_sets(), start=1):
             if total_price(nodes) < below - TOLERANCE:
                 at_least = best.variants_passed, len(best.bindings.unbound) + more
-                node_set = self.evaluate(nodes, uids, at_least)
+                node_set = self._node_sets.evaluate(nodes, uids, at_least)
                 if node_set is not None and (node_set.bindings.unbound or self._keeps_spreads(node_set)):
                     yield node_set
                     if _rank(node_set) < _rank(best):
@@ -182,7 +149,7 @@ class NodeSetSearch:
                 yield nodes
 
     def _larger(self, node_set: NodeSet, below: float) -> Iterator[tuple[NewNode, ...]]:
-        further = self.further(node_set) or []
+        further = self._node_sets.further(node_set) or []
         if further and total_price(nodes := (*node_set.nodes, *further)) < below - TOLERANCE:
             yield nodes
         if self._effort.left:
@@ -211,7 +178,7 @@ class NodeSetSearch:
         for nodes in options:
             if not self._node_sets.allowed(nodes):
                 continue
-            lean = self.evaluate(nodes, frozenset(node_set.bindings.node_of), (len(SCHEDULER_VARIANTS), 0))
+            lean = self._node_sets.evaluate(nodes, frozenset(node_set.bindings.node_of), (len(SCHEDULER_VARIANTS), 0))
             if lean is not None and not lean.bindings.unbound and self._keeps_spreads(lean):
                 return lean
         return None

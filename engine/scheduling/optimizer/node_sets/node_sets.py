@@ -26,7 +26,7 @@ from kerf.engine.scheduling.launchable.daemons import daemons
 from kerf.engine.scheduling.launchable.templates import NODES_LIMIT
 from kerf.engine.scheduling.matching.resources import fits, total
 from kerf.engine.scheduling.optimizer.alternative_plans import TOLERANCE, independent_pods, limits_for
-from kerf.engine.scheduling.optimizer.effort import binding_touches, planning_touches
+from kerf.engine.scheduling.optimizer.effort import TOUCHES_PER_RUN, Effort, binding_touches, planning_touches
 from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions
 from kerf.engine.scheduling.optimizer.node_sets.new_nodes import NewNode, NewNodes
 from kerf.engine.scheduling.optimizer.partial_problems import problem_after_binding
@@ -56,20 +56,22 @@ class NodeSet(Struct, frozen=True, eq=False):
 
 
 class NodeSets:
-    """Makes, evaluates and changes the sets of new nodes of one problem.
+    """Makes, evaluates and changes the sets of new nodes of one problem, within an effort.
 
     `independent`: the pods that no topology rule concerns.
     """
 
-    def __init__(self, problem: Problem, first: Plan, options: InstanceOptions) -> None:
-        self._problem = problem
+    def __init__(self, problem: Problem, first: Plan, options: InstanceOptions, effort: Effort) -> None:
+        self._problem, self._effort = problem, effort
         on_every_node = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
         self._reserved = total(daemon.requests for daemon in on_every_node)
         self.new_nodes = NewNodes(problem, options, on_every_node)
-        self._scheduler: KubeScheduler | None = None
+        self._setup_touches = setup_touches(problem)  # 0 once there is a scheduler
+        self._evaluated: dict[tuple[tuple[int, ...], frozenset[str]], NodeSet] = {}
         self._pods = {pod.uid: pod for pod in problem.pods}
         self._pools = {pool.pool.name: pool for pool in problem.pools}
         self.independent = independent_pods(problem)
+        self._touches_per_node = binding_touches(problem.pods, problem.shapes)
         self._limits = {name: limits_for(problem, pool, first) for name, pool in self._pools.items()}
         self._on_weight = self._requested_on_weight(first)
 
@@ -87,56 +89,67 @@ class NodeSets:
         return total({**self.requests(self._pods[uid]), "pods": 1} for uid in uids)
 
     def evaluate(
-        self,
-        nodes: tuple[NewNode, ...],
-        uids: frozenset[str],
-        max_touches: int,
-        at_least: tuple[int, float] = (0, math.inf),
-    ) -> tuple[NodeSet | None, int]:
-        """The set of these nodes with these pods (uids) bound, and what it cost, in touches.
+        self, nodes: tuple[NewNode, ...], uids: frozenset[str], at_least: tuple[int, float] = (0, math.inf)
+    ) -> NodeSet | None:
+        """The set of these nodes with these pods (uids) bound.
 
-        None if it takes more than `max_touches`, or if it is sure to be worse than `at_least`: a number of variants
-        passed, and a number of unbound pods with the next variant.
+        None if the effort is spent, or if the set is sure to be worse than `at_least`: a number of variants passed, and
+        a number of unbound pods with the next variant.
         """
-        touches = 0
-        if self._scheduler is None:
-            touches = setup_touches(self._problem)
-            if touches > max_touches:
-                return None, 0
-            self._scheduler = KubeScheduler(self._problem)
+        key = tuple([node.kind for node in nodes]), uids
+        if key not in self._evaluated:
+            run = TOUCHES_PER_RUN + len(uids) + len(nodes) + len(self._problem.nodes)
+            if not self.affords(len(nodes)) or not self._effort.take(run) or not self._effort.take(self._setup_touches):
+                return None
+            self._setup_touches = 0
+            node_set = self._bound(nodes, uids, at_least)
+            if node_set is None:
+                return None
+            self._evaluated[key] = node_set
+        return self._evaluated[key]
+
+    def affords(self, nodes: int) -> bool:
+        """Whether a run of the scheduler's model on so many new nodes may end within the effort."""
+        return nodes * self._touches_per_node <= self._effort.left
+
+    def _bound(self, nodes: tuple[NewNode, ...], uids: frozenset[str], at_least: tuple[int, float]) -> NodeSet | None:
         best: Bindings | None = None
-        infos = [self.new_nodes.info(node).copy(new_node_name(number)) for number, node in enumerate(nodes)]
-        for passed, variant in enumerate(SCHEDULER_VARIANTS):
-            max_unbound = at_least[1] if passed <= at_least[0] else math.inf
-            bindings, looked = self._scheduler.bind(
-                infos, uids, max_touches - touches, variant, max_unbound, others=True
-            )
-            touches += looked
+        for passed, bindings in self._bindings(nodes, uids, 0, at_least):
             if bindings is None:
-                return None, touches
+                return None
             if bindings.unbound:
-                return NodeSet(nodes, bindings, passed), touches
+                return NodeSet(nodes, bindings, passed)
             if best is None or len(set(bindings.node_of.values())) > len(set(best.node_of.values())):
                 best = bindings
         assert best is not None  # there is at least one variant
-        return NodeSet(nodes, best, len(SCHEDULER_VARIANTS)), touches
+        return NodeSet(nodes, best, len(SCHEDULER_VARIANTS))
 
-    def later_failures(self, node_set: NodeSet, max_touches: int) -> tuple[list[NodeSet], int]:
-        """The same nodes with the bindings of each later variant that leaves a pod unbound, and what that cost, in
-        touches; not all of them if it takes more than `max_touches`."""
-        assert self._scheduler is not None  # it has evaluated the set
+    def _bindings(
+        self, nodes: Iterable[NewNode], uids: frozenset[str], first: int, at_least: tuple[int, float] = (0, math.inf)
+    ) -> Iterator[tuple[int, Bindings | None]]:
+        """What each variant of kube-scheduler (by number) from the `first` on does; None where `evaluate` is."""
+        infos = [self.new_nodes.info(node).copy(new_node_name(number)) for number, node in enumerate(nodes)]
+        for number, variant in enumerate(SCHEDULER_VARIANTS[first:], start=first):
+            max_unbound = at_least[1] if number <= at_least[0] else math.inf
+            bindings, touches = self._scheduler.bind(infos, uids, self._effort.left, variant, max_unbound, others=True)
+            self._effort.charge(touches)
+            yield number, bindings
+
+    def later_failures(self, node_set: NodeSet) -> list[NodeSet]:
+        """The same nodes with the bindings of each later variant that leaves a pod unbound; not all of them if the
+        effort is spent."""
         uids = frozenset([*node_set.bindings.node_of, *node_set.bindings.unbound])
-        infos = [self.new_nodes.info(node).copy(new_node_name(number)) for number, node in enumerate(node_set.nodes)]
-        failures, touches = [], 0
-        for number in range(node_set.variants_passed + 1, len(SCHEDULER_VARIANTS)):
-            variant = SCHEDULER_VARIANTS[number]
-            bindings, looked = self._scheduler.bind(infos, uids, max_touches - touches, variant, others=True)
-            touches += looked
+        failures = []
+        for number, bindings in self._bindings(node_set.nodes, uids, node_set.variants_passed + 1):
             if bindings is None:
                 break
             if bindings.unbound:
                 failures.append(NodeSet(node_set.nodes, bindings, number))
-        return failures, touches
+        return failures
+
+    @cached_property
+    def _scheduler(self) -> KubeScheduler:
+        return KubeScheduler(self._problem)
 
     def allowed(self, nodes: Iterable[NewNode]) -> bool:
         """Whether these nodes keep the limits of their NodePools, and those of NodePools of more weight have room for
@@ -160,7 +173,6 @@ class NodeSets:
 
     def queue(self, node_set: NodeSet) -> list[PendingPod]:
         """All pods in the order in which they came to the scheduler that made these bindings."""
-        assert self._scheduler is not None  # it has evaluated the set
         return self._scheduler.queue(SCHEDULER_VARIANTS[min(node_set.variants_passed, len(SCHEDULER_VARIANTS) - 1)])
 
     def requests(self, pod: PendingPod) -> Resources:
@@ -169,17 +181,14 @@ class NodeSets:
 
     def filter_key(self, pod: PendingPod) -> Hashable:
         """Equal for pods that `admits` does not tell apart."""
-        assert self._scheduler is not None  # it has evaluated a set
         return self._scheduler.class_of(pod, True).filter_key
 
     def admits(self, node: NewNode, pod: PendingPod) -> bool:
         """Whether the pod may go to the node, if there is room for it."""
-        assert self._scheduler is not None  # it has evaluated a set
         return self._scheduler.class_of(pod, True).may_go_to(self.new_nodes.info(node))
 
     def fits_nowhere(self, uid: str, nodes: Iterable[NewNode]) -> bool:
         """Whether a pod may go to no existing node and to none of these, whatever their size, even if it were alone."""
-        assert self._scheduler is not None  # it has evaluated a set
         pod_class = self._scheduler.class_of(self._pods[uid], True)
         sizes = (size for node in nodes for size in (node, *self.new_nodes.sizes(node)))
         return not pod_class.feasible_nodes and all(
@@ -244,27 +253,16 @@ class NodeSets:
         sizes = (size for size in self.new_nodes.sizes(node_set.nodes[number]) if size.claim.price < price - TOLERANCE)
         return (size for size in sizes if fits(needed, self.new_nodes.info(size).free))
 
-    def binding_touches(self, nodes: int) -> int:
-        """What it takes at least to bind the pods of the problem to so many new nodes, in touches."""
-        return nodes * self._touches_per_node
-
-    @cached_property
-    def _touches_per_node(self) -> int:
-        return binding_touches(self._problem.pods, self._problem.shapes, 1)
-
     # ── further nodes ──────────────────────────────────────
-
-    def touches_of_further(self, node_set: NodeSet) -> int:
-        """What `further` costs, in touches."""
-        unbound = [self._pods[uid] for uid in node_set.bindings.unbound]
-        nodes = len(node_set.nodes) + len(self._problem.nodes)
-        planning = planning_touches(unbound, self._problem.shapes, nodes)
-        return planning + len(self._problem.bound) + len(node_set.bindings.node_of)
 
     def further(self, node_set: NodeSet) -> list[NewNode] | None:
         """The nodes that the planner launches for the unbound pods, once the others are where they were bound; None if
-        it leaves one of them over."""
-        later = plan(self._problem_after_binding(node_set), told=False)
+        it leaves one of them over, or the effort is spent."""
+        problem = self._problem_after_binding(node_set)
+        touches = planning_touches(problem.pods, problem.shapes, len(problem.nodes)) + len(problem.bound)
+        if not self._effort.take(touches):
+            return None
+        later = plan(problem, told=False)
         if later.unplaced or later.ignored or later.truncated or later.placements:
             return None
         return [self.new_nodes.of_claim(claim) for claim in later.claims]

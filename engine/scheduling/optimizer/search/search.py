@@ -81,7 +81,7 @@ class Search:
         self._pools = {pool.pool.name: pool for pool in problem.pools}
         self._weights = {uid: self._pools[c.node_pool].pool.weight for c in first.claims for uid in c.pods}
         self._spread_judge = SpreadJudge(problem, first)
-        self.node_sets = NodeSets(problem, first, options)
+        self.node_sets = NodeSets(problem, first, options, effort)
         self._plan_of_node_set = PlanOfNodeSet(problem, options, self.node_sets)
         self._single_claims = SingleClaims(problem, options, effort)
         self._movable_pods = MovablePods(problem, options, self.node_sets.independent, self._weights)

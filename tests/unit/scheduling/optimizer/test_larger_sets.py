@@ -6,6 +6,7 @@ import math
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.kubernetes.pods import Taint, Toleration
+from kerf.engine.scheduling.optimizer.effort import Effort
 from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions
 from kerf.engine.scheduling.optimizer.node_sets.larger_sets import larger_sets
 from kerf.engine.scheduling.optimizer.node_sets.node_admission import NodeAdmission
@@ -19,8 +20,8 @@ def started(asked: Problem) -> tuple[NodeSets, NodeSet]:
     """The nodes of the first plan."""
     made = plan(asked)
     options = InstanceOptions(asked, ("cpu", "memory", "pods"))
-    node_sets = NodeSets(asked, made, options)
-    found, _ = node_sets.evaluate(node_sets.new_nodes.of_claims(made.claims), made.placed, 10**9)
+    node_sets = NodeSets(asked, made, options, Effort(10**9))
+    found = node_sets.evaluate(node_sets.new_nodes.of_claims(made.claims), made.placed)
     assert found is not None
     return node_sets, found
 

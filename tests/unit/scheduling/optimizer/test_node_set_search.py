@@ -37,9 +37,9 @@ def late_and_large(*types: int) -> Problem:
     return problem(work, ladder(*types))
 
 
-def node_sets_of(asked: Problem) -> NodeSets:
+def node_sets_of(asked: Problem, effort: Effort | None = None) -> NodeSets:
     options = InstanceOptions(asked, ("cpu", "memory", "pods"))
-    return NodeSets(asked, plan(asked), options)
+    return NodeSets(asked, plan(asked), options, effort or Effort(10**9))
 
 
 def sized(node_sets: NodeSets, asked: Problem, kind: str, count: int) -> tuple[NewNode, ...]:
@@ -49,18 +49,16 @@ def sized(node_sets: NodeSets, asked: Problem, kind: str, count: int) -> tuple[N
 
 
 def evaluated(node_sets: NodeSets, asked: Problem, nodes: tuple[NewNode, ...]) -> NodeSet:
-    found, _ = node_sets.evaluate(nodes, frozenset(pod.uid for pod in asked.pods), 10**9)
+    found = node_sets.evaluate(nodes, frozenset(pod.uid for pod in asked.pods))
     assert found is not None
     return found
 
 
 def begun(asked: Problem, effort: Effort, kind: str, count: int) -> tuple[NodeSetSearch, NodeSet]:
     """A search, and the set of nodes that it begins with: so many of a type."""
-    node_sets = node_sets_of(asked)
-    search = NodeSetSearch(node_sets, 0, effort)
-    start = search.evaluate(sized(node_sets, asked, kind, count), frozenset(pod.uid for pod in asked.pods))
-    assert start is not None
-    return search, start
+    node_sets = node_sets_of(asked, effort)
+    start = evaluated(node_sets, asked, sized(node_sets, asked, kind, count))
+    return NodeSetSearch(node_sets, effort), start
 
 
 def test_s208_fewer_larger_nodes_are_expected_to_have_room_for_a_late_large_pod() -> None:
@@ -111,10 +109,12 @@ def test_s208_a_late_large_pod_gets_its_place_by_larger_nodes() -> None:
 
 def test_s208_nothing_is_tried_twice_and_nothing_without_effort() -> None:
     asked, effort = late_and_large(4), Effort(2_400_000)
-    search, start = begun(asked, effort, "t04", 4)
+    node_sets = node_sets_of(asked, effort)
+    start = evaluated(node_sets, asked, sized(node_sets, asked, "t04", 4))
     before = effort.left
-    assert search.evaluate(start.nodes, frozenset(pod.uid for pod in asked.pods)) is start
+    assert evaluated(node_sets, asked, start.nodes) is start
     assert effort.left == before
+    search = NodeSetSearch(node_sets, effort)
     whole = search.whole([search.trail(start, math.inf)], math.inf)
     assert whole is not None
     assert not whole.bindings.unbound
@@ -163,7 +163,7 @@ def test_s208_a_node_without_pods_is_not_replaced_by_nodes_of_one_type() -> None
     work = Workloads().add("one", 1, shape(500, node_selector={lbl.ZONE: "z1"}))
     asked = problem(work.add("other", 1, shape(500, node_selector={lbl.ZONE: "z2"})), ladder(2, 4))
     node_sets = node_sets_of(asked)
-    start, _ = node_sets.evaluate(node_sets.new_nodes.of_claims(plan(asked).claims), frozenset({"one-0"}), 10**9)
+    start = node_sets.evaluate(node_sets.new_nodes.of_claims(plan(asked).claims), frozenset({"one-0"}))
     assert start is not None
     assert start.bindings.node_of == {"one-0": new_node_name(0)}
     assert node_sets.uniform(start.nodes[0], start, [0], 1)
@@ -202,12 +202,16 @@ def test_s208_a_plan_that_binds_whole_costs_no_more_than_twice_the_nodes_for_pod
 def test_s208_the_nodes_for_pods_left_over_are_one_for_each_where_the_planner_takes_a_dearer_one() -> None:
     """It fills the largest type first."""
     asked = late_and_large(4, 64)
-    search, start = begun(asked, Effort(1_000_000), "t04", 4)
-    (further,) = search.further(start) or []
+    effort = Effort(1_000_000)
+    node_sets = node_sets_of(asked, effort)
+    start = evaluated(node_sets, asked, sized(node_sets, asked, "t04", 4))
+    (further,) = node_sets.further(start) or []
     assert further.claim.instance_types == ("t64",)
     assert len(start.bindings.unbound) == 2
-    (small,) = sized(node_sets_of(asked), asked, "t04", 1)
-    assert search.later_price(start) == pytest.approx(LEFTOVER_PRICE_FACTOR * 2 * small.claim.price)
+    (small,) = sized(node_sets, asked, "t04", 1)
+    assert NodeSetSearch(node_sets, effort).later_price(start) == pytest.approx(
+        LEFTOVER_PRICE_FACTOR * 2 * small.claim.price
+    )
 
 
 def test_s208_a_cheaper_plan_that_binds_whole_is_looked_for_though_the_first_one_does() -> None:
@@ -223,14 +227,14 @@ def test_s208_a_cheaper_plan_that_binds_whole_is_looked_for_though_the_first_one
 def test_s208_a_run_ends_once_more_pods_than_allowed_are_certain_to_stay_unbound(spare: int, known: bool) -> None:
     """`spare`: by how many more, or fewer, than are."""
     asked = late_and_large(4)
-    node_sets = node_sets_of(asked)
-    nodes = sized(node_sets, asked, "t04", 4)
-    left = len(evaluated(node_sets, asked, nodes).bindings.unbound)
+    effort = Effort(10**9)
+    node_sets, anew = node_sets_of(asked), node_sets_of(asked, effort)
+    left = len(evaluated(node_sets, asked, sized(node_sets, asked, "t04", 4)).bindings.unbound)
     assert left > 0
-    uids = frozenset(pod.uid for pod in asked.pods)
-    found, touches = node_sets.evaluate(nodes, uids, 10**9, (len(SCHEDULER_VARIANTS), left + spare))
+    nodes, uids = sized(anew, asked, "t04", 4), frozenset(pod.uid for pod in asked.pods)
+    found = anew.evaluate(nodes, uids, (len(SCHEDULER_VARIANTS), left + spare))
     assert (found is not None) == known
-    assert touches > 0
+    assert effort.left < 10**9
 
 
 def test_s208_a_pod_that_waits_for_others_is_not_certain_to_stay_unbound() -> None:
@@ -241,7 +245,7 @@ def test_s208_a_pod_that_waits_for_others_is_not_certain_to_stay_unbound() -> No
     asked = problem(work, ladder(4))
     node_sets = node_sets_of(asked)
     nodes = node_sets.new_nodes.of_claims(plan(asked).claims)
-    found, _ = node_sets.evaluate(nodes, frozenset(pod.uid for pod in asked.pods), 10**9, (len(SCHEDULER_VARIANTS), 0))
+    found = node_sets.evaluate(nodes, frozenset(pod.uid for pod in asked.pods), (len(SCHEDULER_VARIANTS), 0))
     assert found is not None
     assert found.bindings.unbound == ()
     assert len(KubeScheduler(asked).queue(SCHEDULER_VARIANTS[0])) == 2
