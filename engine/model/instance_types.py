@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated
 
 from msgspec import Struct
@@ -63,3 +64,7 @@ class Catalogue(Struct, frozen=True, omit_defaults=True):
     source: Plain = ""  # where the figures come from, shown to users ("table of 2026-08", "ec2 eu-west-1")
     shifted: tuple[Plain, ...] = ()
     on_request: tuple[Plain, ...] = ()
+
+    def on_offer(self) -> Iterator[Offering]:
+        """The available offerings of all types."""
+        return (offering for each in self.types for offering in each.offerings if offering.available)

@@ -13,11 +13,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kerf.engine.model.kubernetes.pods import PodShape, Resources
-from kerf.engine.model.labels import normalise
 from kerf.engine.record.decisions import Unplaced
 from kerf.engine.scheduling.kube_scheduler.interpod_rules import ShapeKey
-from kerf.engine.scheduling.launchable.compiled_catalogue import CompiledCatalogue, compiled_catalogue
-from kerf.engine.scheduling.launchable.templates import SLOT_LABELS
 from kerf.engine.scheduling.matching.label_selectors import shape_selectors
 from kerf.engine.scheduling.optimizer.partial_problems import limits_used
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
@@ -143,9 +140,7 @@ def _keeps_reservations(problem: Problem, first: Plan, other: Plan) -> bool:
     before, after = _reservations_held(first), _reservations_held(other)
     left: dict[str, int] = {}
     for catalogue in problem.catalogues.values() if after else ():
-        for offer in (
-            offer for instance_type in catalogue.types for offer in instance_type.offerings if offer.available
-        ):
+        for offer in catalogue.on_offer():
             if offer.reservation_id in after:
                 known = left.get(offer.reservation_id, offer.reservation_capacity)
                 left[offer.reservation_id] = min(known, offer.reservation_capacity)
@@ -195,27 +190,3 @@ def _has_soft_topology(shape: PodShape) -> bool:
     return any(term.weight for term in (*shape.affinity, *shape.anti_affinity)) or any(
         constraint.when_unsatisfiable != HARD_SPREAD for constraint in shape.spread
     )
-
-
-def keeps_domains(problem: Problem, gone: frozenset[str]) -> bool:
-    """Whether, without these types, there can still be a node in every domain that pods are spread over. (A domain that
-    is lost would change how a spread counts.)"""
-    keys = sorted(
-        {normalise(constraint.topology_key) for shape in problem.shapes.values() for constraint in shape.spread}
-    )
-    if not keys:
-        return True
-    catalogues = [compiled_catalogue(digest, catalogue) for digest, catalogue in problem.catalogues.items()]
-    return all(_keeps(catalogue, key, gone) for catalogue in catalogues for key in keys)
-
-
-def _keeps(catalogue: CompiledCatalogue, key: str, gone: frozenset[str]) -> bool:
-    without = sum(1 << catalogue.numbers[name] for name in gone if name in catalogue.numbers)
-    domains: dict[str, int] = {}
-    if key in SLOT_LABELS:
-        for slot in catalogue.slots:
-            value = getattr(slot, SLOT_LABELS[key])
-            domains[value] = domains.get(value, 0) | slot.types
-    elif key in catalogue.labels:
-        domains = catalogue.labels[key].values
-    return all(types & ~without for types in domains.values() if types)

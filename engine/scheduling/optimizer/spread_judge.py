@@ -12,12 +12,13 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from kerf.engine.model.labels import HOSTNAME, normalise
+from kerf.engine.model.labels import HOSTNAME
 from kerf.engine.scheduling.launchable.templates import Template
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.packing.existing_node import ExistingNode
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.planner import CompiledProblem
+from kerf.engine.scheduling.pods.pod_requirements import spread_keys
 from kerf.engine.scheduling.problem.problem import Problem
 from kerf.engine.scheduling.topology.pod_counts import PodCount
 from kerf.engine.scheduling.topology.rules import Domain, SpreadRule
@@ -41,8 +42,8 @@ class SpreadJudge:
 
     def __init__(self, problem: Problem, first: Plan) -> None:
         self._problem, self._first = problem, first
-        shapes = [problem.shapes[digest] for digest in dict.fromkeys(pod.shape for pod in problem.pods)]
-        self.keys = frozenset(normalise(constraint.topology_key) for shape in shapes for constraint in shape.spread)
+        shapes = {pod.shape for pod in problem.pods}
+        self.keys = frozenset[str]().union(*[spread_keys(problem.shapes[digest]) for digest in shapes])
 
     def keeps(self, planned: Plan) -> bool:
         """Whether the plan breaks no spread more than the first plan does: no more pods are where their rule allows

@@ -17,6 +17,17 @@ def hard_spreads(shape: PodShape) -> list[SpreadConstraint]:
     return [spread for spread in shape.spread if spread.when_unsatisfiable == HARD_SPREAD]
 
 
+def spread_keys(shape: PodShape) -> frozenset[str]:
+    """The labels that the pod is spread over, whether it must be or not."""
+    return frozenset([normalise(constraint.topology_key) for constraint in shape.spread])
+
+
+def topology_keys(shape: PodShape) -> frozenset[str]:
+    """The labels that its spreads and its affinity look at."""
+    terms = (*shape.affinity, *shape.anti_affinity)
+    return spread_keys(shape).union([normalise(term.topology_key) for term in terms])
+
+
 def requirements_of(shape: PodShape, preferences: bool = True) -> Requirements:
     """What a pod asks of a node's labels: its nodeSelector, the first required term and, with
     `preferences`, the heaviest preferred one (S-27, S-28)."""

@@ -21,13 +21,14 @@ from itertools import chain, combinations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.engine.model.labels import CAPACITY_TYPE, INSTANCE_TYPE, NODEPOOL, ZONE, normalise
+from kerf.engine.model.labels import CAPACITY_TYPE, INSTANCE_TYPE, NODEPOOL, ZONE
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.matching.label_selectors import required_affinity_selectors
 from kerf.engine.scheduling.matching.requirements import NO_REQUIREMENTS, Requirements, requirement
 from kerf.engine.scheduling.optimizer.first_plan.related_pods import problem_of_related_pods
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import usable_pools
+from kerf.engine.scheduling.pods.pod_requirements import topology_keys
 from kerf.engine.scheduling.problem.problem import Problem
 from kerf.engine.scheduling.reasons import SchedulingCode
 
@@ -222,9 +223,7 @@ def _domains_in_the_way(problem: Problem, planned: Plan, uids: frozenset[str]) -
         for domain in named:
             waiting[domain] = waiting.get(domain, 0) + len(group.pods)
         if any(reason.code in BY_TOPOLOGY for reason in group.reasons):
-            shape = problem.shapes[shapes[group.pods[0]]]
-            keys.update(normalise(constraint.topology_key) for constraint in shape.spread)
-            keys.update(normalise(term.topology_key) for term in (*shape.affinity, *shape.anti_affinity))
+            keys |= topology_keys(problem.shapes[shapes[group.pods[0]]])
     for key, value in _domains_on_offer(problem):
         if key in keys:
             waiting.setdefault((key, value), 0)
@@ -233,13 +232,7 @@ def _domains_in_the_way(problem: Problem, planned: Plan, uids: frozenset[str]) -
 
 def _domains_on_offer(problem: Problem) -> set[tuple[str, str]]:
     """The zones and capacity types (label and value) in which nodes may be launched."""
-    offers = (
-        offer
-        for catalogue in problem.catalogues.values()
-        for kind in catalogue.types
-        for offer in kind.offerings
-        if offer.available
-    )
+    offers = (offer for catalogue in problem.catalogues.values() for offer in catalogue.on_offer())
     return {domain for offer in offers for domain in ((ZONE, offer.zone), (CAPACITY_TYPE, offer.capacity_type))}
 
 

@@ -32,7 +32,7 @@ from kerf.engine.scheduling.optimizer.first_plan.problem_changes import pending_
 from kerf.engine.scheduling.optimizer.pods_by_label import PodsByLabel
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import usable_pools
-from kerf.engine.scheduling.pods.pod_requirements import HARD_SPREAD, alternatives_of
+from kerf.engine.scheduling.pods.pod_requirements import HARD_SPREAD, alternatives_of, spread_keys
 from kerf.engine.scheduling.problem.problem import NodeInput, PendingPod, Problem
 
 DOMAIN_KEYS = ZONE, CAPACITY_TYPE
@@ -158,7 +158,7 @@ class UnplaceablePods:
             if constraint.when_unsatisfiable == HARD_SPREAD and too_few:
                 selector = spread_selector(constraint, namespace, shape.labels)
                 if selector.selects(namespace, shape.labels):
-                    asked = alternatives_of(shape), shape.tolerations, _spread_keys(shape)
+                    asked = alternatives_of(shape), shape.tolerations, spread_keys(shape) - {HOSTNAME}
                     counted_nodes = asked, constraint.node_affinity_policy, constraint.node_taints_policy
                     yield SeparatedPods(selector, key, constraint.max_skew, counted_nodes)
 
@@ -182,10 +182,7 @@ def _domains(problem: Problem, key: str) -> frozenset[str] | None:
         domains.add(node.labels[key])
     for pool in usable_pools(problem.pools):
         asked = Requirements.of_specs(pool.pool.requirements).get(key)
-        types = problem.catalogues[pool.catalogue].types if pool.catalogue else ()
-        for offering in (
-            offering for instance_type in types for offering in instance_type.offerings if offering.available
-        ):
+        for offering in problem.catalogues[pool.catalogue].on_offer() if pool.catalogue else ():
             domain = offering.zone if key == ZONE else offering.capacity_type
             if domain not in domains and asked.has(domain):
                 domains.add(domain)
@@ -195,8 +192,4 @@ def _domains(problem: Problem, key: str) -> frozenset[str] | None:
 def _counted_by_every_policy(node: NodeInput, shape: PodShape) -> bool:
     """Whether every spread of the pod counts the node's pods, whatever its node policies are."""
     asks_nothing = not (node.taints or shape.node_selector or shape.required_terms)
-    return asks_nothing and _spread_keys(shape) <= node.labels.keys()
-
-
-def _spread_keys(shape: PodShape) -> frozenset[str]:
-    return frozenset(normalise(constraint.topology_key) for constraint in shape.spread) - {HOSTNAME}
+    return asks_nothing and spread_keys(shape) - {HOSTNAME} <= node.labels.keys()

@@ -20,8 +20,7 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from kerf.engine.model.kubernetes.pods import PodShape
-from kerf.engine.model.labels import HOSTNAME, normalise
+from kerf.engine.model.labels import HOSTNAME
 from kerf.engine.scheduling.kube_scheduler.plan_binding import PlanBinding
 from kerf.engine.scheduling.matching.resources import added
 from kerf.engine.scheduling.optimizer.alternative_plans import (
@@ -48,6 +47,7 @@ from kerf.engine.scheduling.optimizer.search.size_caps import types_above_caps
 from kerf.engine.scheduling.optimizer.spread_judge import SpreadJudge
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
+from kerf.engine.scheduling.pods.pod_requirements import topology_keys
 from kerf.engine.scheduling.problem.problem import PendingPod, Problem
 
 CLOSE_TO_BOUND = 1.005
@@ -281,7 +281,7 @@ class Search:
     def _vary_domains(self) -> None:
         """Plan the whole problem again, with all types or those of the best candidate. The planner takes other domains
         wherever several are equal: for the first pod of an affinity, and in the order of the zones of a spread."""
-        keys = {key for shape in self._problem.shapes.values() for key in _topology_keys(shape)}
+        keys = frozenset[str]().union(*map(topology_keys, self._problem.shapes.values()))
         if not keys - {HOSTNAME} or not self._pays_to_plan_again:
             return
         for variant in range(1, MAX_VARIANTS + 1):
@@ -340,10 +340,3 @@ class Search:
 def _planning_touches(problem: Problem) -> int:
     """What it costs to plan a problem, in touches."""
     return planning_touches(problem.pods, problem.shapes, len(problem.nodes))
-
-
-def _topology_keys(shape: PodShape) -> list[str]:
-    """The labels whose domains the planner chooses for such pods."""
-    spreads = [constraint.topology_key for constraint in shape.spread]
-    terms = [term.topology_key for term in (*shape.affinity, *shape.anti_affinity)]
-    return [normalise(key) for key in (*spreads, *terms)]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from operator import le
 
-from kerf.engine.scheduling.launchable.compiled_catalogue import bits
-from kerf.engine.scheduling.optimizer.alternative_plans import keeps_domains
+from kerf.engine.scheduling.launchable.compiled_catalogue import CompiledCatalogue, bits, compiled_catalogue
+from kerf.engine.scheduling.launchable.templates import SLOT_LABELS
 from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions, NodeDemands, narrowed_templates
 from kerf.engine.scheduling.optimizer.lower_bound import loosened
+from kerf.engine.scheduling.pods.pod_requirements import spread_keys
 from kerf.engine.scheduling.problem.problem import Problem
 
 CAP_EIGHTHS = (4, 2, 6, 1, 3, 5, 7)
@@ -28,7 +29,7 @@ def types_above_caps(problem: Problem, options: InstanceOptions, shapes: Iterabl
     for eighth in CAP_EIGHTHS if len(sizes) > 1 else ():
         cap = sizes[(len(sizes) - 1) * eighth // 8]
         above = sorted(name for name, size in cpu.items() if size > cap)
-        if keeps_domains(problem, frozenset(above)):
+        if _keeps_domains(problem, above):
             yield above
 
 
@@ -48,3 +49,23 @@ def _smallest_cap(problem: Problem, options: InstanceOptions, shapes: Iterable[s
         fitting = (size for _, size, room in known[kind.demands] if all(map(le, kind.amounts, room)))
         smallest = max(smallest, next(fitting, 0))
     return smallest
+
+
+def _keeps_domains(problem: Problem, gone: Iterable[str]) -> bool:
+    """Whether, without these types, there can still be a node in every domain that pods are spread over. (A domain that
+    is lost would change how a spread counts.)"""
+    keys = frozenset[str]().union(*map(spread_keys, problem.shapes.values()))
+    catalogues = [compiled_catalogue(digest, made) for digest, made in problem.catalogues.items()] if keys else []
+    return all(_keeps(catalogue, key, gone) for catalogue in catalogues for key in keys)
+
+
+def _keeps(catalogue: CompiledCatalogue, key: str, gone: Iterable[str]) -> bool:
+    without = sum(1 << catalogue.numbers[name] for name in gone if name in catalogue.numbers)
+    domains: dict[str, int] = {}
+    if key in SLOT_LABELS:
+        for slot in catalogue.slots:
+            value = getattr(slot, SLOT_LABELS[key])
+            domains[value] = domains.get(value, 0) | slot.types
+    elif key in catalogue.labels:
+        domains = catalogue.labels[key].values
+    return all(types & ~without for types in domains.values() if types)
