@@ -18,7 +18,6 @@ from kerf.engine.scheduling.kube_scheduler.interpod_rules import ShapeKey
 from kerf.engine.scheduling.matching.label_selectors import shape_selectors
 from kerf.engine.scheduling.optimizer.partial_problems import limits_used
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
-from kerf.engine.scheduling.pods.pod_requirements import HARD_SPREAD
 from kerf.engine.scheduling.problem.problem import PoolInput, Problem
 
 TOLERANCE = 1e-9
@@ -176,17 +175,3 @@ def independent_pods(problem: Problem) -> frozenset[ShapeKey]:
 
 def _is_independent(shape: PodShape) -> bool:
     return not (shape.spread or shape.affinity or shape.anti_affinity or shape.volumes or shape.resource_claims)
-
-
-def has_preferences(problem: Problem) -> bool:
-    """Whether some pod or NodePool has preferences, which a plan may give up (S-33)."""
-    shapes = (problem.shapes[pod.shape] for pod in problem.pods)
-    return any(shape.preferred_terms or _has_soft_topology(shape) for shape in shapes) or any(
-        taint.effect == "PreferNoSchedule" for pool in problem.pools for taint in pool.pool.taints
-    )
-
-
-def _has_soft_topology(shape: PodShape) -> bool:
-    return any(term.weight for term in (*shape.affinity, *shape.anti_affinity)) or any(
-        constraint.when_unsatisfiable != HARD_SPREAD for constraint in shape.spread
-    )

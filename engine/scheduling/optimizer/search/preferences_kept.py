@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 from kerf.engine.model.kubernetes.pods import PodShape
-from kerf.engine.model.reasons import Reason
-from kerf.engine.scheduling.explain.tracer import NearMissesFor, PricedType, TypeFunnel
-from kerf.engine.scheduling.matching.taints import TOLERATES_PREFER_NO_SCHEDULE
+from kerf.engine.scheduling.matching.taints import PREFER_NO_SCHEDULE, TOLERATES_PREFER_NO_SCHEDULE
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.pods.pod_class import PodClass
+from kerf.engine.scheduling.pods.pod_requirements import hard_spreads
 from kerf.engine.scheduling.problem.problem import PendingPod, Problem
 
 
 class _PreferencesTracer:
-    """A tracer that only notes, for each placed pod, how many preferences are left in its shape."""
+    """A tracer that only notes, for each placed pod, how many preferences are left in its shape. One of them is not to
+    tolerate every soft taint."""
 
     def __init__(self) -> None:
         self.kept: dict[str, int] = {}
 
     def placed(self, pod: PendingPod, wanted: PodClass, place: str | int) -> None:
-        self.kept[pod.uid] = _preferences(wanted.shape)
+        tolerates = TOLERATES_PREFER_NO_SCHEDULE in wanted.shape.tolerations
+        self.kept[pod.uid] = _soft_rules(wanted.shape) + (not tolerates)
 
-    def pool_dropped(self, reason: Reason, funnel: TypeFunnel, near: NearMissesFor) -> None: ...
-    def node_refused(self, wanted: PodClass, node: str, reason: Reason) -> None: ...
-    def claim_refused(self, wanted: PodClass, claim: int, reason: Reason) -> None: ...
-    def pool_considered(
-        self, wanted: PodClass, reason: Reason | None, funnel: TypeFunnel, claim: int | None = None
-    ) -> None: ...
-    def unplaced(self, pod: PendingPod, wanted: PodClass, reasons: tuple[Reason, ...]) -> None: ...
-    def claim_finished(self, claim: int, node_pool: str, left: tuple[PricedType, ...]) -> None: ...
+    def _nothing(self, *_: object, **__: object) -> None:
+        """What else a tracer is told."""
+
+    pool_dropped = node_refused = claim_refused = pool_considered = unplaced = claim_finished = _nothing
 
 
 def preferences_kept(problem: Problem) -> dict[str, int]:
@@ -37,11 +34,14 @@ def preferences_kept(problem: Problem) -> dict[str, int]:
     return tracer.kept
 
 
-def _preferences(shape: PodShape) -> int:
-    """How many preferences are left in a shape. One of them is not to tolerate every soft taint."""
-    return (
-        len(shape.preferred_terms)
-        + sum(term.weight > 0 for term in (*shape.affinity, *shape.anti_affinity))
-        + sum(constraint.when_unsatisfiable != "DoNotSchedule" for constraint in shape.spread)
-        + (TOLERATES_PREFER_NO_SCHEDULE not in shape.tolerations)
+def has_preferences(problem: Problem) -> bool:
+    """Whether some pod or NodePool has preferences, which a plan may give up."""
+    return any(_soft_rules(problem.shapes[digest]) for digest in {pod.shape for pod in problem.pods}) or any(
+        taint.effect == PREFER_NO_SCHEDULE for pool in problem.pools for taint in pool.pool.taints
     )
+
+
+def _soft_rules(shape: PodShape) -> int:
+    """How many preferences for nodes and for other pods are left in a shape."""
+    soft_terms = sum(term.weight > 0 for term in (*shape.affinity, *shape.anti_affinity))
+    return len(shape.preferred_terms) + soft_terms + len(shape.spread) - len(hard_spreads(shape))

@@ -29,7 +29,6 @@ from kerf.engine.scheduling.optimizer.alternative_plans import (
     CandidateClaim,
     assembled,
     first_candidate,
-    has_preferences,
     may_replace,
     total_price,
 )
@@ -40,7 +39,7 @@ from kerf.engine.scheduling.optimizer.node_sets.node_sets import NodeSet, NodeSe
 from kerf.engine.scheduling.optimizer.node_sets.plan_of_node_set import PlanOfNodeSet
 from kerf.engine.scheduling.optimizer.partial_problems import without_types
 from kerf.engine.scheduling.optimizer.search.movable_pods import MovablePods
-from kerf.engine.scheduling.optimizer.search.preferences_kept import preferences_kept
+from kerf.engine.scheduling.optimizer.search.preferences_kept import has_preferences, preferences_kept
 from kerf.engine.scheduling.optimizer.search.regrouping import Known, Regrouping
 from kerf.engine.scheduling.optimizer.search.single_claims import SingleClaims
 from kerf.engine.scheduling.optimizer.search.size_caps import types_above_caps
