@@ -72,7 +72,13 @@ class Plan(Struct, frozen=True, omit_defaults=True):
     @property
     def placed(self) -> frozenset[str]:
         """The pods (uids) that have a place."""
-        return self.on_new_nodes.union(uid for placement in self.placements for uid in placement.pods)
+        return frozenset(self.places)
+
+    @property
+    def places(self) -> dict[str, str | int]:
+        """Where each pod (uid) has its place: on an existing node, by name, or on a claim, by its number."""
+        places: dict[str, str | int] = {uid: there.node for there in self.placements for uid in there.pods}
+        return places | {uid: number for number, claim in enumerate(self.claims) for uid in claim.pods}
 
     @property
     def on_new_nodes(self) -> frozenset[str]:

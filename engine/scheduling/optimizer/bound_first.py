@@ -8,7 +8,7 @@ nodes that the model of kube-scheduler gives them, and the plan is made for the 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -40,8 +40,9 @@ class BoundFirst(Struct, frozen=True):
     def with_bound(self, planned: Plan) -> Plan:
         """A plan of the other pods, with these pods on their nodes."""
         pods_on: dict[str, list[str]] = defaultdict(list)
-        for uid, node in (*_places(planned), *self.node_of.items()):
-            pods_on[node].append(uid)
+        for uid, node in (*planned.places.items(), *self.node_of.items()):
+            if isinstance(node, str):
+                pods_on[node].append(uid)
         claims = {node.name: node.claim for node in self.problem.nodes}
         names = {pod.uid: (pod.namespace, pod.name, pod.uid) for pod in self.problem.pods}
         return replace(
@@ -54,13 +55,12 @@ class BoundFirst(Struct, frozen=True):
 
     def trace(self, planned: Plan, trace_others: Callable[[Tracer], object], tracer: Tracer) -> None:
         """Tell the tracer of both plannings as of one pass. `trace_others` makes the plan of the others again."""
-        bound = RenumberingTracer(tracer, {}, dict(self.node_of), 0)
+        bound = RenumberingTracer(tracer, {}, self.node_of, 0)
         plan(self.problem, bound)
-        place_of: dict[str, str | int] = dict(_places(planned))
-        place_of |= {uid: number for number, claim in enumerate(planned.claims) for uid in claim.pods}
-        others = RenumberingTracer(tracer, {n: n for n in range(len(planned.claims))}, place_of, bound.classes)
+        numbers = {number: number for number in range(len(planned.claims))}
+        others = RenumberingTracer(tracer, numbers, planned.places, bound.classes)
         trace_others(others)
-        for number, types_left in sorted(others.finished):
+        for number, types_left in sorted(others.finished.items()):
             tracer.claim_finished(number, planned.claims[number].node_pool, types_left)
 
 
@@ -80,10 +80,6 @@ def bound_first(problem: Problem, first: Plan, max_touches: int) -> BoundFirst |
     whole = found.with_bound(first_of_rest)
     keeps = may_replace(problem, first, whole, by_pod=False) and found.judge.keeps(whole)
     return found if keeps else None
-
-
-def _places(planned: Plan) -> Iterable[tuple[str, str]]:
-    return ((uid, placement.node) for placement in planned.placements for uid in placement.pods)
 
 
 def _is_known(problem: Problem) -> bool:

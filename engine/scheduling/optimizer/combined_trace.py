@@ -10,6 +10,7 @@ from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.explain.funnel_tracer import FunnelTracer
 from kerf.engine.scheduling.explain.tracer import NearMissesFor, PricedType, Tracer, TypeFunnel
 from kerf.engine.scheduling.optimizer.alternative_plans import AlternativePlan
+from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.pods.pod_class import PodClass
 from kerf.engine.scheduling.problem.problem import PendingPod, Problem
@@ -22,19 +23,17 @@ def trace_candidate(candidate: AlternativePlan, tracer: Tracer, taken_by: Mappin
     out. `taken_by`: by uid, the equal pods that take the places of some (`seats_in_turn`).
     """
     base = {claim.base_number: number for number, claim in enumerate(candidate.claims) if claim.base_number >= 0}
-    place_of: dict[str, str | int] = {
-        uid: placement.node for placement in candidate.base.placements for uid in placement.pods
-    }
-    place_of |= {uid: number for number, claim in enumerate(candidate.claims) for uid in claim.claim.pods}
+    place_of = Plan(tuple(claim.claim for claim in candidate.claims), candidate.base.placements).places
     part = RenumberingTracer(tracer, base, place_of, 0, taken_by)
     plan(candidate.problem, part)
-    types_left = dict(part.finished)
+    types_left = part.finished
     for number, claim in enumerate(candidate.claims):
-        if claim.problem is not None:
+        if claim.problem is not None and claim.base_number < 0:
+            part = RenumberingTracer(tracer, {0: number}, place_of, part.classes, taken_by)
+            plan(claim.problem, part)
+            types_left |= part.finished
+        elif claim.problem is not None:
             types_left[number] = _types_left(claim.problem)
-            if claim.base_number < 0:
-                part = RenumberingTracer(tracer, {0: number}, place_of, part.classes, taken_by)
-                plan(claim.problem, part)
     for number, claim in enumerate(candidate.claims):
         tracer.claim_finished(number, claim.claim.node_pool, types_left[number])
 
@@ -65,7 +64,7 @@ class RenumberingTracer:
         self._place_of = place_of
         self._offset = classes
         self._known: dict[int, PodClass] = {}
-        self.finished: list[tuple[int, tuple[PricedType, ...]]] = []
+        self.finished: dict[int, tuple[PricedType, ...]] = {}
 
     @property
     def classes(self) -> int:
@@ -109,4 +108,4 @@ class RenumberingTracer:
 
     def claim_finished(self, claim: int, node_pool: str, left: tuple[PricedType, ...]) -> None:
         if claim in self._claims:
-            self.finished.append((self._claims[claim], left))
+            self.finished[self._claims[claim]] = left

@@ -80,13 +80,11 @@ def _trace(
     problem: Problem, rest: Problem, kept: Sequence[int], best: Plan, optimize: Optimize, tracer: Tracer
 ) -> None:
     """Tell the tracer of both plannings as of one pass."""
-    place_of: dict[str, str | int] = {uid: placement.node for placement in best.placements for uid in placement.pods}
-    place_of |= {uid: number for number, claim in enumerate(best.claims) for uid in claim.pods}
-    first_part = RenumberingTracer(tracer, {old: new for new, old in enumerate(kept)}, place_of, 0)
+    first_part = RenumberingTracer(tracer, {old: new for new, old in enumerate(kept)}, best.places, 0)
     plan(problem, first_part)
     others = range(len(best.claims) - len(kept))
     renumbered = {number: number + len(kept) for number in others}
-    other_part = RenumberingTracer(tracer, renumbered, place_of, first_part.classes)
+    other_part = RenumberingTracer(tracer, renumbered, best.places, first_part.classes)
     optimize(rest, other_part)
-    for number, types_left in sorted((*first_part.finished, *other_part.finished)):
+    for number, types_left in sorted((first_part.finished | other_part.finished).items()):
         tracer.claim_finished(number, best.claims[number].node_pool, types_left)
