@@ -55,11 +55,10 @@ class AlternativePlan(Struct, frozen=True):
         return total_price(claim.claim for claim in self.claims)
 
 
-def first_candidate(problem: Problem, first: Plan) -> AlternativePlan:
-    """The first plan, in the parts of an alternative plan."""
-    return AlternativePlan(
-        problem, first, tuple(CandidateClaim(claim, number) for number, claim in enumerate(first.claims))
-    )
+def candidate_of_plan(problem: Problem, planned: Plan, *, narrow: bool = False) -> AlternativePlan:
+    """A plan of a problem, in the parts of an alternative plan. `narrow`: see `CandidateClaim`."""
+    claims = (CandidateClaim(claim, number, narrow=narrow) for number, claim in enumerate(planned.claims))
+    return AlternativePlan(problem, planned, tuple(claims))
 
 
 def total_price(claims: Iterable[OpenedClaim]) -> float:

@@ -8,10 +8,8 @@ search that cannot afford a whole new plan finds nothing.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
 
-from kerf.engine.model.kubernetes.pods import PodShape
-from kerf.engine.scheduling.problem.problem import PendingPod
+from kerf.engine.scheduling.problem.problem import Problem
 
 CHEAPER_PER_STEP, CHEAPER_PER_POD = 500, 0.33
 """Touches that one step of effort gives the search for cheaper plans: a fixed part, and a part for each pod of the
@@ -78,18 +76,19 @@ class Effort:
         self.left = max(0, self.left - touches)
 
 
-def binding_touches(pods: Iterable[PendingPod], shapes: Mapping[str, PodShape]) -> int:
-    """About what a run of the scheduler's model takes at least for each new node, to bind these pods, in touches: each
-    shape looks at the node, and each pod that is scored by the pods around it does."""
-    counts = Counter([pod.shape for pod in pods])
-    return sum(count if shapes[digest].spread or shapes[digest].affinity else 1 for digest, count in counts.items())
+def binding_touches(problem: Problem) -> int:
+    """About what a run of the scheduler's model takes at least for each new node, in touches: each shape of the pods
+    looks at the node, and each pod that is scored by the pods around it does."""
+    counts = Counter([pod.shape for pod in problem.pods])
+    shapes = ((problem.shapes[digest], count) for digest, count in counts.items())
+    return sum(count if shape.spread or shape.affinity else 1 for shape, count in shapes)
 
 
-def planning_touches(pods: Iterable[PendingPod], shapes: Mapping[str, PodShape], nodes: int = 0) -> int:
-    """What it costs to plan these pods beside so many existing nodes, in touches."""
-    touches = TOUCHES_PER_PLAN + nodes
-    for digest, count in Counter(pod.shape for pod in pods).items():
-        shape = shapes[digest]
+def planning_touches(problem: Problem) -> int:
+    """What it costs to plan a problem, in touches."""
+    touches = TOUCHES_PER_PLAN + len(problem.nodes)
+    for digest, count in Counter(pod.shape for pod in problem.pods).items():
+        shape = problem.shapes[digest]
         alone = not (shape.spread or shape.affinity or shape.anti_affinity)
         touches += TOUCHES_PER_POD + (count - 1) * (TOUCHES_PER_REPEATED_POD if alone else TOUCHES_PER_POD)
     return touches

@@ -71,7 +71,7 @@ class NodeSets:
         self._pods = {pod.uid: pod for pod in problem.pods}
         self._pools = {pool.pool.name: pool for pool in problem.pools}
         self.independent = independent_pods(problem)
-        self._touches_per_node = binding_touches(problem.pods, problem.shapes)
+        self._touches_per_node = binding_touches(problem)
         self._limits = {name: limits_for(problem, pool, first) for name, pool in self._pools.items()}
         self._on_weight = self._requested_on_weight(first)
 
@@ -259,8 +259,7 @@ class NodeSets:
         """The nodes that the planner launches for the unbound pods, once the others are where they were bound; None if
         it leaves one of them over, or the effort is spent."""
         problem = self._problem_after_binding(node_set)
-        touches = planning_touches(problem.pods, problem.shapes, len(problem.nodes)) + len(problem.bound)
-        if not self._effort.take(touches):
+        if not self._effort.take(planning_touches(problem) + len(problem.bound)):
             return None
         later = plan(problem, told=False)
         if later.unplaced or later.ignored or later.truncated or later.placements:

@@ -12,6 +12,7 @@ All other pods stay where they are.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 
 from msgspec import Struct
 
@@ -61,24 +62,18 @@ class MovablePods:
         pods stay."""
         self._problem, self._options, self._independent, self._weights = problem, options, independent, weights
         self._kinds: dict[tuple[ShapeKey, int, Labels], PodKind | None] = {}
-        self._ties: dict[ShapeKey, TopologyTies | None] | None = None
 
     def kind_for_any_node(self, pod: PendingPod) -> PodKind | None:
         """As what a pod may move to any node; None if it may not."""
         shape_key = pod.namespace, pod.shape
         return self._kind(pod, ()) if shape_key in self._independent else None
 
-    def may_move(self, pod: PendingPod) -> bool:
-        """Whether a pod may move at all, if there is room for it."""
-        shape_key = pod.namespace, pod.shape
-        return shape_key in self._independent or self._all_ties().get(shape_key) is not None
-
     def kind_beside(self, pod: PendingPod, claim: OpenedClaim) -> PodKind | None:
         """As what a pod may move from this claim, where it is, to another node like it; None if it may not."""
         shape_key = pod.namespace, pod.shape
         if shape_key in self._independent:
             return self._kind(pod, ())
-        ties = self._all_ties().get(shape_key)
+        ties = self._ties.get(shape_key)
         if ties is None:
             return None
         bound = {constraint.key: constraint for constraint in claim.constraints if constraint.key in ties.keys}
@@ -114,10 +109,9 @@ class MovablePods:
         fits = any(all(a <= b for a, b in zip(kind.amounts, room, strict=True)) for room in rooms)
         return kind if fits else None
 
-    def _all_ties(self) -> dict[ShapeKey, TopologyTies | None]:
-        if self._ties is None:
-            self._ties = _topology_ties(self._problem)
-        return self._ties
+    @cached_property
+    def _ties(self) -> dict[ShapeKey, TopologyTies | None]:
+        return _topology_ties(self._problem)
 
 
 def _topology_ties(problem: Problem) -> dict[ShapeKey, TopologyTies | None]:

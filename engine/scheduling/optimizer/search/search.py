@@ -28,7 +28,7 @@ from kerf.engine.scheduling.optimizer.alternative_plans import (
     AlternativePlan,
     CandidateClaim,
     assembled,
-    first_candidate,
+    candidate_of_plan,
     may_replace,
     total_price,
 )
@@ -72,13 +72,14 @@ class Search:
     def __init__(
         self, problem: Problem, first: Plan, options: InstanceOptions, effort: Effort, lower_bound: float
     ) -> None:
-        self.best = first_candidate(problem, first)
+        self.best = candidate_of_plan(problem, first)
         self.candidates = [self.best]
         self._problem, self._first, self._options = problem, first, options
         self._effort, self._lower_bound = effort, lower_bound
+        self._planning_touches = planning_touches(problem)
         self._pods = {pod.uid: pod for pod in problem.pods}
-        self._pools = {pool.pool.name: pool for pool in problem.pools}
-        self._weights = {uid: self._pools[c.node_pool].pool.weight for c in first.claims for uid in c.pods}
+        weights = {pool.pool.name: pool.pool.weight for pool in problem.pools}
+        self._weights = {uid: weights[claim.node_pool] for claim in first.claims for uid in claim.pods}
         self._spread_judge = SpreadJudge(problem, first)
         self.node_sets = NodeSets(problem, first, options, effort)
         self._plan_of_node_set = PlanOfNodeSet(problem, options, self.node_sets)
@@ -130,14 +131,14 @@ class Search:
                 return None
             claims.append(CandidateClaim(claim, -1, problem))
         base = Plan(placements=self._plan_of_node_set.placements(node_set))
+        # Where topology matters, that kube-scheduler's model found one order is not enough: it may be the only one.
+        related = any(shape.spread or shape.affinity for shape in self._problem.shapes.values())
         candidate = AlternativePlan(self._problem, base, tuple(claims))
-        return candidate if self._allowed(candidate, by_pod=False) and self._binds_in_some_order(candidate) else None
+        allowed = self._allowed(candidate, by_pod=False) and (not related or self._binds_in_some_order(candidate))
+        return candidate if allowed else None
 
     def _binds_in_some_order(self, candidate: AlternativePlan) -> bool:
-        """Whether its pods can be bound as they stand, in some order, where topology matters. (That kube-scheduler's
-        model found one order is not enough: it may be the only one.)"""
-        if not any(shape.spread or shape.affinity for shape in self._problem.shapes.values()):
-            return True
+        """Whether its pods can be bound as they stand, in some order; False, too, if the effort is spent."""
         affordable = self._effort.take(self._planning_touches // BINDING_SHARE)
         return affordable and self._plan_binding.binds(assembled(candidate, self._first))
 
@@ -175,10 +176,8 @@ class Search:
     def _bindable(self, candidate: AlternativePlan) -> bool:
         """Whether its pods can be bound in some order: checked where pods that others look at were moved, or where the
         planner was not sure (`Plan.uneven`) and was so of the first plan."""
-        if not candidate.moved and (not candidate.base.uneven or self._first.uneven):
-            return True
-        affordable = self._effort.take(self._planning_touches // BINDING_SHARE)
-        return affordable and self._plan_binding.binds(assembled(candidate, self._first))
+        doubtful = candidate.moved or (candidate.base.uneven and not self._first.uneven)
+        return not doubtful or self._binds_in_some_order(candidate)
 
     # ── regrouping ──────────────────────────────────────
 
@@ -191,8 +190,8 @@ class Search:
         self._offer(self._regrouped(self.best, movable))
         moving = self._movable_anywhere(uid for claim in self.best.claims for uid in claim.claim.pods)
         rest = replace(self._problem, pods=tuple(pod for pod in self._problem.pods if pod.uid not in moving))
-        if len(movable) < len(self._first.claims) and moving and self._effort.take(_planning_touches(rest)):
-            base = AlternativePlan(rest, planned := plan(rest, told=False), first_candidate(rest, planned).claims)
+        if len(movable) < len(self._first.claims) and moving and self._effort.take(planning_touches(rest)):
+            base = candidate_of_plan(rest, plan(rest, told=False))
             self._offer(self._with_groups(base, base.claims, moving, self.best.price))
 
     def _regroup_worst(self) -> None:
@@ -215,12 +214,7 @@ class Search:
         return sorted(movable, key=lambda claim: (-claim.claim.price / len(claim.claim.pods), claim.claim.pods))
 
     def _all_movable(self, part: CandidateClaim) -> bool:
-        pods = part.claim.pods
-        return (
-            not part.claim.reservations
-            and all(self._movable_pods.may_move(self._pods[uid]) for uid in pods)
-            and len(self._movable_beside(part)) == len(pods)
-        )
+        return not part.claim.reservations and len(self._movable_beside(part)) == len(part.claim.pods)
 
     def _movable_beside(self, part: CandidateClaim) -> dict[str, PodKind]:
         """The pods (uids) of a claim that may move to another node like it, and as what."""
@@ -291,11 +285,9 @@ class Search:
     def _try(self, problem: Problem, below: float) -> None:
         """Offer the plan of a changed problem if it costs less than `below`. A plan with other domains is also offered
         regrouped, because that gives other groups than regrouping the best candidate."""
-        base = plan(problem, told=False)
         narrow = problem.unavailable != self._problem.unavailable
-        claims = tuple(CandidateClaim(claim, number, narrow=narrow) for number, claim in enumerate(base.claims))
-        candidate = AlternativePlan(problem, base, claims)
-        if not self._first.placed <= base.placed:
+        candidate = candidate_of_plan(problem, plan(problem, told=False), narrow=narrow)
+        if not self._first.placed <= candidate.base.placed:
             return
         movable = [claim for claim in candidate.claims if self._all_movable(claim)] if problem.variant else []
         regrouped = self._regrouped(candidate, movable)
@@ -319,11 +311,6 @@ class Search:
         kept = preferences_kept(problem)
         return all(kept.get(uid, 0) >= before for uid, before in self._preferences.items())
 
-    @property
-    def _planning_touches(self) -> int:
-        """What it costs to plan the whole problem, in touches."""
-        return _planning_touches(self._problem)
-
     # ── all types again ──────────────────────────────────────
 
     def widened(self, candidate: AlternativePlan) -> AlternativePlan:
@@ -334,8 +321,3 @@ class Search:
         claims = tuple(self._single_claims.widened(part) if part.narrow else part for part in candidate.claims)
         wide = replace(candidate, claims=claims)
         return wide if self._allowed(wide, by_pod=False) else candidate
-
-
-def _planning_touches(problem: Problem) -> int:
-    """What it costs to plan a problem, in touches."""
-    return planning_touches(problem.pods, problem.shapes, len(problem.nodes))

@@ -93,8 +93,7 @@ class SingleClaims:
         )
 
     def _planned(self, problem: Problem) -> OpenedClaim | None:
-        touches = planning_touches(problem.pods, problem.shapes, len(problem.nodes))
-        alone = plan(problem, told=False) if self._effort.take(touches) else None
+        alone = plan(problem, told=False) if self._effort.take(planning_touches(problem)) else None
         if alone is None or len(alone.claims) != 1 or alone.unplaced or alone.ignored or alone.truncated:
             return None
         return alone.claims[0]

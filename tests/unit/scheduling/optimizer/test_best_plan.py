@@ -21,7 +21,7 @@ from kerf.engine.scheduling.optimizer.effort import (
 )
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem.problem import Problem
+from kerf.engine.scheduling.problem.problem import NodeInput, Problem
 from tests.support.judges.plans import faults
 from tests.support.scenarios.problems import (
     GI,
@@ -202,9 +202,9 @@ def test_planning_costs_by_what_must_be_looked_at() -> None:
         unlike.add(f"app-{number}", 1, shape(100 + number))
     spreading.add("x", 20, shape(100, labels={"app": "x"}, spread=(spread,)))
     asked = [problem(work, dear_giant()) for work in (alike, unlike, spreading)]
-    costs = [planning_touches(asked_problem.pods, asked_problem.shapes) for asked_problem in asked]
+    costs = [planning_touches(asked_problem) for asked_problem in asked]
     assert costs[0] < costs[1] == costs[2]
-    assert planning_touches(asked[0].pods, asked[0].shapes, nodes=50) == costs[0] + 50
+    assert planning_touches(replace(asked[0], nodes=(NodeInput("n", "", {}, (), {}),) * 50)) == costs[0] + 50
 
 
 def test_a_pass_that_cannot_afford_a_rating_does_not_begin_one() -> None:

@@ -78,4 +78,4 @@ def test_s208_groups_that_differ_in_labels_alone_are_planned_once(planned: list[
 
 def test_a_run_of_the_schedulers_model_costs_a_look_at_each_node_for_each_shape_or_scored_pod() -> None:
     work = Workloads().add("plain", 5, shape(100)).add("web", 5, spread(100))
-    assert binding_touches(work.pods, work.shapes) == 1 + 5
+    assert binding_touches(problem(work, ladder(4))) == 1 + 5
