@@ -16,6 +16,7 @@ from kerf.engine.scheduling.launchable.compiled_catalogue import bits
 from kerf.engine.scheduling.launchable.daemons import daemons
 from kerf.engine.scheduling.launchable.templates import NarrowedTemplate, Template, template_of
 from kerf.engine.scheduling.matching.requirements import Requirements
+from kerf.engine.scheduling.matching.resources import added
 from kerf.engine.scheduling.matching.taints import untolerated
 from kerf.engine.scheduling.planner import STRICT, usable_pools
 from kerf.engine.scheduling.problem.problem import Problem
@@ -62,7 +63,8 @@ class InstanceOption(Struct, frozen=True):
 
 
 class InstanceOptions:
-    """The templates of a problem's NodePools, and what a node of each type leaves for pods beside its DaemonSets."""
+    """The templates of a problem's NodePools (and their numbers, by name), and what a node of each type leaves for pods
+    beside its DaemonSets."""
 
     def __init__(self, problem: Problem, resources: tuple[str, ...]) -> None:
         """`resources`: all that any pod requests, in the order in which amounts are given."""
@@ -73,6 +75,7 @@ class InstanceOptions:
             for pool in usable_pools(problem.pools)
         ]
         self.templates = tuple(template for template in templates if template.types)
+        self.numbers = {template.name: number for number, template in enumerate(self.templates)}
         self._rooms = tuple(self._rooms_of(template) for template in self.templates)
         self._choices: dict[NodeDemands, tuple[InstanceOption, ...]] = {}
         self._worthwhile: dict[object, tuple[TypeOfTemplate, ...]] = {}
@@ -160,17 +163,11 @@ class InstanceOptions:
         key = "rooms", self.resources
         rooms: dict[int, tuple[int, ...]] | None = template.worked_out.get(key)
         if rooms is None:
-            rooms = template.worked_out[key] = self._new_rooms(template)
-        return rooms
-
-    def _new_rooms(self, template: Template) -> dict[int, tuple[int, ...]]:
-        types = template.catalogue.types
-        rooms = {}
-        for group in template.groups:
-            for number in bits(group.types):
-                free = types[number].allocatable()
-                reserved = group.requests
-                rooms[number] = tuple(max(0, free.get(name, 0) - reserved.get(name, 0)) for name in self.resources)
+            rooms = template.worked_out[key] = {}
+            for group in template.groups:
+                for number in bits(group.types):
+                    free = added(template.catalogue.types[number].allocatable(), group.requests, -1)
+                    rooms[number] = tuple(max(0, free.get(name, 0)) for name in self.resources)
         return rooms
 
 

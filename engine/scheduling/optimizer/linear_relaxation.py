@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from operator import mul
 
 from msgspec import Struct
 
@@ -34,37 +35,24 @@ class ResourcePrices(Struct, frozen=True):
 
     def value(self, amounts: Iterable[int]) -> float:
         """What these amounts are worth together."""
-        return math.fsum(unit * amount for unit, amount in zip(self.units, amounts, strict=True))
+        return math.fsum(map(mul, self.units, amounts))
 
 
 def resource_prices(nodes: Sequence[PricedNode], demand: Sequence[int]) -> ResourcePrices:
     """The unit prices when `demand` is bought as cheaply as possible; no bound (total 0) without nodes or demand."""
     demanded = [number for number, amount in enumerate(demand) if amount > 0]
-    shares = [_shares(node, demand, demanded) for node in nodes]
     units = [0.0] * len(demand)
     if not demanded or not nodes:
         return ResourcePrices(tuple(units), 0.0)
+    # the part of the demand that each node serves of each resource, never more than all of it
+    shares = [[min(1.0, max(0, node.amounts[number]) / demand[number]) for number in demanded] for node in nodes]
     values = _maximised(shares, [node.price for node in nodes], len(demanded))
-    scale = _feasible_scale(nodes, shares, values)
+    worth = [math.fsum(map(mul, share, values)) for share in shares]
+    # 1, but for rounding: no node may be worth more than it costs
+    scale = min([1.0, *(node.price / value for node, value in zip(nodes, worth, strict=True) if value > node.price)])
     for number, value in zip(demanded, values, strict=True):
         units[number] = value * scale / demand[number]
     return ResourcePrices(tuple(units), math.fsum(values) * scale)
-
-
-def _shares(node: PricedNode, demand: Sequence[int], demanded: Sequence[int]) -> list[float]:
-    """The part of the demand that one node serves, for each resource; never more than all of it."""
-    return [min(1.0, max(0, node.amounts[number]) / demand[number]) for number in demanded]
-
-
-def _feasible_scale(rows: Sequence[PricedNode], shares: Sequence[Sequence[float]], units: Sequence[float]) -> float:
-    """What the prices must be multiplied by so that no row is worth more than it costs: 1, but for
-    rounding."""
-    scale = 1.0
-    for row, share in zip(rows, shares, strict=True):
-        value = math.fsum(a * b for a, b in zip(share, units, strict=True))
-        if value > row.price:
-            scale = min(scale, row.price / value)
-    return scale
 
 
 def _maximised(shares: Sequence[Sequence[float]], prices: Sequence[float], columns: int) -> list[float]:
@@ -79,7 +67,10 @@ def _maximised(shares: Sequence[Sequence[float]], prices: Sequence[float], colum
         if gain[column] <= EPSILON or not limiting:
             break
         pivot = min(limiting, key=lambda number: (table[number][-1] / table[number][column], inside[number]))
-        table[pivot] = row = _divided(table[pivot], column)
+        divisor = table[pivot][column]
+        row = [value / divisor for value in table[pivot]]
+        row[column] = 1.0 / divisor
+        table[pivot] = row
         for number, other in enumerate(table):
             if number != pivot and other[column]:
                 table[number] = _reduced(other, row, column)
@@ -90,13 +81,6 @@ def _maximised(shares: Sequence[Sequence[float]], prices: Sequence[float], colum
         if variable < columns:
             values[variable] = max(0.0, row[-1])
     return values
-
-
-def _divided(row: list[float], column: int) -> list[float]:
-    divisor = row[column]
-    divided = [value / divisor for value in row]
-    divided[column] = 1.0 / divisor
-    return divided
 
 
 def _reduced(row: list[float], pivot: list[float], column: int) -> list[float]:

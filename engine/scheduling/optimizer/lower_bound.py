@@ -40,10 +40,10 @@ def lower_bound(problem: Problem, options: InstanceOptions, pods: Iterable[Pendi
     """
     bound = 0.0
     for crowds in _in_disjoint_sets(_crowds(problem, options, pods)):
-        together = _bound_of_crowds(options, crowds)
-        alone = sorted(((_bound_of_crowds(options, [crowd]), crowd.offers) for crowd in crowds), reverse=True)
+        together = _unit_prices(options, crowds).total
+        alone = [(_unit_prices(options, [crowd]).total, crowd.offers) for crowd in crowds if len(crowds) > 1]
         taken, disjoint = 0, []
-        for value, offers in alone if len(crowds) > 1 else ():
+        for value, offers in sorted(alone, reverse=True):
             if not taken & offers:
                 taken |= offers
                 disjoint.append(value)
@@ -56,26 +56,21 @@ def worth_of_nodes(problem: Problem, options: InstanceOptions, planned: Plan) ->
     hardly more are of good types: others would hardly be cheaper, however the pods are put on them."""
     on_new = planned.on_new_nodes
     units = _unit_prices(options, _crowds(problem, options, [pod for pod in problem.pods if pod.uid in on_new]))
-    templates = {template.name: number for number, template in enumerate(options.templates)}
-    nodes = Counter((templates[claim.node_pool], claim.instance_types[0]) for claim in planned.claims)
+    nodes = Counter((options.numbers[claim.node_pool], claim.instance_types[0]) for claim in planned.claims)
     return math.fsum(
         count * units.value(options.room(number, options.templates[number].catalogue.numbers[name]))
         for (number, name), count in nodes.items()
     )
 
 
-def _bound_of_crowds(options: InstanceOptions, crowds: list[_PodCrowd]) -> float:
-    """The bound for the pods of some crowds, which may share nodes."""
-    return _unit_prices(options, crowds).total
-
-
 def _unit_prices(options: InstanceOptions, crowds: list[_PodCrowd]) -> ResourcePrices:
+    """The prices of resources, and their bound, for the pods of some crowds, which may share nodes."""
     prices: dict[TypeOfTemplate, float] = {}
     for crowd in crowds:
         for node, price in crowd.prices.items():
             prices[node] = min(price, prices.get(node, price))
     nodes = [PricedNode(price, options.room(*node)) for node, price in sorted(prices.items())]
-    demand = [sum(amounts) for amounts in zip(*(crowd.demand for crowd in crowds), strict=True)]
+    demand = list(map(sum, zip(*(crowd.demand for crowd in crowds), strict=True)))
     return resource_prices(nodes, demand)
 
 
@@ -83,13 +78,13 @@ def _in_disjoint_sets(crowds: list[_PodCrowd]) -> list[list[_PodCrowd]]:
     """The crowds in sets that have no offer in common with one another."""
     sets: list[tuple[int, list[_PodCrowd]]] = []
     for crowd in crowds:
-        touching = [disjoint for disjoint in sets if disjoint[0] & crowd.offers]
-        sets = [disjoint for disjoint in sets if not disjoint[0] & crowd.offers]
-        offers, members = crowd.offers, [crowd]
-        for other_offers, others in touching:
-            offers |= other_offers
-            members = [*others, *members]
-        sets.append((offers, members))
+        offers, members, apart = crowd.offers, [crowd], []
+        for other in sets:
+            if other[0] & crowd.offers:
+                offers, members = offers | other[0], [*other[1], *members]
+            else:
+                apart.append(other)
+        sets = [*apart, (offers, members)]
     return [members for _, members in sets]
 
 
