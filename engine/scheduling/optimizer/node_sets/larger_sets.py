@@ -6,14 +6,13 @@ Three changes are tried: one more node, one node as a larger type, and all nodes
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from kerf.engine.scheduling.optimizer.alternative_plans import TOLERANCE
 from kerf.engine.scheduling.optimizer.node_sets.leftover_estimate import NODES_PER_TOUCH, LeftoverEstimate
 from kerf.engine.scheduling.optimizer.node_sets.new_nodes import NewNode
-from kerf.engine.scheduling.optimizer.node_sets.node_sets import NodeSet, NodeSets
+from kerf.engine.scheduling.optimizer.node_sets.node_sets import NodeSet, NodeSets, price_of_nodes
 
 MAX_TYPES_ADDED = 8
 """How many types are tried for one more node."""
@@ -41,7 +40,7 @@ def larger_sets(
     touches = 0
     for nodes in _all_larger(node_sets, node_set, further):
         touches += 1 + len(nodes) // NODES_PER_TOUCH
-        price = total_price(nodes)
+        price = price_of_nodes(nodes)
         if price < below - TOLERANCE:
             distinct.setdefault(node_sets.new_nodes.likeness(nodes), (price, nodes))
     cheapest = sorted(distinct.values(), key=lambda each: each[0])
@@ -69,11 +68,6 @@ def _mixed(promising: Sequence[Nodes], cheapest: Sequence[Nodes]) -> Iterator[No
             yield cheapest[number // PROMISING_PER_CHEAP]
 
 
-def total_price(nodes: Iterable[NewNode]) -> float:
-    """What the nodes cost together, USD per hour."""
-    return math.fsum([node.claim.price for node in nodes])
-
-
 def _all_larger(node_sets: NodeSets, node_set: NodeSet, further: Sequence[NewNode]) -> Iterator[Nodes]:
     nodes = node_set.nodes
     for node in dict.fromkeys(new_node for new_node in nodes if not new_node.fixed):
@@ -95,19 +89,15 @@ def _uniform(node_sets: NodeSets, node_set: NodeSet) -> Iterator[Nodes]:
     """Nodes of one type in the place of: the nodes of one sort (NodePool and constraints), those of all sorts that can
     be joined with it, and all nodes that may change."""
     sorts: dict[object, list[int]] = {}
-    for number, node in enumerate(node_set.nodes):
-        if not node.fixed:
-            sorts.setdefault((node.claim.node_pool, node.claim.constraints), []).append(number)
-    groups: dict[object, tuple[NewNode, list[int]]] = {}
     changeable = [number for number, node in enumerate(node_set.nodes) if not node.fixed]
+    for number in changeable:
+        claim = node_set.nodes[number].claim
+        sorts.setdefault((claim.node_pool, claim.constraints), []).append(number)
+    groups: dict[object, tuple[NewNode, list[int]]] = {}
     for numbers in sorts.values():
         one = node_set.nodes[numbers[0]]
-        all_nodes = one, changeable
-        for node, group in (
-            (one, numbers),
-            all_nodes,
-            _joined_sorts(node_sets, node_set, one, [numbers, *sorts.values()]),
-        ):
+        joined = _joined_sorts(node_sets, node_set, one, [numbers, *sorts.values()])
+        for node, group in ((one, numbers), (one, changeable), joined):
             groups.setdefault((node.claim.node_pool, node.claim.constraints, tuple(group)), (node, group))
     for node, group in groups.values():
         chosen = frozenset(group)

@@ -6,8 +6,9 @@ same part, and a late pod finds room where a node is large enough beside that pa
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -17,7 +18,6 @@ from kerf.engine.scheduling.kube_scheduler.scheduler import new_node_name
 from kerf.engine.scheduling.launchable.compiled_catalogue import bits
 from kerf.engine.scheduling.optimizer.effort import TOUCHES_PER_NODE_SET
 from kerf.engine.scheduling.optimizer.node_sets.new_nodes import NewNode
-from kerf.engine.scheduling.optimizer.node_sets.node_admission import NodeAdmission
 from kerf.engine.scheduling.optimizer.node_sets.node_sets import NodeSet, NodeSets
 from kerf.engine.scheduling.problem.problem import PendingPod
 
@@ -34,12 +34,11 @@ KINDS_PER_TOUCH = 5
 class PodLot(Struct, frozen=True):
     """The pods of one shape that are on new nodes or unbound.
 
-    `pod` stands for them all; `requests` are those of one. `count`: how many there are; `unbound`: how many of them
+    `requests` are those of one. `count`: how many there are; `unbound`: how many of them
     are. `requested_before`: what other pods request (in the order of `SCORED_RESOURCES`) that come to the same nodes
     before the first unbound one. `max_per_node`: how many their own rules allow on one node; 0: any number.
     """
 
-    pod: PendingPod
     requests: Resources
     count: int
     unbound: int
@@ -90,7 +89,7 @@ class LeftoverEstimate:
             for node in nodes:
                 if node.kind not in self._admitted:
                     self._admitted[node.kind] = self._admission.admitted(node)
-                    free = self._node_sets.new_nodes.room(node)
+                    free = self._node_sets.new_nodes.info(node).free
                     self._rooms[node.kind] = tuple(free.get(name, 0) for name in SCORED_RESOURCES)
                     self.touches += self._admission.touches
         return counts
@@ -146,7 +145,7 @@ class _PodQueue:
         for number, (pod, positions) in enumerate(zip(self.first_of_shape, members, strict=True)):
             requested_before = before.get(number, (0,) * len(SCORED_RESOURCES))
             counts = len(positions), len(unbound[number])
-            yield PodLot(pod, node_sets.requests(pod), *counts, requested_before, node_sets.max_pods_per_node(pod))
+            yield PodLot(node_sets.requests(pod), *counts, requested_before, node_sets.max_pods_per_node(pod))
 
     def _requested_before(self, first: Mapping[int, int], admitted: Sequence[int]) -> Mapping[int, tuple[int, ...]]:
         """For lots with unbound pods (by number, with the position of the first of these): what the pods of other lots
@@ -174,3 +173,55 @@ class _PodQueue:
         of_node = sums[-1 if node is None else node]
         for column, name in enumerate(SCORED_RESOURCES):
             of_node[column] += sign * requests.get(name, 0)
+
+
+class NodeAdmission:
+    """Which of some pods, each of another shape, may go to a new node while no other pod is there.
+
+    Sets of pods are bit sets over their sequence. Filters are asked once for all pods that ask the same of a node. What
+    pods request is found by bisection.
+    """
+
+    def __init__(self, node_sets: NodeSets, pods: Sequence[PendingPod]) -> None:
+        self._node_sets = node_sets
+        self._all = (1 << len(pods)) - 1
+        self._levels = _request_levels([{**node_sets.requests(pod), "pods": 1} for pod in pods])
+        self._alike: dict[Hashable, tuple[PendingPod, int]] = {}
+        for number, pod in enumerate(pods):
+            key = node_sets.filter_key(pod)
+            first, bits = self._alike.get(key, (pod, 0))
+            self._alike[key] = first, bits | 1 << number
+
+    @property
+    def touches(self) -> int:
+        """What `admitted` costs, in touches."""
+        return len(self._levels) + len(self._alike)
+
+    def admitted(self, node: NewNode) -> int:
+        """The pods that may go to the node, as a bit set."""
+        room = self._node_sets.new_nodes.info(node).free
+        if any(amount < 0 for amount in room.values()):
+            return 0
+        admitted = self._all
+        for name, (amounts, requesting_less) in self._levels.items():
+            admitted &= requesting_less[bisect_right(amounts, room.get(name, 0))]
+        for pod, alike in self._alike.values():
+            if admitted & alike and not self._node_sets.admits(node, pod):
+                admitted &= ~alike
+        return admitted
+
+
+def _request_levels(requests: Sequence[dict[str, int]]) -> dict[str, tuple[list[int], list[int]]]:
+    """For each resource the requested amounts, ascending, and bit sets: the pods that request less than the first
+    amount, less than the second …, and all of them."""
+    levels = {}
+    for name in sorted({name for request in requests for name in request}):
+        by_amount: dict[int, int] = {}
+        for number, request in enumerate(requests):
+            amount = request.get(name, 0)
+            by_amount[amount] = by_amount.get(amount, 0) | 1 << number
+        amounts, requesting_less = sorted(by_amount), [0]
+        for amount in amounts:
+            requesting_less.append(requesting_less[-1] | by_amount[amount])
+        levels[name] = amounts, requesting_less
+    return levels

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -42,7 +42,6 @@ class NewNodes:
     def __init__(self, problem: Problem, options: InstanceOptions, daemons: tuple[Daemon, ...]) -> None:
         self._problem, self._options, self._daemons = problem, options, daemons
         self._pools = {pool.pool.name: pool for pool in problem.pools}
-        self._templates = {template.name: number for number, template in enumerate(options.templates)}
         self._nodes: dict[object, NewNode] = {}
         self._infos: dict[int, NodeInfo] = {}
         self._sizes: dict[int, tuple[NewNode, ...]] = {}
@@ -67,14 +66,6 @@ class NewNodes:
             info = self._infos[node.kind] = planned_node("", node.claim, self._daemons, self._problem, node.kind)
         return info
 
-    def room(self, node: NewNode) -> Resources:
-        """What is free on the node before any of the pods is there."""
-        return self.info(node).free
-
-    def labels(self, node: NewNode) -> Mapping[str, str]:
-        """The labels that the node will have."""
-        return self.info(node).labels
-
     def likeness(self, nodes: Iterable[NewNode]) -> tuple[int, ...]:
         """Equal for sets of nodes that are the same to the scheduler."""
         return tuple(sorted(self._likeness_of(node) for node in nodes))
@@ -97,7 +88,7 @@ class NewNodes:
 
     def _all_sizes(self, node: NewNode) -> Iterator[NewNode]:
         claim = node.claim
-        number = self._templates.get(claim.node_pool)
+        number = self._options.numbers.get(claim.node_pool)
         if node.fixed or number is None:
             return
         template = self._options.templates[number]

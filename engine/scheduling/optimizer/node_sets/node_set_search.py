@@ -13,9 +13,9 @@ from itertools import islice
 from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SCHEDULER_VARIANTS
 from kerf.engine.scheduling.optimizer.alternative_plans import TOLERANCE
 from kerf.engine.scheduling.optimizer.effort import Effort
-from kerf.engine.scheduling.optimizer.node_sets.larger_sets import larger_sets, total_price
+from kerf.engine.scheduling.optimizer.node_sets.larger_sets import larger_sets
 from kerf.engine.scheduling.optimizer.node_sets.new_nodes import NewNode
-from kerf.engine.scheduling.optimizer.node_sets.node_sets import NodeSet, NodeSets
+from kerf.engine.scheduling.optimizer.node_sets.node_sets import NodeSet, NodeSets, price_of_nodes
 
 MAX_SMALLER_TYPES = 3
 """How many smaller types are tried in the place of a node."""
@@ -99,7 +99,7 @@ class NodeSetSearch:
         if further is None:
             return price_in_the_end(node_set) - node_set.price
         alone = [self._node_sets.price_alone(uid, further) for uid in node_set.bindings.unbound]
-        return LEFTOVER_PRICE_FACTOR * min(total_price(further), math.fsum(alone))
+        return LEFTOVER_PRICE_FACTOR * min(price_of_nodes(further), math.fsum(alone))
 
     def trail(self, node_set: NodeSet, below: float) -> Trail:
         """A trail for `whole` to begin with, of larger sets that cost less than `below`."""
@@ -128,7 +128,7 @@ class NodeSetSearch:
         uids = frozenset([*trail.node_set.bindings.node_of, *trail.node_set.bindings.unbound])
         best, more = trail.node_set, MORE_UNBOUND
         for number, nodes in enumerate(trail.next_sets(), start=1):
-            if total_price(nodes) < below - TOLERANCE:
+            if price_of_nodes(nodes) < below - TOLERANCE:
                 at_least = best.variants_passed, len(best.bindings.unbound) + more
                 node_set = self._node_sets.evaluate(nodes, uids, at_least)
                 if node_set is not None and (node_set.bindings.unbound or self._keeps_spreads(node_set)):
@@ -150,7 +150,7 @@ class NodeSetSearch:
 
     def _larger(self, node_set: NodeSet, below: float) -> Iterator[tuple[NewNode, ...]]:
         further = self._node_sets.further(node_set) or []
-        if further and total_price(nodes := (*node_set.nodes, *further)) < below - TOLERANCE:
+        if further and price_of_nodes(nodes := (*node_set.nodes, *further)) < below - TOLERANCE:
             yield nodes
         if self._effort.left:
             larger, touches = larger_sets(self._node_sets, node_set, further, below)
@@ -189,7 +189,7 @@ class NodeSetSearch:
             return
         yield node_set.nodes[:number] + node_set.nodes[number + 1 :]
         for smaller_node in islice(self._node_sets.smaller(node_set, number), MAX_SMALLER_TYPES):
-            yield _with_node_replaced(node_set.nodes, number, smaller_node)
+            yield (*node_set.nodes[:number], smaller_node, *node_set.nodes[number + 1 :])
 
 
 def price_in_the_end(node_set: NodeSet) -> float:
@@ -201,7 +201,3 @@ def price_in_the_end(node_set: NodeSet) -> float:
 def _rank(node_set: NodeSet) -> tuple[int, int, float]:
     """Lower is better: more variants passed, then fewer unbound pods, then a lower price."""
     return -node_set.variants_passed, len(node_set.bindings.unbound), node_set.price
-
-
-def _with_node_replaced(nodes: tuple[NewNode, ...], number: int, node: NewNode) -> tuple[NewNode, ...]:
-    return (*nodes[:number], node, *nodes[number + 1 :])

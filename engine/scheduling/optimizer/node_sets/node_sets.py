@@ -25,7 +25,7 @@ from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SCHEDULER_V
 from kerf.engine.scheduling.launchable.daemons import daemons
 from kerf.engine.scheduling.launchable.templates import NODES_LIMIT
 from kerf.engine.scheduling.matching.resources import fits, total
-from kerf.engine.scheduling.optimizer.alternative_plans import TOLERANCE, independent_pods, limits_for
+from kerf.engine.scheduling.optimizer.alternative_plans import TOLERANCE, independent_pods, limits_for, total_price
 from kerf.engine.scheduling.optimizer.effort import TOUCHES_PER_RUN, Effort, binding_touches, planning_touches
 from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions
 from kerf.engine.scheduling.optimizer.node_sets.new_nodes import NewNode, NewNodes
@@ -36,6 +36,11 @@ from kerf.engine.scheduling.problem.problem import NodeInput, PendingPod, Proble
 
 UNIFORM_SLACK = (1.0, 1.1, 1.25, 1.5)
 """How many times the needed room a set of nodes of one type has."""
+
+
+def price_of_nodes(nodes: Iterable[NewNode]) -> float:
+    """What the nodes cost together, USD per hour."""
+    return total_price(node.claim for node in nodes)
 
 
 class NodeSet(Struct, frozen=True, eq=False):
@@ -52,7 +57,7 @@ class NodeSet(Struct, frozen=True, eq=False):
     @property
     def price(self) -> float:
         """USD per hour."""
-        return math.fsum(node.claim.price for node in self.nodes)
+        return price_of_nodes(self.nodes)
 
 
 class NodeSets:
@@ -204,7 +209,7 @@ class NodeSets:
             fitting = (
                 size
                 for size in self.new_nodes.sizes(node)
-                if fits(needed, self.new_nodes.room(size)) and self.admits(size, pod)
+                if fits(needed, self.new_nodes.info(size).free) and self.admits(size, pod)
             )
             return next((size.claim.price for size in fitting), math.inf)
 

@@ -35,7 +35,6 @@ class PlanOfNodeSet:
         self._node_sets = node_sets
         self._pods = {pod.uid: pod for pod in problem.pods}
         self._pools = {pool.pool.name: pool for pool in problem.pools}
-        self._templates = {template.name: number for number, template in enumerate(options.templates)}
         self._topology_keys = _topology_keys(problem)
 
     def placements(self, node_set: NodeSet) -> tuple[Placement, ...]:
@@ -52,7 +51,7 @@ class PlanOfNodeSet:
         pods_on = self._pods_by_node(node_set.bindings)
         claims = []
         for number, node in enumerate(node_set.nodes):
-            labels = self._node_sets.new_nodes.labels(node)
+            labels = self._node_sets.new_nodes.info(node).labels
             settled = Requirements.of_labels({key: labels[key] for key in self._topology_keys if key in labels})
             constraints = tuple(Requirements(node.claim.constraints).merged(settled))
             pods = tuple(pod.uid for pod in pods_on.get(new_node_name(number), ()))
@@ -94,7 +93,7 @@ class PlanOfNodeSet:
     def _problem_of(self, node: NewNode, pods: Sequence[PendingPod]) -> Problem:
         claim = node.claim
         pool = self._pools[claim.node_pool]
-        labels = self._node_sets.new_nodes.labels(node)
+        labels = self._node_sets.new_nodes.info(node).labels
         problem = problem_on_node(
             self._problem,
             {key: labels[key] for key in self._kept_labels(node, pods) if key in labels},
@@ -109,7 +108,7 @@ class PlanOfNodeSet:
     def _kept_labels(self, node: NewNode, pods: Iterable[PendingPod]) -> list[str]:
         """The labels that the claim must keep: those by which it was narrowed, and all topology keys if one of its pods
         has to do with other pods."""
-        own = self._options.templates[self._templates[node.claim.node_pool]].base.requirements
+        own = self._options.templates[self._options.numbers[node.claim.node_pool]].base.requirements
         narrowed = {constraint.key for constraint in node.claim.constraints if own.find(constraint.key) != constraint}
         related = any((pod.namespace, pod.shape) not in self._node_sets.independent for pod in pods)
         return sorted(narrowed.union(self._topology_keys if related else ()))

@@ -9,7 +9,7 @@ from kerf.engine.model.kubernetes.pods import Taint, Toleration
 from kerf.engine.scheduling.optimizer.effort import Effort
 from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions
 from kerf.engine.scheduling.optimizer.node_sets.larger_sets import larger_sets
-from kerf.engine.scheduling.optimizer.node_sets.node_admission import NodeAdmission
+from kerf.engine.scheduling.optimizer.node_sets.leftover_estimate import NodeAdmission
 from kerf.engine.scheduling.optimizer.node_sets.node_sets import NodeSet, NodeSets
 from kerf.engine.scheduling.planner import plan
 from kerf.engine.scheduling.problem.problem import Problem
@@ -43,7 +43,7 @@ def test_a_node_admits_the_pods_that_it_has_room_for_and_that_may_go_there() -> 
             assert names == {"tolerant"}
         else:
             here = {"small", "large", "wide"} if roomy else {"small"}
-            assert names == here | ({"elsewhere"} if node_sets.new_nodes.labels(node)[lbl.ZONE] == "z2" else set())
+            assert names == here | ({"elsewhere"} if node_sets.new_nodes.info(node).labels[lbl.ZONE] == "z2" else set())
 
 
 def test_estimating_a_larger_set_is_charged_even_if_it_is_too_dear_to_be_tried() -> None:
