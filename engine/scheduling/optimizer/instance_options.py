@@ -6,7 +6,7 @@ Nothing is decided here: whatever rests on it is planned again by the planner.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from operator import gt, le
 
 from msgspec import Struct
@@ -78,7 +78,6 @@ class InstanceOptions:
         self.numbers = {template.name: number for number, template in enumerate(self.templates)}
         self._rooms = tuple(self._rooms_of(template) for template in self.templates)
         self._choices: dict[NodeDemands, tuple[InstanceOption, ...]] = {}
-        self._worthwhile: dict[object, tuple[TypeOfTemplate, ...]] = {}
 
     def amounts(self, requests: Resources) -> tuple[int, ...]:
         """The requests of one pod, which also counts as one of the resource `pods`."""
@@ -121,25 +120,15 @@ class InstanceOptions:
         return sum((template.available[slot] & types) << place + slot * width for slot in narrowed.slots)
 
     def choices(self, kind: PodKind) -> tuple[InstanceOption, ...]:
-        """The options for such pods that are worth considering, cheapest first."""
+        """The options for such pods, cheapest first, without those that have no more of any resource than another that
+        costs no more."""
         choices = self._choices.get(kind.demands)
         if choices is None:
-            choices = self._choices[kind.demands] = self._without_dominated(narrowed_templates(self, kind))
-        return choices
-
-    def _without_dominated(self, narrowed: Mapping[int, NarrowedTemplate]) -> tuple[InstanceOption, ...]:
-        """The options in these narrowed templates, cheapest first, without those that have no more of any resource than
-        another that costs no more. Which these are is worked out once for all demands that leave the same offers."""
-        key = tuple([(number, template.slots, template.viable) for number, template in narrowed.items()])
-        worthwhile = self._worthwhile.get(key)
-        if worthwhile is None:
+            narrowed = narrowed_templates(self, kind)
             options = [option for number, template in narrowed.items() for option in self.front(number, template)]
             several = without_dominated(self, options) if len(narrowed) > 1 else options
-            worthwhile = self._worthwhile[key] = tuple([(option.template, option.type_number) for option in several])
-        prices = {number: self.prices(number, template) for number, template in narrowed.items()}
-        return tuple(
-            InstanceOption(n, type_number, prices[n][type_number], narrowed[n]) for n, type_number in worthwhile
-        )
+            choices = self._choices[kind.demands] = tuple(several)
+        return choices
 
     def front(self, number: int, narrowed: NarrowedTemplate) -> list[InstanceOption]:
         """The options in one narrowed template (by number), cheapest first, without dominated ones. The template keeps
