@@ -7,7 +7,7 @@ leaves out types that have more of a resource than given, so that limits stay as
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -19,26 +19,33 @@ from kerf.engine.scheduling.plan import OpenedClaim
 from kerf.engine.scheduling.problem.problem import BoundPod, NodeInput, PendingPod, PoolInput, Problem
 
 
-def problem_of_group(problem: Problem, pods: Sequence[PendingPod], pool: PoolInput, largest: Resources) -> Problem:
-    """What these pods need of one NodePool if nothing else exists."""
-    return _partial_problem(problem, pods, problem.shapes, pool, largest)
+def problem_of_group(
+    problem: Problem,
+    pods: Sequence[PendingPod],
+    pool: PoolInput,
+    largest: Resources,
+    shapes: Mapping[str, PodShape] | None = None,
+) -> Problem:
+    """What these pods need of one NodePool if nothing else exists. `shapes`: theirs, if not those of the problem."""
+    larger = _types_larger_than(pool.catalogue, problem.catalogues[pool.catalogue], largest)
+    return Problem(
+        pods=tuple(pods),
+        shapes=problem.shapes if shapes is None else shapes,
+        pools=(pool,),
+        catalogues=problem.catalogues,
+        daemons=problem.daemons,
+        unavailable=problem.unavailable | larger,
+        settings=problem.settings,
+    )
 
 
 def problem_of_claim(
     problem: Problem, claim: OpenedClaim, pods: Sequence[PendingPod], pool: PoolInput, largest: Resources
 ) -> Problem:
     """What a planned claim may become: its pods, with its constraints in the place of all that they ask for."""
-    narrowed = replace(
-        pool.pool, requirements=tuple(spec for constraint in claim.constraints for spec in constraint.specs())
-    )
-    shapes = {_partial_digest(pod): _resources_only(problem.shapes[pod.shape]) for pod in pods}
-    return _partial_problem(
-        problem,
-        [replace(pod, shape=_partial_digest(pod)) for pod in pods],
-        {**shapes, **{digest: problem.shapes[digest] for digest in problem.daemons}},
-        replace(pool, pool=narrowed),
-        largest,
-    )
+    specs = tuple(spec for constraint in claim.constraints for spec in constraint.specs())
+    narrowed = replace(pool, pool=replace(pool.pool, requirements=specs))
+    return _with_other_shapes(problem, pods, _resources_only, narrowed, largest)
 
 
 def problem_on_node(
@@ -51,15 +58,25 @@ def problem_on_node(
     preferences: bool = False,
 ) -> Problem:
     """Which claim of this NodePool, with these labels, holds these pods, whatever they demand of other pods."""
-    shapes = {_partial_digest(pod): _without_pod_rules(problem.shapes[pod.shape], labels, preferences) for pod in pods}
-    part = _partial_problem(
-        problem,
-        [replace(pod, shape=_partial_digest(pod)) for pod in pods],
-        {**shapes, **{digest: problem.shapes[digest] for digest in problem.daemons}},
-        pool,
-        largest,
-    )
-    return replace(part, volumes=problem.volumes)
+
+    def changed(shape: PodShape) -> PodShape:
+        return _without_pod_rules(shape, labels, preferences)
+
+    return replace(_with_other_shapes(problem, pods, changed, pool, largest), volumes=problem.volumes)
+
+
+def _with_other_shapes(
+    problem: Problem,
+    pods: Sequence[PendingPod],
+    changed: Callable[[PodShape], PodShape],
+    pool: PoolInput,
+    largest: Resources,
+) -> Problem:
+    """`problem_of_group` for pods whose shapes are changed first."""
+    renamed = [replace(pod, shape=f"plain:{pod.shape}") for pod in pods]
+    shapes = {f"plain:{digest}": changed(problem.shapes[digest]) for digest in dict.fromkeys(pod.shape for pod in pods)}
+    shapes |= {digest: problem.shapes[digest] for digest in problem.daemons}
+    return problem_of_group(problem, renamed, pool, largest, shapes)
 
 
 def problem_after_binding(problem: Problem, node_of: Mapping[str, str], left: frozenset[str]) -> Problem:
@@ -92,29 +109,6 @@ def _with_pods(node: NodeInput, pods: Iterable[PendingPod], problem: Problem) ->
             available[name] = available.get(name, 0) - amount
         host_ports += shape.host_ports
     return replace(node, available=available, host_ports=host_ports)
-
-
-def _partial_problem(
-    problem: Problem,
-    pods: Sequence[PendingPod],
-    shapes: Mapping[str, PodShape],
-    pool: PoolInput,
-    largest: Resources,
-) -> Problem:
-    return Problem(
-        pods=tuple(pods),
-        shapes=shapes,
-        pools=(pool,),
-        catalogues=problem.catalogues,
-        daemons=problem.daemons,
-        unavailable=problem.unavailable
-        | _types_larger_than(pool.catalogue, problem.catalogues[pool.catalogue], largest),
-        settings=problem.settings,
-    )
-
-
-def _partial_digest(pod: PendingPod) -> str:
-    return f"plain:{pod.shape}"
 
 
 def _resources_only(shape: PodShape) -> PodShape:
