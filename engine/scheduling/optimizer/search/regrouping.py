@@ -341,8 +341,6 @@ class Regrouping:
         dearer."""
         if not self._options.tolerated(option.template, kind):
             return None
-        if self._options.templates[option.template].pool.weight != kind.weight:
-            return None
         further = self._options.narrowed(option.template, kind.requirements, narrowed)
         if further is None or self._options.prices(option.template, further).get(option.type_number) != option.price:
             return None
