@@ -30,12 +30,11 @@ MAX_ROUNDS = 4
 
 class RatedCandidate(Struct, frozen=True):
     """A candidate with its rating: the pods (uids) that the first variant of kube-scheduler leaves `unbound` that does
-    so, how many variants pass before it, and what the nodes for them will cost (`NodeSetSearch.later_price`)."""
+    so, and what the nodes for them will cost (`NodeSetSearch.later_price`)."""
 
     candidate: AlternativePlan
     unbound: tuple[str, ...]
     later_price: float
-    variants_passed: int
 
     @property
     def cost(self) -> float:
@@ -59,7 +58,7 @@ class BindableChoice:
         self._problem, self._first, self._search, self._effort = problem, first, search, effort
         self._node_sets = search.node_sets
         self._node_set_search = NodeSetSearch(search.node_sets, effort, search.keeps_spreads)
-        self._first_price = search.candidates[0].price
+        self._first_price = self._below = search.candidates[0].price
         self._effort_spent = False
 
     def best(self) -> RatedCandidate | None:
@@ -67,7 +66,9 @@ class BindableChoice:
         cheapest."""
         cheapest = sorted(self._search.candidates, key=lambda plan: (plan.price, len(plan.claims)))
         if self._problem.settings.nominations:
-            return self._best_nominated([plan for plan in cheapest if plan.price < cheapest[0].price + TOLERANCE])
+            # kube-scheduler follows the plan, so nothing more is paid for
+            equal = [plan for plan in cheapest if plan.price < cheapest[0].price + TOLERANCE][:MAX_CANDIDATES_RATED]
+            return self._choose([known for plan in equal if (known := self._rate(plan)) is not None])
         rated: list[RatedCandidate] = []
         for candidate in [*cheapest[:MAX_CANDIDATES_RATED], self._search.candidates[0]]:
             below = min((known.cost for known in rated), default=self._first_price) * PRICE_UNCERTAINTY
@@ -90,11 +91,6 @@ class BindableChoice:
         good = [known for known in affordable if known.cost <= least * PRICE_UNCERTAINTY]
         return min(good, key=lambda known: (bool(known.unbound), known.rank), default=None)
 
-    def _best_nominated(self, cheapest: list[AlternativePlan]) -> RatedCandidate | None:
-        """The choice where pods are told their nodes: kube-scheduler follows the plan, so nothing more is paid for."""
-        rated = [known for candidate in cheapest[:MAX_CANDIDATES_RATED] if (known := self._rate(candidate)) is not None]
-        return self._choose(rated)
-
     def _rated_with_further_nodes(self, candidate: AlternativePlan | None, below: float) -> Iterator[RatedCandidate]:
         """The candidate, then what it becomes with further nodes for its unbound pods, while that costs less than
         `below`."""
@@ -111,42 +107,38 @@ class BindableChoice:
             )
 
     def _made_whole(self, cheapest: RatedCandidate, best: RatedCandidate) -> Iterator[RatedCandidate]:
-        """Candidates made from node sets that bind every pod and cost no more than the best one does in the end. The
-        search begins with the nodes of the cheapest candidate, of the first plan, and of what would be launched if
-        kube-scheduler went first."""
-        below = best.cost * (PRICE_UNCERTAINTY if best.unbound else 1)
-        if self._cannot_be_whole(cheapest):
-            return
-        starts = list(self._starting_sets(cheapest.candidate))
-        for node_set in starts:
-            leanest = self._node_set_search.leaner(node_set)
-            cheaper = not leanest.bindings.unbound and leanest.price < below - TOLERANCE
-            again = self._planned(leanest) if cheaper else None
+        """Candidates made from node sets that bind every pod and cost no more than the best one does in the end."""
+        self._below = best.cost * (PRICE_UNCERTAINTY if best.unbound else 1)
+        for node_set in () if self._cannot_be_whole(cheapest) else self._whole_sets(cheapest.candidate):
+            candidate = self._search.candidate_of(node_set)
+            again = self._rate(candidate) if candidate is not None else None
             if again is not None:
-                below = below if again.unbound else again.candidate.price
+                self._below = self._below if again.unbound else again.candidate.price
                 yield again
-        trails = [self._node_set_search.trail(start, below) for start in starts]
+
+    def _whole_sets(self, cheapest: AlternativePlan) -> Iterator[NodeSet]:
+        """Sets that bind every pod and cost less than `_below`. The search begins with the nodes of the cheapest
+        candidate, of the first plan, and of what would be launched if kube-scheduler went first."""
+        starts = list(self._starting_sets(cheapest))
+        for start in starts:
+            lean = self._node_set_search.leaner(start)
+            if not lean.bindings.unbound and lean.price < self._below - TOLERANCE:
+                yield lean
+        trails = [self._node_set_search.trail(start, self._below) for start in starts]
         reserved = max((self._search.touches_of_candidate(start) for start in starts), default=0)
-        while below > cheapest.candidate.price + TOLERANCE and self._effort.take(reserved):
-            whole_set = self._node_set_search.whole(trails, below)
-            lean = self._node_set_search.leaner(whole_set) if whole_set is not None else None
+        while self._below > cheapest.price + TOLERANCE and self._effort.take(reserved):
+            whole_set = self._node_set_search.whole(trails, self._below)
+            leanest = self._node_set_search.leaner(whole_set) if whole_set is not None else None
             self._effort.give(reserved)
-            if lean is None:
+            if leanest is None:
                 return
-            again = self._planned(lean)
-            if again is not None:
-                below = below if again.unbound else again.candidate.price
-                yield again
+            yield leanest
 
     def _cannot_be_whole(self, rated: RatedCandidate) -> bool:
         """Whether an unbound pod fits on no node at all, so that no set of nodes binds whole. For example, its local
         volume is on a node that is gone, or it asks for a label that no instance type has."""
         nodes = self._node_sets.new_nodes.of_claims(claim.claim for claim in rated.candidate.claims)
         return any(self._node_sets.fits_nowhere(uid, dict.fromkeys(nodes)) for uid in rated.unbound)
-
-    def _planned(self, node_set: NodeSet) -> RatedCandidate | None:
-        candidate = self._search.candidate_of(node_set)
-        return self._rate(candidate) if candidate is not None else None
 
     def _starting_sets(self, candidate: AlternativePlan) -> Iterator[NodeSet]:
         """The nodes of the candidate, of the first plan, and those that the planner launches for what kube-scheduler
@@ -174,4 +166,4 @@ class BindableChoice:
             return None
         told = self._problem.settings.nominations  # pods go where they are told, and nothing is launched later
         later_price = 0.0 if told else self._node_set_search.later_price(node_set)
-        return RatedCandidate(candidate, node_set.bindings.unbound, later_price, node_set.variants_passed)
+        return RatedCandidate(candidate, node_set.bindings.unbound, later_price)

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from kerf.engine.model.labels import HOSTNAME
 from kerf.engine.scheduling.kube_scheduler.plan_binding import PlanBinding
-from kerf.engine.scheduling.matching.resources import added
+from kerf.engine.scheduling.matching.resources import added, total
 from kerf.engine.scheduling.optimizer.alternative_plans import (
     TOLERANCE,
     AlternativePlan,
@@ -148,11 +148,10 @@ class Search:
 
     def _without_pods(self, part: CandidateClaim, uids: frozenset[str]) -> CandidateClaim:
         claim = part.claim
-        requests = claim.requests
-        for uid in uids.intersection(claim.pods):
-            requests = added(requests, {**self._problem.shapes[self._pods[uid].shape].requests, "pods": 1}, -1)
         left = tuple(uid for uid in claim.pods if uid not in uids)
-        return replace(part, claim=replace(claim, pods=left, requests=requests))
+        shapes = (self._problem.shapes[self._pods[uid].shape] for uid in uids.intersection(claim.pods))
+        leaving = total({**shape.requests, "pods": 1} for shape in shapes)
+        return replace(part, claim=replace(claim, pods=left, requests=added(claim.requests, leaving, -1)))
 
     @property
     def _done(self) -> bool:
