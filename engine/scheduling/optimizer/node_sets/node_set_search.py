@@ -7,7 +7,7 @@ out again in the end.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 
 from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SCHEDULER_VARIANTS
@@ -125,8 +125,7 @@ class NodeSetSearch:
 
     def _try_larger(self, trail: Trail, below: float) -> Iterator[NodeSet]:
         """Evaluate larger sets until some are better than the trail's; once one binds every pod, only cheaper ones."""
-        uids = frozenset([*trail.node_set.bindings.node_of, *trail.node_set.bindings.unbound])
-        best, more = trail.node_set, MORE_UNBOUND
+        uids, best, more = trail.node_set.pods, trail.node_set, MORE_UNBOUND
         for number, nodes in enumerate(trail.next_sets(), start=1):
             if price_of_nodes(nodes) < below - TOLERANCE:
                 at_least = best.variants_passed, len(best.bindings.unbound) + more
@@ -162,34 +161,28 @@ class NodeSetSearch:
 
         Only nodes whose pods may be on any node are changed. A set with unbound pods stays as it is.
         """
-        improved = not node_set.bindings.unbound
-        while improved:
-            improved = False
-            order = sorted(range(len(node_set.nodes)), key=lambda n: (-node_set.nodes[n].claim.price, n))
-            for number in order:
-                lean = self._first_whole(self._smaller(node_set, number), node_set)
-                if lean is not None:
-                    node_set, improved = lean, True
-                    break
+        lean: NodeSet | None = node_set if not node_set.bindings.unbound else None
+        while lean is not None:
+            node_set, lean = lean, next(self._leaner(lean), None)
         return node_set
 
-    def _first_whole(self, options: Iterable[tuple[NewNode, ...]], node_set: NodeSet) -> NodeSet | None:
-        """The first of these sets of nodes that is allowed and binds the pods of the set."""
-        for nodes in options:
-            if not self._node_sets.allowed(nodes):
-                continue
-            lean = self._node_sets.evaluate(nodes, frozenset(node_set.bindings.node_of), (len(SCHEDULER_VARIANTS), 0))
-            if lean is not None and not lean.bindings.unbound and self._keeps_spreads(lean):
-                return lean
-        return None
+    def _leaner(self, node_set: NodeSet) -> Iterator[NodeSet]:
+        """The sets that are allowed and bind every pod, without one node or with a smaller type in its place."""
+        for number in sorted(range(len(node_set.nodes)), key=lambda n: (-node_set.nodes[n].claim.price, n)):
+            for nodes in self._smaller(node_set, number):
+                allowed = self._node_sets.allowed(nodes)
+                at_least = len(SCHEDULER_VARIANTS), 0
+                lean = self._node_sets.evaluate(nodes, node_set.pods, at_least) if allowed else None
+                if lean is not None and not lean.bindings.unbound and self._keeps_spreads(lean):
+                    yield lean
 
     def _smaller(self, node_set: NodeSet, number: int) -> Iterator[tuple[NewNode, ...]]:
         """The set without one node (by number), and with smaller types in its place."""
-        if self._node_sets.must_stay(node_set, number):
-            return
-        yield node_set.nodes[:number] + node_set.nodes[number + 1 :]
-        for smaller_node in islice(self._node_sets.smaller(node_set, number), MAX_SMALLER_TYPES):
-            yield (*node_set.nodes[:number], smaller_node, *node_set.nodes[number + 1 :])
+        if not self._node_sets.must_stay(node_set, number):
+            before, after = node_set.nodes[:number], node_set.nodes[number + 1 :]
+            yield (*before, *after)
+            for smaller_node in islice(self._node_sets.smaller(node_set, number), MAX_SMALLER_TYPES):
+                yield (*before, smaller_node, *after)
 
 
 def price_in_the_end(node_set: NodeSet) -> float:

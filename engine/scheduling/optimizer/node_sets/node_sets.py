@@ -59,6 +59,16 @@ class NodeSet(Struct, frozen=True, eq=False):
         """USD per hour."""
         return price_of_nodes(self.nodes)
 
+    @property
+    def pods(self) -> frozenset[str]:
+        """The pods (uids) that were to be bound."""
+        return frozenset([*self.bindings.node_of, *self.bindings.unbound])
+
+    def pods_on(self, numbers: Iterable[int]) -> Iterator[str]:
+        """The pods (uids) on some of the nodes (by number)."""
+        names = {new_node_name(number) for number in numbers}
+        return (uid for uid, name in self.bindings.node_of.items() if name in names)
+
 
 class NodeSets:
     """Makes, evaluates and changes the sets of new nodes of one problem, within an effort.
@@ -143,9 +153,8 @@ class NodeSets:
     def later_failures(self, node_set: NodeSet) -> list[NodeSet]:
         """The same nodes with the bindings of each later variant that leaves a pod unbound; not all of them if the
         effort is spent."""
-        uids = frozenset([*node_set.bindings.node_of, *node_set.bindings.unbound])
         failures = []
-        for number, bindings in self._bindings(node_set.nodes, uids, node_set.variants_passed + 1):
+        for number, bindings in self._bindings(node_set.nodes, node_set.pods, node_set.variants_passed + 1):
             if bindings is None:
                 break
             if bindings.unbound:
@@ -227,10 +236,7 @@ class NodeSets:
         For each type there are as many as have room for the pods there and the unbound ones, times `UNIFORM_SLACK`.
         The `most` cheapest sets, cheapest first; none if no pod needs room.
         """
-        names = {new_node_name(number) for number in numbers}
-        bindings = node_set.bindings
-        uids = [*(uid for uid, name in bindings.node_of.items() if name in names), *bindings.unbound]
-        needed = self._needed(uids)
+        needed = self._needed([*node_set.pods_on(numbers), *node_set.bindings.unbound])
         amounts = [(name, amount) for name, amount in needed.items() if amount]
         sets: dict[tuple[float, int, int], NewNode] = {}
         for size in self.new_nodes.sizes(node) if needed else ():
@@ -244,8 +250,7 @@ class NodeSets:
     def must_stay(self, node_set: NodeSet, number: int) -> bool:
         """Whether a node (by number) must stay as it is: it is fixed, or has pods that care on which node they are, or
         where other pods are."""
-        name = new_node_name(number)
-        pods = [self._pods[uid] for uid, node in node_set.bindings.node_of.items() if node == name]
+        pods = (self._pods[uid] for uid in node_set.pods_on([number]))
         return node_set.nodes[number].fixed or any(
             (pod.namespace, pod.shape) not in self.independent or self._problem.shapes[pod.shape].preferred_terms
             for pod in pods
@@ -253,9 +258,8 @@ class NodeSets:
 
     def smaller(self, node_set: NodeSet, number: int) -> Iterator[NewNode]:
         """The cheaper types that have room for the pods of one node (by number), cheapest first."""
-        name, price = new_node_name(number), node_set.nodes[number].claim.price
-        needed = self._needed(uid for uid, node in node_set.bindings.node_of.items() if node == name)
-        sizes = (size for size in self.new_nodes.sizes(node_set.nodes[number]) if size.claim.price < price - TOLERANCE)
+        node, needed = node_set.nodes[number], self._needed(node_set.pods_on([number]))
+        sizes = (size for size in self.new_nodes.sizes(node) if size.claim.price < node.claim.price - TOLERANCE)
         return (size for size in sizes if fits(needed, self.new_nodes.info(size).free))
 
     # ── further nodes ──────────────────────────────────────
