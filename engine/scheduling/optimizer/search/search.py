@@ -106,11 +106,8 @@ class Search:
         moving = self._movable_anywhere(sorted(leaving))
         if len(moving) < len(leaving):
             return None
-        kept = [
-            claim if leaving.isdisjoint(claim.claim.pods) else self._without_pods(claim, leaving)
-            for claim in candidate.claims
-        ]
-        grouped = self._with_groups(candidate, [claim for claim in kept if claim.claim.pods], moving, below)
+        kept = [left for claim in candidate.claims if (left := self._without_pods(claim, leaving)).claim.pods]
+        grouped = self._with_groups(candidate, kept, moving, below)
         return grouped if grouped is not None and self._allowed(grouped) else None
 
     def keeps_spreads(self, node_set: NodeSet) -> bool:
