@@ -164,6 +164,11 @@ class Cluster(Struct, frozen=True, dict=True):
             return node.reschedulable
         return tuple(filter(rules.moves, node.reschedulable))
 
+    @cached_property
+    def displaced(self) -> tuple[Pod, ...]:
+        """The pods of nodes on their way out that need another node, whatever else goes (D-88, D-89)."""
+        return tuple(moving_pods(self, frozenset())[1])
+
     def pool(self, name: str) -> NodePool | None:
         return self._pools.get(name)
 

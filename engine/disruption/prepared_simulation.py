@@ -15,7 +15,6 @@ from kerf.engine.disruption.cluster import (
     ClusterNode,
     bound,
     is_pending,
-    moving_pods,
     pending_pod_of,
     positions_matter,
     what_if,
@@ -76,8 +75,7 @@ class PreparedSimulations:
         )
         self._places = {node.name: node for node in _places(cluster)}
         self._settling = self._places.keys() - plain
-        _, gone = moving_pods(cluster, frozenset())
-        leaving = frozenset(pod.uid for pod in gone)
+        leaving = frozenset(pod.uid for pod in cluster.displaced)
         self._bound = still.bound or tuple(bound(cluster.nodes, leaving))
         self._leavers: dict[str, _Leaver] = {}
         self._usage = {pool_input.pool.name: pool_input.usage for pool_input in still.pools}

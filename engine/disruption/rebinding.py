@@ -131,8 +131,7 @@ class Rebinding:
     def _unchanged(self) -> Problem:
         """The cluster as it is: its bound pods, and one waiting pod of each shape that may have to move."""
         problem = what_if(self._cluster, frozenset(), respect_settling=False)
-        _, gone = moving_pods(self._cluster, frozenset())
-        bound_pods = tuple(bound(self._cluster.nodes, frozenset(pod.uid for pod in gone)))
+        bound_pods = tuple(bound(self._cluster.nodes, frozenset(pod.uid for pod in self._cluster.displaced)))
         pods = {(pod.namespace, pod.shape): pod for pod in problem.pods}
         shape_keys = {(bound_pod.namespace, bound_pod.shape) for bound_pod in bound_pods}
         pods |= {(namespace, shape): PendingPod("", namespace, "", shape) for namespace, shape in shape_keys}

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.engine.disruption.cluster import Cluster, moving_pods, what_if
+from kerf.engine.disruption.cluster import Cluster, what_if
 from kerf.engine.disruption.prepared_simulation import PreparedSimulations, suited
 from kerf.engine.disruption.pricing import Market, market_of
 from kerf.engine.model.disruption_reasons import DisruptionCode
@@ -60,10 +60,6 @@ class Simulator:
         self._suited = prepared and suited(cluster)
         self._asked: dict[bool, PreparedSimulations] = {}
         self._done: dict[tuple[frozenset[str], bool, bool], SimulationOutcome] = {}
-
-    def following(self, cluster: Cluster) -> Simulator:
-        """The simulator for the cluster that a command on this one leads to."""
-        return Simulator(cluster, self._most_claims)
 
     def market(self, pool: str) -> Market:
         """The offerings that a NodePool may use. Raises KeyError for an unknown NodePool."""
@@ -158,8 +154,8 @@ class Simulator:
     @cached_property
     def _elsewhere(self) -> tuple[frozenset[str], frozenset[str]]:
         """The pods (uids) that are pending, and those of nodes marked for deletion."""
-        _, gone = moving_pods(self.cluster, frozenset())
-        return frozenset(pod.uid for pod in self.cluster.pending), frozenset(pod.uid for pod in gone)
+        pending, displaced = self.cluster.pending, self.cluster.displaced
+        return frozenset(pod.uid for pod in pending), frozenset(pod.uid for pod in displaced)
 
     @cached_property
     def _uninitialized(self) -> frozenset[str]:

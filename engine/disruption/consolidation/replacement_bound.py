@@ -11,7 +11,6 @@ from itertools import accumulate, islice
 from operator import add, gt, itemgetter, le, sub
 from typing import NamedTuple
 
-from kerf.engine.disruption.cluster import moving_pods
 from kerf.engine.disruption.consolidation.commands import Cheaper
 from kerf.engine.disruption.eligibility import Candidate
 from kerf.engine.disruption.pricing import Market
@@ -129,8 +128,7 @@ class Bound:
 
     @cached_property
     def _pools_of_free_pods(self) -> frozenset[str]:
-        _, gone = moving_pods(self._cluster, frozenset())
-        return frozenset[str]().union(*[self._pools(pod.shape) for pod in (*self._cluster.pending, *gone)])
+        return frozenset[str]().union(*map(self._pools, self._free_shapes))
 
     def _pools(self, shape: str) -> frozenset[str]:
         found = self._pools_by_shape.get(shape)
@@ -143,8 +141,11 @@ class Bound:
     @cached_property
     def _free_pods_mention_it(self) -> bool:
         """Whether pods that have no node, or whose node goes anyway, say of which capacity type it shall be."""
-        _, gone = moving_pods(self._cluster, frozenset())
-        return any(self._mentions_capacity_type(pod.shape) for pod in (*self._cluster.pending, *gone))
+        return any(map(self._mentions_capacity_type, self._free_shapes))
+
+    @cached_property
+    def _free_shapes(self) -> frozenset[str]:
+        return frozenset([pod.shape for pod in (*self._cluster.pending, *self._cluster.displaced)])
 
     def _mentions_capacity_type(self, shape: str) -> bool:
         return mentions(self._cluster.shapes[shape], CAPACITY_TYPE)

@@ -216,7 +216,7 @@ class _Search:
         known = self._after.get(key)
         if known is None or known.command != command:
             cluster = after(self._simulator.cluster, command, len(self._commands))
-            simulator = self._simulator.following(cluster)
+            simulator = Simulator(cluster, most_claims=1)
             known = self._after[key] = _After(command, simulator, Bound(simulator, self._bounds))
         return known
 

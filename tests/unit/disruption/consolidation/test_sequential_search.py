@@ -8,6 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.engine.disruption.cluster import Cluster
+from kerf.engine.disruption.consolidation import sequential_search
+from kerf.engine.disruption.consolidation.after_command import after
+from kerf.engine.disruption.consolidation.commands import Command
 from kerf.engine.disruption.consolidation.replacement_bound import Bound
 from kerf.engine.disruption.consolidation.sequential_search import choose_commands
 from kerf.engine.disruption.eligibility import consolidation, find_candidates
@@ -105,14 +108,13 @@ def test_what_no_cheaper_node_can_hold_is_not_simulated() -> None:
 
 
 def test_searches_that_take_the_same_command_first_ask_about_the_rest_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[Cluster] = []
-    following = Simulator.following
+    made: list[Command] = []
 
-    def counted(simulator: Simulator, after: Cluster) -> Simulator:
-        made.append(after)
-        return following(simulator, after)
+    def counted(given: Cluster, command: Command, number: int) -> Cluster:
+        made.append(command)
+        return after(given, command, number)
 
-    monkeypatch.setattr(Simulator, "following", counted)
+    monkeypatch.setattr(sequential_search, "after", counted)
     assert len(choose_commands(cluster(node("a", "large", pod("p", 600)))).commands) == 1
     assert len(made) == 1  # not one for each of the three rankings
 
