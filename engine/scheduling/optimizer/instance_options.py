@@ -53,13 +53,14 @@ class PodKind(Struct, frozen=True, cache_hash=True):
 
 
 class InstanceOption(Struct, frozen=True):
-    """A type that a pod could open a node of: the template and the type, by number, the price in USD per hour, and the
-    template as the pod's requirements narrow it."""
+    """A type that a pod could open a node of: the template and the type, by number, the price in USD per hour, the
+    template as the pod's requirements narrow it, and the room for pods."""
 
     template: int
     type_number: int
     price: float
     narrowed: NarrowedTemplate
+    room: tuple[int, ...]
 
 
 class InstanceOptions:
@@ -126,7 +127,7 @@ class InstanceOptions:
         if choices is None:
             narrowed = narrowed_templates(self, kind)
             options = [option for number, template in narrowed.items() for option in self.front(number, template)]
-            several = without_dominated(self, options) if len(narrowed) > 1 else options
+            several = _without_dominated(options) if len(narrowed) > 1 else options
             choices = self._choices[kind.demands] = tuple(several)
         return choices
 
@@ -137,16 +138,16 @@ class InstanceOptions:
         key = "front", self.resources, narrowed.slots, narrowed.viable
         types: tuple[int, ...] | None = template.worked_out.get(key)
         if types is None:
-            left = without_dominated(self, self._options_in(number, narrowed))
-            types = template.worked_out[key] = tuple([option.type_number for option in left])
-        prices = self.prices(number, narrowed)
-        return [InstanceOption(number, type_number, prices[type_number], narrowed) for type_number in types]
+            possible = self._options_of(bits(narrowed.viable & template.types), number, narrowed)
+            types = template.worked_out[key] = tuple([option.type_number for option in _without_dominated(possible)])
+        return list(self._options_of(types, number, narrowed))
 
-    def _options_in(self, number: int, narrowed: NarrowedTemplate) -> Iterator[InstanceOption]:
-        prices = self.prices(number, narrowed)
-        for type_number in bits(narrowed.viable & self.templates[number].types):
-            if type_number in prices:
-                yield InstanceOption(number, type_number, prices[type_number], narrowed)
+    def _options_of(self, types: Iterable[int], number: int, narrowed: NarrowedTemplate) -> Iterator[InstanceOption]:
+        """Those of the types that are on offer."""
+        prices, rooms = self.prices(number, narrowed), self._rooms[number]
+        for each in types:
+            if each in prices:
+                yield InstanceOption(number, each, prices[each], narrowed, rooms[each])
 
     def _rooms_of(self, template: Template) -> dict[int, tuple[int, ...]]:
         key = "rooms", self.resources
@@ -174,12 +175,12 @@ def narrowed_templates(
     return found
 
 
-def without_dominated(options: InstanceOptions, given: Iterable[InstanceOption]) -> Iterator[InstanceOption]:
+def _without_dominated(given: Iterable[InstanceOption]) -> Iterator[InstanceOption]:
     """The options, cheapest first, without those that have no more of any resource than another that costs no more."""
     kept: list[tuple[int, ...]] = []
     most: tuple[int, ...] = ()
     for option in sorted(given, key=lambda each: (each.price, each.template, each.type_number)):
-        room = options.room(option.template, option.type_number)
+        room = option.room
         larger = not kept or any(map(gt, room, most))  # in one resource larger than all before
         if larger or not any(all(map(le, room, other)) for other in kept):
             kept.append(room)

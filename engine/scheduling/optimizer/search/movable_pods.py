@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from operator import le
 
 from msgspec import Struct
 
@@ -105,8 +106,7 @@ class MovablePods:
             (*shape_key, max_per_node) if max_per_node else None,
             shape_key not in self._independent,
         )
-        rooms = (self._options.room(choice.template, choice.type_number) for choice in self._options.choices(kind))
-        fits = any(all(a <= b for a, b in zip(kind.amounts, room, strict=True)) for room in rooms)
+        fits = any(all(map(le, kind.amounts, choice.room)) for choice in self._options.choices(kind))
         return kind if fits else None
 
     @cached_property

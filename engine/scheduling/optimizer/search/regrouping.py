@@ -81,7 +81,6 @@ class Regrouping:
         self._prices = ResourcePrices((), 0.0)
         self._value_when_priced = 0.0
         self._compatible: dict[NodeDemands, list[int]] = {}
-        self._sizes: dict[NodeDemands, list[tuple[InstanceOption, tuple[int, ...]]]] = {}
 
     def groups(self, effort: Effort) -> list[PodGroup] | None:
         """The cheapest groups found; None if some pod has no place, or the effort is too little for one try."""
@@ -201,9 +200,8 @@ class Regrouping:
         demand = [-(-amount // nodes) for amount in self._demand_left()]
         rated = []
         for option in self._options.choices(kind):
-            room = self._options.room(option.template, option.type_number)
-            if all(a <= b for a, b in zip(kind.amounts, room, strict=True)):
-                value = self._prices.value(min(a, b) for a, b in zip(room, demand, strict=True))
+            if all(map(le, kind.amounts, option.room)):
+                value = self._prices.value(map(min, option.room, demand))
                 price_of_value = option.price / value if value else option.price
                 rated.append((price_of_value, option.price, option.template, option.type_number, option))
         rated.sort(key=lambda each: each[:4])
@@ -230,8 +228,7 @@ class Regrouping:
 
     def _filled(self, option: InstanceOption, seed: int) -> PodGroup:
         """One node of this type: the seed, then pods that suit what is left, until nothing fits."""
-        whole = self._options.room(option.template, option.type_number)
-        first = self._kinds[seed]
+        whole, first = option.room, self._kinds[seed]
         room = [a - b for a, b in zip(whole, first.amounts, strict=True)]
         taken = {seed: 1}
         narrowed, ports = option.narrowed, first.ports
@@ -263,24 +260,14 @@ class Regrouping:
             used = [a + count * b for a, b in zip(used, self._kinds[index].amounts, strict=True)]
         cheapest = option
         prices = self._options.prices(option.template, narrowed)
-        for size, room in self._sizes_for(kind):
+        for size in self._options.choices(kind):
             if size.price >= option.price:
                 break
             possible = size.template == option.template and narrowed.viable >> size.type_number & 1
-            if possible and all(map(le, used, room)) and prices.get(size.type_number) == size.price:
+            if possible and all(map(le, used, size.room)) and prices.get(size.type_number) == size.price:
                 cheapest = size
                 break
         return PodGroup(option.template, cheapest.type_number, cheapest.price, tuple(sorted(taken.items())))
-
-    def _sizes_for(self, kind: PodKind) -> list[tuple[InstanceOption, tuple[int, ...]]]:
-        """The options for such pods, cheapest first, with their room."""
-        sizes = self._sizes.get(kind.demands)
-        if sizes is None:
-            sizes = self._sizes[kind.demands] = [
-                (choice, self._options.room(choice.template, choice.type_number))
-                for choice in self._options.choices(kind)
-            ]
-        return sizes
 
     def _compatible_with(self, seed: int) -> list[int]:
         """The kinds of pods that may be on one node with this one."""
