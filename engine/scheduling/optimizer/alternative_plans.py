@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -87,12 +87,11 @@ def may_replace(problem: Problem, first: Plan, other: Plan, *, by_pod: bool = Tr
     It must leave no pod pending that the first plan places, keep all limits and reservations, and lower minValues no
     further. With `by_pod` it must also put no pod onto a NodePool of less weight.
     """
-    pools = {pool.pool.name: pool for pool in problem.pools}
     return (
         _all_pods(first) == _all_pods(other)
         and _left_over(other) <= _left_over(first)
         and sum(claim.min_values_relaxed for claim in other.claims) <= sum(e.min_values_relaxed for e in first.claims)
-        and (not by_pod or _keeps_weights(pools, first, other))
+        and (not by_pod or _keeps_weights(problem, first, other))
         and all(_keeps_limits(problem, pool, first, other) for pool in problem.pools)
         and _keeps_reservations(problem, first, other)
     )
@@ -109,10 +108,10 @@ def _all_pods(planned: Plan) -> list[str]:
     return sorted([*on_new, *on_old, *_left_over(planned)])
 
 
-def _keeps_weights(pools: Mapping[str, PoolInput], first: Plan, other: Plan) -> bool:
+def _keeps_weights(problem: Problem, first: Plan, other: Plan) -> bool:
     """Whether each node holds a pod that the first plan, too, puts on a NodePool of no more weight. Other pods may
     share the node with it, because the planner, too, fills nodes with whatever fits."""
-    weight = {name: pool.pool.weight for name, pool in pools.items()}
+    weight = {pool.pool.name: pool.pool.weight for pool in problem.pools}
     before = {uid: weight[claim.node_pool] for claim in first.claims for uid in claim.pods}
     return all(
         min(before.get(uid, weight[claim.node_pool]) for uid in claim.pods) <= weight[claim.node_pool]

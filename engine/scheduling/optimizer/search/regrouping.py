@@ -89,7 +89,8 @@ class Regrouping:
             min(len(self._compatible_with(kind)), MAX_KINDS_CONSIDERED) for kind in range(len(self._kinds))
         )
         expected_touches = PICKS_PER_GROUP * kinds_looked_at * TYPES_TRIED[0]
-        ways = self._ways
+        # Pods are shared among nodes that are needed anyway, or not: both is tried with few types, then the cheaper.
+        ways: tuple[bool, ...] = (True, False) if any(kind.max_per_node for kind in self._kinds) else (False,)
         for types_tried in TYPES_TRIED:
             prices: dict[bool, float] = {}
             touches = 0
@@ -103,17 +104,11 @@ class Regrouping:
                 prices[shared] = _total_price(groups)
                 if best is None or prices[shared] < _total_price(best):
                     best = groups
-            if types_tried >= self._most_choices:
+            if all(len(self._options.choices(kind)) <= types_tried for kind in self._kinds):
                 break
             expected_touches = WIDTH_GROWTH * touches
             ways = (min(prices, key=prices.__getitem__),)
         return best
-
-    @property
-    def _ways(self) -> tuple[bool, ...]:
-        """Whether pods are shared among the nodes that are needed anyway: both is tried if there are such, with few
-        types. More types are tried with what was cheaper."""
-        return (True, False) if any(kind.max_per_node for kind in self._kinds) else (False,)
 
     def _grouped(self, types_tried: int, shared: bool, max_touches: int) -> Grouped:
         """The groups when so many types are tried for each. If that takes more than `max_touches`, there are none."""
@@ -142,10 +137,6 @@ class Regrouping:
                     self._left[index] -= count * times
                 groups += [group] * times
         return groups
-
-    @property
-    def _most_choices(self) -> int:
-        return max((len(self._options.choices(kind)) for kind in self._kinds), default=0)
 
     # ── values ──────────────────────────────────────
 
