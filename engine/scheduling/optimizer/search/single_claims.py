@@ -60,13 +60,9 @@ class SingleClaims:
             for name, pool in self._pools.items()
         }
         planned = []
-        taken = [0] * len(pods)
+        left = [[(kind, pod) for pod in reversed(alike)] for kind, alike in pods]
         for group in groups:
-            members: list[tuple[PodKind, PendingPod]] = []
-            for index, count in group.counts:
-                kind, alike = pods[index]
-                members += [(kind, pod) for pod in alike[taken[index] : taken[index] + count]]
-                taken[index] += count
+            members = [left[index].pop() for index, count in group.counts for _ in range(count)]
             pool = self._pools[self._options.templates[group.template].name]
             part = self._plan_group(group, members, pool, used[pool.pool.name])
             if part is None:
@@ -103,7 +99,7 @@ class SingleClaims:
     ) -> CandidateClaim | None:
         instance_type = self._options.templates[group.template].catalogue.types[group.type_number]
         largest = {name: instance_type.capacity.get(name, 0) for name in used}
-        usage = {**pool.usage, **{name: pool.usage.get(name, 0) + amount for name, amount in used.items()}}
+        usage = added(pool.usage, used)
         pool_with_usage, pods = replace(pool, usage=usage), [pod for _, pod in members]
         labels = dict(pair for kind, _ in members for pair in kind.labels)
         if any(kind.related for kind, _ in members):
@@ -112,9 +108,7 @@ class SingleClaims:
             problem = problem_of_group(self._problem, pods, pool_with_usage, largest)
         shapes = tuple(sorted(self._shape_without_labels(pod.shape) for pod in pods))
         limits = pool.pool.limits or {}
-        roomy = all(
-            usage[name] + largest[name] < limits[name] for name in used
-        )  # the limits leave out none of the types
+        roomy = all(usage[name] + largest[name] < limits[name] for name in used)  # so they leave out none of the types
         key = (group.template, group.type_number, tuple(sorted(labels.items())), shapes) if roomy else None
         claim = self.claim(problem, key)
         return None if claim is None else CandidateClaim(claim, -1, problem)
