@@ -17,6 +17,7 @@ from kerf.engine.record.decisions import Unplaced
 from kerf.engine.scheduling.kube_scheduler.interpod_rules import ShapeKey
 from kerf.engine.scheduling.matching.label_selectors import shape_selectors
 from kerf.engine.scheduling.optimizer.partial_problems import limits_used
+from kerf.engine.scheduling.optimizer.pods_by_label import PodsByLabel
 from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.problem.problem import PoolInput, Problem
 
@@ -155,20 +156,15 @@ def independent_pods(problem: Problem) -> frozenset[ShapeKey]:
     """The waiting pods, by shape key, that have no rules about other pods and that no rule of other pods selects. They
     may be moved without looking at anything but the nodes."""
     pending = {(pod.namespace, pod.shape) for pod in problem.pods}
-    present = sorted(pending | {(pod.namespace, pod.shape) for pod in problem.bound})
-    selectors = tuple(
-        dict.fromkeys(
-            shape_selector
-            for pair in present
-            for shape_selector in shape_selectors(problem.shapes[pair[1]], pair[0], problem.namespaces)
-        )
-    )
-    return frozenset(
-        (namespace, digest)
-        for namespace, digest in pending
-        if _is_independent(shape := problem.shapes[digest])
-        and not any(selector.selects(namespace, shape.labels) for selector in selectors)
-    )
+    present = pending | {(pod.namespace, pod.shape) for pod in problem.bound}
+    selectors = {
+        selector
+        for namespace, digest in present
+        for selector in shape_selectors(problem.shapes[digest], namespace, problem.namespaces)
+    }
+    by_label = PodsByLabel(problem, pending)
+    selected = {key for selector in selectors for key in by_label.selected(selector)}
+    return frozenset(key for key in pending - selected if _is_independent(problem.shapes[key[1]]))
 
 
 def _is_independent(shape: PodShape) -> bool:
