@@ -88,17 +88,14 @@ class InstanceOptions:
         """What a node of a type leaves for pods; never below 0."""
         return self._rooms[template][type_number]
 
-    def narrowed(
-        self, number: int, requirements: Requirements, start: NarrowedTemplate | None = None
-    ) -> NarrowedTemplate | None:
-        """A template (by number) narrowed by requirements, further than `start`; None if no type meets them."""
+    def narrowed(self, number: int, kind: PodKind, start: NarrowedTemplate | None = None) -> NarrowedTemplate | None:
+        """A template (by number) narrowed by what such pods ask, further than `start`; None if they do not tolerate its
+        taints, or no type meets what they ask."""
         template = self.templates[number]
-        narrowed = template.step(start or template.base, requirements)
+        if untolerated(template.pool.taints, kind.tolerations):
+            return None
+        narrowed = template.step(start or template.base, kind.requirements)
         return narrowed if isinstance(narrowed, NarrowedTemplate) and narrowed.viable & template.types else None
-
-    def tolerated(self, template: int, kind: PodKind) -> bool:
-        """Whether the pods tolerate the taints of the template's NodePool."""
-        return not untolerated(self.templates[template].pool.taints, kind.tolerations)
 
     def prices(self, number: int, narrowed: NarrowedTemplate) -> dict[int, float]:
         """The price of the cheapest available offering of each type, in USD per hour."""
@@ -166,13 +163,10 @@ def narrowed_templates(
 ) -> dict[int, NarrowedTemplate]:
     """The templates (by number) that such pods can go to, as their demands narrow them. Only those of NodePools of the
     kind's weight, unless `any_weight`."""
-    found = {}
-    for number, template in enumerate(options.templates):
-        possible = any_weight or template.pool.weight == kind.weight
-        narrowed = options.narrowed(number, kind.requirements) if possible and options.tolerated(number, kind) else None
-        if narrowed is not None:
-            found[number] = narrowed
-    return found
+    templates = enumerate(options.templates)
+    numbers = [number for number, template in templates if any_weight or template.pool.weight == kind.weight]
+    found = ((number, options.narrowed(number, kind)) for number in numbers)
+    return {number: narrowed for number, narrowed in found if narrowed is not None}
 
 
 def _without_dominated(given: Iterable[InstanceOption]) -> Iterator[InstanceOption]:

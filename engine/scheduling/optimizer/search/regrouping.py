@@ -317,9 +317,7 @@ class Regrouping:
     ) -> NarrowedTemplate | None:
         """The template narrowed for one more kind of pods on the node; None if they may not be there, or would make it
         dearer."""
-        if not self._options.tolerated(option.template, kind):
-            return None
-        further = self._options.narrowed(option.template, kind.requirements, narrowed)
+        further = self._options.narrowed(option.template, kind, narrowed)
         if further is None or self._options.prices(option.template, further).get(option.type_number) != option.price:
             return None
         return further if further.viable >> option.type_number & 1 else None
