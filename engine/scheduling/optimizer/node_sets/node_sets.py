@@ -9,8 +9,8 @@ then where the model of kube-scheduler puts them. In the end the planner plans e
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
 from heapq import nsmallest
 
@@ -24,7 +24,7 @@ from kerf.engine.scheduling.kube_scheduler.scheduler import Bindings, KubeSchedu
 from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SCHEDULER_VARIANTS
 from kerf.engine.scheduling.launchable.daemons import daemons
 from kerf.engine.scheduling.launchable.templates import NODES_LIMIT
-from kerf.engine.scheduling.matching.resources import fits, total
+from kerf.engine.scheduling.matching.resources import added, fits, total
 from kerf.engine.scheduling.optimizer.alternative_plans import TOLERANCE, independent_pods, limits_for, total_price
 from kerf.engine.scheduling.optimizer.effort import TOUCHES_PER_RUN, Effort, binding_touches, planning_touches
 from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions
@@ -150,35 +150,29 @@ class NodeSets:
             self._effort.charge(touches)
             yield number, bindings
 
-    def later_failures(self, node_set: NodeSet) -> list[NodeSet]:
+    def later_failures(self, node_set: NodeSet) -> Iterator[NodeSet]:
         """The same nodes with the bindings of each later variant that leaves a pod unbound; not all of them if the
         effort is spent."""
-        failures = []
         for number, bindings in self._bindings(node_set.nodes, node_set.pods, node_set.variants_passed + 1):
             if bindings is None:
-                break
+                return
             if bindings.unbound:
-                failures.append(NodeSet(node_set.nodes, bindings, number))
-        return failures
+                yield NodeSet(node_set.nodes, bindings, number)
 
     @cached_property
     def _scheduler(self) -> KubeScheduler:
         return KubeScheduler(self._problem)
 
-    def allowed(self, nodes: Iterable[NewNode]) -> bool:
+    def allowed(self, nodes: Sequence[NewNode]) -> bool:
         """Whether these nodes keep the limits of their NodePools, and those of NodePools of more weight have room for
         what the first plan puts there."""
-        given = tuple(nodes)
-        used: dict[str, Counter[str]] = {}
-        for node in given:
-            counts = used.setdefault(node.claim.node_pool, Counter())
-            counts.update({**node.max_counted, NODES_LIMIT: 1})
-        for pool, counts in used.items():
-            limits = self._limits[pool]
-            if any(counts[name] > most for name, most in limits.items()):
-                return False
+        used: dict[str, Counter[str]] = defaultdict(Counter)
+        for node in nodes:
+            used[node.claim.node_pool].update({**node.max_counted, NODES_LIMIT: 1})
+        if any(counts[name] > most for pool, counts in used.items() for name, most in self._limits[pool].items()):
+            return False
         for weight, needed in self._on_weight.items():
-            heavy = [e for e in given if self._pools[e.claim.node_pool].pool.weight >= weight]
+            heavy = [node for node in nodes if self._pools[node.claim.node_pool].pool.weight >= weight]
             if not fits(needed, total(self.new_nodes.info(node).free for node in heavy)):
                 return False
         return True
@@ -278,14 +272,13 @@ class NodeSets:
     def _problem_after_binding(self, node_set: NodeSet) -> Problem:
         """The problem of the unbound pods, when the new nodes exist and the other pods are bound."""
         nodes = list(self._problem.nodes)
-        usage = {name: dict(pool_input.usage) for name, pool_input in self._pools.items()}
+        usage = {name: pool_input.usage for name, pool_input in self._pools.items()}
         for number, new_node in enumerate(node_set.nodes):
             info, name = self.new_nodes.info(new_node), new_node_name(number)
             labels = {**info.labels, HOSTNAME: name}
             nodes.append(NodeInput(name, "", labels, info.taints, info.free, True, self._reserved))
-            used = usage[new_node.claim.node_pool]
-            for limited_by, amount in {**new_node.max_counted, NODES_LIMIT: 1}.items():
-                used[limited_by] = used.get(limited_by, 0) + amount
+            pool = new_node.claim.node_pool
+            usage[pool] = added(usage[pool], {**new_node.max_counted, NODES_LIMIT: 1})
         pools = tuple(replace(pool_input, usage=usage[pool_input.pool.name]) for pool_input in self._problem.pools)
         with_new_nodes = replace(self._problem, nodes=tuple(nodes), pools=pools)
         return problem_after_binding(with_new_nodes, node_set.bindings.node_of, frozenset(node_set.bindings.unbound))
