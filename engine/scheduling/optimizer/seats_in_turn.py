@@ -8,7 +8,7 @@ told the nodes that may take one first: one in each domain, then a second one in
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 
 from msgspec.structs import replace
 
@@ -20,12 +20,10 @@ from kerf.engine.scheduling.plan import OpenedClaim, Plan
 from kerf.engine.scheduling.pods.pod_requirements import hard_spreads
 from kerf.engine.scheduling.problem.problem import PendingPod, Problem
 
-HOST = "~"
-"""What the domain of a new node begins with where the key is the hostname."""
 Domains = tuple[str, ...]
-"""The domain of a node for each key."""
+"""The domain of a node for each key; "" for the hostname, and where it is not known."""
 Alike = tuple[Domains, int]
-"""Seats that differ in their host alone: their domains without it, and how many seats come before on the host."""
+"""Seats that differ in their host alone: their domains, and how many seats come before on the host."""
 
 
 def seats_in_turn(problem: Problem, plan: Plan) -> dict[str, PendingPod]:
@@ -42,8 +40,8 @@ def seats_in_turn(problem: Problem, plan: Plan) -> dict[str, PendingPod]:
             keys = _spread_keys(problem.shapes[kind.shape])
             nodes = [labels.get(node, {}) for node in existing[kind.namespace, kind.shape]]
             before = Counter((number, node.get(key, "")) for node in nodes for number, key in enumerate(keys))
-            domains = {pod.uid: _domains_of_claim(claim_of[pod.uid], plan, keys) for pod in pods}
-            seats = _in_turn(sorted(pods, key=lambda pod: (claim_of[pod.uid], pod.uid)), domains, before)
+            by_claim = sorted(pods, key=lambda pod: (claim_of[pod.uid], pod.uid))
+            seats = _in_turn(_alike(by_claim, claim_of, plan, keys), before)
             queue = sorted(pods, key=lambda pod: SCHEDULER_VARIANTS[0].queue_key(pod, 0))
             taken_by |= {seat.uid: pod for seat, pod in zip(seats, queue, strict=True) if seat is not pod}
     return taken_by
@@ -84,19 +82,16 @@ def _existing_nodes(problem: Problem, plan: Plan) -> dict[ShapeKey, list[str]]:
     return on
 
 
-def _domains_of_claim(number: int, plan: Plan, keys: Sequence[str]) -> Domains:
-    specs = (spec for spec in plan.claims[number].requirements if spec.operator == "In" and len(spec.values) == 1)
-    chosen = {spec.key: spec.values[0] for spec in specs}
-    return tuple(f"{HOST}{number}" if key == HOSTNAME else chosen.get(key, "") for key in keys)
+def _domains_of_claim(claim: OpenedClaim, keys: Iterable[str]) -> Domains:
+    specs = (spec for spec in claim.requirements if spec.operator == "In" and len(spec.values) == 1)
+    chosen = {spec.key: spec.values[0] for spec in specs if spec.key != HOSTNAME}
+    return tuple(chosen.get(key, "") for key in keys)
 
 
-def _in_turn(
-    seats: Sequence[PendingPod], domains: Mapping[str, Domains], before: Counter[tuple[int, str]]
-) -> list[PendingPod]:
+def _in_turn(queues: dict[Alike, deque[PendingPod]], before: Counter[tuple[int, str]]) -> list[PendingPod]:
     """The seats in the order in which they may be taken: next comes the one whose domains have the fewest pods more
     than the emptiest one of the same key."""
-    taken, queues = Counter(before), _alike(seats, domains)
-    known = _domains_of_keys(queues, before)
+    taken, known = Counter(before), _domains_of_keys(queues, before)
     in_order: list[PendingPod] = []
     while queues:
         least = {key: min(taken[key, domain] for domain in found) for key, found in known.items()}
@@ -116,15 +111,16 @@ def _in_turn(
     return in_order
 
 
-def _alike(seats: Iterable[PendingPod], domains: Mapping[str, Domains]) -> dict[Alike, deque[PendingPod]]:
-    """The seats that may change with one another."""
-    on_host = Counter[str]()
+def _alike(
+    seats: Iterable[PendingPod], claim_of: Mapping[str, int], plan: Plan, keys: Collection[str]
+) -> dict[Alike, deque[PendingPod]]:
+    """The seats that may change with one another. `claim_of`: the claims (by number) of the pods (by uid)."""
+    on_host = Counter[int]()
     queues: dict[Alike, deque[PendingPod]] = defaultdict(deque)
     for seat in seats:
-        hosts = [domain for domain in domains[seat.uid] if domain.startswith(HOST)]
-        elsewhere = tuple("" if domain in hosts else domain for domain in domains[seat.uid])
-        queues[elsewhere, max((on_host[host] for host in hosts), default=0)].append(seat)
-        on_host.update(hosts)
+        number = claim_of[seat.uid]
+        queues[_domains_of_claim(plan.claims[number], keys), on_host[number] if HOSTNAME in keys else 0].append(seat)
+        on_host[number] += 1
     return queues
 
 
