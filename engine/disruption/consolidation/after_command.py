@@ -10,7 +10,6 @@ from kerf.engine.disruption.cluster import Cluster, ClusterNode, moving_pods
 from kerf.engine.disruption.consolidation.commands import Command, Replacement
 from kerf.engine.model.kubernetes.pods import Pod, PodShape, Resources
 from kerf.engine.model.labels import CAPACITY_TYPE, NODEPOOL, RESERVED
-from kerf.engine.scheduling.matching.resources import added, total
 from kerf.engine.scheduling.problem.problem import NodeInput
 
 
@@ -54,13 +53,7 @@ def _filled(node: ClusterNode, arrived: Iterable[Pod], shapes: Mapping[str, PodS
     pods = tuple(arrived)
     if not pods:
         return node
-    used = total({**shapes[pod.shape].requests, "pods": 1} for pod in pods)
-    ports = tuple(port for pod in pods for port in shapes[pod.shape].host_ports)
-    place = replace(
-        node.place,
-        available=added(node.place.available, used, -1),
-        host_ports=(*node.place.host_ports, *ports),
-    )
+    place = node.place.with_pods([shapes[pod.shape] for pod in pods])
     return replace(node, place=place, pods=(*node.pods, *(replace(pod, node=node.name) for pod in pods)))
 
 

@@ -16,7 +16,7 @@ from kerf.engine.model.kubernetes.pods import PodShape, Resources
 from kerf.engine.scheduling.launchable.compiled_catalogue import compiled_catalogue
 from kerf.engine.scheduling.launchable.templates import NODES_LIMIT
 from kerf.engine.scheduling.plan import OpenedClaim
-from kerf.engine.scheduling.problem.problem import BoundPod, NodeInput, PendingPod, PoolInput, Problem
+from kerf.engine.scheduling.problem.problem import BoundPod, PendingPod, PoolInput, Problem
 
 
 def problem_of_group(
@@ -88,7 +88,9 @@ def problem_after_binding(problem: Problem, node_of: Mapping[str, str], left: fr
     return replace(
         problem,
         pods=tuple(pod for pod in problem.pods if pod.uid in left),
-        nodes=tuple(_with_pods(node, pods_on[node.name], problem) for node in problem.nodes),
+        nodes=tuple(
+            node.with_pods([problem.shapes[pod.shape] for pod in pods_on[node.name]]) for node in problem.nodes
+        ),
         bound=(
             *problem.bound,
             *(
@@ -98,17 +100,6 @@ def problem_after_binding(problem: Problem, node_of: Mapping[str, str], left: fr
             ),
         ),
     )
-
-
-def _with_pods(node: NodeInput, pods: Iterable[PendingPod], problem: Problem) -> NodeInput:
-    available = dict(node.available)
-    host_ports = node.host_ports
-    for pod in pods:
-        shape = problem.shapes[pod.shape]
-        for name, amount in {**shape.requests, "pods": 1}.items():
-            available[name] = available.get(name, 0) - amount
-        host_ports += shape.host_ports
-    return replace(node, available=available, host_ports=host_ports)
 
 
 def _resources_only(shape: PodShape) -> PodShape:

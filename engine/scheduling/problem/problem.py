@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.karpenter.nodepools import NodePool, RequirementSpec
@@ -16,6 +17,7 @@ from kerf.engine.model.kubernetes.pods import HostPort, PodShape, Resources, Tai
 from kerf.engine.model.kubernetes.volumes import VolumeFacts
 from kerf.engine.model.settings import Settings
 from kerf.engine.scheduling.matching.requirements import NO_REQUIREMENTS, Requirements
+from kerf.engine.scheduling.matching.resources import added, total
 
 
 class PendingPod(Struct, frozen=True):
@@ -100,6 +102,12 @@ class NodeInput(Struct, frozen=True, dict=True):
     requirements: tuple[RequirementSpec, ...] = ()
     assumed: Resources = {}
     total: Resources = {}
+
+    def with_pods(self, shapes: Sequence[PodShape]) -> NodeInput:
+        """The node once pods of these shapes are bound to it."""
+        used = total({**shape.requests, "pods": 1} for shape in shapes)
+        ports = tuple(port for shape in shapes for port in shape.host_ports)
+        return replace(self, available=added(self.available, used, -1), host_ports=(*self.host_ports, *ports))
 
     @cached_property
     def _compiled(self) -> dict[Hashable, Any]:
