@@ -3,6 +3,7 @@ D-67)."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Container, Iterable, Mapping
 from functools import cached_property
 
@@ -52,6 +53,11 @@ class Candidate(Struct, frozen=True, dict=True):
     @property
     def ratio(self) -> float:
         return savings_ratio(self.price, self.cost)
+
+
+def total_price(candidates: Iterable[Candidate]) -> float:
+    """What these nodes cost together, USD per hour."""
+    return math.fsum(candidate.price for candidate in candidates)
 
 
 Filter = Callable[[Candidate], Reason | None]

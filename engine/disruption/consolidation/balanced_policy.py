@@ -14,7 +14,7 @@ from msgspec import Struct
 from kerf.engine.disruption.cluster import Cluster, ClusterNode
 from kerf.engine.disruption.consolidation.commands import Command
 from kerf.engine.disruption.disruption_cost import node_cost, node_price
-from kerf.engine.disruption.eligibility import Candidate
+from kerf.engine.disruption.eligibility import Candidate, total_price
 from kerf.engine.model.instance_types import InstanceType
 from kerf.engine.model.labels import CAPACITY_TYPE, INSTANCE_TYPE, ZONE
 from kerf.engine.record.decisions import Score
@@ -54,7 +54,7 @@ def pool_totals(cluster: Cluster, eligible: Iterable[Candidate]) -> dict[str, To
 def _totals(cluster: Cluster, pool: str, candidates: Mapping[str, Candidate]) -> Totals:
     nodes, types = [node for node in cluster.nodes if node.node_pool == pool], cluster.types()
     tracked = math.fsum(price_of(node, types) for node in nodes if _tracked(node))
-    cost = tracked if tracked > 0 else math.fsum(candidate.price for candidate in candidates.values())
+    cost = tracked if tracked > 0 else total_price(candidates.values())
     disruption = math.fsum(
         candidates[node.name].cost if node.name in candidates else node_cost(node.pods, cluster.shapes)
         for node in nodes
@@ -83,13 +83,13 @@ def scores(command: Command, totals: Mapping[str, Totals]) -> tuple[Score, ...]:
     by_pool: dict[str, list[Candidate]] = {}
     for candidate in command.candidates:
         by_pool.setdefault(candidate.pool.name, []).append(candidate)
-    source = math.fsum(candidate.price for candidate in command.candidates)
+    source = total_price(command.candidates)
     for pool, own in sorted(by_pool.items()):
         if own[0].pool.consolidation_policy != BALANCED:
             continue
         savings = command.savings
         if len(by_pool) > 1 and source > 0:
-            savings *= math.fsum(candidate.price for candidate in own) / source
+            savings *= total_price(own) / source
         found.append(_scored(pool, totals.get(pool), savings, math.fsum(candidate.cost for candidate in own)))
     return tuple(found)
 

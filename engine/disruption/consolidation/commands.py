@@ -10,7 +10,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kerf.engine.disruption.eligibility import Candidate
+from kerf.engine.disruption.eligibility import Candidate, total_price
 from kerf.engine.disruption.pricing import Market
 from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
@@ -65,9 +65,7 @@ class Command(Struct, frozen=True):
 
 def removal(candidates: Sequence[Candidate]) -> Command:
     """The command that removes empty nodes: without a simulation (D-60)."""
-    return Command(
-        DisruptionReason.EMPTY, tuple(candidates), savings=math.fsum(candidate.price for candidate in candidates)
-    )
+    return Command(DisruptionReason.EMPTY, tuple(candidates), savings=total_price(candidates))
 
 
 class Cheaper(Struct, frozen=True):
@@ -102,7 +100,7 @@ def _decided(simulator: Simulator, candidates: Sequence[Candidate], asked: WhatI
         return cheaper.otherwise
     if outcome.failure is not None:
         return outcome.failure
-    total = math.fsum(candidate.price for candidate in candidates)
+    total = total_price(candidates)
     if not outcome.claims:
         return Command(DisruptionReason.UNDERUTILIZED, tuple(candidates), (), outcome.placements, total)
     if len(outcome.claims) > 1:
@@ -184,8 +182,11 @@ def on_offer(command: Command, market: Market) -> Command:
     if found.capacity_types:
         return command
     made = replacement(found.claim, found.instance_types, Requirements(found.claim.constraints), market)
-    total = math.fsum(candidate.price for candidate in command.candidates)
-    return replace(command, replacements=(made,), savings=total - made.price)
+    return _replaced_by(made, command)
+
+
+def _replaced_by(found: Replacement, command: Command) -> Command:
+    return replace(command, replacements=(found,), savings=total_price(command.candidates) - found.price)
 
 
 def without_same_type(command: Command, market: Market) -> Command | Reason:
@@ -205,9 +206,7 @@ def without_same_type(command: Command, market: Market) -> Command | Reason:
     names = _cheaper(found.instance_types, found.requirements, limit, market)
     if isinstance(names, Reason):
         return names
-    left = replacement(found.claim, names, found.requirements, market)
-    total = math.fsum(candidate.price for candidate in command.candidates)
-    return replace(command, replacements=(left,), savings=total - left.price)
+    return _replaced_by(replacement(found.claim, names, found.requirements, market), command)
 
 
 def placed(placements: Iterable[Placement], candidates: Iterable[Candidate]) -> tuple[Placement, ...]:

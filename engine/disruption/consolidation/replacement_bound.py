@@ -3,7 +3,6 @@ replace nodes at most, so that simulations end early (D-98)."""
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
@@ -12,7 +11,7 @@ from operator import add, gt, itemgetter, le, sub
 from typing import NamedTuple
 
 from kerf.engine.disruption.consolidation.commands import Cheaper
-from kerf.engine.disruption.eligibility import Candidate
+from kerf.engine.disruption.eligibility import Candidate, total_price
 from kerf.engine.disruption.pricing import Market
 from kerf.engine.disruption.simulation import Simulator
 from kerf.engine.model.disruption_reasons import DisruptionCode
@@ -75,7 +74,7 @@ class Bound:
 
     def cheaper(self, candidates: Sequence[Candidate]) -> Cheaper:
         """What may replace these nodes at most."""
-        limit = math.fsum(candidate.price for candidate in candidates)
+        limit = total_price(candidates)
         pools = frozenset[str]().union(*map(self.pools_of, candidates))
         no_spot = self._no_spot_for(candidates)
         types = {
@@ -93,7 +92,7 @@ class Bound:
         return found
 
     def _refusal(self, candidates: Sequence[Candidate]) -> Reason | None:
-        limit = math.fsum(candidate.price for candidate in candidates)
+        limit = total_price(candidates)
         beyond = tuple(map(sub, _sum([self._taken(candidate) for candidate in candidates]), self._all_free))
         homeless = self._homeless(candidates)
         if not homeless and max(beyond) <= 0:

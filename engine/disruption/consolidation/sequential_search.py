@@ -37,7 +37,7 @@ from kerf.engine.disruption.consolidation.rankings import (
 )
 from kerf.engine.disruption.consolidation.replacement_bound import Bound
 from kerf.engine.disruption.consolidation.young_pods import too_soon
-from kerf.engine.disruption.eligibility import Candidate, NodeEligibility, find_candidates, judge_nodes
+from kerf.engine.disruption.eligibility import Candidate, NodeEligibility, find_candidates, judge_nodes, total_price
 from kerf.engine.disruption.simulation import STEPS_PER_POD, Simulator
 from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason
 from kerf.engine.model.reasons import Reason
@@ -282,7 +282,7 @@ class _Search:
 
     def _bound(self, candidates: list[Candidate]) -> float:
         """The best rank that a command for these nodes can have: that of removing them without a replacement."""
-        whole = Command(DisruptionReason.UNDERUTILIZED, tuple(candidates), savings=_price(candidates))
+        whole = Command(DisruptionReason.UNDERUTILIZED, tuple(candidates), savings=total_price(candidates))
         return self._ranking(whole, self._eviction_price)
 
     def _decided(
@@ -358,7 +358,7 @@ class _Search:
         if names in self._alone:
             return self._alone[names]
         listed = [candidate.name for candidate in candidates]
-        order = (self._bound(candidates), -_price(candidates), len(candidates), listed), names
+        order = (self._bound(candidates), -total_price(candidates), len(candidates), listed), names
         if len(candidates) == 1:
             self._alone[names] = order
         return order
@@ -413,7 +413,3 @@ class _Search:
 
 def _names(candidates: Iterable[Candidate]) -> tuple[str, ...]:
     return tuple(sorted(candidate.name for candidate in candidates))
-
-
-def _price(candidates: Iterable[Candidate]) -> float:
-    return math.fsum(candidate.price for candidate in candidates)

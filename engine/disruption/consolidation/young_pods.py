@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable
 
 from kerf.engine.disruption.cluster import ClusterNode
-from kerf.engine.disruption.eligibility import Candidate
+from kerf.engine.disruption.eligibility import Candidate, total_price
 from kerf.engine.model.disruption_reasons import DisruptionCode
 from kerf.engine.model.kubernetes.pods import is_reschedulable
 from kerf.engine.model.reasons import Reason
@@ -28,7 +28,7 @@ def too_soon(savings: float, candidates: Iterable[Candidate], pod_price: float, 
     it. `pod_price` is what a pod costs on average (USD per hour)."""
     nodes = tuple(candidates)
     count = sum(pod.created > now - LATELY for candidate in nodes for pod in candidate.pods)
-    replacements = math.fsum(candidate.price for candidate in nodes) - savings
+    replacements = total_price(nodes) - savings
     limit = min(count * pod_price, replacements)
     if savings > limit or limit < MIN_PRICE:
         return None
