@@ -38,6 +38,7 @@ from kerf.engine.scheduling.launchable.compiled_catalogue import (
     in_parts,
 )
 from kerf.engine.scheduling.launchable.daemons import Daemon, daemon_groups
+from kerf.engine.scheduling.launchable.open_labels import OpenLabels, open_labels
 from kerf.engine.scheduling.launchable.withheld import withheld_among
 from kerf.engine.scheduling.matching.host_ports import port_conflicts
 from kerf.engine.scheduling.matching.requirements import Conflict, Requirement, Requirements
@@ -99,9 +100,11 @@ class Template:
         daemons: Sequence[Daemon],
         strict: bool,
         withheld: tuple[RequirementSpec, ...] = (),
+        left_open: OpenLabels = (),
     ) -> None:
         """`strict`: minValues must be met (policy Strict); `withheld`: see `PoolInput`."""
         self.pool = pool
+        self._left_open = dict(left_open)
         self._variant = 0
         self._withheld = withheld
         self.name = pool.name
@@ -163,8 +166,8 @@ class Template:
 
     def domains(self, narrowed: NarrowedTemplate, key: str) -> tuple[str, ...]:
         """The values of a label that nodes of this narrowed template can have, sorted: those of offerings that can be
-        launched; else of types that can; else those that the requirements list (S-126, but only what can be
-        launched)."""
+        launched; else of types that can; else those that the requirements list, or that are known of a label which the
+        NodePool leaves open (S-126, but only what can be launched)."""
         values = narrowed.domains.get(key)
         if values is None:
             values = narrowed.domains[key] = tuple(sorted(self.domains_of(narrowed, key, narrowed.viable)))
@@ -180,7 +183,12 @@ class Template:
         index = self.catalogue.labels.get(key)
         if index is not None and index.known & types:
             return {value for value, there in index.values.items() if there & types and requirement.has(value)}
-        return set() if requirement.complement or not types else set(requirement.values)
+        listed = self._left_open.get(key, ()) if requirement.complement else requirement.values
+        return {value for value in listed if requirement.has(value)} if types else set()
+
+    def leaves_open(self, narrowed: NarrowedTemplate, key: str) -> bool:
+        """Whether nodes of this narrowed template may have values of a label besides its `domains`."""
+        return key in self._left_open and narrowed.requirements.get(key).complement
 
     def lacks(self, narrowed: NarrowedTemplate, key: str) -> bool:
         """Whether nodes of this narrowed template will not have a label, because nothing that they are launched by
@@ -373,14 +381,14 @@ def template_of(
     pool, carried, unavailable = pool_input.pool, tuple(daemons), problem.unavailable_to(pool_input)
     catalogue = problem.catalogues[pool_input.catalogue] if pool_input.catalogue else _NO_CATALOGUE
     kinds = compiled_catalogue(pool_input.catalogue, catalogue)
-    labels = tuple(pool.labels.items())
+    labels, left_open = tuple(pool.labels.items()), open_labels(pool, problem)
     asked = (
         pool.name, pool.requirements, labels, pool.taints, pool.node_class, unavailable, strict,
-        len(carried), pool_input.withheld,
+        len(carried), pool_input.withheld, left_open,
     )  # fmt: skip
 
     def make() -> Template:
-        return Template(pool, {}, kinds, unavailable, carried, strict, pool_input.withheld)
+        return Template(pool, {}, kinds, unavailable, carried, strict, pool_input.withheld, left_open)
 
     kept = kinds.once((Template, asked), lambda: _Kept(carried, make()))
     if kept.daemons != carried or kept.template.crowded:

@@ -210,6 +210,28 @@ def test_s126_e93_a_label_that_only_node_pools_define() -> None:
     assert per_domain(asked, made, lbl.CAPACITY_TYPE) == [16, 4]
 
 
+@pytest.mark.parametrize("operator", ["Exists", "NotIn"])
+def test_s126_s135_a_node_pool_that_leaves_a_label_open_launches_nodes_in_its_known_domains(operator: str) -> None:
+    """One value is that of a node, the others are those of a NodePool whose taint the pods do not tolerate."""
+    values = ("1", "9") if operator == "NotIn" else ()
+    open_pool = pool("open", spec("k", operator, *values))
+    pools = [open_pool, pool("tainted", spec("k", "In", "1", "2"), taints=(Taint("t", "NoSchedule"),))]
+    work = Workloads().add("w", 6, web(spread=(spread("k"),)))
+    asked = problem(work, ladder(4), *pools, nodes=[node("n", "z1", k="3")])
+    made = planned(asked)
+    assert per_domain(asked, made, "k") == ([3, 3] if values else [2, 2, 2])
+    assert {claim.node_pool for claim in made.claims} == {"open"}
+
+
+def test_s126_s143_pods_follow_others_into_a_domain_of_a_label_that_a_node_pool_leaves_open() -> None:
+    work = Workloads().add("w", 2, web(affinity=(near("k"),)))
+    open_pool = pool("open", spec("k", "Exists"))
+    asked = problem(work, ladder(4), open_pool, nodes=[node("n", "z1", k="3")], bound=[(web(), "n")])
+    made = planned(asked)
+    assert per_domain(asked, made, "k") == [2]
+    assert [claim.labels["k"] for claim in made.claims] == ["3"]
+
+
 @pytest.mark.parametrize("key", [lbl.ZONE, lbl.HOSTNAME])
 def test_s141_e85_pods_that_their_own_constraint_does_not_select_share_a_node(key: str) -> None:
     other = Selector({"app": "other"})
