@@ -142,6 +142,10 @@ class SchedulingCode(ReasonCode):
     """PodDisruptionBudgets never allow the pod's eviction as things are. `budgets` (namespace/name), and as above."""
 
 
+BY_TOPOLOGY = (SchedulingCode.TOPOLOGY, SchedulingCode.LEFT_OUT)
+"""The reasons of pods that topology keeps pending. (What was left out for them would do for a pod alone.)"""
+
+
 def reason(code: SchedulingCode, **params: str | int | float | list[str]) -> Reason:
     return Reason(code.value, dict(sorted(params.items())))
 

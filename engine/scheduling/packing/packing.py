@@ -28,7 +28,7 @@ from kerf.engine.scheduling.pods.demand import Option
 from kerf.engine.scheduling.pods.pod_class import PodClass
 from kerf.engine.scheduling.pods.pod_classes import PodClasses
 from kerf.engine.scheduling.problem.problem import PendingPod
-from kerf.engine.scheduling.reasons import SchedulingCode, reason
+from kerf.engine.scheduling.reasons import BY_TOPOLOGY, SchedulingCode, reason
 from kerf.engine.scheduling.topology.topology import Topology
 
 Candidate = ExistingNode | PackedClaim
@@ -274,31 +274,43 @@ class Packing:
     # ── reasons ──────────────────────────────────────
 
     def _reasons_for(self, pod_class: PodClass) -> tuple[Reason, ...]:
-        """Why a class has no place: the reason of each template, for the most relaxed class that was tried."""
-        relaxed = pod_class
+        """Why a class has no place: the reason of each template, for the most relaxed class that was tried. If it has
+        several required terms, each is given up for the next, so a term that topology alone is in the way of is told
+        rather than the last one. Something may be done about it (see `optimizer.first_plan`)."""
+        relaxed, by_term = pod_class, {pod_class.shape.required_terms[:1]: pod_class}
         while self._opening(relaxed).deferred is None and (weaker := self._classes.relaxed(relaxed)) is not None:
-            relaxed = weaker
-        opening = self._opening(relaxed)
-        if opening.deferred is not None:
-            return (opening.deferred,)
+            relaxed = by_term[weaker.shape.required_terms[:1]] = weaker
+        deferred = self._opening(relaxed).deferred
+        if deferred is not None:
+            return (deferred,)
         if not self._told:
             return ()
+        if len(by_term) > 1:
+            relaxed = next(filter(self._kept_out_by_topology, by_term.values()), relaxed)
         if self._tracer is not None:
             self._on_nodes.explain(relaxed)
-        if relaxed.of_new_nodes:
-            return tuple(self._reason_where_left_out(template, relaxed) for template in self.templates)
+        return self._reasons_as(relaxed, self._tracer)
+
+    def _kept_out_by_topology(self, pod_class: PodClass) -> bool:
+        return any(why.code in BY_TOPOLOGY for why in self._reasons_as(pod_class, None))
+
+    def _reasons_as(self, pod_class: PodClass, tracer: Tracer | None) -> tuple[Reason, ...]:
+        """Why each template has no new claim for just this class."""
+        if pod_class.of_new_nodes:
+            return tuple(self._reason_where_left_out(template, pod_class, tracer) for template in self.templates)
+        final = self._opening(pod_class).final
         return tuple(
-            opening.final.get(place) or explain_template(template, relaxed, self._tracer)
+            final.get(place) or explain_template(template, pod_class, tracer)
             for place, template in enumerate(self.templates)
         )
 
-    def _reason_where_left_out(self, template: Template, pod_class: PodClass) -> Reason:
+    def _reason_where_left_out(self, template: Template, pod_class: PodClass, tracer: Tracer | None) -> Reason:
         """Why a NodePool launches no node for a class for which something is left out, after all pods are placed."""
         anywhere = self._classes.for_any_new_node(pod_class)
         claim = self._open(template, anywhere, anywhere.demand.options(template, template.base))
         if claim is None:
-            return explain_template(template, anywhere, self._tracer)
+            return explain_template(template, anywhere, tracer)
         why = reason(SchedulingCode.LEFT_OUT, node_pool=template.name)
-        if self._tracer is not None:
-            trace_opening(claim, anywhere, self._tracer, why)
+        if tracer is not None:
+            trace_opening(claim, anywhere, tracer, why)
         return why

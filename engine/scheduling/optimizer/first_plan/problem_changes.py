@@ -30,10 +30,8 @@ from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import usable_pools
 from kerf.engine.scheduling.pods.pod_requirements import topology_keys
 from kerf.engine.scheduling.problem.problem import Problem
-from kerf.engine.scheduling.reasons import SchedulingCode
+from kerf.engine.scheduling.reasons import BY_TOPOLOGY, SchedulingCode
 
-BY_TOPOLOGY = (SchedulingCode.TOPOLOGY, SchedulingCode.LEFT_OUT)
-"""The reasons of pods that topology keeps pending. (What was left out for them would do for a pod alone.)"""
 MAX_LEFT_OUT = 8
 """How many NodePools, how many types, and how many domains are considered for being left out."""
 LARGE_PROBLEM = 1_000

@@ -104,6 +104,20 @@ def test_s134_pods_count_where_the_types_that_are_left_leave_one_domain() -> Non
     assert faults(asked, made) == []
 
 
+def test_s33_s134_the_last_required_term_does_not_hide_that_topology_keeps_pods_pending() -> None:
+    """By the first term both pods could go on demand or spot. They must be together in one capacity type and spread
+    over both, which works where nothing is launched on demand. The second term is met by no node."""
+    together = AffinityTerm(lbl.CAPACITY_TYPE, Selector(APP))
+    terms = (term(("size", "In", ("large",))), term(("size", "DoesNotExist", ())))
+    pod = shape(500, labels=APP, spread=(spread(lbl.CAPACITY_TYPE),), affinity=(together,), required_terms=terms)
+    asked = problem(Workloads().add("p", 2, pod), ladder(2), pool("default", labels={"size": "large"}))
+    (group,) = plan(asked).unplaced
+    assert [reason.code for reason in group.reasons] == [SchedulingCode.TOPOLOGY]
+    made = first_plan(asked)[1]
+    assert not left(made)
+    assert faults(asked, made) == []
+
+
 def test_pods_that_only_spreads_of_others_count_may_be_bound_after_them() -> None:
     work = Workloads().add("zonal", 2, shape(500, labels=APP, spread=(spread(lbl.ZONE),)))
     work.add("guest", 2, shape(100, labels=APP, spread=(spread(lbl.HOSTNAME),), node_selector=IN_Z1))
