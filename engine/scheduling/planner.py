@@ -83,7 +83,7 @@ class CompiledProblem:
     def __init__(self, problem: Problem, tracer: Tracer | None = None) -> None:
         self._problem = problem
         self._strict = problem.settings.min_values_policy == STRICT
-        pools = usable_pools(problem.pools)
+        pools = usable_pools(problem.pools, problem.first_pool)
         given_daemons = daemons(problem.daemons, problem.shapes, problem.settings.ignore_dra_requests)
         templates = [
             template_of(pool_input, problem, given_daemons, strict=self._strict, variant=problem.variant)
@@ -230,14 +230,14 @@ class CompiledProblem:
         return reasons
 
 
-def usable_pools(pools: Iterable[PoolInput]) -> list[PoolInput]:
-    """The NodePools that take part (S-61), in the order in which they are tried (S-63)."""
+def usable_pools(pools: Iterable[PoolInput], first_pool: str = "") -> list[PoolInput]:
+    """The NodePools that take part (S-61), in the order in which they are tried (S-63). `first_pool`: see `Problem`."""
     taking_part = [
         pool_input
         for pool_input in pools
         if pool_input.pool.ready and not pool_input.pool.deleting and pool_input.pool.replicas is None
     ]
-    by_name = sorted(taking_part, key=lambda pool: pool.pool.name, reverse=True)
+    by_name = sorted(taking_part, key=lambda pool: (pool.pool.name == first_pool, pool.pool.name), reverse=True)
     return sorted(by_name, key=lambda pool: -pool.pool.weight)
 
 

@@ -151,6 +151,7 @@ class Problem(Struct, frozen=True):
     devices: DeviceFacts | None = None
     careful: bool = False  # pods that spreads count settle where their nodes will be at once (see `Plan.uneven`)
     variant: int = 0  # which of equally ranked domains are taken: 0 the cheapest, else as it comes (see `optimizer`)
+    first_pool: str = ""  # of NodePools of equal weight the one that is tried first; "": the last by name (S-63)
 
     def unavailable_to(self, pool: PoolInput) -> frozenset[tuple[str, str, str]]:
         """The offerings known to lack capacity for a NodePool."""

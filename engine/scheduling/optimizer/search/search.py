@@ -1,12 +1,14 @@
 """The search for cheaper candidates, within an effort.
 
-The planner fits pods first-fit: it fills few nodes of the largest types, whatever these cost. Three changes find better
+The planner fits pods first-fit: it fills few nodes of the largest types, whatever these cost. Four changes find better
 plans:
 
 * regrouping: pods that may move freely (`movable_pods`) are split into groups by what their requests are worth
   (`regrouping`), and the planner plans each group alone, with all its types;
 * smaller types: the planner plans the whole problem with types up to some size (`size_caps`). This also helps pods that
   depend on one another. In the end each claim is planned alone with its constraints, to get back all its types;
+* another NodePool first: the planner tries NodePools of equal weight in another order. Regrouping would leave
+  pods that others tie to their places on the first one;
 * other domains: the planner takes other zones wherever one is as good as another, and the result is regrouped.
 
 Every claim of a candidate is the planner's own. A candidate counts only if nothing gets worse (`may_replace`).
@@ -45,7 +47,7 @@ from kerf.engine.scheduling.optimizer.search.single_claims import SingleClaims
 from kerf.engine.scheduling.optimizer.search.size_caps import types_above_caps
 from kerf.engine.scheduling.optimizer.spread_judge import SpreadJudge
 from kerf.engine.scheduling.plan import Plan
-from kerf.engine.scheduling.planner import plan
+from kerf.engine.scheduling.planner import plan, usable_pools
 from kerf.engine.scheduling.pods.pod_requirements import topology_keys
 from kerf.engine.scheduling.problem.problem import PendingPod, Problem
 
@@ -57,6 +59,9 @@ DEAR_PLAN = 4
 
 MAX_VARIANTS = 8
 """How many choices among domains of equal rank are tried."""
+
+MAX_POOLS_FIRST = 4
+"""How many NodePools are tried first, of those of equal weight."""
 
 BINDING_SHARE = 3
 """Looking for an order of binding costs one part in so many of what planning costs."""
@@ -93,6 +98,7 @@ class Search:
         caps = types_above_caps(self._problem, self._options, (self._pods[uid].shape for uid in self._weights))
         self._plan_with_caps(islice(caps, CAPS_BEFORE_REGROUPING))
         self._regroup_all()
+        self._try_pools_first()
         self._plan_with_caps(caps)
         self._vary_domains()
         self._regroup_worst()
@@ -255,7 +261,8 @@ class Search:
         for types in caps if self._pays_to_plan_again else ():
             if self._done or not self._effort.take(self._planning_touches):
                 return
-            problem = replace(self._problem, unavailable=self._problem.unavailable | without_types(types))
+            left_out, first_pool = self._problem.unavailable | without_types(types), self.best.problem.first_pool
+            problem = replace(self._problem, unavailable=left_out, first_pool=first_pool)
             self._try(problem, total_price(self._first.claims))
 
     @cached_property
@@ -266,6 +273,19 @@ class Search:
             return True
         worth = worth_of_nodes(self._problem, self._options, self._first)
         return total_price(self._first.claims) > worth * CLOSE_TO_BOUND
+
+    def _try_pools_first(self) -> None:
+        """Plan the whole problem again, once with each other NodePool first that has the weight of one on which pods
+        are that may not move anywhere. Regrouping leaves these where they are, or in their domains."""
+        placed = {uid: claim.claim.node_pool for claim in self.best.claims for uid in claim.claim.pods}
+        tied = {placed[uid] for uid in placed.keys() - self._movable_anywhere(sorted(placed)).keys()}
+        pools = [pool_input.pool for pool_input in usable_pools(self._problem.pools)]
+        weights = {pool.weight for pool in pools if pool.name in tied}
+        others = [pool.name for pool in pools if pool.weight in weights and tied != {pool.name}]
+        for name in others[:MAX_POOLS_FIRST] if self._pays_to_plan_again else ():
+            if self._done or not self._effort.take(self._planning_touches):
+                return
+            self._try(replace(self._problem, first_pool=name), self.best.price)
 
     def _vary_domains(self) -> None:
         """Plan the whole problem again, with all types or those of the best candidate. The planner takes other domains
@@ -279,13 +299,14 @@ class Search:
             self._try(replace(self.best.problem, pods=self._problem.pods, variant=variant), self.best.price)
 
     def _try(self, problem: Problem, below: float) -> None:
-        """Offer the plan of a changed problem if it costs less than `below`. A plan with other domains is also offered
-        regrouped, because that gives other groups than regrouping the best candidate."""
+        """Offer the plan of a changed problem if it costs less than `below`. A plan with other domains, or with
+        another NodePool first, is also offered regrouped: that gives other groups than regrouping the best one."""
         narrow = problem.unavailable != self._problem.unavailable
         candidate = candidate_of_plan(problem, plan(problem, told=False), narrow=narrow)
         if not self._first.placed <= candidate.base.placed:
             return
-        movable = [claim for claim in candidate.claims if self._all_movable(claim)] if problem.variant else []
+        regroups = problem.variant or problem.first_pool
+        movable = [claim for claim in candidate.claims if self._all_movable(claim)] if regroups else []
         regrouped = self._regrouped(candidate, movable)
         cheaper = [
             alternative

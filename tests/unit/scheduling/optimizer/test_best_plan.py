@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import pytest
 from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
@@ -222,3 +223,23 @@ def test_a_cheap_plan_that_there_is_no_effort_to_rate_is_not_given_up_for_a_dear
     best = best_plan(problem(work, dear_giant()), 16)
     assert not best.rated
     assert price(best) < best.first_price / 5
+
+
+@pytest.mark.parametrize("key", [lbl.HOSTNAME, lbl.CAPACITY_TYPE, lbl.NODEPOOL])
+@pytest.mark.parametrize("weight", [0, 5])
+@pytest.mark.parametrize("nominations", [False, True])
+def test_s63_pods_that_must_be_together_are_on_the_cheaper_of_equal_node_pools(
+    key: str, weight: int, nominations: bool
+) -> None:
+    """The first plan takes the last one by name, and they may not move one by one."""
+    together = AffinityTerm(key, Selector({"app": "a"}), weight=weight)
+    work = Workloads().add("a", 4, shape(900, labels={"app": "a"}, affinity=(together,)))
+    pools = [pool(name, spec(lbl.CAPACITY_TYPE, "In", kind)) for name, kind in (("a", "spot"), ("b", "on-demand"))]
+    asked = problem(work, ladder(2, 4, 8), *pools, nominations=nominations)
+    first, best = best_plan(asked, 0), best_plan(asked, 100)
+    assert {claim.node_pool for claim in first.claims} == {"b"}
+    assert {claim.node_pool for claim in best.claims} == {"a"}
+    assert faults(asked, best) == []
+    heavier = replace(asked.pools[1], pool=replace(pools[1], weight=1))
+    kept = best_plan(replace(asked, pools=(asked.pools[0], heavier)), 100)
+    assert {claim.node_pool for claim in kept.claims} == {"b"}
