@@ -8,8 +8,8 @@ claim.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from hashlib import blake2b
 from typing import Any
-from zlib import crc32
 
 from msgspec import Struct
 
@@ -229,7 +229,8 @@ class Template:
         domains = [
             self._place(narrowed, requirement.key) for requirement in narrowed.requirements if requirement.single
         ]
-        return float(crc32(f"{self._variant}/{claim}/{domains}".encode()))
+        mixed = blake2b(f"{self._variant}/{claim}/{domains}".encode(), digest_size=4).digest()  # a CRC repeats itself
+        return float(int.from_bytes(mixed, "big"))
 
     def _place(self, narrowed: NarrowedTemplate, key: str) -> int:
         """The place of the one value that is left of a label among those that the template can have; -1 for others."""

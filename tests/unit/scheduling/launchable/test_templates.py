@@ -62,6 +62,22 @@ def test_s204_types_that_a_question_leaves_out_of_itself_change_no_order_of_pric
     assert lacking.by_price(lacking.base) is not whole.by_price(whole.base)
 
 
+def test_each_variant_orders_domains_of_equal_rank_by_itself() -> None:
+    """Variants that order zones alike for every claim would be planned for nothing."""
+    given = problem(Workloads(), ladder(2))
+    orders = set()
+    for variant in range(1, 9):
+        template = template_of(given.pools[0], given, (), strict=True, variant=variant)
+        zones = {zone: template.pin(template.base, lbl.ZONE, (zone,)) for zone in ("z1", "z2", "z3")}
+        orders.add(
+            tuple(
+                tuple(sorted(zones, key=lambda zone: template.precedence(claim, zones[zone], template.types)))
+                for claim in range(3)
+            )
+        )
+    assert len(orders) == 8
+
+
 def test_s64_each_nodepool_has_its_own_types() -> None:
     work = Workloads().add("a", 1, shape(3_000))
     given = problem(work, ladder(2), made_pool("small", weight=9), made_pool("large"))
