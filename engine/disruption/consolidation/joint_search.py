@@ -27,7 +27,7 @@ from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation.balanced_policy import approves, pool_totals
 from kerf.engine.disruption.consolidation.budget_room import BudgetRoom
 from kerf.engine.disruption.consolidation.commands import Command, decide, placed, removal
-from kerf.engine.disruption.consolidation.rankings import net_savings, price_of_eviction, price_of_pod, prices_of_nodes
+from kerf.engine.disruption.consolidation.rankings import fleet_of, net_savings, price_of_eviction, prices_of_nodes
 from kerf.engine.disruption.consolidation.replacement_bound import RESOURCES
 from kerf.engine.disruption.consolidation.sequential_search import MIN_SAVINGS, STEPS_PER_CHECK, ChosenCommands
 from kerf.engine.disruption.eligibility import Candidate, Candidates, NodeEligibility, find_candidates, judge_nodes
@@ -115,7 +115,7 @@ class _Search:
         self._further = [one for one in order if one.name not in first]
         self._stay: dict[str, Candidate] = {}  # what would not even go alone
         self._without_room = frozenset(one.name for one in empty.chosen).difference(one.name for one in self._idle)
-        eviction_price = price_of_eviction(price_of_pod(cluster))
+        eviction_price = price_of_eviction(fleet_of(cluster).price_of_pod())
         self._net_savings = {one.name: net_savings(_removal(one), eviction_price) for one in approved}
         moving = (cluster.shapes[pod.shape] for one in approved for pod in one.pods)
         self.waves = wave_grades(moving) if room is None else ()

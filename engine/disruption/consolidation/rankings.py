@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Container, Iterator
+from typing import NamedTuple
 
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.consolidation.balanced_policy import price_of
@@ -46,7 +47,7 @@ def price_of_eviction(pod_price: float) -> float:
     """What an eviction counts as when commands are ranked (USD per hour): a share of what a pod costs on average.
 
     So a fleet that is dear for its pods loses its emptiest nodes first, and fewer pods move twice. A command that saves
-    less than that is still made, if nothing better is left. 0 for `kerf disrupt`, which is compared with Karpenter.
+    less than that is still made, if nothing better is left.
     """
     return EVICTION_SHARE * pod_price
 
@@ -57,12 +58,24 @@ def prices_of_nodes(cluster: Cluster, without: Container[str] = ()) -> list[floa
     return [price_of(node, types) for node in cluster.nodes if not node.marked and node.name not in without]
 
 
-def price_of_pod(cluster: Cluster) -> float:
-    """What a pod costs on average (USD per hour). 0 for `kerf disrupt`."""
+class Fleet(NamedTuple):
+    """What the nodes of a cluster cost (USD per hour), and how many pods are on them. Nothing and none for `kerf
+    disrupt`, which is compared with Karpenter."""
+
+    price: float
+    pods: int
+
+    def price_of_pod(self, saved: float = 0.0) -> float:
+        """What a pod costs on average (USD per hour), once so much is saved."""
+        return (self.price - saved) / self.pods if self.pods else 0.0
+
+
+def fleet_of(cluster: Cluster) -> Fleet:
+    """The nodes that are not on their way out, and their pods."""
     if not cluster.live:
-        return 0.0
+        return Fleet(0.0, 0)
     pods = sum([len(node.bound) for node in cluster.nodes if not node.marked])
-    return math.fsum(prices_of_nodes(cluster)) / pods if pods else 0.0
+    return Fleet(math.fsum(prices_of_nodes(cluster)), pods)
 
 
 def orders_of(candidates: list[Candidate]) -> Iterator[list[Candidate]]:

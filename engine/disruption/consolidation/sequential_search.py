@@ -30,9 +30,9 @@ from kerf.engine.disruption.consolidation.rankings import (
     by_node,
     by_savings,
     by_worth,
+    fleet_of,
     orders_of,
     price_of_eviction,
-    price_of_pod,
     prices_of_nodes,
 )
 from kerf.engine.disruption.consolidation.replacement_bound import Bound
@@ -128,8 +128,8 @@ class _Start:
     ) -> None:
         self.room = BudgetRoom(cluster, rounds)
         self.fits, self.tell = fits, tell
-        self.pod_price = price_of_pod(cluster)
-        self.eviction_price = price_of_eviction(self.pod_price)
+        self.fleet = fleet_of(cluster)
+        self.eviction_price = price_of_eviction(self.fleet.price_of_pod())
         known = judge_nodes(cluster) if known is None else known
         self.cluster = cluster
         self.simulator = Simulator(cluster, most_claims=1)
@@ -157,7 +157,7 @@ class _Search:
         self._after = start.after
         self._simulator = start.simulator
         self._bounds = start.bounds
-        self._ranking, self._eviction_price, self._pod_price = ranking, start.eviction_price, start.pod_price
+        self._ranking, self._eviction_price, self._fleet = ranking, start.eviction_price, start.fleet
         self.left = steps
         self._empty, self._busy, self._totals = start.empty, start.busy, start.totals
         self._room = start.room.copy()
@@ -341,7 +341,7 @@ class _Search:
         return tried if isinstance(tried, Reason) else self._too_soon(tried) or tried
 
     def _too_soon(self, command: Command) -> Reason | None:
-        return too_soon(command.savings, command.candidates, self._pod_price, self._first.now)
+        return too_soon(command.savings, command.candidates, self._fleet, self._first.now)
 
     def _sets(self, bounds: Bound) -> list[Tried]:
         """The sets of nodes to try, best possible rank first. They stay the same until a command is taken."""

@@ -16,7 +16,7 @@ from kerf.engine.disruption.budgets import allowed_disruptions, within_budgets
 from kerf.engine.disruption.cluster import Cluster
 from kerf.engine.disruption.cluster_from_state import cluster_of
 from kerf.engine.disruption.consolidation.commands import placed
-from kerf.engine.disruption.consolidation.rankings import price_of_pod
+from kerf.engine.disruption.consolidation.rankings import fleet_of
 from kerf.engine.disruption.consolidation.young_pods import too_soon
 from kerf.engine.disruption.eligibility import Candidate, Filter, find_candidates
 from kerf.engine.disruption.moves.budget_headroom import MAX_WAIT, BudgetHeadroom
@@ -227,7 +227,7 @@ def _still_worth_it(move: Move, cluster: Cluster, others: Iterable[Move]) -> Mov
     names = [candidate.name for candidate in present]
     options = move.replacements[0].instance_types if move.replacements else ()
     beside = with_moves(cluster, others)
-    soon = too_soon(move.savings, present, price_of_pod(beside), cluster.now)
+    soon = too_soon(move.savings, present, fleet_of(beside), cluster.now)
     if soon is not None:
         return soon
     outcome = simulated(Simulator(beside, prepared=False), names, len(move.replacements), options)

@@ -1,4 +1,4 @@
-"""Nodes of pods that came a short while ago are replaced only for more than these cost (D-98)."""
+"""Nodes of pods that came a short while ago go only for more than these cost (D-98)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.engine.disruption.cluster import Cluster
+from kerf.engine.disruption.consolidation.rankings import Fleet
 from kerf.engine.disruption.consolidation.sequential_search import choose_commands
-from kerf.engine.disruption.consolidation.young_pods import settled_at, too_soon
+from kerf.engine.disruption.consolidation.young_pods import SHARE, settled_at, too_soon
 from kerf.engine.disruption.eligibility import Candidate
 from kerf.engine.disruption.moves.due_moves import validate
+from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Move
 from kerf.projections.prose.reasons import sentence
@@ -28,13 +30,18 @@ def alone(came: int, instance_type: str = "medium") -> Cluster:
     return replace(cluster(node("crowded", instance_type, *pods, initialized_since=came)), live=True)
 
 
+def beside(given: Cluster, *pods: Pod) -> Cluster:
+    """The cluster with a large node that has these pods."""
+    return replace(given, nodes=(*given.nodes, *cluster(node("full", "large", *pods)).nodes))
+
+
 def test_d98_pods_that_came_lately_stay_for_now() -> None:
     chosen = choose_commands(alone(NOW - MINUTE))
     why = chosen.kept["crowded"]
     assert chosen.commands == ()
     assert (why.code, why.params["count"]) == ("moved-lately", 3)
     assert sentence(why) == (
-        "3 of its pods came less than 10 minutes ago: moving them so soon has to save more than $0.1000/h, and would "
+        "3 of its pods came less than 10 minutes ago: moving them so soon has to save more than $0.1500/h, and would "
         "save $0.1000/h"
     )
 
@@ -45,17 +52,25 @@ def test_d98_pods_that_came_lately_stay_for_now() -> None:
         alone(NOW - 10 * MINUTE),
         replace(alone(NOW - MINUTE), live=False),
         alone(NOW - MINUTE, instance_type="large"),
-        replace(cluster(*alone(NOW - MINUTE).nodes, node("full", "large", pod("q", 5_000))), live=True),
+        beside(alone(NOW - MINUTE), *(pod(f"q{number}", 500) for number in range(10))),
     ],
     ids=[
         "ten minutes ago",
         "kerf disrupt, as Karpenter does",
         "a node of a quarter of the price will do",
-        "they have room elsewhere",
+        "they have room elsewhere, and few pods for their node",
     ],
 )
 def test_d98_other_pods_go(given: Cluster) -> None:
     assert [command.names for command in choose_commands(given).commands] == [("crowded",)]
+
+
+def test_d98_pods_that_came_lately_stay_also_where_they_have_room_elsewhere() -> None:
+    """A scale-in moved 24 of 120 pods a second time, each time to save little."""
+    chosen = choose_commands(beside(alone(NOW - MINUTE), pod("q", 5_000)))
+    assert chosen.commands == ()
+    assert chosen.kept["crowded"].code == "moved-lately"
+    assert chosen.kept["crowded"].params["limit"] == pytest.approx(1.5 * 3 * price("large") / 4)
 
 
 def test_d110_pods_that_came_since_a_move_was_proposed_withdraw_it() -> None:
@@ -92,17 +107,18 @@ def test_d16_it_comes_as_soon_as_few_enough_are_young() -> None:
     crowded = node("n", "medium", *(pod(f"p{at}", created=at) for at in came))
     for savings, settled in ((0.25, came[0]), (0.2, came[1]), (0.15, came[1]), (0.05, came[2])):
         candidate = Candidate(crowded, pool(), None, tuple(crowded.pods), price=1.0, cost=1.0)
-        why = too_soon(savings, (candidate,), 0.1, NOW)
+        why = too_soon(savings, (candidate,), Fleet(0.1 * 10 / SHARE + savings, 10), NOW)
         assert why is not None
         assert settled_at(crowded, why, NOW) == settled + 10 * MINUTE, savings
 
 
-def test_d16_what_a_pod_costs_counts_and_not_what_the_replacement_does_nor_pods_of_daemonsets() -> None:
+def test_d16_what_a_pod_costs_counts_and_no_pod_of_a_daemonset() -> None:
     came = [NOW - (9 - number) * MINUTE for number in range(9)]
     pods = [pod(f"p{at}", created=at) for at in came]
     daemon = pod("daemon", created=NOW - 1, owner=DAEMON)
     crowded = node("n", "medium", *pods, daemon)
-    why = too_soon(0.2, (Candidate(crowded, pool(), None, tuple(pods), price=0.5, cost=1.0),), 0.1, NOW)
+    candidate = Candidate(crowded, pool(), None, tuple(pods), price=0.5, cost=1.0)
+    why = too_soon(0.2, (candidate,), Fleet(1.2, 10), NOW)
     assert why is not None
-    assert why.params["limit"] == pytest.approx(0.3)
-    assert settled_at(crowded, why, NOW) == came[-2] + 10 * MINUTE, "one young pod costs less than is saved"
+    assert why.params["limit"] == pytest.approx(9 * 0.15), "of what is left, a pod costs 0.1"
+    assert settled_at(crowded, why, NOW) == came[-2] + 10 * MINUTE, "one young pod counts less than is saved"
