@@ -27,7 +27,7 @@ from kerf.engine.record.observations import FAILED_CHECKS
 from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
 
-VERSION = 5
+VERSION = 6
 
 
 class ForcedDisruptions(Struct, frozen=True):

@@ -24,7 +24,7 @@ from kerf.engine.state.moves import ABANDONED, STARTED, WITHDRAWN
 from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
 
-VERSION = 16
+VERSION = 17
 
 
 class NextStep(Struct, frozen=True):
