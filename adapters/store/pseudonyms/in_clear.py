@@ -16,9 +16,10 @@ IN_CLEAR: dict[str, str] = {
         CapacityBuffer.uid ControllerSaid.uid DaemonPod.uid DaemonSet.uid DeletePod.uid EvictPod.uid Node.uid
         NodeClaimObject.uid NodeClassSeen.uid NodeOverlay.uid NodePool.uid Owner.uid Pod.uid PodDisruptionBudget.uid
         PodEvicted.uid PodForced.uid PoolHealth.uid ResourceClaim.made_for ResourceClaim.pods Workload.uid
-        Facts.arrived Facts.daemon_pods Facts.daemonsets Facts.nominations Facts.pdbs Facts.pods Facts.rest
-        Facts.targets NodeClaim.pods Placement.pods PlannedClaim.pods ProvisionResult.truncated Requested.pods
-        Unplaced.pods Facts.record RecordStarted.record WatchGap.since WatchGap.until ControllerDecided.command
+        Facts.arrived Facts.daemon_pods Facts.daemonsets Facts.launched_for Facts.nominations Facts.pdbs Facts.pods
+        Facts.rest Facts.targets NodeClaim.pods Placement.pods PlannedClaim.pods ProvisionResult.truncated
+        Requested.pods Unplaced.pods Facts.record RecordStarted.record WatchGap.since WatchGap.until
+        ControllerDecided.command
     """,
     "Instance types, zones, and how an instance is bought: what EC2 or KWOK offers": """
         Adopted.capacity_type Adopted.instance_type Adopted.zone Catalogue.on_request Catalogue.shifted
