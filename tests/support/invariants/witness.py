@@ -101,12 +101,14 @@ class Witness:
         self.broken.append(Broken(invariant, what, self.ledger.last, self.simulation.clock.now))
 
     def _terminates(self, order: TerminateInstance) -> None:
-        """No instance ends under a pod that was neither evicted nor has run out of time."""
+        """No instance ends under a pod that was neither evicted nor has run out of time. One that is over may be ended
+        again, since it is not listed any more (L-237)."""
         life, now = self.ledger.lives.get(order.claim), self.simulation.clock.now
         instance = self.simulation.cloud.instances.get(order.instance)
-        if life is not None and not life.over and not life.going:
+        is_over = instance is None or instance.ended
+        if life is not None and not life.over and not life.going and not is_over:
             self._break("one cause an act", f"{order.instance} ends, and {life.name} does not have to go")
-        if life is None or instance is None or instance.ended or not life.node:
+        if life is None or is_over or not life.node:
             return
         for pod in self.simulation.cluster.api.pods_on(life.node):
             if self._holds(pod, life, now):
