@@ -37,7 +37,7 @@ from tests.support.slow import slow
 
 RECORDED = 5
 """A seed whose record has moves of every kind that the tests below tamper with."""
-REFUSING = 3
+REFUSING, IN_VAIN = 599, 202
 """A seed with a zone that refuses for hours."""
 
 
@@ -238,11 +238,15 @@ def test_a290_launches_that_are_refused_again_and_again_are_seen() -> None:
 
 @pytest.mark.slow
 def test_a290_without_launching_what_is_in_doubt_first_nodes_come_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The scenario has a zone that refuses for hours, and pods that are spread over all zones. (The pause before
-    another node for the same pod would make them few, too.)"""
-    monkeypatch.setattr(provision, "recently_launched", lambda *_: {})
+    """The scenario has a zone that refuses for hours, and pods that are spread over all zones."""
     monkeypatch.setattr(provision, "launch_doubted_first", lambda planned, *_: (planned, DelayedPods()))
     assert "no nodes for nobody" in {violation.invariant for violation in play(scenario(REFUSING)).broken}
+
+
+@pytest.mark.slow
+def test_s57_without_a_pause_nodes_come_again_and_again_for_one_pod(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(provision, "recently_launched", lambda *_: {})
+    assert "few launches for a pod" in {violation.invariant for violation in play(scenario(IN_VAIN)).broken}
 
 
 def test_a_claim_that_begins_twice_is_seen(recorded: Outcome) -> None:
