@@ -82,6 +82,7 @@ ABLATIONS: dict[str, dict[str, object]] = {
     "caps first": {f"{SEARCH}.CAPS_BEFORE_REGROUPING": 0},
     "caps after": {f"{OPTIMIZER}.search.size_caps.CAP_EIGHTHS": (4, 2)},
     "vary domains": {f"{SEARCH}.Search._vary_domains": gives(None)},
+    "pools first": {f"{SEARCH}.Search._try_pools_first": gives(None)},
     "preferences kept": {f"{SEARCH}.Search._keeps_preferences": gives(True)},
     "lower bound": {f"{OPTIMIZER}.best_plan._lower_bound": gives(0.0)},
     "widened": {f"{SEARCH}.Search.widened": lambda self, candidate: candidate},

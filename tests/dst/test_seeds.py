@@ -38,7 +38,7 @@ from tests.support.slow import slow
 RECORDED = 5
 """A seed whose record has moves of every kind that the tests below tamper with."""
 REFUSING, IN_VAIN = 599, 202
-"""A seed with a zone that refuses for hours."""
+"""A seed with a zone that refuses for hours, and one with nodes that somebody else taints."""
 
 
 @pytest.mark.parametrize("seed", [0, 2, *slow(1, 3, 4, 5)])
