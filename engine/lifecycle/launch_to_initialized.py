@@ -19,7 +19,7 @@ from kerf.engine.nodeclaim import effect_keys
 from kerf.engine.nodeclaim.claim import ENDED, NodeClaim
 from kerf.engine.nodeclaim.state_table import INITIALIZED, LAUNCHED, REGISTERED, REQUESTED
 from kerf.engine.record import claim_events as ev
-from kerf.engine.record.decisions import DeleteNode, InitializeNode, RegisterNode, TerminateInstance, UntaintNode
+from kerf.engine.record.decisions import DeleteNode, InitializeNode, RegisterNode, UntaintNode
 from kerf.engine.record.observations import LaunchAnswered
 from kerf.engine.scheduling.launchable.launch_offers import offerings_of
 from kerf.engine.scheduling.launchable.pool_catalogues import PoolCatalogues, without
@@ -99,15 +99,9 @@ def is_gone(claim: NodeClaim, state: State) -> bool:
 
 def _vanished(claim: NodeClaim, node: Node | None, now: int) -> Step:
     """Delete the Node of an instance that is gone although kerf did not end it, then end the claim (L-237). A Node that
-    outlived its claim would keep kerf's finalizer for ever.
-
-    An instance that is only not listed is ended first. A listing goes by tags, which somebody may have taken off: it
-    may run on, and without its claim nobody would ever end it."""
+    outlived its claim would keep kerf's finalizer for ever. An instance that is only not listed may run on: it is ended
+    after its claim, as one that belongs to none (L-191)."""
     ended = claim.instance_status in ENDED
-    terminate = claim.effect(effect_keys.TERMINATE)
-    if not ended and (terminate is None or not terminate.ok):
-        order = TerminateInstance(claim.name, claim.instance)
-        return ask(claim, effect_keys.TERMINATE, order, now, code=LifecycleCode.TERMINATE_UNLISTED)
     if node is not None and ended:
         return ask(
             claim, effect_keys.DELETE_NODE, DeleteNode(claim.name, node.name), now, code=LifecycleCode.INSTANCE_VANISHED
@@ -116,7 +110,7 @@ def _vanished(claim: NodeClaim, node: Node | None, now: int) -> Step:
         return ask(
             claim, effect_keys.DELETE_NODE, DeleteNode(claim.name, node.name), now, code=LifecycleCode.GARBAGE_COLLECTED
         )
-    status = claim.instance_status if ended else "unlisted"
+    status = claim.instance_status if ended else ev.UNLISTED
     gone = ev.InstanceVanished(claim.name, claim.instance, status, *claim.lifetime(now))
     return Step(events=(gone,), reason=Reason.of(LifecycleCode.INSTANCE_VANISHED, instance=claim.instance))
 

@@ -72,14 +72,10 @@ class LifecycleCode(ReasonCode):
     STATIC_SCALE_UP = "static-scale-up", "{count} more are launched, straight from its template"
     TAINT = "taint", "the taint karpenter.sh/disrupted goes onto its node"
     TERMINATE = "terminate", "it is drained: its instance is ended"
-    TERMINATE_ORPHAN = "terminate-orphan", "instance {instance} turned up after its claim was over: it is ended"
+    TERMINATE_ORPHAN = "terminate-orphan", "its claim is over, and instance {instance} may run on: it is ended"
     TERMINATE_UNCLAIMED = (
         "terminate-unclaimed",
         "instance {instance} carries this cluster's tags and belongs to no claim: it is ended",
-    )
-    TERMINATE_UNLISTED = (
-        "terminate-unlisted",
-        "the cloud does not list its instance, and its node is not ready: the instance is ended, should it run on",
     )
     TERMINATE_WITHOUT_DRAIN = "terminate-without-drain", "there is no node to drain: its instance is ended"
     TERMINATED = "terminated", "its instance and its node are gone"

@@ -220,6 +220,10 @@ class VolumesDetached(Struct, frozen=True, omit_defaults=True):
     left: tuple[VolumeName, ...] = ()
 
 
+UNLISTED = "unlisted"
+"""The status of an instance that the cloud's listing did not show."""
+
+
 class InstanceVanished(Struct, frozen=True, omit_defaults=True):
     """The instance is gone although kerf did not terminate it. `lifetime` and `cost` are as in Terminated."""
 

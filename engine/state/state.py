@@ -194,7 +194,7 @@ class Facts(Struct, omit_defaults=True):
         Plain, NodeName
     ] = {}  # pod without a place of its own → the claim or unmanaged node that the plan put it on
     # ("" for one that the scheduler has not come to yet, and whose claim has ended)
-    launched_for: dict[Plain, LaunchedFor] = {}  # pod that waits, or waited when a node joined for it
+    launched_for: dict[Plain, LaunchedFor] = {}  # pod that waits, or whose node goes
     nominations: dict[Plain, NodeName] = {}  # pod → the node that kerf nominated for it, as its status shows
     batch_opened: int = 0  # the provisioning window (S-55); 0 when closed
     batch_last: int = 0

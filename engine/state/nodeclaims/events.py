@@ -13,9 +13,11 @@ from kerf.engine.nodeclaim.effect_keys import LAUNCH, TERMINATE, effect_key
 from kerf.engine.nodeclaim.state_table import GOING, TERMINATED
 from kerf.engine.record import observations as seen
 from kerf.engine.record.claim_events import (
+    UNLISTED,
     Adopted,
     DrainStarted,
     Initialized,
+    InstanceVanished,
     Launched,
     LaunchFailed,
     ReasonRaised,
@@ -33,11 +35,18 @@ from kerf.engine.state.nodeclaims.messages import is_new
 from kerf.engine.state.nodeclaims.unavailable import has_launched, is_remembered, remember, use_up
 from kerf.engine.state.objects.nodepool_health import count_labels, count_registration
 from kerf.engine.state.objects.static_nodepools import count_launch_failures
-from kerf.engine.state.provisioning_window import free_capacity_changed, nomination_period, note_disruption_change
-from kerf.engine.state.state import Asked, Facts, LaunchedFor, Orphan, Search, State
+from kerf.engine.state.provisioning_window import (
+    free_capacity_changed,
+    is_going,
+    nomination_period,
+    note_disruption_change,
+)
+from kerf.engine.state.state import Asked, LaunchedFor, Orphan, Search, State
 
 MIN_BACKOFF = 1_000
 MAX_BACKOFF = 60_000
+MAX_ORPHAN_BACKOFF = 600_000
+"""Who has taken the tags off an instance may have taken the right to end it, too."""
 MAX_EVICTION_BACKOFF = 300_000
 """The reference goes on every 10 s (D-148). Here a budget that changes brings the retry at once; so that a budget which
 never does costs no entry every 10 s, the pause grows."""
@@ -76,7 +85,7 @@ def claim_event(state: State, event: Any, entry: Entry) -> None:
         if launch is not None and asked is not None:
             _attempt(claim, launch.again, asked.intent, asked.at)
     elif isinstance(event, Registered):
-        _joined_for(facts, claim, entry.at)
+        _joined_for(state, claim, entry.at)
     state.indexes.touched[name] = entry.position
     count_registration(state, claim, event, entry)
     count_labels(state, claim, event, unmet_before)
@@ -88,6 +97,9 @@ def claim_event(state: State, event: Any, entry: Entry) -> None:
     moves.claim_event_happened(state, event, name, entry)
     if claim.state == TERMINATED:
         _claim_ended(state, claim, entry)
+        if isinstance(event, InstanceVanished) and event.status == UNLISTED:
+            # A listing goes by tags, which somebody may have taken off: it may run on, and nobody else would end it.
+            facts.orphans[event.instance] = Orphan(name)
         if isinstance(event, LaunchFailed) and claim.pods and not _is_refusal_remembered(claim):
             again = entry.at + REFUSED_PLAN_PAUSE
             facts.retry_at = min(facts.retry_at or again, again)
@@ -98,10 +110,13 @@ def claim_event(state: State, event: Any, entry: Entry) -> None:
         look_at_interrupted(state, entry)
 
 
-def _joined_for(facts: Facts, claim: NodeClaim, at: int) -> None:
-    """Counts a node that has joined for each pod that it was launched for (S-57)."""
+def _joined_for(state: State, claim: NodeClaim, at: int) -> None:
+    """Counts a node that has joined for each pod that it was launched for (S-57), but not for pods of a node that has
+    yet to go: they wait for nothing."""
+    facts = state.facts
     for uid in claim.pods:
-        if uid in facts.pods:
+        pod = facts.pods.get(uid)
+        if pod is not None and (not pod.node or is_going(state, pod.node)):
             before = facts.launched_for.get(uid)
             facts.launched_for[uid] = LaunchedFor(claim.name, at, before.times + 1 if before is not None else 1)
 
@@ -242,7 +257,7 @@ def _settle_orphan(state: State, instance: str, *, ok: bool, entry: Entry) -> No
     nobody else takes their finalizer off, and their deletion may have failed."""
     orphan = state.facts.orphans[instance]
     if not ok:
-        retry_at = entry.at + backoff(orphan.attempts, MAX_BACKOFF)
+        retry_at = entry.at + backoff(orphan.attempts, MAX_ORPHAN_BACKOFF)
     elif orphan.listed and nodes_of_instance(state, instance):
         retry_at = entry.at + MAX_BACKOFF
     else:

@@ -431,9 +431,7 @@ def test_l237_d133_w88_a_registered_claim_that_the_cloud_does_not_list_goes_unle
     made = in_service()
     assert listed(made) == []
     assert claim_of(made).state == "initialized"
-    (end,) = made.node("n1", PROVIDER, ready=False, registered="true", initialized="true")
-    assert isinstance(end, TerminateInstance), "its tags may be gone: then it runs on, and nothing lists it"
-    (order,) = made.answer_all()
+    (order,) = made.node("n1", PROVIDER, ready=False, registered="true", initialized="true")
     assert type(order).__name__ == "DeleteNode"
     made.answer_all()
     made.see(Observation(ObjectGone("node", "n1")))
@@ -443,21 +441,32 @@ def test_l237_d133_w88_a_registered_claim_that_the_cloud_does_not_list_goes_unle
     assert re_derived(made.store) == made.store.entries
 
 
+@pytest.mark.parametrize("code", ["200", "UnauthorizedOperation"])
+def test_l237_l191_what_is_not_listed_may_run_on_and_is_ended_after_its_claim(code: str) -> None:
+    """Somebody took its tags off, and perhaps with them the right to end it. It ran on, and nothing named it any more.
+    Its claim does not wait for that."""
+    made = in_service()
+    listed(made)
+    made.node("n1", PROVIDER, ready=False, registered="true", initialized="true")
+    made.answer_all()
+    (order,) = made.see(Observation(ObjectGone("node", "n1")))
+    assert isinstance(order, TerminateInstance)
+    assert order.instance == "i-1"
+    assert made.runtime.state.facts.claims == {}
+    made.answer_all(ok=code == "200", code=code)
+    assert ("i-1" in made.runtime.state.facts.orphans) == (code != "200")
+    again = made.after(2_000)
+    assert [type(order) for order in again] == ([] if code == "200" else [TerminateInstance])
+    assert re_derived(made.store) == made.store.entries
+
+
 def test_l237_one_that_the_cloud_says_is_gone_is_not_ended_again() -> None:
     made = in_service()
     listed(made)
     (order,) = made.instance("i-1", "gone")
     assert type(order).__name__ == "DeleteNode"
-
-
-def test_l237_the_end_of_one_that_is_not_listed_is_asked_for_until_the_cloud_agrees() -> None:
-    made = in_service()
-    listed(made)
-    made.node("n1", PROVIDER, ready=False, registered="true", initialized="true")
-    assert made.answer_all(ok=False, code="RequestLimitExceeded") == []
-    assert claim_of(made).state == "initialized", "its instance may run on"
-    (again,) = made.after(1_000)
-    assert isinstance(again, TerminateInstance)
+    made.answer_all()
+    assert made.see(Observation(ObjectGone("node", "n1"))) == []
 
 
 def test_l237_one_that_is_listed_again_stays() -> None:

@@ -16,7 +16,6 @@ from kerf.engine.record.decisions import (
     MoveStepResult,
     PlannedClaim,
     ProposedMovesResult,
-    TerminateInstance,
 )
 from kerf.engine.record.observations import InterruptionSeen, LaunchAnswered, ObjectGone, Observation, SettingsSeen
 from kerf.engine.state.state import Facts, State
@@ -135,8 +134,6 @@ def unlisted() -> World:
     put(world, "daemon", daemon=True)
     world.see(*world.runtime.listed([]))
     world.node("n1", PROVIDER, ready=False, registered="true", initialized="true")
-    assert [type(order) for _, order in world.intents] == [TerminateInstance]
-    world.answer_all()
     assert [type(order) for _, order in world.intents] == [DeleteNode]
     return world
 
