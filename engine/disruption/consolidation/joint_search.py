@@ -30,7 +30,15 @@ from kerf.engine.disruption.consolidation.commands import Command, decide, place
 from kerf.engine.disruption.consolidation.rankings import fleet_of, net_savings, price_of_eviction, prices_of_nodes
 from kerf.engine.disruption.consolidation.replacement_bound import RESOURCES
 from kerf.engine.disruption.consolidation.sequential_search import MIN_SAVINGS, STEPS_PER_CHECK, ChosenCommands
-from kerf.engine.disruption.eligibility import Candidate, Candidates, NodeEligibility, find_candidates, judge_nodes
+from kerf.engine.disruption.consolidation.young_pods import too_soon
+from kerf.engine.disruption.eligibility import (
+    Candidate,
+    Candidates,
+    NodeEligibility,
+    find_candidates,
+    judge_nodes,
+    total_price,
+)
 from kerf.engine.disruption.rebinding import Rebinding
 from kerf.engine.disruption.simulation import STEPS_PER_POD, Simulator
 from kerf.engine.lifecycle.drain.eviction_waves import wave_grades
@@ -115,7 +123,9 @@ class _Search:
         self._further = [one for one in order if one.name not in first]
         self._stay: dict[str, Candidate] = {}  # what would not even go alone
         self._without_room = frozenset(one.name for one in empty.chosen).difference(one.name for one in self._idle)
-        eviction_price = price_of_eviction(fleet_of(cluster).price_of_pod())
+        self._fleet = fleet_of(cluster)
+        self._young: dict[str, Reason] = {}  # what stays for now because of its young pods
+        eviction_price = price_of_eviction(self._fleet.price_of_pod())
         self._net_savings = {one.name: net_savings(_removal(one), eviction_price) for one in approved}
         moving = (cluster.shapes[pod.shape] for one in approved for pod in one.pods)
         self.waves = wave_grades(moving) if room is None else ()
@@ -158,7 +168,24 @@ class _Search:
             return None
         while (better := next(filter(self._fits, self._changed(going)), None)) is not None:
             going = better
-        return self._commands(going) if going else None
+        settled = self._settled(going)
+        if len(settled) < max(1, self._least) or (len(settled) < len(going) and not self._fits(settled)):
+            return None
+        return self._commands(settled)
+
+    def _settled(self, going: list[Candidate]) -> list[Candidate]:
+        """The set without nodes whose young pods cost too much once all of it is carried out (`young_pods`)."""
+        while True:
+            saved = total_price((*self._idle, *going))
+            self._young |= {
+                one.name: why
+                for one in going
+                if (why := too_soon(one.price, (one,), self._fleet.cheaper_by(saved - one.price), self._cluster.now))
+            }
+            settled = [one for one in going if one.name not in self._young]
+            if len(settled) == len(going):
+                return settled
+            going = settled
 
     # ── the set ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -271,6 +298,8 @@ class _Search:
                 busy = self._empty.excluded.get(name)
             if busy is not None:
                 kept[name] = busy
+            elif name in self._young:
+                kept[name] = self._young[name]
             elif name in takers:
                 kept[name] = Reason.of(DisruptionCode.TAKES_PODS)
             elif name in self._stay:

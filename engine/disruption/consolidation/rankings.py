@@ -65,17 +65,20 @@ class Fleet(NamedTuple):
     price: float
     pods: int
 
+    def cheaper_by(self, saved: float) -> Fleet:
+        """The fleet that costs so much less, with all pods."""
+        return self._replace(price=self.price - saved)
+
     def price_of_pod(self, saved: float = 0.0) -> float:
         """What a pod costs on average (USD per hour), once so much is saved."""
         return (self.price - saved) / self.pods if self.pods else 0.0
 
 
 def fleet_of(cluster: Cluster) -> Fleet:
-    """The nodes that are not on their way out, and their pods."""
+    """The nodes that are not on their way out; and all pods, for those of the others come to these."""
     if not cluster.live:
         return Fleet(0.0, 0)
-    pods = sum([len(node.bound) for node in cluster.nodes if not node.marked])
-    return Fleet(math.fsum(prices_of_nodes(cluster)), pods)
+    return Fleet(math.fsum(prices_of_nodes(cluster)), sum([len(node.bound) for node in cluster.nodes]))
 
 
 def orders_of(candidates: list[Candidate]) -> Iterator[list[Candidate]]:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from kerf.engine.disruption.cluster import Cluster
+from kerf.engine.disruption.cluster import Cluster, ClusterNode
+from kerf.engine.disruption.consolidation.joint_search import find_joint_removal
 from kerf.engine.disruption.consolidation.rankings import Fleet
 from kerf.engine.disruption.consolidation.sequential_search import choose_commands
 from kerf.engine.disruption.consolidation.young_pods import SHARE, settled_at, too_soon
+from kerf.engine.disruption.disruption_pass import cheapest_commands
 from kerf.engine.disruption.eligibility import Candidate
 from kerf.engine.disruption.moves.due_moves import validate
+from kerf.engine.disruption.moves.proposal import move_of
+from kerf.engine.model.karpenter.nodepools import Budget
 from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Move
@@ -32,7 +36,7 @@ def alone(came: int, instance_type: str = "medium") -> Cluster:
 
 def beside(given: Cluster, *pods: Pod) -> Cluster:
     """The cluster with a large node that has these pods."""
-    return replace(given, nodes=(*given.nodes, *cluster(node("full", "large", *pods)).nodes))
+    return replace(cluster(*given.nodes, node("full", "large", *pods)), live=True)
 
 
 def test_d98_pods_that_came_lately_stay_for_now() -> None:
@@ -71,6 +75,36 @@ def test_d98_pods_that_came_lately_stay_also_where_they_have_room_elsewhere() ->
     assert chosen.commands == ()
     assert chosen.kept["crowded"].code == "moved-lately"
     assert chosen.kept["crowded"].params["limit"] == pytest.approx(1.5 * 3 * price("large") / 4)
+
+
+def in_rounds(budget: str, *nodes: ClusterNode) -> Cluster:
+    return replace(cluster(*nodes, pools=(pool(budgets=(Budget(budget),)),)), live=True)
+
+
+def young(name: str, instance_type: str, count: int, cpu: int) -> ClusterNode:
+    return node(name, instance_type, *(pod(f"{name}-{number}", cpu, created=NOW - MINUTE) for number in range(count)))
+
+
+def test_d98_a_set_is_judged_by_what_pods_cost_once_all_of_it_is_gone() -> None:
+    """Both when it is chosen and when each of its moves starts. Eight rounds of the budget let 24 of 30 go."""
+    given = in_rounds("10%", *(young(f"n{number:02}", "medium", 3, 200) for number in range(30)))
+    chosen, waves = cheapest_commands(given, None, {})
+    assert len(chosen.commands) == 24
+    moves = [move_of(command, waves) for command in chosen.commands]
+    for number, move in enumerate(moves):
+        assert isinstance(validate(move, given, moves[:number] + moves[number + 1 :]), Move)
+
+
+def test_d98_a_node_with_many_young_pods_stays_beside_a_set() -> None:
+    sparse = [young(f"n{number}", "medium", 1, 600) for number in range(3)]
+    staying = node("staying", "large", *(pod(f"s{number}", 100, do_not_disrupt="true") for number in range(10)))
+    for count, expected in ((1, 4), (12, 3)):
+        crowded = young("crowded", "small", count, 60)
+        found = find_joint_removal(in_rounds("1", *sparse, staying, crowded), rounds=8)
+        assert found.in_rounds
+        assert found.commands is not None
+        assert len(found.commands.commands) == expected
+    assert found.commands.kept["crowded"].code == "moved-lately"
 
 
 def test_d110_pods_that_came_since_a_move_was_proposed_withdraw_it() -> None:
