@@ -7,29 +7,40 @@ offerings.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from kerf.engine.model.karpenter.nodepools import NodePool
-from kerf.engine.model.labels import WELL_KNOWN, normalise
+from kerf.engine.model.labels import WELL_KNOWN
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.problem.problem import Problem
 
-OpenLabels = tuple[tuple[str, tuple[str, ...]], ...]
-"""The labels that a NodePool leaves open, each with the values that are known of it; both sorted."""
+
+class OpenLabel(NamedTuple):
+    """What is known of a label that a NodePool leaves open: the values that NodePools list, and those that only nodes
+    have; both sorted."""
+
+    listed: tuple[str, ...]
+    of_nodes: tuple[str, ...]
+
+
+NOTHING_KNOWN = OpenLabel((), ())
+OpenLabels = tuple[tuple[str, OpenLabel], ...]
+"""The labels that a NodePool leaves open, sorted, as far as anything is known of them."""
 
 
 def open_labels(pool: NodePool, problem: Problem) -> OpenLabels:
-    """What is known of the labels that the NodePool leaves open: the values that NodePools list and nodes have."""
+    """The labels that the NodePool leaves open."""
     asked = (requirement for requirement in Requirements.of_specs(pool.requirements) if requirement.complement)
     keys = sorted({requirement.key for requirement in asked} - WELL_KNOWN - pool.labels.keys())
-    return tuple((key, values) for key in keys if (values := _known_values(key, problem)))
+    return tuple((key, known) for key in keys if any(known := _known_values(key, problem)))
 
 
-def _known_values(key: str, problem: Problem) -> tuple[str, ...]:
-    values: set[str] = set()
+def _known_values(key: str, problem: Problem) -> OpenLabel:
+    listed: set[str] = set()
     for other in problem.pools:
         asked = Requirements.of_specs(other.pool.requirements).merged(Requirements.of_labels(other.pool.labels))
         requirement = asked.find(key)
         if requirement is not None and not requirement.complement:
-            values |= requirement.values
-    for node in problem.nodes:
-        values.update(value for label, value in node.labels.items() if normalise(label) == key)
-    return tuple(sorted(values))
+            listed |= requirement.values
+    of_nodes = {node.labels[key] for node in problem.nodes if key in node.labels}
+    return OpenLabel(tuple(sorted(listed)), tuple(sorted(of_nodes - listed)))

@@ -38,7 +38,7 @@ from kerf.engine.scheduling.launchable.compiled_catalogue import (
     in_parts,
 )
 from kerf.engine.scheduling.launchable.daemons import Daemon, daemon_groups
-from kerf.engine.scheduling.launchable.open_labels import OpenLabels, open_labels
+from kerf.engine.scheduling.launchable.open_labels import NOTHING_KNOWN, OpenLabels, open_labels
 from kerf.engine.scheduling.launchable.withheld import withheld_among
 from kerf.engine.scheduling.matching.host_ports import port_conflicts
 from kerf.engine.scheduling.matching.requirements import Conflict, Requirement, Requirements
@@ -183,8 +183,15 @@ class Template:
         index = self.catalogue.labels.get(key)
         if index is not None and index.known & types:
             return {value for value, there in index.values.items() if there & types and requirement.has(value)}
-        listed = self._left_open.get(key, ()) if requirement.complement else requirement.values
-        return {value for value in listed if requirement.has(value)} if types else set()
+        if not types:
+            return set()
+        known = self._left_open.get(key, NOTHING_KNOWN)
+        values = (*known.listed, *known.of_nodes) if requirement.complement else requirement.values
+        return {value for value in values if requirement.has(value)}
+
+    def known_by_nodes(self, key: str) -> tuple[str, ...]:
+        """Those of the `domains` of a label that the NodePool leaves open which are known because nodes have them."""
+        return self._left_open.get(key, NOTHING_KNOWN).of_nodes
 
     def leaves_open(self, narrowed: NarrowedTemplate, key: str) -> bool:
         """Whether nodes of this narrowed template may have values of a label besides its `domains`."""

@@ -319,7 +319,8 @@ class Topology:
                     and template.within_limits(state.viable & template.types)
                     and node_filter.labelled(template, state)
                 ):
-                    yield from template.domains(state, key)
+                    by_nodes = template.known_by_nodes(key)  # they are present, or count no more
+                    yield from (domain for domain in template.domains(state, key) if domain not in by_nodes)
 
     def _present(self, key: str, node_filter: NodeFilter) -> Iterator[tuple[ExistingNode, str]]:
         for node in self._places:

@@ -10,9 +10,10 @@ from msgspec.structs import replace
 from kerf.engine.disruption.cluster import Cluster, ClusterNode, what_if
 from kerf.engine.disruption.prepared_simulation import PreparedSimulations
 from kerf.engine.disruption.simulation import Simulator
-from kerf.engine.model.kubernetes.pods import Pod
+from kerf.engine.model.karpenter.nodepools import RequirementSpec
+from kerf.engine.model.kubernetes.pods import Pod, Selector, SpreadConstraint
 from kerf.engine.model.settings import Settings
-from tests.support.scenarios.clusters import NOW, cluster, node, pending, pod, pool
+from tests.support.scenarios.clusters import NOW, ON_DEMAND, cluster, node, pending, pod, pool
 
 QUIET = pool(consolidate_after=60_000)
 BUSY: dict[str, Any] = {"last_pod_event": NOW - 59_999, "initialized_since": NOW - 3_600_000}
@@ -86,3 +87,18 @@ def test_s60_the_limit_of_a_provisioning_pass_is_none_for_a_simulation() -> None
     outcome = Simulator(given).without(["n1"])
     assert outcome.failure is None
     assert len(outcome.placements[0].pods) == 5
+
+
+def test_s126_an_open_label_is_known_by_nodes_that_stay() -> None:
+    """A prepared simulation knew the domain of the node that goes as one that may be launched, so it opened a claim."""
+
+    def spread(name: str) -> Pod:
+        return pod(name, 500, labels={"app": "x"}, spread=(SpreadConstraint("k", selector=Selector({"app": "x"})),))
+
+    open_label = pool(requirements=(ON_DEMAND, RequirementSpec("k", "Exists", ())))
+    nodes = [node(name, "large", spread(f"of-{name}"), labels={"k": name}) for name in "ab"]
+    given = replace(cluster(*nodes, pools=(open_label,)), live=True)
+    for prepared in (True, False):
+        found = Simulator(given, prepared=prepared).without(frozenset("b"))
+        assert (found.failure, found.claims) == (None, ())
+        assert [(placed.node, placed.pods) for placed in found.placements] == [("a", ("uid-of-b",))]

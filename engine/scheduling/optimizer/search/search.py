@@ -281,7 +281,8 @@ class Search:
         tied = {placed[uid] for uid in placed.keys() - self._movable_anywhere(sorted(placed)).keys()}
         pools = [pool_input.pool for pool_input in usable_pools(self._problem.pools)]
         weights = {pool.weight for pool in pools if pool.name in tied}
-        others = [pool.name for pool in pools if pool.weight in weights and tied != {pool.name}]
+        first = {weight: next(pool.name for pool in pools if pool.weight == weight) for weight in weights}
+        others = [pool.name for pool in pools if pool.weight in first and pool.name != first[pool.weight]]
         for name in others[:MAX_POOLS_FIRST] if self._pays_to_plan_again else ():
             if self._done or not self._effort.take(self._planning_touches):
                 return
