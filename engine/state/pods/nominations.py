@@ -12,6 +12,7 @@ from itertools import chain
 from msgspec.structs import replace
 
 from kerf.engine.model.kubernetes.pods import Pod, is_provisionable, is_untried
+from kerf.engine.nodeclaim.state_table import LAUNCHED, REGISTERED
 from kerf.engine.state.state import Facts, State
 
 
@@ -62,4 +63,7 @@ def _is_ours(state: State, uid: str, node: str) -> bool:
     may be seen after another plan. A Node may have its instance's name from the start (KWOK)."""
     facts, indexes = state.facts, state.indexes
     claim = facts.claims.get(indexes.claim_by_node.get(node) or indexes.claim_by_instance.get(node, ""))
-    return claim is not None and (facts.targets.get(uid) == claim.name or uid in claim.pods)
+    if claim is None:
+        return False
+    launched_for = claim.state in (LAUNCHED, REGISTERED) and uid in claim.pods  # later it may be one by preemption
+    return launched_for or facts.targets.get(uid) == claim.name
