@@ -7,11 +7,11 @@ from msgspec.structs import replace
 
 from kerf.engine.disruption.cluster import Cluster, ClusterNode
 from kerf.engine.disruption.consolidation.joint_search import find_joint_removal
-from kerf.engine.disruption.consolidation.rankings import Fleet
+from kerf.engine.disruption.consolidation.rankings import Fleet, fleet_of
 from kerf.engine.disruption.consolidation.sequential_search import choose_commands
 from kerf.engine.disruption.consolidation.young_pods import SHARE, settled_at, too_soon
 from kerf.engine.disruption.disruption_pass import cheapest_commands
-from kerf.engine.disruption.eligibility import Candidate
+from kerf.engine.disruption.eligibility import Candidate, consolidation, find_candidates
 from kerf.engine.disruption.moves.due_moves import validate
 from kerf.engine.disruption.moves.proposal import move_of
 from kerf.engine.model.karpenter.nodepools import Budget
@@ -107,6 +107,14 @@ def test_d98_a_node_with_many_young_pods_stays_beside_a_set() -> None:
     assert found.commands.kept["crowded"].code == "moved-lately"
 
 
+def test_d98_a_node_that_is_far_too_large_is_replaced_at_once_in_a_dear_fleet() -> None:
+    """Each of four large nodes has one young pod for which a quarter of it would do."""
+    given = replace(cluster(*(young(f"n{number}", "large", 1, 1_600) for number in range(4))), live=True)
+    fleet, (one, *_) = fleet_of(given), find_candidates(given, consolidation).chosen
+    assert too_soon(price("large") - price("medium"), (one,), fleet, NOW) is not None
+    assert too_soon(price("large") - price("small"), (one,), fleet, NOW) is None
+
+
 def test_d110_pods_that_came_since_a_move_was_proposed_withdraw_it() -> None:
     move = Move("underutilized", ("claim-crowded",), savings=price("small"))
     withdrawn = validate(move, alone(NOW - MINUTE), [])
@@ -154,5 +162,5 @@ def test_d16_what_a_pod_costs_counts_and_no_pod_of_a_daemonset() -> None:
     candidate = Candidate(crowded, pool(), None, tuple(pods), price=0.5, cost=1.0)
     why = too_soon(0.2, (candidate,), Fleet(1.2, 10), NOW)
     assert why is not None
-    assert why.params["limit"] == pytest.approx(9 * 0.15), "of what is left, a pod costs 0.1"
+    assert why.params["limit"] == pytest.approx(2 * 0.3), "twice the replacement; nine pods count for 1.35"
     assert settled_at(crowded, why, NOW) == came[-2] + 10 * MINUTE, "one young pod counts less than is saved"
