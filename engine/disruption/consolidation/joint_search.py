@@ -125,7 +125,7 @@ class _Search:
         self._without_room = frozenset(one.name for one in empty.chosen).difference(one.name for one in self._idle)
         self._fleet = fleet_of(cluster)
         self._young: dict[str, Reason] = {}  # what stays for now because of its young pods
-        eviction_price = price_of_eviction(self._fleet.price_of_pod())
+        eviction_price = price_of_eviction(self._fleet.price_of_pod)
         self._net_savings = {one.name: net_savings(_removal(one), eviction_price) for one in approved}
         moving = (cluster.shapes[pod.shape] for one in approved for pod in one.pods)
         self.waves = wave_grades(moving) if room is None else ()

@@ -69,9 +69,10 @@ class Fleet(NamedTuple):
         """The fleet that costs so much less, with all pods."""
         return self._replace(price=self.price - saved)
 
-    def price_of_pod(self, saved: float = 0.0) -> float:
-        """What a pod costs on average (USD per hour), once so much is saved."""
-        return (self.price - saved) / self.pods if self.pods else 0.0
+    @property
+    def price_of_pod(self) -> float:
+        """What a pod costs on average (USD per hour)."""
+        return self.price / self.pods if self.pods else 0.0
 
 
 def fleet_of(cluster: Cluster) -> Fleet:

@@ -129,7 +129,7 @@ class _Start:
         self.room = BudgetRoom(cluster, rounds)
         self.fits, self.tell = fits, tell
         self.fleet = fleet_of(cluster)
-        self.eviction_price = price_of_eviction(self.fleet.price_of_pod())
+        self.eviction_price = price_of_eviction(self.fleet.price_of_pod)
         known = judge_nodes(cluster) if known is None else known
         self.cluster = cluster
         self.simulator = Simulator(cluster, most_claims=1)

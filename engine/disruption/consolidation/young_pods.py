@@ -33,7 +33,7 @@ def too_soon(savings: float, candidates: Iterable[Candidate], fleet: Fleet, now:
     it. `fleet` is that of before."""
     nodes = tuple(candidates)
     count = sum(pod.created > now - LATELY for candidate in nodes for pod in candidate.pods)
-    each = SHARE * fleet.price_of_pod(savings)
+    each = SHARE * fleet.cheaper_by(savings).price_of_pod
     replacements = total_price(nodes) - savings
     limit = min(count * each, MUCH * replacements) if replacements > MIN_PRICE else count * each
     if savings > limit or limit < MIN_PRICE:
