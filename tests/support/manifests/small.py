@@ -1,9 +1,11 @@
 """Small valid manifests for the tests of decoding, and shorthands to change and decode them."""
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import msgspec
+import yaml
 
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.pods import Pod, PodShape
@@ -85,3 +87,9 @@ def refusals(document: Document) -> dict[str, str]:
     except ManifestError as error:
         return {violation.path: violation.code for violation in error.violations}
     return {}
+
+
+def written(folder: Path, *documents: Any, name: str = "m.yaml") -> Path:
+    file = folder / name
+    file.write_text("---\n".join(yaml.safe_dump(document) for document in documents), encoding="utf-8")
+    return file
