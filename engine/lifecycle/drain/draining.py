@@ -22,7 +22,7 @@ from kerf.engine.state.moves import replacements_awaited
 from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
 
-VERSION = 5
+VERSION = 6
 
 
 def drain(claim: NodeClaim, state: State, now: int) -> Step:
@@ -34,7 +34,8 @@ def drain(claim: NodeClaim, state: State, now: int) -> Step:
         return _terminate(claim, now, LifecycleCode.TERMINATE_WITHOUT_DRAIN)  # D-138, L-194
     if claim.state == TAINTED:
         return _start(claim, node, state, now)
-    if claim.effect(effect_keys.TERMINATE) is None:  # there is no way back from it
+    terminate = claim.effect(effect_keys.TERMINATE)
+    if terminate is None or terminate.ok is False:  # refused: pods that came since leave first
         step = _evict_pods(claim, node, state, now) or detach(claim, node, state, now)
         if not _tainted(node):
             return _taint_again(claim, node, now, step)

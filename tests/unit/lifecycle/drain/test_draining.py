@@ -5,7 +5,7 @@ from __future__ import annotations
 from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import Pod
 from kerf.engine.record.decisions import DeletePod, EvictPod, LaunchInstance, TaintNode, TerminateInstance
-from kerf.engine.record.observations import EffectAnswered, NodeClaimDeletionSeen, Observation
+from kerf.engine.record.observations import EffectAnswered, NodeClaimDeletionSeen, ObjectGone, Observation
 from tests.support.lives import PODS, PROVIDER, claim_of, in_service, show_taint, types
 from tests.support.world import World
 
@@ -62,6 +62,26 @@ def test_l196_no_instance_ends_before_a_taint_that_was_taken_off_is_on_again() -
     world.answer_all()
     show_taint(world)
     assert any(isinstance(intent, TerminateInstance) for _, intent in world.intents)
+
+
+def test_d146_after_a_refused_end_the_pods_that_came_since_leave_first() -> None:
+    """Found by a simulation seed: a watch had a gap, EC2 refused the end of the instance, and it ended under two pods
+    that were bound before the taint and seen after it."""
+    world = draining()
+    world.answer_all()
+    came = world.pods["a"]
+    for name in PODS:
+        world.gone(name)
+    world.after(5_000)
+    ((ref, end),) = world.intents
+    assert isinstance(end, TerminateInstance)
+    late = Pod("late", came.namespace, "late", came.shape, node="n1", phase="Running")
+    assert world.see(Observation(late)) == [], "there is no way back while the answer is awaited"
+    refused = world.see(Observation(EffectAnswered(ref, False, "RequestLimitExceeded", "try again")))
+    assert [type(intent) for intent in refused] == [EvictPod]
+    world.answer_all()
+    assert not any(isinstance(intent, TerminateInstance) for intent in world.after(60_000))
+    assert [type(intent) for intent in world.see(Observation(ObjectGone("pod", "late")))] == [TerminateInstance]
 
 
 def test_d151_pods_are_deleted_by_force_before_the_deadline() -> None:
