@@ -20,7 +20,11 @@ from typing import Any
 from msgspec import Struct
 
 from benchmarks.real_scheduler.objects import VOLUME_BOUND, ComingNode, Document, Key, Stage, key_of
-from kerf.adapters.kubernetes.objects.pod_nominations import MAX_SECONDS_TO_SETTLE, SECONDS_TO_SETTLE
+from kerf.adapters.kubernetes.objects.pod_nominations import (
+    MAX_REQUESTS_UNDER_WAY,
+    MAX_SECONDS_TO_SETTLE,
+    SECONDS_TO_SETTLE,
+)
 from kerf.engine.model.labels import UNREGISTERED_TAINT, ZONE
 from kerf.engine.runtime.pod_nominations import MAX_TIMES_TOLD
 from tests.support.controlplane.plane import ControlPlane, collection
@@ -39,7 +43,6 @@ UNREGISTERED = {"key": UNREGISTERED_TAINT, "effect": "NoExecute"}
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 WAITING = 30.0  # seconds that the scheduler may take to come to a pod
 PAUSE = 0.05
-PATCHES_UNDER_WAY = 8
 UNBOUND = "/api/v1/pods?fieldSelector=spec.nodeName%3D"
 NOW = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}
 
@@ -66,8 +69,8 @@ class Cluster:
     def __init__(self, plane: ControlPlane, still: float) -> None:
         self._plane, self._still = plane, still
         self._connection = plane.connection()
-        self._threads = ThreadPoolExecutor(PATCHES_UNDER_WAY)
-        self._idle = [plane.connection() for _ in range(PATCHES_UNDER_WAY)]  # of which each thread takes one at a time
+        self._threads = ThreadPoolExecutor(MAX_REQUESTS_UNDER_WAY)
+        self._idle = [plane.connection() for _ in range(MAX_REQUESTS_UNDER_WAY)]  # each thread takes one at a time
         self._made: list[Document] = []
         self._there: list[ComingNode] = []
         self._times = Counter[Key]()  # how often pods were told nodes that are open
@@ -130,7 +133,7 @@ class Cluster:
 
     def _come(self, coming: Sequence[ComingNode]) -> None:
         """Nodes join together as with kerf: closed, until their pods have been told them and kube-scheduler has got
-        over their coming. Then all open at the same moment (`NodeOpenings`)."""
+        over their coming. Then all open at the same moment, those of the first pods first (`NodeOpenings`)."""
         for each in coming:
             taints = [*each.node["spec"]["taints"], UNREGISTERED]
             self._make({**each.node, "spec": {**each.node["spec"], "taints": taints}})
@@ -141,8 +144,10 @@ class Cluster:
         if self._told:
             self._until_settled()
         self._tell(self._items(UNBOUND), coming)
+        first_pods = {_name(each): min((pod.place for pod in each.pods), default=()) for each in coming}
         self._patch_all(
-            (f"/api/v1/nodes/{_name(each)}", {"spec": {"taints": each.node["spec"]["taints"]}}) for each in coming
+            (f"/api/v1/nodes/{_name(each)}", {"spec": {"taints": each.node["spec"]["taints"]}})
+            for each in sorted(coming, key=lambda each: first_pods[_name(each)])
         )
         self._open |= {_name(each) for each in coming}
 

@@ -39,9 +39,10 @@ VOLUME_BOUND = "pv.kubernetes.io/bind-completed"
 
 
 class PlannedPod(Struct, frozen=True):
-    """A pod that is told its node: as one of at most `at_a_time` pods of its kind."""
+    """A pod that is told its node: as one of at most `at_a_time` pods of its kind. `place`: in the queue."""
 
     key: Key
+    place: tuple[int, ...]
     kind: tuple[str, str]
     at_a_time: int
 
@@ -141,7 +142,8 @@ def _told(problem: Problem, claim: OpenedClaim) -> tuple[PlannedPod, ...]:
         spreads = problem.shapes[pod.shape].spread
         skews = [spread.max_skew for spread in spreads if spread.when_unsatisfiable == HARD_SPREAD]
         kind = pod.namespace, pod.shape
-        told.append(PlannedPod((pod.namespace, pod.name), kind, min(skews, default=len(pods))))
+        place = -problem.shapes[pod.shape].priority, pod.created, pod.arrival
+        told.append(PlannedPod((pod.namespace, pod.name), place, kind, min(skews, default=len(pods))))
     return tuple(told)
 
 

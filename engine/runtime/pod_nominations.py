@@ -91,6 +91,12 @@ class PodNominations:
             left = added(added(free, claim.requests, -1), total({**requests, "pods": 1} for requests in unsure))
         return sum(count for shape, count in others.items() if fits({**shape_of(shape).requests, "pods": 1}, left))
 
+    def first_in_queue(self, node: str, state: State) -> tuple[int, ...]:
+        """The place in kube-scheduler's queue of the first pod that was told this node: by priority, then by age."""
+        pods, shape_of = state.facts.pods, state.indexes.blobs.shape
+        told = (pods[uid] for uid, written in self._written.items() if written == node and uid in pods)
+        return min(((-shape_of(pod.shape).priority, pod.created, pod.arrival) for pod in told), default=())
+
     def more_to_come(self, state: State) -> bool:
         """Whether pods wait for nodes that have not joined, and some of those that wait have rules about others."""
         facts, waiting_for = state.facts, state.indexes.waiting_for

@@ -1,7 +1,8 @@
 """When new Nodes open for their pods: all that wait at the same moment, once the pods of all of them have been told.
 
 A Node that opens makes kube-scheduler try all waiting pods. Those whose own Node is closed take what room they find
-elsewhere, or lose their nomination. So Nodes open together: then each pod finds its own Node open. A Node that has
+elsewhere, or lose their nomination. So Nodes open together: then each pod finds its own Node open. Their requests take
+some milliseconds, in which kube-scheduler comes to the first pods; so the Nodes of these go first. A Node that has
 joined is about to ask for its turn, so the others wait a moment for it. While more Nodes are to come, one with room for
 their pods waits. No Node waits for its turn longer than a limit.
 """
@@ -21,23 +22,30 @@ SECONDS_EXPECTED = 2.0
 """How long the others wait for a Node that has joined and does not ask for its turn."""
 
 
-class _Group(Struct):
-    """Nodes that open together. `preparing`: those whose pods are not told yet."""
+QueuePlace = tuple[int, ...]
+"""Where a pod is in kube-scheduler's queue; the lowest comes first."""
 
+
+class _Group(Struct):
+    """Nodes that open together, in this order. `preparing`: those whose pods are not told yet."""
+
+    nodes: list[_Closed]
     preparing: set[str]
-    prepared: asyncio.Event
 
     def mark_prepared(self, node: str) -> None:
         self.preparing.discard(node)
-        if not self.preparing:
-            self.prepared.set()
+        for closed in () if self.preparing else self.nodes:
+            asyncio.get_running_loop().call_soon(closed.opens.set)  # so that each of them waits until it is told
 
 
 class _Closed(Struct):
-    """A Node that waits for its turn. `spare`: how many pods of other Nodes find room beside its own."""
+    """A Node that waits for its turn. `spare`: how many pods of other Nodes find room beside its own. `first_pod`: the
+    place in the queue of the first of its own."""
 
     spare: int
+    first_pod: QueuePlace
     called: asyncio.Event
+    opens: asyncio.Event
     group: _Group | None = None
 
 
@@ -59,10 +67,10 @@ class NodeOpenings:
         self._expected = {node: self._expected.get(node, until) for node in joined}
 
     @asynccontextmanager
-    async def turn(self, node: str, spare: int) -> AsyncIterator[None]:
+    async def turn(self, node: str, spare: int, first_pod: QueuePlace = ()) -> AsyncIterator[None]:
         """Waits until it is this Node's turn to open. In the `async with` its pods are told it; at the end it waits
-        for the Nodes that open together with this one."""
-        closed = self._closed[node] = _Closed(spare, asyncio.Event())
+        for the Nodes that open together with this one. Those whose first pod comes first go on first."""
+        closed = self._closed[node] = _Closed(spare, first_pod, asyncio.Event(), asyncio.Event())
         self._expected[node] = 0.0  # it has asked
         self.call_next()
         try:
@@ -72,7 +80,7 @@ class NodeOpenings:
             yield
             if closed.group is not None:
                 closed.group.mark_prepared(node)
-                await _within_limit(closed.group.prepared)
+                await _within_limit(closed.opens)
         finally:
             self._closed.pop(node, None)
             self._opening.discard(node)
@@ -92,10 +100,10 @@ class NodeOpenings:
         return any(until > now for until in self._expected.values())
 
     def _call(self, nodes: Iterable[str]) -> None:
-        group = _Group(set(nodes), asyncio.Event())
+        names = sorted(nodes, key=lambda name: (self._closed[name].first_pod, name))
+        group = _Group([self._closed.pop(name) for name in names], set(names))
         self._opening |= group.preparing
-        for name in sorted(group.preparing):
-            closed = self._closed.pop(name)
+        for closed in group.nodes:
             closed.group = group
             closed.called.set()
 

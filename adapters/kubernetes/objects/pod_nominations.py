@@ -75,8 +75,10 @@ class Nominations:
     def turn(self, state: State, node: str) -> AbstractAsyncContextManager[None]:
         """Waits until it is this Node's turn to open, if pods were told it, and at its end for the Nodes that open with
         it (`NodeOpenings`). Call it between turns of the controller."""
-        is_told = self._nominating.is_told(node)
-        return self._openings.turn(node, self._nominating.spare(node, state)) if is_told else nullcontext()
+        nominating = self._nominating
+        if not nominating.is_told(node):
+            return nullcontext()
+        return self._openings.turn(node, nominating.spare(node, state), nominating.first_in_queue(node, state))
 
     async def settled(self, node: str) -> None:
         """Waits until kube-scheduler clears no nominations and binds no pods that were told a node any more, if pods

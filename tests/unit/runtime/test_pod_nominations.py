@@ -197,3 +197,18 @@ def test_s117_of_pods_that_are_spread_those_that_came_first_are_told_first() -> 
     world.see(*(Observation(replace(world.pods[name], arrival=number)) for number, name in enumerate("dcba", start=7)))
     nominations = PodNominations(lambda claim: claim.instance)
     assert {name for name, _ in due(world, nominations)} == {"d", "c"}
+
+
+def test_the_first_pod_of_a_node_is_that_of_the_highest_priority_then_the_oldest() -> None:
+    world = lives.launched()
+    stranger(world)
+    nominations = PodNominations(lambda claim: claim.instance)
+    assert nominations.first_in_queue("i-1", world.runtime.state) == (), "no pod was told it"
+    world.see(*(Observation(replace(world.pods[name], arrival=number)) for number, name in enumerate(lives.PODS, 7)))
+    assert due(world, nominations)
+    created = world.pods[lives.PODS[0]].created
+    assert nominations.first_in_queue("i-1", world.runtime.state) == (0, created, 7)
+    urgent = replace(world.runtime.state.indexes.blobs.shape(world.pods[lives.PODS[-1]].shape), priority=10)
+    digest = "urgent"
+    world.see(Observation(replace(world.pods[lives.PODS[-1]], shape=digest), {digest: urgent}))
+    assert nominations.first_in_queue("i-1", world.runtime.state)[0] == -10

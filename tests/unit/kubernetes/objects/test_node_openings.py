@@ -22,8 +22,8 @@ class Joining:
         self.opened: dict[str, float] = {}
         self._began = asyncio.get_running_loop().time()
 
-    async def join(self, node: str, *, spare: int = 0, seconds: float = 1) -> None:
-        async with self.openings.turn(node, spare):
+    async def join(self, node: str, *, spare: int = 0, seconds: float = 1, first_pod: tuple[int, ...] = ()) -> None:
+        async with self.openings.turn(node, spare, first_pod):
             self.told[node] = self._now
             await asyncio.sleep(seconds)
         self.opened[node] = self._now
@@ -43,6 +43,17 @@ async def test_nodes_open_at_the_same_moment_once_the_pods_of_all_are_told() -> 
     await asyncio.gather(joining.join("first"), joining.join("slow", seconds=3), joining.join("quick"))
     assert joining.told == pytest.approx({"first": 0, "slow": 1, "quick": 1})
     assert joining.opened == pytest.approx({"first": 1, "slow": 4, "quick": 4})
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_of_nodes_that_open_together_those_go_first_whose_pods_come_first() -> None:
+    """A pod that kube-scheduler tries some milliseconds before its own Node is open takes room elsewhere."""
+    joining = Joining()
+    joining.openings.expect({"a", "b", "c"})
+    places = {"a": (0, 100, 3), "b": (0, 100, 1), "c": (-10, 200, 2)}
+    await asyncio.gather(*(joining.join(node, first_pod=place) for node, place in places.items()))
+    assert list(joining.opened) == ["c", "b", "a"]
+    assert joining.opened == pytest.approx(dict.fromkeys("cba", 1))
 
 
 @pytest.mark.asyncio(loop_scope="function")
