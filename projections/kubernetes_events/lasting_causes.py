@@ -11,6 +11,7 @@ from kerf.engine.disruption.cluster_from_state import cluster_when_moves_start
 from kerf.engine.disruption.eligibility import judge_nodes
 from kerf.engine.lifecycle.drain.nodes_without_claim import deleted_nodes_without_claim
 from kerf.engine.model.reasons import Reason
+from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import DRAINING, GOING, INITIALIZED
 from kerf.engine.record.decisions import Verdict
 from kerf.engine.state.state import State
@@ -39,6 +40,10 @@ def lasting_drains(state: State, drain: DrainEvents, now: int) -> list[Kubernete
     for name, claim in state.facts.claims.items():
         if claim.state in GOING:
             events += drain.deadline(name, claim.deadline)
-        if claim.state == DRAINING:
-            events += drain.volumes(name) if claim.drained and not claim.detached else drain.waiting(claim.node, now)
+        if claim.state == DRAINING:  # pods that came to a drained node leave before its volumes (D-146)
+            events += drain.waiting(claim.node, now) or (drain.volumes(name) if _awaits_volumes(claim) else [])
     return events + [event for node in deleted_nodes_without_claim(state) for event in drain.waiting(node.name, now)]
+
+
+def _awaits_volumes(claim: NodeClaim) -> bool:
+    return bool(claim.drained) and not claim.detached

@@ -87,6 +87,20 @@ def test_ev17_l199_what_volumes_a_drained_node_waits_for_is_told_until_they_are_
     assert ("Node", "n1", "AwaitingVolumeDetachment") not in lasting(world)
 
 
+def test_ev16_d146_a_drained_node_that_waits_for_a_late_pod_is_told_of_it_and_not_of_volumes() -> None:
+    """The pod leaves before the volumes may."""
+    world = serving()
+    world.see(Observation(VolumeAttachment("attachment", "n1", "pv-1")))
+    drain(world)
+    world.after(5_000)
+    put(world, "late", do_not_disrupt="true")
+    found = lasting(world, restarted=True)
+    assert ("Node", "n1", "FailedDraining") in found
+    assert ("Node", "n1", "AwaitingVolumeDetachment") not in found
+    gone(world, "late")
+    assert ("Node", "n1", "AwaitingVolumeDetachment") in lasting(world, restarted=True)
+
+
 def test_ev16_w80_a_node_without_a_claim_is_told_to_wait_too() -> None:
     world = serving()
     world.node("lone", "aws:///us-west-2a/i-9", registered="true", initialized="true")
