@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from kerf.engine.model.durations import format_time
 from kerf.engine.model.karpenter.nodepools import NodePool
-from kerf.engine.model.kubernetes.pods import Pod
+from kerf.engine.model.kubernetes.pods import Pod, is_active
 from kerf.engine.model.labels import REGISTERED, TERMINATION_FINALIZER, UNREGISTERED_TAINT
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Decision, MoveStepResult, RegisterNode
@@ -49,7 +49,7 @@ class ObjectEvents:
     def lasting(self, now: int) -> list[KubernetesEvent]:
         """Return the Events whose causes last at `now` (ms since the epoch), to be told again."""
         facts = self._state.facts
-        pods = (pod for pod in facts.pods.values() if pod.do_not_disrupt and not pod.deleting)
+        pods = (pod for pod in facts.pods.values() if pod.do_not_disrupt and is_active(pod))
         told = [annotation_event(pod, now) for pod in pods]
         waiting = [name for name in self._replacements if name in facts.claims and facts.claims[name].launched]
         return [event for event in told if event is not None] + [_waits_for_readiness(name) for name in waiting]
@@ -144,7 +144,7 @@ class ObjectEvents:
     def _pod(self, pod: Pod, entry: Entry) -> list[KubernetesEvent]:
         """Tell what a do-not-disrupt annotation with a duration comes to, once for each text or end (EV-24, EV-25)."""
         until, said = protected_until(pod), f"{pod.do_not_disrupt}|{protected_until(pod)}"
-        if pod.do_not_disrupt in ("", ALWAYS) or pod.deleting:
+        if pod.do_not_disrupt in ("", ALWAYS) or not is_active(pod):  # a pod that is over holds no node (D-10)
             self._annotated.pop(pod.uid, None)
             return []
         if until == FOREVER or self._annotated.get(pod.uid) == said:
@@ -161,7 +161,7 @@ class ObjectEvents:
         while self._ends and self._ends[0][0] <= now:
             until, uid = heappop(self._ends)
             pod = self._state.facts.pods.get(uid)
-            if pod is None or pod.deleting or protected_until(pod) != until:
+            if pod is None or not is_active(pod) or protected_until(pod) != until:
                 continue
             words = f"karpenter.sh/do-not-disrupt has held its node for {pod.do_not_disrupt}, and no longer does"
             about = _pod_reference(pod)

@@ -163,6 +163,15 @@ def test_ev24_an_annotation_that_counts_for_nothing_is_told_until_it_is_mended()
     assert ("Pod", "a", "InvalidDoNotDisruptAnnotation") not in lasting(world)
 
 
+def test_ev25_d10_a_pod_that_is_over_is_not_said_to_hold_its_node() -> None:
+    """A Job's pod that has ended: it lets its node go, whatever its annotation says."""
+    world = serving()
+    made = put(world, "job", do_not_disrupt="30m")
+    assert ("Pod", "job", "DoNotDisruptUntil") in lasting(world, restarted=True)
+    world.see(Observation(replace(made, phase="Succeeded")))
+    assert ("Pod", "job", "DoNotDisruptUntil") not in lasting(world)
+
+
 def test_a_label_that_no_launch_gave_is_told_until_the_nodepool_changes() -> None:
     """What kerf launches nothing for any more (issue 14, A4)."""
     world = serving()

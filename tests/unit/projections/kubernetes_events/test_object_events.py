@@ -123,12 +123,13 @@ def test_ev26_d12_the_end_of_a_do_not_disrupt_is_told_when_it_comes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("later", "told_of"), [({}, True), ({"do_not_disrupt": "1h"}, False), ({"deleting": 1}, False)]
+    ("later", "told_of"),
+    [({}, True), ({"do_not_disrupt": "1h"}, False), ({"deleting": 1}, False), ({"phase": "Succeeded"}, False)],
 )
 def test_ev26_d12_a_process_that_begins_later_tells_the_end_if_it_still_is_one(
     later: dict[str, object], told_of: bool
 ) -> None:
-    """An annotation that was changed since has another end; a pod that goes has none."""
+    """An annotation that was changed since has another end; a pod that goes or is over has none."""
     world = lives.in_service()
     pod = replace(world.pods["a"], started=world.now, do_not_disrupt="30s")
     world.see(Observation(pod))
