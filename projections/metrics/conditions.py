@@ -235,6 +235,8 @@ class ConditionMetrics:
         self._became(*reached(event), event.claim, event.took)
         if isinstance(event, ev.Initialized):
             self._became("Ready", TRUE, "Ready", event.claim, event.took)
+        elif isinstance(event, ev.Drained) and not event.volumes:  # there is nothing to wait for (D-156)
+            self._appeared("VolumesDetached", "VolumesDetached", event.claim)
         self._pools(event, entry)
 
     def _became(self, kind: str, status: str, reason: str, claim: str, took: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from kerf.adapters.manager.metrics.exposition import exposition
@@ -12,6 +13,7 @@ from kerf.engine.model.kubernetes.nodes import NodeCondition
 from kerf.engine.model.reasons import Reason
 from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.record.claim_events import (
+    Drained,
     DrainStarted,
     ReasonRaised,
     Tainted,
@@ -234,6 +236,17 @@ def test_l417_conditions_that_a_claim_gets_when_they_are_true() -> None:
     assert value(found, f"{OF_CLAIM}_transition_seconds_sum", type="VolumesDetached", status="Unknown") == 5
     late = {"type": "VolumesDetached", "status": "False", "reason": "TerminationGracePeriodElapsed"}
     assert value(found, f"{OF_CLAIM}_transitions_total", **late) == 1
+
+
+@pytest.mark.parametrize(("volumes", "appeared"), [(0, 1), (1, 0)])
+def test_l417_d156_volumes_are_detached_with_the_drain_if_it_left_none(volumes: int, appeared: int) -> None:
+    """The object's condition is True from then on. Where volumes are left, the wait for them has an end of its own."""
+    world = lives.in_service()
+    metrics = ConditionMetrics(world.runtime.state, "aws")
+    metrics.apply(replace(world.store.entries[-1], payload=Drained(claim_of(world).name, volumes=volumes)))
+    found = scraped(exposition(metrics.families()))
+    assert value(found, f"{OF_CLAIM}_transitions_total", type="VolumesDetached", status="True") == appeared
+    assert value(found, f"{OF_CLAIM}_transition_seconds_count", type="VolumesDetached") == 0
 
 
 def test_l417_l420_a_node_that_falls_ill_and_goes() -> None:
