@@ -37,7 +37,7 @@ from kerf.engine.scheduling.reasons import SchedulingCode
 from kerf.engine.state.state import State
 from kerf.projections.kubernetes_events.disruption_events import DisruptionEvents
 from kerf.projections.kubernetes_events.drain_events import DrainEvents
-from kerf.projections.kubernetes_events.event import MINUTE, WARNING, KubernetesEvent, ObjectReference
+from kerf.projections.kubernetes_events.event import MINUTE, WARNING, KubernetesEvent, ObjectReference, shortened
 from kerf.projections.kubernetes_events.events_by_code import INTERRUPTION_EVENTS, NOT_REPORTED
 from kerf.projections.kubernetes_events.lasting_causes import lasting_drains, lasting_verdicts
 from kerf.projections.kubernetes_events.pools_without_types import pools_without_types
@@ -51,7 +51,6 @@ from kerf.projections.prose.daemonsets import daemonsets_in_words
 from kerf.projections.prose.reasons import sentence, sentences
 from kerf.projections.prose.refused_offerings import refused_in_words
 
-_MAX_MESSAGE = 1024  # characters of a message, as the API server has it
 _MAX_LAUNCH_ERROR = 300  # of a launch error (L-454)
 
 
@@ -66,7 +65,7 @@ class DecisionEvents:
 
     def apply(self, entry: Entry) -> list[KubernetesEvent]:
         handler = _HANDLERS.get(type(entry.payload))
-        return [_shortened(event) for event in handler(self, entry.payload, entry)] if handler is not None else []
+        return [shortened(event) for event in handler(self, entry.payload, entry)] if handler is not None else []
 
     def recall(self, entries: Iterable[Entry]) -> None:
         """Take up what an earlier process told of these entries. What lasts of it is told again."""
@@ -92,7 +91,7 @@ class DecisionEvents:
         ]
         verdicts = lasting_verdicts(self._state, self._disruption.kept(), now)
         events += self._disruption.verdicts(verdicts, now)
-        return [_shortened(event) for event in events + lasting_drains(self._state, self._drain, now)]
+        return [shortened(event) for event in events + lasting_drains(self._state, self._drain, now)]
 
     # ── pods and plans ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -264,12 +263,6 @@ class _WhyNoPlace:
 
 def _is_silent(group: Unplaced) -> bool:
     return any(reason.code in NOT_REPORTED for reason in group.reasons)
-
-
-def _shortened(event: KubernetesEvent) -> KubernetesEvent:
-    if len(event.message) <= _MAX_MESSAGE:
-        return event
-    return replace(event, message=event.message[: _MAX_MESSAGE - 1] + "…")
 
 
 _HANDLERS: dict[type[Struct], Callable[[DecisionEvents, Any, Entry], list[KubernetesEvent]]] = {

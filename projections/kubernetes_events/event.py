@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 NORMAL, WARNING = "Normal", "Warning"
 
 
 MINUTE = 60_000
+_MAX_MESSAGE = 1024  # characters of a message, as the API server has it
 
 
 class ObjectReference(Struct, frozen=True):
@@ -36,3 +38,10 @@ class KubernetesEvent(Struct, frozen=True):
     window: int = 2 * MINUTE
     limit: str = ""
     lasting: str = ""
+
+
+def shortened(event: KubernetesEvent) -> KubernetesEvent:
+    """Return an Event with as much of its message as the API server takes."""
+    if len(event.message) <= _MAX_MESSAGE:
+        return event
+    return replace(event, message=event.message[: _MAX_MESSAGE - 1] + "…")

@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from kerf.engine.model.durations import format_time
+from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.pods import Pod, is_active
 from kerf.engine.model.labels import REGISTERED, TERMINATION_FINALIZER, UNREGISTERED_TAINT
@@ -21,7 +22,7 @@ from kerf.engine.record.entries import Entry
 from kerf.engine.record.observations import CatalogueSeen, NodeClassSeen, ObjectGone
 from kerf.engine.scheduling.pods.evictability import ALWAYS, FOREVER, protected_until
 from kerf.engine.state.state import State
-from kerf.projections.kubernetes_events.event import NORMAL, WARNING, KubernetesEvent, ObjectReference
+from kerf.projections.kubernetes_events.event import NORMAL, WARNING, KubernetesEvent, ObjectReference, shortened
 from kerf.projections.kubernetes_events.zonal_shift_events import ZonalShiftEvents
 from kerf.projections.status.nodeclaim import Reached, reached
 from kerf.projections.status.nodepool import nodepool_status
@@ -99,17 +100,15 @@ class ObjectEvents:
             before, now = self._pools.get(name, {}), self._statuses(name)
             self._pools[name] = now
             about = ObjectReference("karpenter.sh/v1", "NodePool", name, "", pool.uid)
-            for kind, (status, reason) in now.items():
-                was = before.get(kind, ("Unknown", ""))[0]
-                if was != status:
-                    events.append(_transition(about, kind, was, status, reason or kind))
+            for kind, condition in now.items():
+                was = before[kind].status if kind in before else "Unknown"
+                if was != condition.status:
+                    told = _transition(about, kind, was, condition.status, condition.reason or kind, condition.message)
+                    events.append(told)
         return events
 
-    def _statuses(self, pool: str) -> dict[str, tuple[str, str]]:
-        return {
-            condition.type: (condition.status, condition.reason)
-            for condition in nodepool_status(self._state, pool).conditions
-        }
+    def _statuses(self, pool: str) -> dict[str, Condition]:
+        return {condition.type: condition for condition in nodepool_status(self._state, pool).conditions}
 
     # ── what is wrong, and what is over ─────────────────────────────────────────────────────────────────────
 
@@ -213,9 +212,12 @@ def _waits_for_readiness(claim: str) -> KubernetesEvent:
     return KubernetesEvent(_claim_reference(claim), NORMAL, "DisruptionWaitingReadiness", text, (claim,))
 
 
-def _transition(about: ObjectReference, kind: str, was: str, status: str, reason: str) -> KubernetesEvent:
+def _transition(
+    about: ObjectReference, kind: str, was: str, status: str, reason: str, message: str = ""
+) -> KubernetesEvent:
     text = f"Status condition transitioned, Type: {kind}, Status: {was} -> {status}, Reason: {reason}"
-    return KubernetesEvent(about, NORMAL, kind, text, (about.uid or about.name, status))
+    words = f"{text}, Message: {message}" if message else text
+    return shortened(KubernetesEvent(about, NORMAL, kind, words, (about.uid or about.name, status)))
 
 
 _HANDLERS: dict[type[Struct], Callable[[ObjectEvents, Any, Entry], list[KubernetesEvent]]] = {

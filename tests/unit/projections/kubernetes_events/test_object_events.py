@@ -47,7 +47,9 @@ def test_l459_a_node_pool_tells_its_conditions_when_they_change() -> None:
     world.see(Observation(replace(pool, labels={"bad key!": "x"})))
     found = {event.reason: event.message for event in latest(world, events)}
     assert set(found) == {"ValidationSucceeded", "Ready"}
-    assert "Status: True -> False, Reason: NodePoolValidationFailed" in found["ValidationSucceeded"]
+    told_of = found["ValidationSucceeded"]
+    assert "Status: True -> False, Reason: NodePoolValidationFailed, Message: " in told_of
+    assert "bad key!" in told_of, "what is wrong, and not only that something is"
 
 
 def test_l459_l253_a_node_pool_tells_that_its_node_class_is_gone() -> None:
@@ -57,7 +59,17 @@ def test_l459_l253_a_node_pool_tells_that_its_node_class_is_gone() -> None:
     world.see(Observation(ObjectGone("nodeclass", NODE_CLASS.key)))
     found = {event.reason: event.message for event in latest(world, events)}
     assert set(found) == {"NodeClassReady", "Ready"}
-    assert "Status: True -> False, Reason: NodeClassNotFound" in found["NodeClassReady"]
+    assert found["NodeClassReady"].endswith("Reason: NodeClassNotFound, Message: NodeClass default is not there")
+
+
+def test_l459_a_message_that_is_too_long_for_an_event_is_cut() -> None:
+    world = World()
+    world.prepare()
+    pool: NodePool = world.runtime.state.facts.pools["default"]
+    events = ObjectEvents(world.runtime.state)
+    world.see(Observation(replace(pool, labels={f"bad key {number}!": "x" for number in range(100)})))
+    (event,) = [event for event in latest(world, events) if event.reason == "ValidationSucceeded"]
+    assert len(event.message) == 1024
 
 
 def test_l82_a_node_pool_tells_that_its_nodes_register() -> None:
