@@ -155,9 +155,10 @@ class ObjectEvents:
         return [event] if event is not None else []
 
     def _elapsed(self, now: int) -> list[KubernetesEvent]:
-        """Tell pods that the duration of their do-not-disrupt annotation is over (EV-26)."""
+        """Tell pods that the duration of their do-not-disrupt annotation is over (EV-26). While the clocks differ none
+        is (ADR 9)."""
         events: list[KubernetesEvent] = []
-        while self._ends and self._ends[0][0] <= now:
+        while self._ends and self._ends[0][0] <= now and not self._state.facts.clocks_differ:
             until, uid = heappop(self._ends)
             pod = self._state.facts.pods.get(uid)
             if pod is None or not is_active(pod) or protected_until(pod) != until:

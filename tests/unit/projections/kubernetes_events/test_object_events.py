@@ -11,7 +11,7 @@ from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.karpenter.nodepools import NodePool, RequirementSpec
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Decision, Move, MoveStepResult, PlannedClaim
-from kerf.engine.record.observations import CatalogueSeen, ObjectGone, Observation
+from kerf.engine.record.observations import CatalogueSeen, ClocksAgree, ClocksDiffer, ObjectGone, Observation
 from kerf.engine.state.state import Facts, State
 from kerf.projections.kubernetes_events.event import NORMAL, WARNING, KubernetesEvent
 from kerf.projections.kubernetes_events.object_events import ObjectEvents
@@ -153,6 +153,19 @@ def test_ev26_d12_a_process_that_begins_later_tells_the_end_if_it_still_is_one(
     world.see(Observation(replace(world.pods["b"], ready=False)))
     reasons = [event.reason for event in latest(world, events)]
     assert ("DoNotDisruptGracePeriodElapsed" in reasons) == told_of
+
+
+def test_ev26_d12_while_the_clocks_differ_no_do_not_disrupt_is_over() -> None:
+    """The drain does not evict the pod then."""
+    world = lives.in_service()
+    world.see(Observation(replace(world.pods["a"], started=world.now, do_not_disrupt="30s")))
+    events = ObjectEvents(world.runtime.state)
+    world.see(Observation(ClocksDiffer(jump=0, skew=3_600_000)))
+    world.after(30_000)
+    world.see(Observation(replace(world.pods["b"], ready=False)))
+    assert "DoNotDisruptGracePeriodElapsed" not in [event.reason for event in latest(world, events)]
+    world.see(Observation(ClocksAgree()))
+    assert "DoNotDisruptGracePeriodElapsed" in [event.reason for event in latest(world, events)]
 
 
 def test_ev4_a_replacement_is_waited_for_from_its_launch_on() -> None:
