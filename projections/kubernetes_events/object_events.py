@@ -5,7 +5,7 @@ They tell of conditions that change, finalizers that go, and annotations and tai
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from heapq import heapify, heappop, heappush
 from typing import Any
 
@@ -25,6 +25,7 @@ from kerf.engine.state.state import State
 from kerf.projections.kubernetes_events.event import NORMAL, WARNING, KubernetesEvent, ObjectReference, shortened
 from kerf.projections.kubernetes_events.zonal_shift_events import ZonalShiftEvents
 from kerf.projections.status.nodeclaim import Reached, reached
+from kerf.projections.status.nodeclass import EC2_NODE_CLASS, class_conditions
 from kerf.projections.status.nodepool import nodepool_status
 
 
@@ -40,6 +41,7 @@ class ObjectEvents:
         self._ends = [(until, pod.uid) for pod in state.facts.pods.values() if (until := _end_of_protection(pod))]
         heapify(self._ends)
         self._pools = {name: self._statuses(name) for name in state.facts.pools}
+        self._classes = {seen.name: self._class_statuses(seen) for seen in state.facts.node_classes.values()}
         self._health = dict(state.facts.health)
         self._shifts = ZonalShiftEvents(state)
 
@@ -72,11 +74,21 @@ class ObjectEvents:
         return self._pools_changed([pool.name])
 
     def _node_class(self, seen: NodeClassSeen, entry: Entry) -> list[KubernetesEvent]:
-        return self._pools_changed(
+        return self._class_changed(seen) + self._pools_changed(
             name
             for name, pool in self._state.facts.pools.items()
             if (pool.node_class.kind, pool.node_class.name) == (seen.kind, seen.name)
         )
+
+    def _class_changed(self, seen: NodeClassSeen) -> list[KubernetesEvent]:
+        """Tell an EC2NodeClass of its conditions. KWOK's is ready from birth (L-63)."""
+        before = self._classes.get(seen.name, {})
+        now = self._classes[seen.name] = self._class_statuses(seen)
+        return _transitions(ObjectReference(f"{seen.group}/v1", seen.kind, seen.name, "", seen.uid), before, now)
+
+    def _class_statuses(self, seen: NodeClassSeen) -> dict[str, Condition]:
+        conditions = class_conditions(seen, self._state.indexes.blobs) if seen.kind == EC2_NODE_CLASS else ()
+        return {condition.type: condition for condition in conditions}
 
     def _catalogue(self, seen: CatalogueSeen, entry: Entry) -> list[KubernetesEvent]:
         return self._shifts.catalogue_changed(seen.node_class)
@@ -99,12 +111,7 @@ class ObjectEvents:
                 continue
             before, now = self._pools.get(name, {}), self._statuses(name)
             self._pools[name] = now
-            about = ObjectReference("karpenter.sh/v1", "NodePool", name, "", pool.uid)
-            for kind, condition in now.items():
-                was = before[kind].status if kind in before else "Unknown"
-                if was != condition.status:
-                    told = _transition(about, kind, was, condition.status, condition.reason or kind, condition.message)
-                    events.append(told)
+            events += _transitions(ObjectReference("karpenter.sh/v1", "NodePool", name, "", pool.uid), before, now)
         return events
 
     def _statuses(self, pool: str) -> dict[str, Condition]:
@@ -174,6 +181,7 @@ class ObjectEvents:
         elif gone.kind == "nodepool":
             self._pools.pop(gone.key, None)
         elif gone.kind == "nodeclass":
+            self._classes.pop(gone.key.rpartition("/")[2], None)
             pools = self._state.facts.pools.items()
             return self._pools_changed(name for name, pool in pools if pool.node_class.key == gone.key)
         return []
@@ -211,6 +219,18 @@ def _waits_for_readiness(claim: str) -> KubernetesEvent:
     """Say that a replacement has to be in service before what it replaces goes (EV-4)."""
     text = "Waiting on readiness to continue disruption"
     return KubernetesEvent(_claim_reference(claim), NORMAL, "DisruptionWaitingReadiness", text, (claim,))
+
+
+def _transitions(
+    about: ObjectReference, before: Mapping[str, Condition], now: Mapping[str, Condition]
+) -> list[KubernetesEvent]:
+    """Tell an object of the conditions that are others than before; one that is new was unknown."""
+    old = {kind: before[kind].status if kind in before else "Unknown" for kind in now}
+    return [
+        _transition(about, kind, old[kind], new.status, new.reason or kind, new.message)
+        for kind, new in now.items()
+        if new.status != old[kind]
+    ]
 
 
 def _transition(

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import msgspec
 from msgspec import Struct
 
-from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 from kerf.engine.model.kubernetes.nodes import READY, Node
 from kerf.engine.model.labels import INITIALIZED, NODEPOOL
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.record.errors import BlobMissing
 from kerf.engine.record.observations import NodeClassSeen
 from kerf.engine.state.indexes import Blobs
 from kerf.engine.state.state import State
 from kerf.projections.metrics.counted_claims import leaves_since
 from kerf.projections.status.nodeclaim import FALSE, TRUE, claim_conditions
+from kerf.projections.status.nodeclass import class_conditions, resolved_class
 from kerf.projections.status.nodepool import nodepool_conditions
 
 NODE_CLASS_KINDS = {"aws": "ec2nodeclass", "kwok": "kwoknodeclass"}
@@ -61,23 +59,8 @@ def pool_conditions(state: State, pool: str, since: Since) -> tuple[Condition, .
 
 
 def class_shown(seen: NodeClassSeen, blobs: Blobs) -> Shown:
-    """Return a NodeClass with the conditions of its object. Of one that the record has no object of, such as KWOK's,
-    only whether it is ready is known."""
-    known = _ec2_class(seen, blobs)
-    if known is None or not known.status.conditions:
-        ready = Condition(READY, TRUE if seen.ready else FALSE, READY if seen.ready else seen.reason)
-        return Shown(seen.name, (ready,))
-    return Shown(seen.name, known.status.conditions, deleting=known.deleting)
-
-
-def _ec2_class(seen: NodeClassSeen, blobs: Blobs) -> EC2NodeClass | None:
-    """Return an EC2NodeClass as it was resolved; None for another kind, and where a copy of a record leaves it out."""
-    if seen.kind.lower() != NODE_CLASS_KINDS["aws"] or not seen.digest:
-        return None
-    try:
-        return msgspec.msgpack.decode(blobs.source(seen.digest), type=EC2NodeClass)
-    except BlobMissing:
-        return None
+    known = resolved_class(seen, blobs)
+    return Shown(seen.name, class_conditions(seen, blobs), deleting=known.deleting if known is not None else 0)
 
 
 def node_claims(state: State, now: int) -> list[Shown]:

@@ -8,6 +8,8 @@ from msgspec.structs import replace
 from kerf.engine.model import labels
 from kerf.engine.model.content_digest import content
 from kerf.engine.model.instance_types import Catalogue
+from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass, EC2NodeClassSpec, EC2NodeClassStatus
+from kerf.engine.model.karpenter.nodeclaim_objects import Condition
 from kerf.engine.model.karpenter.nodepools import NodePool, RequirementSpec
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.decisions import Decision, Move, MoveStepResult, PlannedClaim
@@ -60,6 +62,36 @@ def test_l459_l253_a_node_pool_tells_that_its_node_class_is_gone() -> None:
     found = {event.reason: event.message for event in latest(world, events)}
     assert set(found) == {"NodeClassReady", "Ready"}
     assert found["NodeClassReady"].endswith("Reason: NodeClassNotFound, Message: NodeClass default is not there")
+
+
+def test_l459_a_node_class_tells_which_of_its_conditions_changed() -> None:
+    """Where the user looks who has changed it (A-63)."""
+    world = World()
+    world.prepare()
+    events = ObjectEvents(world.runtime.state)
+    status = EC2NodeClassStatus(
+        conditions=(
+            Condition("Ready", "False", "UnhealthyDependents", "SubnetsReady=False"),
+            Condition("SecurityGroupsReady", "True", "SecurityGroupsReady"),
+            Condition("SubnetsReady", "False", "SubnetsNotFound", "no subnet has these tags"),
+        )
+    )
+    made = EC2NodeClass(NODE_CLASS.name, EC2NodeClassSpec(), status)
+    seen = replace(
+        world.runtime.state.facts.node_classes[NODE_CLASS.key], ready=False, uid="uid-class", digest=content(made)[0]
+    )
+    world.see(Observation(seen, {seen.digest: made}))
+    found = [event for event in latest(world, events) if event.about.kind == "EC2NodeClass"]
+    assert {event.about.api_version for event in found} == {"karpenter.k8s.aws/v1"}
+    assert {event.about.uid for event in found} == {"uid-class"}
+    told_of = {event.reason: event.message.partition("Status: ")[2] for event in found}
+    assert told_of == {
+        "Ready": "True -> False, Reason: UnhealthyDependents, Message: SubnetsReady=False",
+        "SecurityGroupsReady": "Unknown -> True, Reason: SecurityGroupsReady",
+        "SubnetsReady": "Unknown -> False, Reason: SubnetsNotFound, Message: no subnet has these tags",
+    }
+    world.see(Observation(replace(seen, generation=2)))
+    assert latest(world, events) == []
 
 
 def test_l459_a_message_that_is_too_long_for_an_event_is_cut() -> None:
