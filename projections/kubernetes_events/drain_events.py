@@ -76,8 +76,11 @@ class DrainEvents:
         return events_about([self._objects.node(node.name)], NORMAL, "AwaitingVolumeDetachment", text)
 
     def answered(self, answer: EffectAnswered, entry: Entry) -> list[KubernetesEvent]:
-        """Tell that PodDisruptionBudgets refused an eviction (D-150, EV-16)."""
+        """Tell that PodDisruptionBudgets refused an eviction (D-150, EV-16), or that a pod of a Node without a claim
+        was evicted, of which there is no claim event (EV-14)."""
         intent = self._evictions.pop(answer.intent, None)
+        if intent is not None and answer.ok and not intent.claim:
+            return self._of_pod(intent.uid, "Evicted", "Evicted pod")
         if intent is None or answer.ok or not (answer.code == "429" or SEVERAL_BUDGETS in answer.message):
             return []
         text = f"Failed to drain node, evicting pod {intent.namespace}/{intent.name} violates a PDB: {answer.message}"

@@ -93,7 +93,7 @@ class RecordCounters:
         self._waiting_pods = WaitingPods(self._took)
         self._movable_pods = MovablePods(state.facts.pods.values())
         self._made: dict[str, tuple[str, bool]] = {}  # planned claim → why, and whether minValues gave way
-        self._evictions: dict[str, None] = {}
+        self._evictions: dict[str, str] = {}  # intent → claim
         self._terminations: dict[str, str] = {}  # intent → claim
         self._ends: dict[str, int] = {}  # claim → when the end of its instance was asked for
         self._moves = {ref: move.move for ref, move in state.facts.moves.items()}
@@ -149,7 +149,7 @@ class RecordCounters:
     def _decision(self, decision: Decision, entry: Entry) -> None:
         for index, intent in enumerate(decision.intents):
             if isinstance(intent, EvictPod):
-                self._evictions[f"{entry.position}.{index}"] = None
+                self._evictions[f"{entry.position}.{index}"] = intent.claim
             elif isinstance(intent, TerminateInstance):
                 self._terminations[f"{entry.position}.{index}"] = intent.claim
                 self._ends.setdefault(intent.claim, entry.at)
@@ -228,9 +228,11 @@ class RecordCounters:
     # ── answers ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def _answered(self, answer: EffectAnswered, entry: Entry) -> None:
-        if answer.intent in self._evictions:
-            del self._evictions[answer.intent]
+        evicted_of = self._evictions.pop(answer.intent, None)
+        if evicted_of is not None:
             self._inc("pods_eviction_requests_total", answer.code)
+            if answer.ok and not evicted_of:  # a Node without a claim has no claim events (D-153)
+                self._inc("pods_drained_total", "")
         claim = self._terminations.pop(answer.intent, None)
         if claim is not None and not answer.ok:
             where = self._claim(claim)

@@ -11,7 +11,8 @@ from kerf.engine.model.kubernetes.volumes import VolumeAttachment
 from kerf.engine.record.observations import EffectAnswered, Observation
 from kerf.projections.kubernetes_events.event import WARNING, KubernetesEvent
 from tests.support.events import told
-from tests.support.lives import UNREGISTERED, claim_of, decide, half_empty, show_taint
+from tests.support.lives import DISRUPTED, UNREGISTERED, claim_of, decide, half_empty, show_taint
+from tests.support.metrics import counted, value
 from tests.support.world import World
 from tests.support.worlds.drain import drain, put, serving
 
@@ -123,6 +124,20 @@ def test_ev17_l199_a_drained_node_says_which_volumes_it_waits_for() -> None:
     (event,) = of(world, "AwaitingVolumeDetachment")
     assert (event.about.kind, event.about.name) == ("Node", "n1")
     assert event.message == "Awaiting deletion VolumeAttachments bound to node (pv-1)"
+
+
+def test_ev14_m24_w80_an_evicted_pod_of_a_node_without_a_claim_is_told_and_counted_too() -> None:
+    """No claim can say why (D-153)."""
+    world = serving()
+    world.node("lone", "aws:///us-west-2a/i-9", registered="true", initialized="true", taints=(DISRUPTED,))
+    put(world, "a", node="lone")
+    node = world.runtime.state.facts.nodes["lone"]
+    labels = {**node.labels, "karpenter.k8s.aws/ec2nodeclass": "default"}
+    world.see(Observation(replace(node, deleting=world.now, labels=labels)))
+    world.answer_all()
+    (event,) = of(world, "Evicted")
+    assert (event.about.kind, event.about.name, event.message) == ("Pod", "a", "Evicted pod")
+    assert value(counted(world), "karpenter_pods_drained_total", reason="") == 1
 
 
 @pytest.mark.parametrize(("expires", "why"), [(None, "Deleted"), (HOUR, "Expired")])
