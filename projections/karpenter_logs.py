@@ -98,6 +98,13 @@ class KarpenterLog:
             **context,
         )  # fmt: skip
 
+    def _about_lone(self, entry: Entry, message: str, node: str, **context: Any) -> Line:
+        """Make a line about a Node that belongs to no NodeClaim (D-140)."""
+        return self._line(
+            INFO, entry, message, "node.termination", controllerGroup="", controllerKind="Node", Node={"name": node},
+            namespace="", name=node, **context,
+        )  # fmt: skip
+
     def _node_pool(self, claim: str) -> str:
         known = self._claims.get(claim)
         return known.node_pool if known is not None else ""
@@ -244,11 +251,11 @@ class KarpenterLog:
         if intent is None or not answer.ok:
             return self._refused(answer, entry)
         assert isinstance(intent, TaintNode | DeleteNode)
-        node = {"name": intent.node}
-        if isinstance(intent, DeleteNode):
-            return [self._about(INFO, entry, "deleted node", intent.claim, pool, Node=node)]
         taint = {"taint.Key": DISRUPTED_TAINT, "taint.Value": "", "taint.Effect": "NoSchedule"}
-        return [self._about(INFO, entry, "tainted node", intent.claim, pool, Node=node, **taint)]
+        message, more = ("deleted node", {}) if isinstance(intent, DeleteNode) else ("tainted node", taint)
+        if not intent.claim:
+            return [self._about_lone(entry, message, intent.node, **more)]
+        return [self._about(INFO, entry, message, intent.claim, pool, Node={"name": intent.node}, **more)]
 
     def _refused(self, answer: EffectAnswered, entry: Entry) -> list[Line]:
         """Log a request that was refused. Most are made again after a pause."""

@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.engine.model.karpenter.nodepools import Budget
+from kerf.engine.model.labels import EC2NODECLASS
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.claim_events import Tainted
 from kerf.engine.record.decisions import Decision, Move, MoveStepResult, ProposedMovesResult, StaticResult
@@ -23,7 +24,7 @@ from kerf.engine.state.evolve import evolve
 from kerf.engine.state.state import Facts, State
 from kerf.projections.disruption_log_lines import Line
 from kerf.projections.karpenter_logs import KarpenterLog, line_json
-from tests.support.lives import claim_of, decide, half_empty, show_taint
+from tests.support.lives import DISRUPTED, claim_of, decide, half_empty, show_taint
 from tests.support.records import whole_life
 from tests.support.world import World, pool
 from tests.support.worlds.drain import drain, put, serving
@@ -104,6 +105,24 @@ def test_a_node_that_is_gone_before_the_answer_has_its_nodepool() -> None:
     told = [made for entry in late for made in log.apply(entry)]
     assert [line["message"] for line in told[-2:]] == ["deleted nodeclaim", "deleted node"]
     assert told[-1]["NodePool"] == {"name": "default"}
+
+
+def test_l359_lg12_a_node_without_a_claim_is_what_its_lines_are_about() -> None:
+    """It has no NodeClaim that the lines could name (D-140)."""
+    world = serving()
+    world.node("lone", "aws:///us-west-2a/i-9", registered="true", initialized="true")
+    node = world.runtime.state.facts.nodes["lone"]
+    going = replace(node, deleting=world.now, labels={**node.labels, EC2NODECLASS: "default"})
+    since = len(lines(world))
+    world.see(Observation(going))
+    world.answer_all()
+    world.see(Observation(replace(going, taints=(DISRUPTED,))))
+    world.answer_all()
+    told = lines(world)[since:]
+    assert [line["message"] for line in told] == ["tainted node", "deleted node"]
+    for line in told:
+        assert (line["controller"], line["controllerKind"], line["name"]) == ("node.termination", "Node", "lone")
+        assert "NodeClaim" not in line
 
 
 def test_a_failed_launch_is_an_error_line() -> None:
