@@ -44,7 +44,7 @@ class Lines(Protocol):
 
 
 class ClaimFacts(Struct):
-    """What lines about a claim need to know of it."""
+    """What lines about a claim need to know of it. `collected`: it was told that its instance is gone."""
 
     node_pool: str = ""
     node: str = ""
@@ -52,6 +52,7 @@ class ClaimFacts(Struct):
     instance_type: str = ""
     capacity_type: str = ""
     allocatable: dict[str, int] = {}
+    collected: bool = False
 
     @classmethod
     def of(cls, claim: NodeClaim | ev.Adopted) -> ClaimFacts:

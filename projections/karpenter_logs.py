@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from kerf.engine.lifecycle.reasons import COLLECTED
 from kerf.engine.model.durations import format_duration
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.pods import Pod, Resources
@@ -22,6 +23,7 @@ from kerf.engine.record.decisions import (
     DeleteNode,
     DisruptResult,
     Intent,
+    LifecycleResult,
     MoveStepResult,
     ProposedMovesResult,
     ProvisionResult,
@@ -148,8 +150,22 @@ class KarpenterLog:
                 return self._disruption.verdicts(result.verdicts, entry)
             case StaticResult() as result:
                 return self._disruption.static(result, entry)
+            case LifecycleResult(reason=reason) as result if reason.code in COLLECTED:
+                return self._garbage(result.claim, entry)
             case _:
                 return []
+
+    def _garbage(self, claim: str, entry: Entry) -> list[Line]:
+        """Log once that a claim goes because its instance is gone (LG-9)."""
+        known = self._claims.get(claim)
+        if known is None or known.collected:
+            return []
+        known.collected = True
+        message = "garbage collecting nodeclaim with no cloudprovider representation"
+        return [
+            self._line(DEBUG, entry, message, "nodeclaim.garbagecollection", NodeClaim={"name": claim},
+                       Node={"name": known.node}, provider_id=known.provider_id)
+        ]  # fmt: skip
 
     def _planned(self, result: ProvisionResult, entry: Entry) -> list[Line]:
         """Log a plan with new nodes. Of a plan without new nodes nothing is logged (S-172)."""

@@ -101,3 +101,7 @@ class LifecycleCode(ReasonCode):
     WAITING_FOR_REPLACEMENT = "waiting-for-replacement", "{replacements} has to be in service before"
     WAITING_FOR_PODS = "waiting-for-pods", "{pods} still to leave"
     WAITING_TO_RETRY = "waiting-to-retry", "{effect} was refused: it is tried again after a pause"
+
+
+COLLECTED = frozenset([LifecycleCode.GARBAGE_COLLECTED.value, LifecycleCode.INSTANCE_VANISHED.value])
+"""Steps of claims whose instance is gone though kerf did not end it."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from kerf.engine.lifecycle.reasons import LifecycleCode
+from kerf.engine.lifecycle.reasons import COLLECTED, LifecycleCode
 from kerf.engine.model.disruption_reasons import (
     BUDGET_REASONS,
     DisruptionCode,
@@ -66,8 +66,6 @@ _INSTANCE_STATUSES = {
 """Interruption kinds that EC2 tells only when asked, and the category that they count under (A-353)."""
 
 
-_COLLECTED = frozenset([LifecycleCode.GARBAGE_COLLECTED.value, LifecycleCode.INSTANCE_VANISHED.value])
-"""Steps of claims whose instance is gone though kerf did not end it."""
 _EVALUATED = (
     (DisruptionReason.EMPTY, "empty"), (DisruptionReason.DRIFTED, ""),
     (DisruptionReason.UNDERUTILIZED, "multi"), (DisruptionReason.UNDERUTILIZED, "single"),
@@ -166,7 +164,7 @@ class RecordCounters:
                 self._inc("voluntary_disruption_consolidation_timeouts_total", "multi")
         elif isinstance(result, MoveStepResult):
             self._move(result)
-        elif isinstance(result, LifecycleResult) and result.reason.code in _COLLECTED:
+        elif isinstance(result, LifecycleResult) and result.reason.code in COLLECTED:
             self._collected(self._claim(result.claim), entry)
 
     def _weighed(self, result: ProposedMovesResult) -> None:

@@ -18,13 +18,14 @@ from kerf.engine.record.observations import (
     EffectAnswered,
     InputRefused,
     LaunchAnswered,
+    ObjectGone,
     Observation,
 )
 from kerf.engine.state.evolve import evolve
 from kerf.engine.state.state import Facts, State
 from kerf.projections.disruption_log_lines import Line
 from kerf.projections.karpenter_logs import KarpenterLog, line_json
-from tests.support.lives import DISRUPTED, claim_of, decide, half_empty, show_taint
+from tests.support.lives import DISRUPTED, PROVIDER, claim_of, decide, half_empty, show_taint
 from tests.support.records import whole_life
 from tests.support.world import World, pool
 from tests.support.worlds.drain import drain, put, serving
@@ -105,6 +106,25 @@ def test_a_node_that_is_gone_before_the_answer_has_its_nodepool() -> None:
     told = [made for entry in late for made in log.apply(entry)]
     assert [line["message"] for line in told[-2:]] == ["deleted nodeclaim", "deleted node"]
     assert told[-1]["NodePool"] == {"name": "default"}
+
+
+def test_lg9_d133_a_claim_whose_instance_is_gone_is_told_once_to_the_curious() -> None:
+    world = serving()
+    since = len(world.store.entries)
+    world.instance("i-1", "gone")
+    world.answer_all(ok=False, code="500")
+    world.after(60_000)
+    world.answer_all()
+    world.see(Observation(ObjectGone("node", "n1")))
+    world.after(1_000)
+    assert world.runtime.state.facts.claims == {}
+    for level, times in (("debug", 1), ("info", 0)):
+        log = KarpenterLog(level=level)
+        log.know(serving().runtime.state)
+        told = [line for entry in world.store.entries[since:] for line in log.apply(entry)]
+        collected = [line for line in told if line["message"].startswith("garbage collecting nodeclaim")]
+        assert len(collected) == times
+        assert all(line["provider-id"] == PROVIDER for line in collected)
 
 
 def test_l359_lg12_a_node_without_a_claim_is_what_its_lines_are_about() -> None:
