@@ -53,7 +53,7 @@ class ObjectEvents:
         """Return the Events whose causes last at `now` (ms since the epoch), to be told again."""
         facts = self._state.facts
         pods = (pod for pod in facts.pods.values() if pod.do_not_disrupt and is_active(pod))
-        told = [annotation_event(pod, now) for pod in pods]
+        told = [self._annotation(pod, now) for pod in pods]
         waiting = [name for name in self._replacements if name in facts.claims and facts.claims[name].launched]
         return [event for event in told if event is not None] + [_waits_for_readiness(name) for name in waiting]
 
@@ -158,8 +158,15 @@ class ObjectEvents:
         self._annotated[pod.uid] = said
         if until:
             heappush(self._ends, (until, pod.uid))
-        event = annotation_event(pod, entry.at)
+        event = self._annotation(pod, entry.at)
         return [event] if event is not None else []
+
+    def _annotation(self, pod: Pod, now: int) -> KubernetesEvent | None:
+        """Return what a pod's annotation comes to. It holds no node that is not kerf's."""
+        return annotation_event(pod, now) if not protected_until(pod) or self._on_ours(pod) else None
+
+    def _on_ours(self, pod: Pod) -> bool:
+        return pod.node in self._state.indexes.claim_by_node
 
     def _elapsed(self, now: int) -> list[KubernetesEvent]:
         """Tell pods that the duration of their do-not-disrupt annotation is over (EV-26). While the clocks differ none
@@ -168,7 +175,7 @@ class ObjectEvents:
         while self._ends and self._ends[0][0] <= now and not self._state.facts.clocks_differ:
             until, uid = heappop(self._ends)
             pod = self._state.facts.pods.get(uid)
-            if pod is None or not is_active(pod) or protected_until(pod) != until:
+            if pod is None or not is_active(pod) or not self._on_ours(pod) or protected_until(pod) != until:
                 continue
             words = f"karpenter.sh/do-not-disrupt has held its node for {pod.do_not_disrupt}, and no longer does"
             about = _pod_reference(pod)

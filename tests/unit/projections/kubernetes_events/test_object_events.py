@@ -187,6 +187,20 @@ def test_ev26_d12_a_process_that_begins_later_tells_the_end_if_it_still_is_one(
     assert ("DoNotDisruptGracePeriodElapsed" in reasons) == told_of
 
 
+def test_ev25_ev26_a_pod_on_a_node_that_is_not_kerfs_holds_none_of_its_nodes() -> None:
+    """Such as one of a managed node group. A text that counts for nothing is told all the same (EV-24)."""
+    world = lives.in_service()
+    events, pod = ObjectEvents(world.runtime.state), replace(world.pods["a"], started=world.now, node="other")
+    world.see(Observation(replace(pod, do_not_disrupt="30s")))
+    assert latest(world, events) == []
+    assert events.lasting(world.now) == []
+    world.after(30_000)
+    world.see(Observation(replace(world.pods["b"], ready=False)))
+    assert latest(world, events) == []
+    world.see(Observation(replace(pod, do_not_disrupt="tomorrow")))
+    assert [event.reason for event in latest(world, events)] == ["InvalidDoNotDisruptAnnotation"]
+
+
 def test_ev26_d12_while_the_clocks_differ_no_do_not_disrupt_is_over() -> None:
     """The drain does not evict the pod then."""
     world = lives.in_service()
