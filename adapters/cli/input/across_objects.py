@@ -18,6 +18,7 @@ from kerf.engine.model.instance_types import Catalogue
 from kerf.engine.model.karpenter.ec2nodeclasses import EC2NodeClass
 from kerf.engine.model.karpenter.nodepools import NodeClassRef, NodePool, RequirementSpec
 from kerf.engine.model.kubernetes.pods import PodShape, Taint, Toleration
+from kerf.engine.model.labels import CAPACITY_TYPE, OF_RESERVATIONS, OS, REGION, TENANCY, WINDOWS_BUILD, normalise
 from kerf.engine.model.manifests.decode import decode_object, generates_name, subject_of
 from kerf.engine.scheduling.matching.requirements import Requirements
 from kerf.engine.scheduling.matching.taints import tolerates
@@ -26,6 +27,9 @@ Document = dict[str, Any]
 
 _SYSTEM = ("node.kubernetes.io/", "node-role.kubernetes.io/", "node.cloudprovider.kubernetes.io/", "karpenter.sh/")
 """Taints of these domains are set by Kubernetes, a cloud or kerf, and by no NodePool."""
+_ACCOUNTS_OWN = frozenset({CAPACITY_TYPE, REGION, TENANCY, *OF_RESERVATIONS})
+"""Whether a type meets these depends on the account: its region, reservations and prices. No file says so."""
+_CLASSES_OWN = frozenset({OS, WINDOWS_BUILD})
 _NODE_CLASSES = {"EC2NodeClass": "karpenter.k8s.aws", "KWOKNodeClass": "karpenter.kwok.sh"}
 
 
@@ -101,8 +105,11 @@ def _without_types(
     """A note for a NodePool whose requirements leave no EC2 instance type: it can launch nothing."""
     if pool.node_class.group != _NODE_CLASSES["EC2NodeClass"]:
         return
+    unknown = _ACCOUNTS_OWN if pool.node_class in classes else _ACCOUNTS_OWN | _CLASSES_OWN
+    specs = [spec for spec in pool.requirements if normalise(spec.key) not in unknown]
+    labels = {key: value for key, value in dict(pool.labels).items() if normalise(key) not in unknown}
     catalogue = _catalogue(classes.get(pool.node_class), documents)
-    wanted = Requirements.of_specs(pool.requirements).merged(Requirements.of_labels(dict(pool.labels)))
+    wanted = Requirements.of_specs(specs).merged(Requirements.of_labels(labels))
     offered = [
         Requirements.of_specs(
             RequirementSpec(key, "In" if values else "DoesNotExist", values)
@@ -114,7 +121,7 @@ def _without_types(
         return
     alone = [
         f"{spec.key} {spec.operator} {', '.join(spec.values)}".rstrip()
-        for spec in pool.requirements
+        for spec in specs
         if all(requirements.conflicts(Requirements.of_specs([spec])) for requirements in offered)
     ]
     why = f"{alone[0]} alone leaves none" if alone else "together they leave none"

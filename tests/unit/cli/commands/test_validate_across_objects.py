@@ -45,6 +45,33 @@ def test_requirements_that_leave_no_instance_type_are_noted(kerf: Run, tmp_path:
     assert notes_of(kerf("validate", written(tmp_path, changed(NODE_POOL, path, [family])))[1]) == []
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("karpenter.sh/capacity-type", "reserved"),
+        ("karpenter.k8s.aws/capacity-reservation-id", "cr-0123"),
+        ("karpenter.k8s.aws/capacity-reservation-type", "capacity-block"),
+        ("topology.kubernetes.io/region", "eu-west-1"),
+        ("failure-domain.beta.kubernetes.io/region", "eu-west-1"),
+        ("kubernetes.io/os", "windows"),
+    ],
+)
+def test_what_the_account_or_a_class_elsewhere_decides_is_not_noted(
+    key: str, value: str, kerf: Run, tmp_path: Path
+) -> None:
+    requirements = [{"key": key, "operator": "In", "values": [value]}]
+    pool = changed(NODE_POOL, "spec.template.spec.requirements", requirements)
+    code, out, _ = kerf("validate", written(tmp_path, pool), "--strict")
+    assert (code, notes_of(out)) == (0, [])
+
+
+def test_an_operating_system_that_the_class_s_images_do_not_have_is_noted(kerf: Run, tmp_path: Path) -> None:
+    requirements = [{"key": "kubernetes.io/os", "operator": "In", "values": ["windows"]}]
+    pool = changed(NODE_POOL, "spec.template.spec.requirements", requirements)
+    (note,) = notes_of(kerf("validate", written(tmp_path, pool, EC2_NODE_CLASS))[1])
+    assert "kubernetes.io/os In windows alone leaves none" in note
+
+
 def test_a_toleration_of_a_taint_that_no_pool_has_is_noted(kerf: Run, tmp_path: Path) -> None:
     taints = [{"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}]
     pool = changed(NODE_POOL, "spec.template.spec.taints", taints)
