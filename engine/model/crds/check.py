@@ -15,6 +15,7 @@ from kerf.engine.model.crds.schema import Schema, compiled
 from kerf.engine.model.did_you_mean import did_you_mean, is_it
 from kerf.engine.model.durations import parse_time
 from kerf.engine.model.manifests.violations import Report
+from kerf.engine.model.quantities import parse_quantity
 
 _HEAD = ("apiVersion", "kind", "metadata", "status")
 _LINE = 100
@@ -195,6 +196,8 @@ def _check_text(schema: Schema, value: str, report: Report, path: str) -> None:
             report.add(schema.code, path, f"{_short(value)} is not {schema.what}", schema.hint)
         else:
             report.add("KERF304", path, "The text may not be empty", schema.hint)
+    elif schema.type == "amount" and not schema.pattern:
+        report.attempt(path, parse_quantity, value, "", otherwise=0)
     if schema.format == "date-time":
         report.attempt(path, parse_time, value, otherwise=0)
 

@@ -168,6 +168,18 @@ def test_requests_are_at_most_their_limits(
     assert codes(job) == {f"spec.template.{prefix}{path}": code for path, code in expected.items()}
 
 
+@pytest.mark.parametrize("size", ["10GB", "1GiB", "lots", ""])
+def test_every_quantity_is_one_wherever_it_stands(size: str) -> None:
+    """The API server cannot decode such an object."""
+    claim = changed(workload("PersistentVolumeClaim", "v1", **CLAIM_SPEC), "spec.resources.requests.storage", size)
+    assert codes(claim) == {"spec.resources.requests[storage]": "KERF306"}
+    made = workload("StatefulSet", serviceName="s", **SELECTED, volumeClaimTemplates=[{"spec": claim["spec"]}])
+    assert codes(made) == {"spec.volumeClaimTemplates[0].spec.resources.requests[storage]": "KERF306"}
+    volumes = [{"name": "v", "emptyDir": {"sizeLimit": size}}]
+    pod = workload("Pod", "v1", **POD_SPEC, volumes=volumes)
+    assert codes(pod) == {"spec.volumes[0].emptyDir.sizeLimit": "KERF306"}
+
+
 def node_affinity(operator: str, *values: str) -> dict[str, Any]:
     expression = {"key": "a", "operator": operator, "values": list(values)}
     terms = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
