@@ -74,8 +74,7 @@ def _check(schema: Schema, value: Any, report: Report, path: str, strict: bool) 
     """Checks a value and returns whether rules may look at it: types are right, and required fields are there."""
     if not _has_type(schema, value):
         wanted = _TYPES[schema.type]
-        hint = f'Put it in quotes: "{value}"' if schema.type == "string" and _is_number(value) else ""
-        report.add("KERF303", path, f"Expected {wanted}, got {_shown(value)}", hint)
+        report.add("KERF303", path, f"Expected {wanted}, got {_shown(value)}", _as_text(schema, value))
         return False
     sound = not report.is_mended(path)  # by repair
     if isinstance(value, dict):
@@ -91,6 +90,19 @@ def _check(schema: Schema, value: Any, report: Report, path: str, strict: bool) 
             for fault in rule.faults(value) if rule.faults is not None else ():
                 report.add(fault.code, (path + fault.at).removeprefix("."), fault.message, fault.hint)
     return sound
+
+
+def _as_text(schema: Schema, value: Any) -> str:
+    """What to write for a number, true or false where a text belongs. In quotes it may be wrong still: expireAfter: 720
+    lacks a unit."""
+    if schema.type != "string" or not isinstance(value, int | float):
+        return ""
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    if schema.enum and text not in schema.enum:
+        return f"Write {' or '.join(schema.enum)}"
+    if schema.pattern and not compiled(schema.pattern).search(text):
+        return schema.hint
+    return f'Put it in quotes: "{text}"'
 
 
 def _has_type(schema: Schema, value: Any) -> bool:

@@ -128,6 +128,8 @@ def _kind(value: Any) -> str:
 
 def _complaint(expected: list[str], got: str, value: Any) -> str:
     wanted = " or ".join(_NAMES[name] for name in expected if name != "null")
+    if isinstance(value, bool):
+        return f"Expected {wanted}, got {_text(value)}"
     shown = f" {_text(value)}" if isinstance(value, (int, float)) else ""
     return f"Expected {wanted}, got {_NAMES[got]}{shown}"
 

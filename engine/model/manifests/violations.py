@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kerf.engine.errors import InputError
 from kerf.engine.model.reasons import Reason
@@ -38,7 +39,8 @@ CODES: dict[str, str] = {
 """The closed list of codes for refused manifests (docs/errors-input.md holds the same table)."""
 
 _UNKNOWN = "KERF320"
-_OF_FORM = frozenset({"KERF303", "KERF319", _UNKNOWN})
+_TYPE = "KERF303"
+_OF_FORM = frozenset({_TYPE, "KERF319", _UNKNOWN})
 """What says that a whole object is no such object: nothing is said of fields in it."""
 
 T = TypeVar("T")
@@ -99,9 +101,18 @@ class Report:
         An unknown field is also told where a rule fails on its object: it is often why.
         """
         path = self._written(path)
+        if code == _TYPE and hint:
+            self._take_hint(path, hint)
         holders = [found for found in self.violations if _holds(found.path, path)]
         if not any(code != _UNKNOWN or found.path == path or found.code in _OF_FORM for found in holders):
             self.violations.append(Violation(code, path, message, hint))
+
+    def _take_hint(self, path: str, hint: str) -> None:
+        """Lets what the schema says of a wrong type stand for what decoding said: it knows which texts are allowed."""
+        self.violations = [
+            replace(found, hint=hint) if (found.code, found.path) == (_TYPE, path) else found
+            for found in self.violations
+        ]
 
     def mended(self, path: str) -> None:
         """Remembers that a neutral value stands at this path instead of the author's, which is reported. What rules say
