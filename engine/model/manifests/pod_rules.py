@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from kerf.engine.model.karpenter.nodepool_validation import is_label_value, qualified
+from kerf.engine.model.manifests.name_rules import check_label_name
 from kerf.engine.model.manifests.violations import Report
 
 Document = dict[str, Any]
@@ -65,6 +66,7 @@ def check_labels(report: Report, path: str, value: Any) -> None:
 
 _PORT, _INT32 = 65_535, (1 << 31) - 1
 _OF_CONTAINERS: dict[str, Check] = {
+    "name": check_label_name,
     "imagePullPolicy": _one_of("Always", "IfNotPresent", "Never"),
     "terminationMessagePolicy": _one_of("File", "FallbackToLogsOnError"),
     "ports[].containerPort": _between(1, _PORT),
@@ -78,6 +80,7 @@ RULES: dict[str, Check] = {
     "activeDeadlineSeconds": _between(1, _INT32),
     "nodeSelector": check_labels,
     **dict.fromkeys((*CONTAINERS, "volumes"), _unique),
+    "volumes[].name": check_label_name,
     f"{NODE_AFFINITY}.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms": _filled,
     f"{NODE_AFFINITY}.preferredDuringSchedulingIgnoredDuringExecution[].weight": _between(1, 100),
     **{f"{holder}[].{field}": check for holder in CONTAINERS for field, check in _OF_CONTAINERS.items()},

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kerf.engine.model.cron import parse as parse_cron
+from kerf.engine.model.manifests.name_rules import check_names
 from kerf.engine.model.manifests.pod_rules import check_labels, check_pod_spec
 from kerf.engine.model.manifests.violations import Report
 from kerf.engine.model.quantities import parse_quantity
@@ -40,6 +41,7 @@ _EITHER = {"Gte": "Gt with the number before it", "Lte": "Lt with the number aft
 def check_workload(document: Document, version: Version, report: Report) -> None:
     """Report what the API server of this version refuses in a pod, or in an object with a template of pods."""
     kind = str(document.get("kind"))
+    check_names(kind, document, report)
     if kind in _WITH_SELECTOR:
         _check_selector(document, report)
     where = _POD_SPECS.get(kind, _TEMPLATE)

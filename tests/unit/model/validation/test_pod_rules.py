@@ -25,12 +25,14 @@ BAD: dict[str, tuple[Any, Any, str, str]] = {
     "volumes": ([{"name": "a"}, {"name": "b"}], [{"name": "a"}, {"name": "a"}], "KERF321", "[1].name"),
     "containers": ([CONTAINER], [CONTAINER, CONTAINER], "KERF321", "[1].name"),
     "initContainers": ([CONTAINER], [CONTAINER, CONTAINER], "KERF321", "[1].name"),
+    "volumes[].name": ("a-1", "a.b", "KERF312", ""),
     f"affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms": ([TERM], [], "KERF304", ""),
     f"affinity.nodeAffinity.{PREFERRED}[].weight": (100, 101, "KERF309", ""),
     **{
         f"{holder}[].{field}": row
         for holder in ("containers", "initContainers")
         for field, row in {
+            "name": ("web-1", "Web", "KERF312", ""),
             "imagePullPolicy": ("Always", "Sometimes", "KERF305", ""),
             "terminationMessagePolicy": ("File", "file", "KERF305", ""),
             "ports[].containerPort": (65_535, 65_536, "KERF309", ""),
@@ -43,6 +45,7 @@ BAD: dict[str, tuple[Any, Any, str, str]] = {
 WHOLE: dict[str, dict[str, Any]] = {
     "containers": CONTAINER,
     "initContainers": {"name": "first", "image": "i"},
+    "volumes": {"name": "v"},
     "ports": {"containerPort": 80},
     PREFERRED: {"weight": 1, "preference": TERM},
 }

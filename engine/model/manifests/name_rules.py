@@ -1,0 +1,45 @@
+"""Refuses names of objects that the API server refuses, for the kinds that Kubernetes itself defines.
+
+A name of the wrong type, or none, is passed over: the schema and the decoding report it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from kerf.engine.model.manifests.violations import Report
+
+_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_AS_LABEL, _AS_DOMAIN = re.compile(_LABEL), re.compile(rf"{_LABEL}(\.{_LABEL})*")
+_LONGEST_LABEL, _LONGEST_DOMAIN = 63, 253
+_LONGEST_OF_CRON_JOBS = 52
+"""A CronJob's Jobs are named after it, with eleven characters more."""
+_NAMED_AS_LABELS = frozenset({"Namespace", "Service"})
+
+
+def check_label_name(report: Report, path: str, value: Any) -> None:
+    """Report a text that is no DNS label, which names of namespaces, containers and volumes are."""
+    if isinstance(value, str) and value and not _is_name(value, _AS_LABEL, _LONGEST_LABEL):
+        hint = f"Lower-case letters, digits and -, at most {_LONGEST_LABEL}"
+        report.add("KERF312", path, f"{value[:_LONGEST_DOMAIN]!r} is not a name", hint)
+
+
+def check_names(kind: str, document: dict[str, Any], report: Report) -> None:
+    """Report a name, or a namespace, that an object of this kind cannot have."""
+    metadata = document.get("metadata")
+    if not isinstance(metadata, dict):
+        return
+    check_label_name(report, "metadata.namespace", metadata.get("namespace"))
+    name = metadata.get("name")
+    if kind in _NAMED_AS_LABELS:
+        check_label_name(report, "metadata.name", name)
+        return
+    longest = _LONGEST_OF_CRON_JOBS if kind == "CronJob" else _LONGEST_DOMAIN
+    if isinstance(name, str) and name and not _is_name(name, _AS_DOMAIN, longest):
+        hint = f"Lower-case letters, digits, - and ., at most {longest}"
+        report.add("KERF312", "metadata.name", f"{name[:_LONGEST_DOMAIN]!r} is not a name", hint)
+
+
+def _is_name(text: str, form: re.Pattern[str], longest: int) -> bool:
+    return len(text) <= longest and form.fullmatch(text) is not None
