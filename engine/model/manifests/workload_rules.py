@@ -11,8 +11,8 @@ from typing import Any
 from kerf.engine.model.cron import parse as parse_cron
 from kerf.engine.model.manifests.name_rules import check_names
 from kerf.engine.model.manifests.pod_rules import check_labels, check_pod_spec
+from kerf.engine.model.manifests.resource_rules import check_resources
 from kerf.engine.model.manifests.violations import Report
-from kerf.engine.model.quantities import parse_quantity
 
 Document = dict[str, Any]
 Version = tuple[int, ...]
@@ -110,32 +110,14 @@ def _selects(expression: Document, labels: Document) -> bool:
 def _check_pod(spec: Document, path: str, version: Version, report: Report) -> None:
     for name in ("containers", "initContainers"):
         for number, container in enumerate(_objects(spec, name)):
-            _check_resources(_at(container, "resources"), f"{path}.{name}[{number}].resources", report)
-    _check_resources(_at(spec, "resources"), f"{path}.resources", report)
+            check_resources(_at(container, "resources"), f"{path}.{name}[{number}].resources", report)
+    check_resources(_at(spec, "resources"), f"{path}.resources", report)
     for number, toleration in enumerate(_objects(spec, "tolerations")):
         _check_toleration(toleration, f"{path}.tolerations[{number}]", version, report)
     for at, term in _node_terms(_at(spec, "affinity", "nodeAffinity"), f"{path}.affinity.nodeAffinity"):
         _check_expressions(term, "matchExpressions", at, _NODE_OPERATORS, report)
     for at, selector in _label_selectors(spec, path):
         _check_expressions(selector, "matchExpressions", at, _LABEL_OPERATORS, report)
-
-
-def _check_resources(resources: Document, path: str, report: Report) -> None:
-    """Report what is no quantity, and requests above their limits."""
-    amounts = {
-        holder: {
-            name: report.attempt(f"{path}.{holder}[{name}]", parse_quantity, written, name, otherwise=None)
-            for name, written in _at(resources, holder).items()
-            if isinstance(written, str | int | float) and not isinstance(written, bool)
-        }
-        for holder in ("requests", "limits")
-    }
-    for name, amount in amounts["requests"].items():
-        most = amounts["limits"].get(name)
-        if amount is not None and most is not None and amount > most:
-            requested, limit = resources["requests"][name], resources["limits"][name]
-            message = f"{name} requests {requested}, which is more than its limit {limit}"
-            report.add("KERF309", f"{path}.requests[{name}]", message, "Raise the limit, or ask for less")
 
 
 def _check_toleration(toleration: Document, path: str, version: Version, report: Report) -> None:

@@ -156,9 +156,18 @@ def test_a_selector_must_select_its_template(kind: str) -> None:
         ({"nvidia.com/gpu": 2}, {"nvidia.com/gpu": 1}, {"requests[nvidia.com/gpu]": "KERF309"}),
         ({"cpu": 0.5}, {"cpu": "1x"}, {"limits[cpu]": "KERF306"}),
         ({"cpu": "x"}, {}, {"requests[cpu]": "KERF306"}),
+        ({"nvidia.com/gpu": 1}, {"nvidia.com/gpu": "1"}, {}),
+        ({}, {"nvidia.com/gpu": 1}, {}),
+        ({"nvidia.com/gpu": 1}, {}, {"requests[nvidia.com/gpu]": "KERF309"}),
+        ({"nvidia.com/gpu": 1}, {"nvidia.com/gpu": 2}, {"requests[nvidia.com/gpu]": "KERF309"}),
+        ({}, {"nvidia.com/gpu": "500m"}, {"limits[nvidia.com/gpu]": "KERF306"}),
+        ({"hugepages-2Mi": "2Mi"}, {}, {"requests[hugepages-2Mi]": "KERF309"}),
+        ({}, {"gpu": 1}, {"limits[gpu]": "KERF305"}),
+        ({"ephemeral-storage": "1Gi"}, {}, {}),
+        ({"example.kubernetes.io/x": 1}, {}, {}),
     ],
 )
-def test_requests_are_at_most_their_limits(
+def test_requests_suit_their_limits(
     requests: dict[str, Any], limits: dict[str, Any], expected: dict[str, str]
 ) -> None:
     pod = workload("Pod", "v1", containers=[{"name": "c", "resources": {"requests": requests, "limits": limits}}])

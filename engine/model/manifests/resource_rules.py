@@ -1,0 +1,75 @@
+"""Refuses what the API server refuses in the resources of a container or a pod."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kerf.engine.model.manifests.violations import Report
+from kerf.engine.model.quantities import parse_quantity
+
+_STANDARD = frozenset({"cpu", "memory", "ephemeral-storage"})
+_HUGE_PAGES = "hugepages-"
+_MILLI = "cpu"
+"""Quantities are read as of this resource to see thousandths."""
+
+
+def check_resources(resources: dict[str, Any], path: str, report: Report) -> None:
+    """Report resources that none has, what is no quantity, and requests that do not suit their limits."""
+    amounts = {
+        holder: {
+            name: report.attempt(f"{path}.{holder}[{name}]", parse_quantity, written, name, otherwise=None)
+            for name, written in _written(resources, holder).items()
+        }
+        for holder in ("requests", "limits")
+    }
+    for holder, found in amounts.items():
+        for name in found:
+            _check_name(name, resources[holder][name], f"{path}.{holder}[{name}]", report)
+    for name, amount in amounts["requests"].items():
+        at, most = f"{path}.requests[{name}]", amounts["limits"].get(name)
+        whole = not _may_be_exceeded(name)
+        if whole and not _names(resources, "limits", name):
+            report.add("KERF309", at, f"{name} needs a limit too", "Write the same amount into limits, or only there")
+        if amount is None or most is None:
+            continue
+        requested, limit = resources["requests"][name], resources["limits"][name]
+        if amount > most:
+            message = f"{name} requests {requested}, which is more than its limit {limit}"
+            report.add("KERF309", at, message, "Raise the limit, or ask for less")
+        elif whole and amount < most:
+            message = f"{name} requests {requested}, and its limit is {limit}: the two have to be equal"
+            report.add("KERF309", at, message, "Leave out the request: it is the limit then")
+
+
+def _check_name(name: str, written: Any, path: str, report: Report) -> None:
+    """Report a name without a domain that is not one of Kubernetes' own, and a part of a device."""
+    if "/" not in name and name not in _STANDARD and not name.startswith(_HUGE_PAGES):
+        hint = "Names of other resources have a domain, such as nvidia.com/gpu"
+        report.add("KERF305", path, f"{name!r} is not one of {', '.join(sorted(_STANDARD))}", hint)
+    elif _is_extended(name) and report.attempt(path, parse_quantity, written, _MILLI, otherwise=0) % 1000:
+        report.add("KERF306", path, f"{written} of {name} is not a whole number")
+
+
+def _is_extended(name: str) -> bool:
+    """Returns whether it is a resource of devices. Those with kubernetes.io in their domain are Kubernetes' own."""
+    return "/" in name and "kubernetes.io/" not in name
+
+
+def _may_be_exceeded(name: str) -> bool:
+    """Returns whether containers may use more of it than they request. Nobody shares devices and huge pages."""
+    return not _is_extended(name) and not name.startswith(_HUGE_PAGES)
+
+
+def _names(resources: dict[str, Any], holder: str, name: str) -> bool:
+    part = resources.get(holder)
+    return not isinstance(part, dict | None) or name in (part or {})  # of another type: that is what is wrong
+
+
+def _written(resources: dict[str, Any], holder: str) -> dict[str, Any]:
+    part = resources.get(holder)
+    entries = part.items() if isinstance(part, dict) else ()
+    return {
+        str(name): value
+        for name, value in entries
+        if isinstance(value, str | int | float) and not isinstance(value, bool)
+    }
