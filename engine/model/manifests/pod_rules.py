@@ -56,12 +56,37 @@ def _unique(report: Report, path: str, value: Any) -> None:
 def check_labels(report: Report, path: str, value: Any) -> None:
     """Report keys and values that are none of labels."""
     for key, text in value.items() if isinstance(value, dict) else ():
-        if not isinstance(key, str):
-            continue  # its type is what is wrong
-        if not qualified(key):
-            report.add("KERF312", f"{path}[{key}]", f"{key!r} is not a label key", _HINT)
-        elif isinstance(text, str) and not is_label_value(text):
-            report.add("KERF312", f"{path}[{key}]", f"{text!r} is not a label value", _HINT)
+        check_label_key(report, f"{path}[{key}]", key)
+        check_label_value(report, f"{path}[{key}]", text)
+
+
+def check_label_key(report: Report, path: str, key: Any) -> None:
+    """Report a text that is no key of labels."""
+    if isinstance(key, str) and not qualified(key):
+        report.add("KERF312", path, f"{key!r} is not a label key", _HINT)
+
+
+def check_label_value(report: Report, path: str, text: Any) -> None:
+    """Report a text that is no value of labels."""
+    if isinstance(text, str) and not is_label_value(text):
+        report.add("KERF312", path, f"{text!r} is not a label value", _HINT)
+
+
+def _spreads(report: Report, path: str, value: Any) -> None:
+    """Report what two constraints, or two fields of one, cannot have together."""
+    seen: dict[tuple[str, str], int] = {}
+    for number, part in enumerate(value if isinstance(value, list) else ()):
+        key, otherwise = (
+            (part.get("topologyKey"), part.get("whenUnsatisfiable")) if isinstance(part, dict) else ("", "")
+        )
+        if not key or not isinstance(key, str) or not isinstance(otherwise, str):
+            continue  # which is what is wrong
+        if seen.setdefault((key, otherwise), number) != number:
+            first = f"{path}[{seen[key, otherwise]}]"
+            report.add("KERF321", f"{path}[{number}]", f"The topologyKey {key} stands with {otherwise} at {first}")
+        if part.get("minDomains") is not None and otherwise == "ScheduleAnyway":
+            hint = "Write DoNotSchedule, or leave minDomains out"
+            report.add("KERF305", f"{path}[{number}].whenUnsatisfiable", "minDomains needs DoNotSchedule", hint)
 
 
 _PORT, _INT32 = 65_535, (1 << 31) - 1
@@ -80,6 +105,8 @@ RULES: dict[str, Check] = {
     "activeDeadlineSeconds": _between(1, _INT32),
     "nodeSelector": check_labels,
     **dict.fromkeys((*CONTAINERS, "volumes"), _unique),
+    "topologySpreadConstraints": _spreads,
+    "topologySpreadConstraints[].minDomains": _between(1, _INT32),
     "volumes[].name": check_label_name,
     f"{NODE_AFFINITY}.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms": _filled,
     f"{NODE_AFFINITY}.preferredDuringSchedulingIgnoredDuringExecution[].weight": _between(1, 100),

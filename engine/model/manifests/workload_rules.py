@@ -10,9 +10,10 @@ from typing import Any
 
 from kerf.engine.model.cron import parse as parse_cron
 from kerf.engine.model.manifests.name_rules import check_names
-from kerf.engine.model.manifests.pod_rules import check_labels, check_pod_spec
+from kerf.engine.model.manifests.pod_rules import check_label_key, check_label_value, check_labels, check_pod_spec
 from kerf.engine.model.manifests.resource_rules import check_resources
 from kerf.engine.model.manifests.violations import Report
+from kerf.engine.model.manifests.volume_rules import check_mounts
 
 Document = dict[str, Any]
 Version = tuple[int, ...]
@@ -24,11 +25,14 @@ _POD_SPECS = {
 }
 _TEMPLATE = ("spec", "template", "spec")
 _WITH_SELECTOR = frozenset({"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"})
+_WITH_SPEC = frozenset({"Pod", "ReplicationController", "Job", "CronJob", *_WITH_SELECTOR})
 _LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 _NODE_OPERATORS = (*_LABEL_OPERATORS, "Gt", "Lt")
 _TOLERATION_OPERATORS = ("Exists", "Equal")
 _NUMERIC_TOLERATIONS = (1, 35)
 """The version of Kubernetes from which tolerations compare numbers (Gt, Lt)."""
+_STAYING = (None, "", "NoSchedule", "PreferNoSchedule")
+"""Effects of a toleration that never have a pod leave, or not alone."""
 _REQUIRED, _PREFERRED = (
     "requiredDuringSchedulingIgnoredDuringExecution",
     "preferredDuringSchedulingIgnoredDuringExecution",
@@ -49,9 +53,13 @@ def check_workload(document: Document, version: Version, report: Report) -> None
     for path, holder in holders.items():
         check_labels(report, f"{path}.labels", _at(holder, "metadata", "labels"))
     spec = _at(document, *where)
+    if kind in _WITH_SPEC and document.get("spec") is None:
+        report.add("KERF304", "spec", "spec is required")
     if spec:
         _check_pod(spec, ".".join(where), version, report)
         check_pod_spec(kind, spec, ".".join(where), report)
+        claims = _at(document, "spec").get("volumeClaimTemplates") if kind == "StatefulSet" else None
+        check_mounts(spec, claims, ".".join(where), report)
     schedule = _at(document, "spec").get("schedule")
     if kind == "CronJob" and isinstance(schedule, str) and not schedule.startswith(_OTHER_SCHEDULES):
         report.attempt("spec.schedule", parse_cron, schedule, otherwise=None)
@@ -135,6 +143,14 @@ def _check_toleration(toleration: Document, path: str, version: Version, report:
         report.add("KERF305", f"{path}.operator", "Without a key the operator is Exists", "Name the taint's key")
     if operator == "Exists" and toleration.get("value"):
         report.add("KERF310", f"{path}.value", "Exists takes no value", "Leave it out, or write operator: Equal")
+    elif operator in {"Gt", "Lt"} and numeric and not _is_one_integer([toleration.get("value")]):
+        report.add("KERF310", f"{path}.value", f"{operator} needs an integer in quotes")
+    elif operator == "Equal":
+        check_label_value(report, f"{path}.value", toleration.get("value"))
+    check_label_key(report, f"{path}.key", toleration.get("key") or None)
+    if toleration.get("tolerationSeconds") is not None and toleration.get("effect") in _STAYING:
+        message = "tolerationSeconds says when NoExecute ends a pod: no other effect does"
+        report.add("KERF305", f"{path}.effect", message, "Write effect: NoExecute, or leave tolerationSeconds out")
 
 
 def _node_terms(affinity: Document, path: str) -> Iterator[tuple[str, Document]]:

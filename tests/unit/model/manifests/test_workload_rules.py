@@ -28,7 +28,7 @@ POD_SPEC: dict[str, Any] = {
         }
     ],
     "nodeSelector": {"kubernetes.io/arch": "amd64"},
-    "tolerations": [{"key": "a", "operator": "Exists", "effect": "NoSchedule", "tolerationSeconds": 5}],
+    "tolerations": [{"key": "a", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}],
     "topologySpreadConstraints": [
         {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {}}
     ],
@@ -167,9 +167,7 @@ def test_a_selector_must_select_its_template(kind: str) -> None:
         ({"example.kubernetes.io/x": 1}, {}, {}),
     ],
 )
-def test_requests_suit_their_limits(
-    requests: dict[str, Any], limits: dict[str, Any], expected: dict[str, str]
-) -> None:
+def test_requests_suit_their_limits(requests: dict[str, Any], limits: dict[str, Any], expected: dict[str, str]) -> None:
     pod = workload("Pod", "v1", containers=[{"name": "c", "resources": {"requests": requests, "limits": limits}}])
     prefix = "spec.containers[0].resources."
     assert codes(pod) == {f"{prefix}{path}": code for path, code in expected.items()}

@@ -16,6 +16,7 @@ REQUIRED, PREFERRED = (
 )
 CONTAINER = {"name": "c", "image": "i"}
 TERM = {"matchExpressions": [{"key": "a", "operator": "Exists"}]}
+SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
 BAD: dict[str, tuple[Any, Any, str, str]] = {
     "restartPolicy": ("Never", "Sometimes", "KERF305", ""),
     "preemptionPolicy": ("Never", "Always", "KERF305", ""),
@@ -25,6 +26,8 @@ BAD: dict[str, tuple[Any, Any, str, str]] = {
     "volumes": ([{"name": "a"}, {"name": "b"}], [{"name": "a"}, {"name": "a"}], "KERF321", "[1].name"),
     "containers": ([CONTAINER], [CONTAINER, CONTAINER], "KERF321", "[1].name"),
     "initContainers": ([CONTAINER], [CONTAINER, CONTAINER], "KERF321", "[1].name"),
+    "topologySpreadConstraints": ([SPREAD], [SPREAD, SPREAD], "KERF321", "[1]"),
+    "topologySpreadConstraints[].minDomains": (1, 0, "KERF309", ""),
     "volumes[].name": ("a-1", "a.b", "KERF312", ""),
     f"affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms": ([TERM], [], "KERF304", ""),
     f"affinity.nodeAffinity.{PREFERRED}[].weight": (100, 101, "KERF309", ""),
@@ -46,6 +49,7 @@ WHOLE: dict[str, dict[str, Any]] = {
     "containers": CONTAINER,
     "initContainers": {"name": "first", "image": "i"},
     "volumes": {"name": "v"},
+    "topologySpreadConstraints": SPREAD,
     "ports": {"containerPort": 80},
     PREFERRED: {"weight": 1, "preference": TERM},
 }
@@ -132,3 +136,72 @@ def test_the_schedule_of_a_cron_job(schedule: str, told: list[str]) -> None:
     pod = {"containers": [CONTAINER], "restartPolicy": "Never"}
     cron = {"schedule": schedule, "jobTemplate": {"spec": {"template": {"spec": pod}}}}
     assert found("CronJob", "batch/v1", cron) == [(code, "spec.schedule") for code in told]
+
+
+def mounting(name: str, kind: str = "volumeMounts") -> dict[str, Any]:
+    return {"containers": [{**CONTAINER, kind: [{"name": name, "mountPath": "/data", "devicePath": "/dev/x"}]}]}
+
+
+@pytest.mark.parametrize("kind", ["volumeMounts", "volumeDevices"])
+def test_a_mount_needs_its_volume(kind: str) -> None:
+    path = f"spec.containers[0].{kind}[0].name"
+    unknown = {"volumeMounts": "devicePath", "volumeDevices": "mountPath"}[kind]
+    spec = mounting("data", kind)
+    del spec["containers"][0][kind][0][unknown]
+    assert found("Pod", "v1", spec) == [("KERF305", path)]
+    assert found("Pod", "v1", spec | {"volumes": [{"name": "dat", "emptyDir": {}}]}) == [("KERF305", path)]
+    assert found("Pod", "v1", spec | {"volumes": [{"name": "data", "emptyDir": {}}]}) == []
+    assert found("Pod", "v1", spec | {"volumes": "data"}) == [("KERF303", "spec.volumes")]
+
+
+def test_claims_of_a_stateful_set_are_volumes_of_its_pods() -> None:
+    spec = mounting("data")
+    del spec["containers"][0]["volumeMounts"][0]["devicePath"]
+    claim = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
+    labels = {"app": "a"}
+    pods = {"metadata": {"labels": labels}, "spec": spec}
+    stateful = {"serviceName": "s", "selector": {"matchLabels": labels}, "template": pods}
+    assert found("StatefulSet", "apps/v1", stateful | {"volumeClaimTemplates": [claim]}) == []
+    told = [("KERF305", "spec.template.spec.containers[0].volumeMounts[0].name")]
+    assert found("StatefulSet", "apps/v1", stateful) == told
+
+
+@pytest.mark.parametrize(
+    ("toleration", "told"),
+    [
+        ({"key": "a", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}, []),
+        ({"key": "a", "operator": "Exists", "tolerationSeconds": 5}, [("KERF305", "effect")]),
+        ({"key": "a", "operator": "Exists", "effect": "NoSchedule", "tolerationSeconds": 0}, [("KERF305", "effect")]),
+        ({"key": "a b", "operator": "Exists"}, [("KERF312", "key")]),
+        ({"key": "a", "value": "b c"}, [("KERF312", "value")]),
+        ({"key": "a", "value": "true"}, []),
+    ],
+)
+def test_tolerations_are_those_of_the_api_server(toleration: dict[str, Any], told: list[tuple[str, str]]) -> None:
+    spec = {"containers": [CONTAINER], "tolerations": [toleration]}
+    assert found("Pod", "v1", spec) == [(code, f"spec.tolerations[0].{field}") for code, field in told]
+
+
+@pytest.mark.parametrize(
+    ("spreads", "told"),
+    [
+        ([SPREAD, SPREAD | {"whenUnsatisfiable": "ScheduleAnyway"}, SPREAD | {"topologyKey": "host"}], []),
+        ([SPREAD, SPREAD | {"maxSkew": 2}], [("KERF321", "[1]")]),
+        ([SPREAD | {"minDomains": 2}], []),
+        ([SPREAD | {"minDomains": 0}], [("KERF309", "[0].minDomains")]),
+        ([SPREAD | {"minDomains": 2, "whenUnsatisfiable": "ScheduleAnyway"}], [("KERF305", "[0].whenUnsatisfiable")]),
+    ],
+)
+def test_topology_spreads_are_those_of_the_api_server(
+    spreads: list[dict[str, Any]], told: list[tuple[str, str]]
+) -> None:
+    spec = {"containers": [CONTAINER], "topologySpreadConstraints": spreads}
+    assert found("Pod", "v1", spec) == [(code, f"spec.topologySpreadConstraints{field}") for code, field in told]
+
+
+@pytest.mark.parametrize(("kind", "api"), [("Pod", "v1"), ("Deployment", "apps/v1"), ("Job", "batch/v1")])
+def test_a_spec_is_needed(kind: str, api: str) -> None:
+    for spec in ({}, {"spec": None}):
+        document = {"apiVersion": api, "kind": kind, "metadata": {"name": "x"}, **spec}
+        judged = judge(document, published=published_schemas())
+        assert [(wrong.code, wrong.path) for wrong in judged.violations] == [("KERF304", "spec")]
