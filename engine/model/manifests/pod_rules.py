@@ -24,7 +24,9 @@ RESTART_POLICIES = {
 _HINT = "Letters, digits, -, _ and ., at most 63; a key may have a DNS domain and / before it"
 
 
-def _one_of(*allowed: str) -> Check:
+def one_of(*allowed: str) -> Check:
+    """A check of an enumeration."""
+
     def check(report: Report, path: str, value: Any) -> None:
         if isinstance(value, str) and value:
             report.one_of(path, value, allowed)
@@ -32,7 +34,9 @@ def _one_of(*allowed: str) -> Check:
     return check
 
 
-def _between(least: int, most: int) -> Check:
+def between(least: int, most: int) -> Check:
+    """A check of a number's range."""
+
     def check(report: Report, path: str, value: Any) -> None:
         if isinstance(value, int) and not isinstance(value, bool) and not least <= value <= most:
             report.add("KERF309", path, f"The value is {least} to {most}, not {value}")
@@ -40,7 +44,8 @@ def _between(least: int, most: int) -> Check:
     return check
 
 
-def _filled(report: Report, path: str, value: Any) -> None:
+def filled(report: Report, path: str, value: Any) -> None:
+    """Report a list without an entry."""
     if value == []:
         report.add("KERF304", path, "The list needs at least one entry")
 
@@ -89,27 +94,27 @@ def _spreads(report: Report, path: str, value: Any) -> None:
             report.add("KERF305", f"{path}[{number}].whenUnsatisfiable", "minDomains needs DoNotSchedule", hint)
 
 
-_PORT, _INT32 = 65_535, (1 << 31) - 1
+_PORT, INT32 = 65_535, (1 << 31) - 1
 _OF_CONTAINERS: dict[str, Check] = {
     "name": check_label_name,
-    "imagePullPolicy": _one_of("Always", "IfNotPresent", "Never"),
-    "terminationMessagePolicy": _one_of("File", "FallbackToLogsOnError"),
-    "ports[].containerPort": _between(1, _PORT),
-    "ports[].hostPort": _between(0, _PORT),  # 0 is none
-    "ports[].protocol": _one_of("TCP", "UDP", "SCTP"),
+    "imagePullPolicy": one_of("Always", "IfNotPresent", "Never"),
+    "terminationMessagePolicy": one_of("File", "FallbackToLogsOnError"),
+    "ports[].containerPort": between(1, _PORT),
+    "ports[].hostPort": between(0, _PORT),  # 0 is none
+    "ports[].protocol": one_of("TCP", "UDP", "SCTP"),
 }
 RULES: dict[str, Check] = {
-    "restartPolicy": _one_of("Always", "OnFailure", "Never"),
-    "preemptionPolicy": _one_of("PreemptLowerPriority", "Never"),
-    "dnsPolicy": _one_of("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"),
-    "activeDeadlineSeconds": _between(1, _INT32),
+    "restartPolicy": one_of("Always", "OnFailure", "Never"),
+    "preemptionPolicy": one_of("PreemptLowerPriority", "Never"),
+    "dnsPolicy": one_of("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"),
+    "activeDeadlineSeconds": between(1, INT32),
     "nodeSelector": check_labels,
     **dict.fromkeys((*CONTAINERS, "volumes"), _unique),
     "topologySpreadConstraints": _spreads,
-    "topologySpreadConstraints[].minDomains": _between(1, _INT32),
+    "topologySpreadConstraints[].minDomains": between(1, INT32),
     "volumes[].name": check_label_name,
-    f"{NODE_AFFINITY}.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms": _filled,
-    f"{NODE_AFFINITY}.preferredDuringSchedulingIgnoredDuringExecution[].weight": _between(1, 100),
+    f"{NODE_AFFINITY}.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms": filled,
+    f"{NODE_AFFINITY}.preferredDuringSchedulingIgnoredDuringExecution[].weight": between(1, 100),
     **{f"{holder}[].{field}": check for holder in CONTAINERS for field, check in _OF_CONTAINERS.items()},
 }
 """What each field of a pod's spec has to be; `[]` stands for every entry of a list."""
@@ -118,9 +123,9 @@ RULES: dict[str, Check] = {
 def check_pod_spec(kind: str, spec: Document, path: str, report: Report) -> None:
     """Report what breaks the table in the spec of a pod, or of the pods that an object of this kind makes."""
     for field, check in RULES.items():
-        for at, value in _values(spec, field, path):
+        for at, value in values_at(spec, field, path):
             check(report, at, value)
-    _filled(report, f"{path}.containers", spec.get("containers"))
+    filled(report, f"{path}.containers", spec.get("containers"))
     _check_restart_policy(kind, spec.get("restartPolicy") or "", f"{path}.restartPolicy", report)
 
 
@@ -133,18 +138,18 @@ def _check_restart_policy(kind: str, written: Any, path: str, report: Report) ->
         report.one_of(path, written, policies, hint)
 
 
-def _values(holder: Any, field: str, path: str) -> Iterator[tuple[str, Any]]:
-    """The values of a field of the table, with their paths."""
+def values_at(holder: Any, field: str, path: str) -> Iterator[tuple[str, Any]]:
+    """The values of a field of a table, with their paths; `[]` stands for every entry of a list."""
     step, _, rest = field.partition(".")
     name = step.removesuffix("[]")
     value = holder.get(name) if isinstance(holder, dict) else None
     if value is None:
         return
-    at = f"{path}.{name}"
+    at = f"{path}.{name}" if path else name
     entries = enumerate(value if isinstance(value, list) else ())
     found = [(at, value)] if name == step else [(f"{at}[{number}]", part) for number, part in entries]
     for below, part in found:
         if rest:
-            yield from _values(part, rest, below)
+            yield from values_at(part, rest, below)
         else:
             yield below, part

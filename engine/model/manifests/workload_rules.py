@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kerf.engine.model.cron import parse as parse_cron
+from kerf.engine.model.manifests.kind_rules import check_kind
 from kerf.engine.model.manifests.name_rules import check_names
 from kerf.engine.model.manifests.pod_rules import check_label_key, check_label_value, check_labels, check_pod_spec
 from kerf.engine.model.manifests.resource_rules import check_resources
@@ -46,6 +47,7 @@ def check_workload(document: Document, version: Version, report: Report) -> None
     """Report what the API server of this version refuses in a pod, or in an object with a template of pods."""
     kind = str(document.get("kind"))
     check_names(kind, document, report)
+    check_kind(kind, document, report)
     if kind in _WITH_SELECTOR:
         _check_selector(document, report)
     where = _POD_SPECS.get(kind, _TEMPLATE)
