@@ -173,7 +173,14 @@ def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Hashable, Any]:
                 problem=f"the key {key.value!r} stands there twice", problem_mark=key.start_mark
             )
         seen.add(key.value)
-    return loader.construct_mapping(node, deep=True)
+    mapping: dict[Hashable, Any] = loader.construct_mapping(node, deep=True)
+    return {_written_key(key): value for key, value in mapping.items()}
+
+
+def _written_key(key: Hashable) -> Hashable:
+    """A key as Kubernetes takes it: YAML reads `on`, `off`, `yes` and `no` as true and false, and JSON's keys are
+    texts."""
+    return str(key).lower() if isinstance(key, bool) else key
 
 
 def _number(loader: _Loader, node: yaml.ScalarNode) -> float:
