@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
@@ -123,15 +124,36 @@ def _parsed(file: Path, data: bytes) -> Iterator[tuple[str, dict[str, Any]] | Re
             yield Refused(f"the rest of {file}", NotADocument(most, where=where, hint="Split it into several files"))
             return
         try:
-            document = read_yaml(part)
+            documents = [(line, read_yaml(part))]
         except (yaml.YAMLError, ValueError, RecursionError) as error:
-            yield Refused(f"document {number} of {file}", _malformed(error, file, line))
-            continue
-        if isinstance(document, dict):
-            yield where, document
-        elif document is not None:
-            what = type(document).__name__
-            yield Refused(f"document {number} of {file}", NotADocument(f"the document is a {what}", where=where))
+            stream = _json_documents(part)
+            if not stream:
+                yield Refused(f"document {number} of {file}", _malformed(error, file, line, part))
+                continue
+            documents = [(line + below, document) for below, document in stream]
+        for at, document in documents:
+            if isinstance(document, dict):
+                yield f"{file}:{at}", document
+            elif document is not None:
+                what = NotADocument(f"the document is a {type(document).__name__}", where=f"{file}:{at}")
+                yield Refused(f"document {number} of {file}", what)
+
+
+def _json_documents(part: str) -> list[tuple[int, Any]]:
+    """The documents of JSON that follow one another, as kubectl takes them, each with the lines before it. None where
+    any of it is something else."""
+    found: list[tuple[int, Any]] = []
+    start, line, decode = 0, 0, json.JSONDecoder().raw_decode
+    try:
+        while part.startswith("{", start):
+            end = decode(part, start)[1]
+            found.append((line, read_yaml(part[start:end])))
+            while part[end : end + 1].isspace():
+                end += 1
+            line, start = line + part.count("\n", start, end), end
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return []
+    return found if start == len(part) and len(found) <= MAX_DOCUMENTS else []
 
 
 def _parts(text: str) -> Iterator[tuple[int, str]]:
@@ -150,10 +172,20 @@ def _blank_lines(part: str) -> int:
     return part[: len(part) - len(part.lstrip())].count("\n")
 
 
-def _malformed(error: Exception, file: Path, line: int) -> InputError:
+def _malformed(error: Exception, file: Path, line: int, part: str) -> InputError:
     mark = getattr(error, "problem_mark", None)
     at = f"{file}:{line + mark.line}" if mark is not None else f"{file}:{line}"
     problem = getattr(error, "problem", None) or str(error) or type(error).__name__
     if isinstance(error, NotFinite):
         return InputError(problem, where=at, hint="Leave the field out where nothing is meant", code="KERF303")
-    return NotADocument(f"not YAML: {problem}", where=at, hint="Mend the indentation or the quotes there")
+    return NotADocument(f"not YAML: {problem}", where=at, hint=_remedy(part, mark))
+
+
+def _remedy(part: str, mark: yaml.Mark | None) -> str:
+    """What to do about a document that is no YAML."""
+    if "{{" in part:
+        return 'It is a template: give what it makes, such as with "helm template"'
+    lines = part.splitlines()
+    if mark is not None and mark.line < len(lines) and lines[mark.line][mark.column : mark.column + 1] == "\t":
+        return "Write spaces in place of the tab"
+    return "Mend the indentation or the quotes there"
