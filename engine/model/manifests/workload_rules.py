@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kerf.engine.model.cron import parse as parse_cron
+from kerf.engine.model.durations import parse_go_duration
 from kerf.engine.model.manifests.kind_rules import check_kind
 from kerf.engine.model.manifests.name_rules import check_names
 from kerf.engine.model.manifests.pod_rules import check_label_key, check_label_value, check_labels, check_pod_spec
@@ -38,8 +39,10 @@ _REQUIRED, _PREFERRED = (
     "requiredDuringSchedulingIgnoredDuringExecution",
     "preferredDuringSchedulingIgnoredDuringExecution",
 )
-_OTHER_SCHEDULES = ("@every ", "TZ=", "CRON_TZ=")
-"""Schedules of CronJobs that begin so are not looked at: disruption budgets have none of them."""
+_EVERY, _ZONES = "@every ", ("TZ=", "CRON_TZ=")
+"""How schedules of CronJobs begin that disruption budgets do not have."""
+_WITHOUT_ZONES = (1, 29)
+"""The version of Kubernetes from which a new CronJob has no zone in its schedule."""
 _EITHER = {"Gte": "Gt with the number before it", "Lte": "Lt with the number after it"}
 
 
@@ -63,8 +66,19 @@ def check_workload(document: Document, version: Version, report: Report) -> None
         claims = _at(document, "spec").get("volumeClaimTemplates") if kind == "StatefulSet" else None
         check_mounts(spec, claims, ".".join(where), report)
     schedule = _at(document, "spec").get("schedule")
-    if kind == "CronJob" and isinstance(schedule, str) and not schedule.startswith(_OTHER_SCHEDULES):
-        report.attempt("spec.schedule", parse_cron, schedule, otherwise=None)
+    if kind == "CronJob" and isinstance(schedule, str):
+        _check_schedule(schedule, version, report)
+
+
+def _check_schedule(schedule: str, version: Version, report: Report) -> None:
+    path = "spec.schedule"
+    if schedule.startswith(_ZONES):
+        if version >= _WITHOUT_ZONES:
+            report.add("KERF314", path, "A schedule has no time zone", "Write it into timeZone")
+    elif schedule.startswith(_EVERY):
+        report.attempt(path, parse_go_duration, schedule.removeprefix(_EVERY), otherwise=0)
+    else:
+        report.attempt(path, parse_cron, schedule, otherwise=None)
 
 
 def _check_selector(document: Document, report: Report) -> None:

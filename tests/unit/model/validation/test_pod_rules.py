@@ -127,7 +127,10 @@ def test_pods_of_a_deployment_are_started_again(policy: str | None, told: list[s
         ("*/5 9-17 * * mon-fri", []),
         ("@hourly", []),
         ("@every 1h", []),
-        ("TZ=UTC 0 0 * * *", []),
+        ("@every 1h30m", []),
+        ("@every 5", ["KERF307"]),
+        ("TZ=UTC 0 0 * * *", ["KERF314"]),
+        ("CRON_TZ=Europe/Berlin 0 0 * * *", ["KERF314"]),
         ("0 24 * * *", ["KERF314"]),
         ("daily", ["KERF314"]),
     ],
@@ -205,3 +208,10 @@ def test_a_spec_is_needed(kind: str, api: str) -> None:
         document = {"apiVersion": api, "kind": kind, "metadata": {"name": "x"}, **spec}
         judged = judge(document, published=published_schemas())
         assert [(wrong.code, wrong.path) for wrong in judged.violations] == [("KERF304", "spec")]
+
+
+def test_older_versions_take_a_zone_in_the_schedule_of_a_cron_job() -> None:
+    pod = {"containers": [CONTAINER], "restartPolicy": "Never"}
+    spec = {"schedule": "TZ=UTC 0 0 * * *", "jobTemplate": {"spec": {"template": {"spec": pod}}}}
+    document = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "x"}, "spec": spec}
+    assert judge(document, published=published_schemas("1.28")).verdict == "accepted"
