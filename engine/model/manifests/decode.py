@@ -215,6 +215,10 @@ def _unknown(data: bytes, name: str, source: str) -> ManifestError:
     hint = f"kerf reads {', '.join(near_kinds(name) or sorted(KINDS))}"
     if not name:
         violation = Violation("KERF302", "", "The document has no apiVersion and kind", hint)
+    elif name.startswith("/"):
+        versions = " or ".join(known.rpartition("/")[0] for known in near_kinds(name))
+        hint = f"Write apiVersion: {versions}" if versions else hint
+        violation = Violation("KERF302", "apiVersion", "apiVersion is missing", hint)
     else:
         violation = Violation("KERF302", "", f"{name} is no kind that kerf reads", hint)
     return ManifestError(subject_of(_parse(data, source), name), [violation], source=source)

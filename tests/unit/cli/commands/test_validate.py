@@ -365,14 +365,16 @@ def test_a_mistyped_zone_is_noted(zone: str, note: str, kerf: Run, tmp_path: Pat
         ("app/v1", "Deployment", "app/v1/Deployment is no kind that kerf reads. kerf reads apps/v1/Deployment"),
         ("v1", "pod", "v1/pod is no kind that kerf reads. kerf reads v1/Pod"),
         ("v1", None, "kind: kind is missing. Say what it is"),
+        (None, "Deployment", "apiVersion: apiVersion is missing. Write apiVersion: apps/v1"),
         ("example.com/v1", None, "kind: kind is missing. Say what it is"),
     ],
 )
 def test_a_kind_that_is_misspelt_or_missing_is_refused(
-    version: str, kind: str | None, words: str, kerf: Run, tmp_path: Path
+    version: str | None, kind: str | None, words: str, kerf: Run, tmp_path: Path
 ) -> None:
     """`kerf simulate` refuses it, too: no other kind is meant."""
-    document = {"apiVersion": version, "metadata": {"name": "x"}} | ({"kind": kind} if kind else {})
+    head = {"apiVersion": version, "kind": kind}
+    document = {"metadata": {"name": "x"}} | {field: text for field, text in head.items() if text}
     code, out, _ = kerf("validate", written(tmp_path, document))
     assert code == 1
     assert f"KERF302 {words}" in out
