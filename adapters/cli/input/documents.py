@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from kerf.adapters.cli.input.bounded_yaml import NotFinite, read_bounded, read_yaml
 from kerf.engine.errors import InputError
-from kerf.engine.model.manifests.lists import items_of
+from kerf.engine.model.manifests.lists import form_of, items_of
 
 _SEPARATOR = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 MAX_DOCUMENTS = 100_000
@@ -135,7 +135,7 @@ def _parsed(file: Path, data: bytes) -> Iterator[tuple[str, dict[str, Any]] | Re
             if isinstance(document, dict):
                 yield f"{file}:{at}", document
             elif document is not None:
-                what = NotADocument(f"the document is a {type(document).__name__}", where=f"{file}:{at}")
+                what = NotADocument(f"the document is {form_of(document)}, and no object", where=f"{file}:{at}")
                 yield Refused(f"document {number} of {file}", what)
 
 

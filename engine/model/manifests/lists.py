@@ -7,6 +7,13 @@ from typing import Any
 
 from kerf.engine.errors import InputError
 
+_FORMS = {str: "a text", bool: "true or false", int: "a number", float: "a number", list: "a list", type(None): "null"}
+
+
+def form_of(value: Any) -> str:
+    """Returns what a value is, as YAML's author would call it."""
+    return _FORMS.get(type(value), type(value).__name__)
+
 
 def items_of(document: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, Mapping[str, Any] | InputError]]:
     """Yields each item of a list, and of lists in it, with its place (`[2]`, behind `place`); any other document as it
@@ -27,4 +34,4 @@ def items_of(document: Mapping[str, Any], place: str = "") -> Iterator[tuple[str
         if isinstance(item, Mapping):
             yield from items_of(named | dict(item), at)
         else:
-            yield at, InputError(f"the item is a {type(item).__name__}", where=at, code="KERF331")
+            yield at, InputError(f"the item is {form_of(item)}, and no object", where=at, code="KERF331")

@@ -46,3 +46,13 @@ def test_json_documents_may_follow_one_another(tmp_path: Path) -> None:
 def test_json_that_goes_on_as_something_else_is_refused(tmp_path: Path, text: str) -> None:
     found = read(tmp_path, text)
     assert (len(found.good), len(found.refused)) in {(0, 1), (1, 1)}
+
+
+@pytest.mark.parametrize(
+    ("text", "form"), [("hello", "a text"), ("- a", "a list"), ("5", "a number"), ("on", "true or false")]
+)
+def test_what_is_no_object_is_called_what_it_is(tmp_path: Path, text: str, form: str) -> None:
+    (document,) = read(tmp_path, text).refused
+    assert document.error.message == f"the document is {form}, and no object"
+    (item,) = read(tmp_path, "kind: List\nitems: [null]").refused
+    assert item.error.message == "the item is null, and no object"
