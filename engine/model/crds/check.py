@@ -162,7 +162,8 @@ def _check_object(schema: Schema, value: dict[str, Any], report: Report, path: s
         elif schema.values is not None:
             sound &= _check(schema.values, part, report, f"{path}[{key}]", strict)
         elif strict and not schema.open and schema.type:
-            hint = schema.later.get(key) or is_it(did_you_mean(key, schema.properties))
+            labels = "Write it into matchLabels" if "matchLabels" in schema.properties and isinstance(part, str) else ""
+            hint = schema.later.get(key) or is_it(did_you_mean(key, schema.properties)) or labels
             report.add("KERF320", _below(path, key), f"There is no field {key}", hint)
     return sound
 

@@ -87,7 +87,7 @@ def _check_selector(document: Document, report: Report) -> None:
     labels, selector = _labels_of_template(document), _at(document, "spec", "selector")
     path = "spec.selector"
     if not selector.get("matchLabels") and not selector.get("matchExpressions"):
-        if "selector" in _at(document, "spec"):
+        if "selector" in _at(document, "spec") and not selector.keys() - {"matchLabels", "matchExpressions"}:
             report.add("KERF304", path, "The selector is empty", "Name labels of the template in matchLabels")
         return
     for name in _missed(selector, labels) if labels is not None else ():

@@ -148,6 +148,13 @@ def test_a_selector_must_select_its_template(kind: str) -> None:
     assert codes(changed(document, "spec.selector", {})) == {"spec.selector": "KERF304"}
 
 
+def test_labels_that_stand_in_the_selector_itself_have_their_place() -> None:
+    """As a Service has them."""
+    document = changed(workload("Deployment", **SELECTED), "spec.selector", {"app": "a"})
+    (wrong,) = judge(document, published=published_schemas()).violations
+    assert (wrong.code, wrong.path, wrong.hint) == ("KERF320", "spec.selector.app", "Write it into matchLabels")
+
+
 @pytest.mark.parametrize(
     ("requests", "limits", "expected"),
     [
