@@ -109,7 +109,9 @@ RULES: dict[str, Check] = {
     "dnsPolicy": one_of("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"),
     "activeDeadlineSeconds": between(1, INT32),
     "nodeSelector": check_labels,
-    **dict.fromkeys((*CONTAINERS, "volumes"), _unique),
+    **dict.fromkeys((*CONTAINERS, "volumes", "schedulingGates"), _unique),
+    "schedulingGates[].name": check_label_key,
+    "initContainers[].restartPolicy": one_of("Always", "OnFailure", "Never"),
     "topologySpreadConstraints": _spreads,
     "topologySpreadConstraints[].minDomains": between(1, INT32),
     "volumes[].name": check_label_name,
@@ -126,7 +128,16 @@ def check_pod_spec(kind: str, spec: Document, path: str, report: Report) -> None
         for at, value in values_at(spec, field, path):
             check(report, at, value)
     filled(report, f"{path}.containers", spec.get("containers"))
+    _check_shared_names(spec, path, report)
     _check_restart_policy(kind, spec.get("restartPolicy") or "", f"{path}.restartPolicy", report)
+
+
+def _check_shared_names(spec: Document, path: str, report: Report) -> None:
+    """Report init containers that are called as another container."""
+    names = {name: at for at, name in values_at(spec, "containers[].name", path) if isinstance(name, str) and name}
+    for at, name in values_at(spec, "initContainers[].name", path):
+        if isinstance(name, str) and name in names:
+            report.add("KERF321", at, f"The name {name} stands at {names[name].removesuffix('.name')}")
 
 
 def _check_restart_policy(kind: str, written: Any, path: str, report: Report) -> None:

@@ -15,6 +15,7 @@ REQUIRED, PREFERRED = (
     "preferredDuringSchedulingIgnoredDuringExecution",
 )
 CONTAINER = {"name": "c", "image": "i"}
+FIRST = {"name": "first", "image": "i"}
 TERM = {"matchExpressions": [{"key": "a", "operator": "Exists"}]}
 SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
 BAD: dict[str, tuple[Any, Any, str, str]] = {
@@ -25,7 +26,10 @@ BAD: dict[str, tuple[Any, Any, str, str]] = {
     "nodeSelector": ({"example.com/a": "b_c.d"}, {"a b": "c"}, "KERF312", "[a b]"),
     "volumes": ([{"name": "a"}, {"name": "b"}], [{"name": "a"}, {"name": "a"}], "KERF321", "[1].name"),
     "containers": ([CONTAINER], [CONTAINER, CONTAINER], "KERF321", "[1].name"),
-    "initContainers": ([CONTAINER], [CONTAINER, CONTAINER], "KERF321", "[1].name"),
+    "initContainers": ([FIRST], [FIRST, FIRST], "KERF321", "[1].name"),
+    "schedulingGates": ([{"name": "a"}, {"name": "b"}], [{"name": "a"}, {"name": "a"}], "KERF321", "[1].name"),
+    "schedulingGates[].name": ("example.com/a", "a b", "KERF312", ""),
+    "initContainers[].restartPolicy": ("Always", "always", "KERF305", ""),
     "topologySpreadConstraints": ([SPREAD], [SPREAD, SPREAD], "KERF321", "[1]"),
     "topologySpreadConstraints[].minDomains": (1, 0, "KERF309", ""),
     "volumes[].name": ("a-1", "a.b", "KERF312", ""),
@@ -47,7 +51,8 @@ BAD: dict[str, tuple[Any, Any, str, str]] = {
 """For each row a good value, a bad one, the code, and where below the field it is told."""
 WHOLE: dict[str, dict[str, Any]] = {
     "containers": CONTAINER,
-    "initContainers": {"name": "first", "image": "i"},
+    "initContainers": FIRST,
+    "schedulingGates": {"name": "g"},
     "volumes": {"name": "v"},
     "topologySpreadConstraints": SPREAD,
     "ports": {"containerPort": 80},
@@ -88,6 +93,11 @@ def test_a_row_of_the_table(field: str) -> None:
 @pytest.mark.parametrize("field", ["restartPolicy", "preemptionPolicy", "dnsPolicy", "containers[].imagePullPolicy"])
 def test_an_empty_text_is_absent(field: str) -> None:
     assert found("Pod", "v1", with_field({"containers": [CONTAINER]}, field, "")) == []
+
+
+def test_an_init_container_is_not_called_as_another_container() -> None:
+    spec = {"containers": [CONTAINER], "initContainers": [FIRST, CONTAINER]}
+    assert found("Pod", "v1", spec) == [("KERF321", "spec.initContainers[1].name")]
 
 
 def test_a_pod_without_containers_is_refused() -> None:
