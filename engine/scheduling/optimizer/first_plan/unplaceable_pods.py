@@ -1,8 +1,9 @@
 """Pods that topology keeps pending whatever changes: who is placed first, and which types or NodePools are left out.
 
 Without this, each pass with pending pods would try all changes again, which takes several times as long as the plan.
-That nothing can help is seen from the rules alone, in three cases:
+That nothing can help is seen from the rules alone, in four cases:
 
+* pods that must be spread over a label that no node has, or would have, as where its key is misspelt;
 * pods that keep each other out of a zone or capacity type: there are no more places than zones or capacity types;
 * pods that must be spread over more zones or capacity types than there are (`minDomains`): at most `maxSkew` in each;
 * pods that must be with pods of which there are none.
@@ -19,8 +20,9 @@ from collections.abc import Hashable, Iterable, Iterator
 from msgspec import Struct
 
 from kerf.engine.model.kubernetes.pods import PodShape
-from kerf.engine.model.labels import CAPACITY_TYPE, HOSTNAME, ZONE, normalise
+from kerf.engine.model.labels import CAPACITY_TYPE, HOSTNAME, WELL_KNOWN, ZONE, normalise
 from kerf.engine.scheduling.kube_scheduler.interpod_rules import ShapeKey
+from kerf.engine.scheduling.launchable.templates import PLANNING_ONLY_LABELS
 from kerf.engine.scheduling.matching.label_selectors import (
     PodSelector,
     required_affinity_selectors,
@@ -71,7 +73,9 @@ class UnplaceablePods:
         self._bound_by_label = PodsByLabel(problem, bound)
         self._domains = {key: _domains(problem, key) for key in DOMAIN_KEYS}
         self._limits = list(self._all_limits())
-        self._without_partner = self._pods_without_partner(own.placed | pending_by_topology(own))
+        self._without_domain = self._pods_without_domain(pending_by_topology(own))
+        possible = (own.placed | pending_by_topology(own)) - self._without_domain
+        self._without_partner = self._pods_without_partner(possible)
 
     def of(self, plan: Plan) -> frozenset[str]:
         """The pods (uids) that topology keeps pending in this plan and would in every other."""
@@ -79,7 +83,7 @@ class UnplaceablePods:
         if not pending:
             return pending
         placed = plan.placed
-        unplaceable = set(pending & self._without_partner)
+        unplaceable = set(pending & (self._without_domain | self._without_partner))
         for limit in self._limits:
             waiting = [pod for pod in limit.pods if pod.uid in pending]
             if waiting and self._is_reached(limit, [pod for pod in limit.pods if pod.uid in placed], waiting):
@@ -93,6 +97,17 @@ class UnplaceablePods:
 
     def _rank(self, pod: PendingPod) -> tuple[bool, float]:
         return pod.virtual, -self._problem.shapes[pod.shape].priority
+
+    # ── pods that must be spread over a label that nothing has ──────────────────────────────────────
+
+    def _pods_without_domain(self, pending: frozenset[str]) -> frozenset[str]:
+        """Those of these pods (uids) that must be spread over a label which no node has, or would have (S-117)."""
+        keys = {key: _hard_spread_keys(self._problem.shapes[key[1]]) for key in self._pods}
+        if not any(keys.values()):
+            return frozenset()
+        known = _known_labels(self._problem)
+        without = (pods for key, pods in self._pods.items() if not keys[key] <= known)
+        return pending.intersection(pod.uid for pods in without for pod in pods)
 
     # ── pods that must be with pods of which there are none ──────────────────────────────────────
 
@@ -171,6 +186,23 @@ class UnplaceablePods:
             for alternative in alternatives_of(self._problem.shapes[shape_key[1]])
         ]
         return {domain for domain in domains if any(alternative.get(key).has(domain) for alternative in asked)}
+
+
+def _hard_spread_keys(shape: PodShape) -> set[str]:
+    """The labels that the pod must be spread over, but for those that nodes may have unlisted."""
+    hard = (constraint for constraint in shape.spread if constraint.when_unsatisfiable == HARD_SPREAD)
+    return {normalise(constraint.topology_key) for constraint in hard} - WELL_KNOWN - {HOSTNAME, *PLANNING_ONLY_LABELS}
+
+
+def _known_labels(problem: Problem) -> frozenset[str]:
+    """The labels that nodes have, or that NodePools, NodeClasses or instance types give or allow new ones."""
+    nodes = (*problem.nodes, *problem.leaving)
+    known = {key for node in nodes for key in (*node.labels, *(wanted.key for wanted in node.requirements))}
+    for pool in (pool.pool for pool in problem.pools):
+        known |= {pool.node_class.label, *pool.labels, *(wanted.key for wanted in pool.requirements)}
+    types = (kind for catalogue in problem.catalogues.values() for kind in catalogue.types)
+    known.update(key for kind in types for key in kind.requirements)
+    return frozenset(map(normalise, known))
 
 
 def _domains(problem: Problem, key: str) -> frozenset[str] | None:

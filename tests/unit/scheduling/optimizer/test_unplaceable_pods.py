@@ -112,6 +112,25 @@ def test_s134_where_there_are_fewer_domains_than_a_spread_wants_none_takes_more_
     assert beyond(problem(Workloads().add("spread", 9, shape(100, labels=APP, spread=(enough,))), ladder(2))) == set()
 
 
+def test_s117_pods_spread_over_a_label_that_nothing_has_are_planned_once(asked: Asked) -> None:
+    """As where the constraint's key is misspelt: such pods wait for days beside others, and each pass would try all."""
+    over = SpreadConstraint("example.com/rack", 1, "DoNotSchedule", Selector(APP))
+    work = Workloads().add("spread", 2, shape(100, labels=APP, spread=(over,))).add("else", 3, shape(100))
+    work.add("follower", 1, shape(100, affinity=term("x")))
+    assert len(beyond(problem(work, ladder(2)))) == 3
+    assert asked(problem(work, ladder(2))) == 1
+
+
+def test_s117_a_label_that_nodes_may_come_to_have_is_no_reason_to_give_up() -> None:
+    over = SpreadConstraint("example.com/rack", 1, "DoNotSchedule", Selector(APP))
+    work = Workloads().add("spread", 2, shape(100, labels=APP, spread=(over,)))
+    left_open = pool("p", spec("example.com/rack", "Exists"))
+    full = NodeInput("n", "", {"example.com/rack": "r", lbl.HOSTNAME: "n"}, (), {"cpu": 1, "memory": GI, "pods": 9})
+    for given in (problem(work, ladder(2), left_open), problem(work, ladder(2), nodes=[full])):
+        assert plan(given).unplaced
+        assert beyond(given) == set()
+
+
 def test_s131_a_pod_that_goes_takes_no_zone_for_good() -> None:
     given = problem(Workloads().add("apart", 3, apart()), ladder(2), nodes=in_zones("z1"), bound=[(apart(), "n-z1")])
     assert len(beyond(given)) == 1
