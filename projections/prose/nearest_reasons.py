@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 
-from kerf.engine.model.labels import NODEPOOL
+from kerf.engine.model.labels import NODEPOOL, WELL_KNOWN
 from kerf.engine.model.reasons import Reason
 from kerf.engine.scheduling.reasons import SchedulingCode
 
@@ -23,23 +23,28 @@ _BY_DISTANCE: tuple[tuple[SchedulingCode, ...], ...] = (
 """What is missing, from the most to the least: a pool of other nodes, one without a type that would do, one whose
 limits are used up. Codes that are not named here come nearest: a type would do, and something else stands in its way.
 """
+_BEFORE_LABELS = (SchedulingCode.NO_INSTANCE_TYPES, SchedulingCode.TOO_FEW_TYPES, SchedulingCode.TAINTS)
+"""What a NodePool is ruled out for before the pod's labels are looked at."""
+_BY_LABELS = (SchedulingCode.LABEL_UNDEFINED, SchedulingCode.REQUIREMENTS)
 _RANK = {code.value: float(rank) for rank, step in enumerate(_BY_DISTANCE) for code in step}
 
 
-def nearest_first(reasons: Iterable[Reason], defines: Callable[[str], Collection[str]] | None = None) -> list[Reason]:
-    """Return the reasons by what is missing, the least first; equals in their order. `defines` gives the labels that a
-    NodePool's nodes have, where it is at hand.
+def nearest_first(
+    reasons: Iterable[Reason], gives: Callable[[str, Collection[str]], bool] | None = None
+) -> list[Reason]:
+    """Return the reasons by what is missing, the least first; equals in their order. `gives` says whether a NodePool's
+    nodes have some labels as the pod asks for them, where that is at hand.
 
     A pod that selects a NodePool by its label is refused by all others for that label. Those reasons come last. A pod
-    that selects a label which only a tainted NodePool gives is meant for that one: it lacks the toleration alone.
+    that selects labels of the user's own as only one NodePool gives them is meant for that one: what that NodePool
+    lacks, or the pod's toleration, comes before the labels of all others.
     """
     found = list(reasons)
-    undefined = {key for reason in found if reason.code == SchedulingCode.LABEL_UNDEFINED for key in _keys(reason)}
+    own = {key for reason in found if reason.code in _BY_LABELS for key in _keys(reason)} - WELL_KNOWN
 
     def rank(reason: Reason) -> float:
-        pool = str(reason.params.get("node_pool", ""))
-        if reason.code == SchedulingCode.TAINTS and undefined and defines and undefined.issubset(defines(pool)):
-            return _RANK[SchedulingCode.LABEL_UNDEFINED] + 0.5
+        if reason.code in _BEFORE_LABELS and own and gives and gives(str(reason.params.get("node_pool", "")), own):
+            return _RANK[SchedulingCode.REQUIREMENTS] + 0.5
         return _rank(reason)
 
     return sorted(found, key=rank, reverse=True)

@@ -7,7 +7,7 @@ in, with durations and prices in words. A code without a sentence shows as it is
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from kerf.engine.lifecycle.reasons import LifecycleCode
 from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason, DriftReason
@@ -62,10 +62,14 @@ def sentence(reason: Reason) -> str:
     return " ".join(said.split())
 
 
-def sentences(reasons: Sequence[Reason], more: Callable[[Reason], str] = lambda reason: "") -> str:
+def sentences(
+    reasons: Sequence[Reason],
+    more: Callable[[Reason], str] = lambda reason: "",
+    gives: Callable[[str, Collection[str]], bool] | None = None,
+) -> str:
     """Say why a pod has no place: one sentence for each NodePool that was asked, the nearest to a place first
-    (S-174), and after each what is `more` known of it."""
-    return "; ".join(sentence(reason) + more(reason) for reason in nearest_first(reasons))
+    (S-174), and after each what is `more` known of it. `gives`: see `nearest_first`."""
+    return "; ".join(sentence(reason) + more(reason) for reason in nearest_first(reasons, gives))
 
 
 def requirement_words(text: str) -> str:

@@ -14,11 +14,12 @@ from kerf.adapters.cli.render.output import Printer
 from kerf.engine.disruption.why_nodes_stay import why_it_stays
 from kerf.engine.model.content_digest import content
 from kerf.engine.model.disruption_reasons import DisruptionCode
-from kerf.engine.model.karpenter.nodepools import Budget
+from kerf.engine.model.karpenter.nodepools import Budget, RequirementSpec
 from kerf.engine.model.kubernetes.daemonsets import DaemonSet
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pod_disruption_budgets import PodDisruptionBudget
 from kerf.engine.model.kubernetes.pods import Pod, PodShape, Selector, Taint
+from kerf.engine.model.labels import ZONE
 from kerf.engine.record.observations import ClocksDiffer, NodeClaimDeletionSeen, NodeClassSeen, Observation
 from kerf.engine.state.load import load
 from kerf.projections.cluster_status import structs
@@ -227,6 +228,23 @@ def test_a_pod_that_selects_the_label_of_a_tainted_pool_lacks_its_toleration() -
     why = {group.workload: group.why for group in status(world).waiting}
     assert why["default/train"] == "NodePool ml: the pod does not tolerate team=ml:NoSchedule"
     assert why["default/typo"] == "NodePool default: label teem is not defined here"
+
+
+def test_a_pod_that_selects_a_team_hears_of_that_team_s_pool_first() -> None:
+    """Also where all other NodePools give the label another value, and where the team's has no type left."""
+    world = World()
+    world.prepare()
+    nowhere = (RequirementSpec(ZONE, "In", ("nowhere",)),)
+    world.see(Observation(replace(pool("web"), labels={"team": "web"}, weight=10)))
+    world.see(Observation(replace(pool("ml"), labels={"team": "ml"}, taints=(Taint("gpu", "NoSchedule", "yes"),))))
+    world.see(Observation(replace(pool("far"), labels={"team": "far"}, requirements=nowhere)))
+    for team in ("ml", "far", "typo"):
+        world.pending(team, node_selector={"team": team})
+    world.after(1_000)
+    why = {group.workload: group.why for group in status(world).waiting}
+    assert why["default/ml"] == "NodePool ml: the pod does not tolerate gpu=yes:NoSchedule"
+    assert why["default/far"].startswith("NodePool far: the NodePool's requirements and what is on offer leave none")
+    assert why["default/typo"].startswith("NodePool web: the pod asks for team")
 
 
 def test_s40_pods_for_which_nobody_asks_for_a_node_are_shown_and_judge_nothing() -> None:
