@@ -74,7 +74,7 @@ def _undone_again(claim: NodeClaim, key: str, now: int) -> Step | None:
     if effect is None or not effect.ok:
         return None
     due = effect.answered + min(VISIBLE_WITHIN << min(effect.done, 6), MAX_PAUSE)
-    return wait(LifecycleCode.WAITING_TO_RETRY, effect=key, due=due) if now < due else None
+    return wait(LifecycleCode.WAITING_TO_REPEAT, effect=key, due=due) if now < due else None
 
 
 def _labels_to_restore(claim: NodeClaim, node: Node) -> RegisterNode | None:

@@ -100,6 +100,10 @@ class LifecycleCode(ReasonCode):
     WAITING_FOR_TURN = "waiting-for-turn", "nodes go together, and their large pods leave before it"
     WAITING_FOR_REPLACEMENT = "waiting-for-replacement", "{replacements} has to be in service before"
     WAITING_FOR_PODS = "waiting-for-pods", "{pods} still to leave"
+    WAITING_TO_REPEAT = (
+        "waiting-to-repeat",
+        "{effect} was done, and what it did does not show: it is done again after a pause",
+    )
     WAITING_TO_RETRY = "waiting-to-retry", "{effect} was refused: it is tried again after a pause"
 
 

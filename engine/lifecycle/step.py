@@ -55,6 +55,7 @@ def ask(claim: NodeClaim, key: str, intent: Intent, now: int, *, code: ReasonCod
     effect = claim.effect(key)
     if may_ask(effect, now):
         return Step(intents=(intent,), reason=Reason.of(code), due=due)
-    in_flight = effect is not None and effect.ok is None
-    code = LifecycleCode.WAITING_FOR_EFFECT if in_flight else LifecycleCode.WAITING_TO_RETRY
+    code = LifecycleCode.WAITING_FOR_EFFECT
+    if effect is not None and effect.ok is not None:
+        code = LifecycleCode.WAITING_TO_REPEAT if effect.ok else LifecycleCode.WAITING_TO_RETRY
     return wait(code, effect=key, due=soonest(due, ask_again_at(effect)))

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from kerf.engine.lifecycle.launch_to_initialized import advance
 from kerf.engine.model.kubernetes.pods import Taint
 from kerf.engine.record.decisions import Intent, RegisterNode, TerminateInstance
 from kerf.engine.record.observations import EffectAnswered, ObjectGone, Observation
+from kerf.projections.prose.reasons import sentence
 from tests.support.lives import PROVIDER, UNREGISTERED, claim_of, in_service, launched, types
 from tests.support.world import World
 
@@ -111,6 +113,13 @@ def test_l242_who_takes_it_off_again_and_again_is_answered_ever_more_rarely() ->
     shown(world, **{"karpenter.k8s.aws/ec2nodeclass": "default"})
     world.after(24 * 3_600_000)
     assert shown(world, **{"karpenter.k8s.aws/ec2nodeclass": None})
+
+
+def test_l242_what_was_done_and_undone_is_not_said_to_have_been_refused() -> None:
+    world = in_service()
+    shown(world, **{"karpenter.k8s.aws/ec2nodeclass": None})
+    waiting = advance(claim_of(world), world.runtime.state, world.now).reason
+    assert sentence(waiting) == "register was done, and what it did does not show: it is done again after a pause"
 
 
 def test_l242_refused_attempts_to_register_do_not_count_as_labels_that_were_taken_off() -> None:
