@@ -8,6 +8,8 @@ from __future__ import annotations
 from kerf.engine.model.reasons import ReasonCode
 
 UNKNOWN_ACTOR = "somebody (who, only the API server's audit log tells)"
+BY_NOBODY_NAMED = {"": UNKNOWN_ACTOR, "node deleted": "the deletion of its Node"}
+"""Who asks for the deletion of a NodeClaim, where the record names nobody."""
 
 
 class ExplanationCode(ReasonCode):

@@ -16,7 +16,7 @@ from kerf.engine.model.missing_knowledge import words_of
 from kerf.engine.record import observations as seen
 from kerf.engine.record.entries import Entry, UnknownEntry
 from kerf.projections.prose.amounts import count, first_names, moment, saved
-from kerf.projections.prose.explanation_codes import UNKNOWN_ACTOR
+from kerf.projections.prose.explanation_codes import BY_NOBODY_NAMED, UNKNOWN_ACTOR
 from kerf.projections.timeline.event import DEBUG, ERROR, INFO, WARNING, Event, Parameter
 
 
@@ -116,7 +116,7 @@ def claim_object_seen(claim: NodeClaimObject, entry: Entry) -> list[Event]:
 
 
 def _deletion(deletion: seen.NodeClaimDeletionSeen, entry: Entry) -> list[Event]:
-    actor = deletion.actor or UNKNOWN_ACTOR
+    actor = BY_NOBODY_NAMED.get(deletion.actor, deletion.actor)
     return [make_event(entry, "deletion-asked", INFO, f"nodeclaim/{deletion.claim}", actor=actor)]
 
 

@@ -198,6 +198,12 @@ def test_a_nodepool_and_a_node_of_one_name_are_told_apart() -> None:
     assert told(world.store.entries)[-1].code == "node-not-ready"
 
 
+def test_l193_a_deleted_node_is_not_told_as_somebody_of_that_name() -> None:
+    world = in_service()
+    world.see(Observation(NodeClaimDeletionSeen(claim_of(world).name, "node deleted")))
+    assert f"the deletion of its Node asks for the deletion of {claim_of(world).name}" in plain(world)
+
+
 def draining() -> World:
     """Evictions of the five pods are asked for."""
     world = in_service()
