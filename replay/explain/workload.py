@@ -8,14 +8,23 @@ from msgspec import Struct
 
 from kerf.engine.record.store import Store
 from kerf.engine.state.state import State
-from kerf.replay.explain.pod import GONE, WAITING, PodExplanation, decisive_decision, explain_known_pod, pod_status
+from kerf.replay.explain.pod import (
+    GONE,
+    UNBOUND,
+    WAITING,
+    PodExplanation,
+    decisive_decision,
+    explain_known_pod,
+    pod_status,
+)
 from kerf.replay.history.histories import Histories
 from kerf.replay.history.pod_histories import PodHistory
 
 
 class PodGroup(Struct, frozen=True, kw_only=True):
     """Pods of a workload about which the same is to be said: all that have a `status`, and of those that wait all of
-    the same decision. `longest` is how long the first of them has waited (ms). `example` explains the first."""
+    the same decision. `longest` is how long the first of them has waited (ms). `example` explains the first of
+    those without a node."""
 
     status: str
     pods: tuple[str, ...]
@@ -65,8 +74,8 @@ def explain_workload(store: Store, histories: Histories, state: State, name: str
 
 def _group(store: Store, histories: Histories, state: State, status: str, pods: list[PodHistory]) -> PodGroup:
     pods = sorted(pods, key=lambda pod: (pod.waiting_since, pod.key))
-    waits = status == WAITING
-    example = explain_known_pod(store, histories, state, pods[0]) if waits else None
+    without_node = status in (WAITING, UNBOUND)
+    example = explain_known_pod(store, histories, state, pods[0]) if without_node else None
     return PodGroup(
         status=status,
         pods=tuple(pod.key for pod in pods),

@@ -129,6 +129,22 @@ def test_a_workload_tells_which_of_its_pods_wait_and_since_when(world: World) ->
     assert group.longest == group.example.waited == now - world.now + 61_000
 
 
+def test_s40_a_workload_tells_why_nobody_asks_for_a_node_for_its_pods() -> None:
+    """They have scheduling gates, or are another scheduler's: the workload's owner sees neither an Event nor a node."""
+    world = World()
+    world.prepare()
+    made = PodShape(requests={"cpu": 100})
+    digest, _ = content(made)
+    gated = Pod("u", "default", "web-7d9c4b8f6b-x1", digest, created=world.now, owner=REPLICA_SET)
+    world.see(Observation(gated, {digest: made}))
+    found = explain(world.store, "deploy/web")
+    assert isinstance(found, WorkloadExplanation)
+    (group,) = found.groups
+    assert group.status == "unbound"
+    assert group.example is not None
+    assert group.example.pod == gated.key
+
+
 def test_the_story_of_a_nodepool_tells_when_its_nodes_came_and_went(world: World) -> None:
     told = story(world.store, "np/default")
     assert told.subject == "nodepool/default"
