@@ -21,13 +21,14 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from hashlib import blake2b
-from itertools import accumulate, chain
+from itertools import chain
 from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
 
 from kerf.adapters.store.pseudonyms.names import Rule
+from kerf.adapters.store.pseudonyms.places import Places
 from kerf.adapters.store.pseudonyms.pod_names import PodNames, bases
 from kerf.adapters.store.pseudonyms.replacements import BLOB, Keyed, stream_name
 from kerf.adapters.store.pseudonyms.rules import rules_of
@@ -55,7 +56,6 @@ _WORD = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 _EMPTY_MAP = Raw(b"\x80")
 LEFT_OUT = "left-out"
 """The type of entries whose types this version does not know."""
-_LABELS = ("key", "value")
 _AMONG_PUBLIC = ("key", "resource", "driver")
 _AMONG_WORDS = ("value", "device")  # of these "false" and "true" stay
 _VALID = {"key": is_qualified_name, "value": is_label_value}
@@ -138,8 +138,9 @@ class Pseudonyms:
         self._settle_claims()
         self._settle_order()
         self._settle_volume_claims()
-        # What reasons say in words is mostly keys and values of labels.
-        for (_, text), pseudonym in sorted(self._given.items(), key=lambda item: (item[0][0] not in _LABELS, item[0])):
+        # What reasons say in words is mostly keys and values of labels, and nodes where instances are called like them.
+        order = {"key": 0, "value": 0, "instance": 2}
+        for (_, text), pseudonym in sorted(self._given.items(), key=lambda item: (order.get(item[0][0], 1), item[0])):
             self._words.setdefault(text, pseudonym)
         self._made.clear()
         self._settled = True
@@ -167,10 +168,15 @@ class Pseudonyms:
         """Names each claim after its NodePool's pseudonym and the record's id, because replay makes its name the same
         way.
         """
+        pooled: dict[str, str] = {}
         for text in self._of("claim"):
             pool, _, letters = text.rpartition("-")
             if ("nodepool", pool) in self._given:
-                self._given["claim", text] = f"{self._given['nodepool', pool]}-{letters}"
+                self._given["claim", text] = pooled[text] = f"{self._given['nodepool', pool]}-{letters}"
+        places = Places(pooled)  # claims that somebody made by hand are among those of NodePools
+        for text in self._of("claim"):
+            if text not in pooled:
+                self._given["claim", text] = places.before(text) + self._given["claim", text]
 
     def _settle_volume_claims(self) -> None:
         """Names the claim of an ephemeral volume after its pod's and volume's pseudonyms, by which it is found
@@ -193,7 +199,7 @@ class Pseudonyms:
             public = sorted(self._public.get(kind, ()))
             for text in self._of(kind):
                 self._given[kind, text] = _behind(public, text, self._given[kind, text])
-        places = _Places({text: self._given["claim", text] for text in self._of("claim")})
+        places = Places({text: self._given["claim", text] for text in self._of("claim")})
         for text in self._of("node"):
             own, shown = self._claim_of.get(text, ""), self._given["node", text]
             if ("claim", text) in self._given:  # some clouds name nodes so, and a plan the nodes on their way
@@ -231,27 +237,6 @@ def _between(before: str, after: str) -> str:
 
 def _domain(text: str) -> str:
     return text.partition("/")[0] if "/" in text else ""
-
-
-class _Places:
-    """What nodes' pseudonyms begin with, so that they sort behind the claims that the nodes sort behind, and before the
-    others. `claims`: each claim's pseudonym, in the order of their names.
-    """
-
-    def __init__(self, claims: dict[str, str]) -> None:
-        self._claims, self._given = list(claims), list(claims.values())
-        self._highest = list(accumulate(self._given, max))
-        self._lowest = list(accumulate(reversed(self._given), min))[::-1]
-
-    def before(self, node: str) -> str:
-        """Returns the beginning. It names no claim, if the claims on both sides are of different NodePools."""
-        at = bisect_left(self._claims, node)
-        if not at:
-            return "0-"
-        kind_and_rank = "-".join(self._given[at - 1].split("-")[:2])
-        between = f"{kind_and_rank}z-"
-        is_between = self._highest[at - 1] < between and (at == len(self._given) or between < self._lowest[at])
-        return between if is_between else f"{self._given[at - 1]}0-"
 
 
 class Pseudonymised:

@@ -97,3 +97,19 @@ def test_values_keep_their_order_among_those_that_stay(values: set[str]) -> None
     shown = {text: value_under("acme.example/rack", text, names) for text in values}
     assert sorted(values) == sorted(values, key=shown.__getitem__)
     assert {text for text in values if shown[text] == text} == values & {"true", "false", "1", "10"}
+
+
+def test_claims_that_somebody_made_by_hand_keep_their_place_among_those_of_nodepools() -> None:
+    claims = {"drift-aaaaa": "n1", "handmade": "n2", "another": "n3", "web-bbbbb": "n4", "zoo": "n5"}
+    names = settled(claims, ["drift", "web"])
+    shown = [names.name("claim", claim) for claim in sorted(claims)]
+    assert shown == sorted(shown)
+
+
+def test_where_an_instance_is_called_like_its_node_words_are_about_the_node() -> None:
+    """As with KWOK. Why a claim goes whose Node is gone names the Node (L-193)."""
+    names = Pseudonyms(b"key")
+    for kind in ("instance", "node"):
+        names.name(kind, "kwok-web-x5d4g-maple")
+    names.settle()
+    assert names.words("kwok-web-x5d4g-maple") == names.name("node", "kwok-web-x5d4g-maple")
