@@ -28,7 +28,7 @@ from kerf.adapters.kubernetes.watch.watched_kinds import NODECLAIMS, NODEPOOLS, 
 from kerf.adapters.manager.providers.provider import Provider
 from kerf.adapters.manager.unlisted import report_unlisted
 from kerf.engine.disruption.cluster_from_state import NEVER
-from kerf.engine.lifecycle.adoption import awaited_instances
+from kerf.engine.lifecycle.adoption import NODE_DELETED, awaited_instances
 from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kubernetes.nodes import Node
@@ -244,7 +244,7 @@ class KubernetesController:
         new, old = change.new, change.old
         if isinstance(new, Node) and new.deleting and not (isinstance(old, Node) and old.deleting):
             claim = self.runtime.state.indexes.claim_by_node.get(new.name, "")
-            seen += self._deletion(claim, "node deleted")
+            seen += self._deletion(claim, NODE_DELETED)
         return seen
 
     def _claim_changed(self, change: Change) -> list[Observation]:

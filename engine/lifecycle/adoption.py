@@ -28,6 +28,8 @@ MAX_WAIT = 60_000
 """How long (ms) an object waits for what belongs to it: the instance types of its NodeClass, which know its price, and
 its Node, without which it would be taken for a claim whose Node was deleted."""
 ACTOR = "unknown"
+NODE_DELETED = "node deleted"
+"""Who deletes a NodeClaim whose Node somebody deleted (L-193)."""
 
 
 def due_at(state: State) -> int:

@@ -5,10 +5,11 @@ To add one: a line here, and `Reason.of` with it in `replay`. The codes that dec
 
 from __future__ import annotations
 
+from kerf.engine.lifecycle.adoption import NODE_DELETED
 from kerf.engine.model.reasons import ReasonCode
 
 UNKNOWN_ACTOR = "somebody (who, only the API server's audit log tells)"
-BY_NOBODY_NAMED = {"": UNKNOWN_ACTOR, "node deleted": "the deletion of its Node"}
+BY_NOBODY_NAMED = {"": UNKNOWN_ACTOR, NODE_DELETED: "the deletion of its Node"}
 """Who asks for the deletion of a NodeClaim, where the record names nobody."""
 
 

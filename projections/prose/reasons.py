@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Sequence
 
+from kerf.engine.lifecycle.adoption import NODE_DELETED
 from kerf.engine.lifecycle.reasons import LifecycleCode
 from kerf.engine.model.disruption_reasons import DisruptionCode, DisruptionReason, DriftReason
 from kerf.engine.model.reasons import Reason, ReasonCode
@@ -36,7 +37,7 @@ _TEMPLATES: dict[str, str] = {code.value: code.sentence for codes in _LISTS for 
 DELETED = {
     "": "its NodeClaim was deleted (the API server does not say by whom)",
     "unknown": "its NodeClaim was deleted (the API server does not say by whom)",
-    "node deleted": "its Node was deleted (the API server does not say by whom)",
+    NODE_DELETED: "its Node was deleted (the API server does not say by whom)",
 }
 """What was deleted, for deletions where nobody is said to have asked."""
 

@@ -24,7 +24,7 @@ from kerf.engine.state.load import load
 from kerf.engine.state.nodeclaims.drift import DRIFTED as HAS_DRIFTED
 from kerf.engine.state.state import State
 from kerf.projections.prose.amounts import count, saved
-from kerf.projections.prose.explanation_codes import UNKNOWN_ACTOR, ExplanationCode
+from kerf.projections.prose.explanation_codes import BY_NOBODY_NAMED, ExplanationCode
 from kerf.replay.history.histories import ClaimHistory, Histories, MoveHistory, RecordedVerdict
 from kerf.replay.history.successor_pods import Successors, pods_to_move
 from kerf.replay.what_if.blockers import budget_use
@@ -371,7 +371,7 @@ def _signal_reason(entry: Entry) -> Reason:
         return Reason.of(ExplanationCode.INTERRUPTION_ANNOUNCED, kind=seen.kind)
     if isinstance(seen, ControllerDecided):
         return controller_reason(seen)
-    return Reason.of(ExplanationCode.DELETION_ASKED, actor=seen.actor or UNKNOWN_ACTOR)
+    return Reason.of(ExplanationCode.DELETION_ASKED, actor=BY_NOBODY_NAMED.get(seen.actor, seen.actor))
 
 
 # ── the pods ───────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kerf.engine.lifecycle.adoption import NODE_DELETED
 from kerf.engine.model.karpenter.nodeclaim_objects import NodeClaimObject
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.kinds.kind import WatchedKind
@@ -239,7 +240,7 @@ def _node_deleted(name: str, state: State) -> Iterator[Observation]:
     claim = facts.claims.get(indexes.claim_by_node.get(name, ""))
     if claim is not None:
         yield Observation(replace(node, deleting=facts.at))
-        yield _claim_deleted(claim, "node deleted")
+        yield _claim_deleted(claim, NODE_DELETED)
         return
     yield Observation(ObjectGone("node", name))
     for uid in sorted(indexes.pods_by_node.get(name, {})):

@@ -12,6 +12,7 @@ from kerf.adapters.store.pseudonyms.device_names import device, device_request, 
 from kerf.adapters.store.pseudonyms.names import Names, Rule
 from kerf.adapters.store.pseudonyms.replacements import (
     actor_or_unknown,
+    keep,
     key,
     known_or_name,
     name_of,
@@ -113,6 +114,25 @@ def _claim_problem(value: str, names: Names) -> str:
     return found[1] + names.name("device-class", found[2]) if found else sentence(value, names)
 
 
+_VOLUME_NAMED = re.compile(r"volume (?P<volume>.+) is gone|there is no storage class (?P<class>.+)")
+_VOLUME_PROBLEMS = re.compile(
+    "there is no such claim|the claim is being deleted|the claim has lost its volume|binding is not completed"
+    "|neither volume nor storage class|an unbound claim of a class that binds at once"
+)
+
+
+def _volume_problem(value: str, names: Names) -> str:
+    """Replaces what a problem of a volume names (S-153). Its words stay, though a label may have one as its value."""
+    if _VOLUME_PROBLEMS.fullmatch(value):
+        return value
+    found = _VOLUME_NAMED.fullmatch(value)
+    if found is None:
+        return sentence(value, names)
+    if found["volume"] is not None:
+        return f"volume {names.name('volume', found['volume'])} is gone"
+    return f"there is no storage class {names.name('storage-class', found['class'])}"
+
+
 _BY_NAME: dict[str, Callable[[Any, Names], Any]] = {
     "nodeclass": name_of("nodeclass"),
     "node_pool": name_of("nodepool"),
@@ -131,6 +151,8 @@ _BY_NAME: dict[str, Callable[[Any, Names], Any]] = {
     "resources": known_or_name("resource"),
     "driver": device,
     "drivers": known_or_name("driver"),
+    "rule": keep,  # spread, affinity: kerf's words, which a label may have as its value
+    "why": keep,
     "key": key,
     "keys": key,
     "known": key,
@@ -147,6 +169,8 @@ _BY_CODE: dict[tuple[str, str], Rule] = {
     ("resource-claim", "problem"): _claim_problem,
     ("resource-claims-ignored", "claims"): name_of("resource-claim"),
     ("volume", "claim"): _object_key("volume-claim"),
+    ("volume", "problem"): _volume_problem,
+    ("invalid-requirement", "problem"): keep,
 }
 
 # What a reason says of a label or taint: `key In [a b and 2 others]`, `key Exists` (S-14), `key=value:Effect`.

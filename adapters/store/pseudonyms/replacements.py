@@ -12,6 +12,7 @@ from kerf.adapters.store.pseudonyms.device_names import device_list
 from kerf.adapters.store.pseudonyms.names import Names, Rule
 from kerf.adapters.store.pseudonyms.vocabulary import KNOWN, KNOWN_KEYS
 from kerf.engine.lifecycle.adoption import ACTOR as UNKNOWN_ACTOR
+from kerf.engine.lifecycle.adoption import NODE_DELETED
 from kerf.engine.lifecycle.static_nodepools import ACTOR as STATIC_SCALE_DOWN
 from kerf.engine.model import labels
 from kerf.engine.model.karpenter import nodepools as pools
@@ -210,7 +211,7 @@ def keyed_value(taint: pods.Taint | pods.Toleration, names: Names) -> Struct:
 # ── of the state ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-_KERF_SAYS = ("", UNKNOWN_ACTOR, STATIC_SCALE_DOWN)
+_KERF_SAYS = ("", UNKNOWN_ACTOR, NODE_DELETED, STATIC_SCALE_DOWN)
 
 
 def actor_or_unknown(actor: str, names: Names) -> str:

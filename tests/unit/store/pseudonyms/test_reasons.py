@@ -115,3 +115,26 @@ def test_a_public_label_in_a_reason_stays_though_an_app_is_called_like_its_last_
     names.settle()
     assert params(said, names) == said
     assert params(own, names) == {"key": names.name("key", "zone"), "keys": [names.name("key", "zone")]}
+
+
+def test_words_of_kerf_s_own_stay_though_a_label_has_them_as_its_value() -> None:
+    """Else deciding again writes the word: a pod of `app: spread` made every pass without a place differ."""
+    names = Pseudonyms(b"s")
+    for word in ("spread", "no", "empty", "is"):
+        names.name("value", word)
+    names.name("volume", "pv-1"), names.name("storage-class", "fast")
+    names.settle()
+    assert params({"rule": "spread"}, names, "topology") == {"rule": "spread"}
+    assert params({"why": "empty"}, names, "churn") == {"why": "empty"}
+    for problem, shown in (
+        ("there is no such claim", "there is no such claim"),
+        ("volume pv-1 is gone", f"volume {names.name('volume', 'pv-1')} is gone"),
+        ("there is no storage class fast", f"there is no storage class {names.name('storage-class', 'fast')}"),
+    ):
+        assert params({"problem": problem}, names, "volume") == {"problem": shown}
+
+
+def test_l193_a_deleted_node_is_no_user() -> None:
+    names = Pseudonyms(b"s")
+    names.settle()
+    assert params({"detail": "node deleted"}, names, "deleted") == {"detail": "node deleted"}
