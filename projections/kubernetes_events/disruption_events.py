@@ -123,14 +123,16 @@ class DisruptionEvents:
 
     def _blocking_budgets(self, short: Iterable[tuple[str, DisruptionReason]], at: int) -> list[KubernetesEvent]:
         """Tell NodePools that their budgets allow nothing for a reason: the budgets themselves, not what already uses
-        them up (D-52, EV-2)."""
+        them up (D-52, EV-2), and what is wrong with those that cannot be read (L-22)."""
         events: list[KubernetesEvent] = []
         pools, use = self._state.facts.pools, budget_use(self._state) if short else {}
         for name, reason in short:
             nodes = use[name].total if name in use else 0
-            if name not in pools or not nodes or allowance(pools[name], reason, nodes, at).nodes:
+            allowed = allowance(pools[name], reason, nodes, at) if name in pools and nodes else None
+            if allowed is None or allowed.nodes:
                 continue
             text = f"No allowed disruptions for disruption reason {reason.karpenter} due to blocking budget"
+            text += "".join(f": {escaped(sentence(fault))}" for fault in allowed.faults)
             about = [self._objects.pool(name)]
             events += events_about(about, NORMAL, "DisruptionBlocked", text, reason.karpenter, window=MINUTE)
         return events

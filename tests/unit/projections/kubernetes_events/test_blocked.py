@@ -39,6 +39,13 @@ def test_ev2_d52_the_budgets_event_names_the_reason_for_which_nodes_would_go() -
     assert blocked_pools(empty) == {NONE.format("Empty")}
 
 
+def test_ev2_l22_the_event_says_that_a_budget_cannot_be_read() -> None:
+    """Its NodePool is ready, and nothing else on the cluster says why no node goes."""
+    (said,) = blocked_pools(half_empty(budgets=(Budget("1", schedule="99 99 * * *", duration=3_600_000),)))
+    unreadable = ": budget 0 of NodePool default cannot be read (KERF314), so that nothing may go: '99 99 * * *' is no"
+    assert said.startswith(NONE.format("Underutilized") + unreadable)
+
+
 def test_ev2_d52_a_budget_that_is_used_up_is_no_blocking_budget() -> None:
     """The budget allows one node; that another one uses it up is no fault of the budget."""
     world = two_nodes()
