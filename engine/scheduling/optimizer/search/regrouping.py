@@ -15,7 +15,7 @@ The result is a proposal: the planner plans every group again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import le, mul
 from typing import NamedTuple
 
@@ -296,10 +296,9 @@ class Regrouping:
         still = []
         for index in candidates:
             kind = self._kinds[index]
-            limit = kind.max_per_node
-            fit = -(-self._left[index] // nodes)
-            fit = fit if limit is None else min(fit, limit[2])
-            fit -= taken.get(index, 0)
+            fit = -(-self._left[index] // nodes) - taken.get(index, 0)
+            if kind.max_per_node is not None:
+                fit = min(fit, kind.max_per_node[2] - self._pods_with_limit(kind.max_per_node, taken))
             for amount, free in zip(kind.amounts, room, strict=True):
                 if amount and amount * fit > free:
                     fit = free // amount
@@ -311,6 +310,10 @@ class Regrouping:
                 best = score, index, fit
         candidates[:] = still
         return None if best is None else (best[1], max(1, best[2] // 8))
+
+    def _pods_with_limit(self, limit: tuple[str, str, int], taken: Mapping[int, int]) -> int:
+        """How many of the taken pods it limits. They can be of several kinds: some must stay in their domain."""
+        return sum(count for index, count in taken.items() if self._kinds[index].max_per_node == limit)
 
     def _narrowed_for(
         self, option: InstanceOption, narrowed: NarrowedTemplate, kind: PodKind

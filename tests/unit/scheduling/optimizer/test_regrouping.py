@@ -118,6 +118,12 @@ def test_s208_a_group_has_no_more_pods_of_a_kind_than_one_node_may_have() -> Non
     assert groups(problem(Workloads(), ladder(8)), kinds, [4, 2]) == [("t08", 3), ("t08", 3)]
 
 
+def test_s146_s208_pods_that_keep_apart_share_no_node_where_only_some_are_bound_to_a_domain() -> None:
+    limit = "default", "web", 1
+    kinds = [kind(900, max_per_node=limit), kind(900, ((lbl.CAPACITY_TYPE, lbl.SPOT),), limit)]
+    assert groups(problem(Workloads(), ladder(4)), kinds, [2, 2]) == [("t04", 1)] * 4
+
+
 def test_s208_nodes_that_are_needed_anyway_are_filled_up_with_other_pods() -> None:
     """Eight pods keep apart by host. A core is cheapest on the largest type: without a share for each node, the other
     pods would fill that, and seven of the eight would stand alone."""
