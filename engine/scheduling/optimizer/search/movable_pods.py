@@ -17,11 +17,13 @@ from operator import le
 
 from msgspec import Struct
 
-from kerf.engine.model.kubernetes.pods import PodShape
+from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.kubernetes.pods import PodShape, Toleration
 from kerf.engine.model.labels import HOSTNAME, normalise
 from kerf.engine.scheduling.kube_scheduler.interpod_rules import ShapeKey
 from kerf.engine.scheduling.matching.label_selectors import PodSelector, spread_selector, term_selector
 from kerf.engine.scheduling.matching.requirements import Requirements
+from kerf.engine.scheduling.matching.taints import PREFER_NO_SCHEDULE, TOLERATES_PREFER_NO_SCHEDULE, untolerated
 from kerf.engine.scheduling.optimizer.instance_options import InstanceOptions, PodKind
 from kerf.engine.scheduling.optimizer.pods_by_label import PodsByLabel
 from kerf.engine.scheduling.plan import OpenedClaim
@@ -57,12 +59,11 @@ class MovablePods:
         problem: Problem,
         options: InstanceOptions,
         independent: frozenset[ShapeKey],
-        weights: Mapping[str, int],
+        pools: Mapping[str, NodePool],
     ) -> None:
-        """`weights`: for each pod (uid) that the first plan puts on a new node, the weight of its NodePool; the other
-        pods stay."""
-        self._problem, self._options, self._independent, self._weights = problem, options, independent, weights
-        self._kinds: dict[tuple[ShapeKey, int, Labels], PodKind | None] = {}
+        """`pools`: for each pod (uid) that the first plan puts on a new node, its NodePool; the other pods stay."""
+        self._problem, self._options, self._independent, self._pools = problem, options, independent, pools
+        self._kinds: dict[tuple[ShapeKey, int, Labels, bool], PodKind | None] = {}
 
     def kind_for_any_node(self, pod: PendingPod) -> PodKind | None:
         """As what a pod may move to any node; None if it may not."""
@@ -84,22 +85,28 @@ class MovablePods:
         return self._kind(pod, labels, ties.max_per_node)
 
     def _kind(self, pod: PendingPod, labels: Labels, max_per_node: int = 0) -> PodKind | None:
-        weight = self._weights.get(pod.uid)
-        if weight is None:
+        pool = self._pools.get(pod.uid)
+        if pool is None:
             return None
+        tolerations = self._problem.shapes[pod.shape].tolerations
+        # It gave up keeping off soft taints in the first plan (S-33). So it may in others, and they lose nothing.
+        soft = any(taint.effect == PREFER_NO_SCHEDULE for taint in untolerated(pool.taints, tolerations))
         shape_key = pod.namespace, pod.shape
-        key = shape_key, weight, labels
+        key = shape_key, pool.weight, labels, soft
         if key not in self._kinds:
-            self._kinds[key] = self._new_kind(pod, weight, labels, max_per_node)
+            tolerations += (TOLERATES_PREFER_NO_SCHEDULE,) if soft else ()
+            self._kinds[key] = self._new_kind(pod, tolerations, pool.weight, labels, max_per_node)
         return self._kinds[key]
 
-    def _new_kind(self, pod: PendingPod, weight: int, labels: Labels, max_per_node: int) -> PodKind | None:
+    def _new_kind(
+        self, pod: PendingPod, tolerations: tuple[Toleration, ...], weight: int, labels: Labels, max_per_node: int
+    ) -> PodKind | None:
         shape, shape_key = self._problem.shapes[pod.shape], (pod.namespace, pod.shape)
         asked = requirements_of(shape, self._problem.settings.preference_policy == RESPECT).merged(pod.of_new_nodes)
         kind = PodKind(
             self._options.amounts(shape.requests),
             asked.merged(Requirements.of_labels(dict(labels))) if labels else asked,
-            shape.tolerations,
+            tolerations,
             shape.host_ports,
             weight,
             labels,

@@ -83,19 +83,20 @@ class Search:
         self._effort, self._lower_bound = effort, lower_bound
         self._planning_touches = planning_touches(problem)
         self._pods = {pod.uid: pod for pod in problem.pods}
-        weights = {pool.pool.name: pool.pool.weight for pool in problem.pools}
-        self._weights = {uid: weights[claim.node_pool] for claim in first.claims for uid in claim.pods}
+        pools = {pool.pool.name: pool.pool for pool in problem.pools}
+        pools_of_pods = {uid: pools[claim.node_pool] for claim in first.claims for uid in claim.pods}
         self._spread_judge = SpreadJudge(problem, first)
         self.node_sets = NodeSets(problem, first, options, effort)
         self._plan_of_node_set = PlanOfNodeSet(problem, options, self.node_sets)
         self._single_claims = SingleClaims(problem, options, effort)
-        self._movable_pods = MovablePods(problem, options, self.node_sets.independent, self._weights)
+        self._movable_pods = MovablePods(problem, options, self.node_sets.independent, pools_of_pods)
         self._preferences: dict[str, int] | None = None
         self._known_groups: Known = {}
 
     def run(self) -> None:
         """Search until a plan is close to the lower bound, or the effort is spent, or nothing is left to try."""
-        caps = types_above_caps(self._problem, self._options, (self._pods[uid].shape for uid in self._weights))
+        shapes = (self._pods[uid].shape for uid in self._first.on_new_nodes)
+        caps = types_above_caps(self._problem, self._options, shapes)
         self._plan_with_caps(islice(caps, CAPS_BEFORE_REGROUPING))
         self._regroup_all()
         self._try_pools_first()

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instance_types import Catalogue
-from kerf.engine.model.kubernetes.pods import AffinityTerm, Selector, SpreadConstraint
+from kerf.engine.model.kubernetes.pods import AffinityTerm, Selector, SpreadConstraint, Taint
 from kerf.engine.scheduling.explain.funnel_tracer import FunnelTracer
 from kerf.engine.scheduling.optimizer.alternative_plans import may_replace
 from kerf.engine.scheduling.optimizer.best_plan import best_plan
@@ -77,6 +77,15 @@ def test_pods_are_matched_to_what_is_left_of_a_node() -> None:
     best = best_plan(problem(work, types), EFFORT)
     assert price(best) <= price(plan(problem(work, types)))
     assert best.unbound == ()
+
+
+def test_s33_s208_a_soft_taint_that_every_pod_must_put_up_with_makes_no_node_dearer() -> None:
+    sizes = (("c", 2, 0.17), ("m", 4, 0.2), ("r", 8, 0.25))
+    types = Catalogue(tuple(instance_type(name, 4, memory=4 * by * GI, price=usd) for name, by, usd in sizes))
+    work = Workloads().add("cpu", 3, shape(1900, GI)).add("memory", 3, shape(100, 7 * GI))
+    soft = pool("p", taints=(Taint("old", "PreferNoSchedule"),))
+    plans = [best_plan(problem(work, types, node_pool, nominations=True), EFFORT) for node_pool in (pool("p"), soft)]
+    assert price(plans[1]) == price(plans[0])
 
 
 def test_a_spread_holds_when_types_are_left_out() -> None:

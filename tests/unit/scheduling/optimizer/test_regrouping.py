@@ -32,8 +32,8 @@ def held(asked: Problem, uid: str = "web-0", zones: tuple[str, ...] = ("z1",)) -
     claim = next(opened for opened in made.claims if uid in opened.pods)
     rest = tuple(constraint for constraint in claim.constraints if constraint.key != lbl.ZONE)
     bound = (requirement(lbl.ZONE, "In", zones),) if zones else ()
-    weights = {uid: 0 for opened in made.claims for uid in opened.pods}
-    movable = MovablePods(asked, options_of(asked), independent_pods(asked), weights)
+    pools = {uid: asked.pools[0].pool for opened in made.claims for uid in opened.pods}
+    movable = MovablePods(asked, options_of(asked), independent_pods(asked), pools)
     pod = next(waiting for waiting in asked.pods if waiting.uid == uid)
     return movable.kind_beside(pod, replace(claim, constraints=(*rest, *bound)))
 
