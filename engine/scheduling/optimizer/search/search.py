@@ -302,11 +302,20 @@ class Search:
 
     def _try(self, problem: Problem, below: float) -> None:
         """Offer the plan of a changed problem if it costs less than `below`. A plan with other domains, or with
-        another NodePool first, is also offered regrouped: that gives other groups than regrouping the best one."""
-        narrow = problem.unavailable != self._problem.unavailable
-        candidate = candidate_of_plan(problem, plan(problem, told=False), narrow=narrow)
-        if not self._first.placed <= candidate.base.placed:
+        another NodePool first, is also offered regrouped: that gives other groups than regrouping the best one.
+
+        Where it leaves pods pending, those of their kinds are placed first: on small nodes others can take the room
+        beside pods that they must be with."""
+        planned = plan(problem, told=False)
+        pending = self._first.placed - planned.placed
+        if pending and self._effort.take(self._planning_touches):
+            problem = _with_kinds_ahead(problem, pending)
+            planned = plan(problem, told=False)
+            pending = self._first.placed - planned.placed
+        if pending:
             return
+        narrow = problem.unavailable != self._problem.unavailable
+        candidate = candidate_of_plan(problem, planned, narrow=narrow)
         regroups = problem.variant or problem.first_pool
         movable = [claim for claim in candidate.claims if self._all_movable(claim)] if regroups else []
         regrouped = self._regrouped(candidate, movable)
@@ -340,3 +349,13 @@ class Search:
         claims = tuple(self._single_claims.widened(part) if part.narrow else part for part in candidate.claims)
         wide = replace(candidate, claims=claims)
         return wide if self._allowed(wide, by_pod=False) else candidate
+
+
+def _with_kinds_ahead(problem: Problem, uids: frozenset[str]) -> Problem:
+    """The problem with these pods (uids), and all that are like them, placed before the others."""
+    first = max(pod.ahead for pod in problem.pods) + 1
+    kinds = {(pod.namespace, pod.shape) for pod in problem.pods if pod.uid in uids}
+    return replace(
+        problem,
+        pods=tuple(replace(p, ahead=first) if (p.namespace, p.shape) in kinds else p for p in problem.pods),
+    )

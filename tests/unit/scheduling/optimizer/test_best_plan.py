@@ -88,6 +88,16 @@ def test_s33_s208_a_soft_taint_that_every_pod_must_put_up_with_makes_no_node_dea
     assert price(plans[1]) == price(plans[0])
 
 
+def test_s142_s208_pods_that_must_be_together_are_no_reason_to_take_a_dear_giant() -> None:
+    """On small nodes a large pod would take the room beside the first of the pair."""
+    together = (AffinityTerm(lbl.HOSTNAME, Selector({"app": "pair"})),)
+    apart = (SpreadConstraint(lbl.HOSTNAME, 3, selector=Selector({"app": "big"})),)
+    work = Workloads().add("pair", 2, shape(700, labels={"app": "pair"}, affinity=together))
+    work.add("big", 1, shape(3000, labels={"app": "big"}, spread=apart))
+    best = best_plan(problem(work, Catalogue((instance_type("t04", 4), instance_type("t32", 32, price=10)))), EFFORT)
+    assert [claim.instance_types[0] for claim in best.claims] == ["t04", "t04"]
+
+
 def test_a_spread_holds_when_types_are_left_out() -> None:
     work = Workloads().add("web", 12, shape(1900, labels={"app": "web"}, spread=(ZONE_SPREAD,)))
     asked = problem(work, dear_giant())
