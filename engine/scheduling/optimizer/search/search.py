@@ -190,12 +190,22 @@ class Search:
         if self._done:
             return
         movable = [claim for claim in self.best.claims if self._all_movable(claim)]
-        self._offer(self._regrouped(self.best, movable))
+        if not self._offer(self._regrouped(self.best, movable)):
+            self._regroup_by_pool(movable)
         moving = self._movable_anywhere(uid for claim in self.best.claims for uid in claim.claim.pods)
         rest = replace(self._problem, pods=tuple(pod for pod in self._problem.pods if pod.uid not in moving))
         if len(movable) < len(self._first.claims) and moving and self._effort.take(planning_touches(rest)):
             base = candidate_of_plan(rest, plan(rest, told=False))
             self._offer(self._with_groups(base, base.claims, moving, self.best.price))
+
+    def _regroup_by_pool(self, movable: Iterable[CandidateClaim]) -> None:
+        """Regroup the claims of each NodePool by themselves: groups that exceed the limits of one NodePool are none,
+        and that must not keep those of the others as they are."""
+        by_pool: dict[str, list[CandidateClaim]] = {}
+        for part in movable:
+            by_pool.setdefault(part.claim.node_pool, []).append(part)
+        for name in sorted(by_pool) if len(by_pool) > 1 else ():
+            self._offer(self._regrouped(self.best, by_pool[name]))
 
     def _regroup_worst(self) -> None:
         """Regroup the claims that are dearest for what they hold, some at a time, until it no longer helps."""

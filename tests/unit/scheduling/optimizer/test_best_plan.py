@@ -174,6 +174,18 @@ def test_s70_limits_on_resources_are_kept() -> None:
     assert sum(max(cores[name] for name in claim.instance_types) for claim in best.claims) <= 80_000
 
 
+@pytest.mark.parametrize("weight", [0, 10])
+def test_s70_the_limits_of_one_node_pool_make_no_other_dearer(weight: int) -> None:
+    """Small nodes would be cheaper for all pods, but more of them than the limit allows."""
+    types = Catalogue((instance_type("t01", 1, price=0.01), instance_type("t08", 8, price=1)))
+    work = Workloads().add("first", 10, shape(700, node_selector={lbl.NODEPOOL: "limited"}))
+    work.add("other", 4, shape(700, node_selector={lbl.NODEPOOL: "other"}))
+    pools = pool("limited", weight=weight, limits={"cpu": 8000}), pool("other")
+    best = best_plan(problem(work, types, *pools), EFFORT)
+    assert [claim.instance_types[0] for claim in best.claims if claim.node_pool == "other"] == ["t01"] * 4
+    assert [claim.instance_types for claim in best.claims if claim.node_pool == "limited"] == [("t08",)]
+
+
 def test_no_preference_is_given_up_to_save_money() -> None:
     """S-36: only the giant has what the pods prefer."""
     giant = instance_type("t64", 64, price=64.0, labels={"example.com/disk": ("fast",)})
