@@ -157,8 +157,10 @@ def _item(text: str, item: str, field: _Field) -> tuple[set[int], bool]:
         step = _step(text, step_text)
         if not dash and not star:
             high = field.most  # "3/5" means from 3 on
-    if low < field.least or high > field.most or low > high:
-        raise _bad(text, f"{item!r} is outside {field.least}-{field.most} or falls, in the {field.name}")
+    if low < field.least or high > field.most:
+        raise _bad(text, f"{item!r} is no {field.name}: these go from {field.least} to {field.most}")
+    if low > high:
+        raise _bad(text, f"{item!r} as {field.name} begins after its end")
     return set(range(low, high + 1, step)), star and step == 1
 
 

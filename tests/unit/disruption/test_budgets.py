@@ -65,6 +65,20 @@ def test_d46_what_is_no_schedule_is_refused(schedule: str) -> None:
         parse(schedule)
 
 
+@pytest.mark.parametrize(
+    ("schedule", "said"),
+    [
+        ("60 * * * *", "'60' is no minute: these go from 0 to 59"),
+        ("* 9-25 * * *", "'9-25' is no hour: these go from 0 to 23"),
+        ("* * * * fri-mon", "'fri-mon' as day of week begins after its end"),
+    ],
+)
+def test_d43_a_schedule_that_is_none_is_told_what_is_wrong_with_it(schedule: str, said: str) -> None:
+    with pytest.raises(InputError) as refused:
+        parse(schedule)
+    assert refused.value.message == f"{schedule!r} is no schedule: {said}"
+
+
 def test_d45_a_firing_within_the_minute_counts_from_its_second() -> None:
     assert after("* * * * *", "2026-01-15T12:00:59.999Z") == "2026-01-15T12:01:00Z"
     assert after("* * * * *", "2026-01-15T12:01:00Z") == "2026-01-15T12:02:00Z"
