@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from kerf.engine.model.durations import format_time
 from kerf.engine.model.karpenter.nodeclaim_objects import Condition
-from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.karpenter.nodepools import NodeClassRef, NodePool
 from kerf.engine.model.kubernetes.pods import Pod, is_active
 from kerf.engine.model.labels import REGISTERED, TERMINATION_FINALIZER, UNREGISTERED_TAINT
 from kerf.engine.record import claim_events as ev
@@ -41,7 +41,7 @@ class ObjectEvents:
         self._ends = [(until, pod.uid) for pod in state.facts.pods.values() if (until := _end_of_protection(pod))]
         heapify(self._ends)
         self._pools = {name: self._statuses(name) for name in state.facts.pools}
-        self._classes = {seen.name: self._class_statuses(seen) for seen in state.facts.node_classes.values()}
+        self._classes = {key: self._class_statuses(seen) for key, seen in state.facts.node_classes.items()}
         self._health = dict(state.facts.health)
         self._shifts = ZonalShiftEvents(state)
 
@@ -82,8 +82,9 @@ class ObjectEvents:
 
     def _class_changed(self, seen: NodeClassSeen) -> list[KubernetesEvent]:
         """Tell an EC2NodeClass of its conditions. KWOK's is ready from birth (L-63)."""
-        before = self._classes.get(seen.name, {})
-        now = self._classes[seen.name] = self._class_statuses(seen)
+        key = NodeClassRef(seen.group, seen.kind, seen.name).key
+        before = self._classes.get(key, {})
+        now = self._classes[key] = self._class_statuses(seen)
         return _transitions(ObjectReference(f"{seen.group}/v1", seen.kind, seen.name, "", seen.uid), before, now)
 
     def _class_statuses(self, seen: NodeClassSeen) -> dict[str, Condition]:
@@ -188,7 +189,7 @@ class ObjectEvents:
         elif gone.kind == "nodepool":
             self._pools.pop(gone.key, None)
         elif gone.kind == "nodeclass":
-            self._classes.pop(gone.key.rpartition("/")[2], None)
+            self._classes.pop(gone.key, None)
             pools = self._state.facts.pools.items()
             return self._pools_changed(name for name, pool in pools if pool.node_class.key == gone.key)
         return []

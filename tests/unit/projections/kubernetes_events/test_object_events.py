@@ -92,6 +92,10 @@ def test_l459_a_node_class_tells_which_of_its_conditions_changed() -> None:
     }
     world.see(Observation(replace(seen, generation=2)))
     assert latest(world, events) == []
+    world.see(Observation(replace(seen, group="karpenter.kwok.sh", kind="KWOKNodeClass", digest="")))
+    latest(world, events)
+    world.see(Observation(replace(seen, generation=3)))
+    assert latest(world, events) == [], "another class of the same name is another"
 
 
 def test_l459_a_message_that_is_too_long_for_an_event_is_cut() -> None:
