@@ -14,6 +14,8 @@ from kerf.engine.model.quantities import parse_quantity
 
 _PERCENTAGE = re.compile(r"[0-9]+%")
 _COUNT = between(0, INT32)
+_SECONDS = between(0, (1 << 63) - 1)
+"""Deadlines of Jobs and CronJobs have 64 bits."""
 _NONE = (0, "0%")
 
 
@@ -57,6 +59,15 @@ def _one_way(report: Report, path: str, value: Any) -> None:
         report.add("KERF309", path, f"Exactly one of maxSurge and maxUnavailable is above 0, not {both}", hint)
 
 
+def _of_daemons(report: Report, path: str, value: Any) -> None:
+    """Report a wrong rolling update; beside OnDelete it counts for nothing, and the API server does not look at it."""
+    if isinstance(value, dict) and value.get("type") != "OnDelete":
+        for field in ("maxUnavailable", "maxSurge"):
+            for at, written in values_at(value, f"rollingUpdate.{field}", path):
+                _at_most_all(report, at, written)
+        _one_way(report, f"{path}.rollingUpdate", value.get("rollingUpdate"))
+
+
 def _recreated(report: Report, path: str, value: Any) -> None:
     if isinstance(value, dict) and value.get("type") == "Recreate" and value.get("rollingUpdate") is not None:
         report.add("KERF305", f"{path}.rollingUpdate", "Recreate has no rollingUpdate", "Leave one of the two out")
@@ -67,7 +78,8 @@ def _of_completions(report: Report, path: str, value: Any) -> None:
     if not isinstance(value, dict):
         return
     indexed = value.get("completionMode") == "Indexed"
-    if indexed and value.get("completions") is None:
+    # With neither of the two, both are 1.
+    if indexed and value.get("completions") is None and value.get("parallelism") is not None:
         report.add("KERF304", f"{path}.completions", "completions is required", "An Indexed Job counts to it")
     if not indexed and value.get("backoffLimitPerIndex") is not None:
         report.add("KERF305", f"{path}.completionMode", "backoffLimitPerIndex needs an Indexed Job")
@@ -106,35 +118,35 @@ _DEPLOYMENT: dict[str, Check] = {
     "progressDeadlineSeconds": _COUNT,
 }
 _STATEFUL_SET: dict[str, Check] = {
+    "minReadySeconds": _COUNT,  # revisionHistoryLimit may be negative
     "podManagementPolicy": one_of("OrderedReady", "Parallel"),
     "updateStrategy.type": one_of("RollingUpdate", "OnDelete"),
 }
 _DAEMON_SET: dict[str, Check] = {
     "updateStrategy.type": one_of("RollingUpdate", "OnDelete"),
-    "updateStrategy.rollingUpdate": _one_way,
-    "updateStrategy.rollingUpdate.maxUnavailable": _at_most_all,
-    "updateStrategy.rollingUpdate.maxSurge": _at_most_all,
+    "updateStrategy": _of_daemons,
 }
 _OF_WORKLOADS: dict[str, Check] = dict.fromkeys(("minReadySeconds", "revisionHistoryLimit"), _COUNT)
 _COUNTS_OF_JOBS = (
-    "parallelism", "completions", "backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished",
-    "backoffLimitPerIndex", "maxFailedIndexes",
+    "parallelism", "completions", "backoffLimit", "ttlSecondsAfterFinished", "backoffLimitPerIndex", "maxFailedIndexes",
 )  # fmt: skip
 _JOB: dict[str, Check] = {
     "spec": _of_completions,
+    "spec.activeDeadlineSeconds": _SECONDS,
     **{f"spec.{field}": _COUNT for field in _COUNTS_OF_JOBS},
     "spec.completionMode": one_of("NonIndexed", "Indexed"),
     "spec.podReplacementPolicy": one_of("TerminatingOrFailed", "Failed"),
 }
-_COUNTS_OF_CRON_JOBS = ("startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit")
+_COUNTS_OF_CRON_JOBS = ("successfulJobsHistoryLimit", "failedJobsHistoryLimit")
 RULES: dict[str, dict[str, Check]] = {
     "Deployment": {f"spec.{field}": check for field, check in (_OF_WORKLOADS | _DEPLOYMENT).items()},
-    "StatefulSet": {f"spec.{field}": check for field, check in (_OF_WORKLOADS | _STATEFUL_SET).items()},
+    "StatefulSet": {f"spec.{field}": check for field, check in _STATEFUL_SET.items()},
     "DaemonSet": {f"spec.{field}": check for field, check in (_OF_WORKLOADS | _DAEMON_SET).items()},
     "Job": _JOB,
     "CronJob": {
         **{f"spec.jobTemplate.{field}": check for field, check in _JOB.items()},
         **{f"spec.{field}": _COUNT for field in _COUNTS_OF_CRON_JOBS},
+        "spec.startingDeadlineSeconds": _SECONDS,
         "spec.concurrencyPolicy": one_of("Allow", "Forbid", "Replace"),
         "spec.timeZone": _time_zone,
     },

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kerf.engine.model.manifests.violations import Report
-from kerf.engine.model.quantities import parse_quantity
+from kerf.engine.model.quantities import LARGEST_AMOUNT, parse_quantity
 
 _STANDARD = frozenset({"cpu", "memory", "ephemeral-storage"})
 _HUGE_PAGES = "hugepages-"
@@ -46,8 +46,10 @@ def _check_name(name: str, written: Any, path: str, report: Report) -> None:
     if "/" not in name and name not in _STANDARD and not name.startswith(_HUGE_PAGES):
         hint = "Names of other resources have a domain, such as nvidia.com/gpu"
         report.add("KERF305", path, f"{name!r} is not one of {', '.join(sorted(_STANDARD))}", hint)
-    elif _is_extended(name) and report.attempt(path, parse_quantity, written, _MILLI, otherwise=0) % 1000:
-        report.add("KERF306", path, f"{written} of {name} is not a whole number")
+    elif _is_extended(name):
+        amount = report.attempt(path, parse_quantity, written, _MILLI, otherwise=0)
+        if amount % 1000 and amount < LARGEST_AMOUNT:  # at which it is cut off
+            report.add("KERF306", path, f"{written} of {name} is not a whole number")
 
 
 def _is_extended(name: str) -> bool:

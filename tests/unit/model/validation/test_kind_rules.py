@@ -26,11 +26,12 @@ GOOD: dict[str, tuple[str, dict[str, Any]]] = {
     "PodDisruptionBudget": ("policy/v1", {"selector": {"matchLabels": {"app": "a"}}}),
 }
 COUNT = (0, -1, "KERF309", "")
+SECONDS = (1 << 40, -1, "KERF309", "")
 JOBS: dict[str, tuple[Any, Any, str, str]] = {
     "parallelism": COUNT,
     "completions": COUNT,
     "backoffLimit": COUNT,
-    "activeDeadlineSeconds": COUNT,
+    "activeDeadlineSeconds": SECONDS,
     "ttlSecondsAfterFinished": COUNT,
     "maxFailedIndexes": COUNT,
     "completionMode": ("NonIndexed", "indexed", "KERF305", ""),
@@ -55,7 +56,6 @@ ROWS: dict[str, dict[str, tuple[Any, Any, str, str]]] = {
     },
     "StatefulSet": {
         "minReadySeconds": COUNT,
-        "revisionHistoryLimit": COUNT,
         "podManagementPolicy": ("Parallel", "parallel", "KERF305", ""),
         "updateStrategy.type": ("OnDelete", "Recreate", "KERF305", ""),
     },
@@ -63,13 +63,17 @@ ROWS: dict[str, dict[str, tuple[Any, Any, str, str]]] = {
         "minReadySeconds": COUNT,
         "revisionHistoryLimit": COUNT,
         "updateStrategy.type": ("OnDelete", "Recreate", "KERF305", ""),
-        "updateStrategy.rollingUpdate": ({"maxUnavailable": 0, "maxSurge": 1}, {"maxUnavailable": 0}, "KERF309", ""),
-        "updateStrategy.rollingUpdate.maxUnavailable": SHARE,
+        "updateStrategy": (
+            {"rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}},
+            {"rollingUpdate": {"maxUnavailable": 0}},
+            "KERF309",
+            ".rollingUpdate",
+        ),
     },
     "Job": JOBS,
     "CronJob": {
         **{f"jobTemplate.spec.{field}": row for field, row in JOBS.items()},
-        "startingDeadlineSeconds": COUNT,
+        "startingDeadlineSeconds": SECONDS,
         "successfulJobsHistoryLimit": COUNT,
         "failedJobsHistoryLimit": COUNT,
         "concurrencyPolicy": ("Forbid", "Never", "KERF305", ""),
@@ -90,7 +94,6 @@ ROWS: dict[str, dict[str, tuple[Any, Any, str, str]]] = {
 OTHERWISE = {
     "Job": {"spec", "spec.backoffLimitPerIndex"},
     "CronJob": {"spec.jobTemplate.spec", "spec.jobTemplate.spec.backoffLimitPerIndex"},
-    "DaemonSet": {"spec.updateStrategy.rollingUpdate.maxSurge"},
     "PersistentVolumeClaim": {"spec", "spec.accessModes[]"},
 }
 """Rows with tests of their own."""
@@ -120,7 +123,8 @@ def test_a_row_of_a_table(kind: str, field: str) -> None:
     ("change", "told"),
     [
         ({"completionMode": "Indexed", "completions": 3, "backoffLimitPerIndex": 1}, []),
-        ({"completionMode": "Indexed"}, [("KERF304", "completions")]),
+        ({"completionMode": "Indexed", "backoffLimitPerIndex": 1}, []),
+        ({"completionMode": "Indexed", "parallelism": 2}, [("KERF304", "completions")]),
         ({"backoffLimitPerIndex": 1}, [("KERF305", "completionMode")]),
         ({"completionMode": "Indexed", "completions": 3, "backoffLimitPerIndex": -1},
          [("KERF309", "backoffLimitPerIndex")]),
@@ -146,3 +150,14 @@ def test_a_daemon_set_is_not_updated_in_both_ways() -> None:
     assert found("DaemonSet", both) == [("KERF309", "spec.updateStrategy.rollingUpdate")]
     surge = changed(SELECTED, "updateStrategy", {"rollingUpdate": {"maxUnavailable": 0, "maxSurge": "101%"}})
     assert found("DaemonSet", surge) == [("KERF309", "spec.updateStrategy.rollingUpdate.maxSurge")]
+
+
+def test_what_stands_beside_on_delete_counts_for_nothing() -> None:
+    """The API server does not look at it: a chart's value may be merged over defaults."""
+    for beside in ({"maxSurge": 1}, {"maxUnavailable": 0}, {"maxUnavailable": "150%"}):
+        daemon_set = changed(SELECTED, "updateStrategy", {"type": "OnDelete", "rollingUpdate": beside})
+        assert found("DaemonSet", daemon_set) == []
+
+
+def test_a_stateful_set_may_keep_any_number_of_revisions() -> None:
+    assert found("StatefulSet", changed(SELECTED, "revisionHistoryLimit", -1)) == []
