@@ -86,6 +86,7 @@ class Scheduler:
         self._occupied: dict[str, Occupancy] = {}
         self._free_cpu = FreeCpu()  # of the nodes that are there
         self._promised: dict[str, dict[str, None]] = {}  # node → waiting pods that are nominated for it
+        self._gone: set[str] = set()  # nodes
         self._static: dict[str, dict[str, tuple[int, int] | None]] = {}
         self._topology = TopologyFilter(api)
         self._refused = RefusedPods(api.shapes)
@@ -115,7 +116,8 @@ class Scheduler:
             self._static.pop(change.key, None)
             self._note_free_cpu(change.key)
             self._refused.ease(change.key)
-            if change.new is not None:
+            (self._gone.discard if change.new is not None else self._gone.add)(change.key)
+            if change.new is not None or self._promised.get(change.key):
                 self._wake()
         elif change.kind in _WAKING_KINDS:
             self._wake()
@@ -179,8 +181,11 @@ class Scheduler:
                 continue
             if pod.uid not in self._pins:
                 failed[kin] = bound
-            if not pod.unschedulable:
-                self._api.put(replace(pod, unschedulable=True))
+            # kube-scheduler clears the nomination of a pod that it tries in vain; of a node on its way kerf would write
+            # it again.
+            nominated = "" if pod.nominated in self._gone else pod.nominated
+            if not pod.unschedulable or nominated != pod.nominated:
+                self._api.put(replace(pod, unschedulable=True, nominated=nominated))
 
     def _hopeless(self, pod: Pod, failed: int | None, bound: int) -> bool:
         """Whether an equal pod found no place in this pass, and nothing since could have made one. Bindings only take

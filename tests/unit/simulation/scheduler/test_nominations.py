@@ -90,3 +90,15 @@ def test_a_nomination_that_is_refused_is_left(catalogue: Catalogue, shape: Make)
     world = Simulation(catalogue, clock=Clock(START), faults=FaultPlan(write_refused=1.0))
     promised(world, "p", shape(), "n")
     assert world.cluster.api.pods["p"].nominated == ""
+
+
+def test_a_nomination_for_a_node_that_is_gone_is_cleared(world: Simulation, shape: Make, node: MakeNode) -> None:
+    """Found by a simulation seed: a controller that had lost its record took the pod to have its place for ever."""
+    world.cluster.apply(node("n"))
+    promised(world, "p", shape(node_selector={"not": "yet"}), "n")
+    promised(world, "early", shape(node_selector={"not": "yet"}), "on-its-way")
+    settle(world)
+    assert world.cluster.api.pods["p"].nominated == "n"
+    world.cluster.api.remove(world.cluster.api.nodes["n"])
+    settle(world)
+    assert {uid: pod.nominated for uid, pod in world.cluster.api.pods.items()} == {"p": "", "early": "on-its-way"}
