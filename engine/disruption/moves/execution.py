@@ -18,13 +18,16 @@ from kerf.engine.nodeclaim.claim import NodeClaim
 from kerf.engine.nodeclaim.state_table import STEADY, TAINTED
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import Intent, Move, MoveStepResult, PlannedClaim, TaintNode, UntaintNode, Verdict
-from kerf.engine.scheduling.problem.problem import Problem
+from kerf.engine.scheduling.launchable.withheld import withheld_among
+from kerf.engine.scheduling.matching.requirements import Requirements
+from kerf.engine.scheduling.problem.problem import PoolInput, Problem
 from kerf.engine.scheduling.provision import claim_names, launch_orders
+from kerf.engine.scheduling.reasons import SchedulingCode
 from kerf.engine.state.moves import ABANDONED, STARTED, WITHDRAWN
 from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.state import State
 
-VERSION = 17
+VERSION = 18
 
 
 class NextStep(Struct, frozen=True):
@@ -59,9 +62,11 @@ def start(ref: str, move: Move, state: State, now: int) -> NextStep:
     names = claim_names([replacement.node_pool for replacement in move.replacements], state)
     news = tuple(replace(replacement, name=name) for replacement, name in zip(move.replacements, names, strict=True))
     problem = cluster_of(state, now).base if news else Problem((), {}, (), {})
-    pools = {pool_input.pool.name for pool_input in problem.pools}
-    if not {new.node_pool for new in news} <= pools:  # one was taken away since
+    pools = {pool_input.pool.name: pool_input for pool_input in problem.pools}
+    if not {new.node_pool for new in news} <= pools.keys():  # one was taken away since
         return _withdrawn(ref, move, Reason.of(DisruptionCode.SCHEDULING, why="no-nodepool"))
+    if any(_is_withheld(new, pools[new.node_pool]) for new in news):
+        return _withdrawn(ref, move, Reason.of(DisruptionCode.SCHEDULING, why=SchedulingCode.LABEL_NOT_GIVEN.value))
     orders = launch_orders(news, problem)
     if not all(order.offers for order in orders):
         return _withdrawn(ref, move, Reason.of(DisruptionCode.SCHEDULING, why="no-offering"))
@@ -73,6 +78,12 @@ def start(ref: str, move: Move, state: State, now: int) -> NextStep:
         requested=news,
         events=tuple(_tainted(claim, move, now) for claim in claims),
     )
+
+
+def _is_withheld(new: PlannedClaim, given: PoolInput) -> bool:
+    """Whether launches did not give what it asks for meanwhile (D-125). The second look may have found a like node of
+    another NodePool."""
+    return bool(withheld_among(Requirements.of_specs(new.requirements), given.withheld))
 
 
 def _removal_verdict(claim: NodeClaim, move: Move, now: int) -> Verdict:

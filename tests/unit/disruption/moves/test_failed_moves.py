@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from kerf.engine.model.karpenter.nodepool_hash import VERSION
-from kerf.engine.model.karpenter.nodepools import Budget
+from kerf.engine.model.karpenter.nodepool_health import MAX_VAIN_LAUNCHES, VainLaunches
+from kerf.engine.model.karpenter.nodepools import Budget, RequirementSpec
 from kerf.engine.nodeclaim.state_table import TAINTED
 from kerf.engine.record.decisions import Decision, MoveStepResult, ProposedMovesResult
 from kerf.engine.record.observations import ObjectGone, Observation
@@ -38,6 +41,26 @@ def test_d110_the_nodepool_of_a_replacement_is_deleted_before_the_second_look() 
     world.after(15_000)
     assert results(world, MoveStepResult)[-1].step == "started", "another move, with what there is"
     assert re_derived(world.store) == world.store.entries
+
+
+def test_d125_launches_do_not_give_the_label_of_a_replacement_before_the_second_look() -> None:
+    """Found by a simulation seed: the simulation found a like node of another NodePool, and what was decided was
+    launched for a label that three launches had not given."""
+    world = half_empty()
+    preferred = replace(
+        pool("preferred", weight=10), requirements=(RequirementSpec("example.com/tier", "In", ("gold",)),)
+    )
+    world.see(Observation(preferred))
+    world.after(10_000)
+    (move,) = results(world, ProposedMovesResult)[-1].proposed
+    assert [new.node_pool for new in move.replacements] == ["preferred"]
+    health = world.runtime.state.facts.health
+    health["preferred"] = replace(
+        health["preferred"], in_vain=(VainLaunches(preferred.requirements[0], MAX_VAIN_LAUNCHES),)
+    )
+    assert world.after(15_000) == []
+    (step,) = results(world, MoveStepResult)
+    assert (step.step, step.reason.params) == ("withdrawn", {"why": "label-not-given"})
 
 
 def test_d117_a_candidate_that_never_shows_its_taint_does_not_keep_kerf_busy() -> None:
