@@ -74,8 +74,10 @@ class ClockRules:
 
     def _pod(self, pod: Pod) -> None:
         own = pod.owner is not None and pod.owner.kind in (DAEMONSET, NODE_OWNER)
-        if own or pod.node or pod.nominated or pod.deleting or not pod.unschedulable:
+        if own or pod.node or pod.deleting or not pod.unschedulable:
             self._settled(pod.uid)
+        elif pod.nominated:  # where the nomination is taken back, the pass that did so has just asked for the pod
+            self.waiting.pop(pod.uid, None)
         elif pod.uid not in self.seen:
             self.seen.add(pod.uid)
             if self.in_doubt:
