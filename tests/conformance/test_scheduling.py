@@ -50,7 +50,6 @@ EXPECTED: dict[str, tuple[Verdict, float | None, str]] = {
     "h-ds-ports-volumes-050": (Verdict.DEARER, 100.0, VOLUMES),
     "h-ds-ports-volumes-056": (Verdict.BEYOND, None, VOLUMES),
     "h-ds-ports-volumes-059": (Verdict.DEARER, 31.4, VOLUMES),
-    "i-mixed-033": (Verdict.DEARER, 0.1, ZONES),
     "i-mixed-046": (Verdict.DEARER, 1.5, ZONES),
     "i-mixed-049": (
         Verdict.BEYOND,
