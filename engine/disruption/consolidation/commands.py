@@ -23,6 +23,9 @@ from kerf.engine.scheduling.plan import OpenedClaim
 SPOT_OPTIONS = 15
 """How many cheaper spot types there must be to replace one spot node, so that it is not replaced over and over
 (D-102)."""
+LEAST_SAVING = 1e-6
+"""What a replacement saves at least, in USD per hour: a cent a year. Reserved capacity is paid for anyway. It has a
+ten-millionth of a price, so that it comes first, and one such price below another is no reason to move pods."""
 
 DELETE, REPLACE = "delete", "replace"
 ONLY_SPOT = Requirement(CAPACITY_TYPE, False, frozenset([SPOT]))
@@ -144,9 +147,9 @@ def _narrowed(
 def _cheaper(
     names: Sequence[str], requirements: Requirements, limit: float, market: Market
 ) -> tuple[str, ...] | Reason:
-    """The types whose launch price is below the limit (D-98 steps 6 and 7, S-207)."""
+    """The types whose launch price is below the limit (D-98 steps 6 and 7, S-207), by more than `LEAST_SAVING`."""
     prices = market.launch_prices(names, requirements)
-    kept = tuple(name for name, price in zip(names, prices, strict=True) if price < limit)
+    kept = tuple(name for name, price in zip(names, prices, strict=True) if price < limit - LEAST_SAVING)
     if not market.meets_min_values(kept, requirements):
         return Reason.of(DisruptionCode.MIN_VALUES, left=len(kept))
     return kept or Reason.of(DisruptionCode.NOTHING_CHEAPER, limit=limit)

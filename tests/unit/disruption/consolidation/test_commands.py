@@ -80,6 +80,14 @@ def test_d98_nothing_is_replaced_by_what_costs_as_much() -> None:
     assert code(cluster(node("n1", "small", pod("a"))), "n1") == "nothing-cheaper"
 
 
+def test_d98_a_node_is_not_replaced_for_less_than_a_cent_a_year() -> None:
+    """Found by a simulation seed: pods went from reserved node to reserved node, of prices of a ten-millionth."""
+    cheap = Catalogue((sized("large", 4_000, 2e-8), sized("medium", 4_000, 1e-8)))
+    assert code(cluster(node("n1", "large", pod("a")), catalogue=cheap), "n1") == "nothing-cheaper"
+    dear = Catalogue((sized("large", 4_000, 2e-5), sized("medium", 4_000, 1e-5)))
+    assert options(command(cluster(node("n1", "large", pod("a")), catalogue=dear), "n1")) == ("medium",)
+
+
 def test_w43_two_new_nodes_are_too_many() -> None:
     apart = [pod("a", 5_000), pod("b", 1_500)]
     given = replace(node("n1", "large", *apart), place=replace(node("n1", "large").place, available={}))
