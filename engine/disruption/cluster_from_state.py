@@ -21,6 +21,7 @@ from kerf.engine.scheduling.problem.from_state import (
     without_doubted,
 )
 from kerf.engine.scheduling.problem.problem import NodeInput
+from kerf.engine.scheduling.relaunch_delay import recently_launched
 from kerf.engine.state.node_of_claim import node_of
 from kerf.engine.state.pods.on_node import pods_on_node
 from kerf.engine.state.state import State
@@ -30,15 +31,18 @@ NEVER = 1 << 62
 
 def cluster_of(state: State, now: int) -> Cluster:
     """The cluster as the state shows it. Moves that are only proposed do not count. Offerings that are in doubt count
-    as unavailable: nothing is replaced by them."""
+    as unavailable: nothing is replaced by them. Pods that wait for another node are left out: no move launches one for
+    them before their pause is over."""
     facts = state.facts
+    waiting = recently_launched(facts, now)
     base = without_doubted(problem_of(state, now), state, now)
     nodes = _as_before(_nodes(state, {node.claim or node.name: node for node in base.nodes}, now), state)
     shapes = dict(base.shapes)
     for digest in sorted(frozenset[str]().union(*(node.shapes for node in nodes)) - shapes.keys()):
         shapes[digest] = state.indexes.blobs.shape(digest)
     virtual = buffer_pods(state)
-    pending = spread_by_default(state, [*(facts.pods[uid] for uid in state.indexes.pending), *virtual])  # D-88
+    pods = (facts.pods[uid] for uid in state.indexes.pending if uid not in waiting)
+    pending = spread_by_default(state, [*pods, *virtual])  # D-88
     for pod in pending:
         shapes.setdefault(pod.shape, state.indexes.blobs.shape(pod.shape))
     return Cluster(

@@ -15,6 +15,7 @@ from kerf.engine.model.labels import DO_NOT_DISRUPT
 from kerf.engine.model.reasons import Reason
 from kerf.engine.record.observations import Observation
 from kerf.engine.state.provisioning_window import nomination_period
+from kerf.engine.state.state import LaunchedFor
 from tests.support.lives import PODS, claim_of, in_service, launched
 from tests.support.world import World, pool
 
@@ -134,3 +135,15 @@ def test_l254_the_nodes_of_a_pool_that_is_not_ready_go_all_the_same() -> None:
     world.after(60_000)
     world.after(60_000)
     assert claim_of(world).why == "empty"
+
+
+def test_d88_pods_that_wait_for_another_node_get_none_with_a_move() -> None:
+    """Found by a simulation seed: nodes of drifted ones were launched with one more for a pod, each time, whose nodes
+    somebody tainted."""
+    world = in_service()
+    world.pending("z")
+    state, uid = world.runtime.state, world.pods["z"].uid
+    assert [pod.uid for pod in cluster_of(state, world.now).pending] == [uid]
+    state.facts.launched_for[uid] = LaunchedFor(claim_of(world).name, world.now, times=3)
+    assert cluster_of(state, world.now).pending == ()
+    assert [pod.uid for pod in cluster_of(state, world.now + 40_000).pending] == [uid]
