@@ -56,6 +56,8 @@ class Life:
     """It was unhealthy at some time: repair has no grace period, and a later reason does not give it one."""
     tainted: int = 0
     deadline: int | None = None
+    said: int | None = None
+    """The deadline as an entry said it last, by the time of the record."""
     draining: bool = False
     terminating: bool = False
     over: bool = False
@@ -125,7 +127,8 @@ class Ledger:
             life = self.lives[name] = Life(name, event.node_pool, event.termination_grace_period)
             if isinstance(event, ev.Adopted):
                 life.node, life.instance, life.initialized = event.node, event.instance, bool(event.initialized)
-                life.going, life.deadline = event.why, self._true(event.deadline, entry)
+                life.going = event.why
+                self._set_deadline(life, event.deadline, entry)
                 life.tainted = LONG_AGO if event.why else 0
             return
         life = self.lives[name]
@@ -139,15 +142,17 @@ class Ledger:
             life.initialized = True
         elif isinstance(event, ev.Tainted | ev.ReasonRaised):
             self.seen[f"why {event.why}"] += 1
-            life.going, life.deadline = event.why, self._true(event.deadline, entry)
+            life.going = event.why
+            self._set_deadline(life, event.deadline, entry)
             life.repaired = life.repaired or event.why == "unhealthy"
             life.tainted = life.tainted or self.true(entry.at)
             yield from self._condemned(life)
         elif isinstance(event, ev.Untainted):
-            life.going, life.deadline, life.tainted, life.repaired = "", None, 0, False
+            life.going, life.deadline, life.said, life.tainted, life.repaired = "", None, None, 0, False
         elif isinstance(event, ev.DrainStarted):
             life.draining = True
-            life.deadline = life.deadline if event.deadline is None else self._true(event.deadline, entry)
+            if event.deadline is not None:
+                self._set_deadline(life, event.deadline, entry)
             yield from self._drain(life)
         elif isinstance(
             event, ev.Terminated | ev.InstanceVanished | ev.LaunchFailed | ev.LaunchTimedOut | ev.Cancelled
@@ -155,9 +160,12 @@ class Ledger:
             life.over = True
             self._end_moves()
 
-    def _true(self, deadline: int | None, entry: Entry) -> int | None:
-        """The deadline by the true time: it is as far from the entry that says it."""
-        return deadline if deadline is None else self.true(entry.at) + deadline - entry.at
+    def _set_deadline(self, life: Life, deadline: int | None, entry: Entry) -> None:
+        """The deadline by the true time: it is as far from the entry that says it. One that a later reason repeats was
+        counted from the time of the first."""
+        if deadline is None or deadline != life.said:
+            life.deadline = deadline if deadline is None else self.true(entry.at) + deadline - entry.at
+        life.said = deadline
 
     def _condemned(self, life: Life) -> Iterator[tuple[str, str]]:
         """Whoever goes by choice goes by a move that has started; only a grace period makes a deadline then."""
