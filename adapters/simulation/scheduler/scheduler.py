@@ -116,7 +116,10 @@ class Scheduler:
             self._static.pop(change.key, None)
             self._note_free_cpu(change.key)
             self._refused.ease(change.key)
-            (self._gone.discard if change.new is not None else self._gone.add)(change.key)
+            if change.new is None:
+                self._gone.add(change.key)
+            else:
+                self._gone.discard(change.key)
             if change.new is not None or self._promised.get(change.key):
                 self._wake()
         elif change.kind in _WAKING_KINDS:

@@ -19,21 +19,18 @@ _SECONDS = between(0, (1 << 63) - 1)
 _NONE = (0, "0%")
 
 
-def _at_most_all(report: Report, path: str, value: Any) -> None:
-    """A number, or a share of at most all."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        _COUNT(report, path, value)
-    elif isinstance(value, str):
-        _share(report, path, value)
-        if _PERCENTAGE.fullmatch(value) and int(value[:-1]) > 100:
-            report.add("KERF309", path, f"{value} is more than 100%")
-
-
 def _number_or_share(report: Report, path: str, value: Any) -> None:
     if isinstance(value, int) and not isinstance(value, bool):
         _COUNT(report, path, value)
     elif isinstance(value, str):
         _share(report, path, value)
+
+
+def _at_most_all(report: Report, path: str, value: Any) -> None:
+    """A number, or a share of at most all."""
+    _number_or_share(report, path, value)
+    if isinstance(value, str) and _PERCENTAGE.fullmatch(value) and int(value[:-1]) > 100:
+        report.add("KERF309", path, f"{value} is more than 100%")
 
 
 def _share(report: Report, path: str, value: str) -> None:
