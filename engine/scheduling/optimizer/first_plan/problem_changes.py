@@ -3,7 +3,8 @@
 The planner places pods one after another, large ones first, and never moves one again. So it can learn too late that
 
 * a pod keeps others away, or takes their only place: place the pending pods first;
-* a pod is where its affinity partners have no room: place it first, together with them;
+* pods find no room beside those that they must be with: place all of both first, or one of these, then its followers,
+  then the next one;
 * a domain can hardly be filled, or pods that must follow the first one of their kind cannot go there: leave the domain
   out;
 * a node of some NodePool or type is where other pods cannot go, or keeps them away: leave the NodePool or type out.
@@ -23,8 +24,8 @@ from msgspec.structs import replace
 
 from kerf.engine.model.labels import CAPACITY_TYPE, INSTANCE_TYPE, NODEPOOL, ZONE
 from kerf.engine.model.reasons import Reason
-from kerf.engine.scheduling.matching.label_selectors import required_affinity_selectors
 from kerf.engine.scheduling.matching.requirements import NO_REQUIREMENTS, Requirements, requirement
+from kerf.engine.scheduling.optimizer.first_plan.affinity_partners import affinity_partners, in_turn, pods_alike
 from kerf.engine.scheduling.optimizer.first_plan.related_pods import problem_of_related_pods
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import usable_pools
@@ -54,11 +55,21 @@ class LeftOut(Struct, frozen=True):
 
 class ProblemChange(Struct, frozen=True):
     """How a problem is changed. `careful`: see `Problem`. `ahead`: sets of pods (uids) that are placed
-    first; the last set before the others."""
+    first; the last set before the others. `rounds`: how often pending pods were put there."""
 
     careful: bool = False
     ahead: tuple[frozenset[str], ...] = ()
+    rounds: int = 0
     left_out: frozenset[LeftOut] = frozenset()
+
+    def with_ahead(self, *sets: frozenset[str]) -> ProblemChange:
+        """The change with these pods before all others."""
+        return replace(self, ahead=(*self.ahead, *sets), rounds=self.rounds + 1)
+
+    def with_next(self, *sets: frozenset[str]) -> ProblemChange:
+        """The change with these pods after those that come ahead already, and before all others."""
+        before = (uids.difference(*sets) for uids in self.ahead)
+        return replace(self, ahead=(*sets, *filter(None, before)), rounds=self.rounds + 1)
 
     def of(self, problem: Problem) -> Problem:
         """The problem with this change."""
@@ -105,27 +116,17 @@ def single_changes(problem: Problem, before: ProblemChange, planned: Plan) -> It
     groups = _pending_groups(planned)
     if not groups:
         return
-    if len(before.ahead) < MAX_ROUNDS_AHEAD:
-        yield replace(before, ahead=(*before.ahead, frozenset().union(*groups)))
+    if before.rounds < MAX_ROUNDS_AHEAD:
+        yield before.with_ahead(frozenset().union(*groups))
         for group in groups[:MAX_GROUPS_AHEAD] if len(groups) > 1 else ():
-            yield replace(before, ahead=(*before.ahead, group))
+            yield before.with_ahead(group)
         for group in groups[:MAX_GROUPS_AHEAD]:
-            if partners := _with_affinity_partners(problem, group):
-                yield replace(before, ahead=(*before.ahead, partners))
+            if partners := affinity_partners(problem, group):
+                already = frozenset().union(*before.ahead)
+                yield before.with_ahead(partners | pods_alike(problem, group))
+                yield before.with_next(*in_turn(problem, planned, groups, partners, already))
     for option in chain(*_options_to_leave_out(problem, before, planned)):
         yield replace(before, left_out=before.left_out | {option})
-
-
-def _with_affinity_partners(problem: Problem, group: frozenset[str]) -> frozenset[str]:
-    """All pods (uids) like these, and those that they must be with by required affinity; none if they have none."""
-    first = next(pod for pod in problem.pods if pod.uid in group)
-    selectors = required_affinity_selectors(problem.shapes[first.shape], first.namespace, problem.namespaces)
-    if not selectors:
-        return frozenset()
-    shape_keys = {(pod.namespace, pod.shape) for pod in problem.pods}
-    together = {key for key in shape_keys if any(s.selects(key[0], problem.shapes[key[1]].labels) for s in selectors)}
-    together.add((first.namespace, first.shape))
-    return frozenset(pod.uid for pod in problem.pods if (pod.namespace, pod.shape) in together)
 
 
 def combined_changes(problem: Problem, before: ProblemChange, planned: Plan) -> Iterator[ProblemChange]:

@@ -18,10 +18,10 @@ from kerf.engine.scheduling.optimizer.first_plan.problem_changes import LARGE_PR
 from kerf.engine.scheduling.optimizer.first_plan.related_pods import problem_of_related_pods
 from kerf.engine.scheduling.plan import Plan
 from kerf.engine.scheduling.planner import plan
-from kerf.engine.scheduling.problem.problem import Problem
+from kerf.engine.scheduling.problem.problem import NodeInput, Problem
 from kerf.engine.scheduling.reasons import SchedulingCode
 from tests.support.judges.plans import faults
-from tests.support.scenarios.problems import Workloads, instance_type, ladder, pool, problem, shape, term
+from tests.support.scenarios.problems import GI, Workloads, instance_type, ladder, pool, problem, shape, term
 
 APP = {"app": "x"}
 
@@ -346,3 +346,53 @@ def test_s134_pods_go_with_the_one_they_must_be_with_where_there_is_room_for_all
     _, made = first_plan(asked)
     assert not made.unplaced
     assert faults(asked, made) == []
+
+
+def test_s134_pods_that_must_be_with_one_another_come_before_large_ones_that_leave_too_little_room() -> None:
+    together = AffinityTerm(lbl.HOSTNAME, Selector({"app": "together"}))
+    work = Workloads().add("large", 6, shape(1500, labels=APP, spread=(spread(lbl.HOSTNAME),)))
+    work.add("together", 4, shape(900, labels={"app": "together"}, affinity=(together,)))
+    asked = problem(work, ladder(4))
+    assert len(plan(asked).unplaced[0].pods) == 2
+    _, made = first_plan(asked)
+    assert not made.unplaced
+    assert faults(asked, made) == []
+
+
+def led(leaders: int, followers: int, cpu: int, *kinds: int) -> Problem:
+    """Large pods, and smaller ones that must be on a node with one of them; two large ones fill a node."""
+    beside = (AffinityTerm(lbl.HOSTNAME, Selector({"app": "leader"})),)
+    work = Workloads().add("leader", leaders, shape(3000, labels={"app": "leader"}))
+    for number, other in enumerate((cpu, *kinds)):
+        work.add(f"follower-{number}", followers, shape(other, affinity=beside))
+    return problem(work, ladder(8))
+
+
+@pytest.mark.parametrize(
+    ("leaders", "followers", "sizes"), [(4, 8, [1000]), (8, 16, [900]), (6, 12, [1500]), (9, 6, [400, 1900])]
+)
+def test_s134_each_pod_finds_room_beside_one_that_it_must_be_with(
+    leaders: int, followers: int, sizes: list[int]
+) -> None:
+    """The large pods come first, two to a node: beside them is little room."""
+    asked = led(leaders, followers, *sizes)
+    assert plan(asked).unplaced
+    _, made = first_plan(asked)
+    assert not made.unplaced
+    assert faults(asked, made) == []
+
+
+def test_s134_a_small_node_that_is_there_is_not_the_only_one_with_a_partner() -> None:
+    """One large pod goes onto it, and leaves room there for none that follows."""
+    node = NodeInput("n-1", "", {lbl.HOSTNAME: "n-1", lbl.ZONE: "z1"}, (), {"cpu": 3500, "memory": 64 * GI, "pods": 9})
+    asked = replace(led(4, 8, 1000), nodes=(node,))
+    _, made = first_plan(asked)
+    assert not made.unplaced
+    assert faults(asked, made) == []
+
+
+def test_s134_none_is_tried_beside_partners_that_cannot_have_it() -> None:
+    asked = led(2, 3, 7000)
+    assert {uid for group in first_plan(asked)[1].unplaced for uid in group.pods} == {
+        pod.uid for pod in asked.pods if "follower" in pod.uid
+    }
