@@ -32,8 +32,9 @@ def best_plan(problem: Problem, effort: int, tracer: Tracer | None = None) -> Pl
     """The best plan found within `effort` search steps; with 0 steps it is the planner's first plan, unrated. Beside
     nodes that kube-scheduler fills first (`bound_first`) it may search twice.
 
-    The result depends on nothing but the arguments. It leaves no pod pending that the first plan places. It costs more
-    than the first plan only where fewer pods are left over (see `bindability`). Raises KeyError as `planner.plan` does.
+    The result depends on nothing but the arguments. It places as many pods of each kind as the first plan. It costs
+    more than the first plan only where fewer pods are left over (see `bindability`). Raises KeyError as `planner.plan`
+    does.
     """
     if effort > 0 and asks_for_devices(problem):
         return optimize_without_devices(problem, lambda rest, listener: best_plan(rest, effort, listener), tracer)
@@ -91,14 +92,15 @@ def _optimized(problem: Problem, first: Plan, effort: int, tracer: Tracer | None
     taken_by = seats_in_turn(problem, best) if problem.settings.nominations else {}
     if tracer is not None:
         trace_candidate(chosen, tracer, taken_by)
-    return replace(
-        seated(problem, best, taken_by),
+    whole = replace(
+        best,
         first_price=total_price(first.claims),
         lower_bound=bound if best.on_new_nodes == first.on_new_nodes else _lower_bound(problem, options, best),
         unbound=rated.unbound if rated else (),
         rated=rated is not None,
         touches=given + touches_for_rating(effort) - steps.left,
     )
+    return seated(problem, whole, taken_by)
 
 
 def _requested_resources(problem: Problem) -> tuple[str, ...]:

@@ -104,7 +104,7 @@ class RenumberingTracer:
             self._tracer.placed(self._taken_by.get(pod.uid, pod), self._renumbered(wanted), final)
 
     def unplaced(self, pod: PendingPod, wanted: PodClass, reasons: tuple[Reason, ...]) -> None:
-        self._tracer.unplaced(pod, self._renumbered(wanted), reasons)
+        self._tracer.unplaced(self._taken_by.get(pod.uid, pod), self._renumbered(wanted), reasons)
 
     def claim_finished(self, claim: int, node_pool: str, left: tuple[PricedType, ...]) -> None:
         if claim in self._claims:

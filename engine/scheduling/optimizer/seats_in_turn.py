@@ -2,7 +2,8 @@
 
 kube-scheduler tries pods in the order in which they came. A pod whose own node may not take it yet, since its spread
 wants others to be bound first, takes room elsewhere, which is then missing. So of equal pods those that come first are
-told the nodes that may take one first: one in each domain, then a second one in each, and so on.
+told the nodes that may take one first: one in each domain, then a second one in each, and so on. For the same reason
+the plan's places go to those of equal pods that come first, if it has no place for some of them.
 """
 
 from __future__ import annotations
@@ -27,23 +28,27 @@ Alike = tuple[Domains, int]
 
 
 def seats_in_turn(problem: Problem, plan: Plan) -> dict[str, PendingPod]:
-    """By the uid of each pod that has to change with an equal one: the pod that takes its place on a new node."""
+    """By the uid of each pod that has to change with an equal one: the pod that takes its place on a new node, or waits
+    in its stead."""
     claim_of = {uid: number for number, claim in enumerate(plan.claims) for uid in claim.pods}
+    waiting = frozenset(uid for group in plan.unplaced for uid in group.pods)
     kinds: dict[PendingPod, list[PendingPod]] = defaultdict(list)
     for pod in problem.pods:
-        if pod.uid in claim_of and _may_change(problem.shapes[pod.shape], pod):
-            kinds[replace(pod, uid="", name="", created=0, arrival=0)].append(pod)
+        shape = problem.shapes[pod.shape]
+        if (pod.uid in claim_of or pod.uid in waiting) and _may_change(shape, pod):
+            kinds[replace(pod, uid="", name="", created=0, arrival=0, ahead=0)].append(pod)
     labels, existing = {node.name: node.labels for node in problem.nodes}, _existing_nodes(problem, plan)
     taken_by: dict[str, PendingPod] = {}
     for kind, pods in kinds.items():
-        if len(pods) > 1:
-            keys = _spread_keys(problem.shapes[kind.shape])
+        placed = sorted((pod for pod in pods if pod.uid in claim_of), key=lambda pod: (claim_of[pod.uid], pod.uid))
+        left = [pod for pod in pods if pod.uid in waiting]
+        keys = _spread_keys(problem.shapes[kind.shape])
+        if placed and (left or (keys and len(placed) > 1)):
             nodes = [labels.get(node, {}) for node in existing[kind.namespace, kind.shape]]
             before = Counter((number, node.get(key, "")) for node in nodes for number, key in enumerate(keys))
-            by_claim = sorted(pods, key=lambda pod: (claim_of[pod.uid], pod.uid))
-            seats = _in_turn(_alike(by_claim, claim_of, plan, keys), before)
+            seats = _in_turn(_alike(placed, claim_of, plan, keys), before) if keys else placed
             queue = sorted(pods, key=lambda pod: SCHEDULER_VARIANTS[0].queue_key(pod, 0))
-            taken_by |= {seat.uid: pod for seat, pod in zip(seats, queue, strict=True) if seat is not pod}
+            taken_by |= {seat.uid: pod for seat, pod in zip([*seats, *left], queue, strict=True) if seat is not pod}
     return taken_by
 
 
@@ -53,17 +58,21 @@ def seated(problem: Problem, plan: Plan, taken_by: Mapping[str, PendingPod]) -> 
         return plan
     names = {pod.uid: (pod.namespace, pod.name, pod.uid) for pod in problem.pods}
 
-    def with_its_pods(claim: OpenedClaim) -> OpenedClaim:
-        uids = [taken_by[uid].uid if uid in taken_by else uid for uid in claim.pods]
-        return replace(claim, pods=tuple(sorted(uids, key=names.__getitem__)))
+    def changed(uids: Iterable[str]) -> tuple[str, ...]:
+        return tuple(sorted((taken_by[uid].uid if uid in taken_by else uid for uid in uids), key=names.__getitem__))
 
-    return replace(plan, claims=tuple(map(with_its_pods, plan.claims)))
+    unplaced = [replace(group, pods=changed(group.pods)) for group in plan.unplaced]
+    return replace(
+        plan,
+        claims=tuple(replace(claim, pods=changed(claim.pods)) for claim in plan.claims),
+        unplaced=tuple(sorted(unplaced, key=lambda group: names[group.pods[0]])),
+        unbound=tuple(sorted(taken_by[uid].uid if uid in taken_by else uid for uid in plan.unbound)),
+    )
 
 
 def _may_change(shape: PodShape, pod: PendingPod) -> bool:
-    """Whether such pods are spread, and equal ones may change with one another. Pods with volumes of their own are not
-    equal."""
-    return bool(hard_spreads(shape)) and not (shape.volumes or pod.device_claims or pod.virtual)
+    """Whether equal pods may change with one another. Pods with volumes of their own are not equal."""
+    return not (shape.volumes or pod.device_claims or pod.virtual)
 
 
 def _spread_keys(shape: PodShape) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
-from kerf.engine.model.kubernetes.pods import Selector, SpreadConstraint, VolumeRef
+from kerf.engine.model.kubernetes.pods import AffinityTerm, Selector, SpreadConstraint, VolumeRef
 from kerf.engine.scheduling.explain.funnel_tracer import FunnelTracer
 from kerf.engine.scheduling.optimizer.best_plan import best_plan
 from kerf.engine.scheduling.optimizer.seats_in_turn import seats_in_turn
@@ -87,6 +87,27 @@ def test_the_trace_tells_where_every_pod_goes() -> None:
     told = {uid: place for group in tracer.funnel.classes for place, uids in group.placed for uid in uids}
     assert told == {uid: number for number, claim in enumerate(planned.claims) for uid in claim.pods}
     assert planned == best_plan(asked, EFFORT)
+
+
+def one_of_each_capacity_type() -> Problem:
+    """Five pods, of which one at most may be on a node of each capacity type, and others. The last come first."""
+    apart = (AffinityTerm(lbl.CAPACITY_TYPE, Selector({"app": "apart"})),)
+    work = Workloads().add("apart", 5, shape(500, GI, labels={"app": "apart"}, anti_affinity=apart))
+    asked = problem(work.add("small", 6, shape(400, GI)), ladder(1, 2, 4), nominations=True)
+    return replace(asked, pods=tuple(replace(pod, arrival=9 - n) for n, pod in enumerate(asked.pods)))
+
+
+def test_s117_of_equal_pods_those_that_come_first_have_a_place() -> None:
+    """kube-scheduler tries the others before, and they would take the room of whom they are not planned with."""
+    asked, tracer = one_of_each_capacity_type(), FunnelTracer()
+    planned = best_plan(asked, EFFORT, tracer)
+    left = [uid for group in planned.unplaced for uid in group.pods]
+    placed = sorted(uid for uid in planned.placed if uid.startswith("apart"))
+    assert 0 < len(placed) < 5
+    assert placed == [f"apart-{number}" for number in range(5 - len(placed), 5)]
+    assert sorted(left + placed) == [f"apart-{number}" for number in range(5)]
+    assert not faults(asked, planned)
+    assert sorted(uid for group in tracer.funnel.classes for uid in group.unplaced) == sorted(left)
 
 
 def told_before(pod: PendingPod) -> PendingPod:
