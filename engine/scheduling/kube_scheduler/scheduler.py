@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 
 from msgspec import Struct
 
@@ -94,23 +95,28 @@ class KubeScheduler:
         variant: SchedulerVariant = DEFAULT_VARIANT,
         max_unbound: float = math.inf,
         others: bool = False,
+        told: Mapping[str, str] = MappingProxyType({}),
     ) -> tuple[Bindings | None, int]:
         """Bind the pods with these uids to the existing and the `new` nodes; also say what it cost, in touches.
 
         The bindings are None if that took more than `max_touches`, or once more pods than `max_unbound` are certain to
         find no node. `others`: all waiting pods come to the scheduler, also those without a place in the plan, and may
-        take room.
+        take room. `told`: pods (uids) that are told a node (by name), and hold their room there.
         """
         run = self._new_run(new, frozenset(), variant)
-        queue = [
-            queued
-            for queued in self._classed_queue(variant)
-            if queued[0].uid in uids or (others and not queued[0].virtual)
-        ]
-        if len(queue) == len(uids):
-            return self._run(run, queue, new, max_touches, max_unbound), run.touches
-        bindings = self._run(run, queue, new, max_touches)
-        return bindings and self._credited_to(bindings, uids), run.touches
+        numbers = {**self._numbers, **{node.name: n for n, node in enumerate(new, len(self._nodes))}} if told else {}
+        queue = []
+        for queued in self._classed_queue(variant):
+            uid = queued[0].uid
+            if uid in told:
+                run.bind_to(queued[1], numbers[told[uid]])
+            elif uid in uids or (others and not queued[0].virtual):
+                queue.append(queued)
+        alone = len(queue) + len(told) == len(uids)
+        bindings = self._run(run, queue, new, max_touches, max_unbound if alone else math.inf)
+        if bindings is not None:
+            bindings = Bindings({**told, **bindings.node_of}, bindings.unbound)
+        return bindings if alone else bindings and self._credited_to(bindings, uids), run.touches
 
     def _credited_to(self, bindings: Bindings, uids: frozenset[str]) -> Bindings:
         """The bindings of these pods alone. One that found no node is given the node of another pod like it that is

@@ -72,11 +72,15 @@ class SchedulingRun:
             self._candidates[pod_class] = candidates
         number = candidates.best()
         if number is not None:
-            self.usages[number] = self.usages[number].after(pod_class.load)
-            self.pods[number] += 1
-            self.counts.add_pod(pod_class.shape_key, number)
-            self.bound_to.append(number)
+            self.bind_to(pod_class, number)
         return number
+
+    def bind_to(self, pod_class: EquivalenceClass, number: int) -> None:
+        """Bind one pod of a class to this node."""
+        self.usages[number] = self.usages[number].after(pod_class.load)
+        self.pods[number] += 1
+        self.counts.add_pod(pod_class.shape_key, number)
+        self.bound_to.append(number)
 
     def existing_nodes(self, pod_class: EquivalenceClass) -> list[ScoredNodes]:
         """The existing nodes that are feasible for the class by itself."""

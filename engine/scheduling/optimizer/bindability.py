@@ -8,16 +8,20 @@ nodes are changed as a set (`node_sets.node_set_search`).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from kerf.engine.scheduling.kube_scheduler.scheduler import new_node_name
+from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SCHEDULER_VARIANTS
 from kerf.engine.scheduling.optimizer.alternative_plans import TOLERANCE, AlternativePlan, assembled
 from kerf.engine.scheduling.optimizer.effort import Effort
 from kerf.engine.scheduling.optimizer.node_sets.node_set_search import NodeSetSearch
 from kerf.engine.scheduling.optimizer.node_sets.node_sets import NodeSet
 from kerf.engine.scheduling.optimizer.search.search import Search
 from kerf.engine.scheduling.plan import Plan
+from kerf.engine.scheduling.pods.pod_requirements import hard_spreads
 from kerf.engine.scheduling.problem.problem import Problem
 
 MAX_CANDIDATES_RATED = 4
@@ -30,7 +34,8 @@ MAX_ROUNDS = 4
 
 class RatedCandidate(Struct, frozen=True):
     """A candidate with its rating: the pods (uids) that the first variant of kube-scheduler leaves `unbound` that does
-    so, and what the nodes for them will cost (`NodeSetSearch.later_price`)."""
+    so, and what the nodes for them will cost (`NodeSetSearch.later_price`). Where pods are told their nodes, the pods
+    that are left over since they cannot be told at once; nothing is launched for these."""
 
     candidate: AlternativePlan
     unbound: tuple[str, ...]
@@ -164,6 +169,24 @@ class BindableChoice:
         node_set = self._node_sets.evaluate(self._node_sets.new_nodes.of_claims(plan.claims), plan.placed)
         if node_set is None:
             return None
-        told = self._problem.settings.nominations  # pods go where they are told, and nothing is launched later
-        later_price = 0.0 if told else self._node_set_search.later_price(node_set)
-        return RatedCandidate(candidate, node_set.bindings.unbound, later_price)
+        if not self._problem.settings.nominations:
+            return RatedCandidate(candidate, node_set.bindings.unbound, self._node_set_search.later_price(node_set))
+        if node_set.bindings.unbound and not plan.placements:
+            node_set = self._node_sets.with_told(node_set, _told_at_once(self._problem, plan))
+        return None if node_set is None else RatedCandidate(candidate, node_set.bindings.unbound, 0.0)
+
+
+def _told_at_once(problem: Problem, plan: Plan) -> dict[str, str]:
+    """The new nodes (by name) of the pods (uids) that are told theirs at once: of those with a hard spread as many of a
+    kind on each node as its skew allows (engine/runtime/pod_nominations.py)."""
+    told: dict[str, str] = {}
+    alike = Counter[tuple[int, str, str]]()
+    claim_of = {uid: number for number, claim in enumerate(plan.claims) for uid in claim.pods}
+    for pod in sorted(problem.pods, key=lambda pod: SCHEDULER_VARIANTS[0].queue_key(pod, 0)):
+        if pod.uid in claim_of:
+            kind = claim_of[pod.uid], pod.namespace, pod.shape
+            alike[kind] += 1
+            skews = (spread.max_skew for spread in hard_spreads(problem.shapes[pod.shape]))
+            if alike[kind] <= min(skews, default=len(problem.pods)):
+                told[pod.uid] = new_node_name(claim_of[pod.uid])
+    return told

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from heapq import nsmallest
 
@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from kerf.engine.model.kubernetes.pods import Resources
 from kerf.engine.model.labels import HOSTNAME
 from kerf.engine.scheduling.kube_scheduler.interpod_rules import max_pods_per_node
+from kerf.engine.scheduling.kube_scheduler.node_info import NodeInfo
 from kerf.engine.scheduling.kube_scheduler.scheduler import Bindings, KubeScheduler, new_node_name, setup_touches
 from kerf.engine.scheduling.kube_scheduler.scheduler_variants import SCHEDULER_VARIANTS
 from kerf.engine.scheduling.launchable.daemons import daemons
@@ -123,6 +124,15 @@ class NodeSets:
             self._evaluated[key] = node_set
         return self._evaluated[key]
 
+    def with_told(self, node_set: NodeSet, told: Mapping[str, str]) -> NodeSet | None:
+        """The same nodes, of which some pods (uids) are told one (by name) and hold room there from the first, as the
+        first variant binds the others beside them. None if the effort is spent."""
+        infos, variant = self._infos(node_set.nodes), SCHEDULER_VARIANTS[0]
+        most = self._effort.left
+        bindings, touches = self._scheduler.bind(infos, node_set.pods, most, variant, others=True, told=told)
+        self._effort.charge(touches)
+        return NodeSet(node_set.nodes, bindings, len(SCHEDULER_VARIANTS)) if bindings is not None else None
+
     def affords(self, nodes: int) -> bool:
         """Whether a run of the scheduler's model on so many new nodes may end within the effort."""
         return nodes * self._touches_per_node <= self._effort.left
@@ -143,12 +153,15 @@ class NodeSets:
         self, nodes: Iterable[NewNode], uids: frozenset[str], first: int, at_least: tuple[int, float] = (0, math.inf)
     ) -> Iterator[tuple[int, Bindings | None]]:
         """What each variant of kube-scheduler (by number) from the `first` on does; None where `evaluate` is."""
-        infos = [self.new_nodes.info(node).copy(new_node_name(number)) for number, node in enumerate(nodes)]
+        infos = self._infos(nodes)
         for number, variant in enumerate(SCHEDULER_VARIANTS[first:], start=first):
             max_unbound = at_least[1] if number <= at_least[0] else math.inf
             bindings, touches = self._scheduler.bind(infos, uids, self._effort.left, variant, max_unbound, others=True)
             self._effort.charge(touches)
             yield number, bindings
+
+    def _infos(self, nodes: Iterable[NewNode]) -> list[NodeInfo]:
+        return [self.new_nodes.info(node).copy(new_node_name(number)) for number, node in enumerate(nodes)]
 
     def later_failures(self, node_set: NodeSet) -> Iterator[NodeSet]:
         """The same nodes with the bindings of each later variant that leaves a pod unbound; not all of them if the

@@ -36,6 +36,18 @@ def test_a_pod_that_can_go_anywhere_takes_the_place_of_one_that_cannot() -> None
     assert unbound_pods(asked, placed) == ("b-0",)
 
 
+def test_a_pod_that_is_told_its_node_holds_its_place_there() -> None:
+    """KEP-5278: the one that came before it and knows of no node finds what is left."""
+    work = Workloads().add("a", 2, shape(1000), created=1)
+    work.add("b", 1, shape(1500, node_selector={lbl.ZONE: "z1"}), created=2)
+    asked = problem(work, ladder(2), nodes=[node("one", 2000, zone="z1"), node("two", 1200, zone="z2")])
+    every_pod = frozenset(pod.uid for pod in asked.pods)
+    bindings, _ = KubeScheduler(asked).bind((), every_pod, told={"b-0": "one"})
+    assert bindings is not None
+    assert bindings.node_of == {"b-0": "one", "a-0": "two"}
+    assert bindings.unbound == ("a-1",)
+
+
 def test_s77_pods_go_onto_a_node_on_its_way_only_if_whatever_it_becomes_will_do() -> None:
     """Its labels are narrowed so far, not known."""
     work = Workloads()
@@ -165,7 +177,7 @@ def test_with_nominations_no_dearer_plan_is_taken_because_it_binds_whole() -> No
         for nominations in (False, True)
     )
     assert sum(claim.price for claim in told.claims) < sum(claim.price for claim in alone.claims)
-    assert told.unbound
+    assert told.unbound == ()  # each pod goes where it is told
     assert not alone.unbound
 
 

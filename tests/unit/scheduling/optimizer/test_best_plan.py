@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from kerf.engine.model import labels as lbl
 from kerf.engine.model.instance_types import Catalogue
-from kerf.engine.model.kubernetes.pods import AffinityTerm, Selector, SpreadConstraint, Taint
+from kerf.engine.model.kubernetes.pods import AffinityTerm, PodShape, Selector, SpreadConstraint, Taint
 from kerf.engine.scheduling.explain.funnel_tracer import FunnelTracer
 from kerf.engine.scheduling.optimizer.alternative_plans import may_replace
 from kerf.engine.scheduling.optimizer.best_plan import best_plan
@@ -274,3 +274,21 @@ def test_s63_pods_that_must_be_together_are_on_the_cheaper_of_equal_node_pools(
     heavier = replace(asked.pools[1], pool=replace(pools[1], weight=1))
     kept = best_plan(replace(asked, pools=(asked.pools[0], heavier)), 100)
     assert {claim.node_pool for claim in kept.claims} == {"b"}
+
+
+@pytest.mark.parametrize("skew", [1, 4])
+def test_of_pods_that_are_told_their_nodes_those_are_unbound_of_which_not_all_can_be(skew: int) -> None:
+    """KEP-5278: as many at a time are told a node as their spread allows. Of two large ones on a node the second one
+    goes where more is free, and takes the room of small ones that are not told it either."""
+
+    def spread(name: str, cpu: int) -> PodShape:
+        constraint = SpreadConstraint(lbl.ZONE, skew, selector=Selector({"app": name}))
+        return shape(cpu, GI, labels={"app": name}, spread=(constraint,), node_selector={lbl.ZONE: "z1"})
+
+    work = Workloads().add("large", 4, spread("large", 1850), created=1)
+    work.add("small", 6, spread("small", 1200), created=2)
+    asked = problem(work, ladder(4), nominations=True)
+    told = best_plan(asked, EFFORT)
+    assert told.rated
+    assert len(told.claims) == 4
+    assert bool(told.unbound) is (skew == 1)
