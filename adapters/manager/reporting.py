@@ -41,12 +41,14 @@ class TurnReports:
         self._state, self._decisions, self._objects = state, DecisionEvents(state), ObjectEvents(state)
 
     def recall(self, store: Store) -> None:
-        """Take up what lasts of the Events that an earlier process sent: of the record's last entries, and of its
-        latest plan."""
+        """Take up what lasts of the Events that an earlier process sent, and of its metrics: of the record's last
+        entries, and of its latest plan."""
         end, plan = store.last_position(), self._state.facts.plan
         begin = max(0, end - RECALLED)
-        if 0 < plan <= begin:
-            self._decisions.recall(store.scan(plan - 1, plan))
+        for entry in store.scan(plan - 1, plan) if plan else ():
+            self._telemetry.recall(entry)
+            if plan <= begin:
+                self._decisions.recall([entry])
         self._decisions.recall(store.scan(begin, end))
 
     def __call__(self, entries: Sequence[Entry]) -> None:

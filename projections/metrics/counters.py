@@ -46,7 +46,6 @@ from kerf.engine.record.observations import (
     ObjectGone,
     SettingsSeen,
 )
-from kerf.engine.scheduling.reasons import SchedulingCode
 from kerf.engine.state.state import State
 from kerf.projections.kubernetes_events.drain_events import BY_FORCE
 from kerf.projections.metrics.counted_claims import CountedClaim, counted_claim, disruption_labels
@@ -85,10 +84,9 @@ class RecordCounters:
         }
         for method in ("single", "multi"):
             self._families["voluntary_disruption_consolidation_timeouts_total"].inc(method, by=0)
-        self._families["scheduler_ignored_pods_count"].set(0)
         self._claims = {name: counted_claim(claim) for name, claim in state.facts.claims.items()}
         self._pools = dict(state.facts.pools)
-        self._waiting_pods = WaitingPods(self._took)
+        self._waiting_pods = WaitingPods(self._took, state.facts.pods.values(), state.facts.at)
         self._movable_pods = MovablePods(state.facts.pods.values())
         self._made: dict[str, tuple[str, bool]] = {}  # planned claim → why, and whether minValues gave way
         self._evictions: dict[str, str] = {}  # intent → claim
@@ -97,7 +95,14 @@ class RecordCounters:
         self._moves = {ref: move.move for ref, move in state.facts.moves.items()}
 
     def families(self) -> list[Family]:
+        self._families["scheduler_ignored_pods_count"].set(len(self._waiting_pods.ignored))
+        self._families["scheduler_unschedulable_pods_count"].set(len(self._waiting_pods.unplaced), "provisioner")
         return list(self._families.values())
+
+    def recall(self, plan: Entry) -> None:
+        """Take up the latest plan, which an earlier process made: the next one may be hours away."""
+        if isinstance(plan.payload, Decision) and isinstance(plan.payload.result, ProvisionResult):
+            self._waiting_pods.recall(plan.payload.result, plan.at)
 
     def waiting(self) -> Mapping[str, WaitingPod]:
         """Return the pods by uid that are not bound yet, or not ready yet."""
@@ -134,7 +139,7 @@ class RecordCounters:
 
     def _gone(self, gone: ObjectGone, entry: Entry) -> None:
         if gone.kind == "pod":
-            self._waiting_pods.by_uid.pop(gone.key, None)
+            self._waiting_pods.gone(gone.key)
             self._movable_pods.gone(gone.key)
         elif gone.kind == "nodepool":
             self._pools.pop(gone.key, None)
@@ -189,16 +194,7 @@ class RecordCounters:
             price = math.fsum(claim.price for claim in result.claims)
             self._inc("search_gain_dollars_per_hour_total", by=max(0.0, result.first_price - price))
             self._inc("search_touches_total", by=result.touches)
-        self._families["scheduler_ignored_pods_count"].set(sum(len(group.pods) for group in result.ignored))
-        deferred = [
-            group for group in result.unplaced if any(why.code == SchedulingCode.RESERVATION for why in group.reasons)
-        ]
-        left = [uid for group in result.unplaced for uid in group.pods]
-        waiting = len(left) - sum(len(group.pods) for group in deferred)  # S-175
-        self._families["scheduler_unschedulable_pods_count"].set(waiting, "provisioner")
-        groups = [claim.pods for claim in result.claims] + [placement.pods for placement in result.placements]
-        placed = [uid for pods in groups for uid in pods]
-        self._waiting_pods.plan(placed, left, entry)
+        self._waiting_pods.plan(result, entry)
 
     def _plan(self, claims: Sequence[PlannedClaim], why: str) -> None:
         for claim in claims:

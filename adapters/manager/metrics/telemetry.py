@@ -66,6 +66,11 @@ class Telemetry:
         self._metrics = RecordCounters(runtime.state, self._provider)
         self._conditions = ConditionMetrics(runtime.state, self._provider)
 
+    def recall(self, plan: Entry) -> None:
+        """Take up the latest plan, which an earlier process made."""
+        if self._metrics is not None:
+            self._metrics.recall(plan)
+
     def watch(self, world: KubernetesController) -> None:
         self._world = world
 

@@ -10,11 +10,14 @@ from typing import Any
 import pytest
 
 from kerf.adapters.manager import reporting as module
+from kerf.adapters.manager.metrics.exposition import exposition
 from kerf.adapters.manager.metrics.telemetry import Telemetry
 from kerf.adapters.manager.reporting import LogOutput, TurnReports
 from kerf.adapters.manager.settings import SettingError
 from kerf.engine.state.state import Facts, State
+from tests.support.metrics import scraped, value
 from tests.support.records import whole_life
+from tests.support.world import World
 
 
 def reports_and_entries(log: LogOutput) -> tuple[TurnReports, list[Any]]:
@@ -63,6 +66,21 @@ def test_a_defect_in_what_is_said_stops_nothing(capsys: pytest.CaptureFixture[st
     TurnReports(state, Broken("info", []), Counting(provider="kwok", state_metrics=True))(world.store.entries)
     assert "KERF605: KeyError: 'pods'" in capsys.readouterr().err
     assert counted == world.store.entries
+
+
+def test_a_restart_takes_up_the_latest_plan_for_metrics() -> None:
+    """How many pods have no place is known before the next plan (L-402)."""
+    world = World()
+    world.prepare()
+    world.pending("large", memory=1 << 50)
+    world.after(1_000)
+    telemetry = Telemetry(provider="kwok", state_metrics=True)
+    telemetry.record_is_read(world.runtime)
+    TurnReports(world.runtime.state, LogOutput("error", []), telemetry).recall(world.store)
+    metrics = telemetry._metrics
+    assert metrics is not None
+    found = scraped(exposition(metrics.families()))
+    assert value(found, "karpenter_scheduler_unschedulable_pods_count") == 1
 
 
 @pytest.mark.asyncio(loop_scope="function")
