@@ -17,9 +17,12 @@ _POLICIES = {
 
 
 class CountedClaim(Struct):
-    """A NodeClaim, as far as the labels of its metrics need it. `kind` is that of the message that it was interrupted
-    by. `leaves` is since when it is on its way out (ms since the epoch): it no longer waits for what replaces it.
-    `goes`: it is counted as disrupted. `in_service`: it was initialized once."""
+    """A NodeClaim, as far as the labels of its metrics need it.
+
+    `detail` is the kind of the message that it was interrupted by, or the condition that its node is repaired for.
+    `leaves` is since when it is on its way out (ms since the epoch): it no longer waits for what replaces it. `goes`:
+    it is, and has been counted. `in_service`: it was initialized once.
+    """
 
     node_pool: str = ""
     capacity_type: str = ""
@@ -30,13 +33,13 @@ class CountedClaim(Struct):
     leaves: int = 0
     why: str = ""
     goes: bool = False
-    kind: str = ""
+    detail: str = ""
     zone_id: str = ""
     in_service: bool = False
 
     def goes_for(self, why: str, detail: str) -> None:
         """Note the reason for which it goes."""
-        self.why, self.kind = why, detail if why == DisruptionReason.INTERRUPTED else ""
+        self.why, self.detail = why, detail
 
 
 def counted_claim(claim: NodeClaim) -> CountedClaim:
@@ -47,7 +50,7 @@ def counted_claim(claim: NodeClaim) -> CountedClaim:
     return CountedClaim(
         claim.node_pool, claim.capacity_type, claim.zone, claim.node, claim.image, claim.termination_grace_period,
         leaves_since(claim), why, bool(claim.drain_started) or bool(why and why not in BUDGET_REASONS),
-        kind=claim.interruption, zone_id=claim.labels.get(ZONE_ID, ""), in_service=bool(claim.initialized),
+        detail=claim.interruption, zone_id=claim.labels.get(ZONE_ID, ""), in_service=bool(claim.initialized),
     )  # fmt: skip
 
 
@@ -61,7 +64,7 @@ def disruption_labels(claim: CountedClaim, pool: NodePool | None) -> tuple[str, 
     """Return the labels of metrics about disruption (X in L-364, M-13). An interruption counts by the kind of its
     message, and Karpenter's interruption controller knows neither policy nor mode (A-362)."""
     if claim.why == DisruptionReason.INTERRUPTED:
-        return claim.node_pool, claim.kind or metric_label(claim.why), claim.capacity_type, "", ""
+        return claim.node_pool, claim.detail or metric_label(claim.why), claim.capacity_type, "", ""
     policy = ""
     if pool is not None and claim.why in (DisruptionReason.EMPTY, DisruptionReason.UNDERUTILIZED):
         policy = _POLICIES.get(pool.consolidation_policy, pool.consolidation_policy)

@@ -285,10 +285,6 @@ class RecordCounters:
         claim.goes_for(event.why, event.detail)
         if claim.why not in BUDGET_REASONS:  # a candidate of a move counts when it goes (D-116)
             self._goes(claim, entry)
-        if event.why == DisruptionReason.UNHEALTHY:
-            condition = event.detail.partition("=")[0]
-            labels = (_snake(condition), claim.node_pool, claim.capacity_type, claim.image)
-            self._inc("nodeclaims_unhealthy_disrupted_total", *labels)
 
     def _raised(self, event: ev.ReasonRaised, entry: Entry) -> None:
         claim = self._claim(event.claim)
@@ -306,16 +302,22 @@ class RecordCounters:
 
     def _goes(self, claim: CountedClaim, entry: Entry) -> None:
         """Count a claim that goes, once, and the pods that need another place (M-13, M-14). What somebody else deletes
-        is no disruption (D-165)."""
+        is no disruption (D-165), and stays none if a reason to go comes later (D-136, A-362)."""
         claim.leaves = claim.leaves or entry.at
-        if claim.goes or is_deletion(claim.why):
+        if claim.goes:
             return
         claim.goes = True
+        if is_deletion(claim.why):
+            return
         labels = disruption_labels(claim, self._pools.get(claim.node_pool))
         self._inc("nodeclaims_disrupted_total", *labels)
         if claim.why not in (DisruptionReason.LAUNCH_TIMEOUT, DisruptionReason.REGISTRATION_TIMEOUT):
             pods = self._movable_pods.count(claim.node)
             self._inc("pods_disruption_initiated_total", *labels, by=pods)
+        if claim.why == DisruptionReason.UNHEALTHY:
+            condition = claim.detail.partition("=")[0]
+            repaired = (_snake(condition), claim.node_pool, claim.capacity_type, claim.image)
+            self._inc("nodeclaims_unhealthy_disrupted_total", *repaired)
 
     def _waits(self, claim: str) -> bool:
         """Whether a claim is a candidate of a move that launches replacements."""

@@ -244,6 +244,34 @@ def test_m13_m14_a_candidate_that_leaves_no_choice_meanwhile_counts_at_once() ->
     assert value(found, PODS, reason="spot_interrupted") == 2
 
 
+def test_m25_d136_a_candidate_whose_node_is_ill_meanwhile_counts_as_repaired() -> None:
+    """Once: a claim that goes already is not deleted again."""
+    world = half_empty()
+    world.see(Observation(SettingsSeen(Settings(node_repair=True))))
+    node = world.runtime.state.facts.nodes["n1"]
+    for index in range(2, 7):
+        world.see(Observation(replace(node, name=f"n{index}", provider_id=f"aws:///z/{index}")))
+    decide(world)
+    claims = world.runtime.state.facts.claims.values()
+    assert [claim.why for claim in claims if claim.node] == ["underutilized"]
+    world.see(Observation(replace(node, ready=False, ready_since=world.now - HOUR)))
+    assert [claim.why for claim in claims if claim.node] == ["unhealthy"]
+    found = counted(world)
+    repaired = "karpenter_nodeclaims_unhealthy_disrupted_total"
+    assert value(found, repaired, condition="ready", capacity_type="on-demand") == value(found, repaired) == 1
+    assert value(found, DISRUPTED) == value(found, DISRUPTED, reason="unhealthy") == 1
+
+
+def test_m13_a362_a_deleted_claim_is_not_disrupted_by_an_interruption_that_comes_later() -> None:
+    world = serving()
+    put(world, "a")
+    drain(world)
+    world.see(Observation(InterruptionSeen("m-1", "spot_interrupted", "i-1")))
+    assert claim_of(world).why == "interrupted"
+    found = counted(world)
+    assert value(found, DISRUPTED) == value(found, PODS) == 0
+
+
 def test_m24_d153_pods_leave_for_the_stronger_reason_that_came_meanwhile() -> None:
     world = started()
     world.see(Observation(InterruptionSeen("m-1", "spot_interrupted", "i-1")))
