@@ -9,7 +9,7 @@ from kerf.engine.model.disruption_reasons import BUDGET_REASONS, DisruptionReaso
 from kerf.engine.model.karpenter.nodepools import NodePool
 from kerf.engine.model.labels import ZONE_ID
 from kerf.engine.nodeclaim.claim import NodeClaim
-from kerf.engine.nodeclaim.effect_keys import DELETE_NODE
+from kerf.engine.nodeclaim.effect_keys import DELETE_NODE, TERMINATE
 
 _POLICIES = {
     "WhenEmpty": "when_empty", "WhenEmptyOrUnderutilized": "when_empty_or_underutilized", "Balanced": "balanced",
@@ -21,7 +21,8 @@ class CountedClaim(Struct):
 
     `detail` is the kind of the message that it was interrupted by, or the condition that its node is repaired for.
     `leaves` is since when it is on its way out (ms since the epoch): it no longer waits for what replaces it. `goes`:
-    it is, and has been counted. `in_service`: it was initialized once.
+    it is, and has been counted. `in_service`: it was initialized once. `ends` is when the end of its instance was asked
+    for.
     """
 
     node_pool: str = ""
@@ -36,6 +37,7 @@ class CountedClaim(Struct):
     detail: str = ""
     zone_id: str = ""
     in_service: bool = False
+    ends: int = 0
 
     def goes_for(self, why: str, detail: str) -> None:
         """Note the reason for which it goes."""
@@ -51,6 +53,7 @@ def counted_claim(claim: NodeClaim) -> CountedClaim:
         claim.node_pool, claim.capacity_type, claim.zone, claim.node, claim.image, claim.termination_grace_period,
         leaves_since(claim), why, bool(claim.drain_started) or bool(why and why not in BUDGET_REASONS),
         detail=claim.interruption, zone_id=claim.labels.get(ZONE_ID, ""), in_service=bool(claim.initialized),
+        ends=end.asked if (end := claim.effect(TERMINATE)) is not None else 0,
     )  # fmt: skip
 
 

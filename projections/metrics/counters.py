@@ -89,9 +89,9 @@ class RecordCounters:
         self._waiting_pods = WaitingPods(self._took, state.facts.pods.values(), state.facts.at)
         self._movable_pods = MovablePods(state.facts.pods.values())
         self._made: dict[str, tuple[str, bool]] = {}  # planned claim → why, and whether minValues gave way
-        self._evictions: dict[str, str] = {}  # intent → claim
-        self._terminations: dict[str, str] = {}  # intent → claim
-        self._ends: dict[str, int] = {}  # claim → when the end of its instance was asked for
+        asked = [(ref, asked.intent) for ref, asked in state.facts.intents.items()]
+        self._evictions = {ref: intent.claim for ref, intent in asked if isinstance(intent, EvictPod)}
+        self._terminations = {ref: intent.claim for ref, intent in asked if isinstance(intent, TerminateInstance)}
         self._moves = {ref: move.move for ref, move in state.facts.moves.items()}
 
     def families(self) -> list[Family]:
@@ -155,7 +155,8 @@ class RecordCounters:
                 self._evictions[f"{entry.position}.{index}"] = intent.claim
             elif isinstance(intent, TerminateInstance):
                 self._terminations[f"{entry.position}.{index}"] = intent.claim
-                self._ends.setdefault(intent.claim, entry.at)
+                if (claim := self._claims.get(intent.claim)) is not None:
+                    claim.ends = claim.ends or entry.at
         result = decision.result
         if isinstance(result, ProvisionResult) and not result.repeats:
             self._provisioned(result, entry)
@@ -351,15 +352,14 @@ class RecordCounters:
     def _over(self, event: Any, entry: Entry) -> None:
         claim = self._claims.pop(event.claim, None) or CountedClaim()
         pool = claim.node_pool
-        asked = self._ends.pop(event.claim, 0)
         if isinstance(event, ev.Terminated) and claim.why:
-            if not (claim.goes or asked) and self._waits(event.claim):  # its instance ended by itself (L-237)
+            if not (claim.goes or claim.ends) and self._waits(event.claim):  # its instance ended by itself (L-237)
                 claim.why = LifecycleCode.GARBAGE_COLLECTED.value
             self._goes(claim, entry)  # it had no node to drain
         self._moves = {ref: move for ref, move in self._moves.items() if self._claims.keys() & set(move.claims)}
         self._inc("nodeclaims_terminated_total", pool, claim.capacity_type, claim.zone)
         self._took("nodeclaims_termination_duration_seconds", claim.leaves, entry, pool)
-        self._took("nodeclaims_instance_termination_duration_seconds", asked, entry, pool)
+        self._took("nodeclaims_instance_termination_duration_seconds", claim.ends, entry, pool)
         if claim.node:
             self._inc("nodes_terminated_total", pool, claim.zone)
             self._took("nodes_termination_duration_seconds", claim.leaves, entry, pool)

@@ -449,3 +449,29 @@ def test_l389_a_pod_that_is_bound_when_it_is_first_seen_is_timed_until_it_is_rea
     assert value(found, f"{started}_count") == value(before, f"{started}_count") + 1
     assert value(found, f"{started}_sum") == value(before, f"{started}_sum") + 3
     assert value(found, bound) == value(before, bound)
+
+
+def test_m21_m23_a_restart_knows_what_was_asked_for() -> None:
+    """An eviction that is answered by the next process, and an instance that ends then."""
+    world = in_service()
+    world.see(Observation(NodeClaimDeletionSeen(claim_of(world).name, "kubectl")))
+    world.answer_all()
+    show_taint(world)
+    metrics, asked = RecordCounters(world.runtime.state, "aws"), len(world.store.entries)
+    world.answer_all()
+    for entry in world.store.entries[asked:]:
+        metrics.apply(entry)
+    assert value(scraped(exposition(metrics.families())), "karpenter_pods_eviction_requests_total", code="200") == 5
+    for name in PODS:
+        world.gone(name)
+    world.after(5_000)
+    world.answer_all()
+    metrics, asked = RecordCounters(world.runtime.state, "aws"), len(world.store.entries)
+    world.after(30_000)
+    world.instance("i-1", "terminated")
+    world.answer_all()
+    world.see(Observation(ObjectGone("node", "n1")))
+    for entry in world.store.entries[asked:]:
+        metrics.apply(entry)
+    took = "karpenter_nodeclaims_instance_termination_duration_seconds"
+    assert value(scraped(exposition(metrics.families())), f"{took}_sum", nodepool="default") == 30
