@@ -22,14 +22,14 @@ from kerf.engine.model.disruption_reasons import (
 )
 from kerf.engine.model.karpenter.launch_reasons import launch_reason
 from kerf.engine.model.karpenter.nodepools import NodePool
+from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import Pod
-from kerf.engine.model.labels import ZONE_ID
+from kerf.engine.model.labels import NODEPOOL, ZONE, ZONE_ID
 from kerf.engine.record import claim_events as ev
 from kerf.engine.record.decisions import (
     Decision,
     EvictPod,
     LifecycleResult,
-    Move,
     MoveStepResult,
     PlannedClaim,
     ProposedMovesResult,
@@ -51,6 +51,8 @@ from kerf.projections.kubernetes_events.drain_events import BY_FORCE
 from kerf.projections.metrics.counted_claims import CountedClaim, counted_claim, disruption_labels
 from kerf.projections.metrics.counter_definitions import COUNTER_DEFINITIONS, KERFS_OWN, PREFIX
 from kerf.projections.metrics.families import Family
+from kerf.projections.metrics.lone_nodes import LoneNodes
+from kerf.projections.metrics.methods import EVALUATED, consolidation_type
 from kerf.projections.metrics.movable_pods import MovablePods
 from kerf.projections.metrics.waiting_pods import WaitingPod, WaitingPods
 
@@ -63,13 +65,6 @@ _INSTANCE_STATUSES = {
     "instance_status": "InstanceStatus", "system_status": "SystemStatus", "event_status": "EventStatus",
 }  # fmt: skip
 """Interruption kinds that EC2 tells only when asked, and the category that they count under (A-353)."""
-
-
-_EVALUATED = (
-    (DisruptionReason.EMPTY, "empty"), (DisruptionReason.DRIFTED, ""),
-    (DisruptionReason.UNDERUTILIZED, "multi"), (DisruptionReason.UNDERUTILIZED, "single"),
-)  # fmt: skip
-"""The methods of Karpenter that one pass stands for, with their consolidation_type (L-404)."""
 
 
 class RecordCounters:
@@ -88,6 +83,7 @@ class RecordCounters:
         self._pools = dict(state.facts.pools)
         self._waiting_pods = WaitingPods(self._took, state.facts.pods.values(), state.facts.at)
         self._movable_pods = MovablePods(state.facts.pods.values())
+        self._lone_nodes = LoneNodes(state.facts)
         self._made: dict[str, tuple[str, bool]] = {}  # planned claim → why, and whether minValues gave way
         asked = [(ref, asked.intent) for ref, asked in state.facts.intents.items()]
         self._evictions = {ref: intent.claim for ref, intent in asked if isinstance(intent, EvictPod)}
@@ -121,7 +117,7 @@ class RecordCounters:
             self._families["scheduler_scheduling_duration_seconds"].observe(seconds, "provisioner")
         if ProposedMovesResult in results:
             name = "voluntary_disruption_decision_evaluation_duration_seconds"
-            for why, kind in _EVALUATED:
+            for why, kind in EVALUATED:
                 self._families[name].observe(seconds, why.metric, kind)
 
     def _inc(self, name: str, *values: str, by: float = 1) -> None:
@@ -143,6 +139,14 @@ class RecordCounters:
             self._movable_pods.gone(gone.key)
         elif gone.kind == "nodepool":
             self._pools.pop(gone.key, None)
+        elif gone.kind == "node" and (node := self._lone_nodes.gone(gone.key)) is not None:
+            pool, zone = node.labels.get(NODEPOOL, ""), node.labels.get(ZONE, "")
+            self._inc("nodes_terminated_total", pool, zone)
+            self._took("nodes_termination_duration_seconds", node.deleting, entry, pool)
+            self._took("nodes_lifetime_duration_seconds", node.created, entry, pool)
+
+    def _node(self, node: Node, entry: Entry) -> None:
+        self._lone_nodes.see(node)
 
     def _pool(self, pool: NodePool, entry: Entry) -> None:
         self._pools[pool.name] = pool
@@ -150,6 +154,7 @@ class RecordCounters:
     # ── decisions ───────────────────────────────────────────────────────────────────────────────────────────
 
     def _decision(self, decision: Decision, entry: Entry) -> None:
+        self._lone_nodes.asked(decision.intents)
         for index, intent in enumerate(decision.intents):
             if isinstance(intent, EvictPod):
                 self._evictions[f"{entry.position}.{index}"] = intent.claim
@@ -179,7 +184,7 @@ class RecordCounters:
         refused = [verdict.claim for verdict in result.verdicts if verdict.reason.code == DisruptionCode.NOT_WORTH_IT]
         decided = [("approved", move.claims) for move in result.proposed if move.why == DisruptionReason.UNDERUTILIZED]
         for decision, claims in decided + [("rejected", (claim,)) for claim in refused]:
-            for pool in sorted({self._claim(name).node_pool for name in claims}):
+            for pool in sorted({self._known(name).node_pool for name in claims}):
                 self._inc("consolidation_moves_total", decision, pool, self._policy(pool))
         for approved in (score for move in result.proposed for score in move.scores):
             labels = "approved", approved.node_pool, self._policy(approved.node_pool)
@@ -205,19 +210,19 @@ class RecordCounters:
         move = result.begun or self._moves.get(result.move)
         if move is None:
             return
-        decided = ("replace" if move.replacements else "delete", move.why, _type(move))
+        decided = ("replace" if move.replacements else "delete", move.why, consolidation_type(move))
         if result.step == "started":
             self._plan(move.replacements, move.why)
             self._moves[result.move] = move
             self._inc("voluntary_disruption_decisions_total", *decided)
-            for pool in sorted({self._claim(name).node_pool for name in move.claims}):
+            for pool in sorted({self._known(name).node_pool for name in move.claims}):
                 self._inc("voluntary_disruption_decisions_by_nodepool_total", pool, *decided)
             return
         self._moves.pop(result.move, None)
         if result.step == "withdrawn":
-            self._inc("voluntary_disruption_failed_validations_total", _type(move), by=len(move.claims))
+            self._inc("voluntary_disruption_failed_validations_total", consolidation_type(move), by=len(move.claims))
         else:  # M-7, D-118
-            never = sum(not self._claim(replacement.name).in_service for replacement in move.replacements)
+            never = sum(not self._known(replacement.name).in_service for replacement in move.replacements)
             self._inc("voluntary_disruption_queue_failures_total", decided[0], move.why, decided[0], by=never)
 
     # ── answers ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -230,8 +235,9 @@ class RecordCounters:
                 self._inc("pods_drained_total", "")
         claim = self._terminations.pop(answer.intent, None)
         if claim is not None and not answer.ok:
-            where = self._claim(claim)
+            where = self._known(claim)
             self._inc("cloudprovider_instance_termination_failures_total", where.zone, where.zone_id)
+            self._inc("cloudprovider_errors_total", "nodeclaim.lifecycle", "Delete", self._provider, "")
 
     def _launch(self, answer: LaunchAnswered, entry: Entry) -> None:
         """Count offerings that were refused, by Karpenter's reason and not by EC2's code (A-292)."""
@@ -256,6 +262,10 @@ class RecordCounters:
 
     def _claim(self, name: str) -> CountedClaim:
         return self._claims.setdefault(name, CountedClaim())
+
+    def _known(self, name: str) -> CountedClaim:
+        """Return what is known of a claim that may be over; nothing is kept of it then."""
+        return self._claims.get(name) or CountedClaim()
 
     def _requested(self, event: ev.Requested, entry: Entry) -> None:
         self._claims[event.claim] = CountedClaim(event.node_pool, grace=event.termination_grace_period)
@@ -338,10 +348,10 @@ class RecordCounters:
 
     def _left(self, event: ev.PodEvicted | ev.PodForced, entry: Entry) -> None:
         """Count a pod that leaves a node, by the reason for which its node goes (D-153)."""
-        self._inc("pods_drained_total", karpenter_spelling(self._claim(event.claim).why) or BY_FORCE)
+        self._inc("pods_drained_total", karpenter_spelling(self._known(event.claim).why) or BY_FORCE)
 
     def _drained(self, event: ev.Drained, entry: Entry) -> None:
-        self._inc("nodes_drained_total", self._claim(event.claim).node_pool)
+        self._inc("nodes_drained_total", self._known(event.claim).node_pool)
 
     def _launch_failed(self, event: ev.LaunchFailed | ev.LaunchTimedOut, entry: Entry) -> None:
         claim = self._claim(event.claim)
@@ -366,15 +376,6 @@ class RecordCounters:
             self._families["nodes_lifetime_duration_seconds"].observe(getattr(event, "lifetime", 0) / 1000, pool)
 
 
-def _type(move: Move) -> str:
-    """Return the label consolidation_type (M-2); "" for drift."""
-    if move.why == DisruptionReason.EMPTY:
-        return "empty"
-    if move.why != DisruptionReason.UNDERUTILIZED:
-        return ""
-    return "multi" if len(move.claims) > 1 else "single"
-
-
 def _snake(text: str) -> str:
     """Write "registration-timeout" and "StorageReady" as registration_timeout and storage_ready."""
     spaced = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in text.replace("-", "_"))
@@ -383,6 +384,7 @@ def _snake(text: str) -> str:
 
 _HANDLERS: dict[type[Struct], Callable[[RecordCounters, Any, Entry], None]] = {
     Pod: RecordCounters._pod,
+    Node: RecordCounters._node,
     ObjectGone: RecordCounters._gone,
     NodePool: RecordCounters._pool,
     Decision: RecordCounters._decision,

@@ -10,6 +10,7 @@ from kerf.engine.model.content_digest import content
 from kerf.engine.model.karpenter.nodepools import Budget
 from kerf.engine.model.kubernetes.nodes import Node
 from kerf.engine.model.kubernetes.pods import DAEMONSET, Owner, Pod, PodShape
+from kerf.engine.model.labels import EC2NODECLASS, ZONE
 from kerf.engine.model.settings import Settings
 from kerf.engine.record.observations import (
     EffectAnswered,
@@ -218,6 +219,8 @@ def test_l427_an_end_that_the_cloud_refuses() -> None:
     world.see(Observation(EffectAnswered(ref, True, "200")))
     (key,) = counted(world)["karpenter_cloudprovider_instance_termination_failures_total"]
     assert dict(key) == {"zone": "us-west-2a", "zone_id": "usw2-az1"}
+    errors = {"controller": "nodeclaim.lifecycle", "method": "Delete", "provider": "aws", "error": ""}
+    assert value(counted(world), "karpenter_cloudprovider_errors_total", **errors) == 1, "L-414"
 
 
 def test_l405_l406_a_replacement_counts_as_one_for_its_nodepool() -> None:
@@ -475,3 +478,39 @@ def test_m21_m23_a_restart_knows_what_was_asked_for() -> None:
         metrics.apply(entry)
     took = "karpenter_nodeclaims_instance_termination_duration_seconds"
     assert value(scraped(exposition(metrics.families())), f"{took}_sum", nodepool="default") == 30
+
+
+def test_m17_m18_m20_d140_a_node_without_a_claim_counts_as_a_node_that_ended() -> None:
+    world = in_service()
+    world.node("lone", "aws:///us-west-2a/i-9", registered="true", initialized="true")
+    node = world.runtime.state.facts.nodes["lone"]
+    labels = {**node.labels, EC2NODECLASS: "default", ZONE: "us-west-2b"}
+    world.after(60_000)
+    going = replace(node, deleting=world.now, labels=labels)
+    world.see(Observation(going))
+    world.answer_all()
+    world.after(5_000)
+    world.see(Observation(replace(going, taints=(DISRUPTED,))))
+    later, asked = RecordCounters(world.runtime.state, "aws"), len(world.store.entries)
+    world.answer_all()
+    world.see(Observation(ObjectGone("node", "lone")))
+    for entry in world.store.entries[asked:]:
+        later.apply(entry)
+    for found in (counted(world), scraped(exposition(later.families()))):
+        ended = "karpenter_nodes_terminated_total"
+        assert value(found, ended, nodepool="default", zone="us-west-2b") == value(found, ended) == 1
+        assert value(found, "karpenter_nodes_termination_duration_seconds_sum", nodepool="default") == 5
+        assert value(found, "karpenter_nodes_lifetime_duration_seconds_sum", nodepool="default") == 65
+        assert value(found, "karpenter_nodes_drained_total") == 0, "M-19: only with a NodeClaim"
+
+
+def test_what_is_kept_of_a_claim_goes_with_it() -> None:
+    """Else it would grow with each replacement that could not be launched."""
+    world = half_empty()
+    decide(world)
+    ((ref, order),) = world.launches()
+    world.see(Observation(LaunchAnswered(ref, order.claim, kind="insufficient-capacity")))
+    metrics = RecordCounters(State(Facts(), world.runtime.state.indexes.blobs), "aws")
+    for entry in world.store.entries:
+        metrics.apply(entry)
+    assert metrics._claims.keys() == world.runtime.state.facts.claims.keys()
