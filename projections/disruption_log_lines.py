@@ -71,8 +71,10 @@ class DisruptionLines:
         self._proposed: dict[str, Move] = {}
         self._begun: dict[str, tuple[Move, set[str]]] = {}  # with the candidates that have not gone yet
         self._deadlines: dict[str, int] = {}  # claim → when its pods go by force
+        self._state: State | None = None
 
     def know(self, state: State) -> None:
+        self._state = state
         self._pools = dict(state.facts.pools)
         moves = state.facts.moves.items()
         self._proposed = {ref: move.move for ref, move in moves if not move.started}
@@ -118,7 +120,7 @@ class DisruptionLines:
         return self._line(
             DEBUG, entry, "evaluated consolidation", "disruption", NodePool={"name": rated.node_pool}, command_id=ref,
             score=rated.worth, savings_fraction=rated.savings, disruption_fraction=rated.disruption,
-            savings=move.savings, threshold=THRESHOLD, approved=True,
+            savings=move.savings, threshold=THRESHOLD, k=1 / THRESHOLD, approved=True,
             decision="replace" if move.replacements else "delete",
             candidates=[self._node(name) for name in move.claims],
         )  # fmt: skip
@@ -240,11 +242,20 @@ class DisruptionLines:
         """Log a pod that is deleted by force (LG-13)."""
         namespace, _, name = event.pod.partition("/")
         until = self._deadlines.get(event.claim)
-        deadline = {"deadline": format_time(until)} if until is not None else {}
+        more: dict[str, Any] = {"granted_grace_period": event.grace}
+        more |= {"deadline": format_time(until)} if until is not None else {}
         return [
             self._line(DEBUG, entry, "force-deleted pod", "eviction-queue", Pod={"name": name, "namespace": namespace},
-                       NodeClaim={"name": event.claim}, granted_grace_period=event.grace, **deadline)
+                       NodeClaim={"name": event.claim}, **self._own_grace(event.uid), **more)
         ]  # fmt: skip
+
+    def _own_grace(self, uid: str) -> dict[str, int]:
+        """The grace period that a pod asks for, which only a process that has the state knows."""
+        pod = self._state.facts.pods.get(uid) if self._state is not None else None
+        if self._state is None or pod is None:
+            return {}
+        grace = self._state.indexes.blobs.shape(pod.shape).grace
+        return {"grace_period": grace} if grace is not None else {}
 
     def over(self, claim: str) -> None:
         self._deadlines.pop(claim, None)

@@ -258,6 +258,22 @@ def test_lg11_lg13_the_deadline_and_what_goes_by_force_are_logged() -> None:
     assert ("DEBUG", "force-deleted pod") in told
 
 
+def test_lg13_a_forced_pod_has_its_own_grace_period_and_the_granted_one() -> None:
+    world = serving(termination_grace_period=60_000)
+    put(world, "held", grace=45, do_not_disrupt="true")
+    drain(world)
+    claim = claim_of(world).name
+    log, asked = KarpenterLog(level="debug"), len(world.store.entries)
+    log.know(world.runtime.state)
+    world.after(31_000)
+    world.answer_all()
+    told = [line for entry in world.store.entries[asked:] for line in log.apply(entry)]
+    (line,) = (line for line in told if line["message"] == "force-deleted pod")
+    assert (line["Pod"], line["NodeClaim"]) == ({"name": "held", "namespace": "default"}, {"name": claim})
+    assert (line["grace-period"], line["granted-grace-period"]) == (45, 29)
+    assert line["deadline"]
+
+
 def test_clocks_that_differ_and_a_record_that_is_set_back_are_error_lines() -> None:
     world = World()
     world.now += 60_000
