@@ -53,6 +53,13 @@ _ALL_WRITTEN = 100
 """Up to this many lines of one message are all written; of further ones, one in this many (L-360)."""
 
 
+class Moment(Struct, frozen=True):
+    """When a line is written that no entry is the cause of: the time (ms since the epoch) and the latest position."""
+
+    at: int
+    position: int
+
+
 class KarpenterLog:
     """Gives the lines of one entry with `apply`: those of `level` (debug, info or error) and above. `commit` is the
     build's revision, left out when unknown (L-360)."""
@@ -64,10 +71,12 @@ class KarpenterLog:
         self._intents: dict[str, tuple[Intent, str]] = {}
         """With the NodePool: the answer may come after the claim's end."""
         self._disruption = DisruptionLines(self._line, self._claims)
+        self._position = 0
 
     def know(self, state: State) -> None:
         """Take over what the state knows, for a process that goes on with a record."""
         facts = state.facts
+        self._position = facts.position
         self._pods = {uid: pod.key for uid, pod in facts.pods.items()}
         self._claims.update({claim.name: ClaimFacts.of(claim) for claim in facts.claims.values()})
         self._disruption.know(state)
@@ -79,11 +88,27 @@ class KarpenterLog:
         }
 
     def apply(self, entry: Entry) -> list[Line]:
+        self._position = entry.position
         handler = _HANDLERS.get(type(entry.payload))
         lines = handler(self, entry.payload, entry) if handler is not None else []
         return [line for line in lines if _LEVELS.index(line["level"]) >= _LEVELS.index(self._level)]
 
-    def _line(self, level: str, entry: Entry, message: str, controller: str, **context: Any) -> Line:
+    def consolidatable(self, turned: dict[str, bool], now: int) -> list[Line]:
+        """Log which claims became Consolidatable, and which ceased to be (LG-8). That follows from time, and is in no
+        entry."""
+        if self._level != DEBUG:
+            return []
+        when = Moment(now, self._position)
+        return [
+            self._line(
+                DEBUG, when, "marking consolidatable" if quiet else "removing consolidatable", "nodeclaim.disruption",
+                NodeClaim={"name": name}, Node={"name": self._claims.get(name, ClaimFacts()).node},
+                reason="Consolidatable",
+            )
+            for name, quiet in turned.items()
+        ]  # fmt: skip
+
+    def _line(self, level: str, entry: Entry | Moment, message: str, controller: str, **context: Any) -> Line:
         head: Line = {"level": level, "time": moment(entry.at), "logger": "controller"}
         if self._level == DEBUG:  # L-358
             head["caller"] = f"record:{entry.position}"

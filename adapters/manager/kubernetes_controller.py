@@ -46,6 +46,8 @@ POOLS_AGAIN = 5.0  # seconds, after a refusal
 QUIET_EVERY = 1.0  # seconds between looks at which claims are Consolidatable, while something happens
 SHOWN_ON_POOLS: tuple[type[Struct], ...] = (NodePool, NodeClassSeen, Node, *CLAIM_EVENTS)
 Report = Callable[[Sequence[Entry]], None]
+ReportQuiet = Callable[[dict[str, bool], int], None]
+"""Takes the claims that became Consolidatable, or ceased to be, and the time (ms since the epoch)."""
 
 
 class KubernetesController:
@@ -60,11 +62,13 @@ class KubernetesController:
         report: Report,
         clocks: ProcessClocks,
         nominate: bool = True,
+        report_quiet: ReportQuiet | None = None,
     ) -> None:
         self.clocks = clocks
         self._observes = runtime.state.facts.settings.observe
         self._nominate = nominate and not self._observes
         self._session, self.runtime, self._provider, self._report = session, runtime, provider, report
+        self._report_quiet = report_quiet
         self._inbox = Inbox()
         self._first: dict[str, list[Observation]] = {}  # by path, until all kinds are listed
         self._live = False
@@ -307,6 +311,8 @@ class KubernetesController:
                 state, now = self.runtime.state, self.clocks.now()
                 changed, due = self._upkeep.consolidatable(state, now)
                 self._claims.project(state, changed, now)
+                if self._report_quiet is not None:
+                    self._report_quiet(self._upkeep.turned, now)
             with suppress(TimeoutError):
                 async with asyncio.timeout((due - now) / 1000 if due != NEVER else None):
                     await self._quiet_changed.wait()

@@ -17,6 +17,7 @@ from kerf.engine.errors import fault_of
 from kerf.engine.record.entries import Entry
 from kerf.engine.record.store import Store
 from kerf.engine.state.state import State
+from kerf.projections.disruption_log_lines import Line
 from kerf.projections.karpenter_logs import KarpenterLog, line_json
 from kerf.projections.kubernetes_events.decision_events import DecisionEvents
 from kerf.projections.kubernetes_events.event import KubernetesEvent
@@ -115,7 +116,14 @@ class LogOutput:
         self._log.know(state)
 
     def __call__(self, entries: Sequence[Entry]) -> None:
-        text = "".join(line_json(fields) + "\n" for entry in entries for fields in self._log.apply(entry))
+        self._write([fields for entry in entries for fields in self._log.apply(entry)])
+
+    def consolidatable(self, turned: dict[str, bool], now: int) -> None:
+        """Tell which claims became Consolidatable, and which ceased to be (LG-8). No entry of the record says so."""
+        self._write(self._log.consolidatable(turned, now))
+
+    def _write(self, lines: Sequence[Line]) -> None:
+        text = "".join(line_json(fields) + "\n" for fields in lines)
         for stream in self._streams if text else ():
             stream.write(text)
             stream.flush()

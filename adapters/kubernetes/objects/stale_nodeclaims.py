@@ -27,6 +27,10 @@ class StaleNodeClaims:
     def __init__(self) -> None:
         self._ends: dict[str, str] = {}  # intent → claim: ends of instances that are asked for
         self._quiet: frozenset[str] = frozenset()
+        self._looked = False
+        self.turned: dict[str, bool] = {}
+        """The claims that the last call of `consolidatable` saw become so, or cease to be. A new process has seen none
+        yet when it looks for the first time."""
 
     def touched(self, entries: Sequence[Entry], state: State) -> list[str]:
         """Returns the claims whose conditions a turn's entries may change.
@@ -58,7 +62,8 @@ class StaleNodeClaims:
         times = {name: quiet_at(claim, state) for name, claim in state.facts.claims.items()}
         quiet = frozenset(name for name, at in times.items() if at <= now)
         changed = sorted(name for name in quiet ^ self._quiet if name in times)
-        self._quiet = quiet
+        self.turned = {name: name in quiet for name in changed} if self._looked else {}
+        self._quiet, self._looked = quiet, True
         return changed, min((at for at in times.values() if at > now), default=NEVER)
 
 

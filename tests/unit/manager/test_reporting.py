@@ -15,6 +15,7 @@ from kerf.adapters.manager.metrics.telemetry import Telemetry
 from kerf.adapters.manager.reporting import LogOutput, TurnReports
 from kerf.adapters.manager.settings import SettingError
 from kerf.engine.state.state import Facts, State
+from tests.support.lives import claim_of, in_service
 from tests.support.metrics import scraped, value
 from tests.support.records import whole_life
 from tests.support.world import World
@@ -47,6 +48,24 @@ def test_only_errors_where_only_errors_are_wanted(capsys: pytest.CaptureFixture[
     reports, entries = reports_and_entries(LogOutput("error", ["stdout"]))
     reports(entries)
     assert not capsys.readouterr().out
+
+
+def test_lg8_that_claims_become_consolidatable_is_told_at_debug_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    """No entry says it: it follows from time."""
+    world = in_service()
+    claim = claim_of(world).name
+    for level in ("info", "debug"):
+        log = LogOutput(level, ["stdout"])
+        log.know(world.runtime.state)
+        log.consolidatable({claim: True, "gone": False}, world.now)
+    marked, removed = (json.loads(line) for line in capsys.readouterr().out.splitlines())
+    assert (marked["level"], marked["message"], marked["NodeClaim"]) == (
+        "DEBUG",
+        "marking consolidatable",
+        {"name": claim},
+    )
+    assert (marked["Node"], marked["caller"]) == ({"name": "n1"}, f"record:{world.store.last_position()}")
+    assert (removed["message"], removed["NodeClaim"]) == ("removing consolidatable", {"name": "gone"})
 
 
 def test_a_defect_in_what_is_said_stops_nothing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -71,9 +71,15 @@ def test_c1_a_claim_becomes_consolidatable_when_its_pods_have_been_quiet() -> No
     name, upkeep, state = claim_of(world).name, StaleNodeClaims(), world.runtime.state
     assert upkeep.consolidatable(state, world.now) == ([], world.now + 30_000)
     assert upkeep.consolidatable(state, world.now + 30_000) == ([name], NEVER)
+    assert upkeep.turned == {name: True}
     assert upkeep.consolidatable(state, world.now + 31_000) == ([], NEVER)
+    assert upkeep.turned == {}
+    later = StaleNodeClaims()
+    assert later.consolidatable(state, world.now + 31_000) == ([name], NEVER)
+    assert later.turned == {}, "it had become so before this process began"
     claim_of(world).last_pod_event = world.now + 32_000
     assert upkeep.consolidatable(state, world.now + 32_000) == ([name], world.now + 62_000)
+    assert upkeep.turned == {name: False}
 
 
 def test_c1_never_where_the_node_pool_says_never() -> None:
